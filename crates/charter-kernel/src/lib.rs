@@ -1,0 +1,1 @@
+//! charter-kernel
