@@ -1,0 +1,84 @@
+//! SHA-256 digests, and the canonical JSON (RFC 8785) they are taken over.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value as Json;
+use sha2::{Digest as _, Sha256};
+
+/// A SHA-256 digest; as text `sha256:` and 64 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// Of bytes.
+    #[must_use]
+    pub fn of_bytes(bytes: &[u8]) -> Digest {
+        Digest(Sha256::digest(bytes).into())
+    }
+
+    /// Of the canonical JSON (RFC 8785) of a value. Numbers that JSON cannot hold do not occur in a [`Json`].
+    #[must_use]
+    pub fn of_json(value: &Json) -> Digest {
+        Digest::of_bytes(canonical(value).as_bytes())
+    }
+
+    /// 64 hex digits, as the function `digest(x)` of the expression language gives them.
+    #[must_use]
+    pub fn hex(&self) -> String {
+        use fmt::Write as _;
+        self.0.iter().fold(String::with_capacity(64), |mut s, b| {
+            let _ = write!(s, "{b:02x}"); // writing into a String cannot fail
+            s
+        })
+    }
+
+    /// Reads `sha256:HEX` or plain `HEX`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Digest> {
+        let hex = text.strip_prefix("sha256:").unwrap_or(text).as_bytes();
+        if hex.len() != 64 {
+            return None;
+        }
+        let mut out = [0u8; 32];
+        for (byte, pair) in out.iter_mut().zip(hex.chunks_exact(2)) {
+            let digit = |b: &u8| char::from(*b).to_digit(16).and_then(|d| u8::try_from(d).ok());
+            let (high, low) = (pair.first().and_then(digit)?, pair.get(1).and_then(digit)?);
+            *byte = (high << 4) | low;
+        }
+        Some(Digest(out))
+    }
+}
+
+/// The canonical JSON text of a value (RFC 8785): sorted keys, shortest numbers, no spaces.
+#[must_use]
+pub fn canonical(value: &Json) -> String {
+    // The only error of the canonicalizer on a Json is a number it cannot hold, which a Json cannot hold either.
+    serde_json_canonicalizer::to_string(value).unwrap_or_default()
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("sha256:")?;
+        self.0.iter().try_for_each(|b| write!(f, "{b:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Digest::parse(&text).ok_or_else(|| serde::de::Error::custom("a digest is `sha256:` and 64 hex digits"))
+    }
+}
