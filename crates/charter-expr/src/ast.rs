@@ -1,0 +1,359 @@
+//! The syntax tree. Chains are flat, so that its height is the nesting of the text and not its length.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::Span;
+
+/// A parsed expression with its text.
+#[derive(Clone, Debug)]
+pub struct Ast {
+    source: String,
+    root: Node,
+}
+
+/// A node and where it stands. Two nodes are equal if they mean the same, wherever they stand.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Where in the source.
+    pub span: Span,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// A literal.
+#[derive(Clone)]
+pub enum Literal {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// `-1`
+    Int(i64),
+    /// `1u`
+    Uint(u64),
+    /// `1.5`
+    Double(f64),
+    /// `'text'`
+    String(Arc<str>),
+    /// `b'bytes'`
+    Bytes(Arc<[u8]>),
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A literal; the sign of a number belongs to it.
+    Literal(Literal),
+    /// A name; `absolute` if it is written with a leading dot, which skips the variables of macros.
+    Ident {
+        /// The name, without a dot.
+        name: Arc<str>,
+        /// Whether it is written `.name`.
+        absolute: bool,
+    },
+    /// `[a, b]`
+    List(Vec<Node>),
+    /// `{k: v}`
+    Map(Vec<(Node, Node)>),
+    /// `f(a, b)`
+    Call {
+        /// The function, without a dot.
+        function: Arc<str>,
+        /// Its arguments.
+        args: Vec<Node>,
+    },
+    /// `has(a.b)`; the operand is a [`Kind::Postfix`] that ends in a field.
+    Has(Box<Node>),
+    /// `cel.bind(name, value, body)`
+    Bind {
+        /// The variable.
+        name: Arc<str>,
+        /// Its value.
+        value: Box<Node>,
+        /// What sees it.
+        body: Box<Node>,
+    },
+    /// `base.field[index].method(args)`
+    Postfix {
+        /// What the chain starts with.
+        base: Box<Node>,
+        /// The links of the chain, in order; never empty.
+        links: Vec<Link>,
+    },
+    /// `!!a`, `--a`
+    Unary {
+        /// Which operator.
+        op: UnaryOp,
+        /// How often it is written.
+        count: usize,
+        /// What it is applied to.
+        operand: Box<Node>,
+    },
+    /// Operators of one precedence, evaluated from the left: `a + b - c`, `a * b / c`, `a < b == c`.
+    Chain {
+        /// The leftmost operand.
+        first: Box<Node>,
+        /// The operators with their right operands; never empty.
+        rest: Vec<(BinaryOp, Node)>,
+    },
+    /// `a && b && c`
+    And(Vec<Node>),
+    /// `a || b || c`
+    Or(Vec<Node>),
+    /// `a ? b : c ? d : e`
+    Conditional {
+        /// Conditions with their results; never empty.
+        arms: Vec<(Node, Node)>,
+        /// The last result.
+        otherwise: Box<Node>,
+    },
+}
+
+/// One link of a [`Kind::Postfix`] chain.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// From the dot or bracket to its end.
+    pub span: Span,
+    /// What it is.
+    pub kind: LinkKind,
+}
+
+/// What a link is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LinkKind {
+    /// `.name`
+    Field(Arc<str>),
+    /// `[index]`
+    Index(Node),
+    /// `.name(args)`
+    Method {
+        /// The function's name.
+        name: Arc<str>,
+        /// Its arguments, without what is before the dot.
+        args: Vec<Node>,
+    },
+    /// `.all(x, ...)` and its kin
+    Macro {
+        /// Which macro.
+        name: MacroName,
+        /// The variables: one or two.
+        vars: Vec<Arc<str>>,
+        /// A condition before the last argument: `map(x, condition, x)`.
+        condition: Option<Box<Node>>,
+        /// The predicate or the result.
+        body: Box<Node>,
+    },
+}
+
+/// The macros that go through a list or a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MacroName {
+    /// `all`
+    All,
+    /// `exists`
+    Exists,
+    /// `exists_one`, also written `existsOne`
+    ExistsOne,
+    /// `map`
+    Map,
+    /// `filter`
+    Filter,
+    /// `transformList`
+    TransformList,
+    /// `transformMap`
+    TransformMap,
+    /// `transformMapEntry`
+    TransformMapEntry,
+}
+
+impl MacroName {
+    /// As it is written.
+    pub const fn name(self, vars: usize) -> &'static str {
+        match self {
+            MacroName::All => "all",
+            MacroName::Exists => "exists",
+            MacroName::ExistsOne if vars > 1 => "existsOne",
+            MacroName::ExistsOne => "exists_one",
+            MacroName::Map => "map",
+            MacroName::Filter => "filter",
+            MacroName::TransformList => "transformList",
+            MacroName::TransformMap => "transformMap",
+            MacroName::TransformMapEntry => "transformMapEntry",
+        }
+    }
+}
+
+/// Operators before an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnaryOp {
+    /// `!`
+    Not,
+    /// `-`
+    Negate,
+}
+
+/// Operators between operands, without `&&` and `||`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // each is the operator its name says; `symbol` shows them
+pub enum BinaryOp {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    In,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+}
+
+impl BinaryOp {
+    /// As it is written.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            BinaryOp::Eq => "==",
+            BinaryOp::Ne => "!=",
+            BinaryOp::Lt => "<",
+            BinaryOp::Le => "<=",
+            BinaryOp::Gt => ">",
+            BinaryOp::Ge => ">=",
+            BinaryOp::In => "in",
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div => "/",
+            BinaryOp::Rem => "%",
+        }
+    }
+
+    /// Binds tighter the higher: 1 relations, 2 sums, 3 products.
+    pub(crate) const fn level(self) -> u8 {
+        match self {
+            BinaryOp::Add | BinaryOp::Sub => 2,
+            BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => 3,
+            _ => 1,
+        }
+    }
+}
+
+impl Ast {
+    pub(crate) fn new(source: String, root: Node) -> Ast {
+        Ast { source, root }
+    }
+
+    /// The text it was parsed from; spans count its bytes.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The whole expression.
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+}
+
+impl PartialEq for Ast {
+    /// Equal if they mean the same, however they are written.
+    fn eq(&self, other: &Ast) -> bool {
+        self.root == other.root
+    }
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Node) -> bool {
+        self.kind == other.kind
+    }
+}
+
+impl PartialEq for Link {
+    fn eq(&self, other: &Link) -> bool {
+        self.kind == other.kind
+    }
+}
+
+impl PartialEq for Literal {
+    /// Doubles are compared by their bits: a tree equals itself.
+    fn eq(&self, other: &Literal) -> bool {
+        match (self, other) {
+            (Literal::Null, Literal::Null) => true,
+            (Literal::Bool(a), Literal::Bool(b)) => a == b,
+            (Literal::Int(a), Literal::Int(b)) => a == b,
+            (Literal::Uint(a), Literal::Uint(b)) => a == b,
+            (Literal::Double(a), Literal::Double(b)) => a.to_bits() == b.to_bits(),
+            (Literal::String(a), Literal::String(b)) => a == b,
+            (Literal::Bytes(a), Literal::Bytes(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Debug for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Literal::Null => f.write_str("null"),
+            Literal::Bool(b) => write!(f, "{b}"),
+            Literal::Int(i) => write!(f, "{i}"),
+            Literal::Uint(u) => write!(f, "{u}u"),
+            Literal::Double(d) => write!(f, "{d:?}"),
+            Literal::String(s) => write!(f, "{s:?}"),
+            Literal::Bytes(b) => write!(f, "b\"{}\"", b.escape_ascii()),
+        }
+    }
+}
+
+/// What a node contains, in order of evaluation, with the variables the child sees besides its parent's.
+pub(crate) fn children<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node, &'n [Arc<str>])) {
+    match &node.kind {
+        Kind::Literal(_) | Kind::Ident { .. } => {}
+        Kind::List(items) | Kind::And(items) | Kind::Or(items) | Kind::Call { args: items, .. } => {
+            items.iter().for_each(|n| each(n, &[]));
+        }
+        Kind::Map(entries) => {
+            for (key, value) in entries {
+                each(key, &[]);
+                each(value, &[]);
+            }
+        }
+        Kind::Has(operand) | Kind::Unary { operand, .. } => each(operand, &[]),
+        Kind::Bind { name, value, body } => {
+            each(value, &[]);
+            each(body, std::slice::from_ref(name));
+        }
+        Kind::Postfix { base, links } => {
+            each(base, &[]);
+            for link in links {
+                match &link.kind {
+                    LinkKind::Field(_) => {}
+                    LinkKind::Index(index) => each(index, &[]),
+                    LinkKind::Method { args, .. } => args.iter().for_each(|n| each(n, &[])),
+                    LinkKind::Macro {
+                        vars,
+                        condition,
+                        body,
+                        ..
+                    } => {
+                        if let Some(condition) = condition {
+                            each(condition, vars);
+                        }
+                        each(body, vars);
+                    }
+                }
+            }
+        }
+        Kind::Chain { first, rest } => {
+            each(first, &[]);
+            rest.iter().for_each(|(_, n)| each(n, &[]));
+        }
+        Kind::Conditional { arms, otherwise } => {
+            for (condition, result) in arms {
+                each(condition, &[]);
+                each(result, &[]);
+            }
+            each(otherwise, &[]);
+        }
+    }
+}

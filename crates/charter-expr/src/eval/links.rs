@@ -1,0 +1,177 @@
+//! Fields, indexes and methods: the links of a chain, one after the other.
+
+use super::{Evaluated, Evaluation, unbound};
+use crate::error::{ErrorKind, EvalError};
+use crate::functions::{self, Function, Pattern};
+use crate::program::{FieldStep, Op, Step, StepKind};
+use crate::value::number;
+use crate::{Fuel, Key, Map, RootId, Value};
+
+impl<'a> Evaluation<'a, '_> {
+    #[inline]
+    pub(super) fn root(&self, id: RootId, op: &Op) -> Evaluated<'a> {
+        match self.scope.root(id) {
+            Some(value) => Ok(value),
+            None => Err(unbound(&format!("root {}", id.0)).at(op.span)),
+        }
+    }
+
+    /// `root.a.b`: JSON is walked without making values on the way.
+    #[inline]
+    pub(super) fn fields(&mut self, id: RootId, steps: &'a [FieldStep], op: &Op) -> Evaluated<'a> {
+        let mut value = self.root(id, op)?;
+        for step in steps {
+            self.fuel.spend(1).map_err(|e| e.at(step.span))?;
+            value = match field(&value, &step.name) {
+                Ok(value) => value,
+                Err(e) => return Err(e.at(step.span)),
+            };
+        }
+        Ok(value)
+    }
+
+    pub(super) fn links(&mut self, base: &'a Op, steps: &'a [Step]) -> Evaluated<'a> {
+        let mut value = self.eval(base)?;
+        for step in steps {
+            self.fuel.spend(1).map_err(|e| e.at(step.span))?;
+            value = self.step(value, step).map_err(|e| e.at(step.span))?;
+        }
+        Ok(value)
+    }
+
+    #[inline(never)]
+    fn step(&mut self, value: Value<'a>, step: &'a Step) -> Evaluated<'a> {
+        match &step.kind {
+            StepKind::Field(name) => field(&value, name),
+            StepKind::Index(op) => {
+                let at = self.eval(op)?;
+                index(&value, &at, self.fuel)
+            }
+            StepKind::Method(f, args) => self.method(*f, value, args),
+            StepKind::Matches(pattern) => self.matches(&value, pattern),
+            StepKind::Macro(step) => self.run_macro(value, step),
+            StepKind::UnknownMethod(name) => Err(EvalError::new(
+                ErrorKind::Unbound,
+                format!("there is no function `{name}`"),
+            )),
+        }
+    }
+
+    #[inline(never)]
+    fn method(&mut self, f: Function, value: Value<'a>, args: &'a [Op]) -> Evaluated<'a> {
+        match args {
+            [] => functions::call(f, &[value], self.fuel),
+            [a] => {
+                let args = [value, self.eval(a)?];
+                functions::call(f, &args, self.fuel)
+            }
+            _ => {
+                let mut all = vec![value];
+                for arg in args {
+                    all.push(self.eval(arg)?);
+                }
+                functions::call(f, &all, self.fuel)
+            }
+        }
+    }
+
+    pub(super) fn matches(&mut self, value: &Value<'a>, pattern: &Pattern) -> Evaluated<'a> {
+        match value {
+            Value::String(s) => pattern.is_match(s, self.fuel).map(Value::Bool),
+            other => Err(EvalError::overload(format!(
+                "no such overload: `matches` with ({}, string)",
+                other.type_name()
+            ))),
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn has(&mut self, of: &'a Op, name: &'a str) -> Evaluated<'a> {
+        match self.eval(of)? {
+            Value::Map(Map::Json(m)) => Ok(Value::Bool(m.contains_key(name))),
+            Value::Map(map) => Ok(Value::Bool(map.get_str(name).is_some())),
+            other => Err(no_fields(&other, name).at(of.span)),
+        }
+    }
+}
+
+/// `value.name`
+#[inline]
+pub(crate) fn field<'a>(value: &Value<'a>, name: &str) -> Evaluated<'a> {
+    match value {
+        Value::Map(map) => match map.get_str(name) {
+            Some(value) => Ok(value),
+            None => Err(no_such_field(name)),
+        },
+        other => Err(no_fields(other, name)),
+    }
+}
+
+#[cold]
+fn no_such_field(name: &str) -> EvalError {
+    EvalError::new(ErrorKind::NoSuchField, format!("no such field `{name}`"))
+}
+
+#[cold]
+fn no_fields(value: &Value<'_>, name: &str) -> EvalError {
+    EvalError::overload(format!(
+        "no such overload: the field `{name}` of a {}",
+        value.type_name()
+    ))
+}
+
+/// `value[at]`
+pub(crate) fn index<'a>(value: &Value<'a>, at: &Value<'_>, fuel: &mut Fuel) -> Evaluated<'a> {
+    match value {
+        Value::Map(map) => {
+            if let Value::String(s) = at {
+                fuel.spend_bytes(s.len())?;
+            }
+            let found = Key::lookup(at).and_then(|key| map.get(&key));
+            found.ok_or_else(|| {
+                EvalError::new(ErrorKind::NoSuchKey, format!("no such key: {}", brief(at)))
+            })
+        }
+        Value::List(list) => {
+            let wanted = match at {
+                Value::Int(i) => Some(*i),
+                Value::Uint(u) => Some(i64::try_from(*u).unwrap_or(i64::MAX)),
+                Value::Double(d) => number::exact_i64(*d),
+                _ => None,
+            };
+            let Some(i) = wanted else {
+                return Err(EvalError::argument(format!(
+                    "{} cannot be the index of a list",
+                    brief(at)
+                )));
+            };
+            usize::try_from(i)
+                .ok()
+                .and_then(|i| list.get(i))
+                .ok_or_else(|| {
+                    EvalError::new(
+                        ErrorKind::IndexOutOfRange,
+                        format!(
+                            "the index {i} is out of range: the list has {} items",
+                            list.len()
+                        ),
+                    )
+                })
+        }
+        other => Err(EvalError::overload(format!(
+            "no such overload: an index of a {}",
+            other.type_name()
+        ))),
+    }
+}
+
+/// A value in a message: never long.
+fn brief(value: &Value<'_>) -> String {
+    match value {
+        Value::String(s) => format!("`{}`", crate::value::shorten(s)),
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) => {
+            format!("`{value:?}`")
+        }
+        other => format!("a {}", other.type_name()),
+    }
+}

@@ -1,0 +1,195 @@
+//! The operators on values (langdef, "Standard definitions").
+
+use std::cmp::Ordering;
+
+use crate::ast::BinaryOp;
+use crate::error::{ErrorKind, EvalError};
+use crate::value::{equal, order};
+use crate::{Fuel, Key, List, Value};
+
+use super::Evaluated;
+
+#[inline]
+pub(super) fn binary<'a>(
+    op: BinaryOp,
+    left: Value<'a>,
+    right: Value<'a>,
+    fuel: &mut Fuel,
+) -> Evaluated<'a> {
+    let wanted: fn(Ordering) -> bool = match op {
+        BinaryOp::Eq => return Ok(Value::Bool(equal(&left, &right, fuel)?)),
+        BinaryOp::Ne => return Ok(Value::Bool(!equal(&left, &right, fuel)?)),
+        BinaryOp::Lt => Ordering::is_lt,
+        BinaryOp::Le => Ordering::is_le,
+        BinaryOp::Gt => Ordering::is_gt,
+        BinaryOp::Ge => Ordering::is_ge,
+        BinaryOp::In => return contains(&left, &right, fuel),
+        _ => return arithmetic(op, left, right, fuel),
+    };
+    match order(&left, &right, fuel)? {
+        Some(ordering) => Ok(Value::Bool(ordering.is_some_and(wanted))),
+        None => Err(no_overload(op, &left, &right)),
+    }
+}
+
+/// `item in container`.
+#[inline(never)]
+fn contains<'a>(item: &Value<'a>, container: &Value<'a>, fuel: &mut Fuel) -> Evaluated<'a> {
+    match container {
+        Value::List(list) => {
+            for candidate in list.iter() {
+                fuel.spend(1)?;
+                if equal(item, &candidate, fuel)? {
+                    return Ok(Value::Bool(true));
+                }
+            }
+            Ok(Value::Bool(false))
+        }
+        Value::Map(map) => {
+            if let Value::String(s) = item {
+                fuel.spend_bytes(s.len())?;
+            }
+            Ok(Value::Bool(
+                Key::lookup(item).is_some_and(|key| map.get(&key).is_some()),
+            ))
+        }
+        _ => Err(no_overload(BinaryOp::In, item, container)),
+    }
+}
+
+#[inline(never)]
+fn arithmetic<'a>(
+    op: BinaryOp,
+    left: Value<'a>,
+    right: Value<'a>,
+    fuel: &mut Fuel,
+) -> Evaluated<'a> {
+    match (&left, &right) {
+        (Value::Int(a), Value::Int(b)) => int(op, *a, *b).map(Value::Int),
+        (Value::Uint(a), Value::Uint(b)) => uint(op, *a, *b).map(Value::Uint),
+        (Value::Double(a), Value::Double(b)) => match op {
+            BinaryOp::Add => Ok(Value::Double(a + b)),
+            BinaryOp::Sub => Ok(Value::Double(a - b)),
+            BinaryOp::Mul => Ok(Value::Double(a * b)),
+            BinaryOp::Div => Ok(Value::Double(a / b)),
+            _ => Err(no_overload(op, &left, &right)),
+        },
+        _ => match op {
+            BinaryOp::Add => add(left, right, fuel),
+            BinaryOp::Sub => match (&left, &right) {
+                (Value::Timestamp(a), Value::Timestamp(b)) => a.since(*b).map(Value::Duration),
+                (Value::Timestamp(a), Value::Duration(b)) => a.minus(*b).map(Value::Timestamp),
+                (Value::Duration(a), Value::Duration(b)) => a.minus(*b).map(Value::Duration),
+                _ => Err(no_overload(op, &left, &right)),
+            },
+            _ => Err(no_overload(op, &left, &right)),
+        },
+    }
+}
+
+fn add<'a>(left: Value<'a>, right: Value<'a>, fuel: &mut Fuel) -> Evaluated<'a> {
+    match (&left, &right) {
+        (Value::String(a), Value::String(b)) => {
+            let len = a.len().saturating_add(b.len());
+            fuel.spend_bytes(len)?;
+            let mut out = String::with_capacity(len);
+            out.push_str(a);
+            out.push_str(b);
+            Ok(Value::string(out))
+        }
+        (Value::Bytes(a), Value::Bytes(b)) => {
+            fuel.spend_bytes(a.len().saturating_add(b.len()))?;
+            Ok(Value::Bytes([a.as_slice(), b.as_slice()].concat().into()))
+        }
+        (Value::List(a), Value::List(b)) => {
+            if b.is_empty() {
+                return Ok(left);
+            }
+            if a.is_empty() {
+                return Ok(right);
+            }
+            fuel.spend_elements(a.len().saturating_add(b.len()))?;
+            Ok(Value::List(List::Owned(a.iter().chain(b.iter()).collect())))
+        }
+        (Value::Timestamp(a), Value::Duration(b)) => a.add(*b).map(Value::Timestamp),
+        (Value::Duration(a), Value::Timestamp(b)) => b.add(*a).map(Value::Timestamp),
+        (Value::Duration(a), Value::Duration(b)) => a.add(*b).map(Value::Duration),
+        _ => Err(no_overload(BinaryOp::Add, &left, &right)),
+    }
+}
+
+fn overflow(op: BinaryOp, a: impl std::fmt::Display, b: impl std::fmt::Display) -> EvalError {
+    EvalError::overflow(format!(
+        "overflow: {a} {} {b} does not fit in 64 bits",
+        op.symbol()
+    ))
+}
+
+fn by_zero(op: BinaryOp) -> EvalError {
+    let what = if op == BinaryOp::Rem {
+        "modulus"
+    } else {
+        "division"
+    };
+    EvalError::new(ErrorKind::DivideByZero, format!("{what} by zero"))
+}
+
+fn int(op: BinaryOp, a: i64, b: i64) -> Result<i64, EvalError> {
+    let result = match op {
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Sub => a.checked_sub(b),
+        BinaryOp::Mul => a.checked_mul(b),
+        BinaryOp::Div | BinaryOp::Rem if b == 0 => return Err(by_zero(op)),
+        BinaryOp::Div => a.checked_div(b),
+        BinaryOp::Rem => a.checked_rem(b),
+        _ => None,
+    };
+    result.ok_or_else(|| overflow(op, a, b))
+}
+
+fn uint(op: BinaryOp, a: u64, b: u64) -> Result<u64, EvalError> {
+    let result = match op {
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Sub => a.checked_sub(b),
+        BinaryOp::Mul => a.checked_mul(b),
+        BinaryOp::Div | BinaryOp::Rem if b == 0 => return Err(by_zero(op)),
+        BinaryOp::Div => a.checked_div(b),
+        BinaryOp::Rem => a.checked_rem(b),
+        _ => None,
+    };
+    result.ok_or_else(|| overflow(op, a, b))
+}
+
+pub(super) fn negate(value: Value<'_>) -> Evaluated<'_> {
+    match value {
+        Value::Int(i) => i.checked_neg().map(Value::Int).ok_or_else(|| {
+            EvalError::overflow(format!("overflow: -({i}) does not fit in 64 bits"))
+        }),
+        Value::Double(d) => Ok(Value::Double(-d)),
+        Value::Duration(d) => d.negated().map(Value::Duration),
+        other => Err(EvalError::overload(format!(
+            "no such overload: `-` of a {}",
+            other.type_name()
+        ))),
+    }
+}
+
+#[cold]
+fn no_overload(op: BinaryOp, left: &Value<'_>, right: &Value<'_>) -> EvalError {
+    let error = EvalError::overload(format!(
+        "no such overload: {} `{}` {}",
+        left.type_name(),
+        op.symbol(),
+        right.type_name()
+    ));
+    let number = |v: &Value<'_>| matches!(v, Value::Int(_) | Value::Uint(_) | Value::Double(_));
+    match (left, right) {
+        (Value::Double(_), r) if number(r) => error.with_help("convert with `double(x)`"),
+        (l, Value::Double(_)) if number(l) => error.with_help("convert with `double(x)`"),
+        (l, r) if number(l) && number(r) => error.with_help("convert with `int(x)` or `uint(x)`"),
+        (Value::String(_), _) | (_, Value::String(_)) if op == BinaryOp::Add => {
+            error.with_help("convert with `string(x)`")
+        }
+        _ => error,
+    }
+}

@@ -1,0 +1,146 @@
+//! The number law: a number is an int or a float by its value, the same before and after a trip through JSON.
+//!
+//! Whole numbers with |x| <= 2^53-1 are ints, however they are written: `2.0` is 2 and `-0.0` is 0. All others are
+//! doubles. [`Value::from_json`](crate::Value::from_json) reads JSON under this law without changing it; the
+//! functions here change the JSON so that its text, too, is one and the same.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::MAX_DATA_DEPTH;
+use crate::value::number;
+
+/// Data from outside that cannot be taken as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumberError {
+    /// Where, as a JSON pointer (RFC 6901); empty for the whole value.
+    pub pointer: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for NumberError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.pointer.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "{} at `{}`", self.message, self.pointer)
+        }
+    }
+}
+
+impl std::error::Error for NumberError {}
+
+/// Makes the numbers of data *from outside* canonical.
+///
+/// Refuses an integer literal beyond ±(2^53-1), because it could not be kept exactly: send it as a string. (One
+/// beyond 64 bits is a double to `serde_json`, and stays one.) Refuses data nested deeper than [`MAX_DATA_DEPTH`].
+pub fn canonical(v: &mut Value) -> Result<(), NumberError> {
+    walk(v, 0).map_err(|(mut path, message)| {
+        path.reverse();
+        let escaped = path
+            .iter()
+            .map(|s| format!("/{}", s.replace('~', "~0").replace('/', "~1")));
+        NumberError {
+            pointer: escaped.collect(),
+            message,
+        }
+    })
+}
+
+type Refused = (Vec<String>, String);
+
+fn walk(v: &mut Value, depth: usize) -> Result<(), Refused> {
+    if depth > MAX_DATA_DEPTH {
+        return Err((
+            Vec::new(),
+            format!("the data is nested deeper than {MAX_DATA_DEPTH} levels"),
+        ));
+    }
+    let deeper = depth.saturating_add(1);
+    match v {
+        Value::Array(items) => {
+            for (i, item) in items.iter_mut().enumerate() {
+                walk(item, deeper).map_err(|e| within(i, e))?;
+            }
+        }
+        Value::Object(fields) => {
+            for (name, item) in fields.iter_mut() {
+                walk(item, deeper).map_err(|e| within(name, e))?;
+            }
+        }
+        Value::Number(_) => {
+            let unsafe_int = match &*v {
+                Value::Number(n) if n.is_i64() || n.is_u64() => {
+                    !n.as_i64().is_some_and(number::is_safe)
+                }
+                _ => false,
+            };
+            if unsafe_int {
+                let message =
+                    format!("the integer {v} is beyond ±9007199254740991 and would lose digits");
+                return Err((Vec::new(), message));
+            }
+            normalize_number(v);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn within(segment: impl fmt::Display, (mut path, message): Refused) -> Refused {
+    path.push(segment.to_string());
+    (path, message)
+}
+
+/// Makes the numbers of *our own* stored data canonical: an integer beyond ±(2^53-1) becomes the nearest double.
+/// Never fails, and does not recurse.
+pub fn normalize(v: &mut Value) {
+    let mut todo = vec![v];
+    while let Some(v) = todo.pop() {
+        match v {
+            Value::Array(items) => todo.extend(items.iter_mut()),
+            Value::Object(fields) => todo.extend(fields.iter_mut().map(|(_, v)| v)),
+            Value::Number(_) => normalize_number(v),
+            _ => {}
+        }
+    }
+}
+
+fn normalize_number(v: &mut Value) {
+    let Value::Number(n) = &*v else { return };
+    if n.as_i64().is_some_and(number::is_safe) {
+        return;
+    }
+    let Some(d) = n.as_f64() else { return };
+    if let Some(i) = number::safe_int(d) {
+        *v = Value::from(i);
+    } else if !n.is_f64()
+        && let Some(n) = serde_json::Number::from_f64(d)
+    {
+        *v = Value::Number(n);
+    }
+}
+
+/// Whether [`canonical`] would leave the data as it is.
+pub fn is_canonical(v: &Value) -> bool {
+    let mut todo = vec![v];
+    while let Some(v) = todo.pop() {
+        match v {
+            Value::Array(items) => todo.extend(items),
+            Value::Object(fields) => todo.extend(fields.values()),
+            Value::Number(n) => {
+                let ok = match n.as_i64() {
+                    Some(i) => number::is_safe(i),
+                    None => n.is_f64() && n.as_f64().is_some_and(|d| number::safe_int(d).is_none()),
+                };
+                if !ok {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+    }
+    true
+}

@@ -1,0 +1,496 @@
+//! Tokens to the syntax tree. Recursion only where the text nests; chains are loops.
+
+use std::sync::Arc;
+
+use super::lexer::{Token, is_reserved};
+use super::macros;
+use crate::ast::{BinaryOp, Kind, Link, LinkKind, Literal, Node, UnaryOp};
+use crate::error::ParseError;
+use crate::{MAX_DEPTH, Span};
+
+pub(super) struct Parser<'s> {
+    source: &'s str,
+    tokens: Vec<(Token, Span)>,
+    at: usize,
+    depth: usize,
+}
+
+type Parsed = Result<Node, ParseError>;
+
+impl<'s> Parser<'s> {
+    pub(super) fn new(source: &'s str, tokens: Vec<(Token, Span)>) -> Parser<'s> {
+        Parser {
+            source,
+            tokens,
+            at: 0,
+            depth: 0,
+        }
+    }
+
+    /// The whole text as one expression.
+    pub(super) fn whole(mut self) -> Parsed {
+        if self.token() == &Token::End {
+            return Err(ParseError::new(self.span(), "the expression is empty"));
+        }
+        let node = self.expression()?;
+        match self.token() {
+            Token::End => Ok(node),
+            _ => Err(self.unexpected("the end of the expression or an operator")),
+        }
+    }
+
+    fn token(&self) -> &Token {
+        self.tokens.get(self.at).map_or(&Token::End, |(t, _)| t)
+    }
+
+    fn span(&self) -> Span {
+        let end = Span::new(self.source.len(), self.source.len());
+        self.tokens.get(self.at).map_or(end, |(_, s)| *s)
+    }
+
+    fn next(&mut self) {
+        self.at = self.at.saturating_add(1);
+    }
+
+    fn is(&self, sign: &str) -> bool {
+        matches!(self.token(), Token::Sign(s) if *s == sign)
+    }
+
+    fn eat(&mut self, sign: &str) -> bool {
+        let found = self.is(sign);
+        if found {
+            self.next();
+        }
+        found
+    }
+
+    /// Takes a closing sign and gives its place.
+    fn close(&mut self, sign: &str) -> Result<Span, ParseError> {
+        let span = self.span();
+        if self.eat(sign) {
+            Ok(span)
+        } else {
+            Err(self.unexpected(&format!("`{sign}`")))
+        }
+    }
+
+    fn unexpected(&self, wanted: &str) -> ParseError {
+        let span = self.span();
+        let found = match self.token() {
+            Token::End => "the end of the expression".to_owned(),
+            _ => format!("`{}`", span.of(self.source)),
+        };
+        ParseError::new(span, format!("found {found}, but {wanted} would fit here"))
+    }
+
+    fn deeper(&mut self) -> Result<(), ParseError> {
+        self.depth = self.depth.saturating_add(1);
+        // The whole expression is the first level and nests in nothing.
+        if self.depth > MAX_DEPTH.saturating_add(1) {
+            return Err(ParseError::new(
+                self.span(),
+                format!("the expression is nested deeper than {MAX_DEPTH} levels"),
+            )
+            .help("name a part of it, or split it"));
+        }
+        Ok(())
+    }
+
+    /// `condition ? a : b`, where `b` may be the next condition.
+    fn expression(&mut self) -> Parsed {
+        self.deeper()?;
+        let mut arms = Vec::new();
+        let last = loop {
+            let operand = self.disjunction()?;
+            if !self.eat("?") {
+                break operand;
+            }
+            let result = self.disjunction()?;
+            self.close(":")?;
+            arms.push((operand, result));
+        };
+        self.depth = self.depth.saturating_sub(1);
+        let Some((first, _)) = arms.first() else {
+            return Ok(last);
+        };
+        let span = first.span.to(last.span);
+        Ok(Node {
+            span,
+            kind: Kind::Conditional {
+                arms,
+                otherwise: Box::new(last),
+            },
+        })
+    }
+
+    fn disjunction(&mut self) -> Parsed {
+        let first = self.conjunction()?;
+        self.series("||", first, Parser::conjunction, Kind::Or)
+    }
+
+    fn conjunction(&mut self) -> Parsed {
+        let first = self.chain(1)?;
+        self.series("&&", first, |p| p.chain(1), Kind::And)
+    }
+
+    fn series(
+        &mut self,
+        sign: &str,
+        first: Node,
+        operand: fn(&mut Self) -> Parsed,
+        kind: fn(Vec<Node>) -> Kind,
+    ) -> Parsed {
+        if !self.is(sign) {
+            return Ok(first);
+        }
+        let mut span = first.span;
+        let mut operands = vec![first];
+        while self.eat(sign) {
+            let next = operand(self)?;
+            span = span.to(next.span);
+            operands.push(next);
+        }
+        Ok(Node {
+            span,
+            kind: kind(operands),
+        })
+    }
+
+    fn operator(&self, level: u8) -> Option<BinaryOp> {
+        let op = match self.token() {
+            Token::In => BinaryOp::In,
+            Token::Sign("==") => BinaryOp::Eq,
+            Token::Sign("!=") => BinaryOp::Ne,
+            Token::Sign("<") => BinaryOp::Lt,
+            Token::Sign("<=") => BinaryOp::Le,
+            Token::Sign(">") => BinaryOp::Gt,
+            Token::Sign(">=") => BinaryOp::Ge,
+            Token::Sign("+") => BinaryOp::Add,
+            Token::Sign("-") => BinaryOp::Sub,
+            Token::Sign("*") => BinaryOp::Mul,
+            Token::Sign("/") => BinaryOp::Div,
+            Token::Sign("%") => BinaryOp::Rem,
+            _ => return None,
+        };
+        (op.level() == level).then_some(op)
+    }
+
+    /// Operators of one level: 1 relations, 2 sums, 3 products.
+    fn chain(&mut self, level: u8) -> Parsed {
+        let operand = |p: &mut Self| {
+            if level < 3 {
+                p.chain(level.saturating_add(1))
+            } else {
+                p.unary()
+            }
+        };
+        let first = operand(self)?;
+        let mut rest = Vec::new();
+        let mut span = first.span;
+        while let Some(op) = self.operator(level) {
+            self.next();
+            let right = operand(self)?;
+            span = span.to(right.span);
+            rest.push((op, right));
+        }
+        if rest.is_empty() {
+            return Ok(first);
+        }
+        Ok(Node {
+            span,
+            kind: Kind::Chain {
+                first: Box::new(first),
+                rest,
+            },
+        })
+    }
+
+    fn unary(&mut self) -> Parsed {
+        let start = self.span();
+        let (sign, op) = match self.token() {
+            Token::Sign("!") => ("!", UnaryOp::Not),
+            Token::Sign("-") => ("-", UnaryOp::Negate),
+            _ => return self.member(None),
+        };
+        let mut count: usize = 0;
+        let mut last = start;
+        while self.is(sign) {
+            last = self.span();
+            self.next();
+            count = count.saturating_add(1);
+        }
+        // The sign before a number belongs to the number: it is how the smallest int is written.
+        let mut negative = None;
+        if op == UnaryOp::Negate {
+            let literal = match self.token() {
+                Token::Literal(Literal::Int(i)) => Some(Literal::Int(i.saturating_neg())),
+                Token::Literal(Literal::Double(d)) => Some(Literal::Double(-d)),
+                Token::MinInt => Some(Literal::Int(i64::MIN)),
+                _ => None,
+            };
+            if let Some(literal) = literal {
+                let span = last.to(self.span());
+                self.next();
+                count = count.saturating_sub(1);
+                negative = Some(Node {
+                    span,
+                    kind: Kind::Literal(literal),
+                });
+            }
+        }
+        let operand = self.member(negative)?;
+        if count == 0 {
+            return Ok(operand);
+        }
+        let span = start.to(operand.span);
+        Ok(Node {
+            span,
+            kind: Kind::Unary {
+                op,
+                count,
+                operand: Box::new(operand),
+            },
+        })
+    }
+
+    /// A primary with its fields, indexes and calls.
+    fn member(&mut self, literal: Option<Node>) -> Parsed {
+        let base = match literal {
+            Some(node) => node,
+            None => self.primary()?,
+        };
+        let mut links = Vec::new();
+        loop {
+            let start = self.span();
+            if self.eat(".") {
+                let link = self.dotted(&base, &links)?;
+                match link {
+                    Dotted::Link(kind) => {
+                        let end = self.previous();
+                        links.push(Link {
+                            span: start.to(end),
+                            kind,
+                        });
+                    }
+                    Dotted::Whole(kind) => {
+                        // `cel.bind` takes the place of its base; it can only come first.
+                        let span = base.span.to(self.previous());
+                        let node = Node { span, kind };
+                        return self.member(Some(node));
+                    }
+                }
+            } else if self.eat("[") {
+                if self.is("?") {
+                    return Err(self.optional());
+                }
+                let index = self.expression()?;
+                let end = self.close("]")?;
+                links.push(Link {
+                    span: start.to(end),
+                    kind: LinkKind::Index(index),
+                });
+            } else if self.is("{") {
+                return Err(ParseError::new(
+                    self.span(),
+                    "message literals are not part of the language",
+                )
+                .help("write a map: `{\"field\": value}`"));
+            } else {
+                break;
+            }
+        }
+        match links.last() {
+            None => Ok(base),
+            Some(last) => {
+                let span = base.span.to(last.span);
+                Ok(Node {
+                    span,
+                    kind: Kind::Postfix {
+                        base: Box::new(base),
+                        links,
+                    },
+                })
+            }
+        }
+    }
+
+    fn optional(&self) -> ParseError {
+        ParseError::new(self.span(), "optional values are not part of the language")
+            .help("ask with `has(x.field)` first")
+    }
+
+    /// The place of the token just taken.
+    fn previous(&self) -> Span {
+        self.tokens
+            .get(self.at.saturating_sub(1))
+            .map_or(Span::default(), |(_, s)| *s)
+    }
+
+    /// What comes after a dot.
+    fn dotted(&mut self, base: &Node, links: &[Link]) -> Result<Dotted, ParseError> {
+        let name = match self.token() {
+            Token::Ident(name) => name.clone(),
+            Token::Quoted(name) => {
+                let name: Arc<str> = name.as_str().into();
+                self.next();
+                return Ok(Dotted::Link(LinkKind::Field(name)));
+            }
+            Token::Sign("?") => return Err(self.optional()),
+            Token::In | Token::Literal(Literal::Bool(_) | Literal::Null) => {
+                return Err(self
+                    .unexpected("a field name")
+                    .help("write such a field as an index: `x[\"in\"]`"));
+            }
+            _ => return Err(self.unexpected("a field name")),
+        };
+        let span = self.span();
+        self.next();
+        if !self.is("(") {
+            return Ok(Dotted::Link(LinkKind::Field(name.into())));
+        }
+        let args = self.arguments()?;
+        let is_cel =
+            links.is_empty() && matches!(&base.kind, Kind::Ident { name, .. } if &**name == "cel");
+        if is_cel && name == "bind" {
+            return macros::bind(args, span).map(Dotted::Whole);
+        }
+        macros::method(name, args, span).map(Dotted::Link)
+    }
+
+    fn arguments(&mut self) -> Result<Vec<Node>, ParseError> {
+        self.close("(")?;
+        let mut args = Vec::new();
+        while !self.is(")") {
+            args.push(self.expression()?);
+            if !self.eat(",") {
+                break;
+            }
+            if self.is(")") {
+                return Err(self.unexpected("an argument"));
+            }
+        }
+        self.close(")")?;
+        Ok(args)
+    }
+
+    fn primary(&mut self) -> Parsed {
+        let start = self.span();
+        let token = self.token().clone();
+        let kind = match token {
+            Token::Literal(literal) => {
+                self.next();
+                Kind::Literal(literal)
+            }
+            Token::Sign("(") => {
+                self.next();
+                let mut inner = self.expression()?;
+                let end = self.close(")")?;
+                inner.span = start.to(end);
+                return Ok(inner);
+            }
+            Token::Sign("[") => {
+                self.next();
+                self.list()?
+            }
+            Token::Sign("{") => {
+                self.next();
+                self.map()?
+            }
+            Token::Sign(".") => {
+                self.next();
+                match self.token().clone() {
+                    Token::Ident(name) => self.name(&name, true)?,
+                    _ => return Err(self.unexpected("a name")),
+                }
+            }
+            Token::Ident(name) => self.name(&name, false)?,
+            // `in` between two operands is the operator; as the start of an operand it is the host's function.
+            Token::In => {
+                self.next();
+                if !self.is("(") {
+                    return Err(self
+                        .unexpected("`(`")
+                        .help("`in` stands between two operands, or is called: `in(\"state\")`"));
+                }
+                Kind::Call {
+                    function: "in".into(),
+                    args: self.arguments()?,
+                }
+            }
+            Token::MinInt => {
+                return Err(ParseError::new(
+                    start,
+                    "`9223372036854775808` does not fit in a signed 64-bit integer",
+                )
+                .help("write a `u` after it to make it a uint"));
+            }
+            Token::Quoted(_) => {
+                return Err(ParseError::new(
+                    start,
+                    "a name between backticks can only be a field, after a dot",
+                ));
+            }
+            _ => return Err(self.unexpected("an operand")),
+        };
+        Ok(Node {
+            span: start.to(self.previous()),
+            kind,
+        })
+    }
+
+    fn name(&mut self, name: &str, absolute: bool) -> Result<Kind, ParseError> {
+        let span = self.span();
+        if is_reserved(name) {
+            return Err(ParseError::new(
+                span,
+                format!("`{name}` is reserved and cannot be a name"),
+            ));
+        }
+        self.next();
+        if !self.is("(") {
+            return Ok(Kind::Ident {
+                name: name.into(),
+                absolute,
+            });
+        }
+        let args = self.arguments()?;
+        macros::global(name, args, span)
+    }
+
+    fn list(&mut self) -> Result<Kind, ParseError> {
+        let mut items = Vec::new();
+        while !self.is("]") {
+            if self.is("?") {
+                return Err(self.optional());
+            }
+            items.push(self.expression()?);
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.close("]")?;
+        Ok(Kind::List(items))
+    }
+
+    fn map(&mut self) -> Result<Kind, ParseError> {
+        let mut entries = Vec::new();
+        while !self.is("}") {
+            if self.is("?") {
+                return Err(self.optional());
+            }
+            let key = self.expression()?;
+            self.close(":")?;
+            entries.push((key, self.expression()?));
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.close("}")?;
+        Ok(Kind::Map(entries))
+    }
+}
+
+enum Dotted {
+    Link(LinkKind),
+    Whole(Kind),
+}

@@ -1,0 +1,199 @@
+//! A compiled expression: names are slots, constants are values.
+
+use std::sync::Arc;
+
+use crate::ast::{Ast, BinaryOp, MacroName};
+use crate::compile;
+use crate::error::{CompileError, EvalError};
+use crate::eval::Evaluation;
+use crate::functions::{Function, Pattern};
+use crate::path::Path;
+use crate::{Duration, Env, Fuel, FunctionId, RootId, Scope, Span, Timestamp, TypeName, Value};
+
+/// A compiled expression. It is `Send` and `Sync`, holds no data, and can be evaluated any number of times.
+#[derive(Clone, Debug)]
+pub struct Program {
+    source: String,
+    root: Op,
+    reads: Vec<Path>,
+}
+
+/// A node with its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Op {
+    pub(crate) span: Span,
+    pub(crate) code: Code,
+}
+
+/// What a node does. Chains are flat, as in the syntax tree.
+#[derive(Clone, Debug)]
+pub(crate) enum Code {
+    Constant(Constant),
+    Root(RootId),
+    /// A variable of a macro, counted from the outermost.
+    Local(usize),
+    /// A root with nothing but fields: the commonest read.
+    Fields(RootId, Box<[FieldStep]>),
+    /// A name that means nothing (lenient programs only).
+    Unbound(Arc<str>),
+    List(Box<[Op]>),
+    Map(Box<[(Op, Op)]>),
+    Links(Box<Op>, Box<[Step]>),
+    /// Whether the operand has the field.
+    Has(Box<Op>, Arc<str>),
+    Bind(Box<Op>, Box<Op>),
+    Not(usize, Box<Op>),
+    Negate(usize, Box<Op>),
+    Chain(Box<Op>, Box<[(BinaryOp, Op)]>),
+    /// `x in [constants]`
+    InConstants(Box<Op>, Box<[Constant]>),
+    And(Box<[Op]>),
+    Or(Box<[Op]>),
+    Conditional(Box<[(Op, Op)]>, Box<Op>),
+    Call(Function, Box<[Op]>),
+    HostCall(FunctionId, Box<[Op]>),
+    /// A function that does not exist (lenient programs only).
+    UnknownCall(Arc<str>),
+    Matches(Box<Op>, Box<Pattern>),
+}
+
+/// A field read directly off a root.
+#[derive(Clone, Debug)]
+pub(crate) struct FieldStep {
+    pub(crate) name: Box<str>,
+    pub(crate) span: Span,
+}
+
+/// One link of a chain.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) span: Span,
+    pub(crate) kind: StepKind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum StepKind {
+    Field(Arc<str>),
+    Index(Op),
+    /// A library function with further arguments.
+    Method(Function, Box<[Op]>),
+    /// `.matches('constant')`
+    Matches(Box<Pattern>),
+    UnknownMethod(Arc<str>),
+    Macro(Box<MacroStep>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct MacroStep {
+    pub(crate) name: MacroName,
+    pub(crate) two_vars: bool,
+    pub(crate) condition: Option<Op>,
+    pub(crate) body: Op,
+}
+
+/// A value known when the program is made.
+#[derive(Clone, Debug)]
+pub(crate) enum Constant {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    String(Arc<str>),
+    Bytes(Arc<[u8]>),
+    Timestamp(Timestamp),
+    Duration(Duration),
+    Type(TypeName),
+}
+
+impl Constant {
+    #[inline]
+    pub(crate) fn value(&self) -> Value<'_> {
+        match self {
+            Constant::Null => Value::Null,
+            Constant::Bool(b) => Value::Bool(*b),
+            Constant::Int(i) => Value::Int(*i),
+            Constant::Uint(u) => Value::Uint(*u),
+            Constant::Double(d) => Value::Double(*d),
+            Constant::String(s) => Value::str(s),
+            Constant::Bytes(b) => Value::Bytes(crate::Bytes::Borrowed(b)),
+            Constant::Timestamp(t) => Value::Timestamp(*t),
+            Constant::Duration(d) => Value::Duration(*d),
+            Constant::Type(t) => Value::Type(*t),
+        }
+    }
+}
+
+/// What a program can be made from: text, or a tree that is parsed already.
+pub trait Source {
+    /// The tree.
+    fn ast(self) -> Result<Ast, CompileError>;
+}
+
+impl Source for &str {
+    fn ast(self) -> Result<Ast, CompileError> {
+        Ok(crate::parse(self)?)
+    }
+}
+
+impl Source for &String {
+    fn ast(self) -> Result<Ast, CompileError> {
+        Ok(crate::parse(self)?)
+    }
+}
+
+impl Source for Ast {
+    fn ast(self) -> Result<Ast, CompileError> {
+        Ok(self)
+    }
+}
+
+impl Source for &Ast {
+    fn ast(self) -> Result<Ast, CompileError> {
+        Ok(self.clone())
+    }
+}
+
+impl Program {
+    /// Makes a program. A name that `env` does not know is an error.
+    pub fn compile(source: impl Source, env: &Env) -> Result<Program, CompileError> {
+        let ast = source.ast()?;
+        compile::program(&ast, env, false)
+    }
+
+    /// Makes a program in which a name that `env` does not know is an error only when it is evaluated, so that
+    /// `unknown || true` is true: cel-spec's "disable check", and what an SCXML import needs.
+    pub fn compile_lenient(source: impl Source, env: &Env) -> Result<Program, CompileError> {
+        let ast = source.ast()?;
+        compile::program(&ast, env, true)
+    }
+
+    pub(crate) fn new(source: String, root: Op, reads: Vec<Path>) -> Program {
+        Program {
+            source,
+            root,
+            reads,
+        }
+    }
+
+    /// Evaluates. The result may borrow from the data and from the program.
+    ///
+    /// Every error is a value ([`EvalError`]); the fuel that was used is gone from `fuel` in any case.
+    pub fn eval<'a>(
+        &'a self,
+        scope: &dyn Scope<'a>,
+        fuel: &mut Fuel,
+    ) -> Result<Value<'a>, EvalError> {
+        Evaluation::new(scope, fuel).eval(&self.root)
+    }
+
+    /// The text.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// What it reads: the longest static paths from its roots, in order of the text.
+    pub fn reads(&self) -> &[Path] {
+        &self.reads
+    }
+}

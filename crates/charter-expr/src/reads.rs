@@ -1,0 +1,269 @@
+//! What a tree reads and calls, and how its roots are renamed.
+
+use std::sync::Arc;
+
+use crate::ast::{Ast, Kind, Link, LinkKind, Node, children};
+use crate::error::ParseError;
+use crate::names::{self, Meaning};
+use crate::parse::is_identifier;
+use crate::path::Path;
+use crate::{Env, Span};
+
+/// A call of a function: its name as it is written (`size`, `math.abs`), whether it stands after a dot, its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call<'n> {
+    /// The name, qualified if it is of a namespace.
+    pub name: String,
+    /// Whether it is called on a value: `x.size()`.
+    pub method: bool,
+    /// The whole call.
+    pub span: Span,
+    /// The arguments in the parentheses.
+    pub args: &'n [Node],
+}
+
+impl Ast {
+    /// The names that are not variables of a macro, types or namespaces, with their places, in order of the text.
+    pub fn roots(&self) -> impl Iterator<Item = (&str, Span)> {
+        let mut found = Vec::new();
+        visit(self.root(), &mut Vec::new(), &mut |node, locals| {
+            if let Some((name, span, _)) = free_name(node, locals) {
+                found.push((name, span));
+            }
+        });
+        found.sort_by_key(|(_, span)| *span);
+        found.into_iter()
+    }
+
+    /// The longest static paths from the roots, in order of the text: `context.decision.confidence`.
+    pub fn reads(&self) -> Vec<Path> {
+        let mut found = Vec::new();
+        visit(self.root(), &mut Vec::new(), &mut |node, locals| {
+            if let Some((name, span, links)) = free_name(node, locals) {
+                found.push(names::path(name.into(), None, span, links));
+            }
+        });
+        found.sort_by_key(Path::span);
+        found
+    }
+
+    /// All calls of functions, without macros, in order of the text.
+    pub fn calls(&self) -> Vec<Call<'_>> {
+        let mut found = Vec::new();
+        visit(self.root(), &mut Vec::new(), &mut |node, locals| {
+            calls(node, locals, &mut found)
+        });
+        found.sort_by_key(|c| c.span);
+        found
+    }
+
+    /// The tree with other roots: `rename` gives, for a root's name, the fields it is to be read from, e.g.
+    /// `["context", "x"]` for `x`, or `None` to leave it. The result's text and places are those of its own
+    /// [`Ast::unparse`].
+    ///
+    /// Errors: the result is too long or nested too deeply.
+    pub fn rename_roots(
+        &self,
+        mut rename: impl FnMut(&str) -> Option<Vec<String>>,
+    ) -> Result<Ast, ParseError> {
+        let mut root = self.root().clone();
+        renamed(&mut root, &mut Vec::new(), &mut rename);
+        crate::parse(&crate::unparse::node(&root))
+    }
+}
+
+/// Goes through all nodes with the variables that each sees. A name with links is visited once, as the chain.
+fn visit<'n>(
+    node: &'n Node,
+    locals: &mut Vec<Arc<str>>,
+    each: &mut dyn FnMut(&'n Node, &[Arc<str>]),
+) {
+    each(node, locals);
+    let skip_base = match &node.kind {
+        Kind::Postfix { base, .. } if matches!(base.kind, Kind::Ident { .. }) => Some(&**base),
+        _ => None,
+    };
+    children(node, &mut |child, vars| {
+        if skip_base.is_some_and(|base| std::ptr::eq(base, child)) {
+            return;
+        }
+        let before = locals.len();
+        locals.extend_from_slice(vars);
+        visit(child, locals, each);
+        locals.truncate(before);
+    });
+}
+
+/// The name a node starts with, if it is free, its place, and the links that follow.
+fn free_name<'n>(node: &'n Node, locals: &[Arc<str>]) -> Option<(&'n str, Span, &'n [Link])> {
+    let (name, absolute, span, links): (_, _, _, &[Link]) = match &node.kind {
+        Kind::Ident { name, absolute } => (name, *absolute, node.span, &[]),
+        Kind::Postfix { base, links } => match &base.kind {
+            Kind::Ident { name, absolute } => (name, *absolute, base.span, links),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    match names::resolve(&Env::new(), locals, name, absolute, links) {
+        Meaning::Unknown => Some((name, span, links)),
+        _ => None,
+    }
+}
+
+fn calls<'n>(node: &'n Node, locals: &[Arc<str>], found: &mut Vec<Call<'n>>) {
+    match &node.kind {
+        Kind::Call { function, args } => {
+            found.push(Call {
+                name: function.to_string(),
+                method: false,
+                span: node.span,
+                args,
+            });
+        }
+        Kind::Postfix { base, links } => {
+            let namespaced = match &base.kind {
+                Kind::Ident { name, absolute } => {
+                    match names::resolve(&Env::new(), locals, name, *absolute, links) {
+                        Meaning::Library { entry, used } => Some((entry.name, used)),
+                        _ => None,
+                    }
+                }
+                _ => None,
+            };
+            for (i, link) in links.iter().enumerate() {
+                let LinkKind::Method { name, args } = &link.kind else {
+                    continue;
+                };
+                match namespaced {
+                    Some((name, used)) if i.saturating_add(1) == used => {
+                        found.push(Call {
+                            name: name.to_owned(),
+                            method: false,
+                            span: base.span.to(link.span),
+                            args,
+                        });
+                    }
+                    _ => found.push(Call {
+                        name: name.to_string(),
+                        method: true,
+                        span: link.span,
+                        args,
+                    }),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+type Rename<'r> = &'r mut dyn FnMut(&str) -> Option<Vec<String>>;
+
+fn renamed(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: Rename<'_>) {
+    let target = free_name(node, locals).and_then(|(name, _, _)| rename(name));
+    if let Some(target) = target {
+        let mut names = target.iter();
+        let first: Arc<str> = names.next().map_or("", String::as_str).into();
+        // A variable of a macro must not catch the new name.
+        let absolute = locals.contains(&first);
+        let ident = Node {
+            span: node.span,
+            kind: Kind::Ident {
+                name: first,
+                absolute,
+            },
+        };
+        let mut links: Vec<Link> = names
+            .map(|name| {
+                let kind = if is_identifier(name) {
+                    LinkKind::Field(name.as_str().into())
+                } else {
+                    let literal = crate::ast::Literal::String(name.as_str().into());
+                    LinkKind::Index(Node {
+                        span: node.span,
+                        kind: Kind::Literal(literal),
+                    })
+                };
+                Link {
+                    span: node.span,
+                    kind,
+                }
+            })
+            .collect();
+        if let Kind::Postfix { links: old, .. } = &mut node.kind {
+            links.append(old);
+        }
+        node.kind = if links.is_empty() {
+            ident.kind
+        } else {
+            Kind::Postfix {
+                base: Box::new(ident),
+                links,
+            }
+        };
+    }
+    descend(node, locals, rename);
+}
+
+/// The parts of a node that can hold further roots.
+fn descend(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: Rename<'_>) {
+    match &mut node.kind {
+        Kind::Literal(_) | Kind::Ident { .. } => {}
+        Kind::List(items) | Kind::And(items) | Kind::Or(items) | Kind::Call { args: items, .. } => {
+            items.iter_mut().for_each(|n| renamed(n, locals, rename));
+        }
+        Kind::Map(pairs) => {
+            for (a, b) in pairs {
+                renamed(a, locals, rename);
+                renamed(b, locals, rename);
+            }
+        }
+        Kind::Conditional { arms, otherwise } => {
+            for (a, b) in arms {
+                renamed(a, locals, rename);
+                renamed(b, locals, rename);
+            }
+            renamed(otherwise, locals, rename);
+        }
+        Kind::Has(operand) | Kind::Unary { operand, .. } => renamed(operand, locals, rename),
+        Kind::Bind { name, value, body } => {
+            renamed(value, locals, rename);
+            locals.push(name.clone());
+            renamed(body, locals, rename);
+            locals.pop();
+        }
+        Kind::Chain { first, rest } => {
+            renamed(first, locals, rename);
+            rest.iter_mut()
+                .for_each(|(_, n)| renamed(n, locals, rename));
+        }
+        Kind::Postfix { base, links } => {
+            // A name at the start was renamed with its chain.
+            if !matches!(base.kind, Kind::Ident { .. }) {
+                renamed(base, locals, rename);
+            }
+            for link in links {
+                match &mut link.kind {
+                    LinkKind::Field(_) => {}
+                    LinkKind::Index(index) => renamed(index, locals, rename),
+                    LinkKind::Method { args, .. } => {
+                        args.iter_mut().for_each(|n| renamed(n, locals, rename))
+                    }
+                    LinkKind::Macro {
+                        vars,
+                        condition,
+                        body,
+                        ..
+                    } => {
+                        let before = locals.len();
+                        locals.extend_from_slice(vars);
+                        if let Some(condition) = condition {
+                            renamed(condition, locals, rename);
+                        }
+                        renamed(body, locals, rename);
+                        locals.truncate(before);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Types from JSON Schema (2020-12) and from example data.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::types::{Field, Type};
+
+/// How deep schemas and example data are looked into; what is below is [`Type::Dyn`].
+const MAX_TYPE_DEPTH: usize = 32;
+/// How many schemas one type may be made of; what is beyond is [`Type::Dyn`].
+const MAX_SCHEMAS: usize = 20_000;
+
+impl Type {
+    /// The type of the values that fit a JSON Schema, as far as CEL can see it.
+    ///
+    /// Understood: `type` (also a list of types), `properties`, `required`, `additionalProperties`, `items`, `enum`,
+    /// `const`, `anyOf`, `oneOf`, `allOf`, `nullable`, `$ref` through `resolve`. As in JSON Schema, an object is open
+    /// unless `additionalProperties` (or `unevaluatedProperties`) is false. A reference that leads back to itself,
+    /// and whatever is not understood, is [`Type::Dyn`].
+    pub fn from_schema(schema: &Value, resolve: &dyn Fn(&str) -> Option<Value>) -> Type {
+        Reader {
+            resolve,
+            open: Vec::new(),
+            left: MAX_SCHEMAS,
+        }
+        .schema(schema, 0)
+    }
+
+    /// The type of example data, such as a charter's initial context: null may become anything, an empty list holds
+    /// anything, a number is an int or a double, and an object has the fields it shows and no others.
+    pub fn of_json(value: &Value) -> Type {
+        of_json(value, 0)
+    }
+}
+
+struct Reader<'r> {
+    resolve: &'r dyn Fn(&str) -> Option<Value>,
+    /// References that are being read.
+    open: Vec<String>,
+    left: usize,
+}
+
+impl Reader<'_> {
+    fn schema(&mut self, schema: &Value, depth: usize) -> Type {
+        let Value::Object(schema) = schema else {
+            return Type::Dyn;
+        };
+        if depth > MAX_TYPE_DEPTH || self.left == 0 {
+            return Type::Dyn;
+        }
+        self.left = self.left.saturating_sub(1);
+        let ty = self.object_schema(schema, depth.saturating_add(1));
+        if schema.get("nullable") == Some(&Value::Bool(true)) {
+            Type::union([ty, Type::Null])
+        } else {
+            ty
+        }
+    }
+
+    fn object_schema(&mut self, schema: &Map<String, Value>, depth: usize) -> Type {
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            return self.reference(reference, depth);
+        }
+        if let Some(value) = schema.get("const") {
+            return literal(value);
+        }
+        if let Some(Value::Array(values)) = schema.get("enum") {
+            return Type::union(values.iter().map(literal));
+        }
+        for name in ["anyOf", "oneOf"] {
+            if let Some(Value::Array(options)) = schema.get(name) {
+                let types: Vec<Type> = options.iter().map(|s| self.schema(s, depth)).collect();
+                return Type::union(types);
+            }
+        }
+        if let Some(Value::Array(parts)) = schema.get("allOf") {
+            return self.all_of(schema, parts, depth);
+        }
+        match schema.get("type") {
+            Some(Value::String(name)) => self.named(name, schema, depth),
+            Some(Value::Array(names)) => {
+                let types: Vec<Type> = names
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .map(|n| self.named(n, schema, depth))
+                    .collect();
+                Type::union(types)
+            }
+            _ if schema.contains_key("properties") => self.named("object", schema, depth),
+            _ if schema.contains_key("items") => self.named("array", schema, depth),
+            _ => Type::Dyn,
+        }
+    }
+
+    fn reference(&mut self, reference: &str, depth: usize) -> Type {
+        if self.open.iter().any(|r| r == reference) {
+            return Type::Dyn;
+        }
+        let Some(target) = (self.resolve)(reference) else {
+            return Type::Dyn;
+        };
+        self.open.push(reference.to_owned());
+        let ty = self.schema(&target, depth);
+        self.open.pop();
+        ty
+    }
+
+    fn named(&mut self, name: &str, schema: &Map<String, Value>, depth: usize) -> Type {
+        match name {
+            "null" => Type::Null,
+            "boolean" => Type::Bool,
+            "string" => Type::String,
+            "integer" => Type::Int,
+            "number" => Type::Number,
+            "array" => match schema.get("items") {
+                Some(items) => Type::list(self.schema(items, depth)),
+                None => Type::list(Type::Dyn),
+            },
+            "object" => self.fields(schema, depth),
+            _ => Type::Dyn,
+        }
+    }
+
+    fn fields(&mut self, schema: &Map<String, Value>, depth: usize) -> Type {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let others = schema
+            .get("additionalProperties")
+            .or_else(|| schema.get("unevaluatedProperties"));
+        let Some(properties) = properties else {
+            return match others {
+                Some(Value::Object(_)) => {
+                    let value = others.map_or(Type::Dyn, |s| self.schema(s, depth));
+                    Type::map(Type::String, value)
+                }
+                _ => {
+                    self.with_required(BTreeMap::new(), schema, others != Some(&Value::Bool(false)))
+                }
+            };
+        };
+        let mut fields = BTreeMap::new();
+        for (name, property) in properties {
+            let ty = self.schema(property, depth);
+            fields.insert(name.clone(), Field::optional(ty));
+        }
+        self.with_required(fields, schema, others != Some(&Value::Bool(false)))
+    }
+
+    fn with_required(
+        &self,
+        mut fields: BTreeMap<String, Field>,
+        schema: &Map<String, Value>,
+        open: bool,
+    ) -> Type {
+        for name in schema
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+        {
+            fields
+                .entry(name.to_owned())
+                .or_insert_with(|| Field::optional(Type::Dyn))
+                .required = true;
+        }
+        Type::Object { fields, open }
+    }
+
+    /// Objects are merged; anything else cannot be said exactly.
+    fn all_of(&mut self, schema: &Map<String, Value>, parts: &[Value], depth: usize) -> Type {
+        let mut own = schema.clone();
+        own.remove("allOf");
+        let mut types: Vec<Type> = parts.iter().map(|s| self.schema(s, depth)).collect();
+        if own.contains_key("type") || own.contains_key("properties") {
+            types.push(self.schema(&Value::Object(own), depth));
+        }
+        let mut merged: BTreeMap<String, Field> = BTreeMap::new();
+        let mut all_open = true;
+        for ty in types {
+            let Type::Object { fields, open } = ty else {
+                return Type::Dyn;
+            };
+            all_open &= open;
+            for (name, field) in fields {
+                match merged.get_mut(&name) {
+                    Some(known) => {
+                        known.required |= field.required;
+                        if known.ty == Type::Dyn {
+                            known.ty = field.ty;
+                        }
+                    }
+                    None => {
+                        merged.insert(name, field);
+                    }
+                }
+            }
+        }
+        Type::Object {
+            fields: merged,
+            open: all_open,
+        }
+    }
+}
+
+/// The type of a literal in a schema.
+fn literal(value: &Value) -> Type {
+    match value {
+        Value::Null => Type::Null,
+        Value::Number(_) => Type::Number,
+        other => of_json(other, 0),
+    }
+}
+
+fn of_json(value: &Value, depth: usize) -> Type {
+    if depth > MAX_TYPE_DEPTH {
+        return Type::Dyn;
+    }
+    let deeper = depth.saturating_add(1);
+    match value {
+        Value::Null => Type::Dyn,
+        Value::Bool(_) => Type::Bool,
+        Value::Number(_) => Type::Number,
+        Value::String(_) => Type::String,
+        Value::Array(items) => Type::list(Type::union(items.iter().map(|v| of_json(v, deeper)))),
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(n, v)| (n.clone(), Field::required(of_json(v, deeper))));
+            Type::Object {
+                fields: fields.collect(),
+                open: false,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn typed(schema: Value) -> Type {
+        Type::from_schema(&schema, &|_| None)
+    }
+
+    #[test]
+    fn objects_are_open_unless_they_say_otherwise() {
+        let closed = typed(
+            json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}, "b": {}},
+            "additionalProperties": false}),
+        );
+        let expected = Type::object([
+            ("a", Field::required(Type::Int)),
+            ("b", Field::optional(Type::Dyn)),
+        ]);
+        assert_eq!(closed, expected);
+        let open = typed(json!({"properties": {}}));
+        assert_eq!(
+            open,
+            Type::Object {
+                fields: BTreeMap::new(),
+                open: true
+            }
+        );
+        assert_eq!(
+            typed(json!({"type": "object"})),
+            Type::Object {
+                fields: BTreeMap::new(),
+                open: true
+            }
+        );
+        assert_eq!(
+            typed(json!({"type": "object", "additionalProperties": {"type": "number"}})),
+            Type::map(Type::String, Type::Number)
+        );
+    }
+
+    #[test]
+    fn unions_and_literals() {
+        assert_eq!(
+            typed(json!({"type": ["string", "null"]})),
+            Type::Union(vec![Type::String, Type::Null])
+        );
+        assert_eq!(typed(json!({"enum": ["a", "b"]})), Type::String);
+        assert_eq!(typed(json!({"const": 1})), Type::Number);
+        assert_eq!(
+            typed(json!({"anyOf": [{"type": "integer"}, {}]})),
+            Type::Dyn
+        );
+        assert_eq!(
+            typed(json!({"type": "string", "nullable": true})),
+            Type::Union(vec![Type::String, Type::Null])
+        );
+    }
+
+    #[test]
+    fn references_end() {
+        let list = json!({"type": "object", "properties": {"next": {"$ref": "#/list"}}});
+        let ty = Type::from_schema(&json!({"$ref": "#/list"}), &|r| {
+            (r == "#/list").then(|| list.clone())
+        });
+        let fields = BTreeMap::from([("next".to_owned(), Field::optional(Type::Dyn))]);
+        assert_eq!(ty, Type::Object { fields, open: true });
+    }
+
+    #[test]
+    fn example_data() {
+        let ty = Type::of_json(&json!({"n": 1.5, "x": null, "l": [], "s": ["a"]}));
+        let expected = Type::object([
+            ("l", Field::required(Type::list(Type::Dyn))),
+            ("n", Field::required(Type::Number)),
+            ("s", Field::required(Type::list(Type::String))),
+            ("x", Field::required(Type::Dyn)),
+        ]);
+        assert_eq!(ty, expected);
+    }
+
+    #[test]
+    fn a_schema_that_explodes_is_cut() {
+        let mut schema = json!({"type": "string"});
+        for _ in 0..25 {
+            schema = json!({"anyOf": [schema.clone(), {"type": "array", "items": {"$ref": "x"}}]});
+        }
+        let resolved = schema.clone();
+        Type::from_schema(&schema, &|_| Some(resolved.clone()));
+    }
+}

@@ -1,0 +1,245 @@
+//! Values as typed JSON, `{"t": "uint", "v": "1"}`, and one conformance case from text to result.
+//!
+//! Plain JSON cannot tell an int from a uint or a double; this form can. It is the one of the conformance cases:
+//! `v` is missing for `null`, a boolean for `bool`, text for `int`, `uint`, `double` (`"inf"`, `"-inf"`, `"nan"`),
+//! `string` and `type`, base64 for `bytes`, an array for `list`, and an array of pairs for `map`. A `dur` and a `ts`
+//! have whole seconds `s` and nanoseconds `n`; `duration` and `timestamp` with their text in `v` are read, too.
+
+use serde_json::{Value as Json, json};
+
+use crate::functions::encode;
+use crate::parse::is_identifier;
+use crate::{
+    Bytes, Duration, Env, EvalError, Fuel, Key, MAX_DATA_DEPTH, Map, Program, RootId, Scope,
+    Timestamp, Type, TypeName, Value,
+};
+
+/// The typed form of a value.
+///
+/// Errors: `TooDeep` for data nested deeper than [`MAX_DATA_DEPTH`].
+pub fn encode(value: &Value<'_>) -> Result<Json, EvalError> {
+    encode_at(value, 0)
+}
+
+fn encode_at(value: &Value<'_>, depth: usize) -> Result<Json, EvalError> {
+    if depth > MAX_DATA_DEPTH {
+        return Err(EvalError::too_deep());
+    }
+    let deeper = depth.saturating_add(1);
+    Ok(match value {
+        Value::Null => json!({"t": "null"}),
+        Value::Bool(b) => json!({"t": "bool", "v": b}),
+        Value::Int(i) => json!({"t": "int", "v": i.to_string()}),
+        Value::Uint(u) => json!({"t": "uint", "v": u.to_string()}),
+        Value::Double(d) => json!({"t": "double", "v": double(*d)}),
+        Value::String(s) => json!({"t": "string", "v": s.as_str()}),
+        Value::Bytes(b) => json!({"t": "bytes", "v": encode::base64(b)}),
+        Value::List(list) => {
+            let items: Result<Vec<Json>, _> = list.iter().map(|v| encode_at(&v, deeper)).collect();
+            json!({"t": "list", "v": items?})
+        }
+        Value::Map(map) => {
+            let entries: Result<Vec<Json>, EvalError> = map
+                .entries()
+                .into_iter()
+                .map(|(k, v)| {
+                    Ok(json!([
+                        encode_at(&k.into_value(), deeper)?,
+                        encode_at(&v, deeper)?
+                    ]))
+                })
+                .collect();
+            json!({"t": "map", "v": entries?})
+        }
+        Value::Timestamp(t) => json!({"t": "ts", "s": t.seconds(), "n": t.nanos()}),
+        Value::Duration(d) => json!({"t": "dur", "s": d.seconds(), "n": d.nanos()}),
+        Value::Type(t) => json!({"t": "type", "v": t.name()}),
+    })
+}
+
+fn double(d: f64) -> String {
+    if d.is_nan() {
+        "nan".to_owned()
+    } else if d.is_infinite() {
+        if d > 0.0 { "inf" } else { "-inf" }.to_owned()
+    } else {
+        format!("{d:?}")
+    }
+}
+
+/// The value of a typed form; the error says what is wrong with it.
+pub fn decode(typed: &Json) -> Result<Value<'static>, String> {
+    decode_at(typed, 0)
+}
+
+fn decode_at(typed: &Json, depth: usize) -> Result<Value<'static>, String> {
+    if depth > MAX_DATA_DEPTH {
+        return Err("the value is nested too deeply".to_owned());
+    }
+    let deeper = depth.saturating_add(1);
+    let bad = || {
+        format!(
+            "`{}` is not a typed value",
+            crate::value::shorten(&typed.to_string())
+        )
+    };
+    let kind = typed.get("t").and_then(Json::as_str).ok_or_else(bad)?;
+    let v = typed.get("v").unwrap_or(&Json::Null);
+    // Numbers are text, so that none is lost; numbers themselves are taken as well.
+    let text = match v {
+        Json::String(s) => s.clone(),
+        other => other.to_string(),
+    };
+    Ok(match kind {
+        "null" => Value::Null,
+        "bool" => Value::Bool(v.as_bool().ok_or_else(bad)?),
+        "int" => Value::Int(text.parse().map_err(|_| bad())?),
+        "uint" => Value::Uint(text.parse().map_err(|_| bad())?),
+        "double" => Value::Double(text.parse().map_err(|_| bad())?),
+        "string" => Value::string(v.as_str().ok_or_else(bad)?),
+        "bytes" => Value::Bytes(Bytes::from(
+            encode::from_base64(v.as_str().ok_or_else(bad)?).ok_or_else(bad)?,
+        )),
+        "list" => {
+            let items = v.as_array().ok_or_else(bad)?;
+            Value::list(
+                items
+                    .iter()
+                    .map(|i| decode_at(i, deeper))
+                    .collect::<Result<_, _>>()?,
+            )
+        }
+        "map" => {
+            let mut entries = Vec::new();
+            for pair in v.as_array().ok_or_else(bad)? {
+                let Some([key, value]) = pair.as_array().map(Vec::as_slice) else {
+                    return Err(bad());
+                };
+                let key = Key::from_value(&decode_at(key, deeper)?).ok_or_else(bad)?;
+                entries.push((key, decode_at(value, deeper)?));
+            }
+            Value::Map(Map::from_entries(entries).map_err(|e| e.message().to_owned())?)
+        }
+        "ts" | "timestamp" => Value::Timestamp(match (parts(typed), v.as_str()) {
+            (Some((s, n)), _) => u32::try_from(n)
+                .ok()
+                .and_then(|n| Timestamp::new(s, n))
+                .ok_or_else(bad)?,
+            (None, Some(text)) => Timestamp::parse(text).map_err(|_| bad())?,
+            _ => return Err(bad()),
+        }),
+        "dur" | "duration" => Value::Duration(match (parts(typed), v.as_str()) {
+            (Some((s, n)), _) => i32::try_from(n)
+                .ok()
+                .and_then(|n| Duration::new(s, n))
+                .ok_or_else(bad)?,
+            (None, Some(text)) => Duration::parse(text).map_err(|_| bad())?,
+            _ => return Err(bad()),
+        }),
+        "type" => Value::Type(v.as_str().and_then(TypeName::from_name).ok_or_else(bad)?),
+        _ => return Err(bad()),
+    })
+}
+
+/// Seconds and nanoseconds.
+fn parts(typed: &Json) -> Option<(i64, i64)> {
+    let number = |name: &str| {
+        typed
+            .get(name)
+            .map(|v| v.as_i64().or_else(|| v.as_str()?.parse().ok()))
+    };
+    Some((number("s")??, number("n").unwrap_or(Some(0))?))
+}
+
+/// Values by root, in order of declaration.
+struct Bindings(Vec<Value<'static>>);
+
+impl<'a> Scope<'a> for Bindings {
+    fn root(&self, id: RootId) -> Option<Value<'a>> {
+        self.0.get(usize::from(id.0)).cloned()
+    }
+}
+
+/// Evaluates one case: an object with `expr`, `bindings` (name to typed value) and `disable_check`.
+///
+/// Gives the typed result, or the error's text. `check_only` gives `null` where the check passes.
+pub fn run(case: &Json) -> Result<Json, String> {
+    let source = case
+        .get("expr")
+        .and_then(Json::as_str)
+        .ok_or("a case needs `expr`")?;
+    let flag = |name: &str| case.get(name).and_then(Json::as_bool).unwrap_or(false);
+    let ast = crate::parse(source).map_err(|e| e.to_string())?;
+    let mut env = Env::new();
+    let mut values = Vec::new();
+    if let Some(bindings) = case.get("bindings").and_then(Json::as_object) {
+        for (name, typed) in bindings {
+            let value = decode(typed)?;
+            env.root(name, type_of(&value));
+            values.push(value);
+        }
+        let names: Vec<&str> = bindings.keys().map(String::as_str).collect();
+        let container = match case.get("container").and_then(Json::as_str) {
+            Some(container) => container.to_owned(),
+            None => container(&ast, &names).unwrap_or_default(),
+        };
+        env.set_container(&container);
+    }
+    if !flag("disable_check") {
+        let (_, findings) = crate::check(&ast, &env);
+        if let Some(finding) = findings
+            .into_iter()
+            .find(|f| f.severity == crate::Severity::Error)
+        {
+            return Err(finding.message);
+        }
+        if flag("check_only") {
+            return Ok(Json::Null);
+        }
+    }
+    let program = if flag("disable_check") {
+        Program::compile_lenient(ast, &env)
+    } else {
+        Program::compile(ast, &env)
+    };
+    let program = program.map_err(|e| e.to_string())?;
+    let scope = Bindings(values);
+    let value = program
+        .eval(&scope, &mut Fuel::default())
+        .map_err(|e| e.to_string())?;
+    encode(&value).map_err(|e| e.to_string())
+}
+
+fn type_of(value: &Value<'_>) -> Type {
+    match value {
+        Value::Bool(_) => Type::Bool,
+        Value::Int(_) => Type::Int,
+        Value::Uint(_) => Type::Uint,
+        Value::Double(_) => Type::Double,
+        Value::String(_) => Type::String,
+        Value::Bytes(_) => Type::Bytes,
+        Value::Timestamp(_) => Type::Timestamp,
+        Value::Duration(_) => Type::Duration,
+        Value::Type(_) => Type::Type,
+        Value::List(_) => Type::list(Type::Dyn),
+        Value::Map(_) => Type::map(Type::Dyn, Type::Dyn),
+        Value::Null => Type::Dyn,
+    }
+}
+
+/// The container a case is meant for. The cases do not say it, but show it: they bind `x.y` and read `y`.
+fn container(ast: &crate::Ast, names: &[&str]) -> Option<String> {
+    let roots: Vec<&str> = ast.roots().map(|(name, _)| name).collect();
+    names.iter().find_map(|bound| {
+        bound.match_indices('.').find_map(|(at, _)| {
+            let (container, name) = (bound.get(..at)?, bound.get(at.saturating_add(1)..)?);
+            let first = name.split('.').next()?;
+            let reads_inside = roots.contains(&first);
+            let reads_outside = container
+                .split('.')
+                .next()
+                .is_some_and(|first| roots.contains(&first));
+            (is_identifier(first) && reads_inside && !reads_outside).then(|| container.to_owned())
+        })
+    })
+}

@@ -1,0 +1,146 @@
+//! Types: what the checker knows of a value before it is there.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The type of a value, as far as it is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// Anything; judged at run time.
+    Dyn,
+    /// `null`
+    Null,
+    /// `bool`
+    Bool,
+    /// `int`
+    Int,
+    /// `uint`
+    Uint,
+    /// `double`
+    Double,
+    /// A JSON number: an int or a double, by its value.
+    Number,
+    /// `string`
+    String,
+    /// `bytes`
+    Bytes,
+    /// `timestamp`
+    Timestamp,
+    /// `duration`
+    Duration,
+    /// `list` of items of a type
+    List(Box<Type>),
+    /// `map` from keys of a type to values of a type
+    Map(Box<Type>, Box<Type>),
+    /// A map with known string keys.
+    Object {
+        /// The known fields.
+        fields: BTreeMap<String, Field>,
+        /// Whether there may be others.
+        open: bool,
+    },
+    /// One of several types.
+    Union(Vec<Type>),
+    /// A type as a value.
+    Type,
+}
+
+/// A field of a [`Type::Object`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its type.
+    pub ty: Type,
+    /// Whether it is always there.
+    pub required: bool,
+}
+
+impl Field {
+    /// A field that is always there.
+    pub fn required(ty: Type) -> Field {
+        Field { ty, required: true }
+    }
+
+    /// A field that may be missing.
+    pub fn optional(ty: Type) -> Field {
+        Field {
+            ty,
+            required: false,
+        }
+    }
+}
+
+impl Type {
+    /// A list of items of a type.
+    pub fn list(item: Type) -> Type {
+        Type::List(Box::new(item))
+    }
+
+    /// A map from keys to values.
+    pub fn map(key: Type, value: Type) -> Type {
+        Type::Map(Box::new(key), Box::new(value))
+    }
+
+    /// An object with exactly these fields.
+    pub fn object<N: Into<String>>(fields: impl IntoIterator<Item = (N, Field)>) -> Type {
+        Type::Object {
+            fields: fields.into_iter().map(|(n, f)| (n.into(), f)).collect(),
+            open: false,
+        }
+    }
+
+    /// One of several types; flat, without doubles, [`Type::Dyn`] if any of them is.
+    pub fn union(types: impl IntoIterator<Item = Type>) -> Type {
+        let mut out: Vec<Type> = Vec::new();
+        for ty in types {
+            let parts = match ty {
+                Type::Dyn => return Type::Dyn,
+                Type::Union(parts) => parts,
+                other => vec![other],
+            };
+            for part in parts {
+                if !out.contains(&part) {
+                    out.push(part);
+                }
+            }
+        }
+        if out.contains(&Type::Number) {
+            out.retain(|t| !matches!(t, Type::Int | Type::Double));
+        }
+        match out.len() {
+            0 => Type::Dyn,
+            1 => out.pop().unwrap_or(Type::Dyn),
+            _ => Type::Union(out),
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Type::Dyn => "anything",
+            Type::Null => "null",
+            Type::Bool => "bool",
+            Type::Int => "int",
+            Type::Uint => "uint",
+            Type::Double => "double",
+            Type::Number => "number",
+            Type::String => "string",
+            Type::Bytes => "bytes",
+            Type::Timestamp => "timestamp",
+            Type::Duration => "duration",
+            Type::List(_) => "list",
+            Type::Map(..) => "map",
+            Type::Object { .. } => "object",
+            Type::Type => "type",
+            Type::Union(types) => {
+                for (i, ty) in types.iter().enumerate() {
+                    if i > 0 {
+                        f.write_str(" or ")?;
+                    }
+                    write!(f, "{ty}")?;
+                }
+                return Ok(());
+            }
+        })
+    }
+}

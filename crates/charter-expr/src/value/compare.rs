@@ -1,0 +1,163 @@
+//! Equality and order (langdef, "Equality" and "Ordering"): numbers of all types are one line.
+
+use std::cmp::Ordering;
+
+use super::{List, Map, Value};
+use crate::error::EvalError;
+use crate::{Fuel, MAX_DATA_DEPTH};
+
+/// CEL's `==`. Costs fuel for what it looks at.
+#[inline]
+pub(crate) fn equal(a: &Value<'_>, b: &Value<'_>, fuel: &mut Fuel) -> Result<bool, EvalError> {
+    match (a, b) {
+        (Value::Bool(a), Value::Bool(b)) => Ok(a == b),
+        (Value::Int(a), Value::Int(b)) => Ok(a == b),
+        (Value::String(a), Value::String(b)) => {
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            fuel.spend_bytes(a.len())?;
+            Ok(a.as_str() == b.as_str())
+        }
+        _ => equal_at(a, b, fuel, 0),
+    }
+}
+
+fn equal_at(
+    a: &Value<'_>,
+    b: &Value<'_>,
+    fuel: &mut Fuel,
+    depth: usize,
+) -> Result<bool, EvalError> {
+    Ok(match (a, b) {
+        (Value::Null, Value::Null) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::String(a), Value::String(b)) => {
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            fuel.spend_bytes(a.len())?;
+            a.as_str() == b.as_str()
+        }
+        (Value::Bytes(a), Value::Bytes(b)) => {
+            fuel.spend_bytes(a.len().min(b.len()))?;
+            a.as_slice() == b.as_slice()
+        }
+        (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
+        (Value::Duration(a), Value::Duration(b)) => a == b,
+        (Value::Type(a), Value::Type(b)) => a == b,
+        (Value::List(a), Value::List(b)) => equal_lists(a, b, fuel, depth)?,
+        (Value::Map(a), Value::Map(b)) => equal_maps(a, b, fuel, depth)?,
+        _ => numbers(a, b) == Some(Some(Ordering::Equal)),
+    })
+}
+
+fn deeper(depth: usize) -> Result<usize, EvalError> {
+    if depth >= MAX_DATA_DEPTH {
+        Err(EvalError::too_deep())
+    } else {
+        Ok(depth.saturating_add(1))
+    }
+}
+
+fn equal_lists(
+    a: &List<'_>,
+    b: &List<'_>,
+    fuel: &mut Fuel,
+    depth: usize,
+) -> Result<bool, EvalError> {
+    let depth = deeper(depth)?;
+    if a.len() != b.len() {
+        return Ok(false);
+    }
+    for (x, y) in a.iter().zip(b.iter()) {
+        fuel.spend(1)?;
+        if !equal_at(&x, &y, fuel, depth)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn equal_maps(a: &Map<'_>, b: &Map<'_>, fuel: &mut Fuel, depth: usize) -> Result<bool, EvalError> {
+    let depth = deeper(depth)?;
+    if a.len() != b.len() {
+        return Ok(false);
+    }
+    fuel.spend_elements(a.len())?;
+    for key in a.keys() {
+        let (Some(x), Some(y)) = (a.get(&key), b.get(&key)) else {
+            return Ok(false);
+        };
+        if let super::Key::String(s) = &key {
+            fuel.spend_bytes(s.len())?;
+        }
+        if !equal_at(&x, &y, fuel, depth)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// CEL's `<` and its kin; `None` where the types have no order, `Some(None)` where a NaN is involved.
+#[inline]
+pub(crate) fn order(
+    a: &Value<'_>,
+    b: &Value<'_>,
+    fuel: &mut Fuel,
+) -> Result<Option<Option<Ordering>>, EvalError> {
+    Ok(match (a, b) {
+        (Value::Int(a), Value::Int(b)) => Some(Some(a.cmp(b))),
+        (Value::Double(a), Value::Double(b)) => Some(a.partial_cmp(b)),
+        (Value::String(a), Value::String(b)) => {
+            fuel.spend_bytes(a.len().min(b.len()))?;
+            Some(Some(a.as_str().cmp(b.as_str())))
+        }
+        (Value::Bytes(a), Value::Bytes(b)) => {
+            fuel.spend_bytes(a.len().min(b.len()))?;
+            Some(Some(a.as_slice().cmp(b.as_slice())))
+        }
+        (Value::Bool(a), Value::Bool(b)) => Some(Some(a.cmp(b))),
+        (Value::Timestamp(a), Value::Timestamp(b)) => Some(Some(a.cmp(b))),
+        (Value::Duration(a), Value::Duration(b)) => Some(Some(a.cmp(b))),
+        _ => numbers(a, b),
+    })
+}
+
+/// Numbers compared across types.
+fn numbers(a: &Value<'_>, b: &Value<'_>) -> Option<Option<Ordering>> {
+    Some(match (a, b) {
+        (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
+        (Value::Uint(a), Value::Uint(b)) => Some(a.cmp(b)),
+        (Value::Double(a), Value::Double(b)) => a.partial_cmp(b),
+        (Value::Int(a), Value::Uint(b)) => Some(i128::from(*a).cmp(&i128::from(*b))),
+        (Value::Uint(a), Value::Int(b)) => Some(i128::from(*a).cmp(&i128::from(*b))),
+        (Value::Int(a), Value::Double(b)) => int_double(*a, *b),
+        (Value::Double(a), Value::Int(b)) => int_double(*b, *a).map(Ordering::reverse),
+        (Value::Uint(a), Value::Double(b)) => uint_double(*a, *b),
+        (Value::Double(a), Value::Uint(b)) => uint_double(*b, *a).map(Ordering::reverse),
+        _ => return None,
+    })
+}
+
+/// The conformance suite compares through the nearest double at the ends of the range (9223372036854775807 and
+/// 9223372036854775808.0 are equal), so the int is converted; out of range the sign decides.
+fn int_double(a: i64, b: f64) -> Option<Ordering> {
+    if b < -9_223_372_036_854_775_808.0 {
+        return Some(Ordering::Greater);
+    }
+    if b > 9_223_372_036_854_775_808.0 {
+        return Some(Ordering::Less);
+    }
+    (a as f64).partial_cmp(&b)
+}
+
+fn uint_double(a: u64, b: f64) -> Option<Ordering> {
+    if b < 0.0 {
+        return Some(Ordering::Greater);
+    }
+    if b > 18_446_744_073_709_551_616.0 {
+        return Some(Ordering::Less);
+    }
+    (a as f64).partial_cmp(&b)
+}

@@ -1,0 +1,141 @@
+//! Maps: owned, borrowed from JSON, or computed by the host. Always in key order.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::{Key, Str, Value};
+use crate::error::{ErrorKind, EvalError};
+
+/// A map from strings that the host computes when it is asked.
+pub trait Object: Debug {
+    /// The value of a field, `None` if there is none.
+    fn get(&self, key: &str) -> Option<Value<'_>>;
+    /// All field names, in any order.
+    fn keys(&self) -> Vec<Str<'_>>;
+    /// Number of fields.
+    fn len(&self) -> usize {
+        self.keys().len()
+    }
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A map.
+#[derive(Clone)]
+pub enum Map<'a> {
+    /// Made by an evaluation; sorted by key, no key twice.
+    Owned(Arc<[(Key<'a>, Value<'a>)]>),
+    /// A JSON object; its values are converted when they are read.
+    Json(&'a serde_json::Map<String, serde_json::Value>),
+    /// Computed by the host.
+    Object(&'a dyn Object),
+}
+
+impl<'a> Map<'a> {
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        match self {
+            Map::Owned(m) => m.len(),
+            Map::Json(m) => m.len(),
+            Map::Object(o) => o.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of a string key.
+    pub fn get_str(&self, key: &str) -> Option<Value<'a>> {
+        match self {
+            Map::Json(m) => m.get(key).map(Value::from_json),
+            Map::Object(o) => o.get(key),
+            Map::Owned(m) => {
+                let at = m.binary_search_by(|(k, _)| k.cmp_str(key)).ok()?;
+                m.get(at).map(|(_, v)| v.clone())
+            }
+        }
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &Key<'_>) -> Option<Value<'a>> {
+        match (self, key) {
+            (_, Key::String(s)) => self.get_str(s),
+            (Map::Owned(m), key) => {
+                let at = m.binary_search_by(|(k, _)| k.cmp(key)).ok()?;
+                m.get(at).map(|(_, v)| v.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// The keys in order.
+    pub fn keys(&self) -> Vec<Key<'a>> {
+        let mut keys: Vec<Key<'a>> = match self {
+            Map::Owned(m) => return m.iter().map(|(k, _)| k.clone()).collect(),
+            Map::Json(m) => m.keys().map(|k| Key::String(Str::Borrowed(k))).collect(),
+            Map::Object(o) => o.keys().into_iter().map(Key::String).collect(),
+        };
+        // A JSON object is sorted unless somebody turns on serde_json's `preserve_order`.
+        if !keys.is_sorted() {
+            keys.sort();
+        }
+        keys
+    }
+
+    /// The entries in key order.
+    pub fn entries(&self) -> Vec<(Key<'a>, Value<'a>)> {
+        if let Map::Owned(m) = self {
+            return m.to_vec();
+        }
+        let keys = self.keys();
+        keys.into_iter()
+            .filter_map(|k| self.get(&k).map(|v| (k, v)))
+            .collect()
+    }
+
+    /// A map of the entries; an error if a key comes twice.
+    pub fn from_entries(entries: Vec<(Key<'a>, Value<'a>)>) -> Result<Map<'a>, EvalError> {
+        let mut builder = MapBuilder::default();
+        for (key, value) in entries {
+            builder.push(key, value);
+        }
+        builder.finish()
+    }
+}
+
+/// Collects entries and sorts them once.
+#[derive(Default)]
+pub(crate) struct MapBuilder<'a> {
+    entries: Vec<(Key<'a>, Value<'a>)>,
+}
+
+impl<'a> MapBuilder<'a> {
+    pub(crate) fn push(&mut self, key: Key<'a>, value: Value<'a>) {
+        self.entries.push((key, value));
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Map<'a>, EvalError> {
+        self.entries.sort_by(|a, b| a.0.cmp(&b.0));
+        let twice = self.entries.array_windows().find(|[a, b]| a.0 == b.0);
+        if let Some([(key, _), _]) = twice {
+            let key = key.clone().into_value();
+            return Err(EvalError::new(
+                ErrorKind::RepeatedKey,
+                format!("the key `{key:?}` comes twice in a map"),
+            ));
+        }
+        Ok(Map::Owned(self.entries.into()))
+    }
+}
+
+impl Debug for Map<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map()
+            .entries(self.entries().into_iter().map(|(k, v)| (k.into_value(), v)))
+            .finish()
+    }
+}

@@ -1,0 +1,439 @@
+//! Timestamps and durations: whole nanoseconds, RFC 3339, and a time zone database that is part of the program.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
+
+use crate::error::EvalError;
+
+const NANOS: i128 = 1_000_000_000;
+/// 0001-01-01T00:00:00Z, in seconds.
+const FIRST_SECOND: i64 = -62_135_596_800;
+/// 9999-12-31T23:59:59Z, in seconds.
+const LAST_SECOND: i64 = 253_402_300_799;
+/// 10,000 years of 365.25 days, the range of `google.protobuf.Duration`.
+const MAX_DURATION_SECONDS: i64 = 315_576_000_000;
+
+/// An instant between 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999999Z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp {
+    seconds: i64,
+    nanos: u32,
+}
+
+/// A length of time, positive or negative, up to 10,000 years.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Duration {
+    // Floor of the seconds and the nanoseconds above it, so that the derived order is the order of time.
+    seconds: i64,
+    nanos: u32,
+}
+
+/// A calendar field of a timestamp, as the accessor functions give it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    FullYear,
+    Month,
+    Date,
+    DayOfMonth,
+    DayOfWeek,
+    DayOfYear,
+    Hours,
+    Minutes,
+    Seconds,
+    Milliseconds,
+}
+
+fn split(nanos: i128) -> Option<(i64, u32)> {
+    let seconds = i64::try_from(nanos.div_euclid(NANOS)).ok()?;
+    let rest = u32::try_from(nanos.rem_euclid(NANOS)).ok()?;
+    Some((seconds, rest))
+}
+
+fn join(seconds: i64, nanos: u32) -> i128 {
+    i128::from(seconds)
+        .saturating_mul(NANOS)
+        .saturating_add(i128::from(nanos))
+}
+
+impl Timestamp {
+    /// From seconds since 1970-01-01T00:00:00Z and nanoseconds above them; `None` outside of the years 1 to 9999.
+    pub fn new(seconds: i64, nanos: u32) -> Option<Timestamp> {
+        let ok = (FIRST_SECOND..=LAST_SECOND).contains(&seconds) && nanos < 1_000_000_000;
+        ok.then_some(Timestamp { seconds, nanos })
+    }
+
+    /// From milliseconds since 1970-01-01T00:00:00Z, clamped to the range.
+    pub fn from_millis(ms: i64) -> Timestamp {
+        let seconds = ms.div_euclid(1000);
+        let nanos = u32::try_from(ms.rem_euclid(1000))
+            .unwrap_or(0)
+            .saturating_mul(1_000_000);
+        if seconds < FIRST_SECOND {
+            Timestamp {
+                seconds: FIRST_SECOND,
+                nanos: 0,
+            }
+        } else if seconds > LAST_SECOND {
+            Timestamp {
+                seconds: LAST_SECOND,
+                nanos: 999_999_999,
+            }
+        } else {
+            Timestamp { seconds, nanos }
+        }
+    }
+
+    /// Seconds since 1970-01-01T00:00:00Z, rounded down.
+    pub fn seconds(self) -> i64 {
+        self.seconds
+    }
+
+    /// Nanoseconds above [`Timestamp::seconds`].
+    pub fn nanos(self) -> u32 {
+        self.nanos
+    }
+
+    /// Milliseconds since 1970-01-01T00:00:00Z, rounded down.
+    pub fn millis(self) -> i64 {
+        self.seconds
+            .saturating_mul(1000)
+            .saturating_add(i64::from(self.nanos / 1_000_000))
+    }
+
+    fn total(self) -> i128 {
+        join(self.seconds, self.nanos)
+    }
+
+    fn from_total(nanos: i128) -> Result<Timestamp, EvalError> {
+        split(nanos)
+            .and_then(|(s, n)| Timestamp::new(s, n))
+            .ok_or_else(|| EvalError::overflow("the timestamp is out of range (years 1 to 9999)"))
+    }
+
+    pub(crate) fn add(self, d: Duration) -> Result<Timestamp, EvalError> {
+        Timestamp::from_total(self.total().saturating_add(d.total()))
+    }
+
+    pub(crate) fn minus(self, d: Duration) -> Result<Timestamp, EvalError> {
+        Timestamp::from_total(self.total().saturating_sub(d.total()))
+    }
+
+    pub(crate) fn since(self, other: Timestamp) -> Result<Duration, EvalError> {
+        Duration::from_total(self.total().saturating_sub(other.total()))
+    }
+
+    pub(crate) fn from_seconds(seconds: i64) -> Result<Timestamp, EvalError> {
+        Timestamp::from_total(join(seconds, 0))
+    }
+
+    /// Reads RFC 3339.
+    pub fn parse(text: &str) -> Result<Timestamp, EvalError> {
+        parse_rfc3339(text)
+            .ok_or_else(|| {
+                EvalError::argument(format!("`{}` is not a timestamp", shorten(text)))
+                    .with_help("write it as RFC 3339, e.g. `2026-01-31T23:59:59Z`")
+            })
+            .and_then(Timestamp::from_total)
+    }
+
+    /// A calendar field in a time zone: a name of the IANA database, `+HH:MM`, or nothing for UTC.
+    pub(crate) fn field(self, field: Field, zone: Option<&str>) -> Result<i64, EvalError> {
+        let zone = match zone {
+            None => TimeZone::UTC,
+            Some(name) => time_zone(name)?,
+        };
+        let nanos = i32::try_from(self.nanos).unwrap_or(0);
+        let instant = jiff::Timestamp::new(self.seconds, nanos)
+            .map_err(|_| EvalError::overflow("the timestamp is out of range (years 1 to 9999)"))?;
+        let at = zone.to_datetime(instant);
+        Ok(match field {
+            Field::FullYear => i64::from(at.year()),
+            Field::Month => i64::from(at.month()).saturating_sub(1),
+            Field::Date => i64::from(at.day()),
+            Field::DayOfMonth => i64::from(at.day()).saturating_sub(1),
+            Field::DayOfWeek => i64::from(at.weekday().to_sunday_zero_offset()),
+            Field::DayOfYear => i64::from(at.day_of_year()).saturating_sub(1),
+            Field::Hours => i64::from(at.hour()),
+            Field::Minutes => i64::from(at.minute()),
+            Field::Seconds => i64::from(at.second()),
+            Field::Milliseconds => i64::from(self.nanos / 1_000_000),
+        })
+    }
+}
+
+/// The start of a text, for messages.
+pub(crate) fn shorten(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((at, _)) => format!("{}...", text.get(..at).unwrap_or("")),
+        None => text.to_owned(),
+    }
+}
+
+fn time_zone(name: &str) -> Result<TimeZone, EvalError> {
+    static ZONES: OnceLock<TimeZoneDatabase> = OnceLock::new();
+    let unknown = || {
+        EvalError::argument(format!("`{}` is not a time zone", shorten(name)))
+            .with_help("use a name of the IANA database such as `Europe/Berlin`, or `+02:00`")
+    };
+    if name.is_empty() || name == "UTC" {
+        return Ok(TimeZone::UTC);
+    }
+    if let Some(seconds) = fixed_offset(name) {
+        return Offset::from_seconds(seconds)
+            .map(Offset::to_time_zone)
+            .map_err(|_| unknown());
+    }
+    ZONES
+        .get_or_init(TimeZoneDatabase::bundled)
+        .get(name)
+        .map_err(|_| unknown())
+}
+
+/// `+HH:MM`, `-HH:MM` or `HH:MM` in seconds.
+fn fixed_offset(text: &str) -> Option<i32> {
+    let (sign, rest) = match text.as_bytes().first()? {
+        b'+' => (1, text.get(1..)?),
+        b'-' => (-1, text.get(1..)?),
+        _ => (1, text),
+    };
+    let (hours, minutes) = rest.split_once(':')?;
+    let two = |s: &str| (s.len() == 2).then(|| digits(s)).flatten();
+    let (hours, minutes) = (two(hours)?, two(minutes)?);
+    if hours > 23 || minutes > 59 {
+        return None;
+    }
+    i32::try_from(
+        hours
+            .saturating_mul(3600)
+            .saturating_add(minutes.saturating_mul(60))
+            .saturating_mul(sign),
+    )
+    .ok()
+}
+
+fn digits(s: &str) -> Option<i64> {
+    if s.is_empty() || s.len() > 18 || !s.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    s.parse().ok()
+}
+
+/// Nanoseconds since the epoch.
+fn parse_rfc3339(text: &str) -> Option<i128> {
+    let part = |from: usize, to: usize| text.get(from..to).and_then(digits);
+    let is = |at: usize, chars: &[u8]| text.as_bytes().get(at).is_some_and(|b| chars.contains(b));
+    if !(is(4, b"-") && is(7, b"-") && is(10, b"Tt") && is(13, b":") && is(16, b":")) {
+        return None;
+    }
+    let date = jiff::civil::Date::new(
+        i16::try_from(part(0, 4)?).ok()?,
+        i8::try_from(part(5, 7)?).ok()?,
+        i8::try_from(part(8, 10)?).ok()?,
+    )
+    .ok()?;
+    let time = jiff::civil::Time::new(
+        i8::try_from(part(11, 13)?).ok()?,
+        i8::try_from(part(14, 16)?).ok()?,
+        i8::try_from(part(17, 19)?).ok()?,
+        0,
+    )
+    .ok()?;
+    let mut rest = text.get(19..)?;
+    let mut nanos = 0;
+    if let Some(fraction) = rest.strip_prefix('.') {
+        let end = fraction.find(|c: char| !c.is_ascii_digit())?;
+        let (figures, after) = fraction.split_at_checked(end)?;
+        if figures.is_empty() || figures.len() > 9 {
+            return None;
+        }
+        nanos = digits(&format!("{figures:0<9}"))?;
+        rest = after;
+    }
+    let offset = match rest {
+        "Z" | "z" => 0,
+        _ if rest.starts_with(['+', '-']) => i64::from(fixed_offset(rest)?),
+        _ => return None,
+    };
+    let seconds = Offset::UTC
+        .to_timestamp(date.to_datetime(time))
+        .ok()?
+        .as_second()
+        .saturating_sub(offset);
+    Some(join(seconds, u32::try_from(nanos).ok()?))
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ok(instant) = jiff::Timestamp::from_second(self.seconds) else {
+            return f.write_str("?");
+        };
+        let at = Offset::UTC.to_datetime(instant);
+        write!(
+            f,
+            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
+            at.year(),
+            at.month(),
+            at.day(),
+            at.hour(),
+            at.minute(),
+            at.second()
+        )?;
+        write_fraction(f, self.nanos)?;
+        f.write_str("Z")
+    }
+}
+
+fn write_fraction(f: &mut fmt::Formatter<'_>, nanos: u32) -> fmt::Result {
+    if nanos == 0 {
+        return Ok(());
+    }
+    let figures = format!("{nanos:09}");
+    write!(f, ".{}", figures.trim_end_matches('0'))
+}
+
+impl Duration {
+    /// From seconds and nanoseconds of the same sign (or zero), as protobuf writes them; `None` beyond 10,000 years.
+    pub fn new(seconds: i64, nanos: i32) -> Option<Duration> {
+        if !(-999_999_999..=999_999_999).contains(&nanos) {
+            return None;
+        }
+        let total = i128::from(seconds)
+            .saturating_mul(NANOS)
+            .saturating_add(i128::from(nanos));
+        Duration::from_total(total).ok()
+    }
+
+    /// From milliseconds; `None` beyond 10,000 years.
+    pub fn from_millis(ms: i64) -> Option<Duration> {
+        Duration::from_total(i128::from(ms).saturating_mul(1_000_000)).ok()
+    }
+
+    /// Whole seconds, towards zero.
+    pub fn seconds(self) -> i64 {
+        i64::try_from(self.total() / NANOS).unwrap_or(0)
+    }
+
+    /// Nanoseconds beyond [`Duration::seconds`], of the same sign.
+    pub fn nanos(self) -> i32 {
+        i32::try_from(self.total() % NANOS).unwrap_or(0)
+    }
+
+    /// Whole milliseconds, towards zero.
+    pub fn millis(self) -> i64 {
+        i64::try_from(self.total() / 1_000_000).unwrap_or(0)
+    }
+
+    fn total(self) -> i128 {
+        join(self.seconds, self.nanos)
+    }
+
+    fn from_total(nanos: i128) -> Result<Duration, EvalError> {
+        let max = join(MAX_DURATION_SECONDS, 0);
+        let in_range = (max.saturating_neg()..=max).contains(&nanos);
+        split(nanos)
+            .filter(|_| in_range)
+            .map(|(seconds, nanos)| Duration { seconds, nanos })
+            .ok_or_else(|| EvalError::overflow("the duration is out of range (10,000 years)"))
+    }
+
+    pub(crate) fn add(self, other: Duration) -> Result<Duration, EvalError> {
+        Duration::from_total(self.total().saturating_add(other.total()))
+    }
+
+    pub(crate) fn minus(self, other: Duration) -> Result<Duration, EvalError> {
+        Duration::from_total(self.total().saturating_sub(other.total()))
+    }
+
+    pub(crate) fn negated(self) -> Result<Duration, EvalError> {
+        Duration::from_total(self.total().saturating_neg())
+    }
+
+    /// Reads `1h30m`, `-1.5s`, `250ms`: numbers with the units h, m, s, ms, us, ns.
+    pub fn parse(text: &str) -> Result<Duration, EvalError> {
+        let bad = || {
+            EvalError::argument(format!("`{}` is not a duration", shorten(text))).with_help(
+                "write numbers with the units h, m, s, ms, us or ns, e.g. `1h30m` or `2.5s`",
+            )
+        };
+        let (negative, mut rest) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
+        };
+        if rest == "0" {
+            return Duration::from_total(0);
+        }
+        if rest.is_empty() {
+            return Err(bad());
+        }
+        let mut total: i128 = 0;
+        while !rest.is_empty() {
+            let (part, after) = component(rest).ok_or_else(bad)?;
+            total = total.saturating_add(part);
+            rest = after;
+        }
+        Duration::from_total(if negative {
+            total.saturating_neg()
+        } else {
+            total
+        })
+    }
+
+    pub(crate) fn field(self, field: Field) -> Option<i64> {
+        let seconds = self.seconds();
+        Some(match field {
+            Field::Hours => seconds / 3600,
+            Field::Minutes => seconds / 60,
+            Field::Seconds => seconds,
+            Field::Milliseconds => i64::from(self.nanos()) / 1_000_000,
+            _ => return None,
+        })
+    }
+}
+
+/// One number with its unit, in nanoseconds, and what follows.
+fn component(text: &str) -> Option<(i128, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, rest) = text.split_at_checked(end)?;
+    let units: [(&str, i128); 8] = [
+        ("ns", 1),
+        ("us", 1_000),
+        ("\u{b5}s", 1_000),
+        ("\u{3bc}s", 1_000),
+        ("ms", 1_000_000),
+        ("s", NANOS),
+        ("m", NANOS.saturating_mul(60)),
+        ("h", NANOS.saturating_mul(3600)),
+    ];
+    let (unit, rest) = units
+        .iter()
+        .find_map(|(name, size)| Some((*size, rest.strip_prefix(name)?)))?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+        return None;
+    }
+    let whole = if whole.is_empty() { 0 } else { digits(whole)? };
+    let mut nanos = i128::from(whole).checked_mul(unit)?;
+    let mut place = unit;
+    for figure in fraction.bytes() {
+        place /= 10;
+        nanos = nanos.checked_add(i128::from(figure.checked_sub(b'0')?).checked_mul(place)?)?;
+    }
+    Some((nanos, rest))
+}
+
+impl fmt::Display for Duration {
+    /// Seconds with as many decimals as needed: `90s`, `-1.5s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let total = self.total();
+        if total < 0 {
+            f.write_str("-")?;
+        }
+        let size = total.unsigned_abs();
+        let nanos = u32::try_from(size % 1_000_000_000).unwrap_or(0);
+        write!(f, "{}", size / 1_000_000_000)?;
+        write_fraction(f, nanos)?;
+        f.write_str("s")
+    }
+}
