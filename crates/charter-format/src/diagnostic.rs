@@ -1,0 +1,370 @@
+//! What is wrong with a charter, where, and what would be right.
+
+use std::fmt;
+use std::sync::Arc;
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+use crate::source::{Node, Span};
+
+/// Stable codes of what the reader reports. The kernel's problems bring their own.
+pub mod codes {
+    /// The text is neither YAML nor JSON.
+    pub const SYNTAX: &str = "syntax";
+    /// The file cannot be read, or is no UTF-8.
+    pub const FILE: &str = "file";
+    /// More bytes, values or text than are read.
+    pub const TOO_LARGE: &str = "too-large";
+    /// Too many lists and objects inside each other.
+    pub const TOO_DEEP: &str = "too-deep";
+    /// A key that stands twice in one object.
+    pub const DUPLICATE_KEY: &str = "duplicate-key";
+    /// Something other than text as a key.
+    pub const KEY: &str = "bad-key";
+    /// An alias that names nothing, or itself.
+    pub const ALIAS: &str = "bad-alias";
+    /// A YAML tag.
+    pub const TAG: &str = "tag";
+    /// A YAML merge key.
+    pub const MERGE_KEY: &str = "merge-key";
+    /// More than one YAML document in a file.
+    pub const SEVERAL_DOCUMENTS: &str = "several-documents";
+    /// A number that JSON does not have, or that readers of JSON disagree about.
+    pub const NUMBER: &str = "bad-number";
+    /// A key that the language does not have there.
+    pub const UNKNOWN_KEY: &str = "unknown-key";
+    /// A key that has to be there and is not.
+    pub const MISSING_KEY: &str = "missing-key";
+    /// A value of the wrong kind.
+    pub const TYPE: &str = "wrong-type";
+    /// A value of the right kind that the language does not allow there.
+    pub const VALUE: &str = "bad-value";
+    /// Keys that exclude each other, or of which one is needed.
+    pub const CONFLICT: &str = "conflicting-keys";
+    /// A version of the language that this program does not know.
+    pub const LANGUAGE_VERSION: &str = "language-version";
+    /// A part of the language that this program does not do yet.
+    pub const NOT_YET: &str = "not-supported-yet";
+    /// A name that is declared nowhere.
+    pub const UNDEFINED: &str = "undefined-name";
+    /// A name that is declared where it already means something else.
+    pub const AMBIGUOUS: &str = "ambiguous-name";
+    /// A literal text that looks like an expression.
+    pub const MAYBE_EXPRESSION: &str = "maybe-expression";
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// The charter cannot be used.
+    Error,
+    /// The charter can be used, but probably does not mean what was meant.
+    Warning,
+}
+
+impl Severity {
+    /// `error` or `warning`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        }
+    }
+}
+
+/// A second place that belongs to a diagnostic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Where.
+    pub span: Span,
+    /// What is there, in a few words.
+    pub message: String,
+}
+
+impl Note {
+    pub(crate) fn new(span: Span, message: impl Into<String>) -> Note {
+        Note {
+            span,
+            message: message.into(),
+        }
+    }
+}
+
+/// One thing that is wrong, with its place.
+///
+/// As JSON: `{"severity","code","path","line","column","message","help"}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Stable kebab-case code; each has a page in `docs/codes/`.
+    pub code: &'static str,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// Path in the document, such as `states.review.on.APPROVE`; empty for the document as a whole.
+    pub path: String,
+    /// Bytes of the source text.
+    pub span: Span,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Column in characters, counted from 1.
+    pub column: usize,
+    /// What would be right.
+    pub help: Option<String>,
+    /// Other places that belong to it.
+    pub notes: Vec<Note>,
+}
+
+impl Diagnostic {
+    pub(crate) fn new(
+        severity: Severity,
+        code: &'static str,
+        span: Span,
+        message: impl Into<String>,
+    ) -> Diagnostic {
+        Diagnostic {
+            severity,
+            code,
+            message: message.into(),
+            path: String::new(),
+            span,
+            line: 1,
+            column: 1,
+            help: None,
+            notes: Vec::new(),
+        }
+    }
+
+    pub(crate) fn error(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(Severity::Error, code, span, message)
+    }
+
+    pub(crate) fn warning(
+        code: &'static str,
+        span: Span,
+        message: impl Into<String>,
+    ) -> Diagnostic {
+        Diagnostic::new(Severity::Warning, code, span, message)
+    }
+
+    #[must_use]
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.help = Some(help.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn note(mut self, note: Note) -> Diagnostic {
+        self.notes.push(note);
+        self
+    }
+
+    /// Fills in what follows from the span: line, column, path.
+    pub(crate) fn locate(&mut self, source: &str, root: Option<&Node>) {
+        let before = source.get(..self.span.start).unwrap_or(source);
+        let line_start = before
+            .rfind('\n')
+            .map_or(0, |newline| newline.saturating_add(1));
+        self.line = before
+            .bytes()
+            .filter(|byte| *byte == b'\n')
+            .count()
+            .saturating_add(1);
+        self.column = before
+            .get(line_start..)
+            .unwrap_or_default()
+            .trim_start_matches('\u{feff}')
+            .chars()
+            .count()
+            .saturating_add(1);
+        if let Some(root) = root {
+            self.path = root.path_at(self.span.start);
+        }
+    }
+
+    /// The diagnostic as rustc would print it, with the lines it speaks of. `source` is the text it came from, `name` that of its
+    /// file. The caller decides about colour: this library knows no terminal.
+    #[must_use]
+    pub fn render(&self, source: &str, name: &str, colour: bool) -> String {
+        let level = match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let clip = |span: Span| {
+            let span = span.first_line(source);
+            span.start.min(source.len())..span.end.min(source.len())
+        };
+        let mut snippet = Snippet::source(source)
+            .path(name)
+            .annotation(AnnotationKind::Primary.span(clip(self.span)));
+        for note in &self.notes {
+            snippet = snippet.annotation(
+                AnnotationKind::Context
+                    .span(clip(note.span))
+                    .label(note.message.as_str()),
+            );
+        }
+        let mut group = level
+            .primary_title(self.message.as_str())
+            .id(self.code)
+            .element(snippet);
+        if let Some(help) = &self.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        let renderer = if colour {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
+        renderer.decor_style(DecorStyle::Ascii).render(&[group])
+    }
+}
+
+impl Serialize for Diagnostic {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Diagnostic", 7)?;
+        out.serialize_field("severity", self.severity.as_str())?;
+        out.serialize_field("code", self.code)?;
+        out.serialize_field("path", &self.path)?;
+        out.serialize_field("line", &self.line)?;
+        out.serialize_field("column", &self.column)?;
+        out.serialize_field("message", &self.message)?;
+        out.serialize_field("help", &self.help)?;
+        out.end()
+    }
+}
+
+/// Everything that is wrong with one source text, in the order of the text (errors and warnings; at least one error).
+#[derive(Debug, Clone)]
+pub struct Diagnostics {
+    /// Name of the source, for people.
+    pub name: String,
+    /// The source text.
+    pub source: Arc<str>,
+    /// What is wrong; at most [`Diagnostics::MOST`].
+    pub list: Vec<Diagnostic>,
+    /// How many more there are.
+    pub omitted: usize,
+}
+
+impl Diagnostics {
+    /// More are counted, but not kept: nobody reads them.
+    pub const MOST: usize = 100;
+
+    /// All of them as rustc would print them.
+    #[must_use]
+    pub fn render(&self, colour: bool) -> String {
+        let mut text: String = self
+            .list
+            .iter()
+            .map(|item| item.render(&self.source, &self.name, colour) + "\n\n")
+            .collect();
+        if self.omitted > 0 {
+            text.push_str(&format!("and {} more\n", self.omitted));
+        }
+        text
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+impl Serialize for Diagnostics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(&self.list)
+    }
+}
+
+/// Collects diagnostics up to a cap.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    pub(crate) list: Vec<Diagnostic>,
+    pub(crate) omitted: usize,
+    pub(crate) errors: usize,
+}
+
+impl Sink {
+    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        if diagnostic.severity == Severity::Error {
+            self.errors = self.errors.saturating_add(1);
+        }
+        if self.list.len() < Diagnostics::MOST {
+            self.list.push(diagnostic);
+        } else {
+            self.omitted = self.omitted.saturating_add(1);
+        }
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() >= Diagnostics::MOST
+    }
+
+    /// Counts an error that is not worth describing any more.
+    pub(crate) fn omit(&mut self) {
+        self.errors = self.errors.saturating_add(1);
+        self.omitted = self.omitted.saturating_add(1);
+    }
+
+    /// Text order, each with line, column and path.
+    pub(crate) fn finish(mut self, source: &str, root: Option<&Node>) -> (Vec<Diagnostic>, usize) {
+        self.list
+            .sort_by_key(|item| (item.span.start, item.span.end));
+        self.list
+            .dedup_by(|a, b| a.span == b.span && a.message == b.message);
+        for item in &mut self.list {
+            item.locate(source, root);
+        }
+        (self.list, self.omitted)
+    }
+}
+
+/// The name among `known` that `name` was probably meant to be.
+pub(crate) fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    // Comparing is quadratic in the lengths: what is very long is no slip of the pen.
+    if name.len() > 60 {
+        return None;
+    }
+    let folded = name.to_lowercase().replace(['-', '_'], "");
+    let near = |candidate: &str| {
+        let other = candidate.to_lowercase().replace(['-', '_'], "");
+        let distance = strsim::damerau_levenshtein(&folded, &other);
+        let allowed = name
+            .len()
+            .max(candidate.len())
+            .saturating_div(3)
+            .clamp(1, 3);
+        (distance <= allowed).then_some(distance)
+    };
+    let candidates = known
+        .into_iter()
+        .take(300)
+        .filter(|candidate| candidate.len().abs_diff(name.len()) <= 6);
+    candidates
+        .filter_map(|candidate| near(candidate).map(|distance| (distance, candidate)))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Names in backticks, joined by commas; at most thirty.
+pub(crate) fn listed<'k>(names: impl IntoIterator<Item = &'k str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    let shown: Vec<String> = names
+        .iter()
+        .take(30)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let more = names.len().saturating_sub(shown.len());
+    if more > 0 {
+        format!("{} and {more} more", shown.join(", "))
+    } else {
+        shown.join(", ")
+    }
+}

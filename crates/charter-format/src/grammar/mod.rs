@@ -1,0 +1,157 @@
+//! The vocabulary in which the grammar of the language is written down. The table itself is in [`table`].
+//!
+//! One table drives both the reading (unknown keys, suggestions, kinds of values) and the JSON Schema, so that they cannot drift.
+
+pub(crate) mod check;
+pub(crate) mod table;
+
+use crate::source::{Node, Value};
+
+/// What may stand as a value.
+pub(crate) enum Form {
+    /// Anything.
+    Any,
+    /// Any value; a text that begins with `= ` is an expression.
+    Template,
+    Bool,
+    Text,
+    /// A text of a certain look: a regular expression for the JSON Schema, a test for the reader, and words for both.
+    Pattern(&'static Pattern),
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// An integer within bounds.
+    Int {
+        least: i64,
+        most: i64,
+    },
+    /// An expression; `true` and `false` may be written as booleans.
+    Cel,
+    /// An expression that has to be written with `= ` in front.
+    Computed,
+    /// A JSON Schema.
+    Schema,
+    /// A length of time.
+    Delay,
+    /// A name that is declared elsewhere in the charter.
+    Name(&'static str),
+    Object(&'static Object),
+    /// Free keys.
+    Map {
+        key: &'static str,
+        of: &'static Form,
+    },
+    List(&'static Form),
+    /// The first form that fits the kind of the value. `what` is for error messages.
+    OneOf {
+        what: &'static str,
+        forms: &'static [Form],
+    },
+}
+
+pub(crate) struct Pattern {
+    pub(crate) what: &'static str,
+    pub(crate) regex: &'static str,
+    pub(crate) test: fn(&str) -> bool,
+    pub(crate) help: &'static str,
+}
+
+/// A kind of object.
+pub(crate) struct Object {
+    /// Name in the JSON Schema.
+    pub(crate) name: &'static str,
+    /// Name in error messages, with its article.
+    pub(crate) what: &'static str,
+    pub(crate) doc: &'static str,
+    /// Its keys, in groups that several objects share.
+    pub(crate) fields: &'static [&'static [Field]],
+    /// Exactly one of these has to be there, if there are any.
+    pub(crate) one_of: &'static [&'static str],
+    /// Other keys are allowed, and go to the host.
+    pub(crate) open: bool,
+    /// May be left empty (`name:` in YAML).
+    pub(crate) may_be_empty: bool,
+}
+
+/// A key of an object.
+pub(crate) struct Field {
+    pub(crate) key: &'static str,
+    pub(crate) form: &'static Form,
+    pub(crate) required: bool,
+    pub(crate) doc: &'static str,
+}
+
+impl Object {
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &'static Field> {
+        self.fields.iter().flat_map(|group| group.iter())
+    }
+
+    pub(crate) fn field(&self, key: &str) -> Option<&'static Field> {
+        self.fields().find(|field| field.key == key)
+    }
+}
+
+impl Form {
+    /// Whether a value is of the kind this form is written as. Says nothing yet about what is inside.
+    pub(crate) fn takes(&self, node: &Node) -> bool {
+        match (self, &node.value) {
+            (Form::Any | Form::Template, _) => true,
+            (Form::Bool | Form::Cel | Form::Schema, Value::Bool(_)) => true,
+            (
+                Form::Text
+                | Form::Pattern(_)
+                | Form::Word(_)
+                | Form::Cel
+                | Form::Computed
+                | Form::Delay
+                | Form::Name(_),
+                Value::Text(_),
+            ) => true,
+            (Form::Int { .. } | Form::Delay, Value::Int(_)) => true,
+            (Form::Object(_) | Form::Map { .. } | Form::Schema, Value::Map(_)) => true,
+            (Form::Object(object), Value::Null) => object.may_be_empty,
+            (Form::List(_), Value::List(_)) => true,
+            (Form::OneOf { forms, .. }, _) => forms.iter().any(|form| form.takes(node)),
+            _ => false,
+        }
+    }
+
+    /// What the form is called in "expected ..., found a number".
+    pub(crate) fn what(&self) -> String {
+        match self {
+            Form::Any | Form::Template => "a value".to_owned(),
+            Form::Bool => "`true` or `false`".to_owned(),
+            Form::Text => "text".to_owned(),
+            Form::Pattern(pattern) => pattern.what.to_owned(),
+            Form::Word(words) => format!(
+                "one of {}",
+                crate::diagnostic::listed(words.iter().copied())
+            ),
+            Form::Int { .. } => "a whole number".to_owned(),
+            Form::Cel => "an expression".to_owned(),
+            Form::Computed => "an expression that begins with `= `".to_owned(),
+            Form::Schema => "a JSON Schema".to_owned(),
+            Form::Delay => "a length of time such as `24h`".to_owned(),
+            Form::Name(what) => format!("the name of {what}"),
+            Form::Object(object) => object.what.to_owned(),
+            Form::Map { key, .. } => format!("an object with a key for each {key}"),
+            Form::List(of) => match of {
+                Form::Text | Form::Name(_) => "a list of names".to_owned(),
+                form => format!("a list of {}", plural(&form.what())),
+            },
+            Form::OneOf { what, .. } => (*what).to_owned(),
+        }
+    }
+}
+
+/// `an interlock` -> `interlocks`.
+fn plural(what: &str) -> String {
+    let noun = what
+        .strip_prefix("an ")
+        .or_else(|| what.strip_prefix("a "))
+        .unwrap_or(what);
+    match noun.split_once([' ', ',', '(']) {
+        Some(_) => format!("values, each {what}"),
+        None if noun.ends_with('y') => format!("{}ies", noun.trim_end_matches('y')),
+        None => format!("{noun}s"),
+    }
+}

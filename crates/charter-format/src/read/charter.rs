@@ -1,0 +1,305 @@
+//! The document as a whole: what stands beside the statechart.
+
+use charter_kernel::Definition;
+use charter_kernel::definition::{
+    ActorDecl, EventDecl, FinalRule, Interlock, InterlockRule, LedgerDecl, Limits, Property,
+    PropertyRule, Role, Stream,
+};
+use indexmap::IndexMap;
+
+use super::action::block;
+use super::context::{Context, text};
+use super::names::Space;
+use super::template::delay;
+use super::transition::guard_entry;
+use super::types::Types;
+use super::{delay as delays, state};
+use crate::diagnostic::{Diagnostic, codes};
+use crate::source::{Entry, Node, Value};
+
+/// Reads a document that the grammar has been over. What it found wrong is skipped.
+pub(crate) fn charter(cx: &mut Context, node: &Node) -> Definition {
+    let types = Types::new(node.get("types"));
+    let mut read = Definition {
+        charter: 1,
+        strict: true,
+        ..Definition::default()
+    };
+    for entry in node.entries() {
+        let key = entry.key.text.as_str();
+        match key {
+            "id" => read.id = cx.field(key, entry, |_, node| text(node)),
+            "version" => read.version = cx.field(key, entry, |_, node| text(node)),
+            "title" => read.title = Some(text(&entry.value)),
+            "description" => read.description = Some(text(&entry.value)),
+            "strict" => read.strict = entry.value.value != Value::Bool(false),
+            "meta" => read.meta = entry.value.json(),
+            "roles" => {
+                read.roles = map(cx, entry, |_, node| Role {
+                    description: description(node),
+                })
+            }
+            "types" => read.types = map(cx, entry, |cx, node| types.schema(cx, node)),
+            "events" => read.events = map(cx, entry, |cx, node| event(cx, node, &types)),
+            "guards" => read.guards = map(cx, entry, guard_entry),
+            "actions" => read.actions = map(cx, entry, block),
+            "delays" => {
+                refuse_times_as_names(cx, &entry.value);
+                read.delays = map(cx, entry, delay);
+            }
+            "actors" => read.actors = map(cx, entry, |cx, node| actor(cx, node, &types)),
+            "ledger" => {
+                read.ledger = map(cx, entry, |_, node| LedgerDecl {
+                    description: description(node),
+                })
+            }
+            "machines" => {
+                read.machines = map(cx, entry, |cx, node| state::machine(cx, node, &types))
+            }
+            "interlocks" => {
+                read.interlocks = cx
+                    .field(key, entry, |cx, node| cx.items(node.items(), interlock))
+                    .into_iter()
+                    .flatten()
+                    .collect()
+            }
+            "properties" => {
+                read.properties = cx
+                    .field(key, entry, |cx, node| cx.items(node.items(), property))
+                    .into_iter()
+                    .flatten()
+                    .collect()
+            }
+            "limits" => read.limits = limits(&entry.value),
+            "stream" => read.stream = Some(cx.field(key, entry, stream)),
+            "statechart" => refuse_import(cx, entry),
+            _ => {}
+        }
+    }
+    read.root = cx.at("root", |cx| state::chart(cx, node, &types));
+    if read.types.contains_key("context") {
+        let entry = node.get("types").and_then(|types| types.entry("context"));
+        read.root.context_schema = entry.map(|entry| {
+            cx.at("root", |cx| {
+                cx.field("context_schema", entry, |cx, node| types.schema(cx, node))
+            })
+        });
+    }
+    read
+}
+
+fn map<T>(
+    cx: &mut Context,
+    entry: &Entry,
+    mut read: impl FnMut(&mut Context, &Node) -> T,
+) -> IndexMap<String, T> {
+    let mut entries = |cx: &mut Context, node: &Node| {
+        node.entries()
+            .iter()
+            .map(|entry| {
+                (
+                    entry.key.text.clone(),
+                    cx.field(&entry.key.text, entry, &mut read),
+                )
+            })
+            .collect()
+    };
+    cx.field(&entry.key.text, entry, &mut entries)
+}
+
+fn description(node: &Node) -> Option<String> {
+    node.get("description").map(text)
+}
+
+fn event(cx: &mut Context, node: &Node, types: &Types) -> EventDecl {
+    EventDecl {
+        by: node
+            .entry("by")
+            .map(|entry| cx.field("by", entry, Context::roles))
+            .unwrap_or_default(),
+        data: node
+            .entry("data")
+            .map(|entry| cx.field("data", entry, |cx, node| types.schema(cx, node))),
+        description: description(node),
+    }
+}
+
+fn actor(cx: &mut Context, node: &Node, types: &Types) -> ActorDecl {
+    let mut read = ActorDecl::default();
+    for entry in node.entries() {
+        match entry.key.text.as_str() {
+            "kind" => read.kind = cx.field("kind", entry, |_, node| text(node)),
+            "input" => {
+                read.input = Some(cx.field("input", entry, |cx, node| types.schema(cx, node)))
+            }
+            "output" => {
+                read.output = Some(cx.field("output", entry, |cx, node| types.schema(cx, node)))
+            }
+            "timeout" => read.timeout = Some(cx.field("timeout", entry, delay)),
+            key => {
+                let value = cx.at("config", |cx| cx.field(key, entry, |_, node| node.json()));
+                read.config.insert(key.to_owned(), value);
+            }
+        }
+    }
+    read
+}
+
+fn refuse_times_as_names(cx: &mut Context, node: &Node) {
+    for entry in node.entries() {
+        if !matches!(
+            delays::from_text(&entry.key.text),
+            Some(charter_kernel::definition::Delay::Name(_))
+        ) {
+            let message = format!("`{}` cannot be the name of a delay", entry.key.text);
+            cx.report(
+                Diagnostic::error(codes::VALUE, entry.key.span, message)
+                    .help("a name does not begin with a digit or `=` and has no blanks"),
+            );
+        }
+    }
+}
+
+fn interlock(cx: &mut Context, node: &Node) -> Option<Interlock> {
+    let id = node
+        .entry("id")
+        .map(|entry| cx.field("id", entry, |_, node| text(node)))
+        .unwrap_or_default();
+    let table_keys = ["given", "machine", "allow", "final"];
+    let rule = if let Some(entry) = node.entry("assert") {
+        if let Some(odd) = table_keys.iter().find_map(|key| node.entry(key)) {
+            let message = format!("`{}` belongs to a table, not to `assert`", odd.key.text);
+            cx.report(Diagnostic::error(codes::CONFLICT, odd.key.span, message));
+        }
+        InterlockRule::Assert(cx.at("rule", |cx| cx.field("assert", entry, Context::cel)))
+    } else {
+        for key in ["given", "machine"] {
+            if node.entry(key).is_none() && node.entry("allow").is_some() {
+                cx.report(Diagnostic::error(
+                    codes::MISSING_KEY,
+                    node.span,
+                    format!("an interlock with `allow` needs the key `{key}`"),
+                ));
+            }
+        }
+        let allow = node.entry("allow")?;
+        cx.at("rule", |cx| {
+            cx.at("table", |cx| InterlockRule::Table {
+                given: node
+                    .entry("given")
+                    .map(|entry| cx.field("given", entry, |_, node| text(node)))
+                    .unwrap_or_default(),
+                machine: node
+                    .entry("machine")
+                    .map(|entry| {
+                        cx.field("machine", entry, |cx, node| cx.name(Space::Machine, node))
+                    })
+                    .unwrap_or_default(),
+                allow: map(cx, allow, |cx, node| cx.names(node)),
+                r#final: if node.get("final").and_then(Node::text) == Some("settled") {
+                    FinalRule::Settled
+                } else {
+                    FinalRule::Always
+                },
+            })
+        })
+    };
+    Some(Interlock {
+        id,
+        rule,
+        description: description(node),
+    })
+}
+
+fn property(cx: &mut Context, node: &Node) -> Option<Property> {
+    let id = node
+        .entry("id")
+        .map(|entry| cx.field("id", entry, |_, node| text(node)))
+        .unwrap_or_default();
+    let before = node.entry("unless-before");
+    if let Some(entry) = before.filter(|_| node.entry("never").is_none()) {
+        cx.report(Diagnostic::error(
+            codes::CONFLICT,
+            entry.key.span,
+            "`unless-before` goes with `never`",
+        ));
+    }
+    let rule = cx.at("rule", |cx| {
+        if let Some(entry) = node.entry("never") {
+            Some(cx.at("never", |cx| PropertyRule::Never {
+                when: cx.field("when", entry, Context::cel),
+                unless_before:
+                    before.map(|entry| cx.field("unless_before", entry, |_, node| text(node))),
+            }))
+        } else if let Some(entry) = node.entry("always") {
+            Some(PropertyRule::Always(cx.field(
+                "always",
+                entry,
+                Context::cel,
+            )))
+        } else {
+            node.entry("eventually")
+                .map(|entry| PropertyRule::Eventually(cx.field("eventually", entry, Context::cel)))
+        }
+    })?;
+    Some(Property {
+        id,
+        rule,
+        description: description(node),
+    })
+}
+
+fn limits(node: &Node) -> Limits {
+    let mut limits = Limits::default();
+    for entry in node.entries() {
+        let Value::Int(value) = entry.value.value else {
+            continue;
+        };
+        let small = || u32::try_from(value).unwrap_or(u32::MAX);
+        let large = u64::try_from(value).unwrap_or_default();
+        match entry.key.text.as_str() {
+            "microsteps" => limits.microsteps = small(),
+            "expression" => limits.expression = large,
+            "actors" => limits.actors = small(),
+            "timers" => limits.timers = small(),
+            "data" => limits.data = large,
+            _ => {}
+        }
+    }
+    limits
+}
+
+fn stream(cx: &mut Context, node: &Node) -> Stream {
+    let mut part = |key: &str| {
+        node.entry(key)
+            .map(|entry| cx.field(key, entry, Context::cel))
+    };
+    Stream {
+        run: part("run"),
+        r#type: part("type"),
+        id: part("id"),
+        at: part("at"),
+        data: part("data"),
+        to: part("to"),
+        by: part("by"),
+        input: part("input"),
+    }
+}
+
+fn refuse_import(cx: &mut Context, entry: &Entry) {
+    let file = entry
+        .value
+        .get("import")
+        .and_then(Node::text)
+        .unwrap_or_default();
+    let format = entry
+        .value
+        .get("format")
+        .and_then(Node::text)
+        .unwrap_or_default();
+    let message = format!("taking the statechart from `{file}` ({format}) is not supported yet");
+    cx.report(
+        Diagnostic::error(codes::NOT_YET, entry.key.span, message)
+            .help("write the states into this charter"),
+    );
+}

@@ -1,0 +1,211 @@
+//! From a source text to the core form: parse, compare with the grammar, read, resolve names.
+
+mod action;
+mod charter;
+mod context;
+pub(crate) mod delay;
+mod names;
+mod state;
+mod template;
+mod transition;
+mod types;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use charter_kernel::{Definition, Problem};
+use rustc_hash::FxHashMap;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Sink, codes};
+use crate::grammar::{Form, check, table};
+use crate::source::{self, Bounds, Node, Place, Span, Syntax, Value};
+
+/// Versions of the language that this program knows.
+const VERSIONS: [i64; 1] = [1];
+
+/// How to read. `ReadOptions::default()` is right for charters.
+#[derive(Debug, Clone, Default)]
+pub struct ReadOptions {
+    /// How the text is written.
+    pub syntax: Syntax,
+}
+
+/// A charter that has been read, and where each part of it was written.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// The charter in its core form.
+    pub definition: Definition,
+    /// Name of the source, for people.
+    pub name: String,
+    /// The source text.
+    pub source: Arc<str>,
+    /// What is legal, but probably not what was meant.
+    pub warnings: Vec<Diagnostic>,
+    root: Arc<Node>,
+    places: FxHashMap<String, Place>,
+}
+
+/// Reads a charter from YAML or JSON. `name` (usually a path) is for messages; `.json` at its end makes the text JSON.
+///
+/// Limits: 16 MiB of text, 1,000,000 values (what aliases stand for counted), 128 lists and objects inside each other.
+///
+/// # Errors
+/// Everything that is wrong with the text, in its order, at most [`Diagnostics::MOST`]. A syntax error is always alone.
+pub fn read(source: &str, name: &str, options: &ReadOptions) -> Result<Document, Diagnostics> {
+    let source: Arc<str> = Arc::from(source);
+    let fail = |sink: Sink, root: Option<&Node>| {
+        let (list, omitted) = sink.finish(&source, root);
+        Diagnostics {
+            name: name.to_owned(),
+            source: Arc::clone(&source),
+            list,
+            omitted,
+        }
+    };
+    let parsed = match source::parse(&source, name, options.syntax, &Bounds::default()) {
+        Ok(parsed) => parsed,
+        Err(problem) => {
+            let mut sink = Sink::default();
+            sink.push(problem);
+            return Err(fail(sink, None));
+        }
+    };
+    let root = parsed.root;
+    let mut cx = context::Context::new(&source);
+    for warning in parsed.warnings {
+        cx.report(warning);
+    }
+    // A charter of another version would be compared with the wrong grammar.
+    let version = check_version(&root, &mut cx.sink);
+    if !version {
+        return Err(fail(cx.sink, Some(&root)));
+    }
+    check::check(&root, &Form::Object(&table::CHARTER), &mut cx.sink);
+    let definition = charter::charter(&mut cx, &root);
+    names::resolve(&mut cx, &definition);
+    if cx.sink.errors > 0 {
+        return Err(fail(cx.sink, Some(&root)));
+    }
+    let places = std::mem::take(&mut cx.places);
+    let (warnings, _) = cx.sink.finish(&source, Some(&root));
+    Ok(Document {
+        definition,
+        name: name.to_owned(),
+        source,
+        warnings,
+        root: Arc::new(root),
+        places,
+    })
+}
+
+/// Reads a charter from a file. The only function of this crate that touches the file system.
+///
+/// # Errors
+/// As [`read`]; also when the file cannot be read or is no UTF-8.
+pub fn read_file(path: &Path, options: &ReadOptions) -> Result<Document, Diagnostics> {
+    let name = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(source) => read(&source, &name, options),
+        Err(error) => {
+            let problem = Diagnostic::error(
+                codes::FILE,
+                Span::default(),
+                format!("cannot read `{name}`: {error}"),
+            );
+            Err(Diagnostics {
+                name,
+                source: Arc::from(""),
+                list: vec![problem],
+                omitted: 0,
+            })
+        }
+    }
+}
+
+/// Whether the document may be compared with the grammar of this version.
+fn check_version(root: &Node, sink: &mut Sink) -> bool {
+    let Some(entry) = root.entry("charter") else {
+        return true;
+    };
+    match &entry.value.value {
+        Value::Int(version) if !VERSIONS.contains(version) => {
+            let known = VERSIONS.map(|version| format!("`{version}`")).join(", ");
+            let message = format!("version {version} of the charter language is not known");
+            sink.push(
+                Diagnostic::error(codes::LANGUAGE_VERSION, entry.value.span, message)
+                    .help(format!("this program knows {known}")),
+            );
+            false
+        }
+        // Anything but a number is reported by the grammar.
+        _ => true,
+    }
+}
+
+impl Document {
+    /// Where the part of the core form at a JSON pointer was written; of its nearest ancestor, if it has no place of its own.
+    #[must_use]
+    pub fn span(&self, pointer: &str) -> Span {
+        self.place(pointer).span
+    }
+
+    /// Where bytes of the text at a JSON pointer were written (quotes and escapes are taken care of). If the part of the core form
+    /// there is no text of its own in the source, the whole place.
+    #[must_use]
+    pub fn span_within(&self, pointer: &str, bytes: (usize, usize)) -> Span {
+        match self.places.get(pointer) {
+            Some(place) => place.part(bytes.0, bytes.1, &self.source),
+            None => self.span(pointer),
+        }
+    }
+
+    /// A problem that the kernel found in the definition, as a diagnostic in the source.
+    #[must_use]
+    pub fn diagnose(&self, problem: &Problem) -> Diagnostic {
+        let span = problem.span.map_or_else(
+            || self.span(&problem.at),
+            |bytes| self.span_within(&problem.at, bytes),
+        );
+        self.diagnostic(
+            Severity::Error,
+            problem.code,
+            span,
+            problem.message.clone(),
+            problem.help.clone(),
+        )
+    }
+
+    /// A diagnostic about a place in this document, for checks of others (lints, say).
+    #[must_use]
+    pub fn diagnostic(
+        &self,
+        severity: Severity,
+        code: &'static str,
+        span: Span,
+        message: String,
+        help: Option<String>,
+    ) -> Diagnostic {
+        let mut diagnostic = Diagnostic::new(severity, code, span, message);
+        diagnostic.help = help;
+        diagnostic.locate(&self.source, Some(&self.root));
+        diagnostic
+    }
+
+    /// Every pointer that has a place of its own.
+    pub fn pointers(&self) -> impl Iterator<Item = &str> {
+        self.places.keys().map(String::as_str)
+    }
+
+    fn place(&self, pointer: &str) -> Place {
+        let mut pointer = pointer;
+        loop {
+            if let Some(place) = self.places.get(pointer) {
+                return *place;
+            }
+            match pointer.rfind('/') {
+                Some(slash) => pointer = pointer.get(..slash).unwrap_or_default(),
+                None => return Place::at(Span::default()),
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Names that are used and declared nowhere: guards, actions, delays, actors, machines, roles, kinds of the ledger.
+//!
+//! Targets and event types are the kernel's business: it resolves them.
+
+use charter_kernel::Definition;
+
+use super::context::Context;
+use crate::diagnostic::{Diagnostic, codes, listed, nearest};
+use crate::source::Span;
+
+/// What a name names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Space {
+    Role,
+    Guard,
+    Action,
+    Delay,
+    Machine,
+    /// What may be invoked or spawned.
+    ActorOrMachine,
+    Ledger,
+}
+
+/// A use of a name.
+pub(crate) struct Reference {
+    pub(crate) space: Space,
+    pub(crate) name: String,
+    pub(crate) span: Span,
+}
+
+/// Roles that exist without being declared.
+const BUILT_IN_ROLES: [&str; 2] = ["system", "operator"];
+
+/// Reports every name that is used and not declared, and every name that is declared twice where one is looked up.
+pub(crate) fn resolve(cx: &mut Context, definition: &Definition) {
+    for reference in std::mem::take(&mut cx.references) {
+        if declared(reference.space, &reference.name, definition) {
+            continue;
+        }
+        // Looking for what was meant is not free, and nobody reads that many.
+        if cx.sink.is_full() {
+            cx.sink.omit();
+            continue;
+        }
+        let problem = undefined(&reference, definition);
+        cx.report(problem);
+    }
+    for name in definition
+        .machines
+        .keys()
+        .filter(|name| definition.actors.contains_key(*name))
+    {
+        let span = cx.place_of(&["machines", name]);
+        let message =
+            format!("`{name}` is declared under `actors` too, and `invoke` could mean either");
+        cx.report(Diagnostic::error(codes::AMBIGUOUS, span, message).help("rename one of the two"));
+    }
+}
+
+fn declared(space: Space, name: &str, definition: &Definition) -> bool {
+    match space {
+        Space::Role => BUILT_IN_ROLES.contains(&name) || definition.roles.contains_key(name),
+        Space::Guard => definition.guards.contains_key(name),
+        Space::Action => definition.actions.contains_key(name),
+        Space::Delay => definition.delays.contains_key(name),
+        Space::Machine => definition.machines.contains_key(name),
+        Space::ActorOrMachine => {
+            definition.machines.contains_key(name) || definition.actors.contains_key(name)
+        }
+        Space::Ledger => definition.ledger.contains_key(name),
+    }
+}
+
+fn undefined(reference: &Reference, definition: &Definition) -> Diagnostic {
+    let name = &reference.name;
+    let (what, section, known): (&str, &str, Vec<String>) = match reference.space {
+        Space::Role => (
+            "role",
+            "roles",
+            definition
+                .roles
+                .keys()
+                .cloned()
+                .chain(BUILT_IN_ROLES.map(str::to_owned))
+                .collect(),
+        ),
+        Space::Guard => ("guard", "guards", keys_of(&definition.guards)),
+        Space::Action => ("action", "actions", keys_of(&definition.actions)),
+        Space::Delay => ("delay", "delays", keys_of(&definition.delays)),
+        Space::Machine => ("machine", "machines", keys_of(&definition.machines)),
+        Space::ActorOrMachine => (
+            "actor or machine",
+            "actors",
+            [keys_of(&definition.actors), keys_of(&definition.machines)].concat(),
+        ),
+        Space::Ledger => (
+            "kind of permit or obligation",
+            "ledger",
+            keys_of(&definition.ledger),
+        ),
+    };
+    let problem = Diagnostic::error(
+        codes::UNDEFINED,
+        reference.span,
+        format!("there is no {what} `{name}`"),
+    );
+    if let Some(near) = nearest(name, known.iter().map(String::as_str)) {
+        return problem.help(format!("did you mean `{near}`?"));
+    }
+    let looks_like_cel = name.contains([' ', '(', '=', '<', '>', '!', '.']);
+    match reference.space {
+        Space::Guard if looks_like_cel => problem.help(
+            "`guard` names an entry of `guards`; an expression in place is written as `when`",
+        ),
+        Space::Delay => problem.help(super::delay::HELP),
+        _ if known.is_empty() || reference.space == Space::Role && definition.roles.is_empty() => {
+            problem.help(format!("declare it under `{section}`"))
+        }
+        _ => problem.help(format!(
+            "`{section}` has {}",
+            listed(known.iter().map(String::as_str))
+        )),
+    }
+}
+
+fn keys_of<T>(map: &indexmap::IndexMap<String, T>) -> Vec<String> {
+    map.keys().cloned().collect()
+}

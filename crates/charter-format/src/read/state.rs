@@ -1,0 +1,296 @@
+//! States, and the statecharts they make up.
+
+use charter_kernel::definition::{After, Chart, Delay, Initial, Invoke, On, State, StateKind};
+
+use super::action::{block, blocks};
+use super::context::{Context, text};
+use super::names::{Reference, Space};
+use super::template::{delay, template, templates};
+use super::transition::{initial, keyed};
+use super::{delay as delays, types};
+use crate::diagnostic::{Diagnostic, codes};
+use crate::source::{Entry, Key, Node, Value};
+
+/// A state inside another one.
+pub(crate) fn state(cx: &mut Context, node: &Node) -> State {
+    let mut read = body(cx, node);
+    head(cx, node, &mut read);
+    if let Some(entry) = node.entry("output") {
+        read.output = Some(cx.field("output", entry, template));
+    }
+    if matches!(read.kind, StateKind::Shallow | StateKind::Deep) {
+        history(cx, node, &mut read);
+    } else {
+        for key in ["history", "target", "actions"] {
+            if let Some(entry) = node.entry(key) {
+                let message = format!("`{key}` goes with `type: history`");
+                let help = if key == "actions" {
+                    "`entry` and `exit` hold the actions of a state"
+                } else {
+                    "add `type: history`, or remove it"
+                };
+                cx.report(Diagnostic::error(codes::CONFLICT, entry.key.span, message).help(help));
+            }
+        }
+    }
+    read
+}
+
+/// A machine: what it shares with a charter, and `id`, `description`, `meta` of its root state.
+pub(crate) fn machine(cx: &mut Context, node: &Node, schemas: &types::Types) -> Chart {
+    let mut read = chart(cx, node, schemas);
+    cx.at("state", |cx| head(cx, node, &mut read.state));
+    if let Some(entry) = node.get("types").and_then(|types| types.entry("context")) {
+        read.context_schema =
+            Some(cx.field("context_schema", entry, |cx, node| schemas.schema(cx, node)));
+    }
+    read
+}
+
+/// What a charter and a machine have in common.
+pub(crate) fn chart(cx: &mut Context, node: &Node, schemas: &types::Types) -> Chart {
+    let mut read = Chart::default();
+    for entry in node.entries() {
+        match entry.key.text.as_str() {
+            "input" => {
+                read.input = Some(cx.field("input", entry, |cx, node| schemas.schema(cx, node)))
+            }
+            "context" => read.context = cx.field("context", entry, templates),
+            "output" => read.output = Some(cx.field("output", entry, template)),
+            _ => {}
+        }
+    }
+    read.state = cx.at("state", |cx| body(cx, node));
+    read
+}
+
+/// `id`, `description` and `meta`, which mean something else at the top of a charter.
+fn head(cx: &mut Context, node: &Node, state: &mut State) {
+    for entry in node.entries() {
+        match entry.key.text.as_str() {
+            "id" => state.id = Some(cx.field("id", entry, |_, node| text(node))),
+            "description" => state.description = Some(text(&entry.value)),
+            "meta" => state.meta = entry.value.json(),
+            _ => {}
+        }
+    }
+}
+
+/// What every state has, the root of a chart included.
+fn body(cx: &mut Context, node: &Node) -> State {
+    let mut read = State {
+        kind: kind(cx, node),
+        ..State::default()
+    };
+    for entry in node.entries() {
+        match entry.key.text.as_str() {
+            "initial" => read.initial = Some(cx.field("initial", entry, initial)),
+            "states" => {
+                read.states = cx.field("states", entry, |cx, node| {
+                    let child = |entry: &Entry, cx: &mut Context| {
+                        (
+                            entry.key.text.clone(),
+                            cx.field(&entry.key.text, entry, state),
+                        )
+                    };
+                    node.entries()
+                        .iter()
+                        .map(|entry| child(entry, cx))
+                        .collect()
+                });
+            }
+            "on" => read.on = cx.field("on", entry, |cx, node| keys(cx, node, on)),
+            "always" => read.always = cx.at("always", |cx| keyed(cx, entry)),
+            "after" => read.after = cx.field("after", entry, |cx, node| keys(cx, node, after)),
+            "entry" => read.entry = cx.field("entry", entry, blocks),
+            "exit" => read.exit = cx.field("exit", entry, blocks),
+            "invoke" => {
+                read.invoke = cx.field("invoke", entry, |cx, node| {
+                    cx.items(node.one_or_many(), invoke)
+                })
+            }
+            "onDone" => read.on_done = cx.at("on_done", |cx| keyed(cx, entry)),
+            "data" => read.data = cx.field("data", entry, templates),
+            "tags" => read.tags = cx.field("tags", entry, Context::names),
+            _ => {}
+        }
+    }
+    read
+}
+
+fn kind(cx: &mut Context, node: &Node) -> StateKind {
+    let has_children = node
+        .get("states")
+        .is_some_and(|states| !states.entries().is_empty());
+    let Some(entry) = node.entry("type") else {
+        return if has_children {
+            StateKind::Compound
+        } else {
+            StateKind::Atomic
+        };
+    };
+    let kind = match entry.value.text().unwrap_or_default() {
+        "compound" => StateKind::Compound,
+        "parallel" => StateKind::Parallel,
+        "final" => StateKind::Final,
+        "history" if node.get("history").and_then(Node::text) == Some("deep") => StateKind::Deep,
+        "history" => StateKind::Shallow,
+        _ => StateKind::Atomic,
+    };
+    cx.at("kind", |cx| cx.mark_entry(entry));
+    if has_children != matches!(kind, StateKind::Compound | StateKind::Parallel) {
+        let name = entry.value.text().unwrap_or_default();
+        let message = if has_children {
+            format!("`type: {name}` cannot have `states`")
+        } else {
+            format!("`type: {name}` needs `states`")
+        };
+        cx.report(Diagnostic::error(
+            codes::CONFLICT,
+            entry.value.span,
+            message,
+        ));
+    }
+    kind
+}
+
+fn history(cx: &mut Context, node: &Node, state: &mut State) {
+    let read = |cx: &mut Context| Initial {
+        target: node
+            .entry("target")
+            .map(|entry| cx.field("target", entry, Context::names))
+            .unwrap_or_default(),
+        actions: node
+            .entry("actions")
+            .map(|entry| cx.field("actions", entry, block))
+            .unwrap_or_default(),
+    };
+    if let Some(entry) = node.entry("initial") {
+        cx.report(
+            Diagnostic::error(
+                codes::CONFLICT,
+                entry.key.span,
+                "a history state has no `initial`",
+            )
+            .help("its default is `target`"),
+        );
+    } else if node.entry("target").or(node.entry("actions")).is_some() {
+        state.initial = Some(cx.at("initial", read));
+    }
+}
+
+/// The entries of `on` and `after`: an object, or a list of objects where a key has to stand twice.
+fn keys<T>(
+    cx: &mut Context,
+    node: &Node,
+    mut read: impl FnMut(&mut Context, &Entry) -> T,
+) -> Vec<T> {
+    let entries = node.one_or_many().iter().flat_map(|node| node.entries());
+    entries
+        .enumerate()
+        .map(|(index, entry)| {
+            cx.at_index(index, |cx| {
+                cx.mark(entry.key.span);
+                read(cx, entry)
+            })
+        })
+        .collect()
+}
+
+fn on(cx: &mut Context, entry: &Entry) -> On {
+    // SCXML writes several descriptors with blanks between them.
+    let events: Vec<String> = entry
+        .key
+        .text
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
+    if events.is_empty() {
+        cx.report(Diagnostic::error(
+            codes::VALUE,
+            entry.key.span,
+            "an event type cannot be empty",
+        ));
+    }
+    On {
+        events,
+        transitions: cx.at("transitions", |cx| keyed(cx, entry)),
+    }
+}
+
+fn after(cx: &mut Context, entry: &Entry) -> After {
+    let key = entry.key.text.clone();
+    let read = delays::from_text(&key);
+    if read.is_none() {
+        cx.report(
+            Diagnostic::error(
+                codes::VALUE,
+                entry.key.span,
+                format!("`{key}` is no length of time"),
+            )
+            .help(delays::HELP),
+        );
+    }
+    match &read {
+        Some(Delay::Cel(_)) => cx.at("delay", |cx| cx.at("cel", |cx| mark_key(cx, &entry.key, 2))),
+        Some(Delay::Name(name)) => cx.references.push(Reference {
+            space: Space::Delay,
+            name: name.clone(),
+            span: entry.key.span,
+        }),
+        _ => {}
+    }
+    After {
+        key,
+        delay: read.unwrap_or(Delay::Ms(0)),
+        transitions: cx.at("transitions", |cx| keyed(cx, entry)),
+    }
+}
+
+/// An expression in a key; how the key was quoted is not known, but its first character tells.
+fn mark_key(cx: &mut Context, key: &Key, skip: usize) {
+    let style = match cx.source.as_bytes().get(key.span.start) {
+        Some(b'"') => crate::source::Style::Double,
+        Some(b'\'') => crate::source::Style::Single,
+        _ => crate::source::Style::Plain,
+    };
+    let text = crate::source::Text {
+        text: key.text.clone(),
+        style,
+    };
+    cx.mark_text(
+        &Node {
+            span: key.span,
+            value: Value::Text(text),
+        },
+        skip,
+    );
+}
+
+fn invoke(cx: &mut Context, node: &Node) -> Invoke {
+    let mut read = Invoke::default();
+    for entry in node.entries() {
+        match entry.key.text.as_str() {
+            "src" => {
+                read.src = cx.field("src", entry, |cx, node| {
+                    cx.name(Space::ActorOrMachine, node)
+                })
+            }
+            "machine" => {
+                read.src = cx.field("src", entry, |cx, node| cx.name(Space::Machine, node))
+            }
+            "id" => read.id = Some(cx.field("id", entry, |_, node| text(node))),
+            "idLocation" => {
+                read.id_location = Some(cx.field("id_location", entry, |_, node| text(node)))
+            }
+            "input" => read.input = Some(cx.field("input", entry, template)),
+            "timeout" => read.timeout = Some(cx.field("timeout", entry, delay)),
+            "onDone" => read.on_done = cx.at("on_done", |cx| keyed(cx, entry)),
+            "onError" => read.on_error = cx.at("on_error", |cx| keyed(cx, entry)),
+            "finalize" => read.finalize = cx.field("finalize", entry, block),
+            "autoforward" => read.autoforward = entry.value.value == Value::Bool(true),
+            _ => {}
+        }
+    }
+    read
+}

@@ -1,0 +1,104 @@
+//! Templates: literal JSON in which a string that begins with `= ` is an expression.
+
+use charter_kernel::definition::{Delay, Template};
+use indexmap::IndexMap;
+
+use super::context::Context;
+use super::delay;
+use super::names::Space;
+use crate::diagnostic::{Diagnostic, codes};
+use crate::source::{Node, Value};
+
+/// Reads a template. What holds no expression becomes one literal, however deep it is.
+pub(crate) fn template(cx: &mut Context, node: &Node) -> Template {
+    if !computes(node) {
+        if let Some(text) = node.text().filter(|text| looks_computed(text)) {
+            let problem = Diagnostic::warning(
+                codes::MAYBE_EXPRESSION,
+                node.span,
+                "this text begins with `=`, but is not an expression: a blank is missing",
+            );
+            let rest = text.trim_start_matches('=');
+            cx.report(problem.help(format!(
+                "write `\"= {rest}\"`, or `{{literal: ...}}` if the text is meant"
+            )));
+        }
+        return Template::Literal(literal(node));
+    }
+    match &node.value {
+        Value::Text(text) => {
+            cx.mark_text(node, 2);
+            cx.at("cel", |cx| cx.mark_text(node, 2));
+            Template::Cel(
+                text.text
+                    .strip_prefix("= ")
+                    .unwrap_or_default()
+                    .trim_end_matches('\n')
+                    .to_owned(),
+            )
+        }
+        Value::List(items) => Template::List(cx.at("list", |cx| cx.items(items, template))),
+        _ => Template::Object(cx.at("object", |cx| templates(cx, node))),
+    }
+}
+
+/// The entries of an object, each a template.
+pub(crate) fn templates(cx: &mut Context, node: &Node) -> IndexMap<String, Template> {
+    node.entries()
+        .iter()
+        .map(|entry| {
+            (
+                entry.key.text.clone(),
+                cx.field(&entry.key.text, entry, template),
+            )
+        })
+        .collect()
+}
+
+/// A delay where a value stands. What is none has been reported by the grammar.
+pub(crate) fn delay(cx: &mut Context, node: &Node) -> Delay {
+    let read = delay::read(node).unwrap_or(Delay::Ms(0));
+    match &read {
+        Delay::Cel(_) => cx.at("cel", |cx| cx.mark_text(node, 2)),
+        Delay::Name(_) => cx.at("name", |cx| {
+            cx.mark_text(node, 0);
+            cx.name(Space::Delay, node);
+        }),
+        Delay::Ms(_) => {}
+    }
+    read
+}
+
+/// Whether a value holds an expression outside of `{literal: ...}`.
+fn computes(node: &Node) -> bool {
+    match &node.value {
+        Value::Text(text) => text.text.starts_with("= "),
+        Value::List(items) => items.iter().any(computes),
+        Value::Map(entries) => match node.get("literal").filter(|_| entries.len() == 1) {
+            Some(_) => false,
+            None => entries.iter().any(|entry| computes(&entry.value)),
+        },
+        _ => false,
+    }
+}
+
+/// JSON as it stands, `{literal: x}` being `x`.
+fn literal(node: &Node) -> serde_json::Value {
+    match &node.value {
+        Value::Map(entries) => match node.get("literal").filter(|_| entries.len() == 1) {
+            Some(value) => value.json(),
+            None => entries
+                .iter()
+                .map(|entry| (entry.key.text.clone(), literal(&entry.value)))
+                .collect(),
+        },
+        Value::List(items) => items.iter().map(literal).collect(),
+        _ => node.json(),
+    }
+}
+
+/// `=x.y`, `=f(`: more like an expression than like text. `==` and `=` alone are not.
+fn looks_computed(text: &str) -> bool {
+    text.strip_prefix('=')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || "_({[\"'!".contains(c)))
+}

@@ -1,0 +1,153 @@
+//! Transitions and what decides about them: guards, authority, the ledger, a quorum.
+
+use charter_kernel::definition::{Guard, Initial, Quorum, Require, Template, Transition};
+
+use super::action::block;
+use super::context::{Context, text};
+use super::names::Space;
+use super::template::template;
+use crate::source::{Entry, Node, Value};
+
+/// A target, an object, or a list of them.
+pub(crate) fn transitions(cx: &mut Context, node: &Node) -> Vec<Transition> {
+    cx.items(node.one_or_many(), transition)
+}
+
+/// The transitions of an entry whose key selects them. A single one is shown by that key.
+pub(crate) fn keyed(cx: &mut Context, entry: &Entry) -> Vec<Transition> {
+    if let Value::Map(_) = entry.value.value {
+        return vec![cx.at_index(0, |cx| {
+            cx.mark(entry.key.span);
+            transition(cx, &entry.value)
+        })];
+    }
+    transitions(cx, &entry.value)
+}
+
+fn transition(cx: &mut Context, node: &Node) -> Transition {
+    let mut read = Transition::default();
+    if node.text().is_some() {
+        read.target = cx.at("target", |cx| cx.names(node));
+        return read;
+    }
+    for entry in node.entries() {
+        match entry.key.text.as_str() {
+            "target" => read.target = cx.field("target", entry, Context::names),
+            "guard" => read.guard = Some(cx.field("guard", entry, guard)),
+            "when" => read.when = Some(cx.field("when", entry, Context::cel)),
+            "by" => read.by = cx.field("by", entry, Context::roles),
+            "approves" => read.approves = Some(cx.field("approves", entry, Context::cel)),
+            "requires" => {
+                read.requires = cx
+                    .field("requires", entry, |cx, node| {
+                        cx.items(node.one_or_many(), require)
+                    })
+                    .into_iter()
+                    .flatten()
+                    .collect()
+            }
+            "quorum" => read.quorum = Some(cx.field("quorum", entry, quorum)),
+            "actions" => read.actions = cx.field("actions", entry, block),
+            "reenter" => read.reenter = entry.value.value == Value::Bool(true),
+            "description" => read.description = Some(text(&entry.value)),
+            "meta" => read.meta = entry.value.json(),
+            _ => {}
+        }
+    }
+    read
+}
+
+/// A name, or a combination of guards.
+pub(crate) fn guard(cx: &mut Context, node: &Node) -> Guard {
+    if node.text().is_some() {
+        cx.at("name", |cx| cx.mark_text(node, 0));
+        return Guard::Name(cx.name(Space::Guard, node));
+    }
+    combination(cx, node)
+}
+
+/// An entry of `guards`: there a text is CEL.
+pub(crate) fn guard_entry(cx: &mut Context, node: &Node) -> Guard {
+    match &node.value {
+        Value::Map(_) => combination(cx, node),
+        _ => Guard::Cel(cx.at("cel", |cx| cx.cel(node))),
+    }
+}
+
+fn combination(cx: &mut Context, node: &Node) -> Guard {
+    let Some(entry) = node.entries().first() else {
+        return Guard::And(Vec::new());
+    };
+    let key = entry.key.text.as_str();
+    cx.field(key, entry, |cx, value| match key {
+        "not" => Guard::Not(Box::new(guard(cx, value))),
+        "or" => Guard::Or(cx.items(value.items(), guard)),
+        _ => Guard::And(cx.items(value.items(), guard)),
+    })
+}
+
+fn require(cx: &mut Context, node: &Node) -> Option<Require> {
+    let entry = node.entries().first()?;
+    let part = entry.key.text.as_str();
+    cx.field(part, entry, |cx, value| {
+        let kind = value
+            .entry("kind")
+            .map(|entry| cx.field("kind", entry, |cx, node| cx.name(Space::Ledger, node)))
+            .unwrap_or_default();
+        let key: Template = value
+            .entry("key")
+            .map(|entry| cx.field("key", entry, template))
+            .unwrap_or_default();
+        Some(match part {
+            "use" => Require::Use {
+                kind,
+                key,
+                when: value
+                    .entry("when")
+                    .map(|entry| cx.field("when", entry, Context::cel)),
+            },
+            "open" => Require::Open { kind, key },
+            "none" => Require::None { kind },
+            _ => return None,
+        })
+    })
+}
+
+fn quorum(cx: &mut Context, node: &Node) -> Quorum {
+    let count = |node: Option<&Node>| match node.map(|node| &node.value) {
+        Some(Value::Int(count)) => u32::try_from(*count).unwrap_or_default(),
+        _ => 0,
+    };
+    match &node.value {
+        Value::Map(_) => Quorum {
+            count: count(node.get("count")),
+            of: node
+                .entry("of")
+                .map(|entry| cx.field("of", entry, |cx, node| cx.name(Space::Role, node))),
+        },
+        _ => Quorum {
+            count: count(Some(node)),
+            of: None,
+        },
+    }
+}
+
+/// `initial`: a state, or an object with actions. (History states have `target` and `actions` of their own.)
+pub(crate) fn initial(cx: &mut Context, node: &Node) -> Initial {
+    match &node.value {
+        Value::Map(_) => Initial {
+            target: node
+                .entry("target")
+                .map(|entry| cx.field("target", entry, Context::names))
+                .unwrap_or_default(),
+            actions: node
+                .entry("actions")
+                .map(|entry| cx.field("actions", entry, block))
+                .unwrap_or_default(),
+        },
+        _ => Initial {
+            target: cx.at("target", |cx| cx.names(node)),
+            actions: Vec::new(),
+        },
+    }
+}

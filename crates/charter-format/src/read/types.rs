@@ -1,0 +1,156 @@
+//! JSON Schemas: `#/types/NAME` is made resolvable by carrying the named types along, so that each schema stands on its own.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json};
+
+use super::context::Context;
+use crate::diagnostic::{Diagnostic, codes, listed, nearest};
+use crate::source::{Node, Value};
+
+const PREFIX: &str = "#/types/";
+/// Bytes of schema text that may be carried along in one charter; more is a bomb, not a charter.
+const CARRIED: usize = 16 << 20;
+
+/// The named types of a charter.
+pub(crate) struct Types {
+    /// Each with its own references rewritten, its size, and the names it refers to.
+    named: BTreeMap<String, Named>,
+    carried: std::cell::Cell<usize>,
+}
+
+struct Named {
+    schema: Json,
+    size: usize,
+    refers: Vec<String>,
+}
+
+impl Types {
+    pub(crate) fn new(node: Option<&Node>) -> Types {
+        let mut named = BTreeMap::new();
+        for entry in node.map(Node::entries).unwrap_or_default() {
+            let mut schema = entry.value.json();
+            let mut refers = Vec::new();
+            rewrite(&mut schema, &mut refers);
+            let size = schema.to_string().len();
+            named.insert(
+                entry.key.text.clone(),
+                Named {
+                    schema,
+                    size,
+                    refers,
+                },
+            );
+        }
+        Types {
+            named,
+            carried: std::cell::Cell::new(0),
+        }
+    }
+
+    /// A schema that stands on its own. Unknown type names are reported where they stand.
+    pub(crate) fn schema(&self, cx: &mut Context, node: &Node) -> Json {
+        self.report_unknown(cx, node);
+        let mut schema = node.json();
+        let mut waiting = Vec::new();
+        rewrite(&mut schema, &mut waiting);
+        let mut needed: BTreeMap<String, Json> = BTreeMap::new();
+        while let Some(name) = waiting.pop() {
+            let Some(named) = self
+                .named
+                .get(&name)
+                .filter(|_| !needed.contains_key(&name))
+            else {
+                continue;
+            };
+            self.carried
+                .set(self.carried.get().saturating_add(named.size));
+            if self.carried.get() > CARRIED {
+                let message = "the types that schemas refer to add up to more than 16 MiB";
+                cx.report(Diagnostic::error(codes::TOO_LARGE, node.span, message));
+                return Json::Bool(true);
+            }
+            needed.insert(name, named.schema.clone());
+            waiting.extend(named.refers.iter().cloned());
+        }
+        if let Json::Object(schema) = &mut schema
+            && !needed.is_empty()
+            && let Json::Object(defs) = schema
+                .entry("$defs")
+                .or_insert_with(|| Json::Object(Map::new()))
+        {
+            for (name, named) in needed {
+                defs.insert(format!("types.{name}"), named);
+            }
+        }
+        schema
+    }
+
+    fn report_unknown(&self, cx: &mut Context, node: &Node) {
+        for item in node.items() {
+            self.report_unknown(cx, item);
+        }
+        for entry in node.entries() {
+            self.report_unknown(cx, &entry.value);
+            let Value::Text(text) = &entry.value.value else {
+                continue;
+            };
+            let Some(name) = text
+                .text
+                .strip_prefix(PREFIX)
+                .filter(|_| entry.key.text == "$ref")
+                .map(first_token)
+            else {
+                continue;
+            };
+            if !self.named.contains_key(&name) {
+                // Looking for what was meant is not free, and nobody reads that many.
+                if cx.sink.is_full() {
+                    cx.sink.omit();
+                    continue;
+                }
+                let problem = Diagnostic::error(
+                    codes::UNDEFINED,
+                    entry.value.span,
+                    format!("there is no type `{name}`"),
+                );
+                let known = || self.named.keys().map(String::as_str);
+                cx.report(match nearest(&name, known()) {
+                    Some(near) => problem.help(format!("did you mean `#/types/{near}`?")),
+                    None if self.named.is_empty() => problem.help("declare it under `types`"),
+                    None => problem.help(format!("`types` has {}", listed(known()))),
+                });
+            }
+        }
+    }
+}
+
+/// Rewrites `#/types/NAME...` to `#/$defs/types.NAME...` and notes the names. Depth is bounded by the reader's.
+fn rewrite(schema: &mut Json, names: &mut Vec<String>) {
+    match schema {
+        Json::Array(items) => items.iter_mut().for_each(|item| rewrite(item, names)),
+        Json::Object(entries) => {
+            for (key, value) in entries {
+                match value {
+                    Json::String(text) if key == "$ref" => {
+                        if let Some(rest) = text.strip_prefix(PREFIX) {
+                            names.push(first_token(rest));
+                            *text = format!("#/$defs/types.{rest}");
+                        }
+                    }
+                    value => rewrite(value, names),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn first_token(pointer: &str) -> String {
+    pointer
+        .split('/')
+        .next()
+        .unwrap_or_default()
+        .replace("~1", "/")
+        .replace("~0", "~")
+}

@@ -1,0 +1,291 @@
+//! Builds the node tree from parse events and keeps it within bounds: depth, number of nodes, aliases, duplicate keys.
+//!
+//! No recursion: open lists and objects stand on an explicit stack, so that hostile nesting costs nothing.
+
+use std::collections::HashMap;
+
+use super::tree::{Entry, Key, Node, Span, Value};
+use crate::diagnostic::{Diagnostic, Note, codes};
+
+/// Bounds on a source text. What exceeds one is refused before it can cost time or memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Bounds {
+    /// Bytes of source text.
+    pub(crate) bytes: usize,
+    /// Lists and objects inside each other.
+    pub(crate) depth: usize,
+    /// Values in the document, the copies that aliases stand for included.
+    pub(crate) nodes: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Bounds {
+            bytes: 16 << 20,
+            depth: 128,
+            nodes: 1_000_000,
+        }
+    }
+}
+
+enum Open {
+    List(Vec<Node>),
+    Map(Vec<Entry>, Option<Key>),
+}
+
+struct Frame {
+    open: Open,
+    start: usize,
+    anchor: usize,
+    nodes_before: usize,
+    bytes_before: usize,
+}
+
+/// A node that aliases may stand for, and what a copy costs.
+struct Anchored {
+    node: Node,
+    nodes: usize,
+    bytes: usize,
+    depth: usize,
+}
+
+pub(crate) struct Builder<'a> {
+    bounds: &'a Bounds,
+    stack: Vec<Frame>,
+    root: Option<Node>,
+    anchors: HashMap<usize, Anchored>,
+    nodes: usize,
+    bytes: usize,
+}
+
+impl<'a> Builder<'a> {
+    pub(crate) fn new(bounds: &'a Bounds) -> Self {
+        Builder {
+            bounds,
+            stack: Vec::new(),
+            root: None,
+            anchors: HashMap::new(),
+            nodes: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Whether the next scalar is the key of an object.
+    pub(crate) fn wants_key(&self) -> bool {
+        matches!(
+            self.stack.last(),
+            Some(Frame {
+                open: Open::Map(_, None),
+                ..
+            })
+        )
+    }
+
+    pub(crate) fn has_root(&self) -> bool {
+        self.root.is_some()
+    }
+
+    pub(crate) fn key(&mut self, text: String, span: Span) -> Result<(), Diagnostic> {
+        self.spend(0, text.len(), span)?;
+        if let Some(Frame {
+            open: Open::Map(_, key @ None),
+            ..
+        }) = self.stack.last_mut()
+        {
+            *key = Some(Key { text, span });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn scalar(&mut self, node: Node, anchor: usize) -> Result<(), Diagnostic> {
+        let bytes = node.text().map_or(0, str::len);
+        self.spend(1, bytes, node.span)?;
+        self.keep(anchor, &node, 1, bytes)?;
+        self.place(node);
+        Ok(())
+    }
+
+    pub(crate) fn open(
+        &mut self,
+        is_map: bool,
+        span: Span,
+        anchor: usize,
+    ) -> Result<(), Diagnostic> {
+        if self.stack.len() >= self.bounds.depth {
+            return Err(self.too_deep(span));
+        }
+        if self.wants_key() {
+            return Err(Diagnostic::error(
+                codes::KEY,
+                span,
+                "a key has to be plain text, not a list or an object",
+            ));
+        }
+        let (nodes_before, bytes_before) = (self.nodes, self.bytes);
+        self.spend(1, 0, span)?;
+        let open = if is_map {
+            Open::Map(Vec::new(), None)
+        } else {
+            Open::List(Vec::new())
+        };
+        self.stack.push(Frame {
+            open,
+            start: span.start,
+            anchor,
+            nodes_before,
+            bytes_before,
+        });
+        Ok(())
+    }
+
+    pub(crate) fn close(&mut self, end: usize) -> Result<(), Diagnostic> {
+        let Some(frame) = self.stack.pop() else {
+            return Ok(());
+        };
+        let value = match frame.open {
+            Open::List(items) => Value::List(items),
+            Open::Map(entries, _) => {
+                refuse_duplicates(&entries)?;
+                Value::Map(entries)
+            }
+        };
+        let node = Node {
+            span: Span::new(frame.start, end),
+            value,
+        };
+        let (nodes, bytes) = (
+            self.nodes.saturating_sub(frame.nodes_before),
+            self.bytes.saturating_sub(frame.bytes_before),
+        );
+        self.keep(frame.anchor, &node, nodes, bytes)?;
+        self.place(node);
+        Ok(())
+    }
+
+    pub(crate) fn alias(&mut self, anchor: usize, span: Span) -> Result<(), Diagnostic> {
+        let Some(anchored) = self.anchors.get(&anchor) else {
+            let message = "an alias stands inside the value that it names, which would never end";
+            return Err(Diagnostic::error(codes::ALIAS, span, message));
+        };
+        if self.stack.len().saturating_add(anchored.depth) > self.bounds.depth {
+            return Err(self.too_deep(span));
+        }
+        let (nodes, bytes) = (anchored.nodes, anchored.bytes);
+        self.spend(nodes, bytes, span)?;
+        if let Some(node) = self
+            .anchors
+            .get(&anchor)
+            .map(|anchored| anchored.node.clone())
+        {
+            self.place(node);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> Option<Node> {
+        self.root
+    }
+
+    fn place(&mut self, node: Node) {
+        match self.stack.last_mut().map(|frame| &mut frame.open) {
+            Some(Open::List(items)) => items.push(node),
+            Some(Open::Map(entries, key)) => {
+                if let Some(key) = key.take() {
+                    entries.push(Entry { key, value: node });
+                }
+            }
+            None => self.root = Some(node),
+        }
+    }
+
+    /// Keeps a copy for aliases. The copy is paid for like any other node: anchors inside anchors would multiply too.
+    fn keep(
+        &mut self,
+        anchor: usize,
+        node: &Node,
+        nodes: usize,
+        bytes: usize,
+    ) -> Result<(), Diagnostic> {
+        if anchor == 0 {
+            return Ok(());
+        }
+        self.spend(nodes, bytes, node.span)?;
+        self.anchors.insert(
+            anchor,
+            Anchored {
+                node: node.clone(),
+                nodes,
+                bytes,
+                depth: depth(node),
+            },
+        );
+        Ok(())
+    }
+
+    fn spend(&mut self, nodes: usize, bytes: usize, span: Span) -> Result<(), Diagnostic> {
+        self.nodes = self.nodes.saturating_add(nodes);
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.nodes > self.bounds.nodes {
+            let message = format!(
+                "more than {} values, counting what aliases stand for",
+                self.bounds.nodes
+            );
+            return Err(Diagnostic::error(codes::TOO_LARGE, span, message));
+        }
+        // Text cannot outgrow its source but through aliases.
+        if self.bytes > self.bounds.bytes.saturating_mul(4) {
+            return Err(Diagnostic::error(
+                codes::TOO_LARGE,
+                span,
+                "aliases repeat too much text",
+            ));
+        }
+        Ok(())
+    }
+
+    fn too_deep(&self, span: Span) -> Diagnostic {
+        too_deep(self.bounds, span)
+    }
+}
+
+pub(crate) fn too_deep(bounds: &Bounds, span: Span) -> Diagnostic {
+    Diagnostic::error(
+        codes::TOO_DEEP,
+        span,
+        format!(
+            "more than {} lists and objects inside each other",
+            bounds.depth
+        ),
+    )
+}
+
+/// Recursion is bounded: the node was built within the depth bound.
+fn depth(node: &Node) -> usize {
+    let children = node
+        .items()
+        .iter()
+        .chain(node.entries().iter().map(|entry| &entry.value));
+    match &node.value {
+        Value::List(_) | Value::Map(_) => children.map(depth).max().unwrap_or(0).saturating_add(1),
+        _ => 0,
+    }
+}
+
+fn refuse_duplicates(entries: &[Entry]) -> Result<(), Diagnostic> {
+    let mut keys: Vec<&Key> = entries.iter().map(|entry| &entry.key).collect();
+    keys.sort_by(|a, b| a.text.cmp(&b.text).then(a.span.start.cmp(&b.span.start)));
+    let twice = keys
+        .iter()
+        .zip(keys.iter().skip(1))
+        .find(|(a, b)| a.text == b.text);
+    match twice {
+        None => Ok(()),
+        Some((first, second)) => Err(Diagnostic::error(
+            codes::DUPLICATE_KEY,
+            second.span,
+            format!("`{}` stands twice in one object", second.text),
+        )
+        .note(Note::new(first.span, "first here"))
+        .help("remove one of the two, or rename it")),
+    }
+}

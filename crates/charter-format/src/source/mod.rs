@@ -1,0 +1,72 @@
+//! Source text as a tree of typed nodes that know where they stand, the same for YAML and JSON.
+
+mod build;
+mod json;
+mod offset;
+mod scalar;
+mod tree;
+mod yaml;
+
+pub(crate) use build::Bounds;
+pub(crate) use offset::Place;
+pub(crate) use tree::{Entry, Key, Node, Style, Text, Value};
+
+pub use tree::Span;
+
+use crate::diagnostic::{Diagnostic, codes};
+
+/// How a source text is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Syntax {
+    /// JSON if the text is JSON (or the name ends in `.json`), YAML otherwise.
+    #[default]
+    Auto,
+    /// YAML 1.2, core schema.
+    Yaml,
+    /// JSON (RFC 8259).
+    Json,
+}
+
+/// A tree, and what is worth saying about how it is written.
+pub(crate) struct Parsed {
+    pub(crate) root: Node,
+    pub(crate) warnings: Vec<Diagnostic>,
+}
+
+/// Parses a source text. The first syntax error ends it: what follows one cannot be trusted.
+pub(crate) fn parse(
+    source: &str,
+    name: &str,
+    syntax: Syntax,
+    bounds: &Bounds,
+) -> Result<Parsed, Diagnostic> {
+    if source.len() > bounds.bytes {
+        let message = format!(
+            "the text has {} bytes; at most {} are read",
+            source.len(),
+            bounds.bytes
+        );
+        return Err(Diagnostic::error(
+            codes::TOO_LARGE,
+            Span::default(),
+            message,
+        ));
+    }
+    let is_json = || {
+        source
+            .trim_start_matches('\u{feff}')
+            .trim_start()
+            .starts_with(['{', '['])
+    };
+    match syntax {
+        Syntax::Yaml => yaml::parse(source, bounds),
+        Syntax::Json => json::parse(source, bounds),
+        Syntax::Auto if name.ends_with(".json") => json::parse(source, bounds),
+        // A YAML flow mapping begins like JSON does, so what is no JSON may still be YAML.
+        Syntax::Auto if is_json() => match json::parse(source, bounds) {
+            Err(error) if error.code == codes::SYNTAX => yaml::parse(source, bounds),
+            answer => answer,
+        },
+        Syntax::Auto => yaml::parse(source, bounds),
+    }
+}

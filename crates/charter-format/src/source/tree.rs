@@ -1,0 +1,199 @@
+//! The node tree: null, bool, int, float, text, list and ordered map, each with the bytes it came from.
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+/// A range of bytes of the source text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Span {
+    /// First byte.
+    pub start: usize,
+    /// The byte after the last one.
+    pub end: usize,
+}
+
+impl Span {
+    pub(crate) fn new(start: usize, end: usize) -> Span {
+        Span {
+            start,
+            end: end.max(start),
+        }
+    }
+
+    fn holds(self, offset: usize) -> bool {
+        self.start <= offset && offset < self.end
+    }
+
+    /// The part on the first line: what a caret can underline without filling the screen.
+    pub(crate) fn first_line(self, source: &str) -> Span {
+        let text = source.get(self.start..self.end).unwrap_or_default();
+        let line = text.lines().next().unwrap_or_default().trim_end();
+        Span::new(self.start, self.start.saturating_add(line.len()))
+    }
+}
+
+/// How a text was written: decides where a byte of it stands in the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    Plain,
+    Single,
+    /// YAML's double quotes and JSON's strings.
+    Double,
+    Block,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Text {
+    pub(crate) text: String,
+    pub(crate) style: Style,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Key {
+    pub(crate) text: String,
+    pub(crate) span: Span,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) key: Key,
+    pub(crate) value: Node,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(Text),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) span: Span,
+    pub(crate) value: Value,
+}
+
+impl Node {
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(&text.text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+
+    /// The entries of an object; none for anything else.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        match &self.value {
+            Value::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The items of a list; none for anything else.
+    pub(crate) fn items(&self) -> &[Node] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// The items of a list, or the node itself: most lists of a charter may be written as their only item.
+    pub(crate) fn one_or_many(&self) -> &[Node] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => std::slice::from_ref(self),
+        }
+    }
+
+    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries().iter().find(|entry| entry.key.text == key)
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// The value as plain JSON.
+    pub(crate) fn json(&self) -> Json {
+        match &self.value {
+            Value::Null => Json::Null,
+            Value::Bool(value) => Json::Bool(*value),
+            Value::Int(value) => Json::from(*value),
+            Value::Float(value) => Json::from(*value),
+            Value::Text(text) => Json::String(text.text.clone()),
+            Value::List(items) => Json::Array(items.iter().map(Node::json).collect()),
+            Value::Map(entries) => Json::Object(
+                entries
+                    .iter()
+                    .map(|entry| (entry.key.text.clone(), entry.value.json()))
+                    .collect(),
+            ),
+        }
+    }
+
+    /// What an error message calls it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match &self.value {
+            Value::Null => "nothing",
+            Value::Bool(_) => "a boolean",
+            Value::Int(_) | Value::Float(_) => "a number",
+            Value::Text(_) => "text",
+            Value::List(_) => "a list",
+            Value::Map(_) => "an object",
+        }
+    }
+
+    /// The document path of what stands at a byte, such as `states.review.on.APPROVE[0].guard`; empty for the document itself.
+    pub(crate) fn path_at(&self, offset: usize) -> String {
+        let mut path = String::new();
+        let mut node = self;
+        'down: loop {
+            for entry in node.entries() {
+                let on_key = entry.key.span.holds(offset);
+                // The last test catches errors at the end of a value, e.g. a missing one.
+                if on_key
+                    || entry.value.span.holds(offset)
+                    || (entry.value.span.start == offset && entry.value.span.end == offset)
+                {
+                    push_key(&mut path, &entry.key.text);
+                    if on_key {
+                        return path;
+                    }
+                    node = &entry.value;
+                    continue 'down;
+                }
+            }
+            for (index, item) in node.items().iter().enumerate() {
+                if item.span.holds(offset) {
+                    path.push_str(&format!("[{index}]"));
+                    node = item;
+                    continue 'down;
+                }
+            }
+            return path;
+        }
+    }
+}
+
+fn push_key(path: &mut String, key: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    let plain = !key.is_empty()
+        && key
+            .chars()
+            .all(|c| c.is_alphanumeric() || "_-*$".contains(c));
+    if plain {
+        path.push_str(key)
+    } else {
+        path.push_str(&Json::from(key).to_string())
+    }
+}
