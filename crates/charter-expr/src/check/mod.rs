@@ -1,13 +1,24 @@
 //! The checker: what certainly fails, and what fails for some values, before anything runs.
+//!
+//! It is gradual: what is not known is [`Type::Dyn`] and judged at run time. An error is given only for what fails
+//! whenever it is evaluated (and for a condition that is not a bool); a warning for what fails for some values.
+
+mod facts;
+mod overloads;
+mod tables;
+mod walk;
+
+use std::sync::Arc;
 
 use crate::{Ast, Env, Span, Type};
+use facts::Facts;
 
 /// How sure a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// It fails for some values.
+    /// It fails for some values, or is hardly what is meant.
     Warning,
-    /// It fails for every value.
+    /// It fails whenever it is evaluated.
     Error,
 }
 
@@ -25,7 +36,88 @@ pub struct Finding {
 }
 
 /// Checks an expression against what its names mean; gives its type and the findings in order of the text.
+///
+/// ```
+/// use charter_expr::{Env, Field, Severity, Type, check, parse};
+///
+/// let mut env = Env::new();
+/// env.root("event", Type::object([("confidence", Field::required(Type::Number))]));
+/// let (ty, findings) = check(&parse("event.confidnce >= 0.85").unwrap(), &env);
+/// assert_eq!(ty, Type::Bool);
+/// assert_eq!(findings[0].severity, Severity::Error);
+/// assert_eq!(findings[0].message, "there is no field `confidnce` in `event`");
+/// assert_eq!(findings[0].help.as_deref(), Some("did you mean `confidence`?"));
+/// ```
 pub fn check(ast: &Ast, env: &Env) -> (Type, Vec<Finding>) {
-    let _ = (ast, env);
-    (Type::Dyn, Vec::new())
+    let mut checker = Checker {
+        env,
+        source: ast.source(),
+        locals: Vec::new(),
+        facts: Facts::default(),
+        findings: Vec::new(),
+    };
+    let ty = checker.node(ast.root());
+    let mut findings = checker.findings;
+    findings.sort_by_key(|f| (f.span, std::cmp::Reverse(f.severity)));
+    findings.dedup();
+    (ty, findings)
+}
+
+struct Checker<'e> {
+    env: &'e Env,
+    source: &'e str,
+    locals: Vec<(Arc<str>, Type)>,
+    facts: Facts,
+    findings: Vec<Finding>,
+}
+
+impl Checker<'_> {
+    fn report(&mut self, severity: Severity, span: Span, message: String, help: Option<String>) {
+        self.findings.push(Finding {
+            severity,
+            span,
+            message,
+            help,
+        });
+    }
+
+    fn error(&mut self, span: Span, message: String, help: Option<String>) {
+        self.report(Severity::Error, span, message, help);
+    }
+
+    fn warning(&mut self, span: Span, message: String, help: Option<String>) {
+        self.report(Severity::Warning, span, message, help);
+    }
+
+    /// A piece of the source for a message.
+    fn text(&self, span: Span) -> String {
+        crate::value::shorten(span.of(self.source))
+    }
+}
+
+/// The most alternatives of one type that are looked at; a type with more is [`Type::Dyn`].
+const MAX_ALTERNATIVES: usize = 12;
+
+/// The simple types a value of a type can have.
+fn alternatives(ty: &Type) -> Vec<Type> {
+    match ty {
+        Type::Number => vec![Type::Int, Type::Double],
+        Type::Union(types) if types.len() > MAX_ALTERNATIVES => vec![Type::Dyn],
+        Type::Union(types) => types.iter().flat_map(alternatives).collect(),
+        other => vec![other.clone()],
+    }
+}
+
+/// A type without null.
+fn without_null(ty: Type) -> Type {
+    match ty {
+        Type::Union(types) => Type::union(types.into_iter().filter(|t| *t != Type::Null)),
+        other => other,
+    }
+}
+
+/// The union of what is found; [`Type::Number`] again where it was split.
+fn join(types: Vec<Type>) -> Type {
+    let number = types.contains(&Type::Int) && types.contains(&Type::Double);
+    Type::union(types.into_iter().chain(number.then_some(Type::Number)))
 }

@@ -1,0 +1,135 @@
+//! What is known to be there where an expression is evaluated: after `has(x.y)`, `x != null`, `"k" in x`.
+//!
+//! `a && b` is false when one operand is false, even if the other fails; so what `a` makes sure of holds for `b`,
+//! and what `b` makes sure of holds for `a`.
+
+use std::collections::BTreeSet;
+
+use super::Checker;
+use crate::ast::{BinaryOp, Kind, Link, LinkKind, Literal, Node, UnaryOp};
+use crate::names;
+use crate::value::Key;
+
+/// Paths, written with a variable of a macro as `#slot`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    present: BTreeSet<String>,
+    not_null: BTreeSet<String>,
+}
+
+impl Facts {
+    pub(super) fn is_present(&self, path: &str) -> bool {
+        self.present.contains(path)
+    }
+
+    pub(super) fn is_not_null(&self, path: &str) -> bool {
+        self.not_null.contains(path)
+    }
+
+    pub(super) fn add(&mut self, other: Facts) {
+        self.present.extend(other.present);
+        self.not_null.extend(other.not_null);
+    }
+}
+
+/// One more link of a path.
+pub(super) fn extend(path: &str, link: &Link) -> Option<String> {
+    match &link.kind {
+        LinkKind::Field(name) => Some(format!("{path}.{name}")),
+        LinkKind::Index(index) => match names::constant_key(index)? {
+            // `x["a"]` is `x.a`.
+            Key::String(name) => Some(format!("{path}.{}", name.as_str())),
+            key => Some(format!("{path}[{:?}]", key.into_value())),
+        },
+        _ => None,
+    }
+}
+
+impl Checker<'_> {
+    /// The path of a name.
+    pub(super) fn base_path(&self, name: &str, absolute: bool) -> String {
+        match self.locals.iter().rposition(|(local, _)| &**local == name) {
+            Some(slot) if !absolute => format!("#{slot}"),
+            _ => name.to_owned(),
+        }
+    }
+
+    fn path(&self, node: &Node) -> Option<String> {
+        match &node.kind {
+            Kind::Ident { name, absolute } => Some(self.base_path(name, *absolute)),
+            Kind::Postfix { base, links } => {
+                let base = self.path(base)?;
+                links
+                    .iter()
+                    .try_fold(base, |path, link| extend(&path, link))
+            }
+            _ => None,
+        }
+    }
+
+    /// What holds where the node is `outcome`.
+    pub(super) fn facts_if(&self, node: &Node, outcome: bool) -> Facts {
+        let mut facts = Facts::default();
+        match &node.kind {
+            Kind::Has(of) if outcome => facts.present.extend(self.path(of)),
+            Kind::And(operands) if outcome => operands
+                .iter()
+                .for_each(|n| facts.add(self.facts_if(n, true))),
+            Kind::Or(operands) if !outcome => operands
+                .iter()
+                .for_each(|n| facts.add(self.facts_if(n, false))),
+            Kind::Unary {
+                op: UnaryOp::Not,
+                count,
+                operand,
+            } => {
+                facts = self.facts_if(operand, outcome ^ (count % 2 == 1));
+            }
+            Kind::Chain { first, rest } => {
+                if let [(op, right)] = rest.as_slice() {
+                    self.comparison(first, *op, right, outcome, &mut facts);
+                }
+            }
+            _ => {}
+        }
+        facts
+    }
+
+    fn comparison(
+        &self,
+        left: &Node,
+        op: BinaryOp,
+        right: &Node,
+        outcome: bool,
+        facts: &mut Facts,
+    ) {
+        let is_null = |n: &Node| matches!(n.kind, Kind::Literal(Literal::Null));
+        let is_literal = |n: &Node| matches!(n.kind, Kind::Literal(_));
+        match (op, outcome) {
+            (BinaryOp::Ne, true) | (BinaryOp::Eq, false) => {
+                let other = if is_null(right) {
+                    Some(left)
+                } else {
+                    is_null(left).then_some(right)
+                };
+                facts.not_null.extend(other.and_then(|n| self.path(n)));
+            }
+            // Equal to something that is not null.
+            (BinaryOp::Eq, true) => {
+                for (a, b) in [(left, right), (right, left)] {
+                    if is_literal(a) && !is_null(a) {
+                        facts.not_null.extend(self.path(b));
+                    }
+                }
+            }
+            (BinaryOp::In, true) => {
+                if let (Some(Key::String(name)), Some(path)) =
+                    (names::constant_key(left), self.path(right))
+                {
+                    facts.present.insert(format!("{path}.{}", name.as_str()));
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Operations and calls: tried with every combination of the simple types of their operands.
+
+use super::tables::{argument_help, conversion, function, operator};
+use super::{Checker, alternatives, join};
+use crate::ast::{BinaryOp, Kind, Literal, Node};
+use crate::functions::{Entry, Function, Pattern};
+use crate::{Duration, Span, Timestamp, Type};
+
+/// More combinations of argument types than this are not looked at one by one.
+const MAX_COMBINATIONS: usize = 64;
+
+impl Checker<'_> {
+    /// The type of an operation, tried with every combination of the simple types of its operands.
+    ///
+    /// `what` names the operation in messages; `quiet` are combinations that are not worth a warning.
+    fn combine(
+        &mut self,
+        args: &[Type],
+        span: Span,
+        what: &str,
+        quiet: bool,
+        help: impl Fn(&[Type]) -> Option<String>,
+        result: impl Fn(&[Type]) -> Option<Type>,
+    ) -> Type {
+        let mut combinations: Vec<Vec<Type>> = vec![Vec::new()];
+        for arg in args {
+            let options = alternatives(arg);
+            let mut next = Vec::new();
+            for combination in &combinations {
+                for option in &options {
+                    let mut longer = combination.clone();
+                    longer.push(option.clone());
+                    next.push(longer);
+                }
+            }
+            combinations = next;
+            if combinations.len() > MAX_COMBINATIONS {
+                return Type::Dyn;
+            }
+        }
+        let mut good = Vec::new();
+        let mut bad = Vec::new();
+        for combination in combinations {
+            match result(&combination) {
+                Some(ty) => good.push(ty),
+                None => bad.push(combination),
+            }
+        }
+        let Some(first_bad) = bad.first() else {
+            return join(good);
+        };
+        let shown: Vec<String> = first_bad.iter().map(Type::to_string).collect();
+        let message = format!("no such overload: {what} with ({})", shown.join(", "));
+        if good.is_empty() {
+            self.error(span, message, help(first_bad));
+            return Type::Dyn;
+        }
+        if !quiet {
+            self.warning(span, format!("for some values: {message}"), help(first_bad));
+        }
+        join(good)
+    }
+
+    pub(super) fn binary(&mut self, op: BinaryOp, left: &Type, right: &Type, span: Span) -> Type {
+        let args = [left.clone(), right.clone()];
+        // `count + 1` is too common to warn that `count` could be 1.5.
+        let quiet = matches!(
+            (left, right),
+            (Type::Number, Type::Int) | (Type::Int, Type::Number)
+        );
+        let help = |types: &[Type]| conversion(op, types);
+        if matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
+            self.equality(left, right, op, span);
+            return Type::Bool;
+        }
+        self.combine(
+            &args,
+            span,
+            &format!("`{}`", op.symbol()),
+            quiet,
+            help,
+            |types| match types {
+                [left, right] => operator(op, left, right),
+                _ => None,
+            },
+        )
+    }
+
+    /// Equality never fails, but may be always the same.
+    fn equality(&mut self, left: &Type, right: &Type, op: BinaryOp, span: Span) {
+        let (left, right) = (alternatives(left), alternatives(right));
+        let possible = left.iter().any(|l| right.iter().any(|r| comparable(l, r)));
+        if !possible {
+            let show = |types: Vec<Type>| Type::union(types).to_string();
+            let always = if op == BinaryOp::Eq { "false" } else { "true" };
+            let message = format!(
+                "`{}` is always {always}: {} and {} are never equal",
+                op.symbol(),
+                show(left),
+                show(right)
+            );
+            self.warning(span, message, None);
+        }
+    }
+
+    pub(super) fn negation(&mut self, operand: &Type, span: Span) -> Type {
+        self.combine(
+            std::slice::from_ref(operand),
+            span,
+            "`-`",
+            false,
+            |_| None,
+            |types| match types {
+                [Type::Int | Type::Double | Type::Duration | Type::Dyn] => types.first().cloned(),
+                _ => None,
+            },
+        )
+    }
+
+    /// A call of the library; `args` are its nodes with a method's receiver first.
+    pub(super) fn library(
+        &mut self,
+        entry: &Entry,
+        nodes: &[&Node],
+        types: &[Type],
+        span: Span,
+    ) -> Type {
+        let what = format!("`{}`", entry.name);
+        if types.len() < entry.least || types.len() > entry.most {
+            let method = entry.style == crate::functions::Style::Method;
+            let less = usize::from(method);
+            let wanted = if entry.least == entry.most {
+                entry.least.saturating_sub(less).to_string()
+            } else {
+                format!(
+                    "{} to {}",
+                    entry.least.saturating_sub(less),
+                    entry.most.saturating_sub(less)
+                )
+            };
+            let got = types.len().saturating_sub(less);
+            self.error(
+                span,
+                format!("{what} takes {wanted} arguments, not {got}"),
+                None,
+            );
+            return Type::Dyn;
+        }
+        self.literals(entry.function, nodes);
+        let help = |types: &[Type]| argument_help(entry.function, types);
+        self.combine(types, span, &what, false, help, |types| {
+            function(entry.function, types)
+        })
+    }
+
+    /// Literals that can be judged now.
+    fn literals(&mut self, f: Function, nodes: &[&Node]) {
+        let Some(Node {
+            kind: Kind::Literal(Literal::String(text)),
+            span: at,
+        }) = nodes.last()
+        else {
+            return;
+        };
+        let error = match f {
+            Function::Timestamp => Timestamp::parse(text).err(),
+            Function::Duration => Duration::parse(text).err(),
+            Function::Matches => Pattern::new(text).err(),
+            _ => None,
+        };
+        if let Some(e) = error {
+            self.error(*at, e.message().to_owned(), e.help().map(str::to_owned));
+        }
+    }
+
+    /// A call of a function of the host.
+    pub(super) fn host(&mut self, id: crate::FunctionId, types: &[Type], span: Span) -> Type {
+        let Some(f) = self.env.host_function(id) else {
+            return Type::Dyn;
+        };
+        let (name, result) = (f.name.clone(), f.result.clone());
+        if types.len() != f.params.len() {
+            let message = format!(
+                "`{name}` takes {} arguments, not {}",
+                f.params.len(),
+                types.len()
+            );
+            self.error(span, message, None);
+            return result;
+        }
+        for (param, ty) in f.params.clone().iter().zip(types) {
+            let wanted = alternatives(param);
+            let got = alternatives(ty);
+            let fits = |t: &Type| wanted.iter().any(|w| comparable_exactly(w, t));
+            let message = format!("`{name}` takes a {param} here, not a {ty}");
+            if !got.iter().any(fits) {
+                self.error(span, message, None);
+            } else if !got.iter().all(fits) {
+                self.warning(span, format!("for some values: {message}"), None);
+            }
+        }
+        result
+    }
+}
+
+/// Whether values of two simple types can be equal.
+fn comparable(a: &Type, b: &Type) -> bool {
+    let number = |t: &Type| matches!(t, Type::Int | Type::Uint | Type::Double | Type::Number);
+    let map = |t: &Type| matches!(t, Type::Map(..) | Type::Object { .. });
+    match (a, b) {
+        (Type::Dyn, _) | (_, Type::Dyn) | (Type::Null, _) | (_, Type::Null) => true,
+        (Type::List(_), Type::List(_)) => true,
+        _ => (number(a) && number(b)) || (map(a) && map(b)) || a == b,
+    }
+}
+
+/// Whether a value of a type can be an argument for a parameter of a type.
+fn comparable_exactly(param: &Type, arg: &Type) -> bool {
+    match (param, arg) {
+        (Type::Dyn, _) | (_, Type::Dyn) => true,
+        (Type::List(_), Type::List(_)) => true,
+        (Type::Map(..) | Type::Object { .. }, Type::Map(..) | Type::Object { .. }) => true,
+        _ => param == arg,
+    }
+}
