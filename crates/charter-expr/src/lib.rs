@@ -92,6 +92,7 @@ pub use program::{Program, Source};
 pub use reads::Call;
 pub use scope::Scope;
 pub use span::Span;
+pub use suggest::nearest;
 pub use types::{Field, Type};
 pub use value::{Bytes, Duration, Key, List, Map, Object, Str, Timestamp, TypeName, Value};
 

@@ -1,7 +1,7 @@
 //! "Did you mean": the nearest known name.
 
 /// The candidate nearest to a name, if one is near enough to be a slip.
-pub(crate) fn nearest<'c>(
+pub fn nearest<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {

@@ -118,6 +118,9 @@ pub struct EventDecl {
     /// JSON Schema (2020-12) of its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Json>,
+    /// Accepted while the run is paused too (what ends work safely).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub while_paused: bool,
     /// What it means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -420,7 +423,7 @@ pub type Block = Vec<Action>;
 pub enum Action {
     /// An entry of `actions`.
     Name(String),
-    /// Sets context variables in order: `name`, `name.field`, `name[CEL]`.
+    /// Sets context variables: `name`, `name.field`, `name[CEL]`. All values are computed before the first is set.
     Assign(IndexMap<String, Template>),
     /// An event at the end of the internal queue of this actor.
     Raise {

@@ -1,0 +1,97 @@
+//! An event inside the kernel, on its way to an actor: `event` in expressions.
+
+use std::sync::Arc;
+
+use charter_expr::{Object, Str, Value};
+use serde_json::Value as Json;
+
+use crate::machine::{EventId, NONE};
+
+/// Where an event comes from (SCXML `_event.type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// From a principal.
+    External,
+    /// From an action of this run: `raise`, or `send` with another actor (or itself) as receiver.
+    Internal,
+    /// From the kernel or its host: `done.*`, `error.*`, `after.*`.
+    Platform,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Name<'e> {
+    Borrowed(&'e str),
+    Shared(Arc<str>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Data<'e> {
+    Borrowed(&'e Json),
+    Shared(Arc<Json>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Ev<'e> {
+    pub(crate) id: EventId,
+    pub(crate) name: Name<'e>,
+    pub(crate) data: Data<'e>,
+    pub(crate) origin: Origin,
+    /// SCXML's other fields, where there are any.
+    pub(crate) meta: Option<Arc<Meta>>,
+}
+
+/// SCXML `_event` fields that charters do not see.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Meta {
+    pub(crate) send_id: Option<Arc<str>>,
+    pub(crate) origin: Option<Arc<str>>,
+    pub(crate) invoke_id: Option<Arc<str>>,
+}
+
+impl Ev<'_> {
+    pub(crate) fn new(id: EventId, name: Arc<str>, data: Arc<Json>, origin: Origin) -> Ev<'static> {
+        Ev { id, name: Name::Shared(name), data: Data::Shared(data), origin, meta: None }
+    }
+    pub(crate) fn name(&self) -> &str {
+        match &self.name {
+            Name::Borrowed(s) => s,
+            Name::Shared(s) => s,
+        }
+    }
+    pub(crate) fn data(&self) -> &Json {
+        match &self.data {
+            Data::Borrowed(d) => d,
+            Data::Shared(d) => d,
+        }
+    }
+    pub(crate) fn into_owned(self) -> Ev<'static> {
+        let name = match self.name {
+            Name::Borrowed(s) => s.into(),
+            Name::Shared(s) => s,
+        };
+        let data = match self.data {
+            Data::Borrowed(d) => Arc::new(d.clone()),
+            Data::Shared(d) => d,
+        };
+        Ev { id: self.id, name: Name::Shared(name), data: Data::Shared(data), origin: self.origin, meta: self.meta }
+    }
+    pub(crate) fn is_known(&self) -> bool {
+        self.id != NONE
+    }
+}
+
+impl Object for Ev<'_> {
+    fn get(&self, key: &str) -> Option<Value<'_>> {
+        match key {
+            "type" => Some(Value::from(self.name())),
+            "data" => Some(Value::from_json(self.data())),
+            other => self.data().as_object()?.get(other).map(Value::from_json),
+        }
+    }
+    fn keys(&self) -> Vec<Str<'_>> {
+        let fields = self.data().as_object().into_iter().flat_map(|m| m.keys()).map(String::as_str);
+        let mut keys: Vec<&str> = fields.filter(|k| !matches!(*k, "type" | "data")).chain(["data", "type"]).collect();
+        keys.sort_unstable();
+        keys.into_iter().map(Str::from).collect()
+    }
+}

@@ -1,0 +1,203 @@
+//! What an expression of a charter can see, and how values are computed from it.
+
+use std::sync::Arc;
+
+use charter_expr::{Env, ErrorKind, EvalError, FunctionId, Fuel, List, Program, RootId, Scope, Type, Value};
+use serde_json::Value as Json;
+
+use crate::digest::Digest;
+use crate::envelope::Principal;
+use crate::event::Ev;
+use crate::ledger::Entry;
+use crate::machine::{Functions, Guard, Machine, Template};
+use crate::snapshot::{Actor, Snapshot};
+
+/// The names every expression of a charter may use, in the order of their slots. `entry` means something in `requires` only.
+pub const ROOTS: [&str; 9] = ["context", "event", "by", "now", "run", "actors", "ledger", "input", "entry"];
+
+/// The environment that expressions are compiled in.
+pub(crate) fn env() -> (Env, Functions) {
+    let mut env = Env::new();
+    for name in ROOTS {
+        env.root(name, Type::Dyn);
+    }
+    let functions = Functions {
+        is_in: env.function("in", vec![Type::String], Type::Bool),
+        is_in_scxml: env.function("In", vec![Type::String], Type::Bool),
+        digest: env.function("digest", vec![Type::Dyn], Type::String),
+    };
+    (env, functions)
+}
+
+/// What is visible at one moment to one actor.
+#[derive(Clone, Copy)]
+pub(crate) struct Eyes<'a> {
+    pub(crate) machine: &'a Machine,
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) actor: &'a Actor,
+    pub(crate) event: Option<&'a Ev<'a>>,
+    pub(crate) by: &'a Principal,
+    pub(crate) now: i64,
+    /// Values bound by `each`, outermost first.
+    pub(crate) locals: &'a [Arc<Json>],
+    pub(crate) entry: Option<&'a Entry>,
+}
+
+impl<'a> Scope<'a> for Eyes<'a> {
+    fn root(&self, id: RootId) -> Option<Value<'a>> {
+        Some(match usize::from(id.0) {
+            0 => Value::object(&self.actor.context),
+            1 => Value::object(self.event?),
+            2 => Value::object(self.by),
+            3 => Value::timestamp_millis(self.now),
+            4 => Value::object(self.snapshot.run.as_ref()),
+            5 => Value::object(&self.snapshot.actors),
+            6 => Value::object(self.snapshot.ledger.as_deref()?),
+            7 => Value::from_json(&self.actor.input),
+            8 => Value::object(self.entry?),
+            local => Value::from_json(self.locals.get(local.checked_sub(ROOTS.len())?)?),
+        })
+    }
+
+    fn call(&self, function: FunctionId, args: &[Value<'a>], fuel: &mut Fuel) -> Result<Value<'a>, EvalError> {
+        let f = &self.machine.functions;
+        let Some(arg) = args.first() else { return Err(EvalError::new(ErrorKind::NoSuchOverload, "a function of the kernel takes one argument")) };
+        if function == f.is_in || function == f.is_in_scxml {
+            let Some(path) = arg.as_str() else { return Err(EvalError::new(ErrorKind::NoSuchOverload, "`in()` takes the path of a state, as a string")) };
+            let chart = self.machine.chart(self.actor.chart());
+            return match chart.find(path) {
+                Some(state) => Ok(Value::Bool(self.actor.is_active(state))),
+                None if function == f.is_in_scxml => Ok(Value::Bool(false)),
+                None => Err(EvalError::new(ErrorKind::InvalidArgument, format!("no state `{path}`"))),
+            };
+        }
+        if function == f.digest {
+            let json = arg.to_json()?;
+            let text = crate::digest::canonical(&json);
+            fuel.spend(u64::try_from(text.len()).unwrap_or(u64::MAX).checked_div(64).unwrap_or(0))?;
+            return Ok(Value::from(Digest::of_bytes(text.as_bytes()).hex()));
+        }
+        Err(EvalError::new(ErrorKind::NoSuchOverload, "no such function"))
+    }
+}
+
+impl<'a> Eyes<'a> {
+    pub(crate) fn cel(&self, program: &'a Program) -> Result<Value<'a>, EvalError> {
+        program.eval(self, &mut Fuel::new(self.machine.definition.limits.expression))
+    }
+
+    /// A condition: anything but a bool is an error.
+    pub(crate) fn holds(&self, program: &'a Program) -> Result<bool, EvalError> {
+        let value = self.cel(program)?;
+        value.as_bool().ok_or_else(|| EvalError::new(ErrorKind::NoSuchOverload, format!("a condition gives a bool, this one gave a {}", value.type_name())))
+    }
+
+    /// A guard. An error does not hold, nor does its negation; a combination that is decided without it is decided.
+    pub(crate) fn guard(&self, guard: &'a Guard) -> Result<bool, EvalError> {
+        match guard {
+            Guard::Cel(program) => self.holds(program),
+            Guard::Named(named) => self.guard(&named.1),
+            Guard::Not(guard) => self.guard(guard).map(|b| !b),
+            Guard::And(all) => self.combine(all, false),
+            Guard::Or(any) => self.combine(any, true),
+        }
+    }
+
+    fn combine(&self, guards: &'a [Guard], decides: bool) -> Result<bool, EvalError> {
+        let mut error = None;
+        for guard in guards {
+            match self.guard(guard) {
+                Ok(b) if b == decides => return Ok(decides),
+                Ok(_) => {}
+                Err(e) => error = error.or(Some(e)),
+            }
+        }
+        error.map_or(Ok(!decides), Err)
+    }
+
+    /// Computes a value.
+    pub(crate) fn value(&self, template: &'a Template) -> Result<Arc<Json>, EvalError> {
+        match template {
+            Template::Literal(json) => Ok(json.clone()),
+            other => self.json(other).map(Arc::new),
+        }
+    }
+
+    pub(crate) fn json(&self, template: &'a Template) -> Result<Json, EvalError> {
+        Ok(match template {
+            Template::Literal(json) => Json::clone(json),
+            Template::Cel(program) => self.cel(program)?.to_json()?,
+            Template::List(items) => Json::Array(items.iter().map(|t| self.json(t)).collect::<Result<_, _>>()?),
+            Template::Object(fields) => {
+                let fields = fields.iter().map(|(k, t)| Ok((k.to_string(), self.json(t)?)));
+                Json::Object(fields.collect::<Result<_, EvalError>>()?)
+            }
+        })
+    }
+
+    /// Computes a value that has to be a text (a key, an id, an event type). Numbers and bools are written out.
+    pub(crate) fn text(&self, template: &'a Template) -> Result<Arc<str>, EvalError> {
+        Ok(match &*self.value(template)? {
+            Json::String(s) => s.as_str().into(),
+            other @ (Json::Number(_) | Json::Bool(_)) => other.to_string().into(),
+            _ => return Err(EvalError::new(ErrorKind::InvalidArgument, "a text is needed here")),
+        })
+    }
+
+    /// Computes a moment: a timestamp, RFC 3339 text, milliseconds since 1970; or (`relative`) a length of time from now.
+    pub(crate) fn moment(&self, template: &'a Template, relative: bool) -> Result<i64, EvalError> {
+        let bad = || EvalError::new(ErrorKind::InvalidArgument, "a time is needed here: a timestamp, an RFC 3339 text with offset, or milliseconds since 1970");
+        let value = match template {
+            Template::Cel(program) => self.cel(program)?,
+            Template::Literal(json) => Value::from_json(json),
+            _ => return Err(bad()),
+        };
+        match &value {
+            Value::Timestamp(t) => Ok(t.millis()),
+            Value::Duration(d) if relative => self.now.checked_add(d.millis()).ok_or_else(bad),
+            Value::Int(ms) => Ok(*ms),
+            other => {
+                let text = other.as_str().ok_or_else(bad)?;
+                if relative && let Some(ms) = crate::compile::parse_delay(text) {
+                    return self.now.checked_add(ms).ok_or_else(bad);
+                }
+                charter_expr::Timestamp::parse(text).map(|t| t.millis()).map_err(|_| bad())
+            }
+        }
+    }
+
+    /// Computes a length of time in milliseconds; a negative one is none.
+    pub(crate) fn delay(&self, delay: &'a crate::machine::Delay) -> Result<i64, EvalError> {
+        let program = match delay {
+            crate::machine::Delay::Ms(ms) => return Ok(*ms),
+            crate::machine::Delay::Cel(program) => program,
+        };
+        let bad = || EvalError::new(ErrorKind::InvalidArgument, "a length of time is needed here: a duration, milliseconds, or a text such as `24h`");
+        let ms = match &self.cel(program)? {
+            Value::Duration(d) => d.millis(),
+            Value::Int(ms) => *ms,
+            other => crate::compile::parse_delay(other.as_str().ok_or_else(bad)?).ok_or_else(bad)?,
+        };
+        if ms > crate::time::MAX_DELAY { Err(bad()) } else { Ok(ms.max(0)) }
+    }
+}
+
+/// Turns a list (or the values of a map, with their keys) into what `each` walks through.
+pub(crate) fn items(value: &Value<'_>) -> Result<Vec<(Arc<Json>, Arc<Json>)>, EvalError> {
+    let mut out = Vec::new();
+    match value {
+        Value::List(list) => {
+            for (i, item) in List::iter(list).enumerate() {
+                out.push((Arc::new(item.to_json()?), Arc::new(Json::from(i))));
+            }
+        }
+        Value::Map(map) => {
+            for (key, item) in map.entries() {
+                let item = item.to_json()?;
+                out.push((Arc::new(item), Arc::new(key.into_value().to_json()?)));
+            }
+        }
+        _ => return Err(EvalError::new(ErrorKind::InvalidArgument, "`each` walks through a list or a map")),
+    }
+    Ok(out)
+}
