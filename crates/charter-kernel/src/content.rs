@@ -233,7 +233,7 @@ impl Work<'_> {
                 self.set_timer(timer, sender, delay, TimerKind::Send { to, kind: name, data, send_id }).map_err(with_id)
             }
             Receiver::Actor(to) => {
-                self.post(ai, to, Ev::new(id, name, data, Origin::Internal), send_id);
+                self.post(ai, to, Ev::new(id, name, data, Origin::Sent), send_id);
                 Ok(())
             }
         }
@@ -254,12 +254,7 @@ impl Work<'_> {
 
     /// SCXML's address of an actor of this run: `#_scxml_SESSION`.
     pub(crate) fn session_target(&self, actor: &str) -> String {
-        format!("#_scxml_{}", self.session_id(actor))
-    }
-
-    /// The session id of an actor: the run's id for the root, else `RUN/ACTOR`.
-    pub(crate) fn session_id(&self, actor: &str) -> String {
-        if actor == "root" { self.s.run.id.to_string() } else { format!("{}/{actor}", self.s.run.id) }
+        format!("#_scxml_{}", crate::scope::session_id(&self.s.run.id, actor))
     }
 
     fn receiver(&self, ai: usize, to: Option<&str>, later: bool) -> Result<Receiver, Fault> {

@@ -12,8 +12,10 @@ use crate::machine::{EventId, NONE};
 pub(crate) enum Origin {
     /// From a principal.
     External,
-    /// From an action of this run: `raise`, or `send` with another actor (or itself) as receiver.
+    /// From `raise` (or SCXML's `send` to `#_internal`).
     Internal,
+    /// From `send`: another actor of this run, or the actor itself.
+    Sent,
     /// From the kernel or its host: `done.*`, `error.*`, `after.*`.
     Platform,
 }

@@ -50,6 +50,6 @@ pub use problem::Problem;
 pub use refusal::{Candidate, Code, Explanation, Refusal};
 pub use restore::RestoreError;
 pub use schema::{Misfit, Schema};
-pub use scope::ROOTS;
+pub use scope::{ROOTS, SCXML_ROOTS};
 pub use snapshot::{Actor, Invocation, Snapshot, Status, Timer};
 pub use step::{Effect, EffectKind, Note, Step, TimerChange, Verdict};

@@ -107,9 +107,6 @@ pub(crate) struct RoleSet(pub(crate) u128);
 impl RoleSet {
     pub(crate) const SYSTEM: RoleSet = RoleSet(1);
     pub(crate) const OPERATOR: RoleSet = RoleSet(2);
-    pub(crate) fn is_empty(self) -> bool {
-        self.0 == 0
-    }
     /// Does a principal with the roles `held` satisfy this requirement?
     pub(crate) fn admits(self, held: RoleSet) -> bool {
         self.0 == 0 || self.0 & held.0 != 0
@@ -179,8 +176,6 @@ impl Machine {
 /// A compiled state.
 #[derive(Debug)]
 pub(crate) struct StateNode {
-    /// The name in `done.state.NAME` and `after.DELAY.NAME`, and what `#NAME` finds: the id if given, else the path.
-    pub(crate) name: Arc<str>,
     pub(crate) kind: StateKind,
     pub(crate) parent: StateId,
     /// The last descendant (itself if it has none).

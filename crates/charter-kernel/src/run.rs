@@ -259,7 +259,7 @@ impl Machine {
                 }
             }
             TimerKind::Send { to, kind, data, send_id } => {
-                let ev = Ev::new(self.events.id(kind), kind.clone(), data.clone(), Origin::Internal);
+                let ev = Ev::new(self.events.id(kind), kind.clone(), data.clone(), Origin::Sent);
                 work.post(ai, to.clone(), ev, send_id.clone());
             }
             TimerKind::Timeout { invocation, effect } => {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use charter_expr::{Env, ErrorKind, EvalError, FunctionId, Fuel, List, Program, RootId, Scope, Type, Value};
+use charter_expr::{Env, ErrorKind, EvalError, Fuel, FunctionId, Key, List, Map, Program, RootId, Scope, Type, Value};
 use serde_json::Value as Json;
 
 use crate::digest::Digest;
 use crate::envelope::Principal;
-use crate::event::Ev;
+use crate::event::{Ev, Meta, Origin};
 use crate::ledger::Entry;
 use crate::machine::{Functions, Guard, Machine, Template};
 use crate::snapshot::{Actor, Snapshot};
@@ -15,10 +15,14 @@ use crate::snapshot::{Actor, Snapshot};
 /// The names every expression of a charter may use, in the order of their slots. `entry` means something in `requires` only.
 pub const ROOTS: [&str; 9] = ["context", "event", "by", "now", "run", "actors", "ledger", "input", "entry"];
 
+/// SCXML's system variables (REC 5.10): further names in a machine that is not strict.
+pub const SCXML_ROOTS: [&str; 4] = ["_event", "_name", "_sessionid", "_ioprocessors"];
+
 /// The environment that expressions are compiled in.
-pub(crate) fn env() -> (Env, Functions) {
+pub(crate) fn env(strict: bool) -> (Env, Functions) {
     let mut env = Env::new();
-    for name in ROOTS {
+    let lenient: &[&str] = if strict { &[] } else { &SCXML_ROOTS };
+    for name in ROOTS.iter().chain(lenient) {
         env.root(name, Type::Dyn);
     }
     let functions = Functions {
@@ -55,7 +59,7 @@ impl<'a> Scope<'a> for Eyes<'a> {
             6 => Value::object(self.snapshot.ledger.as_deref()?),
             7 => Value::from_json(&self.actor.input),
             8 => Value::object(self.entry?),
-            local => Value::from_json(self.locals.get(local.checked_sub(ROOTS.len())?)?),
+            other => return self.further(other.checked_sub(ROOTS.len())?),
         })
     }
 
@@ -82,6 +86,25 @@ impl<'a> Scope<'a> for Eyes<'a> {
 }
 
 impl<'a> Eyes<'a> {
+    /// What comes after the fixed roots: SCXML's system variables where there are any, then what `each` binds.
+    fn further(&self, place: usize) -> Option<Value<'a>> {
+        if self.machine.definition.strict {
+            return self.locals.get(place).map(|l| Value::from_json(l));
+        }
+        Some(match place {
+            0 => self.event.map_or(Value::Null, scxml_event),
+            1 if self.actor.chart() == 0 => Value::from(self.machine.definition.title.as_deref().unwrap_or(&self.machine.definition.id)),
+            1 => Value::from(self.actor.machine()),
+            2 => Value::from(session_id(&self.snapshot.run.id, &self.actor.id)),
+            3 => {
+                let location = Value::from(format!("#_scxml_{}", session_id(&self.snapshot.run.id, &self.actor.id)));
+                let entry = map([("location", location)]);
+                map([("http://www.w3.org/TR/scxml/#SCXMLEventProcessor", entry.clone()), ("scxml", entry)])
+            }
+            local => Value::from_json(self.locals.get(local.checked_sub(SCXML_ROOTS.len())?)?),
+        })
+    }
+
     pub(crate) fn cel(&self, program: &'a Program) -> Result<Value<'a>, EvalError> {
         program.eval(self, &mut Fuel::new(self.machine.definition.limits.expression))
     }
@@ -180,6 +203,44 @@ impl<'a> Eyes<'a> {
         };
         if ms > crate::time::MAX_DELAY { Err(bad()) } else { Ok(ms.max(0)) }
     }
+}
+
+/// The id of an actor's session (SCXML 5.10): the run's id for the root, else `RUN/ACTOR`.
+pub(crate) fn session_id(run: &str, actor: &str) -> String {
+    if actor == "root" { run.to_string() } else { format!("{run}/{actor}") }
+}
+
+/// `_event` with SCXML's seven fields (REC 5.10.1); what is blank is null.
+fn scxml_event<'a>(ev: &'a Ev<'a>) -> Value<'a> {
+    if ev.name() == "charter.start" {
+        return Value::Null; // unbound until the first event
+    }
+    let kind = match ev.origin {
+        Origin::External | Origin::Sent => "external",
+        Origin::Internal => "internal",
+        Origin::Platform => "platform",
+    };
+    // What is done or has failed gives its data as it is; charters see it under `output` and `error`.
+    let data = match ev.origin {
+        Origin::Platform => ev.data().get("output").or_else(|| ev.data().get("error")).unwrap_or(ev.data()),
+        _ => ev.data(),
+    };
+    let of = |field: fn(&Meta) -> &Option<Arc<str>>| ev.meta.as_deref().and_then(|m| field(m).as_deref()).map_or(Value::Null, Value::from);
+    let sent = matches!(ev.origin, Origin::External | Origin::Sent);
+    map([
+        ("data", Value::from_json(data)),
+        ("invokeid", of(|m| &m.invoke_id)),
+        ("name", Value::from(ev.name())),
+        ("origin", of(|m| &m.origin)),
+        ("origintype", if sent { Value::from("http://www.w3.org/TR/scxml/#SCXMLEventProcessor") } else { Value::Null }),
+        ("sendid", of(|m| &m.send_id)),
+        ("type", Value::from(kind)),
+    ])
+}
+
+fn map<'a, const N: usize>(fields: [(&'a str, Value<'a>); N]) -> Value<'a> {
+    let entries = fields.into_iter().filter_map(|(k, v)| Some((Key::from_value(&Value::from(k))?, v)));
+    Map::from_entries(entries.collect()).map_or(Value::Null, Value::Map)
 }
 
 /// Turns a list (or the values of a map, with their keys) into what `each` walks through.

@@ -191,6 +191,8 @@ pub(crate) struct Shape {
     pub(crate) atomic: Vec<bool>,
     /// Context variables, by slot.
     pub(crate) slots: Vec<Box<str>>,
+    /// A variable without a value reads as null (SCXML) instead of being absent.
+    pub(crate) lenient: bool,
     /// Slots in order of their names.
     pub(crate) sorted: Vec<u32>,
 }
@@ -353,7 +355,11 @@ impl Context {
 
 impl Object for Context {
     fn get(&self, key: &str) -> Option<Value<'_>> {
-        self.slot(key).map(Value::from_json)
+        match self.slot(key) {
+            Some(value) => Some(Value::from_json(value)),
+            None if self.shape.lenient && self.shape.slot(key).is_some() => Some(Value::Null),
+            None => None,
+        }
     }
     fn keys(&self) -> Vec<Str<'_>> {
         let named = |s: &u32| {

@@ -128,6 +128,7 @@ impl<'d> Compiler<'d> {
         let shape = Arc::new(Shape {
             chart: number,
             machine: name.into(),
+            lenient: !self.def.strict,
             paths: scheme.flat.iter().map(|f| f.path.clone()).collect(),
             atomic: scheme.flat.iter().map(|f| matches!(kind_of(f), StateKind::Atomic | StateKind::Final)).collect(),
             sorted: {
@@ -219,11 +220,11 @@ impl<'d> Compiler<'d> {
         let all_children = flat.children.clone();
         let history = |s: &StateId| matches!(scheme.kind(*s), StateKind::Shallow | StateKind::Deep);
         let (histories, children): (Vec<_>, Vec<_>) = all_children.into_iter().partition(history);
+        // The name in `done.state.NAME` and `after.DELAY.NAME`.
         let name: Arc<str> = def.id.as_deref().map_or_else(|| path.clone(), Arc::from);
         self.plain_kind(def, kind, id, &at, &children);
 
         let mut node = StateNode {
-            name: name.clone(),
             kind,
             parent,
             last,
@@ -692,7 +693,6 @@ fn raised(def: &definition::Definition, name: &str) -> bool {
 /// Stands in for a state that does not exist, so that compiling can go on to the next problem.
 fn blank() -> StateNode {
     StateNode {
-        name: "".into(),
         kind: StateKind::Atomic,
         parent: NONE,
         last: 0,

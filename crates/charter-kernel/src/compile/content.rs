@@ -13,14 +13,16 @@ use crate::scope;
 impl<'d> Compiler<'d> {
     /// Compiles CEL; `locals` are the names bound by `each` and `requires` around it.
     pub(super) fn cel(&mut self, text: &str, at: &str, locals: &[String]) -> Option<Program> {
+        // Imports: a name that means nothing is an error when it is evaluated, not before (SCXML 5.9).
+        let compile = |env: &Env| if self.def.strict { Program::compile(text, env) } else { Program::compile_lenient(text, env) };
         let result = if locals.is_empty() {
-            Program::compile(text, &self.env)
+            compile(&self.env)
         } else {
             let mut env: Env = self.env.clone();
             for name in locals {
                 env.root(name, Type::Dyn);
             }
-            Program::compile(text, &env)
+            compile(&env)
         };
         match result {
             Ok(program) => Some(program),
@@ -289,7 +291,7 @@ impl<'d> Compiler<'d> {
                 let list = self.cel(r#in, &format!("{at}/in"), locals);
                 let depth = locals.len();
                 for name in std::iter::once(r#as).chain(index) {
-                    if scope::ROOTS.contains(&name.as_str()) || locals.contains(name) || !is_name(name) {
+                    if scope::ROOTS.contains(&name.as_str()) || scope::SCXML_ROOTS.contains(&name.as_str()) || locals.contains(name) || !is_name(name) {
                         let help = Some("a word of letters, digits and `_` that is not in use yet".to_string());
                         self.problem("bad-name", &format!("{at}/as"), format!("`{name}` cannot name an item"), help);
                         return None;

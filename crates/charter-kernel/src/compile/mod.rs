@@ -73,7 +73,7 @@ pub(crate) struct Compiler<'d> {
 
 impl<'d> Compiler<'d> {
     fn new(def: &'d Definition) -> Self {
-        let (env, functions) = scope::env();
+        let (env, functions) = scope::env(def.strict);
         let number = |i: usize| u32::try_from(i).unwrap_or(u32::MAX);
         Compiler {
             def,
