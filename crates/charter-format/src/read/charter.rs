@@ -120,6 +120,9 @@ fn event(cx: &mut Context, node: &Node, types: &Types) -> EventDecl {
         data: node
             .entry("data")
             .map(|entry| cx.field("data", entry, |cx, node| types.schema(cx, node))),
+        while_paused: node
+            .get("whilePaused")
+            .is_some_and(|node| node.value == Value::Bool(true)),
         description: description(node),
     }
 }
