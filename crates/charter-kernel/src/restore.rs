@@ -33,7 +33,7 @@ struct SnapshotForm {
     status: Status,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     paused_at: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     output: Option<Json>,
     actors: Vec<ActorForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -61,7 +61,7 @@ struct ActorForm {
     history: Names<Vec<String>>,
     context: serde_json::Map<String, Json>,
     input: Json,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     output: Option<Json>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     invocations: Vec<InvocationForm>,
@@ -122,7 +122,7 @@ struct EntryForm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     due: Option<i64>,
     data: Json,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     how: Option<Json>,
 }
 
@@ -132,10 +132,15 @@ struct HeldForm {
     actor: String,
     invocation: String,
     effect: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     done: Option<Json>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     error: Option<Json>,
+}
+
+/// A field that is there is some value, even if that is null.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
+    Json::deserialize(deserializer).map(Some)
 }
 
 fn effect_text(effect: EffectId) -> Option<String> {
@@ -421,10 +426,9 @@ fn held_form(h: &Held) -> HeldForm {
 fn held_of(form: HeldForm) -> Result<Arc<Held>, RestoreError> {
     let plain = |j: Json| Json::clone(&data(j));
     let outcome = match (form.done, form.error) {
-        // A null is read as none.
-        (done, None) => Ok(plain(done.unwrap_or_default())),
+        (Some(output), None) => Ok(plain(output)),
         (None, Some(error)) => Err(plain(error)),
-        (Some(_), Some(_)) => return bad("an answer that waits is both done and failed"),
+        _ => return bad("an answer that waits is either done or failed"),
     };
     let (actor, invocation) = (form.actor.as_str().into(), form.invocation.as_str().into());
     Ok(Arc::new(Held { actor, invocation, effect: effect_of(Some(&form.effect))?, outcome }))
