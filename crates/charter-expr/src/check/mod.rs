@@ -6,6 +6,8 @@
 mod facts;
 mod overloads;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 use std::sync::Arc;
