@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ast::{Ast, BinaryOp, Kind, Link, LinkKind, Literal, Node, UnaryOp};
+use crate::ast::{Ast, BinaryOp, Kind, Link, LinkKind, Literal, MacroName, Node, UnaryOp};
 use crate::error::CompileError;
 use crate::functions::{self, Function, Pattern, Style};
 use crate::names::{self, Meaning};
@@ -17,7 +17,7 @@ pub(crate) fn program(ast: &Ast, env: &Env, lenient: bool) -> Result<Program, Co
         locals: Vec::new(),
         reads: Vec::new(),
     };
-    let root = compiler.node(ast.root())?;
+    let root = compiler.node(ast.root()).map_err(|e| *e)?;
     let mut reads = compiler.reads;
     reads.sort_by_key(|p| p.span());
     Ok(Program::new(ast.source().to_owned(), root, reads))
@@ -30,7 +30,9 @@ struct Compiler<'e> {
     reads: Vec<Path>,
 }
 
-type Compiled = Result<Op, CompileError>;
+/// In a box: results are on the stack once for every level of nesting.
+type Fail = Box<CompileError>;
+type Compiled = Result<Op, Fail>;
 
 fn op(span: Span, code: Code) -> Op {
     Op { span, code }
@@ -49,93 +51,92 @@ fn literal(literal: &Literal) -> Constant {
 }
 
 impl Compiler<'_> {
+    /// Small, so that deep nesting does not need much stack: the work is in the functions it calls.
     fn node(&mut self, node: &Node) -> Compiled {
-        let code = match &node.kind {
-            Kind::Literal(l) => Code::Constant(literal(l)),
-            Kind::Ident { name, absolute } => {
-                return self.chain_of_names(node, name, *absolute, &[]);
-            }
-            Kind::List(items) => Code::List(self.nodes(items)?),
-            Kind::Map(entries) => Code::Map(self.pairs(entries)?),
-            Kind::Call { function, args } => self.call(node.span, function, args)?,
-            Kind::Has(operand) => self.has(operand)?,
-            Kind::Bind { name, value, body } => {
-                let value = self.node(value)?;
-                let body = self.within(std::slice::from_ref(name), |c| c.node(body))?;
-                Code::Bind(Box::new(value), Box::new(body))
-            }
-            Kind::Postfix { base, links } => return self.postfix(base, links),
+        match &node.kind {
+            Kind::Ident { name, absolute } => self.chain_of_names(node, name, *absolute, &[]),
+            Kind::Postfix { base, links } => self.links(base, links),
+            _ => self.code(node).map(|code| op(node.span, code)),
+        }
+    }
+
+    fn code(&mut self, node: &Node) -> Result<Code, Fail> {
+        match &node.kind {
+            Kind::Literal(l) => Ok(Code::Constant(literal(l))),
+            Kind::List(items) => self.nodes(items).map(Code::List),
+            Kind::Map(entries) => self.pairs(entries).map(Code::Map),
+            Kind::Call { function, args } => self.call(node.span, function, args),
+            Kind::Has(operand) => self.has(operand),
+            Kind::Bind { name, value, body } => self.bind(name, value, body),
             Kind::Unary {
                 op: UnaryOp::Not,
                 count,
                 operand,
-            } => Code::Not(*count, Box::new(self.node(operand)?)),
+            } => self
+                .boxed(operand)
+                .map(|operand| Code::Not(*count, operand)),
             Kind::Unary {
                 op: UnaryOp::Negate,
                 count,
                 operand,
-            } => Code::Negate(*count, Box::new(self.node(operand)?)),
-            Kind::Chain { first, rest } => self.chain(first, rest)?,
-            Kind::And(operands) => Code::And(self.nodes(operands)?),
-            Kind::Or(operands) => Code::Or(self.nodes(operands)?),
+            } => self
+                .boxed(operand)
+                .map(|operand| Code::Negate(*count, operand)),
+            Kind::Chain { first, rest } => self.chain(first, rest),
+            Kind::And(operands) => self.nodes(operands).map(Code::And),
+            Kind::Or(operands) => self.nodes(operands).map(Code::Or),
             Kind::Conditional { arms, otherwise } => {
-                Code::Conditional(self.pairs(arms)?, Box::new(self.node(otherwise)?))
+                let arms = self.pairs(arms)?;
+                self.boxed(otherwise)
+                    .map(|otherwise| Code::Conditional(arms, otherwise))
             }
-        };
-        Ok(op(node.span, code))
-    }
-
-    fn nodes(&mut self, nodes: &[Node]) -> Result<Box<[Op]>, CompileError> {
-        nodes.iter().map(|n| self.node(n)).collect()
-    }
-
-    fn pairs(&mut self, pairs: &[(Node, Node)]) -> Result<Box<[(Op, Op)]>, CompileError> {
-        pairs
-            .iter()
-            .map(|(a, b)| Ok((self.node(a)?, self.node(b)?)))
-            .collect()
-    }
-
-    /// Compiles something that sees further variables.
-    fn within<T>(&mut self, vars: &[Arc<str>], f: impl FnOnce(&mut Self) -> T) -> T {
-        let before = self.locals.len();
-        self.locals.extend_from_slice(vars);
-        let result = f(self);
-        self.locals.truncate(before);
-        result
-    }
-
-    fn chain(&mut self, first: &Node, rest: &[(BinaryOp, Node)]) -> Result<Code, CompileError> {
-        let first = self.node(first)?;
-        let rest: Vec<(BinaryOp, Op)> = rest
-            .iter()
-            .map(|(o, n)| Ok((*o, self.node(n)?)))
-            .collect::<Result<_, CompileError>>()?;
-        if let [
-            (
-                BinaryOp::In,
-                Op {
-                    code: Code::List(items),
-                    ..
-                },
-            ),
-        ] = rest.as_slice()
-        {
-            let constants: Option<Box<[Constant]>> = items
-                .iter()
-                .map(|o| match &o.code {
-                    Code::Constant(c) => Some(c.clone()),
-                    _ => None,
-                })
-                .collect();
-            if let Some(constants) = constants {
-                return Ok(Code::InConstants(Box::new(first), constants));
-            }
+            Kind::Ident { .. } | Kind::Postfix { .. } => Err(invalid(
+                node.span,
+                "a name is resolved with what follows it",
+            )),
         }
-        Ok(Code::Chain(Box::new(first), rest.into()))
     }
 
-    fn call(&mut self, span: Span, name: &Arc<str>, args: &[Node]) -> Result<Code, CompileError> {
+    fn boxed(&mut self, node: &Node) -> Result<Box<Op>, Fail> {
+        self.node(node).map(Box::new)
+    }
+
+    fn bind(&mut self, name: &Arc<str>, value: &Node, body: &Node) -> Result<Code, Fail> {
+        let value = self.boxed(value)?;
+        let before = self.locals.len();
+        self.locals.push(name.clone());
+        let body = self.boxed(body);
+        self.locals.truncate(before);
+        Ok(Code::Bind(value, body?))
+    }
+
+    fn nodes(&mut self, nodes: &[Node]) -> Result<Box<[Op]>, Fail> {
+        let mut out = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            out.push(self.node(node)?);
+        }
+        Ok(out.into())
+    }
+
+    fn pairs(&mut self, pairs: &[(Node, Node)]) -> Result<Box<[(Op, Op)]>, Fail> {
+        let mut out = Vec::with_capacity(pairs.len());
+        for (a, b) in pairs {
+            let a = self.node(a)?;
+            out.push((a, self.node(b)?));
+        }
+        Ok(out.into())
+    }
+
+    fn chain(&mut self, first: &Node, rest: &[(BinaryOp, Node)]) -> Result<Code, Fail> {
+        let first = self.boxed(first)?;
+        let mut compiled = Vec::with_capacity(rest.len());
+        for (op, node) in rest {
+            compiled.push((*op, self.node(node)?));
+        }
+        Ok(in_constants(first, compiled))
+    }
+
+    fn call(&mut self, span: Span, name: &Arc<str>, args: &[Node]) -> Result<Code, Fail> {
         if let Some(id) = self.env.resolve(name, false, |n| self.env.function_id(n)) {
             return Ok(Code::HostCall(id, self.nodes(args)?));
         }
@@ -143,7 +144,7 @@ impl Compiler<'_> {
             Some(entry) => self.library(entry.function, args),
             None => {
                 if !self.lenient {
-                    return Err(self.unknown_function(name, false, span));
+                    return Err(Box::new(unknown_function(self.env, name, false, span)));
                 }
                 Ok(Code::UnknownCall(name.clone()))
             }
@@ -151,7 +152,7 @@ impl Compiler<'_> {
     }
 
     /// A call of the library, computed now where it is a constant that is costly to make again.
-    fn library(&mut self, function: Function, args: &[Node]) -> Result<Code, CompileError> {
+    fn library(&mut self, function: Function, args: &[Node]) -> Result<Code, Fail> {
         if let [
             Node {
                 kind: Kind::Literal(Literal::String(text)),
@@ -188,7 +189,7 @@ impl Compiler<'_> {
         Ok(Code::Call(function, self.nodes(args)?))
     }
 
-    fn has(&mut self, operand: &Node) -> Result<Code, CompileError> {
+    fn has(&mut self, operand: &Node) -> Result<Code, Fail> {
         let Kind::Postfix { base, links } = &operand.kind else {
             return Err(invalid(operand.span, "`has` asks for a field"));
         };
@@ -214,10 +215,6 @@ impl Compiler<'_> {
             *read = Path::new(read.root.clone(), read.id, segments, operand.span);
         }
         Ok(Code::Has(Box::new(of), field.clone()))
-    }
-
-    fn postfix(&mut self, base: &Node, links: &[Link]) -> Compiled {
-        self.links(base, links)
     }
 
     fn links(&mut self, base: &Node, links: &[Link]) -> Compiled {
@@ -264,7 +261,7 @@ impl Compiler<'_> {
             Meaning::Library { entry, .. } => self.library(entry.function, args)?,
             Meaning::Host { id, .. } => Code::HostCall(id, self.nodes(args)?),
             Meaning::Unknown if self.lenient => Code::Unbound(name.clone()),
-            Meaning::Unknown => return Err(self.unknown_root(name, base.span)),
+            Meaning::Unknown => return Err(Box::new(self.unknown_root(name, base.span))),
         };
         self.steps(op(span, code), rest)
     }
@@ -274,48 +271,57 @@ impl Compiler<'_> {
             return Ok(base);
         };
         let span = base.span.to(last.span);
-        let steps: Box<[Step]> = links
-            .iter()
-            .map(|l| self.step(l))
-            .collect::<Result<_, _>>()?;
-        Ok(op(span, Code::Links(Box::new(base), steps)))
+        let mut steps = Vec::with_capacity(links.len());
+        for link in links {
+            steps.push(Step {
+                span: link.span,
+                kind: self.step(link)?,
+            });
+        }
+        Ok(op(span, Code::Links(Box::new(base), steps.into())))
     }
 
-    fn step(&mut self, link: &Link) -> Result<Step, CompileError> {
-        let kind = match &link.kind {
-            LinkKind::Field(name) => StepKind::Field(name.clone()),
-            LinkKind::Index(index) => StepKind::Index(self.node(index)?),
+    fn step(&mut self, link: &Link) -> Result<StepKind, Fail> {
+        match &link.kind {
+            LinkKind::Field(name) => Ok(StepKind::Field(name.clone())),
+            LinkKind::Index(index) => self.node(index).map(StepKind::Index),
             LinkKind::Method { name, args } => match functions::find(name, true) {
-                Some(entry) => self.method(entry.function, args)?,
-                None if self.lenient => StepKind::UnknownMethod(name.clone()),
-                None => return Err(self.unknown_function(name, true, link.span)),
+                Some(entry) => self.method(entry.function, args),
+                None if self.lenient => Ok(StepKind::UnknownMethod(name.clone())),
+                None => Err(Box::new(unknown_function(self.env, name, true, link.span))),
             },
             LinkKind::Macro {
                 name,
                 vars,
                 condition,
                 body,
-            } => {
-                let (condition, body) = self.within(vars, |c| {
-                    let condition = condition.as_ref().map(|n| c.node(n)).transpose()?;
-                    Ok::<_, CompileError>((condition, c.node(body)?))
-                })?;
-                let two_vars = vars.len() > 1;
-                StepKind::Macro(Box::new(MacroStep {
-                    name: *name,
-                    two_vars,
-                    condition,
-                    body,
-                }))
-            }
-        };
-        Ok(Step {
-            span: link.span,
-            kind,
+            } => self
+                .macro_step(*name, vars, condition.as_deref(), body)
+                .map(|m| StepKind::Macro(Box::new(m))),
+        }
+    }
+
+    fn macro_step(
+        &mut self,
+        name: MacroName,
+        vars: &[Arc<str>],
+        condition: Option<&Node>,
+        body: &Node,
+    ) -> Result<MacroStep, Fail> {
+        let before = self.locals.len();
+        self.locals.extend_from_slice(vars);
+        let condition = condition.map(|n| self.node(n)).transpose();
+        let body = self.node(body);
+        self.locals.truncate(before);
+        Ok(MacroStep {
+            name,
+            two_vars: vars.len() > 1,
+            condition: condition?,
+            body: body?,
         })
     }
 
-    fn method(&mut self, function: Function, args: &[Node]) -> Result<StepKind, CompileError> {
+    fn method(&mut self, function: Function, args: &[Node]) -> Result<StepKind, Fail> {
         if let (
             Function::Matches,
             [
@@ -345,10 +351,29 @@ impl Compiler<'_> {
             help: suggest::did_you_mean(name, known.iter().copied()).or_else(|| listed(&known)),
         }
     }
+}
 
-    fn unknown_function(&self, name: &str, method: bool, span: Span) -> CompileError {
-        unknown_function(self.env, name, method, span)
+/// A chain of operators; `x in [constants]` needs no list at run time.
+fn in_constants(first: Box<Op>, rest: Vec<(BinaryOp, Op)>) -> Code {
+    if let [
+        (
+            BinaryOp::In,
+            Op {
+                code: Code::List(items),
+                ..
+            },
+        ),
+    ] = rest.as_slice()
+    {
+        let constant = |o: &Op| match &o.code {
+            Code::Constant(c) => Some(c.clone()),
+            _ => None,
+        };
+        if let Some(constants) = items.iter().map(constant).collect() {
+            return Code::InConstants(first, constants);
+        }
     }
+    Code::Chain(first, rest.into())
 }
 
 /// `root.a.b` with nothing else.
@@ -369,12 +394,12 @@ fn fields(id: crate::RootId, links: &[Link]) -> Option<Code> {
     steps.map(|s| Code::Fields(id, s))
 }
 
-fn invalid(span: Span, message: &str) -> CompileError {
-    CompileError {
+fn invalid(span: Span, message: &str) -> Fail {
+    Box::new(CompileError {
         span,
         message: message.to_owned(),
         help: None,
-    }
+    })
 }
 
 /// The names that are known, when none is near.

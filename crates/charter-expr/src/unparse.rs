@@ -111,7 +111,13 @@ fn write(n: &Node, out: &mut String) {
             out.push(')');
         }
         Kind::Postfix { base, links } => {
-            operand(base, MEMBER, out);
+            // `(a.b).c` is not `a.b.c`: its `a.b.c` is never a qualified name.
+            let least = if matches!(base.kind, Kind::Postfix { .. }) {
+                MEMBER.saturating_add(1)
+            } else {
+                MEMBER
+            };
+            operand(base, least, out);
             links.iter().for_each(|l| link(l, out));
         }
         Kind::Unary {

@@ -126,7 +126,7 @@ fn boolean() -> BoxedStrategy<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_same_as_the_cel_crate(source in prop_oneof![int(), boolean(), text()]) {

@@ -123,6 +123,18 @@ fn the_deepest_text_fits_a_small_stack() {
         // Every level of precedence in every level of nesting.
         let all = nested("false ? x : x || x && x < x + x * !(", ")", "x", n - 1);
         assert!(everything(&all, json!(true)).is_some());
+        let evaluated = nested("!x || x && x == !(", ")", "x", n - 1);
+        assert_eq!(
+            everything(&evaluated, json!(true)).unwrap().unwrap(),
+            "bool"
+        );
+        let sums = nested(
+            "1 < 2 && 3 > 1 - 1 * (true ? 1 : 2) ? 1 + 0 * (",
+            ") : 2",
+            "x",
+            (n - 1) / 2,
+        );
+        assert_eq!(everything(&sums, json!(1)).unwrap().unwrap(), "int");
         let macros = nested("[1].all(y, ", ")", "true", n - 1);
         assert_eq!(everything(&macros, json!(1)).unwrap().unwrap(), "bool");
         let binds = nested("cel.bind(y, 1, ", ")", "y", n - 1);

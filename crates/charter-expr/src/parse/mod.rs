@@ -3,6 +3,7 @@
 mod lexer;
 mod literal;
 mod macros;
+mod operators;
 mod parser;
 
 pub(crate) use lexer::is_identifier;

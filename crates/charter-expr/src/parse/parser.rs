@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::lexer::{Token, is_reserved};
 use super::macros;
+use super::operators::{self, Operator};
 use crate::ast::{BinaryOp, Kind, Link, LinkKind, Literal, Node, UnaryOp};
 use crate::error::ParseError;
 use crate::{MAX_DEPTH, Span};
@@ -15,7 +16,13 @@ pub(super) struct Parser<'s> {
     depth: usize,
 }
 
-type Parsed = Result<Node, ParseError>;
+/// In a box: results are on the stack once for every level of nesting.
+type Fail = Box<ParseError>;
+type Parsed = Result<Node, Fail>;
+
+fn fail<T>(e: ParseError) -> Result<T, Fail> {
+    Err(Box::new(e))
+}
 
 impl<'s> Parser<'s> {
     pub(super) fn new(source: &'s str, tokens: Vec<(Token, Span)>) -> Parser<'s> {
@@ -28,14 +35,18 @@ impl<'s> Parser<'s> {
     }
 
     /// The whole text as one expression.
-    pub(super) fn whole(mut self) -> Parsed {
+    pub(super) fn whole(mut self) -> Result<Node, ParseError> {
+        self.all().map_err(|e| *e)
+    }
+
+    fn all(&mut self) -> Parsed {
         if self.token() == &Token::End {
-            return Err(ParseError::new(self.span(), "the expression is empty"));
+            return fail(ParseError::new(self.span(), "the expression is empty"));
         }
         let node = self.expression()?;
         match self.token() {
             Token::End => Ok(node),
-            _ => Err(self.unexpected("the end of the expression or an operator")),
+            _ => fail(self.unexpected("the end of the expression or an operator")),
         }
     }
 
@@ -65,12 +76,12 @@ impl<'s> Parser<'s> {
     }
 
     /// Takes a closing sign and gives its place.
-    fn close(&mut self, sign: &str) -> Result<Span, ParseError> {
+    fn close(&mut self, sign: &str) -> Result<Span, Fail> {
         let span = self.span();
         if self.eat(sign) {
             Ok(span)
         } else {
-            Err(self.unexpected(&format!("`{sign}`")))
+            fail(self.unexpected(&format!("`{sign}`")))
         }
     }
 
@@ -83,15 +94,17 @@ impl<'s> Parser<'s> {
         ParseError::new(span, format!("found {found}, but {wanted} would fit here"))
     }
 
-    fn deeper(&mut self) -> Result<(), ParseError> {
+    fn deeper(&mut self) -> Result<(), Fail> {
         self.depth = self.depth.saturating_add(1);
         // The whole expression is the first level and nests in nothing.
         if self.depth > MAX_DEPTH.saturating_add(1) {
-            return Err(ParseError::new(
-                self.span(),
-                format!("the expression is nested deeper than {MAX_DEPTH} levels"),
-            )
-            .help("name a part of it, or split it"));
+            return fail(
+                ParseError::new(
+                    self.span(),
+                    format!("the expression is nested deeper than {MAX_DEPTH} levels"),
+                )
+                .help("name a part of it, or split it"),
+            );
         }
         Ok(())
     }
@@ -101,11 +114,11 @@ impl<'s> Parser<'s> {
         self.deeper()?;
         let mut arms = Vec::new();
         let last = loop {
-            let operand = self.disjunction()?;
+            let operand = self.operation()?;
             if !self.eat("?") {
                 break operand;
             }
-            let result = self.disjunction()?;
+            let result = self.operation()?;
             self.close(":")?;
             arms.push((operand, result));
         };
@@ -123,42 +136,23 @@ impl<'s> Parser<'s> {
         })
     }
 
-    fn disjunction(&mut self) -> Parsed {
-        let first = self.conjunction()?;
-        self.series("||", first, Parser::conjunction, Kind::Or)
-    }
-
-    fn conjunction(&mut self) -> Parsed {
-        let first = self.chain(1)?;
-        self.series("&&", first, |p| p.chain(1), Kind::And)
-    }
-
-    fn series(
-        &mut self,
-        sign: &str,
-        first: Node,
-        operand: fn(&mut Self) -> Parsed,
-        kind: fn(Vec<Node>) -> Kind,
-    ) -> Parsed {
-        if !self.is(sign) {
-            return Ok(first);
+    /// Operands with the operators between them. They are read flat and grouped afterwards, level by level, so that
+    /// a level of precedence is not a level of recursion.
+    fn operation(&mut self) -> Parsed {
+        let first = self.unary()?;
+        let mut rest = Vec::new();
+        while let Some(operator) = self.operator() {
+            self.next();
+            rest.push((operator, self.unary()?));
         }
-        let mut span = first.span;
-        let mut operands = vec![first];
-        while self.eat(sign) {
-            let next = operand(self)?;
-            span = span.to(next.span);
-            operands.push(next);
-        }
-        Ok(Node {
-            span,
-            kind: kind(operands),
-        })
+        Ok(operators::group(first, rest))
     }
 
-    fn operator(&self, level: u8) -> Option<BinaryOp> {
-        let op = match self.token() {
+    fn operator(&self) -> Option<Operator> {
+        Some(Operator::Binary(match self.token() {
             Token::In => BinaryOp::In,
+            Token::Sign("||") => return Some(Operator::Or),
+            Token::Sign("&&") => return Some(Operator::And),
             Token::Sign("==") => BinaryOp::Eq,
             Token::Sign("!=") => BinaryOp::Ne,
             Token::Sign("<") => BinaryOp::Lt,
@@ -171,38 +165,7 @@ impl<'s> Parser<'s> {
             Token::Sign("/") => BinaryOp::Div,
             Token::Sign("%") => BinaryOp::Rem,
             _ => return None,
-        };
-        (op.level() == level).then_some(op)
-    }
-
-    /// Operators of one level: 1 relations, 2 sums, 3 products.
-    fn chain(&mut self, level: u8) -> Parsed {
-        let operand = |p: &mut Self| {
-            if level < 3 {
-                p.chain(level.saturating_add(1))
-            } else {
-                p.unary()
-            }
-        };
-        let first = operand(self)?;
-        let mut rest = Vec::new();
-        let mut span = first.span;
-        while let Some(op) = self.operator(level) {
-            self.next();
-            let right = operand(self)?;
-            span = span.to(right.span);
-            rest.push((op, right));
-        }
-        if rest.is_empty() {
-            return Ok(first);
-        }
-        Ok(Node {
-            span,
-            kind: Kind::Chain {
-                first: Box::new(first),
-                rest,
-            },
-        })
+        }))
     }
 
     fn unary(&mut self) -> Parsed {
@@ -213,30 +176,17 @@ impl<'s> Parser<'s> {
             _ => return self.member(None),
         };
         let mut count: usize = 0;
-        let mut last = start;
+        let mut negative = None;
         while self.is(sign) {
-            last = self.span();
+            negative = self.negative_number();
+            if negative.is_some() {
+                break;
+            }
             self.next();
             count = count.saturating_add(1);
         }
-        // The sign before a number belongs to the number: it is how the smallest int is written.
-        let mut negative = None;
-        if op == UnaryOp::Negate {
-            let literal = match self.token() {
-                Token::Literal(Literal::Int(i)) => Some(Literal::Int(i.saturating_neg())),
-                Token::Literal(Literal::Double(d)) => Some(Literal::Double(-d)),
-                Token::MinInt => Some(Literal::Int(i64::MIN)),
-                _ => None,
-            };
-            if let Some(literal) = literal {
-                let span = last.to(self.span());
-                self.next();
-                count = count.saturating_sub(1);
-                negative = Some(Node {
-                    span,
-                    kind: Kind::Literal(literal),
-                });
-            }
+        if negative.is_none() {
+            negative = self.negative_number();
         }
         let operand = self.member(negative)?;
         if count == 0 {
@@ -250,6 +200,27 @@ impl<'s> Parser<'s> {
                 count,
                 operand: Box::new(operand),
             },
+        })
+    }
+
+    /// A minus and a number: the sign belongs to the number, it is how the smallest int is written.
+    fn negative_number(&mut self) -> Option<Node> {
+        if !self.is("-") {
+            return None;
+        }
+        let (token, at) = self.tokens.get(self.at.saturating_add(1))?;
+        let literal = match token {
+            Token::Literal(Literal::Int(i)) => Literal::Int(i.saturating_neg()),
+            Token::Literal(Literal::Double(d)) => Literal::Double(-d),
+            Token::MinInt => Literal::Int(i64::MIN),
+            _ => return None,
+        };
+        let span = self.span().to(*at);
+        self.next();
+        self.next();
+        Some(Node {
+            span,
+            kind: Kind::Literal(literal),
         })
     }
 
@@ -281,7 +252,7 @@ impl<'s> Parser<'s> {
                 }
             } else if self.eat("[") {
                 if self.is("?") {
-                    return Err(self.optional());
+                    return fail(self.optional());
                 }
                 let index = self.expression()?;
                 let end = self.close("]")?;
@@ -290,11 +261,10 @@ impl<'s> Parser<'s> {
                     kind: LinkKind::Index(index),
                 });
             } else if self.is("{") {
-                return Err(ParseError::new(
-                    self.span(),
-                    "message literals are not part of the language",
-                )
-                .help("write a map: `{\"field\": value}`"));
+                return fail(
+                    ParseError::new(self.span(), "message literals are not part of the language")
+                        .help("write a map: `{\"field\": value}`"),
+                );
             } else {
                 break;
             }
@@ -327,7 +297,7 @@ impl<'s> Parser<'s> {
     }
 
     /// What comes after a dot.
-    fn dotted(&mut self, base: &Node, links: &[Link]) -> Result<Dotted, ParseError> {
+    fn dotted(&mut self, base: &Node, links: &[Link]) -> Result<Dotted, Fail> {
         let name = match self.token() {
             Token::Ident(name) => name.clone(),
             Token::Quoted(name) => {
@@ -335,13 +305,14 @@ impl<'s> Parser<'s> {
                 self.next();
                 return Ok(Dotted::Link(LinkKind::Field(name)));
             }
-            Token::Sign("?") => return Err(self.optional()),
+            Token::Sign("?") => return fail(self.optional()),
             Token::In | Token::Literal(Literal::Bool(_) | Literal::Null) => {
-                return Err(self
-                    .unexpected("a field name")
-                    .help("write such a field as an index: `x[\"in\"]`"));
+                return fail(
+                    self.unexpected("a field name")
+                        .help("write such a field as an index: `x[\"in\"]`"),
+                );
             }
-            _ => return Err(self.unexpected("a field name")),
+            _ => return fail(self.unexpected("a field name")),
         };
         let span = self.span();
         self.next();
@@ -352,12 +323,16 @@ impl<'s> Parser<'s> {
         let is_cel =
             links.is_empty() && matches!(&base.kind, Kind::Ident { name, .. } if &**name == "cel");
         if is_cel && name == "bind" {
-            return macros::bind(args, span).map(Dotted::Whole);
+            return macros::bind(args, span)
+                .map(Dotted::Whole)
+                .map_err(Box::new);
         }
-        macros::method(name, args, span).map(Dotted::Link)
+        macros::method(name, args, span)
+            .map(Dotted::Link)
+            .map_err(Box::new)
     }
 
-    fn arguments(&mut self) -> Result<Vec<Node>, ParseError> {
+    fn arguments(&mut self) -> Result<Vec<Node>, Fail> {
         self.close("(")?;
         let mut args = Vec::new();
         while !self.is(")") {
@@ -366,7 +341,7 @@ impl<'s> Parser<'s> {
                 break;
             }
             if self.is(")") {
-                return Err(self.unexpected("an argument"));
+                return fail(self.unexpected("an argument"));
             }
         }
         self.close(")")?;
@@ -376,72 +351,75 @@ impl<'s> Parser<'s> {
     fn primary(&mut self) -> Parsed {
         let start = self.span();
         let token = self.token().clone();
-        let kind = match token {
-            Token::Literal(literal) => {
-                self.next();
-                Kind::Literal(literal)
-            }
-            Token::Sign("(") => {
-                self.next();
-                let mut inner = self.expression()?;
-                let end = self.close(")")?;
-                inner.span = start.to(end);
-                return Ok(inner);
-            }
-            Token::Sign("[") => {
-                self.next();
-                self.list()?
-            }
-            Token::Sign("{") => {
-                self.next();
-                self.map()?
-            }
-            Token::Sign(".") => {
-                self.next();
-                match self.token().clone() {
-                    Token::Ident(name) => self.name(&name, true)?,
-                    _ => return Err(self.unexpected("a name")),
+        let kind =
+            match token {
+                Token::Literal(literal) => {
+                    self.next();
+                    Kind::Literal(literal)
                 }
-            }
-            Token::Ident(name) => self.name(&name, false)?,
-            // `in` between two operands is the operator; as the start of an operand it is the host's function.
-            Token::In => {
-                self.next();
-                if !self.is("(") {
-                    return Err(self
-                        .unexpected("`(`")
-                        .help("`in` stands between two operands, or is called: `in(\"state\")`"));
+                Token::Sign("(") => {
+                    self.next();
+                    let mut inner = self.expression()?;
+                    let end = self.close(")")?;
+                    inner.span = start.to(end);
+                    return Ok(inner);
                 }
-                Kind::Call {
-                    function: "in".into(),
-                    args: self.arguments()?,
+                Token::Sign("[") => {
+                    self.next();
+                    self.list()?
                 }
-            }
-            Token::MinInt => {
-                return Err(ParseError::new(
-                    start,
-                    "`9223372036854775808` does not fit in a signed 64-bit integer",
-                )
-                .help("write a `u` after it to make it a uint"));
-            }
-            Token::Quoted(_) => {
-                return Err(ParseError::new(
-                    start,
-                    "a name between backticks can only be a field, after a dot",
-                ));
-            }
-            _ => return Err(self.unexpected("an operand")),
-        };
+                Token::Sign("{") => {
+                    self.next();
+                    self.map()?
+                }
+                Token::Sign(".") => {
+                    self.next();
+                    match self.token().clone() {
+                        Token::Ident(name) => self.name(&name, true)?,
+                        _ => return fail(self.unexpected("a name")),
+                    }
+                }
+                Token::Ident(name) => self.name(&name, false)?,
+                // `in` between two operands is the operator; as the start of an operand it is the host's function.
+                Token::In => {
+                    self.next();
+                    if !self.is("(") {
+                        return fail(self.unexpected("`(`").help(
+                            "`in` stands between two operands, or is called: `in(\"state\")`",
+                        ));
+                    }
+                    Kind::Call {
+                        function: "in".into(),
+                        args: self.arguments()?,
+                    }
+                }
+                Token::MinInt => {
+                    return fail(
+                        ParseError::new(
+                            start,
+                            "`9223372036854775808` does not fit in a signed 64-bit integer",
+                        )
+                        .help("write a `u` after it to make it a uint"),
+                    );
+                }
+                Token::Quoted(_) => {
+                    return fail(ParseError::new(
+                        start,
+                        "a name between backticks can only be a field, after a dot",
+                    ));
+                }
+                _ => return fail(self.unexpected("an operand")),
+            };
         Ok(Node {
             span: start.to(self.previous()),
             kind,
         })
     }
 
-    fn name(&mut self, name: &str, absolute: bool) -> Result<Kind, ParseError> {
+    fn name(&mut self, name: &str, absolute: bool) -> Result<Kind, Fail> {
         let span = self.span();
         if is_reserved(name) {
-            return Err(ParseError::new(
+            return fail(ParseError::new(
                 span,
                 format!("`{name}` is reserved and cannot be a name"),
             ));
@@ -454,14 +432,14 @@ impl<'s> Parser<'s> {
             });
         }
         let args = self.arguments()?;
-        macros::global(name, args, span)
+        macros::global(name, args, span).map_err(Box::new)
     }
 
-    fn list(&mut self) -> Result<Kind, ParseError> {
+    fn list(&mut self) -> Result<Kind, Fail> {
         let mut items = Vec::new();
         while !self.is("]") {
             if self.is("?") {
-                return Err(self.optional());
+                return fail(self.optional());
             }
             items.push(self.expression()?);
             if !self.eat(",") {
@@ -472,11 +450,11 @@ impl<'s> Parser<'s> {
         Ok(Kind::List(items))
     }
 
-    fn map(&mut self) -> Result<Kind, ParseError> {
+    fn map(&mut self) -> Result<Kind, Fail> {
         let mut entries = Vec::new();
         while !self.is("}") {
             if self.is("?") {
-                return Err(self.optional());
+                return fail(self.optional());
             }
             let key = self.expression()?;
             self.close(":")?;

@@ -1,0 +1,96 @@
+//! Which operators bind tighter (langdef, "Syntax"): operands read from the left become chains of one level each.
+
+use crate::ast::{BinaryOp, Kind, Node};
+
+/// An operator between two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    Or,
+    And,
+    Binary(BinaryOp),
+}
+
+impl Operator {
+    /// Binds tighter the higher.
+    fn level(self) -> u8 {
+        match self {
+            Operator::Or => 0,
+            Operator::And => 1,
+            Operator::Binary(op) => op.level().saturating_add(1),
+        }
+    }
+}
+
+/// Groups operands, the tightest operators first.
+pub(super) fn group(first: Node, rest: Vec<(Operator, Node)>) -> Node {
+    let mut first = first;
+    let mut rest = rest;
+    for level in (0..=4).rev() {
+        if rest.iter().any(|(op, _)| op.level() == level) {
+            (first, rest) = join(first, rest, level);
+        }
+    }
+    first
+}
+
+/// Makes one node of every run of operators of a level.
+fn join(first: Node, rest: Vec<(Operator, Node)>, level: u8) -> (Node, Vec<(Operator, Node)>) {
+    // The node a run is collected for, with the operator before it; the first has none.
+    let mut before: Option<Operator> = None;
+    let mut current = first;
+    let mut run: Vec<(Operator, Node)> = Vec::new();
+    let mut done: Vec<(Option<Operator>, Node)> = Vec::new();
+    for (op, node) in rest {
+        if op.level() == level {
+            run.push((op, node));
+            continue;
+        }
+        done.push((before, chain(current, std::mem::take(&mut run))));
+        before = Some(op);
+        current = node;
+    }
+    done.push((before, chain(current, run)));
+    let mut done = done.into_iter();
+    let first = done.next().map(|(_, node)| node);
+    let rest = done.filter_map(|(op, node)| Some((op?, node))).collect();
+    match first {
+        Some(first) => (first, rest),
+        // `done` always has an element; an empty list is the harmless answer.
+        None => (
+            Node {
+                span: crate::Span::default(),
+                kind: Kind::List(Vec::new()),
+            },
+            rest,
+        ),
+    }
+}
+
+/// A run of operators of one level as one node.
+fn chain(first: Node, run: Vec<(Operator, Node)>) -> Node {
+    let Some((op, last)) = run.last() else {
+        return first;
+    };
+    let span = first.span.to(last.span);
+    let kind = match op {
+        Operator::Or => Kind::Or(operands(first, run)),
+        Operator::And => Kind::And(operands(first, run)),
+        Operator::Binary(_) => {
+            let binary = |(op, node)| match op {
+                Operator::Binary(op) => Some((op, node)),
+                _ => None,
+            };
+            Kind::Chain {
+                first: Box::new(first),
+                rest: run.into_iter().filter_map(binary).collect(),
+            }
+        }
+    };
+    Node { span, kind }
+}
+
+fn operands(first: Node, run: Vec<(Operator, Node)>) -> Vec<Node> {
+    std::iter::once(first)
+        .chain(run.into_iter().map(|(_, node)| node))
+        .collect()
+}
