@@ -128,7 +128,7 @@ impl Diagnostic {
         Diagnostic {
             severity,
             code,
-            message: message.into(),
+            message: shorten(&message.into(), 1_000),
             path: String::new(),
             span,
             line: 1,
@@ -152,7 +152,7 @@ impl Diagnostic {
 
     #[must_use]
     pub(crate) fn help(mut self, help: impl Into<String>) -> Diagnostic {
-        self.help = Some(help.into());
+        self.help = Some(shorten(&help.into(), 2_000));
         self
     }
 
@@ -193,13 +193,38 @@ impl Diagnostic {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
+        // Only the lines that are shown are handed on: looking for them in the whole text again and again is not free.
+        let first = self
+            .notes
+            .iter()
+            .map(|note| note.span.start)
+            .fold(self.span.start, usize::min)
+            .min(source.len());
+        let last = self
+            .notes
+            .iter()
+            .map(|note| note.span.start)
+            .fold(self.span.start, usize::max);
+        let before = source.get(..first).unwrap_or_default();
+        let start = before
+            .rfind('\n')
+            .map_or(0, |newline| newline.saturating_add(1));
+        let lines = before.bytes().filter(|byte| *byte == b'\n').count();
+        let end = source
+            .get(last..)
+            .and_then(|rest| rest.find('\n'))
+            .map_or(source.len(), |length| last.saturating_add(length));
+        let text = source.get(start..end).unwrap_or_default();
         let clip = |span: Span| {
             let span = span.first_line(source);
-            span.start.min(source.len())..span.end.min(source.len())
+            let inside = |offset: usize| offset.saturating_sub(start).min(text.len());
+            inside(span.start)..inside(span.end)
         };
-        let mut snippet = Snippet::source(source)
+        let annotation = AnnotationKind::Primary.span(clip(self.span));
+        let mut snippet = Snippet::source(text)
+            .line_start(lines.saturating_add(1))
             .path(name)
-            .annotation(AnnotationKind::Primary.span(clip(self.span)));
+            .annotation(annotation);
         for note in &self.notes {
             snippet = snippet.annotation(
                 AnnotationKind::Context
@@ -353,18 +378,31 @@ pub(crate) fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) 
         .map(|(_, candidate)| candidate)
 }
 
-/// Names in backticks, joined by commas; at most thirty.
+/// Names in backticks, joined by commas; at most forty.
 pub(crate) fn listed<'k>(names: impl IntoIterator<Item = &'k str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let shown: Vec<String> = names
         .iter()
-        .take(30)
-        .map(|name| format!("`{name}`"))
+        .take(40)
+        .map(|name| format!("`{}`", shown(name)))
         .collect();
     let more = names.len().saturating_sub(shown.len());
     if more > 0 {
         format!("{} and {more} more", shown.join(", "))
     } else {
         shown.join(", ")
+    }
+}
+
+/// A name for a message or a path: whole if it is short.
+pub(crate) fn shown(text: &str) -> String {
+    shorten(text, 80)
+}
+
+/// What quotes the text of a charter may be as long as that; nobody reads a megabyte.
+fn shorten(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
     }
 }

@@ -35,8 +35,12 @@
 mod diagnostic;
 mod grammar;
 mod read;
+mod schema;
 mod source;
+mod write;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Note, Severity, codes};
 pub use read::{Document, ReadOptions, read, read_file};
+pub use schema::json_schema;
 pub use source::{Span, Syntax};
+pub use write::{Unsayable, json};

@@ -92,6 +92,9 @@ fn check_object(node: &Node, entries: &[Entry], object: &Object, sink: &mut Sink
     for entry in entries {
         match object.field(&entry.key.text) {
             Some(field) => check_entry(entry, field.form, sink),
+            // Looking for what was meant is not free, and nobody reads that many.
+            None if sink.is_full() && !object.open => sink.omit(),
+            None if sink.is_full() => {}
             None if object.open => warn_if_misspelt(entry, object, sink),
             None => sink.push(unknown_key(entry, object)),
         }
@@ -134,7 +137,7 @@ fn exclusive(node: &Node, object: &Object, sink: &mut Sink) {
                 first.key.text, second.key.text, object.what
             );
             let mut problem = Diagnostic::error(codes::CONFLICT, second.key.span, message)
-                .note(Note::new(first.key.span, "the other one"));
+                .note(Note::new(first.key.span, "not together with this"));
             if object.name == "action" {
                 problem = problem.help(
                     "an action has one key; write a list of actions, which also says their order",

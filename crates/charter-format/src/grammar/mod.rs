@@ -3,6 +3,7 @@
 //! One table drives both the reading (unknown keys, suggestions, kinds of values) and the JSON Schema, so that they cannot drift.
 
 pub(crate) mod check;
+#[rustfmt::skip] // a table is read by its columns
 pub(crate) mod table;
 
 use crate::source::{Node, Value};
@@ -132,11 +133,26 @@ impl Form {
             Form::Schema => "a JSON Schema".to_owned(),
             Form::Delay => "a length of time such as `24h`".to_owned(),
             Form::Name(what) => format!("the name of {what}"),
-            Form::Object(object) => object.what.to_owned(),
+            Form::Object(object) => {
+                let required: Vec<&str> = object
+                    .fields()
+                    .filter(|field| field.required)
+                    .map(|field| field.key)
+                    .collect();
+                match required.is_empty() {
+                    true => format!("{} (an object)", object.what),
+                    false => format!(
+                        "{} (an object with {})",
+                        object.what,
+                        crate::diagnostic::listed(required)
+                    ),
+                }
+            }
             Form::Map { key, .. } => format!("an object with a key for each {key}"),
             Form::List(of) => match of {
                 Form::Text | Form::Name(_) => "a list of names".to_owned(),
-                form => format!("a list of {}", plural(&form.what())),
+                Form::Object(object) => format!("a list of {}", plural(object.what)),
+                form => format!("a list, each item {}", form.what()),
             },
             Form::OneOf { what, .. } => (*what).to_owned(),
         }
@@ -149,9 +165,6 @@ fn plural(what: &str) -> String {
         .strip_prefix("an ")
         .or_else(|| what.strip_prefix("a "))
         .unwrap_or(what);
-    match noun.split_once([' ', ',', '(']) {
-        Some(_) => format!("values, each {what}"),
-        None if noun.ends_with('y') => format!("{}ies", noun.trim_end_matches('y')),
-        None => format!("{noun}s"),
-    }
+    noun.strip_suffix('y')
+        .map_or_else(|| format!("{noun}s"), |stem| format!("{stem}ies"))
 }

@@ -10,10 +10,7 @@ use crate::source::{Entry, Node, Value};
 
 /// One block.
 pub(crate) fn block(cx: &mut Context, node: &Node) -> Block {
-    cx.items(node.one_or_many(), action)
-        .into_iter()
-        .flatten()
-        .collect()
+    cx.items(node, action).into_iter().flatten().collect()
 }
 
 /// `entry` and `exit`: one block, or a list of blocks (each a list) as SCXML has them.
@@ -32,7 +29,7 @@ pub(crate) fn blocks(cx: &mut Context, node: &Node) -> Vec<Block> {
                     .help("put the single actions into a list of their own"),
                 );
             }
-            cx.items(items, block)
+            cx.items(node, block)
         }
         None if is_list(node) => Vec::new(),
         _ => vec![cx.at_index(0, |cx| block(cx, node))],
@@ -41,7 +38,6 @@ pub(crate) fn blocks(cx: &mut Context, node: &Node) -> Vec<Block> {
 
 fn action(cx: &mut Context, node: &Node) -> Option<Action> {
     if node.text().is_some() {
-        cx.at("name", |cx| cx.mark_text(node, 0));
         return Some(Action::Name(cx.name(Space::Action, node)));
     }
     // The grammar has seen to it that there is one; `label` only goes with `log`.
@@ -89,7 +85,7 @@ fn read(cx: &mut Context, node: &Node, entry: &Entry, value: &Node) -> Option<Ac
             id: needed(cx, value, "id"),
             input: given(cx, value, "input"),
         },
-        "if" => Action::If(cx.items(value.one_or_many(), branch)),
+        "if" => Action::If(cx.items(value, branch)),
         "each" => Action::Each {
             r#in: value
                 .entry("in")

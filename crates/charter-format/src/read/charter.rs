@@ -58,14 +58,14 @@ pub(crate) fn charter(cx: &mut Context, node: &Node) -> Definition {
             }
             "interlocks" => {
                 read.interlocks = cx
-                    .field(key, entry, |cx, node| cx.items(node.items(), interlock))
+                    .field(key, entry, |cx, node| cx.items(node, interlock))
                     .into_iter()
                     .flatten()
                     .collect()
             }
             "properties" => {
                 read.properties = cx
-                    .field(key, entry, |cx, node| cx.items(node.items(), property))
+                    .field(key, entry, |cx, node| cx.items(node, property))
                     .into_iter()
                     .flatten()
                     .collect()

@@ -1,8 +1,7 @@
 //! Where the reader stands in the core form, and where each part of it was written.
 
-use rustc_hash::FxHashMap;
-
 use super::names::{Reference, Space};
+use super::places::{Part, Places};
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::source::{Entry, Node, Place, Span, Value};
 
@@ -10,20 +9,19 @@ use crate::source::{Entry, Node, Place, Span, Value};
 pub(crate) struct Context<'s> {
     pub(crate) source: &'s str,
     pub(crate) sink: Sink,
-    pointer: String,
-    pub(crate) places: FxHashMap<String, Place>,
     pub(crate) references: Vec<Reference>,
+    pub(crate) places: Places,
+    here: Part,
 }
 
 impl<'s> Context<'s> {
     pub(crate) fn new(source: &'s str) -> Self {
-        let places = FxHashMap::from_iter([(String::new(), Place::at(Span::default()))]);
         Context {
             source,
             sink: Sink::default(),
-            pointer: String::new(),
-            places,
             references: Vec::new(),
+            places: Places::default(),
+            here: Places::ROOT,
         }
     }
 
@@ -33,17 +31,10 @@ impl<'s> Context<'s> {
 
     /// Does something one step further down in the core form.
     pub(crate) fn at<T>(&mut self, key: &str, f: impl FnOnce(&mut Self) -> T) -> T {
-        let length = self.pointer.len();
-        self.pointer.push('/');
-        for c in key.chars() {
-            match c {
-                '~' => self.pointer.push_str("~0"),
-                '/' => self.pointer.push_str("~1"),
-                c => self.pointer.push(c),
-            }
-        }
+        let above = self.here;
+        self.here = self.places.enter(above, key);
         let answer = f(self);
-        self.pointer.truncate(length);
+        self.here = above;
         answer
     }
 
@@ -53,13 +44,13 @@ impl<'s> Context<'s> {
 
     /// The part of the core form where the reader stands was written here.
     pub(crate) fn mark(&mut self, span: Span) {
-        self.places.insert(self.pointer.clone(), Place::at(span));
+        self.places.mark(self.here, Place::at(span));
     }
 
     /// It is the text of this scalar, less its first `skip` bytes.
     pub(crate) fn mark_text(&mut self, node: &Node, skip: usize) {
-        let place = Place::of_text(node, skip, self.source);
-        self.places.insert(self.pointer.clone(), place);
+        let place = Place::of_text(node, skip);
+        self.places.mark(self.here, place);
     }
 
     /// It is this entry of an object: shown by its key, or by its value where that is a scalar.
@@ -83,33 +74,36 @@ impl<'s> Context<'s> {
         })
     }
 
-    /// Reads each item of a list (or the only one) one step further down, marked.
+    /// Reads each item of a list one step further down, marked. The only item, written without a list, has its parent's place.
     pub(crate) fn items<T>(
         &mut self,
-        items: &[Node],
-        mut f: impl FnMut(&mut Self, &Node) -> T,
+        node: &Node,
+        mut read: impl FnMut(&mut Self, &Node) -> T,
     ) -> Vec<T> {
-        let mut read = Vec::with_capacity(items.len());
+        let Value::List(items) = &node.value else {
+            return vec![self.at_index(0, |cx| read(cx, node))];
+        };
+        let mut list = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            read.push(self.at_index(index, |cx| {
+            list.push(self.at_index(index, |cx| {
                 match &item.value {
                     Value::Text(_) => cx.mark_text(item, 0),
                     _ => cx.mark(item.span),
                 }
-                f(cx, item)
+                read(cx, item)
             }));
         }
-        read
+        list
     }
 
     /// A list of names (or the only one).
     pub(crate) fn names(&mut self, node: &Node) -> Vec<String> {
-        self.items(node.one_or_many(), |_, item| text(item))
+        self.items(node, |_, item| text(item))
     }
 
     /// A list of roles (or the only one).
     pub(crate) fn roles(&mut self, node: &Node) -> Vec<String> {
-        self.items(node.one_or_many(), |cx, item| cx.name(Space::Role, item))
+        self.items(node, |cx, item| cx.name(Space::Role, item))
     }
 
     /// A name that has to be declared somewhere.
@@ -126,18 +120,6 @@ impl<'s> Context<'s> {
         name
     }
 
-    /// Where a part of the core form was written.
-    pub(crate) fn place_of(&self, path: &[&str]) -> Span {
-        let pointer: String = path
-            .iter()
-            .map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1")))
-            .collect();
-        self.places
-            .get(&pointer)
-            .map(|place| place.span)
-            .unwrap_or_default()
-    }
-
     /// An expression in place: its text, marked exactly. A leading `= ` is allowed and dropped.
     pub(crate) fn cel(&mut self, node: &Node) -> String {
         match &node.value {
@@ -148,7 +130,7 @@ impl<'s> Context<'s> {
                 cel.trim_end_matches('\n').to_owned()
             }
             Value::Bool(value) => {
-                self.mark(node.span);
+                self.mark_text(node, 0);
                 value.to_string()
             }
             _ => String::new(),

@@ -5,6 +5,7 @@ mod charter;
 mod context;
 pub(crate) mod delay;
 mod names;
+mod places;
 mod state;
 mod template;
 mod transition;
@@ -14,11 +15,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use charter_kernel::{Definition, Problem};
-use rustc_hash::FxHashMap;
 
+use self::places::Places;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Sink, codes};
 use crate::grammar::{Form, check, table};
-use crate::source::{self, Bounds, Node, Place, Span, Syntax, Value};
+use crate::source::{self, Bounds, Node, Span, Syntax, Value};
 
 /// Versions of the language that this program knows.
 const VERSIONS: [i64; 1] = [1];
@@ -42,7 +43,7 @@ pub struct Document {
     /// What is legal, but probably not what was meant.
     pub warnings: Vec<Diagnostic>,
     root: Arc<Node>,
-    places: FxHashMap<String, Place>,
+    places: Places,
 }
 
 /// Reads a charter from YAML or JSON. `name` (usually a path) is for messages; `.json` at its end makes the text JSON.
@@ -82,7 +83,7 @@ pub fn read(source: &str, name: &str, options: &ReadOptions) -> Result<Document,
     }
     check::check(&root, &Form::Object(&table::CHARTER), &mut cx.sink);
     let definition = charter::charter(&mut cx, &root);
-    names::resolve(&mut cx, &definition);
+    names::resolve(&mut cx, &definition, &root);
     if cx.sink.errors > 0 {
         return Err(fail(cx.sink, Some(&root)));
     }
@@ -146,17 +147,16 @@ impl Document {
     /// Where the part of the core form at a JSON pointer was written; of its nearest ancestor, if it has no place of its own.
     #[must_use]
     pub fn span(&self, pointer: &str) -> Span {
-        self.place(pointer).span
+        self.places.find(pointer).span(&self.source)
     }
 
     /// Where bytes of the text at a JSON pointer were written (quotes and escapes are taken care of). If the part of the core form
     /// there is no text of its own in the source, the whole place.
     #[must_use]
     pub fn span_within(&self, pointer: &str, bytes: (usize, usize)) -> Span {
-        match self.places.get(pointer) {
-            Some(place) => place.part(bytes.0, bytes.1, &self.source),
-            None => self.span(pointer),
-        }
+        self.places
+            .find(pointer)
+            .part(bytes.0, bytes.1, &self.source)
     }
 
     /// A problem that the kernel found in the definition, as a diagnostic in the source.
@@ -191,21 +191,8 @@ impl Document {
         diagnostic
     }
 
-    /// Every pointer that has a place of its own.
-    pub fn pointers(&self) -> impl Iterator<Item = &str> {
-        self.places.keys().map(String::as_str)
-    }
-
-    fn place(&self, pointer: &str) -> Place {
-        let mut pointer = pointer;
-        loop {
-            if let Some(place) = self.places.get(pointer) {
-                return *place;
-            }
-            match pointer.rfind('/') {
-                Some(slash) => pointer = pointer.get(..slash).unwrap_or_default(),
-                None => return Place::at(Span::default()),
-            }
-        }
+    /// Every pointer that has a place of its own (those below share that of their nearest ancestor).
+    pub fn pointers(&self) -> impl Iterator<Item = String> {
+        self.places.pointers()
     }
 }

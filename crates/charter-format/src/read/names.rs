@@ -6,7 +6,7 @@ use charter_kernel::Definition;
 
 use super::context::Context;
 use crate::diagnostic::{Diagnostic, codes, listed, nearest};
-use crate::source::Span;
+use crate::source::{Node, Span};
 
 /// What a name names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) struct Reference {
 const BUILT_IN_ROLES: [&str; 2] = ["system", "operator"];
 
 /// Reports every name that is used and not declared, and every name that is declared twice where one is looked up.
-pub(crate) fn resolve(cx: &mut Context, definition: &Definition) {
+pub(crate) fn resolve(cx: &mut Context, definition: &Definition, root: &Node) {
     for reference in std::mem::take(&mut cx.references) {
         if declared(reference.space, &reference.name, definition) {
             continue;
@@ -50,11 +50,18 @@ pub(crate) fn resolve(cx: &mut Context, definition: &Definition) {
         .keys()
         .filter(|name| definition.actors.contains_key(*name))
     {
-        let span = cx.place_of(&["machines", name]);
+        let span = machine_key(root, name);
         let message =
             format!("`{name}` is declared under `actors` too, and `invoke` could mean either");
         cx.report(Diagnostic::error(codes::AMBIGUOUS, span, message).help("rename one of the two"));
     }
+}
+
+fn machine_key(root: &Node, name: &str) -> Span {
+    root.get("machines")
+        .and_then(|machines| machines.entry(name))
+        .map(|entry| entry.key.span)
+        .unwrap_or_default()
 }
 
 fn declared(space: Space, name: &str, definition: &Definition) -> bool {

@@ -104,11 +104,7 @@ fn body(cx: &mut Context, node: &Node) -> State {
             "after" => read.after = cx.field("after", entry, |cx, node| keys(cx, node, after)),
             "entry" => read.entry = cx.field("entry", entry, blocks),
             "exit" => read.exit = cx.field("exit", entry, blocks),
-            "invoke" => {
-                read.invoke = cx.field("invoke", entry, |cx, node| {
-                    cx.items(node.one_or_many(), invoke)
-                })
-            }
+            "invoke" => read.invoke = cx.field("invoke", entry, |cx, node| cx.items(node, invoke)),
             "onDone" => read.on_done = cx.at("on_done", |cx| keyed(cx, entry)),
             "data" => read.data = cx.field("data", entry, templates),
             "tags" => read.tags = cx.field("tags", entry, Context::names),

@@ -28,7 +28,6 @@ pub(crate) fn template(cx: &mut Context, node: &Node) -> Template {
     match &node.value {
         Value::Text(text) => {
             cx.mark_text(node, 2);
-            cx.at("cel", |cx| cx.mark_text(node, 2));
             Template::Cel(
                 text.text
                     .strip_prefix("= ")
@@ -37,7 +36,7 @@ pub(crate) fn template(cx: &mut Context, node: &Node) -> Template {
                     .to_owned(),
             )
         }
-        Value::List(items) => Template::List(cx.at("list", |cx| cx.items(items, template))),
+        Value::List(_) => Template::List(cx.at("list", |cx| cx.items(node, template))),
         _ => Template::Object(cx.at("object", |cx| templates(cx, node))),
     }
 }
@@ -59,11 +58,10 @@ pub(crate) fn templates(cx: &mut Context, node: &Node) -> IndexMap<String, Templ
 pub(crate) fn delay(cx: &mut Context, node: &Node) -> Delay {
     let read = delay::read(node).unwrap_or(Delay::Ms(0));
     match &read {
-        Delay::Cel(_) => cx.at("cel", |cx| cx.mark_text(node, 2)),
-        Delay::Name(_) => cx.at("name", |cx| {
-            cx.mark_text(node, 0);
+        Delay::Cel(_) => cx.mark_text(node, 2),
+        Delay::Name(_) => {
             cx.name(Space::Delay, node);
-        }),
+        }
         Delay::Ms(_) => {}
     }
     read

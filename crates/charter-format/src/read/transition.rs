@@ -10,7 +10,7 @@ use crate::source::{Entry, Node, Value};
 
 /// A target, an object, or a list of them.
 pub(crate) fn transitions(cx: &mut Context, node: &Node) -> Vec<Transition> {
-    cx.items(node.one_or_many(), transition)
+    cx.items(node, transition)
 }
 
 /// The transitions of an entry whose key selects them. A single one is shown by that key.
@@ -39,9 +39,7 @@ fn transition(cx: &mut Context, node: &Node) -> Transition {
             "approves" => read.approves = Some(cx.field("approves", entry, Context::cel)),
             "requires" => {
                 read.requires = cx
-                    .field("requires", entry, |cx, node| {
-                        cx.items(node.one_or_many(), require)
-                    })
+                    .field("requires", entry, |cx, node| cx.items(node, require))
                     .into_iter()
                     .flatten()
                     .collect()
@@ -60,7 +58,6 @@ fn transition(cx: &mut Context, node: &Node) -> Transition {
 /// A name, or a combination of guards.
 pub(crate) fn guard(cx: &mut Context, node: &Node) -> Guard {
     if node.text().is_some() {
-        cx.at("name", |cx| cx.mark_text(node, 0));
         return Guard::Name(cx.name(Space::Guard, node));
     }
     combination(cx, node)
@@ -81,8 +78,8 @@ fn combination(cx: &mut Context, node: &Node) -> Guard {
     let key = entry.key.text.as_str();
     cx.field(key, entry, |cx, value| match key {
         "not" => Guard::Not(Box::new(guard(cx, value))),
-        "or" => Guard::Or(cx.items(value.items(), guard)),
-        _ => Guard::And(cx.items(value.items(), guard)),
+        "or" => Guard::Or(cx.items(value, guard)),
+        _ => Guard::And(cx.items(value, guard)),
     })
 }
 

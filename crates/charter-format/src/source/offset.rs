@@ -5,92 +5,122 @@ use super::tree::{Node, Span, Style, Value};
 /// Where something of the core form was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// What to underline.
-    pub(crate) span: Span,
-    /// For a text: its whole scalar, how that was written, and how many bytes of it come before the text (such as `= `).
-    text: Option<(Span, Style, usize)>,
+    /// What to underline, or the whole scalar. In 32 bits: there are many of these, and a source has 16 MiB at most.
+    start: u32,
+    end: u32,
+    /// For a text: how it was written, and how many bytes of it come before what counts (`= `).
+    text: Option<(Style, u8)>,
 }
 
 impl Place {
     pub(crate) fn at(span: Span) -> Place {
-        Place { span, text: None }
+        let small = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
+        Place {
+            start: small(span.start),
+            end: small(span.end),
+            text: None,
+        }
     }
 
     /// The place of a scalar's text, of which the first `skip` bytes do not count.
-    pub(crate) fn of_text(node: &Node, skip: usize, source: &str) -> Place {
+    pub(crate) fn of_text(node: &Node, skip: usize) -> Place {
         let style = match &node.value {
             Value::Text(text) => text.style,
             _ => Style::Plain,
         };
-        let mut place = Place {
-            span: node.span,
-            text: Some((node.span, style, skip)),
-        };
-        if skip > 0 {
-            place.span.start = place.locate(0, source).min(node.span.end);
-            if matches!(style, Style::Single | Style::Double) {
-                place.span.end = node.span.end.saturating_sub(1).max(place.span.start);
-            }
+        Place {
+            text: Some((style, u8::try_from(skip).unwrap_or_default())),
+            ..Place::at(node.span)
         }
-        place
+    }
+
+    fn whole(&self) -> Span {
+        let wide = |offset: u32| usize::try_from(offset).unwrap_or_default();
+        Span::new(wide(self.start), wide(self.end))
+    }
+
+    /// What to underline: of an expression that is introduced by `= `, what follows that.
+    pub(crate) fn span(&self, source: &str) -> Span {
+        let whole = self.whole();
+        match self.text {
+            Some((style, skip)) if skip > 0 => {
+                let quote = usize::from(matches!(style, Style::Single | Style::Double));
+                Span::new(
+                    self.locate(0, source).start,
+                    whole.end.saturating_sub(quote),
+                )
+            }
+            _ => whole,
+        }
     }
 
     /// The source of the bytes `from..to` of the text.
     pub(crate) fn part(&self, from: usize, to: usize, source: &str) -> Span {
         if self.text.is_none() {
-            return self.span;
+            return self.whole();
         }
-        let start = self.locate(from, source);
+        let start = self.locate(from, source).start;
         let end = if to > from {
-            self.locate(to.saturating_sub(1), source).saturating_add(1)
+            self.locate(to.saturating_sub(1), source).end
         } else {
             start
         };
-        // The last byte may be the first of a wide character.
-        let end = (end..=source.len())
-            .find(|end| source.is_char_boundary(*end))
-            .unwrap_or(start);
         Span::new(start, end)
     }
 
-    /// The source offset of a byte of the text.
-    fn locate(&self, offset: usize, source: &str) -> usize {
-        let Some((scalar, style, skip)) = self.text else {
-            return self.span.start;
+    /// The source of the character that a byte of the text belongs to.
+    fn locate(&self, offset: usize, source: &str) -> Span {
+        let scalar = self.whole();
+        let Some((style, skip)) = self.text else {
+            return scalar;
         };
-        let wanted = offset.saturating_add(skip);
+        let wanted = offset.saturating_add(usize::from(skip));
         let raw = source.get(scalar.start..scalar.end).unwrap_or_default();
-        let base = match style {
-            Style::Single | Style::Double => 1,
-            Style::Plain | Style::Block => 0,
-        };
+        // The span of a block scalar begins behind the indentation of its first line, which all its lines share.
+        let before = source.get(..scalar.start).unwrap_or_default();
+        let indent = before
+            .len()
+            .saturating_sub(before.trim_end_matches(' ').len());
         // Walk the source and count the bytes of text that each piece of it gives.
         let mut given = 0_usize;
-        let mut at = base;
+        let mut at = usize::from(matches!(style, Style::Single | Style::Double));
         while let Some(rest) = raw.get(at..).filter(|rest| !rest.is_empty()) {
-            let (length, gives) = piece(rest, style, raw, at);
+            let (length, gives) = piece(rest, style, indent);
+            let piece = Span::new(
+                scalar.start.saturating_add(at),
+                scalar.start.saturating_add(at).saturating_add(length),
+            );
             if given.saturating_add(gives) > wanted {
-                let inside = if gives == length {
+                // Several blanks are one piece.
+                let is_blanks = gives == length && rest.starts_with([' ', '\t']);
+                let inside = if is_blanks {
                     wanted.saturating_sub(given)
                 } else {
                     0
                 };
-                return scalar.start.saturating_add(at).saturating_add(inside);
+                return Span::new(
+                    piece.start.saturating_add(inside),
+                    if is_blanks {
+                        piece.start.saturating_add(inside).saturating_add(1)
+                    } else {
+                        piece.end
+                    },
+                );
             }
             given = given.saturating_add(gives);
             at = at.saturating_add(length);
         }
-        scalar.end
+        Span::new(scalar.end, scalar.end)
     }
 }
 
 /// The next piece of source: its length, and how many bytes of text it gives.
-fn piece(rest: &str, style: Style, raw: &str, at: usize) -> (usize, usize) {
+fn piece(rest: &str, style: Style, indent: usize) -> (usize, usize) {
     let width = rest.chars().next().map_or(1, char::len_utf8);
     match style {
         Style::Single if rest.starts_with("''") => (2, 1),
         Style::Double if rest.starts_with('\\') => escape(rest),
-        _ if rest.starts_with(['\n', '\r']) => line_break(rest, style, raw, at),
+        _ if rest.starts_with(['\n', '\r']) => line_break(rest, style, indent),
         // Blanks before a line break are dropped by folding.
         Style::Plain | Style::Single | Style::Double if rest.starts_with([' ', '\t']) => {
             let blanks = rest
@@ -106,28 +136,14 @@ fn piece(rest: &str, style: Style, raw: &str, at: usize) -> (usize, usize) {
 }
 
 /// One or more line breaks and the indentation that follows: folded into a blank, or kept (block scalars: the break only).
-fn line_break(rest: &str, style: Style, raw: &str, at: usize) -> (usize, usize) {
+fn line_break(rest: &str, style: Style, indent: usize) -> (usize, usize) {
     if style == Style::Block {
-        // The span of a block scalar begins after the indentation of its first line; later lines are indented at least as much.
-        // What is deeper belongs to the text, but how deep the first line was is not known here: take the least indented line.
-        let indent = |line: &str| {
-            line.len()
-                .saturating_sub(line.trim_start_matches(' ').len())
-        };
-        let least = raw
-            .lines()
-            .skip(1)
-            .filter(|line| !line.trim().is_empty())
-            .map(indent)
-            .min()
-            .unwrap_or(0);
-        let newline = if rest.starts_with("\r\n") { 2 } else { 1 };
+        let newline = if rest.starts_with("\r\n") { 2_usize } else { 1 };
         let following = rest.get(newline..).unwrap_or_default();
-        let _ = at;
-        return (
-            newline.saturating_add(indent(following.lines().next().unwrap_or_default()).min(least)),
-            1,
-        );
+        let blanks = following
+            .len()
+            .saturating_sub(following.trim_start_matches(' ').len());
+        return (newline.saturating_add(blanks.min(indent)), 1);
     }
     let blank = rest.len().saturating_sub(rest.trim_start().len());
     let breaks = rest.get(..blank).unwrap_or_default().matches('\n').count();

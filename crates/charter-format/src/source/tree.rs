@@ -184,6 +184,7 @@ impl Node {
 }
 
 fn push_key(path: &mut String, key: &str) {
+    let key = &crate::diagnostic::shown(key);
     if !path.is_empty() {
         path.push('.');
     }
@@ -194,6 +195,6 @@ fn push_key(path: &mut String, key: &str) {
     if plain {
         path.push_str(key)
     } else {
-        path.push_str(&Json::from(key).to_string())
+        path.push_str(&Json::from(key.as_str()).to_string())
     }
 }

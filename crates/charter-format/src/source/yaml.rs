@@ -138,6 +138,12 @@ fn explain(error: &ScanError, source: &str, bounds: &Bounds) -> Diagnostic {
             "the value goes on after its closing quote",
         )
         .help(quote),
+        ErrorKind::ExpectedFlowMappingSeparator => {
+            Diagnostic::error(codes::SYNTAX, span, "expected `,` or `}` here").help(quote)
+        }
+        ErrorKind::ExpectedFlowSequenceSeparator => {
+            Diagnostic::error(codes::SYNTAX, span, "expected `,` or `]` here").help(quote)
+        }
         ErrorKind::SimpleKeyExpected => {
             Diagnostic::error(codes::SYNTAX, span, "a key without `:`").help("write `key: value`")
         }

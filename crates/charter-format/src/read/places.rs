@@ -1,0 +1,142 @@
+//! Where each part of the core form was written: a tree of pointers.
+//!
+//! A tree and not a map from pointers, because a pointer repeats every key above it: a long key over many children would cost the
+//! product of both. Filling it is cheap; the index for looking things up is made when the first question is asked, since most
+//! charters have no errors.
+
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+
+use crate::source::{Place, Span};
+
+/// A part of the core form, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Part(u32);
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    parent: Part,
+    /// Bytes of `keys`.
+    key: (u32, u32),
+    place: Option<Place>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places {
+    keys: String,
+    entries: Vec<Entry>,
+    index: OnceLock<Index>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Index {
+    children: FxHashMap<(Part, Box<str>), Part>,
+    /// By part; the reader may come to the same part twice.
+    places: FxHashMap<Part, Place>,
+}
+
+impl Places {
+    /// The definition itself.
+    pub(crate) const ROOT: Part = Part(u32::MAX);
+
+    /// The part at a key of another one.
+    pub(crate) fn enter(&mut self, parent: Part, key: &str) -> Part {
+        // Bounds on the source keep these far below 2^32; if not, the part shares the place of its parent.
+        let (Ok(start), Ok(id)) = (
+            u32::try_from(self.keys.len()),
+            u32::try_from(self.entries.len()),
+        ) else {
+            return parent;
+        };
+        let Some(end) = u32::try_from(key.len())
+            .ok()
+            .and_then(|length| start.checked_add(length))
+        else {
+            return parent;
+        };
+        self.keys.push_str(key);
+        self.entries.push(Entry {
+            parent,
+            key: (start, end),
+            place: None,
+        });
+        Part(id)
+    }
+
+    pub(crate) fn mark(&mut self, part: Part, place: Place) {
+        if let Some(entry) = usize::try_from(part.0)
+            .ok()
+            .and_then(|id| self.entries.get_mut(id))
+        {
+            entry.place = Some(place);
+        }
+    }
+
+    /// The place of the part at a JSON pointer, or of its nearest ancestor that has one.
+    pub(crate) fn find(&self, pointer: &str) -> Place {
+        let index = self.index.get_or_init(|| self.make_index());
+        let mut part = Places::ROOT;
+        let mut place = Place::at(Span::default());
+        for key in pointer.split('/').skip(1) {
+            let key = key.replace("~1", "/").replace("~0", "~");
+            match index.children.get(&(part, key.into_boxed_str())) {
+                Some(child) => part = *child,
+                None => break,
+            }
+            place = index.places.get(&part).copied().unwrap_or(place);
+        }
+        place
+    }
+
+    /// The pointers of all parts that have a place of their own.
+    pub(crate) fn pointers(&self) -> impl Iterator<Item = String> {
+        self.entries
+            .iter()
+            .filter(|entry| entry.place.is_some())
+            .map(|entry| {
+                let mut keys = vec![self.key(entry)];
+                let mut parent = entry.parent;
+                while let Some(entry) = usize::try_from(parent.0)
+                    .ok()
+                    .and_then(|id| self.entries.get(id))
+                {
+                    keys.push(self.key(entry));
+                    parent = entry.parent;
+                }
+                keys.iter()
+                    .rev()
+                    .map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1")))
+                    .collect()
+            })
+    }
+
+    fn key(&self, entry: &Entry) -> &str {
+        let bounds = |at: u32| usize::try_from(at).unwrap_or_default();
+        self.keys
+            .get(bounds(entry.key.0)..bounds(entry.key.1))
+            .unwrap_or_default()
+    }
+
+    fn make_index(&self) -> Index {
+        let mut index = Index::default();
+        // The first of several entries for one part stands for all of them.
+        let mut same: Vec<Part> = Vec::with_capacity(self.entries.len());
+        for (id, entry) in (0_u32..).zip(&self.entries) {
+            let parent = usize::try_from(entry.parent.0)
+                .ok()
+                .and_then(|id| same.get(id))
+                .copied()
+                .unwrap_or(entry.parent);
+            let part = *index
+                .children
+                .entry((parent, self.key(entry).into()))
+                .or_insert(Part(id));
+            same.push(part);
+            if let Some(place) = entry.place {
+                index.places.insert(part, place);
+            }
+        }
+        index
+    }
+}

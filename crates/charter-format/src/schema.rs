@@ -1,0 +1,107 @@
+//! The JSON Schema (2020-12) of the language, generated from the grammar table: for editors and for other tools.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::grammar::{Form, Object, table};
+
+/// The JSON Schema of charters, version 1 of the language; the file `schema/charter-1.json` holds it.
+///
+/// It knows keys and kinds of values, not names: that a guard is declared is for [`crate::read`] to say.
+#[must_use]
+pub fn json_schema() -> Json {
+    let mut defs = BTreeMap::new();
+    let root = object(&table::CHARTER, &mut defs);
+    let mut schema = Map::new();
+    schema.insert(
+        "$schema".to_owned(),
+        json!("https://json-schema.org/draft/2020-12/schema"),
+    );
+    schema.insert("$id".to_owned(), json!("urn:charter:schema:1"));
+    schema.insert("title".to_owned(), json!("Charter"));
+    if let Json::Object(root) = root {
+        schema.extend(root);
+    }
+    let defs = defs
+        .into_iter()
+        .map(|(name, schema)| (name.to_owned(), schema.unwrap_or_default()));
+    schema.insert("$defs".to_owned(), Json::Object(defs.collect()));
+    Json::Object(schema)
+}
+
+/// Definitions by name; `None` while one is being made, for objects that contain themselves.
+type Defs = BTreeMap<&'static str, Option<Json>>;
+
+fn reference(kind: &Object, defs: &mut Defs) -> Json {
+    if !defs.contains_key(kind.name) {
+        defs.insert(kind.name, None);
+        let schema = object(kind, defs);
+        defs.insert(kind.name, Some(schema));
+    }
+    json!({"$ref": format!("#/$defs/{}", kind.name)})
+}
+
+fn object(kind: &Object, defs: &mut Defs) -> Json {
+    let mut properties = Map::new();
+    for field in kind.fields() {
+        let mut schema = form(field.form, defs);
+        if let Json::Object(schema) = &mut schema {
+            schema.insert("description".to_owned(), json!(field.doc));
+        }
+        properties.insert(field.key.to_owned(), schema);
+    }
+    let required: Vec<&str> = kind
+        .fields()
+        .filter(|field| field.required)
+        .map(|field| field.key)
+        .collect();
+    let mut schema = json!({"type": "object", "description": kind.doc, "properties": properties, "additionalProperties": kind.open});
+    if let Json::Object(schema) = &mut schema {
+        if !required.is_empty() {
+            schema.insert("required".to_owned(), json!(required));
+        }
+        if !kind.one_of.is_empty() {
+            let keys: Vec<Json> = kind
+                .one_of
+                .iter()
+                .map(|key| json!({"required": [key]}))
+                .collect();
+            schema.insert("oneOf".to_owned(), json!(keys));
+        }
+    }
+    schema
+}
+
+fn form(of: &Form, defs: &mut Defs) -> Json {
+    match of {
+        Form::Any | Form::Template => json!({}),
+        Form::Bool => json!({"type": "boolean"}),
+        Form::Text => json!({"type": "string"}),
+        Form::Name(_) => json!({"type": "string", "minLength": 1}),
+        Form::Pattern(pattern) => json!({"type": "string", "pattern": pattern.regex}),
+        Form::Word(words) => json!({"enum": words}),
+        Form::Int { least, most } if least == most => json!({"const": least}),
+        Form::Int {
+            least,
+            most: i64::MAX,
+        } => json!({"type": "integer", "minimum": least}),
+        Form::Int { least, most } => json!({"type": "integer", "minimum": least, "maximum": most}),
+        Form::Cel => json!({"type": ["string", "boolean"]}),
+        Form::Computed => json!({"type": "string", "pattern": "^= "}),
+        Form::Schema => json!({"type": ["object", "boolean"]}),
+        Form::Delay => {
+            json!({"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer", "minimum": 0}]})
+        }
+        Form::Object(kind) if kind.may_be_empty => {
+            json!({"anyOf": [reference(kind, defs), {"type": "null"}]})
+        }
+        Form::Object(kind) => reference(kind, defs),
+        Form::Map { of, .. } => json!({"type": "object", "additionalProperties": form(of, defs)}),
+        Form::List(of) => json!({"type": "array", "items": form(of, defs)}),
+        Form::OneOf { forms, .. } => {
+            let forms: Vec<Json> = forms.iter().map(|of| form(of, defs)).collect();
+            json!({"anyOf": forms})
+        }
+    }
+}

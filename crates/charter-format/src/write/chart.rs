@@ -1,0 +1,421 @@
+//! Statecharts, their transitions and actions, in the words of the language.
+
+use std::collections::BTreeSet;
+
+use charter_kernel::definition::{
+    Action, After, Block, Chart, Delay, Guard, Initial, Invoke, On, Require, Send, State,
+    StateKind, Template, Transition,
+};
+use serde_json::Value as Json;
+
+use super::out::{Object, Out};
+
+pub(crate) fn machine(chart: &Chart) -> Out {
+    let mut out = Object::default();
+    head(&mut out, &chart.state);
+    if let Some(schema) = &chart.context_schema {
+        let types: Object = [("context".to_owned(), Out::from(schema.clone()))]
+            .into_iter()
+            .collect();
+        out.put("types", types);
+    }
+    self::chart(&mut out, chart);
+    out.into()
+}
+
+pub(crate) fn chart(out: &mut Object, chart: &Chart) {
+    out.maybe("input", chart.input.clone());
+    out.map("context", &chart.context, template);
+    out.maybe("output", chart.output.as_ref().map(template));
+    body(out, &chart.state);
+}
+
+fn head(out: &mut Object, state: &State) {
+    out.maybe("id", state.id.as_deref());
+    out.maybe("description", state.description.as_deref());
+    if !state.meta.is_null() {
+        out.put("meta", state.meta.clone());
+    }
+}
+
+fn state(state: &State) -> Out {
+    let mut out = Object::default();
+    head(&mut out, state);
+    body(&mut out, state);
+    out.maybe("output", state.output.as_ref().map(template));
+    out.into()
+}
+
+fn body(out: &mut Object, state: &State) {
+    let usual = if state.states.is_empty() {
+        StateKind::Atomic
+    } else {
+        StateKind::Compound
+    };
+    let is_history = matches!(state.kind, StateKind::Shallow | StateKind::Deep);
+    match state.kind {
+        kind if kind == usual => {}
+        StateKind::Atomic => out.put("type", "atomic"),
+        StateKind::Compound => out.put("type", "compound"),
+        StateKind::Parallel => out.put("type", "parallel"),
+        StateKind::Final => out.put("type", "final"),
+        StateKind::Shallow | StateKind::Deep => {
+            out.put("type", "history");
+            out.put(
+                "history",
+                if state.kind == StateKind::Deep {
+                    "deep"
+                } else {
+                    "shallow"
+                },
+            );
+        }
+    }
+    if let Some(initial) = &state.initial {
+        if is_history {
+            out.names("target", &initial.target);
+            block_field(out, "actions", &initial.actions);
+        } else {
+            out.put("initial", self::initial(initial));
+        }
+    }
+    out.names("tags", &state.tags);
+    out.map("data", &state.data, template);
+    blocks(out, "entry", &state.entry);
+    blocks(out, "exit", &state.exit);
+    match state.invoke.as_slice() {
+        [] => {}
+        [only] => out.put("invoke", invoke(only)),
+        many => out.list("invoke", many, invoke),
+    }
+    out.map("states", &state.states, self::state);
+    keyed(out, "on", &state.on, |on: &On| {
+        (on.events.join(" "), &on.transitions)
+    });
+    transitions(out, "always", &state.always);
+    keyed(out, "after", &state.after, |after: &After| {
+        (after.key.clone(), &after.transitions)
+    });
+    transitions(out, "onDone", &state.on_done);
+}
+
+fn initial(initial: &Initial) -> Out {
+    match (initial.target.as_slice(), initial.actions.is_empty()) {
+        ([target], true) => target.as_str().into(),
+        (targets, true) => targets.to_vec().into(),
+        (_, false) => {
+            let mut out = Object::default();
+            out.put("target", initial.target.clone());
+            block_field(&mut out, "actions", &initial.actions);
+            out.into()
+        }
+    }
+}
+
+/// `on` and `after`: an object; a list of objects where a key stands twice.
+fn keyed<'d, T>(
+    out: &mut Object,
+    key: &str,
+    items: &'d [T],
+    split: impl Fn(&'d T) -> (String, &'d Vec<Transition>),
+) {
+    let entry = |item: &'d T| {
+        let (key, transitions) = split(item);
+        (key, transition_list(transitions))
+    };
+    if items.is_empty() {
+        return;
+    }
+    let distinct: BTreeSet<String> = items.iter().map(|item| split(item).0).collect();
+    if distinct.len() == items.len() {
+        out.put(key, items.iter().map(entry).collect::<Object>());
+    } else {
+        let single = |item: &'d T| Out::from(std::iter::once(entry(item)).collect::<Object>());
+        out.put(key, Out::List(items.iter().map(single).collect()));
+    }
+}
+
+fn transitions(out: &mut Object, key: &str, transitions: &[Transition]) {
+    if !transitions.is_empty() {
+        out.put(key, transition_list(transitions));
+    }
+}
+
+fn transition_list(transitions: &[Transition]) -> Out {
+    match transitions {
+        [only] => transition(only),
+        many => Out::List(many.iter().map(transition).collect()),
+    }
+}
+
+fn transition(transition: &Transition) -> Out {
+    let mut out = Object::default();
+    out.names("target", &transition.target);
+    out.maybe("guard", transition.guard.as_ref().map(guard));
+    out.maybe("when", transition.when.as_deref());
+    out.names("by", &transition.by);
+    out.maybe("approves", transition.approves.as_deref());
+    out.list("requires", &transition.requires, require);
+    if let Some(quorum) = &transition.quorum {
+        match &quorum.of {
+            None => out.put("quorum", quorum.count),
+            Some(of) => {
+                let mut part = Object::default();
+                part.put("count", quorum.count);
+                part.put("of", of.as_str());
+                out.put("quorum", part);
+            }
+        }
+    }
+    block_field(&mut out, "actions", &transition.actions);
+    if transition.reenter {
+        out.put("reenter", true);
+    }
+    out.maybe("description", transition.description.as_deref());
+    if !transition.meta.is_null() {
+        out.put("meta", transition.meta.clone());
+    }
+    match transition.target.as_slice() {
+        [target] if out.len() == 1 => target.as_str().into(),
+        _ => out.into(),
+    }
+}
+
+pub(crate) fn guard(guard: &Guard) -> Out {
+    let one = |key: &str, value: Out| {
+        Out::from([(key.to_owned(), value)].into_iter().collect::<Object>())
+    };
+    match guard {
+        Guard::Name(text) | Guard::Cel(text) => text.as_str().into(),
+        Guard::And(guards) => one("and", Out::List(guards.iter().map(self::guard).collect())),
+        Guard::Or(guards) => one("or", Out::List(guards.iter().map(self::guard).collect())),
+        Guard::Not(inner) => one("not", self::guard(inner)),
+    }
+}
+
+fn require(require: &Require) -> Out {
+    let mut inner = Object::default();
+    let part = match require {
+        Require::Use { kind, key, when } => {
+            inner.put("kind", kind.as_str());
+            inner.put("key", template(key));
+            inner.maybe("when", when.as_deref());
+            "use"
+        }
+        Require::Open { kind, key } => {
+            inner.put("kind", kind.as_str());
+            inner.put("key", template(key));
+            "open"
+        }
+        Require::None { kind } => {
+            inner.put("kind", kind.as_str());
+            "none"
+        }
+    };
+    let mut out = Object::default();
+    out.put(part, inner);
+    out.into()
+}
+
+fn invoke(invoke: &Invoke) -> Out {
+    let mut out = Object::default();
+    out.put("src", invoke.src.as_str());
+    out.maybe("id", invoke.id.as_deref());
+    out.maybe("idLocation", invoke.id_location.as_deref());
+    out.maybe("input", invoke.input.as_ref().map(template));
+    out.maybe("timeout", invoke.timeout.as_ref().map(delay));
+    transitions(&mut out, "onDone", &invoke.on_done);
+    transitions(&mut out, "onError", &invoke.on_error);
+    block_field(&mut out, "finalize", &invoke.finalize);
+    if invoke.autoforward {
+        out.put("autoforward", true);
+    }
+    out.into()
+}
+
+pub(crate) fn delay(delay: &Delay) -> Out {
+    match delay {
+        Delay::Name(name) => name.as_str().into(),
+        Delay::Ms(ms) => (*ms).into(),
+        Delay::Cel(cel) => format!("= {cel}").into(),
+    }
+}
+
+pub(crate) fn template(template: &Template) -> Out {
+    match template {
+        Template::Cel(cel) => format!("= {cel}").into(),
+        Template::Literal(value) if needs_quoting(value) => Out::from(
+            [("literal".to_owned(), Out::from(value.clone()))]
+                .into_iter()
+                .collect::<Object>(),
+        ),
+        Template::Literal(value) => value.clone().into(),
+        Template::List(items) => Out::List(items.iter().map(self::template).collect()),
+        Template::Object(fields) => Out::from(
+            fields
+                .iter()
+                .map(|(key, value)| (key.clone(), self::template(value)))
+                .collect::<Object>(),
+        ),
+    }
+}
+
+/// Whether a literal would be taken for an expression, or for a quoted literal.
+fn needs_quoting(value: &Json) -> bool {
+    match value {
+        Json::String(text) => text.starts_with("= "),
+        Json::Array(items) => items.iter().any(needs_quoting),
+        Json::Object(fields) => {
+            fields.len() == 1 && fields.contains_key("literal")
+                || fields.values().any(needs_quoting)
+        }
+        _ => false,
+    }
+}
+
+fn block_field(out: &mut Object, key: &str, block: &[Action]) {
+    if !block.is_empty() {
+        out.put(key, self::block(block));
+    }
+}
+
+pub(crate) fn block(block: &[Action]) -> Out {
+    match block {
+        [only] => action(only),
+        many => Out::List(many.iter().map(action).collect()),
+    }
+}
+
+fn blocks(out: &mut Object, key: &str, blocks: &[Block]) {
+    let list = |block: &Block| Out::List(block.iter().map(action).collect());
+    match blocks {
+        [] => {}
+        [only] if !only.is_empty() => out.put(key, block(only)),
+        many => out.put(key, Out::List(many.iter().map(list).collect())),
+    }
+}
+
+fn action(action: &Action) -> Out {
+    let mut out = Object::default();
+    let mut inner = Object::default();
+    let mut given =
+        |key: &str, value: &Option<Template>| inner.maybe(key, value.as_ref().map(template));
+    match action {
+        Action::Name(name) => return name.as_str().into(),
+        Action::Assign(paths) => {
+            let paths: Object = paths
+                .iter()
+                .map(|(path, value)| (path.clone(), template(value)))
+                .collect();
+            out.put("assign", paths);
+        }
+        Action::Raise { r#type, data } | Action::Emit { r#type, data } => {
+            let key = if matches!(action, Action::Raise { .. }) {
+                "raise"
+            } else {
+                "emit"
+            };
+            match (r#type, data) {
+                (Template::Literal(Json::String(name)), None) if !name.starts_with("= ") => {
+                    out.put(key, name.as_str())
+                }
+                _ => {
+                    inner.put("type", template(r#type));
+                    inner.maybe("data", data.as_ref().map(template));
+                    out.put(key, inner);
+                }
+            }
+        }
+        Action::Send(send) => out.put("send", self::send(send)),
+        Action::Cancel(id) => out.put("cancel", template(id)),
+        Action::Stop(id) => out.put("stop", template(id)),
+        Action::Log { value, label } => {
+            out.put("log", template(value));
+            out.maybe("label", label.as_deref());
+        }
+        Action::Spawn { machine, id, input } => {
+            inner.put("machine", machine.as_str());
+            inner.put("id", template(id));
+            inner.maybe("input", input.as_ref().map(template));
+            out.put("spawn", inner);
+        }
+        Action::If(branches) => out.put(
+            "if",
+            Out::List(
+                branches
+                    .iter()
+                    .map(|branch| {
+                        let mut out = Object::default();
+                        out.maybe("when", branch.when.as_deref());
+                        out.put("do", block(&branch.r#do));
+                        out.into()
+                    })
+                    .collect(),
+            ),
+        ),
+        Action::Each {
+            r#in,
+            r#as,
+            index,
+            r#do,
+        } => {
+            inner.put("in", r#in.as_str());
+            inner.put("as", r#as.as_str());
+            inner.maybe("index", index.as_deref());
+            inner.put("do", block(r#do));
+            out.put("each", inner);
+        }
+        Action::Grant {
+            kind,
+            key,
+            uses,
+            expires,
+            data,
+        } => {
+            given("uses", uses);
+            given("expires", expires);
+            given("data", data);
+            out.put("grant", ledger(kind, Some(key), inner));
+        }
+        Action::Revoke { kind, key } => out.put("revoke", ledger(kind, key.as_ref(), inner)),
+        Action::Open {
+            kind,
+            key,
+            due,
+            data,
+        } => {
+            given("due", due);
+            given("data", data);
+            out.put("open", ledger(kind, Some(key), inner));
+        }
+        Action::Close { kind, key, r#as } => {
+            given("as", r#as);
+            out.put("close", ledger(kind, key.as_ref(), inner));
+        }
+    }
+    out.into()
+}
+
+/// `kind`, then `key` or `all: true`, then the rest.
+fn ledger(kind: &str, key: Option<&Template>, rest: Object) -> Object {
+    let mut out = Object::default();
+    out.put("kind", kind);
+    match key {
+        Some(key) => out.put("key", template(key)),
+        None => out.put("all", true),
+    }
+    out.append(rest);
+    out
+}
+
+fn send(send: &Send) -> Object {
+    let mut out = Object::default();
+    out.maybe("to", send.to.as_ref().map(template));
+    out.put("type", template(&send.r#type));
+    out.maybe("data", send.data.as_ref().map(template));
+    out.maybe("delay", send.delay.as_ref().map(delay));
+    out.maybe("id", send.id.as_ref().map(template));
+    out.maybe("idLocation", send.id_location.as_deref());
+    out.maybe("processor", send.processor.as_ref().map(template));
+    out
+}

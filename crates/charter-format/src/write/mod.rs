@@ -1,0 +1,282 @@
+//! Writes a definition as a charter, so that what was built in Rust or imported can be kept, shown and read back.
+
+mod chart;
+mod out;
+
+use charter_kernel::Definition;
+use charter_kernel::definition::{FinalRule, InterlockRule, Limits, PropertyRule};
+use serde_json::Value as Json;
+
+use self::out::{Object, Out};
+use crate::read::{ReadOptions, read};
+use crate::source::Syntax;
+
+/// Why a definition cannot be written as a charter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsayable {
+    /// JSON pointer into the core form; empty if the charter would not be read at all.
+    pub at: String,
+    /// Why.
+    pub message: String,
+}
+
+impl std::fmt::Display for Unsayable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "the definition cannot be written as a charter: {}: {}",
+            self.at, self.message
+        )
+    }
+}
+
+impl std::error::Error for Unsayable {}
+
+/// A definition as a charter in JSON, which reads back as the same definition.
+///
+/// # Errors
+/// The core form can hold a few things that the language has no words for (a name that is declared nowhere, an inline expression
+/// inside a combination of guards, a description of the root state beside that of the charter): the first of them is named. That
+/// nothing was lost is not assumed but checked, by reading the text again.
+pub fn json(definition: &Definition) -> Result<String, Unsayable> {
+    let text = serde_json::to_string_pretty(&charter(definition)).map_err(|error| Unsayable {
+        at: String::new(),
+        message: error.to_string(),
+    })?;
+    let options = ReadOptions {
+        syntax: Syntax::Json,
+    };
+    let again = read(&text, "charter", &options).map_err(|errors| {
+        let message = errors
+            .list
+            .first()
+            .map(|error| format!("{} (at `{}`)", error.message, error.path))
+            .unwrap_or_default();
+        Unsayable {
+            at: String::new(),
+            message,
+        }
+    })?;
+    let core = |definition: &Definition| {
+        serde_json::to_value(definition)
+            .map(normal)
+            .unwrap_or_default()
+    };
+    match difference(&core(definition), &core(&again.definition)) {
+        None => Ok(text),
+        Some(at) => Err(Unsayable {
+            at,
+            message: "the language has no words for this part, or it is not in its plain form"
+                .to_owned(),
+        }),
+    }
+}
+
+fn charter(definition: &Definition) -> Out {
+    let mut out = Object::default();
+    out.put("charter", definition.charter);
+    out.put("id", definition.id.as_str());
+    if !definition.version.is_empty() {
+        out.put("version", definition.version.as_str());
+    }
+    out.maybe("title", definition.title.as_deref());
+    out.maybe("description", definition.description.as_deref());
+    if !definition.strict {
+        out.put("strict", false);
+    }
+    out.map("roles", &definition.roles, |role| {
+        described(role.description.as_deref())
+    });
+    let mut types = definition.types.clone();
+    if let Some(schema) = &definition.root.context_schema {
+        types
+            .entry("context".to_owned())
+            .or_insert_with(|| schema.clone());
+    }
+    out.map("types", &types, |schema| schema.clone().into());
+    out.map("events", &definition.events, |event| {
+        let mut out = Object::default();
+        out.names("by", &event.by);
+        out.maybe("data", event.data.clone());
+        out.maybe("description", event.description.as_deref());
+        out.into()
+    });
+    out.map("guards", &definition.guards, chart::guard);
+    out.map("actions", &definition.actions, |block| chart::block(block));
+    out.map("delays", &definition.delays, chart::delay);
+    out.map("actors", &definition.actors, |actor| {
+        let mut out = Object::default();
+        out.put("kind", actor.kind.as_str());
+        out.maybe("input", actor.input.clone());
+        out.maybe("output", actor.output.clone());
+        out.maybe("timeout", actor.timeout.as_ref().map(chart::delay));
+        for (key, value) in &actor.config {
+            out.put(key, value.clone());
+        }
+        out.into()
+    });
+    out.map("ledger", &definition.ledger, |kind| {
+        described(kind.description.as_deref())
+    });
+    out.map("machines", &definition.machines, chart::machine);
+    out.list("interlocks", &definition.interlocks, |interlock| {
+        let mut out = Object::default();
+        out.put("id", interlock.id.as_str());
+        out.maybe("description", interlock.description.as_deref());
+        match &interlock.rule {
+            InterlockRule::Assert(cel) => out.put("assert", cel.as_str()),
+            InterlockRule::Table {
+                given,
+                machine,
+                allow,
+                r#final,
+            } => {
+                out.put("given", given.as_str());
+                out.put("machine", machine.as_str());
+                let allow: Object = allow
+                    .iter()
+                    .map(|(state, states)| (state.clone(), Out::from(states.clone())))
+                    .collect();
+                out.put("allow", allow);
+                if *r#final == FinalRule::Settled {
+                    out.put("final", "settled");
+                }
+            }
+        }
+        out.into()
+    });
+    limits(&mut out, &definition.limits);
+    out.list("properties", &definition.properties, |property| {
+        let mut out = Object::default();
+        out.put("id", property.id.as_str());
+        out.maybe("description", property.description.as_deref());
+        match &property.rule {
+            PropertyRule::Never {
+                when,
+                unless_before,
+            } => {
+                out.put("never", when.as_str());
+                out.maybe("unless-before", unless_before.as_deref());
+            }
+            PropertyRule::Always(cel) => out.put("always", cel.as_str()),
+            PropertyRule::Eventually(cel) => out.put("eventually", cel.as_str()),
+        }
+        out.into()
+    });
+    if let Some(stream) = &definition.stream {
+        let mut part = Object::default();
+        let parts = [
+            ("run", &stream.run),
+            ("type", &stream.r#type),
+            ("id", &stream.id),
+            ("at", &stream.at),
+            ("data", &stream.data),
+            ("to", &stream.to),
+            ("by", &stream.by),
+            ("input", &stream.input),
+        ];
+        for (key, cel) in parts {
+            part.maybe(key, cel.as_ref().map(|cel| format!("= {cel}")));
+        }
+        out.put("stream", part);
+    }
+    if !definition.meta.is_null() {
+        out.put("meta", definition.meta.clone());
+    }
+    chart::chart(&mut out, &definition.root);
+    out.into()
+}
+
+fn described(description: Option<&str>) -> Out {
+    let mut out = Object::default();
+    out.maybe("description", description);
+    out.into()
+}
+
+fn limits(out: &mut Object, limits: &Limits) {
+    let usual = Limits::default();
+    let mut changed = Object::default();
+    let all = [
+        (
+            "microsteps",
+            u64::from(limits.microsteps),
+            u64::from(usual.microsteps),
+        ),
+        ("expression", limits.expression, usual.expression),
+        ("actors", u64::from(limits.actors), u64::from(usual.actors)),
+        ("timers", u64::from(limits.timers), u64::from(usual.timers)),
+        ("data", limits.data, usual.data),
+    ];
+    for (key, value, usual) in all {
+        if value != usual {
+            changed.put(key, value);
+        }
+    }
+    if !changed.is_empty() {
+        out.put("limits", changed);
+    }
+}
+
+/// Templates without anything computed are literals, however they were built.
+fn normal(value: Json) -> Json {
+    let literal = |value: &Json| {
+        value
+            .as_object()
+            .filter(|object| object.len() == 1)
+            .and_then(|object| object.get("literal"))
+            .cloned()
+    };
+    match value {
+        Json::Array(items) => items.into_iter().map(normal).collect(),
+        Json::Object(entries) => {
+            let entries: serde_json::Map<String, Json> = entries
+                .into_iter()
+                .map(|(key, value)| (key, normal(value)))
+                .collect();
+            let only = entries.iter().next().filter(|_| entries.len() == 1);
+            let plain = match only.map(|(key, value)| (key.as_str(), value)) {
+                Some(("list", Json::Array(items))) => items
+                    .iter()
+                    .map(literal)
+                    .collect::<Option<Vec<Json>>>()
+                    .map(Json::Array),
+                Some(("object", Json::Object(fields))) => {
+                    let fields = fields
+                        .iter()
+                        .map(|(key, value)| literal(value).map(|value| (key.clone(), value)));
+                    fields
+                        .collect::<Option<serde_json::Map<String, Json>>>()
+                        .map(Json::Object)
+                }
+                _ => None,
+            };
+            match plain {
+                Some(plain) => Json::Object([("literal".to_owned(), plain)].into_iter().collect()),
+                None => Json::Object(entries),
+            }
+        }
+        other => other,
+    }
+}
+
+/// The pointer of the first difference.
+fn difference(a: &Json, b: &Json) -> Option<String> {
+    match (a, b) {
+        (Json::Object(a), Json::Object(b)) => {
+            let keys = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key)));
+            let none = Json::Null;
+            keys.into_iter().find_map(|key| {
+                let at = difference(a.get(key).unwrap_or(&none), b.get(key).unwrap_or(&none))?;
+                Some(format!(
+                    "/{}{at}",
+                    key.replace('~', "~0").replace('/', "~1")
+                ))
+            })
+        }
+        (Json::Array(a), Json::Array(b)) if a.len() == b.len() => {
+            let mut pairs = a.iter().zip(b).enumerate();
+            pairs.find_map(|(index, (a, b))| difference(a, b).map(|at| format!("/{index}{at}")))
+        }
+        _ => (a != b).then(String::new),
+    }
+}
