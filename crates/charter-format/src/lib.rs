@@ -31,6 +31,8 @@
         clippy::todo
     )
 )]
+// An error ends the reading; what it weighs does not matter.
+#![allow(clippy::result_large_err)]
 
 mod diagnostic;
 mod grammar;

@@ -211,11 +211,7 @@ static EVENT: Object = Object {
     fields: &[&[
         may!("by", ROLES, "Roles that may send it; none: anybody."),
         may!("data", Form::Schema, "JSON Schema (2020-12) of its data."),
-        may!(
-            "whilePaused",
-            Form::Bool,
-            "Accepted while the run is paused, too: for what ends work safely (default false)."
-        ),
+        may!("whilePaused", Form::Bool, "Accepted while the run is paused too: what ends work safely (default false)."),
         may!("description", Form::Text, "What it means."),
     ]],
     may_be_empty: true,

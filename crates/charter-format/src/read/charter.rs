@@ -122,7 +122,7 @@ fn event(cx: &mut Context, node: &Node, types: &Types) -> EventDecl {
             .map(|entry| cx.field("data", entry, |cx, node| types.schema(cx, node))),
         while_paused: node
             .get("whilePaused")
-            .is_some_and(|node| node.value == Value::Bool(true)),
+            .is_some_and(|given| given.value == Value::Bool(true)),
         description: description(node),
     }
 }

@@ -8,7 +8,8 @@ use crate::source::{Node, Value};
 pub(crate) const HELP: &str = "a time is written as `500ms`, `5s`, `1h30m`, `24h`, `2d`, as milliseconds, as a name from `delays`, or as `= CEL`";
 
 /// Milliseconds, longest unit first.
-const UNITS: [(&str, u64); 5] = [
+const UNITS: [(&str, u64); 6] = [
+    ("w", 604_800_000),
     ("d", 86_400_000),
     ("h", 3_600_000),
     ("m", 60_000),

@@ -27,7 +27,10 @@ pub(crate) fn keyed(cx: &mut Context, entry: &Entry) -> Vec<Transition> {
 fn transition(cx: &mut Context, node: &Node) -> Transition {
     let mut read = Transition::default();
     if node.text().is_some() {
-        read.target = cx.at("target", |cx| cx.names(node));
+        read.target = cx.at("target", |cx| {
+            cx.mark_text(node, 0);
+            cx.names(node)
+        });
         return read;
     }
     for entry in node.entries() {

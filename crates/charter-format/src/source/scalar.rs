@@ -27,7 +27,7 @@ pub(crate) fn number(text: &str, span: Span) -> Result<Option<Value>, Diagnostic
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if digits(unsigned) {
-        return int(i64::from_str_radix(text, 10).ok(), text, span).map(Some);
+        return int(text.parse().ok(), text, span).map(Some);
     }
     if let Some(hex) = text
         .strip_prefix("0x")

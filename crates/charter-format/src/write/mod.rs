@@ -98,6 +98,9 @@ fn charter(definition: &Definition) -> Out {
         let mut out = Object::default();
         out.names("by", &event.by);
         out.maybe("data", event.data.clone());
+        if event.while_paused {
+            out.put("whilePaused", true);
+        }
         out.maybe("description", event.description.as_deref());
         out.into()
     });
