@@ -302,7 +302,7 @@ impl Work<'_> {
                     None | Some(Json::Null) => None,
                     Some(n) => Some(n.as_u64().filter(|n| *n > 0).ok_or_else(|| Fault::execution("`uses` is a whole number, at least 1"))?),
                 };
-                let expires = expires.as_ref().map(|t| eyes.moment(t, true)).transpose()?;
+                let expires = expires.as_ref().map(|t| eyes.moment(t)).transpose()?.flatten();
                 let data = data.as_ref().map(|t| eyes.value(t)).transpose()?.unwrap_or_default();
                 let status = if expires.is_some_and(|t| t <= self.at) { EntryStatus::Expired } else { EntryStatus::Granted };
                 let entry = Entry { status, uses, expires, due: None, data, how: None };
@@ -317,7 +317,7 @@ impl Work<'_> {
             }
             Action::Open { kind, key, due, data } => {
                 let key = eyes.text(key)?;
-                let due = due.as_ref().map(|t| eyes.moment(t, true)).transpose()?;
+                let due = due.as_ref().map(|t| eyes.moment(t)).transpose()?.flatten();
                 let data = data.as_ref().map(|t| eyes.value(t)).transpose()?.unwrap_or_default();
                 let entry = Entry { status: EntryStatus::Open, uses: None, expires: None, due, data, how: None };
                 let fault = Fault::execution(format!("the obligation `{}` `{key}` was opened before; a key is used once in a run", name(*kind)));

@@ -167,24 +167,26 @@ impl<'a> Eyes<'a> {
         })
     }
 
-    /// Computes a moment: a timestamp, RFC 3339 text, milliseconds since 1970; or (`relative`) a length of time from now.
-    pub(crate) fn moment(&self, template: &'a Template, relative: bool) -> Result<i64, EvalError> {
-        let bad = || EvalError::new(ErrorKind::InvalidArgument, "a time is needed here: a timestamp, an RFC 3339 text with offset, or milliseconds since 1970");
+    /// Computes a moment: a timestamp, RFC 3339 text, milliseconds since 1970, or a length of time from now; null is none.
+    pub(crate) fn moment(&self, template: &'a Template) -> Result<Option<i64>, EvalError> {
+        let bad = || EvalError::new(ErrorKind::InvalidArgument, "a time is needed here: a timestamp, an RFC 3339 text with offset, milliseconds since 1970, or a length such as `24h`");
         let value = match template {
             Template::Cel(program) => self.cel(program)?,
             Template::Literal(json) => Value::from_json(json),
             _ => return Err(bad()),
         };
+        let from_now = |ms: i64| self.now.checked_add(ms).ok_or_else(bad);
         match &value {
-            Value::Timestamp(t) => Ok(t.millis()),
-            Value::Duration(d) if relative => self.now.checked_add(d.millis()).ok_or_else(bad),
-            Value::Int(ms) => Ok(*ms),
+            Value::Null => Ok(None),
+            Value::Timestamp(t) => Ok(Some(t.millis())),
+            Value::Duration(d) => from_now(d.millis()).map(Some),
+            Value::Int(ms) => Ok(Some(*ms)),
             other => {
                 let text = other.as_str().ok_or_else(bad)?;
-                if relative && let Some(ms) = crate::compile::parse_delay(text) {
-                    return self.now.checked_add(ms).ok_or_else(bad);
+                match crate::compile::parse_delay(text) {
+                    Some(ms) => from_now(ms).map(Some),
+                    None => charter_expr::Timestamp::parse(text).map(|t| Some(t.millis())).map_err(|_| bad()),
                 }
-                charter_expr::Timestamp::parse(text).map(|t| t.millis()).map_err(|_| bad())
             }
         }
     }

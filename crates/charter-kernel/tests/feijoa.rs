@@ -4,7 +4,9 @@
 
 mod common;
 
-use charter_kernel::Principal;
+use std::sync::{Arc, OnceLock};
+
+use charter_kernel::{Machine, Principal};
 use common::Run;
 use serde_json::{Value as Json, json};
 
@@ -12,8 +14,12 @@ const PHASES: [&str; 5] = ["PLANNING", "DECISION", "SIMULATION", "EXECUTION", "F
 const STATES: [&str; 6] = ["PENDING", "SELECTED", "SIMULATED", "EXECUTED", "REJECTED", "FAILED"];
 const ROLES: [&str; 6] = ["planner", "judge", "simulator", "executor", "orchestrator", ""];
 
-fn charter() -> String {
-    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/feijoa/charter.yaml")).unwrap()
+/// A new run of the charter.
+fn start() -> Run {
+    static MACHINE: OnceLock<Arc<Machine>> = OnceLock::new();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/feijoa/charter.yaml");
+    let machine = MACHINE.get_or_init(|| Arc::new(common::machine(&std::fs::read_to_string(path).unwrap())));
+    Run::on(machine.clone(), json!({"goal": "g"})).unwrap()
 }
 
 /// The document's tables, read naively.
@@ -63,7 +69,7 @@ fn act(run: &mut Run, role: &str, to: &str, event: &str, data: Json) -> Result<(
 
 /// A run in which plan `p` is in `state` while the phase is `phase`, if the document allows that.
 fn reach(phase: &str, state: &str) -> Option<Run> {
-    let mut run = Run::with_input(&charter(), json!({"goal": "g"}));
+    let mut run = start();
     act(&mut run, "planner", "root", "SUBMIT", json!({"plan": "p"})).unwrap();
     let wanted: &[&str] = match state {
         "PENDING" => &[],
@@ -141,7 +147,7 @@ fn phases_move_on_one_by_one_and_only_over_compatible_plans() {
             for next in PHASES {
                 for role in ROLES {
                     let run = if *state == "none" {
-                        let mut run = Run::with_input(&charter(), json!({"goal": "g"}));
+                        let mut run = start();
                         for to in PHASES.iter().skip(1).take(PHASES.iter().position(|p| *p == phase).unwrap()) {
                             act(&mut run, "orchestrator", "root", "ADVANCE", json!({"to": to})).unwrap();
                         }
@@ -168,7 +174,7 @@ fn phases_move_on_one_by_one_and_only_over_compatible_plans() {
 fn plans_are_submitted_by_a_planner_in_planning_only() {
     for (i, phase) in PHASES.iter().enumerate() {
         for role in ROLES {
-            let mut run = Run::with_input(&charter(), json!({"goal": "g"}));
+            let mut run = start();
             for to in PHASES.iter().skip(1).take(i) {
                 act(&mut run, "orchestrator", "root", "ADVANCE", json!({"to": to})).unwrap();
             }
@@ -180,7 +186,7 @@ fn plans_are_submitted_by_a_planner_in_planning_only() {
 
 #[test]
 fn reasons_and_ids_are_checked() {
-    let mut run = Run::with_input(&charter(), json!({"goal": "g"}));
+    let mut run = start();
     act(&mut run, "planner", "root", "SUBMIT", json!({"plan": "p"})).unwrap();
     assert_eq!(act(&mut run, "planner", "root", "SUBMIT", json!({"plan": "p"})), Err("execution".into()), "an id is used once");
     assert_eq!(act(&mut run, "planner", "root", "SUBMIT", json!({"plan": "root"})), Err("execution".into()));

@@ -1,6 +1,8 @@
 //! One helper for all tests of the kernel: a tiny charter in YAML, events, and a log of what happened.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+use std::sync::Arc;
+
 use charter_kernel::{EffectKind, Envelope, Event, Explanation, Machine, Principal, Refusal, Snapshot, Status, Step};
 use serde_json::{Value as Json, json};
 
@@ -30,7 +32,7 @@ pub fn problems(yaml: &str) -> Vec<(String, String)> {
 }
 
 pub struct Run {
-    pub machine: Machine,
+    pub machine: Arc<Machine>,
     pub snapshot: Snapshot,
     pub last: Option<Step>,
     pub seq: u64,
@@ -53,7 +55,11 @@ impl Run {
     }
 
     pub fn try_start(yaml: &str, input: Json) -> Result<Run, Refusal> {
-        let machine = machine(yaml);
+        Run::on(Arc::new(machine(yaml)), input)
+    }
+
+    /// On a machine that is compiled already.
+    pub fn on(machine: Arc<Machine>, input: Json) -> Result<Run, Refusal> {
         let step = machine.start("r", &Envelope::host(0, Event::Start { input }, 0))?;
         let mut run = Run { snapshot: step.snapshot.clone(), last: None, seq: 0, at: 0, by: Principal::default(), log: Vec::new(), machine };
         run.note(&step);

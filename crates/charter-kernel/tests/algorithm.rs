@@ -1,0 +1,405 @@
+//! The mistakes that are easy to make with SCXML's algorithm, a small chart for each. Logs are the order in which content runs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod common;
+
+use common::Run;
+use serde_json::json;
+
+/// Starts a chart, sends events, gives the log and the state.
+fn check(yaml: &str, events: &[&str], log: &str, state: &str) {
+    let mut run = Run::start(&format!("strict: false\n{yaml}"));
+    for event in events {
+        run.send(event);
+    }
+    assert_eq!((run.logged().as_str(), run.state().as_str()), (log, state));
+}
+
+#[test]
+fn exits_then_content_then_entries_in_lock_step_for_all_regions() {
+    let chart = "
+type: parallel
+states:
+  a: {states: {a1: {exit: {log: xa1}, on: {E: {target: a2, actions: {log: ta}}}}, a2: {entry: {log: ea2}}}}
+  b: {states: {b1: {exit: {log: xb1}, on: {E: {target: b2, actions: {log: tb}}}}, b2: {entry: {log: eb2}}}}
+";
+    check(chart, &["E"], "xb1 xa1 ta tb ea2 eb2", "a2 b2".replace("a2", "a.a2").replace("b2", "b.b2").as_str());
+}
+
+#[test]
+fn an_inner_transition_wins_over_an_outer_one() {
+    let chart = "
+states:
+  p:
+    on: {E: {target: out, actions: {log: outer}}}
+    states: {c: {on: {E: {target: d, actions: {log: inner}}}}, d: {}}
+  out: {}
+";
+    check(chart, &["E"], "inner", "p.d");
+    check(chart, &["E", "E"], "inner outer", "out");
+}
+
+#[test]
+fn an_inner_region_wins_a_conflict_and_the_first_one_wins_between_equals() {
+    let chart = "
+states:
+  p:
+    type: parallel
+    on: {E: {target: out, actions: {log: parent}}}
+    states:
+      a: {states: {a1: {}}}
+      b: {states: {b1: {on: {E: {target: b2, actions: {log: b}}}}, b2: {}}}
+  out: {}
+";
+    // `a` selects the parent's transition, `b` its own, whose source is inside: the parent's is evicted.
+    check(chart, &["E"], "b", "p.a.a1 p.b.b2");
+    let chart = "
+states:
+  p:
+    type: parallel
+    states:
+      a: {states: {a1: {on: {E: {target: '#x', actions: {log: a}}}}}}
+      b: {states: {b1: {on: {E: {target: '#y', actions: {log: b}}}}}}
+  x: {}
+  y: {}
+";
+    check(chart, &["E"], "a", "x");
+}
+
+#[test]
+fn targetless_transitions_never_conflict() {
+    let chart = "
+type: parallel
+states:
+  a: {states: {a1: {on: {E: {actions: {log: a}}}}}}
+  b: {states: {b1: {on: {E: {actions: {log: b}}}}}}
+";
+    check(chart, &["E"], "a b", "a.a1 b.b1");
+}
+
+#[test]
+fn entry_is_in_document_order_not_by_depth() {
+    let chart = "
+states:
+  start: {on: {E: p}}
+  p:
+    type: parallel
+    entry: {log: p}
+    states:
+      a: {entry: {log: a}, states: {a1: {entry: {log: a1}}}}
+      b: {entry: {log: b}}
+";
+    check(chart, &["E"], "p a a1 b", "p.a.a1 p.b");
+}
+
+#[test]
+fn eventless_transitions_come_before_internal_events() {
+    let chart = "
+context: {n: 0}
+states:
+  s:
+    on: {E: {actions: [{raise: I}, {assign: {n: 1}}]}, I: {actions: {log: internal}}}
+    always: {when: context.n == 1, actions: [{log: eventless}, {assign: {n: 2}}]}
+";
+    check(chart, &["E"], "eventless internal", "s");
+}
+
+#[test]
+fn internal_events_come_before_sent_ones() {
+    let chart = "
+states:
+  s:
+    on:
+      E: {actions: [{send: {type: X}}, {raise: I}]}
+      X: {actions: {log: sent}}
+      I: {actions: {log: raised}}
+";
+    check(chart, &["E"], "raised sent", "s");
+}
+
+#[test]
+fn history_is_recorded_on_each_exit_and_shallow_differs_from_deep() {
+    let chart = "
+states:
+  p:
+    initial: a
+    on: {OUT: away}
+    states:
+      a: {on: {N: b}}
+      b: {states: {b1: {on: {N: b2}}, b2: {}}}
+      h: {type: history, target: a}
+      d: {type: history, history: deep, target: a}
+  away: {on: {H: p.h, D: p.d}}
+";
+    check(chart, &["OUT", "H"], "", "p.a");
+    check(chart, &["N", "N", "OUT", "H"], "", "p.b.b1");
+    check(chart, &["N", "N", "OUT", "D"], "", "p.b.b2");
+    check(chart, &["N", "N", "OUT", "D", "OUT", "H"], "", "p.b.b1");
+}
+
+#[test]
+fn default_history_content_runs_once_after_the_parents_entry_and_only_when_nothing_is_stored() {
+    let chart = "
+states:
+  start: {on: {H: p.h}}
+  p:
+    entry: {log: p}
+    initial: {target: a, actions: {log: initial}}
+    on: {OUT: start}
+    states:
+      a: {entry: {log: a}}
+      h: {type: history, target: a, actions: {log: default}}
+";
+    check(chart, &["H"], "p default a", "p.a");
+    check(chart, &["H", "OUT", "H"], "p default a p a", "p.a");
+}
+
+#[test]
+fn initial_content_runs_on_default_entry_only() {
+    let chart = "
+states:
+  start: {on: {D: p, X: p.b}}
+  p:
+    entry: {log: p}
+    initial: {target: a, actions: {log: initial}}
+    states: {a: {entry: {log: a}}, b: {entry: {log: b}}}
+";
+    check(chart, &["D"], "p initial a", "p.a");
+    check(chart, &["X"], "p b", "p.b");
+}
+
+#[test]
+fn done_comes_after_entry_and_for_a_parallel_only_when_all_regions_are_final() {
+    let chart = "
+states:
+  p:
+    type: parallel
+    onDone: {target: end, actions: {log: all}}
+    states:
+      a: {onDone: {actions: {log: a}}, states: {a1: {on: {A: a2}}, a2: {type: final, entry: {log: entered}}}}
+      b: {onDone: {actions: {log: b}}, states: {b1: {on: {B: b2}}, b2: {type: final}}}
+  end: {}
+";
+    check(chart, &["A"], "entered a", "p.a.a2 p.b.b1");
+    check(chart, &["A", "B"], "entered a b all", "end");
+}
+
+#[test]
+fn a_nested_parallel_completes_the_outer_one_whichever_region_is_last() {
+    let chart = "
+states:
+  o:
+    type: parallel
+    onDone: end
+    states:
+      i:
+        type: parallel
+        states:
+          x: {states: {x1: {on: {X: x2}}, x2: {type: final}}}
+          y: {states: {y1: {on: {Y: y2}}, y2: {type: final}}}
+      z: {states: {z1: {on: {Z: z2}}, z2: {type: final}}}
+  end: {}
+";
+    check(chart, &["X", "Y", "Z"], "", "end");
+    check(chart, &["Z", "X", "Y"], "", "end");
+    check(chart, &["X", "Y"], "", "o.i.x.x2 o.i.y.y2 o.z.z1");
+}
+
+#[test]
+fn an_error_ends_its_own_block_only() {
+    let chart = "
+states:
+  s: {on: {E: t}}
+  t:
+    entry: [[{log: one}, {assign: {x: '= 1 / 0'}}, {log: never}], [{log: two}]]
+    on: {error.execution: {actions: {log: error}}}
+";
+    check(chart, &["E"], "one two error", "t");
+}
+
+#[test]
+fn a_failing_condition_is_false_and_an_error() {
+    let chart = "
+context: {x: 1}
+states:
+  s:
+    on: {E: [{when: context.nothing > 1, target: t}, {target: u}]}
+  t: {}
+  u: {on: {error.execution: {actions: {log: error}}}}
+";
+    check(chart, &["E"], "error", "u");
+}
+
+#[test]
+fn descriptors_match_whole_words() {
+    let chart = "
+states:
+  s: {on: {foo.*: {actions: {log: prefix}}, '*': {actions: {log: any}}}}
+";
+    check(chart, &["foo", "foo.bar", "foobar"], "prefix prefix any", "s");
+    let chart = "
+states:
+  s: {on: {'*': {actions: {log: any}}, foo: {actions: {log: exact}}}}
+";
+    check(chart, &["foo"], "any", "s");
+}
+
+#[test]
+fn a_wildcard_never_matches_platform_events() {
+    let chart = "
+states:
+  s:
+    initial: a
+    on: {'*': {actions: {log: any}}}
+    states: {a: {on: {E: b}}, b: {type: final}}
+";
+    check(chart, &["E"], "", "s.b");
+}
+
+#[test]
+fn self_transitions_are_internal_unless_reentered() {
+    let chart = "
+states:
+  p:
+    entry: {log: in}
+    exit: {log: out}
+    on: {I: .b, R: {target: .b, reenter: true}, S: p, T: {actions: {log: t}}}
+    states: {a: {}, b: {}}
+";
+    check(chart, &["I"], "in", "p.b");
+    check(chart, &["R"], "in out in", "p.b");
+    check(chart, &["T"], "in t", "p.a");
+    // A target that is the source itself is no proper descendant: SCXML exits and enters it.
+    check(chart, &["S"], "in out in", "p.a");
+}
+
+#[test]
+fn the_domain_comes_from_all_targets() {
+    let chart = "
+states:
+  p:
+    type: parallel
+    states:
+      a: {exit: {log: xa}, states: {a1: {on: {E: {target: ['#a2', '#b2']}}}, a2: {id: a2}}}
+      b: {exit: {log: xb}, states: {b1: {}, b2: {id: b2}}}
+";
+    check(chart, &["E"], "xb xa", "p.a.a2 p.b.b2");
+}
+
+#[test]
+fn an_event_stays_bound_on_exit_entry_and_the_eventless_steps_after_it() {
+    let chart = "
+states:
+  s: {exit: {log: '= event.v'}, on: {E: t}}
+  t: {entry: {log: '= event.v'}, always: {target: u, actions: {log: '= event.type'}}}
+  u: {}
+";
+    let mut run = Run::start(&format!("strict: false\n{chart}"));
+    run.send_data("E", json!({"v": "x"}));
+    assert_eq!(run.logged(), "x x E");
+}
+
+#[test]
+fn arguments_are_evaluated_when_the_action_runs() {
+    let chart = "
+context: {n: 1}
+states:
+  s:
+    on:
+      E: {actions: [{raise: {type: I, data: {n: '= context.n'}}}, {assign: {n: 2}}]}
+      I: {actions: {log: '= string(event.n)'}}
+      D: {actions: [{send: {type: X, delay: 1s, data: {n: '= context.n'}}}, {assign: {n: 3}}]}
+      X: {actions: {log: '= string(event.n)'}}
+";
+    let mut run = Run::start(&format!("strict: false\n{chart}"));
+    run.send("E").send("D").wait(1_000);
+    assert_eq!(run.logged(), "1 2");
+}
+
+#[test]
+fn an_assignment_computes_all_its_values_first() {
+    let chart = "
+context: {a: 1, b: 2}
+states:
+  s: {on: {SWAP: {actions: {assign: {a: '= context.b', b: '= context.a'}}}}}
+";
+    let mut run = Run::start(&format!("strict: false\n{chart}"));
+    run.send("SWAP");
+    assert_eq!((run.var("a"), run.var("b")), (json!(2), json!(1)));
+}
+
+#[test]
+fn assignments_reach_into_lists_and_objects() {
+    let chart = "
+context: {o: {list: [1, 2]}, k: x}
+states:
+  s:
+    on:
+      E: {actions: {assign: {'o.list[1]': 5, 'o[context.k]': new, 'o.deep.er': 1}}}
+      APPEND: {actions: {assign: {'o.list[size(context.o.list)]': 9}}}
+      BAD: {actions: {assign: {'o.list[7]': 9}}}
+      error.execution: {actions: {log: '= event.error.message'}}
+";
+    let mut run = Run::start(&format!("strict: false\n{chart}"));
+    run.send("E").send("APPEND").send("BAD");
+    assert_eq!(run.var("o"), json!({"list": [1, 5, 9], "x": "new", "deep": {"er": 1}}));
+    assert_eq!(run.logged(), "cannot assign inside `o`: index 7 of a list of 3");
+}
+
+#[test]
+fn branches_and_loops() {
+    let chart = "
+context: {list: [1, 2, 3]}
+states:
+  s:
+    on:
+      E:
+        actions:
+          - each: {in: context.list, as: x, index: i, do: [{if: [{when: 'x == 2', do: {log: two}}, {when: 'i == 0', do: {log: first}}, {do: {log: '= string(x)'}}]}]}
+";
+    check(chart, &["E"], "first two 3", "s");
+}
+
+#[test]
+fn a_run_ends_in_a_top_level_final_state_with_its_output() {
+    let chart = "
+context: {x: 7}
+output: {x: '= context.x'}
+states:
+  s: {exit: {log: bye}, on: {E: end, F: bad}}
+  end: {type: final, exit: {log: end}}
+  bad: {type: final, tags: [failed]}
+";
+    let mut run = Run::start(&format!("strict: false\n{chart}"));
+    run.send("E");
+    assert_eq!((run.logged().as_str(), run.status().word()), ("bye end", "done"));
+    assert_eq!(run.snapshot.output(), Some(&json!({"x": 7})));
+    assert_eq!(run.refused("E", json!({})), "finished");
+    let mut run = Run::start(&format!("strict: false\n{chart}"));
+    run.send("F");
+    assert_eq!(run.status().word(), "failed");
+}
+
+#[test]
+fn a_loop_of_microsteps_is_refused_and_nothing_has_changed() {
+    let chart = "
+context: {n: 0}
+states:
+  s: {on: {E: a}}
+  a: {always: {target: b, actions: {assign: {n: '= context.n + 1'}}}}
+  b: {always: a}
+";
+    let mut run = Run::start(&format!("strict: false\n{chart}"));
+    assert_eq!(run.refused("E", json!({})), "runaway");
+    assert_eq!((run.state().as_str(), run.var("n")), ("s", json!(0)));
+}
+
+#[test]
+fn late_binding_binds_on_first_entry_once() {
+    let chart = "
+states:
+  s: {on: {E: t}}
+  t: {data: {v: '= 1'}, entry: {log: '= string(context.v)'}, on: {SET: {actions: {assign: {v: 2}}}, BACK: s}}
+";
+    check(chart, &["E", "SET", "BACK", "E"], "1 2", "t");
+}
