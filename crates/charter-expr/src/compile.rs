@@ -7,7 +7,7 @@ use crate::error::CompileError;
 use crate::functions::{self, Function, Pattern, Style};
 use crate::names::{self, Meaning};
 use crate::path::Path;
-use crate::program::{Code, Constant, FieldStep, MacroStep, Op, Program, Step, StepKind};
+use crate::program::{Code, Constant, FieldStep, Fields, MacroStep, Op, Program, Step, StepKind};
 use crate::{Duration, Env, Span, Timestamp, suggest};
 
 pub(crate) fn program(ast: &Ast, env: &Env, lenient: bool) -> Result<Program, CompileError> {
@@ -247,15 +247,16 @@ impl Compiler<'_> {
             _ => &[],
         };
         let code = match meaning {
-            Meaning::Local(slot) => Code::Local(slot),
+            Meaning::Local(slot) => Code::Local(slot, name.clone()),
             Meaning::Root { id, .. } => {
                 let root: Arc<str> = self.env.root_name(id).unwrap_or(name).into();
-                self.reads.push(names::path(root, Some(id), span, rest));
-                if let Some(code) = fields(id, rest) {
+                self.reads
+                    .push(names::path(root.clone(), Some(id), span, rest));
+                if let Some(code) = fields(id, &root, rest) {
                     let end = rest.last().map_or(span, |l| span.to(l.span));
                     return Ok(op(end, code));
                 }
-                Code::Root(id)
+                Code::Root(id, root)
             }
             Meaning::Type { name, .. } => Code::Constant(Constant::Type(name)),
             Meaning::Library { entry, .. } => self.library(entry.function, args)?,
@@ -377,7 +378,7 @@ fn in_constants(first: Box<Op>, rest: Vec<(BinaryOp, Op)>) -> Code {
 }
 
 /// `root.a.b` with nothing else.
-fn fields(id: crate::RootId, links: &[Link]) -> Option<Code> {
+fn fields(root: crate::RootId, name: &Arc<str>, links: &[Link]) -> Option<Code> {
     if links.is_empty() {
         return None;
     }
@@ -391,7 +392,13 @@ fn fields(id: crate::RootId, links: &[Link]) -> Option<Code> {
             _ => None,
         })
         .collect();
-    steps.map(|s| Code::Fields(id, s))
+    steps.map(|steps| {
+        Code::Fields(Box::new(Fields {
+            root,
+            name: name.clone(),
+            steps,
+        }))
+    })
 }
 
 fn invalid(span: Span, message: &str) -> Fail {

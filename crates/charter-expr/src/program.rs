@@ -29,11 +29,11 @@ pub(crate) struct Op {
 #[derive(Clone, Debug)]
 pub(crate) enum Code {
     Constant(Constant),
-    Root(RootId),
+    Root(RootId, Arc<str>),
     /// A variable of a macro, counted from the outermost.
-    Local(usize),
+    Local(usize, Arc<str>),
     /// A root with nothing but fields: the commonest read.
-    Fields(RootId, Box<[FieldStep]>),
+    Fields(Box<Fields>),
     /// A name that means nothing (lenient programs only).
     Unbound(Arc<str>),
     List(Box<[Op]>),
@@ -55,6 +55,15 @@ pub(crate) enum Code {
     /// A function that does not exist (lenient programs only).
     UnknownCall(Arc<str>),
     Matches(Box<Op>, Box<Pattern>),
+}
+
+/// A root and the fields read off it.
+#[derive(Clone, Debug)]
+pub(crate) struct Fields {
+    pub(crate) root: RootId,
+    /// The root's name, for messages.
+    pub(crate) name: Arc<str>,
+    pub(crate) steps: Box<[FieldStep]>,
 }
 
 /// A field read directly off a root.

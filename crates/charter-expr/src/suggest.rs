@@ -1,10 +1,7 @@
 //! "Did you mean": the nearest known name.
 
 /// The candidate nearest to a name, if one is near enough to be a slip.
-pub fn nearest<'c>(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
-) -> Option<&'c str> {
+pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let limit = (name.chars().count() / 3).clamp(1, 3);
     candidates
         .into_iter()

@@ -114,6 +114,16 @@ impl Type {
     }
 }
 
+/// A type's name with its article: `a string`, `an int`.
+pub(crate) fn a(name: impl fmt::Display) -> String {
+    let name = name.to_string();
+    match name.as_str() {
+        _ if name.starts_with("anything") => name,
+        _ if name.starts_with(['i', 'o']) => format!("an {name}"),
+        _ => format!("a {name}"),
+    }
+}
+
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -4,6 +4,7 @@ use super::tables::{argument_help, conversion, function, operator};
 use super::{Checker, alternatives, join};
 use crate::ast::{BinaryOp, Kind, Literal, Node};
 use crate::functions::{Entry, Function, Pattern};
+use crate::types::a;
 use crate::{Duration, Span, Timestamp, Type};
 
 /// More combinations of argument types than this are not looked at one by one.
@@ -192,7 +193,7 @@ impl Checker<'_> {
             let wanted = alternatives(param);
             let got = alternatives(ty);
             let fits = |t: &Type| wanted.iter().any(|w| comparable_exactly(w, t));
-            let message = format!("`{name}` takes a {param} here, not a {ty}");
+            let message = format!("`{name}` takes {} here, not {}", a(param), a(ty));
             if !got.iter().any(fits) {
                 self.error(span, message, None);
             } else if !got.iter().all(fits) {

@@ -160,7 +160,7 @@ fn wrong_types() {
     );
     finds(
         "context.count && true",
-        "E `context.count`: `&&` needs a bool, and this is a int",
+        "E `context.count`: `&&` needs a bool, and this is an int",
     );
     finds(
         "context.name.all(x, true)",
@@ -170,7 +170,7 @@ fn wrong_types() {
         "size(1)",
         "E `size(1)`: no such overload: `size` with (int)",
     );
-    finds("in(1)", "E `in(1)`: `in` takes a string here, not a int");
+    finds("in(1)", "E `in(1)`: `in` takes a string here, not an int");
     finds(
         "in('a', 'b')",
         "E `in('a', 'b')`: `in` takes 1 arguments, not 2",

@@ -7,6 +7,7 @@ use super::{Checker, alternatives, facts, join, without_null};
 use crate::ast::{BinaryOp, Kind, Link, LinkKind, Literal, MacroName, Node, UnaryOp};
 use crate::functions;
 use crate::names::{self, Meaning};
+use crate::types::a;
 use crate::{Field, Span, Type, compile, suggest};
 
 /// What a field of a type is, for one simple type.
@@ -84,11 +85,15 @@ impl Checker<'_> {
         let types = alternatives(ty);
         let help = || Some("keys are strings, ints, uints and bools".to_owned());
         if !types.iter().any(good) {
-            self.error(span, format!("a {ty} cannot be the key of a map"), help());
+            self.error(
+                span,
+                format!("{} cannot be the key of a map", a(ty)),
+                help(),
+            );
         } else if !types.iter().all(good) {
             self.warning(
                 span,
-                format!("for some values: a {ty} cannot be the key of a map"),
+                format!("for some values: {} cannot be the key of a map", a(ty)),
                 help(),
             );
         }
@@ -98,7 +103,7 @@ impl Checker<'_> {
     fn condition(&mut self, ty: &Type, span: Span, of: &str) {
         let good = |t: &Type| matches!(t, Type::Dyn | Type::Bool);
         let types = alternatives(ty);
-        let message = format!("{of} needs a bool, and this is a {ty}");
+        let message = format!("{of} needs a bool, and this is {}", a(ty));
         if !types.iter().any(good) {
             self.error(span, message, None);
         } else if !types.iter().all(good) {
@@ -208,7 +213,7 @@ impl Checker<'_> {
             .collect();
         let holder_text = self.text(before.last().map_or(base.span, |l| base.span.to(l.span)));
         if found.iter().all(|f| matches!(f, Found::NoFields)) {
-            self.error(span, format!("a {holder} has no fields"), None);
+            self.error(span, format!("{} has no fields", a(&holder)), None);
         } else if found.iter().any(|f| matches!(f, Found::NoFields)) {
             self.warning(
                 span,
@@ -388,7 +393,10 @@ impl Checker<'_> {
                 (format!("there is no field `{name}` in `{holder}`"), help)
             } else {
                 (
-                    format!("the field `{name}` of a {ty}: such values have no fields"),
+                    format!(
+                        "the field `{name}` of {}: such values have no fields",
+                        a(ty)
+                    ),
                     null_help(ty, &holder),
                 )
             };
@@ -455,7 +463,7 @@ impl Checker<'_> {
             }
         }
         if let Some((t, i)) = bad.first() {
-            let message = format!("a {t} cannot be indexed with a {i}");
+            let message = format!("{} cannot be indexed with {}", a(t), a(i));
             if good.is_empty() {
                 self.error(span, message, None);
             } else {
@@ -510,7 +518,7 @@ impl Checker<'_> {
         }
         let shown = name.name(vars.len());
         if bad {
-            let message = format!("`{shown}` needs a list or a map, and this is a {over}");
+            let message = format!("`{shown}` needs a list or a map, and this is {}", a(over));
             if firsts.is_empty() {
                 self.error(span, message, None);
             } else {
@@ -550,7 +558,10 @@ impl Checker<'_> {
                 if !alternatives(&result).iter().any(maps) {
                     self.error(
                         body.span,
-                        format!("`{shown}` needs a map with the new entry, and this is a {result}"),
+                        format!(
+                            "`{shown}` needs a map with the new entry, and this is {}",
+                            a(&result)
+                        ),
                         None,
                     );
                 }
@@ -643,7 +654,7 @@ fn no_fields(ty: &Type, holder: &str) -> String {
         .into_iter()
         .filter(|t| matches!(field_of(t, ""), Found::NoFields))
         .collect();
-    format!("`{holder}` is a {}, which has no fields", Type::union(bad))
+    format!("`{holder}` is {}, which has no fields", a(Type::union(bad)))
 }
 
 fn null_help(ty: &Type, holder: &str) -> Option<String> {

@@ -3,25 +3,43 @@
 use super::{Evaluated, Evaluation, unbound};
 use crate::error::{ErrorKind, EvalError};
 use crate::functions::{self, Function, Pattern};
-use crate::program::{FieldStep, Op, Step, StepKind};
+use crate::program::{Fields, Op, Step, StepKind};
+use crate::types::a;
 use crate::value::number;
 use crate::{Fuel, Key, Map, RootId, Value};
 
 impl<'a> Evaluation<'a, '_> {
     #[inline]
-    pub(super) fn root(&self, id: RootId, op: &Op) -> Evaluated<'a> {
+    pub(super) fn root(&self, id: RootId, name: &str, op: &Op) -> Evaluated<'a> {
         match self.scope.root(id) {
             Some(value) => Ok(value),
-            None => Err(unbound(&format!("root {}", id.0)).at(op.span)),
+            None => Err(unbound(name).at(op.span)),
         }
     }
 
-    /// `root.a.b`: JSON is walked without making values on the way.
-    #[inline]
-    pub(super) fn fields(&mut self, id: RootId, steps: &'a [FieldStep], op: &Op) -> Evaluated<'a> {
-        let mut value = self.root(id, op)?;
+    /// `root.a.b`: JSON is walked from object to object, without a value for each on the way.
+    pub(super) fn fields(&mut self, fields: &'a Fields, op: &Op) -> Evaluated<'a> {
+        self.fuel
+            .spend(fields.steps.len() as u64)
+            .map_err(|e| e.at(op.span))?;
+        let mut value = self.root(fields.root, &fields.name, op)?;
+        let mut steps = fields.steps.iter();
+        if let Value::Map(Map::Json(object)) = &value {
+            let mut object: &'a serde_json::Map<String, serde_json::Value> = object;
+            while let Some(step) = steps.next() {
+                match object.get(&*step.name) {
+                    Some(serde_json::Value::Object(inner)) if !steps.as_slice().is_empty() => {
+                        object = inner
+                    }
+                    Some(found) => {
+                        value = Value::from_json(found);
+                        break;
+                    }
+                    None => return Err(no_such_field(&step.name).at(step.span)),
+                }
+            }
+        }
         for step in steps {
-            self.fuel.spend(1).map_err(|e| e.at(step.span))?;
             value = match field(&value, &step.name) {
                 Ok(value) => value,
                 Err(e) => return Err(e.at(step.span)),
@@ -115,8 +133,8 @@ fn no_such_field(name: &str) -> EvalError {
 #[cold]
 fn no_fields(value: &Value<'_>, name: &str) -> EvalError {
     EvalError::overload(format!(
-        "no such overload: the field `{name}` of a {}",
-        value.type_name()
+        "no such overload: the field `{name}` of {}",
+        a(value.type_name())
     ))
 }
 
@@ -159,8 +177,8 @@ pub(crate) fn index<'a>(value: &Value<'a>, at: &Value<'_>, fuel: &mut Fuel) -> E
                 })
         }
         other => Err(EvalError::overload(format!(
-            "no such overload: an index of a {}",
-            other.type_name()
+            "no such overload: an index of {}",
+            a(other.type_name())
         ))),
     }
 }
@@ -172,6 +190,6 @@ fn brief(value: &Value<'_>) -> String {
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) => {
             format!("`{value:?}`")
         }
-        other => format!("a {}", other.type_name()),
+        other => a(other.type_name()),
     }
 }

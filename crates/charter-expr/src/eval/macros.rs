@@ -4,6 +4,7 @@ use super::{Evaluated, Evaluation, not_a_bool};
 use crate::ast::MacroName;
 use crate::error::EvalError;
 use crate::program::{MacroStep, Op};
+use crate::types::a;
 use crate::value::MapBuilder;
 use crate::{Key, List, Map, Value};
 
@@ -37,8 +38,8 @@ impl<'a> Evaluation<'a, '_> {
                 let vars = if step.two_vars { 2 } else { 1 };
                 let name = step.name.name(vars);
                 return Err(EvalError::overload(format!(
-                    "no such overload: `{name}` needs a list or a map, and this is a {}",
-                    other.type_name()
+                    "no such overload: `{name}` needs a list or a map, and this is {}",
+                    a(other.type_name())
                 )));
             }
         };
@@ -200,8 +201,8 @@ impl<'a> Evaluation<'a, '_> {
                     }
                     (_, other) => {
                         return Err(EvalError::overload(format!(
-                            "no such overload: `transformMapEntry` needs a map with the new entry, and this is a {}",
-                            other.type_name()
+                            "no such overload: `transformMapEntry` needs a map with the new entry, and this is {}",
+                            a(other.type_name())
                         ))
                         .at(step.body.span));
                     }

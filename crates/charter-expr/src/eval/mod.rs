@@ -10,6 +10,7 @@ use crate::ast::BinaryOp;
 use crate::error::{ErrorKind, EvalError};
 use crate::functions;
 use crate::program::{Code, Constant, Op};
+use crate::types::a;
 use crate::value::{MapBuilder, equal};
 use crate::{Fuel, Key, Scope, Value};
 
@@ -36,13 +37,13 @@ impl<'a, 's> Evaluation<'a, 's> {
         self.fuel.spend(1).map_err(|e| e.at(op.span))?;
         match &op.code {
             Code::Constant(c) => Ok(c.value()),
-            Code::Fields(id, steps) => self.fields(*id, steps, op),
+            Code::Fields(fields) => self.fields(fields, op),
             Code::And(operands) => self.decided_by(operands, false),
             Code::Or(operands) => self.decided_by(operands, true),
             Code::Chain(first, rest) => self.chain(first, rest, op),
-            Code::Local(slot) => self.local(*slot, op),
+            Code::Local(slot, name) => self.local(*slot, name, op),
             Code::Links(base, steps) => self.links(base, steps),
-            Code::Root(id) => self.root(*id, op),
+            Code::Root(id, name) => self.root(*id, name, op),
             Code::Not(count, operand) => self.not(*count, operand, op),
             Code::Conditional(arms, otherwise) => self.conditional(arms, otherwise),
             Code::InConstants(item, constants) => self.in_constants(item, constants),
@@ -80,11 +81,11 @@ impl<'a, 's> Evaluation<'a, 's> {
         }
     }
 
-    fn local(&self, slot: usize, op: &Op) -> Evaluated<'a> {
+    fn local(&self, slot: usize, name: &str, op: &Op) -> Evaluated<'a> {
         self.locals
             .get(slot)
             .cloned()
-            .ok_or_else(|| unbound(op.span.of("")).at(op.span))
+            .ok_or_else(|| unbound(name).at(op.span))
     }
 
     #[inline(never)]
@@ -233,13 +234,13 @@ fn unbound(name: &str) -> EvalError {
 }
 
 fn bad_key(key: &Value<'_>) -> EvalError {
-    EvalError::overload(format!("a {} cannot be the key of a map", key.type_name()))
+    EvalError::overload(format!("{} cannot be the key of a map", a(key.type_name())))
         .with_help("keys are strings, ints, uints and bools")
 }
 
 fn not_a_bool(value: &Value<'_>, wanted_by: &str) -> EvalError {
     EvalError::overload(format!(
-        "no such overload: {wanted_by} needs a bool, and this is a {}",
-        value.type_name()
+        "no such overload: {wanted_by} needs a bool, and this is {}",
+        a(value.type_name())
     ))
 }

@@ -168,8 +168,8 @@ pub(super) fn negate(value: Value<'_>) -> Evaluated<'_> {
         Value::Double(d) => Ok(Value::Double(-d)),
         Value::Duration(d) => d.negated().map(Value::Duration),
         other => Err(EvalError::overload(format!(
-            "no such overload: `-` of a {}",
-            other.type_name()
+            "no such overload: `-` of {}",
+            crate::types::a(other.type_name())
         ))),
     }
 }

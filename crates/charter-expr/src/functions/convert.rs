@@ -104,7 +104,7 @@ pub(super) fn double_text(d: f64) -> String {
         return "NaN".to_owned();
     }
     if d.is_infinite() {
-        return if d > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+        return if d > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
     }
     let size = d.abs();
     if d != 0.0 && !(1e-6..1e21).contains(&size) {

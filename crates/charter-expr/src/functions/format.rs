@@ -85,6 +85,15 @@ impl Output<'_> {
         precision: Option<usize>,
         value: &Value<'_>,
     ) -> Result<(), EvalError> {
+        // The digits of a string or bytes are paid for before they are made.
+        if matches!(verb, 'x' | 'X') {
+            let len = match value {
+                Value::String(s) => s.len(),
+                Value::Bytes(b) => b.len(),
+                _ => 0,
+            };
+            self.fuel.spend_bytes(len)?;
+        }
         let text = match verb {
             's' => return self.show(value, 0),
             'd' => decimal(value),

@@ -1,5 +1,6 @@
 //! Values: what an expression reads and what it gives. Borrowed from JSON or from the host where possible.
 
+mod calendar;
 mod compare;
 mod convert;
 mod key;

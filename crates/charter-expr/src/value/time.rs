@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
+use jiff::tz::TimeZoneDatabase;
 
+use super::calendar::{civil, days, days_in_month};
 use crate::error::EvalError;
 
 const NANOS: i128 = 1_000_000_000;
@@ -140,24 +141,21 @@ impl Timestamp {
 
     /// A calendar field in a time zone: a name of the IANA database, `+HH:MM`, or nothing for UTC.
     pub(crate) fn field(self, field: Field, zone: Option<&str>) -> Result<i64, EvalError> {
-        let zone = match zone {
-            None => TimeZone::UTC,
-            Some(name) => time_zone(name)?,
+        let offset = match zone {
+            None => 0,
+            Some(name) => offset_seconds(name, self.seconds)?,
         };
-        let nanos = i32::try_from(self.nanos).unwrap_or(0);
-        let instant = jiff::Timestamp::new(self.seconds, nanos)
-            .map_err(|_| EvalError::overflow("the timestamp is out of range (years 1 to 9999)"))?;
-        let at = zone.to_datetime(instant);
+        let at = civil(self.seconds.saturating_add(offset));
         Ok(match field {
-            Field::FullYear => i64::from(at.year()),
-            Field::Month => i64::from(at.month()).saturating_sub(1),
-            Field::Date => i64::from(at.day()),
-            Field::DayOfMonth => i64::from(at.day()).saturating_sub(1),
-            Field::DayOfWeek => i64::from(at.weekday().to_sunday_zero_offset()),
-            Field::DayOfYear => i64::from(at.day_of_year()).saturating_sub(1),
-            Field::Hours => i64::from(at.hour()),
-            Field::Minutes => i64::from(at.minute()),
-            Field::Seconds => i64::from(at.second()),
+            Field::FullYear => at.year,
+            Field::Month => at.month.saturating_sub(1),
+            Field::Date => at.day,
+            Field::DayOfMonth => at.day.saturating_sub(1),
+            Field::DayOfWeek => at.weekday,
+            Field::DayOfYear => at.day_of_year,
+            Field::Hours => at.hour,
+            Field::Minutes => at.minute,
+            Field::Seconds => at.second,
             Field::Milliseconds => i64::from(self.nanos / 1_000_000),
         })
     }
@@ -171,28 +169,34 @@ pub(crate) fn shorten(text: &str) -> String {
     }
 }
 
-fn time_zone(name: &str) -> Result<TimeZone, EvalError> {
+/// What a time zone adds to UTC at an instant, in seconds.
+fn offset_seconds(name: &str, at: i64) -> Result<i64, EvalError> {
     static ZONES: OnceLock<TimeZoneDatabase> = OnceLock::new();
-    let unknown = || {
-        EvalError::argument(format!("`{}` is not a time zone", shorten(name)))
-            .with_help("use a name of the IANA database such as `Europe/Berlin`, or `+02:00`")
-    };
     if name.is_empty() || name == "UTC" {
-        return Ok(TimeZone::UTC);
+        return Ok(0);
     }
     if let Some(seconds) = fixed_offset(name) {
-        return Offset::from_seconds(seconds)
-            .map(Offset::to_time_zone)
-            .map_err(|_| unknown());
+        return Ok(seconds);
     }
-    ZONES
+    let zone = ZONES
         .get_or_init(TimeZoneDatabase::bundled)
         .get(name)
-        .map_err(|_| unknown())
+        .map_err(|_| {
+            EvalError::argument(format!("`{}` is not a time zone", shorten(name)))
+                .with_help("use a name of the IANA database such as `Europe/Berlin`, or `+02:00`")
+        })?;
+    // The last two days of the year 9999 are beyond the database's range; their offset is the one before.
+    let (first, last) = (
+        jiff::Timestamp::MIN.as_second(),
+        jiff::Timestamp::MAX.as_second(),
+    );
+    let instant =
+        jiff::Timestamp::from_second(at.clamp(first, last)).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    Ok(i64::from(zone.to_offset(instant).seconds()))
 }
 
 /// `+HH:MM`, `-HH:MM` or `HH:MM` in seconds.
-fn fixed_offset(text: &str) -> Option<i32> {
+fn fixed_offset(text: &str) -> Option<i64> {
     let (sign, rest) = match text.as_bytes().first()? {
         b'+' => (1, text.get(1..)?),
         b'-' => (-1, text.get(1..)?),
@@ -204,13 +208,12 @@ fn fixed_offset(text: &str) -> Option<i32> {
     if hours > 23 || minutes > 59 {
         return None;
     }
-    i32::try_from(
+    Some(
         hours
             .saturating_mul(3600)
             .saturating_add(minutes.saturating_mul(60))
             .saturating_mul(sign),
     )
-    .ok()
 }
 
 fn digits(s: &str) -> Option<i64> {
@@ -227,19 +230,11 @@ fn parse_rfc3339(text: &str) -> Option<i128> {
     if !(is(4, b"-") && is(7, b"-") && is(10, b"Tt") && is(13, b":") && is(16, b":")) {
         return None;
     }
-    let date = jiff::civil::Date::new(
-        i16::try_from(part(0, 4)?).ok()?,
-        i8::try_from(part(5, 7)?).ok()?,
-        i8::try_from(part(8, 10)?).ok()?,
-    )
-    .ok()?;
-    let time = jiff::civil::Time::new(
-        i8::try_from(part(11, 13)?).ok()?,
-        i8::try_from(part(14, 16)?).ok()?,
-        i8::try_from(part(17, 19)?).ok()?,
-        0,
-    )
-    .ok()?;
+    let (year, month, day) = (part(0, 4)?, part(5, 7)?, part(8, 10)?);
+    let (hour, minute, second) = (part(11, 13)?, part(14, 16)?, part(17, 19)?);
+    if day < 1 || day > days_in_month(year, month) || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
     let mut rest = text.get(19..)?;
     let mut nanos = 0;
     if let Some(fraction) = rest.strip_prefix('.') {
@@ -253,32 +248,25 @@ fn parse_rfc3339(text: &str) -> Option<i128> {
     }
     let offset = match rest {
         "Z" | "z" => 0,
-        _ if rest.starts_with(['+', '-']) => i64::from(fixed_offset(rest)?),
+        _ if rest.starts_with(['+', '-']) => fixed_offset(rest)?,
         _ => return None,
     };
-    let seconds = Offset::UTC
-        .to_timestamp(date.to_datetime(time))
-        .ok()?
-        .as_second()
+    let seconds = days(year, month, day)
+        .saturating_mul(86_400)
+        .saturating_add(hour.saturating_mul(3600))
+        .saturating_add(minute.saturating_mul(60))
+        .saturating_add(second)
         .saturating_sub(offset);
     Some(join(seconds, u32::try_from(nanos).ok()?))
 }
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ok(instant) = jiff::Timestamp::from_second(self.seconds) else {
-            return f.write_str("?");
-        };
-        let at = Offset::UTC.to_datetime(instant);
+        let at = civil(self.seconds);
         write!(
             f,
             "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-            at.year(),
-            at.month(),
-            at.day(),
-            at.hour(),
-            at.minute(),
-            at.second()
+            at.year, at.month, at.day, at.hour, at.minute, at.second
         )?;
         write_fraction(f, self.nanos)?;
         f.write_str("Z")
@@ -435,5 +423,86 @@ impl fmt::Display for Duration {
         write!(f, "{}", size / 1_000_000_000)?;
         write_fraction(f, nanos)?;
         f.write_str("s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_range_can_be_read_and_shown() {
+        for text in [
+            "0001-01-01T00:00:00Z",
+            "1969-12-31T23:59:59.999999999Z",
+            "2000-02-29T12:00:00.5Z",
+            "9999-12-31T23:59:59.999999999Z",
+        ] {
+            assert_eq!(Timestamp::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(
+            Timestamp::parse("2026-01-01T01:30:00+01:30")
+                .unwrap()
+                .to_string(),
+            "2026-01-01T00:00:00Z"
+        );
+        for text in [
+            "0000-12-31T23:59:59Z",
+            "10000-01-01T00:00:00Z",
+            "2023-02-29T00:00:00Z",
+            "2023-01-01T24:00:00Z",
+            "2023-01-01T00:00:60Z",
+            "2023-01-01 00:00:00Z",
+            "2023-01-01T00:00:00",
+            "2023-01-01T00:00:00.Z",
+            "9999-12-31T23:59:59-00:01",
+            "2023-13-01T00:00:00Z",
+            "\u{661}023-01-01T00:00:00Z",
+        ] {
+            assert!(Timestamp::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn zones() {
+        let t = Timestamp::parse("2009-02-13T23:31:30Z").unwrap();
+        let hours = |zone| t.field(Field::Hours, Some(zone));
+        assert_eq!(hours("Europe/Berlin"), Ok(0));
+        assert_eq!(hours("US/Central"), Ok(17));
+        assert_eq!(hours("-01:30"), Ok(22));
+        assert_eq!(hours("UTC"), Ok(23));
+        assert!(hours("Middle/Earth").is_err());
+        let last = Timestamp::parse("9999-12-31T23:59:59Z").unwrap();
+        assert_eq!(last.field(Field::FullYear, Some("Asia/Tokyo")), Ok(10_000));
+    }
+
+    #[test]
+    fn durations() {
+        let show = |text: &str| Duration::parse(text).map(|d| d.to_string()).ok();
+        assert_eq!(show("1h30m"), Some("5400s".to_owned()));
+        assert_eq!(show("-1.5s"), Some("-1.5s".to_owned()));
+        assert_eq!(show("250ms"), Some("0.25s".to_owned()));
+        assert_eq!(show("1h1ns"), Some("3600.000000001s".to_owned()));
+        assert_eq!(show("0"), Some("0s".to_owned()));
+        assert_eq!(show(".5h"), Some("1800s".to_owned()));
+        for text in [
+            "",
+            "1",
+            "s",
+            "1d",
+            "1..5s",
+            "--1s",
+            "1h-1m",
+            "1 s",
+            "99999999999999999999s",
+        ] {
+            assert_eq!(show(text), None, "{text}");
+        }
+        let d = Duration::parse("-1.5s").unwrap();
+        assert_eq!(
+            (d.seconds(), d.nanos(), d.millis()),
+            (-1, -500_000_000, -1500)
+        );
+        assert_eq!(Duration::new(-1, -500_000_000), Some(d));
     }
 }
