@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::ast::{Ast, BinaryOp, Kind, Link, LinkKind, Literal, MacroName, Node, UnaryOp};
 use crate::error::CompileError;
-use crate::functions::{self, Function, Pattern, Style};
+use crate::functions::{self, Function, Pattern};
 use crate::names::{self, Meaning};
 use crate::path::Path;
 use crate::program::{Code, Constant, FieldStep, Fields, MacroStep, Op, Program, Step, StepKind};
@@ -144,7 +144,9 @@ impl Compiler<'_> {
             Some(entry) => self.library(entry.function, args),
             None => {
                 if !self.lenient {
-                    return Err(Box::new(unknown_function(self.env, name, false, span)));
+                    return Err(Box::new(names::unknown_function(
+                        self.env, name, false, span,
+                    )));
                 }
                 Ok(Code::UnknownCall(name.clone()))
             }
@@ -289,7 +291,9 @@ impl Compiler<'_> {
             LinkKind::Method { name, args } => match functions::find(name, true) {
                 Some(entry) => self.method(entry.function, args),
                 None if self.lenient => Ok(StepKind::UnknownMethod(name.clone())),
-                None => Err(Box::new(unknown_function(self.env, name, true, link.span))),
+                None => Err(Box::new(names::unknown_function(
+                    self.env, name, true, link.span,
+                ))),
             },
             LinkKind::Macro {
                 name,
@@ -349,7 +353,8 @@ impl Compiler<'_> {
         CompileError {
             span,
             message: format!("`{name}` is not known here"),
-            help: suggest::did_you_mean(name, known.iter().copied()).or_else(|| listed(&known)),
+            help: suggest::did_you_mean(name, known.iter().copied())
+                .or_else(|| names::listed(&known)),
         }
     }
 }
@@ -407,49 +412,4 @@ fn invalid(span: Span, message: &str) -> Fail {
         message: message.to_owned(),
         help: None,
     })
-}
-
-/// The names that are known, when none is near.
-pub(crate) fn listed(known: &[&str]) -> Option<String> {
-    if known.is_empty() || known.len() > 12 {
-        return None;
-    }
-    let names: Vec<String> = known.iter().map(|n| format!("`{n}`")).collect();
-    Some(format!("known names: {}", names.join(", ")))
-}
-
-pub(crate) fn unknown_function(env: &Env, name: &str, method: bool, span: Span) -> CompileError {
-    let other_way = functions::find(name, !method).is_some();
-    let help = if other_way && method {
-        Some(format!("write `{name}(x)`"))
-    } else if other_way {
-        Some(format!("write `x.{name}(...)`"))
-    } else {
-        let wanted = if method { Style::Method } else { Style::Global };
-        let library = functions::LIBRARY
-            .iter()
-            .filter(|e| e.style == wanted || e.style == Style::Both)
-            .map(|e| e.name);
-        let macros = [
-            "all",
-            "exists",
-            "exists_one",
-            "map",
-            "filter",
-            "transformList",
-            "transformMap",
-        ];
-        let macros = macros.into_iter().filter(|_| method);
-        let host: Vec<&str> = if method {
-            Vec::new()
-        } else {
-            env.function_names().collect()
-        };
-        suggest::did_you_mean(name, library.chain(macros).chain(host))
-    };
-    CompileError {
-        span,
-        message: format!("there is no function `{name}`"),
-        help,
-    }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::ast::Literal;
-use crate::ast::{Kind, Link, LinkKind, Node};
-use crate::functions::{self, Entry};
+use crate::ast::{Kind, Link, LinkKind, Literal, Node};
+use crate::error::CompileError;
+use crate::functions::{self, Entry, Style};
 use crate::path::{Path, Segment};
-use crate::{Env, FunctionId, Key, RootId, Span, TypeName};
+use crate::{Env, FunctionId, Key, RootId, Span, TypeName, suggest};
 
 /// What the start of a chain of names means, and how many of the links it uses up.
 #[derive(Debug)]
@@ -100,4 +100,49 @@ pub(crate) fn path(root: Arc<str>, id: Option<RootId>, start: Span, links: &[Lin
         span = span.to(link.span);
     }
     Path::new(root, id, segments, span)
+}
+
+/// The names that are known, when none is near.
+pub(crate) fn listed(known: &[&str]) -> Option<String> {
+    if known.is_empty() || known.len() > 12 {
+        return None;
+    }
+    let names: Vec<String> = known.iter().map(|n| format!("`{n}`")).collect();
+    Some(format!("known names: {}", names.join(", ")))
+}
+
+pub(crate) fn unknown_function(env: &Env, name: &str, method: bool, span: Span) -> CompileError {
+    let other_way = functions::find(name, !method).is_some();
+    let help = if other_way && method {
+        Some(format!("write `{name}(x)`"))
+    } else if other_way {
+        Some(format!("write `x.{name}(...)`"))
+    } else {
+        let wanted = if method { Style::Method } else { Style::Global };
+        let library = functions::LIBRARY
+            .iter()
+            .filter(|e| e.style == wanted || e.style == Style::Both)
+            .map(|e| e.name);
+        let macros = [
+            "all",
+            "exists",
+            "exists_one",
+            "map",
+            "filter",
+            "transformList",
+            "transformMap",
+        ];
+        let macros = macros.into_iter().filter(|_| method);
+        let host: Vec<&str> = if method {
+            Vec::new()
+        } else {
+            env.function_names().collect()
+        };
+        suggest::did_you_mean(name, library.chain(macros).chain(host))
+    };
+    CompileError {
+        span,
+        message: format!("there is no function `{name}`"),
+        help,
+    }
 }

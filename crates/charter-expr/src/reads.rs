@@ -267,3 +267,61 @@ fn descend(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: Rename<'_>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::parse;
+
+    #[test]
+    fn reads_roots_and_calls() {
+        let ast =
+            parse("a.b['c'][0].d(e.f) + math.abs(g) + x.map(x, x.y + z).size() + size(int(1))")
+                .unwrap();
+        let reads: Vec<String> = ast.reads().iter().map(|p| p.text().to_owned()).collect();
+        assert_eq!(reads, ["a.b[\"c\"][0]", "e.f", "g", "x", "z"]);
+        let roots: Vec<&str> = ast.roots().map(|(name, _)| name).collect();
+        assert_eq!(roots, ["a", "e", "g", "x", "z"]);
+        let calls: Vec<String> = ast
+            .calls()
+            .iter()
+            .map(|c| format!("{}/{}", c.name, c.method))
+            .collect();
+        assert_eq!(
+            calls,
+            [
+                "d/true",
+                "math.abs/false",
+                "size/true",
+                "size/false",
+                "int/false"
+            ]
+        );
+    }
+
+    #[test]
+    fn roots_are_renamed() {
+        let renamed = |source: &str| {
+            let into =
+                |name: &str| (name != "In").then(|| vec!["context".to_owned(), name.to_owned()]);
+            parse(source).unwrap().rename_roots(into).unwrap().unparse()
+        };
+        assert_eq!(renamed("x + y.z"), "context.x + context.y.z");
+        assert_eq!(
+            renamed("In('a') && has(x.y)"),
+            "In(\"a\") && has(context.x.y)"
+        );
+        assert_eq!(
+            renamed("xs.all(x, x > y)"),
+            "context.xs.all(x, x > context.y)"
+        );
+        assert_eq!(
+            renamed("xs.all(context, context > y)"),
+            "context.xs.all(context, context > .context.y)"
+        );
+        assert_eq!(
+            renamed("math.abs(x) + int(y)"),
+            "math.abs(context.x) + int(context.y)"
+        );
+        assert_eq!(renamed("cel.bind(x, x, x)"), "cel.bind(x, context.x, x)");
+    }
+}

@@ -4,6 +4,8 @@
 //! whenever it is evaluated (and for a condition that is not a bool); a warning for what fails for some values.
 
 mod facts;
+mod fields;
+mod macros;
 mod overloads;
 mod tables;
 #[cfg(test)]

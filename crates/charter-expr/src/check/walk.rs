@@ -1,28 +1,15 @@
-//! The checker's walk over the tree: names, fields, indexes, macros.
+//! The checker's walk over the tree: operators, conditions, names and what follows them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::fields::has_names;
 use super::{Checker, alternatives, facts, join, without_null};
-use crate::ast::{BinaryOp, Kind, Link, LinkKind, Literal, MacroName, Node, UnaryOp};
+use crate::ast::{BinaryOp, Kind, Link, LinkKind, Literal, Node, UnaryOp};
 use crate::functions;
 use crate::names::{self, Meaning};
 use crate::types::a;
-use crate::{Field, Span, Type, compile, suggest};
-
-/// What a field of a type is, for one simple type.
-enum Found {
-    /// There it is.
-    Is(Type),
-    /// It may be missing.
-    Maybe(Type),
-    /// Nothing is known of it, although other fields are.
-    Undeclared,
-    /// It is never there.
-    Never,
-    /// Such values have no fields.
-    NoFields,
-}
+use crate::{Span, Type, suggest};
 
 impl Checker<'_> {
     pub(super) fn node(&mut self, node: &Node) -> Type {
@@ -100,7 +87,7 @@ impl Checker<'_> {
     }
 
     /// A condition must be a bool.
-    fn condition(&mut self, ty: &Type, span: Span, of: &str) {
+    pub(super) fn condition(&mut self, ty: &Type, span: Span, of: &str) {
         let good = |t: &Type| matches!(t, Type::Dyn | Type::Bool);
         let types = alternatives(ty);
         let message = format!("{of} needs a bool, and this is {}", a(ty));
@@ -169,7 +156,11 @@ impl Checker<'_> {
         ty
     }
 
-    fn within<T>(&mut self, vars: &[(Arc<str>, Type)], f: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn within<T>(
+        &mut self,
+        vars: &[(Arc<str>, Type)],
+        f: impl FnOnce(&mut Self) -> T,
+    ) -> T {
         let (before, facts) = (self.locals.len(), self.facts.clone());
         self.locals.extend_from_slice(vars);
         let result = f(self);
@@ -185,7 +176,7 @@ impl Checker<'_> {
         }
         match functions::find(name, false) {
             Some(entry) => self.library(entry, &args.iter().collect::<Vec<_>>(), &types, span),
-            None => self.unknown(compile::unknown_function(self.env, name, false, span)),
+            None => self.unknown(names::unknown_function(self.env, name, false, span)),
         }
     }
 
@@ -194,45 +185,8 @@ impl Checker<'_> {
         Type::Dyn
     }
 
-    /// `has(x.y)`: the field may be missing, what holds it may not.
-    fn has(&mut self, of: &Node) -> Type {
-        let Kind::Postfix { base, links } = &of.kind else {
-            return Type::Bool;
-        };
-        let Some((last, before)) = links.split_last() else {
-            return Type::Bool;
-        };
-        let holder = self.links(base, before);
-        let LinkKind::Field(name) = &last.kind else {
-            return Type::Bool;
-        };
-        let span = base.span.to(last.span);
-        let found: Vec<Found> = alternatives(&holder)
-            .iter()
-            .map(|t| field_of(t, name))
-            .collect();
-        let holder_text = self.text(before.last().map_or(base.span, |l| base.span.to(l.span)));
-        if found.iter().all(|f| matches!(f, Found::NoFields)) {
-            self.error(span, format!("{} has no fields", a(&holder)), None);
-        } else if found.iter().any(|f| matches!(f, Found::NoFields)) {
-            self.warning(
-                span,
-                format!("for some values: {}", no_fields(&holder, &holder_text)),
-                null_help(&holder, &holder_text),
-            );
-        } else if found.iter().all(|f| matches!(f, Found::Never)) {
-            let help = suggest_field(&holder, name);
-            self.warning(
-                span,
-                format!("`has` is always false: there is no field `{name}` in `{holder_text}`"),
-                help,
-            );
-        }
-        Type::Bool
-    }
-
     /// A base with its links.
-    fn links(&mut self, base: &Node, links: &[Link]) -> Type {
+    pub(super) fn links(&mut self, base: &Node, links: &[Link]) -> Type {
         let env = self.env;
         let mut path = None;
         let mut used: usize = 0;
@@ -279,7 +233,7 @@ impl Checker<'_> {
                             .chain(env.root_names())
                             .collect();
                         let help = suggest::did_you_mean(name, known.iter().copied())
-                            .or_else(|| compile::listed(&known));
+                            .or_else(|| names::listed(&known));
                         self.error(base.span, format!("`{name}` is not known here"), help);
                         Cow::Owned(Type::Dyn)
                     }
@@ -346,9 +300,7 @@ impl Checker<'_> {
                         let nodes: Vec<&Node> = std::iter::once(base).chain(args).collect();
                         self.library(entry, &nodes, &types, whole)
                     }
-                    None => {
-                        self.unknown(compile::unknown_function(self.env, name, true, link.span))
-                    }
+                    None => self.unknown(names::unknown_function(self.env, name, true, link.span)),
                 }
             }
             LinkKind::Macro {
@@ -357,219 +309,6 @@ impl Checker<'_> {
                 condition,
                 body,
             } => self.macro_call(*name, ty, vars, condition.as_deref(), body, whole),
-        }
-    }
-
-    fn field(
-        &mut self,
-        ty: &Type,
-        name: &str,
-        before: Span,
-        link: Span,
-        path: Option<&str>,
-    ) -> Type {
-        let holder = self.text(before);
-        let mut good = Vec::new();
-        let (mut missing, mut undeclared, mut never, mut unfit) = (false, false, false, false);
-        for alternative in alternatives(ty) {
-            match field_of(&alternative, name) {
-                Found::Is(ty) => good.push(ty),
-                Found::Maybe(ty) => {
-                    missing = true;
-                    good.push(ty);
-                }
-                Found::Undeclared => {
-                    undeclared = true;
-                    good.push(Type::Dyn);
-                }
-                Found::Never => never = true,
-                Found::NoFields => unfit = true,
-            }
-        }
-        let present = path.is_some_and(|p| self.facts.is_present(p));
-        if good.is_empty() {
-            let (message, help) = if never {
-                let help = suggest_field(ty, name).or_else(|| fields_of(ty));
-                (format!("there is no field `{name}` in `{holder}`"), help)
-            } else {
-                (
-                    format!(
-                        "the field `{name}` of {}: such values have no fields",
-                        a(ty)
-                    ),
-                    null_help(ty, &holder),
-                )
-            };
-            self.error(link, message, help);
-            return Type::Dyn;
-        }
-        if unfit {
-            self.warning(
-                link,
-                format!("for some values: {}", no_fields(ty, &holder)),
-                null_help(ty, &holder),
-            );
-        }
-        if never && !present {
-            self.warning(
-                link,
-                format!("for some values: there is no field `{name}` in `{holder}`"),
-                suggest_field(ty, name),
-            );
-        }
-        if undeclared
-            && !present
-            && let Some(help) = suggest_field(ty, name)
-        {
-            self.warning(
-                link,
-                format!("`{name}` is not a declared field of `{holder}`"),
-                Some(help),
-            );
-        }
-        if missing && !present {
-            let help = format!("ask first: `has({holder}.{name}) && ...`");
-            self.warning(
-                link,
-                format!("the field `{name}` of `{holder}` may be missing"),
-                Some(help),
-            );
-        }
-        join(good)
-    }
-
-    fn index(&mut self, ty: &Type, index: &Type, span: Span) -> Type {
-        let numeric = |t: &Type| matches!(t, Type::Int | Type::Uint | Type::Double | Type::Dyn);
-        let mut good = Vec::new();
-        let mut bad = Vec::new();
-        for t in alternatives(ty) {
-            for i in alternatives(index) {
-                match &t {
-                    Type::Dyn => good.push(Type::Dyn),
-                    Type::List(item) if numeric(&i) => good.push((**item).clone()),
-                    Type::Map(_, value)
-                        if !matches!(
-                            i,
-                            Type::Null | Type::List(_) | Type::Map(..) | Type::Bytes
-                        ) =>
-                    {
-                        good.push((**value).clone());
-                    }
-                    Type::Object { .. } if matches!(i, Type::String | Type::Dyn) => {
-                        good.push(Type::Dyn)
-                    }
-                    _ => bad.push((t.clone(), i)),
-                }
-            }
-        }
-        if let Some((t, i)) = bad.first() {
-            let message = format!("{} cannot be indexed with {}", a(t), a(i));
-            if good.is_empty() {
-                self.error(span, message, None);
-            } else {
-                let holder = self.text(span);
-                self.warning(
-                    span,
-                    format!("for some values: {message}"),
-                    null_help(ty, &holder),
-                );
-            }
-        }
-        if good.is_empty() {
-            Type::Dyn
-        } else {
-            join(good)
-        }
-    }
-
-    fn macro_call(
-        &mut self,
-        name: MacroName,
-        over: &Type,
-        vars: &[Arc<str>],
-        condition: Option<&Node>,
-        body: &Node,
-        span: Span,
-    ) -> Type {
-        let mut firsts = Vec::new();
-        let mut seconds = Vec::new();
-        let mut bad = false;
-        for t in alternatives(over) {
-            let (first, second) = match t {
-                Type::Dyn => (Type::Dyn, Type::Dyn),
-                Type::List(item) if vars.len() > 1 => (Type::Int, *item),
-                Type::List(item) => (*item, Type::Dyn),
-                Type::Map(key, value) => (*key, *value),
-                Type::Object { fields, open } => {
-                    let values = if open {
-                        Type::Dyn
-                    } else {
-                        Type::union(fields.into_values().map(|f: Field| f.ty))
-                    };
-                    (Type::String, values)
-                }
-                _ => {
-                    bad = true;
-                    continue;
-                }
-            };
-            firsts.push(first);
-            seconds.push(second);
-        }
-        let shown = name.name(vars.len());
-        if bad {
-            let message = format!("`{shown}` needs a list or a map, and this is {}", a(over));
-            if firsts.is_empty() {
-                self.error(span, message, None);
-            } else {
-                let text = self.text(span);
-                self.warning(
-                    span,
-                    format!("for some values: {message}"),
-                    null_help(over, &text),
-                );
-            }
-        }
-        let item = join(firsts);
-        let types = [item.clone(), join(seconds)];
-        let bound: Vec<(Arc<str>, Type)> = vars.iter().cloned().zip(types).collect();
-        let key = bound.first().map_or(Type::Dyn, |(_, t)| t.clone());
-        let result = self.within(&bound, |c| {
-            if let Some(condition) = condition {
-                let ty = c.node(condition);
-                c.condition(&ty, condition.span, &format!("the condition of `{shown}`"));
-                c.facts.add(c.facts_if(condition, true));
-            }
-            c.node(body)
-        });
-        match name {
-            MacroName::All | MacroName::Exists | MacroName::ExistsOne => {
-                self.condition(&result, body.span, &format!("the condition of `{shown}`"));
-                Type::Bool
-            }
-            MacroName::Filter => {
-                self.condition(&result, body.span, "the condition of `filter`");
-                Type::list(item)
-            }
-            MacroName::Map | MacroName::TransformList => Type::list(result),
-            MacroName::TransformMap => Type::map(key, result),
-            MacroName::TransformMapEntry => {
-                let maps = |t: &Type| matches!(t, Type::Dyn | Type::Map(..) | Type::Object { .. });
-                if !alternatives(&result).iter().any(maps) {
-                    self.error(
-                        body.span,
-                        format!(
-                            "`{shown}` needs a map with the new entry, and this is {}",
-                            a(&result)
-                        ),
-                        None,
-                    );
-                }
-                match result {
-                    Type::Map(k, v) => Type::Map(k, v),
-                    _ => Type::map(Type::Dyn, Type::Dyn),
-                }
-            }
         }
     }
 }
@@ -595,70 +334,4 @@ fn literal(l: &Literal) -> Type {
         Literal::String(_) => Type::String,
         Literal::Bytes(_) => Type::Bytes,
     }
-}
-
-fn field_of(ty: &Type, name: &str) -> Found {
-    match ty {
-        Type::Dyn => Found::Is(Type::Dyn),
-        Type::Object { fields, open } => match fields.get(name) {
-            Some(field) if field.required => Found::Is(field.ty.clone()),
-            Some(field) => Found::Maybe(field.ty.clone()),
-            None if *open => Found::Undeclared,
-            None => Found::Never,
-        },
-        Type::Map(key, value) => {
-            let by_text = alternatives(key)
-                .iter()
-                .any(|k| matches!(k, Type::String | Type::Dyn));
-            if by_text {
-                Found::Is((**value).clone())
-            } else {
-                Found::Never
-            }
-        }
-        _ => Found::NoFields,
-    }
-}
-
-/// Whether an index by a literal string is the same as a field.
-fn has_names(ty: &Type) -> bool {
-    alternatives(ty)
-        .iter()
-        .any(|t| matches!(t, Type::Object { .. }))
-}
-
-fn suggest_field(ty: &Type, name: &str) -> Option<String> {
-    let types = alternatives(ty);
-    let names = types.iter().filter_map(|t| match t {
-        Type::Object { fields, .. } => Some(fields.keys().map(String::as_str)),
-        _ => None,
-    });
-    suggest::did_you_mean(name, names.flatten())
-}
-
-fn fields_of(ty: &Type) -> Option<String> {
-    let types = alternatives(ty);
-    let names: Vec<&str> = types
-        .iter()
-        .filter_map(|t| match t {
-            Type::Object { fields, .. } => Some(fields.keys().map(String::as_str)),
-            _ => None,
-        })
-        .flatten()
-        .collect();
-    compile::listed(&names)
-}
-
-fn no_fields(ty: &Type, holder: &str) -> String {
-    let bad: Vec<Type> = alternatives(ty)
-        .into_iter()
-        .filter(|t| matches!(field_of(t, ""), Found::NoFields))
-        .collect();
-    format!("`{holder}` is {}, which has no fields", a(Type::union(bad)))
-}
-
-fn null_help(ty: &Type, holder: &str) -> Option<String> {
-    alternatives(ty)
-        .contains(&Type::Null)
-        .then(|| format!("check `{holder} != null` first"))
 }

@@ -3,6 +3,8 @@
 mod links;
 mod macros;
 mod operators;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use links::{field, index};
 

@@ -5,6 +5,8 @@ mod literal;
 mod macros;
 mod operators;
 mod parser;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use lexer::is_identifier;
 

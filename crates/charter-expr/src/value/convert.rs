@@ -14,7 +14,9 @@ pub(crate) mod number {
 
     /// The integer with exactly this value, if it is one of JSON's safe ones.
     pub(crate) fn safe_int(d: f64) -> Option<i64> {
-        (d.abs() <= MAX_SAFE_F && d.fract() == 0.0).then_some(d as i64)
+        // Not by `fract`, which is a call of the mathematics library on most machines.
+        let i = d as i64;
+        (d.abs() <= MAX_SAFE_F && i as f64 == d).then_some(i)
     }
 
     pub(crate) fn is_safe(i: i64) -> bool {

@@ -3,17 +3,19 @@
 mod calendar;
 mod compare;
 mod convert;
+mod duration;
 mod key;
 mod list;
 mod map;
 mod text;
 mod time;
 
+pub use duration::Duration;
 pub use key::Key;
 pub use list::List;
 pub use map::{Map, Object};
 pub use text::{Bytes, Str};
-pub use time::{Duration, Timestamp};
+pub use time::Timestamp;
 
 pub(crate) use compare::{equal, order};
 pub(crate) use convert::number;

@@ -1,32 +1,23 @@
-//! Timestamps and durations: whole nanoseconds, RFC 3339, and a time zone database that is part of the program.
+//! Timestamps: whole nanoseconds, RFC 3339, and a time zone database that is part of the program.
 
 use std::fmt;
 use std::sync::OnceLock;
 
 use jiff::tz::TimeZoneDatabase;
 
+use super::Duration;
 use super::calendar::{civil, days, days_in_month};
 use crate::error::EvalError;
 
-const NANOS: i128 = 1_000_000_000;
+pub(super) const NANOS: i128 = 1_000_000_000;
 /// 0001-01-01T00:00:00Z, in seconds.
 const FIRST_SECOND: i64 = -62_135_596_800;
 /// 9999-12-31T23:59:59Z, in seconds.
 const LAST_SECOND: i64 = 253_402_300_799;
-/// 10,000 years of 365.25 days, the range of `google.protobuf.Duration`.
-const MAX_DURATION_SECONDS: i64 = 315_576_000_000;
 
 /// An instant between 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999999Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp {
-    seconds: i64,
-    nanos: u32,
-}
-
-/// A length of time, positive or negative, up to 10,000 years.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Duration {
-    // Floor of the seconds and the nanoseconds above it, so that the derived order is the order of time.
     seconds: i64,
     nanos: u32,
 }
@@ -46,13 +37,13 @@ pub(crate) enum Field {
     Milliseconds,
 }
 
-fn split(nanos: i128) -> Option<(i64, u32)> {
+pub(super) fn split(nanos: i128) -> Option<(i64, u32)> {
     let seconds = i64::try_from(nanos.div_euclid(NANOS)).ok()?;
     let rest = u32::try_from(nanos.rem_euclid(NANOS)).ok()?;
     Some((seconds, rest))
 }
 
-fn join(seconds: i64, nanos: u32) -> i128 {
+pub(super) fn join(seconds: i64, nanos: u32) -> i128 {
     i128::from(seconds)
         .saturating_mul(NANOS)
         .saturating_add(i128::from(nanos))
@@ -216,7 +207,7 @@ fn fixed_offset(text: &str) -> Option<i64> {
     )
 }
 
-fn digits(s: &str) -> Option<i64> {
+pub(super) fn digits(s: &str) -> Option<i64> {
     if s.is_empty() || s.len() > 18 || !s.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
@@ -273,157 +264,12 @@ impl fmt::Display for Timestamp {
     }
 }
 
-fn write_fraction(f: &mut fmt::Formatter<'_>, nanos: u32) -> fmt::Result {
+pub(super) fn write_fraction(f: &mut fmt::Formatter<'_>, nanos: u32) -> fmt::Result {
     if nanos == 0 {
         return Ok(());
     }
     let figures = format!("{nanos:09}");
     write!(f, ".{}", figures.trim_end_matches('0'))
-}
-
-impl Duration {
-    /// From seconds and nanoseconds of the same sign (or zero), as protobuf writes them; `None` beyond 10,000 years.
-    pub fn new(seconds: i64, nanos: i32) -> Option<Duration> {
-        if !(-999_999_999..=999_999_999).contains(&nanos) {
-            return None;
-        }
-        let total = i128::from(seconds)
-            .saturating_mul(NANOS)
-            .saturating_add(i128::from(nanos));
-        Duration::from_total(total).ok()
-    }
-
-    /// From milliseconds; `None` beyond 10,000 years.
-    pub fn from_millis(ms: i64) -> Option<Duration> {
-        Duration::from_total(i128::from(ms).saturating_mul(1_000_000)).ok()
-    }
-
-    /// Whole seconds, towards zero.
-    pub fn seconds(self) -> i64 {
-        i64::try_from(self.total() / NANOS).unwrap_or(0)
-    }
-
-    /// Nanoseconds beyond [`Duration::seconds`], of the same sign.
-    pub fn nanos(self) -> i32 {
-        i32::try_from(self.total() % NANOS).unwrap_or(0)
-    }
-
-    /// Whole milliseconds, towards zero.
-    pub fn millis(self) -> i64 {
-        i64::try_from(self.total() / 1_000_000).unwrap_or(0)
-    }
-
-    fn total(self) -> i128 {
-        join(self.seconds, self.nanos)
-    }
-
-    fn from_total(nanos: i128) -> Result<Duration, EvalError> {
-        let max = join(MAX_DURATION_SECONDS, 0);
-        let in_range = (max.saturating_neg()..=max).contains(&nanos);
-        split(nanos)
-            .filter(|_| in_range)
-            .map(|(seconds, nanos)| Duration { seconds, nanos })
-            .ok_or_else(|| EvalError::overflow("the duration is out of range (10,000 years)"))
-    }
-
-    pub(crate) fn add(self, other: Duration) -> Result<Duration, EvalError> {
-        Duration::from_total(self.total().saturating_add(other.total()))
-    }
-
-    pub(crate) fn minus(self, other: Duration) -> Result<Duration, EvalError> {
-        Duration::from_total(self.total().saturating_sub(other.total()))
-    }
-
-    pub(crate) fn negated(self) -> Result<Duration, EvalError> {
-        Duration::from_total(self.total().saturating_neg())
-    }
-
-    /// Reads `1h30m`, `-1.5s`, `250ms`: numbers with the units h, m, s, ms, us, ns.
-    pub fn parse(text: &str) -> Result<Duration, EvalError> {
-        let bad = || {
-            EvalError::argument(format!("`{}` is not a duration", shorten(text))).with_help(
-                "write numbers with the units h, m, s, ms, us or ns, e.g. `1h30m` or `2.5s`",
-            )
-        };
-        let (negative, mut rest) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text.strip_prefix('+').unwrap_or(text)),
-        };
-        if rest == "0" {
-            return Duration::from_total(0);
-        }
-        if rest.is_empty() {
-            return Err(bad());
-        }
-        let mut total: i128 = 0;
-        while !rest.is_empty() {
-            let (part, after) = component(rest).ok_or_else(bad)?;
-            total = total.saturating_add(part);
-            rest = after;
-        }
-        Duration::from_total(if negative {
-            total.saturating_neg()
-        } else {
-            total
-        })
-    }
-
-    pub(crate) fn field(self, field: Field) -> Option<i64> {
-        let seconds = self.seconds();
-        Some(match field {
-            Field::Hours => seconds / 3600,
-            Field::Minutes => seconds / 60,
-            Field::Seconds => seconds,
-            Field::Milliseconds => i64::from(self.nanos()) / 1_000_000,
-            _ => return None,
-        })
-    }
-}
-
-/// One number with its unit, in nanoseconds, and what follows.
-fn component(text: &str) -> Option<(i128, &str)> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let (number, rest) = text.split_at_checked(end)?;
-    let units: [(&str, i128); 8] = [
-        ("ns", 1),
-        ("us", 1_000),
-        ("\u{b5}s", 1_000),
-        ("\u{3bc}s", 1_000),
-        ("ms", 1_000_000),
-        ("s", NANOS),
-        ("m", NANOS.saturating_mul(60)),
-        ("h", NANOS.saturating_mul(3600)),
-    ];
-    let (unit, rest) = units
-        .iter()
-        .find_map(|(name, size)| Some((*size, rest.strip_prefix(name)?)))?;
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
-        return None;
-    }
-    let whole = if whole.is_empty() { 0 } else { digits(whole)? };
-    let mut nanos = i128::from(whole).checked_mul(unit)?;
-    let mut place = unit;
-    for figure in fraction.bytes() {
-        place /= 10;
-        nanos = nanos.checked_add(i128::from(figure.checked_sub(b'0')?).checked_mul(place)?)?;
-    }
-    Some((nanos, rest))
-}
-
-impl fmt::Display for Duration {
-    /// Seconds with as many decimals as needed: `90s`, `-1.5s`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let total = self.total();
-        if total < 0 {
-            f.write_str("-")?;
-        }
-        let size = total.unsigned_abs();
-        let nanos = u32::try_from(size % 1_000_000_000).unwrap_or(0);
-        write!(f, "{}", size / 1_000_000_000)?;
-        write_fraction(f, nanos)?;
-        f.write_str("s")
-    }
 }
 
 #[cfg(test)]
@@ -474,35 +320,5 @@ mod tests {
         assert!(hours("Middle/Earth").is_err());
         let last = Timestamp::parse("9999-12-31T23:59:59Z").unwrap();
         assert_eq!(last.field(Field::FullYear, Some("Asia/Tokyo")), Ok(10_000));
-    }
-
-    #[test]
-    fn durations() {
-        let show = |text: &str| Duration::parse(text).map(|d| d.to_string()).ok();
-        assert_eq!(show("1h30m"), Some("5400s".to_owned()));
-        assert_eq!(show("-1.5s"), Some("-1.5s".to_owned()));
-        assert_eq!(show("250ms"), Some("0.25s".to_owned()));
-        assert_eq!(show("1h1ns"), Some("3600.000000001s".to_owned()));
-        assert_eq!(show("0"), Some("0s".to_owned()));
-        assert_eq!(show(".5h"), Some("1800s".to_owned()));
-        for text in [
-            "",
-            "1",
-            "s",
-            "1d",
-            "1..5s",
-            "--1s",
-            "1h-1m",
-            "1 s",
-            "99999999999999999999s",
-        ] {
-            assert_eq!(show(text), None, "{text}");
-        }
-        let d = Duration::parse("-1.5s").unwrap();
-        assert_eq!(
-            (d.seconds(), d.nanos(), d.millis()),
-            (-1, -500_000_000, -1500)
-        );
-        assert_eq!(Duration::new(-1, -500_000_000), Some(d));
     }
 }
