@@ -291,6 +291,11 @@ impl Actor {
     pub fn variable(&self, name: &str) -> Option<&Json> {
         self.context.slot(name)
     }
+    /// Its context variables that have a value, in document order.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, &Json)> {
+        let named = self.context.shape.slots.iter().zip(&self.context.values);
+        named.filter_map(|(name, value)| value.as_deref().map(|v| (name.as_ref(), v)))
+    }
     /// What it started with.
     #[must_use]
     pub fn input(&self) -> &Json {
