@@ -1,1 +1,24 @@
-fn main() {}
+//! The binary `charter`: real streams and the exit code around [`charter_cli::run`].
+
+use std::io::{BufReader, BufWriter};
+use std::process::ExitCode;
+
+use anstream::{AutoStream, ColorChoice};
+use charter_cli::Io;
+
+fn main() -> ExitCode {
+    let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
+    // Results are written as they are (escape codes are only put in where they are wanted), so that large outputs are not filtered.
+    let colour_out = AutoStream::choice(&stdout) != ColorChoice::Never;
+    let colour_err = AutoStream::choice(&stderr) != ColorChoice::Never;
+    let mut out = BufWriter::with_capacity(1 << 16, stdout.lock());
+    let mut err = stderr.lock();
+    let mut io = Io {
+        out: &mut out,
+        err: &mut err,
+        input: Box::new(BufReader::with_capacity(1 << 16, std::io::stdin())),
+        colour_out,
+        colour_err,
+    };
+    charter_cli::run(std::env::args_os(), &mut io).into()
+}

@@ -1,0 +1,92 @@
+//! Puts the charters of `charters/` and the pages of `docs/codes/` into the binary: as lists of `include_str!`, so that nothing is
+//! copied and nobody keeps a list by hand.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+fn main() -> io::Result<()> {
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../..");
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    fs::write(
+        out.join("bundled_charters.rs"),
+        charters(&root.join("charters"))?,
+    )?;
+    fs::write(
+        out.join("bundled_codes.rs"),
+        pages(&root.join("docs/codes"))?,
+    )
+}
+
+/// `&[Bundled { name, source, scenarios: &[(file, text)] }]`
+fn charters(folder: &Path) -> io::Result<String> {
+    let mut list = String::from("&[\n");
+    for charter in entries(folder)? {
+        let file = charter.join("charter.yaml");
+        if !file.is_file() {
+            continue;
+        }
+        let mut scenarios = String::new();
+        for scenario in entries(&charter.join("scenarios"))? {
+            if has_extension(&scenario, &["yaml", "yml", "json"]) {
+                let _ = write!(
+                    scenarios,
+                    "({:?}, include_str!({:?})), ",
+                    name(&scenario),
+                    scenario.canonicalize()?
+                );
+            }
+        }
+        let _ = writeln!(
+            list,
+            "    Bundled {{ name: {:?}, source: include_str!({:?}), scenarios: &[{scenarios}] }},",
+            name(&charter),
+            file.canonicalize()?
+        );
+    }
+    Ok(list + "]\n")
+}
+
+/// `&[(code, page)]`, sorted by code.
+fn pages(folder: &Path) -> io::Result<String> {
+    let mut list = String::from("&[\n");
+    for page in entries(folder)? {
+        if has_extension(&page, &["md"]) {
+            let code = name(&page).trim_end_matches(".md").to_owned();
+            let _ = writeln!(
+                list,
+                "    ({code:?}, include_str!({:?})),",
+                page.canonicalize()?
+            );
+        }
+    }
+    Ok(list + "]\n")
+}
+
+/// What is in a folder, sorted; nothing if there is no such folder.
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    // Cargo builds again when a file or folder that it was told about changes; a missing one would make it build every time.
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        paths.push(entry?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn has_extension(path: &Path, wanted: &[&str]) -> bool {
+    path.is_file()
+        && path
+            .extension()
+            .is_some_and(|e| wanted.iter().any(|w| e == *w))
+}
+
+fn name(path: &Path) -> String {
+    path.file_name()
+        .map(|n| n.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}

@@ -1,0 +1,181 @@
+//! `charter eval`: an expression on its own, or a batch of them.
+
+use charter_expr::{
+    Env, ErrorKind, EvalError, Fuel, FunctionId, Program, RootId, Scope, Span, Type, Value, typed,
+};
+use charter_format::{Diagnostic, Severity};
+use charter_kernel::Digest;
+use serde_json::{Value as Json, json};
+
+use crate::input::{json_or_file, open};
+use crate::io::{Exit, Failure, Io};
+use crate::lines::{Lines, Read};
+
+/// Evaluates an expression, or a batch of them.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The expression (CEL)
+    #[arg(
+        required_unless_present = "batch",
+        conflicts_with = "batch",
+        allow_hyphen_values = true
+    )]
+    expr: Option<String>,
+    /// The names the expression may use: a JSON object, or `@file`
+    #[arg(long, value_name = "JSON", conflicts_with = "batch")]
+    with: Option<String>,
+    /// Expressions with typed bindings, one JSON object per line; `-` reads standard input
+    #[arg(long, value_name = "F.jsonl")]
+    batch: Option<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A file or an argument cannot be read.
+pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    match (&args.batch, &args.expr) {
+        (Some(batch), _) => run_batch(batch, io),
+        (None, expr) => {
+            let with = match &args.with {
+                Some(text) => json_or_file("--with", text)?,
+                None => json!({}),
+            };
+            one(expr.as_deref().unwrap_or_default(), &with, io)
+        }
+    }
+}
+
+/// One expression: its value on standard output, or why there is none, with a caret.
+fn one(source: &str, with: &Json, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let Json::Object(fields) = with else {
+        return Err(Failure::with_help(
+            "`--with` is no JSON object",
+            "its keys are the names that the expression may use, e.g. `--with '{\"x\": 1}'`",
+        ));
+    };
+    let mut env = Env::new();
+    for name in fields.keys() {
+        env.root(name, Type::Dyn);
+    }
+    let names = Names {
+        values: fields.values().map(Value::from_json).collect(),
+        digest: env.function("digest", vec![Type::Dyn], Type::String),
+    };
+    let program = match Program::compile(source, &env) {
+        Ok(program) => program,
+        Err(e) => {
+            show(
+                source,
+                "expression",
+                e.span,
+                &e.message,
+                e.help.as_deref(),
+                io,
+            )?;
+            return Ok(Exit::CouldNot);
+        }
+    };
+    let value = program.eval(&names, &mut Fuel::default());
+    match value.and_then(|value| value.to_json()) {
+        Ok(json) => {
+            writeln!(io.out, "{json}")?;
+            Ok(Exit::Yes)
+        }
+        Err(e) => {
+            let all = Span::new(0, source.len());
+            let span = e.span().unwrap_or(all);
+            show(source, e.kind().code(), span, e.message(), e.help(), io)?;
+            Ok(Exit::No)
+        }
+    }
+}
+
+fn show(
+    source: &str,
+    code: &'static str,
+    span: Span,
+    message: &str,
+    help: Option<&str>,
+    io: &mut Io<'_>,
+) -> Result<(), Failure> {
+    let diagnostic = Diagnostic {
+        severity: Severity::Error,
+        code,
+        message: message.to_owned(),
+        path: String::new(),
+        span: charter_format::Span {
+            start: span.start,
+            end: span.end,
+        },
+        line: 1,
+        column: 1,
+        help: help.map(str::to_owned),
+        notes: Vec::new(),
+    };
+    let text = diagnostic.render(source, "expression", io.colour_err);
+    Ok(writeln!(io.err, "{text}")?)
+}
+
+/// The names of one expression, and the functions that charters have beyond CEL's.
+struct Names<'j> {
+    values: Vec<Value<'j>>,
+    digest: FunctionId,
+}
+
+impl<'a, 'j: 'a> Scope<'a> for Names<'j> {
+    fn root(&self, id: RootId) -> Option<Value<'a>> {
+        self.values.get(usize::from(id.0)).cloned()
+    }
+    fn call(
+        &self,
+        f: FunctionId,
+        args: &[Value<'a>],
+        _: &mut Fuel,
+    ) -> Result<Value<'a>, EvalError> {
+        match args {
+            [value] if f == self.digest => {
+                Ok(Value::string(Digest::of_json(&value.to_json()?).hex()))
+            }
+            _ => Err(EvalError::new(
+                ErrorKind::Unbound,
+                "there is no such function here",
+            )),
+        }
+    }
+}
+
+/// A line out for each line in: `{"value": TYPED}` or `{"error": "..."}`.
+fn run_batch(batch: &str, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let input = open(batch, "expressions", io)?;
+    let mut lines = Lines::new(input);
+    let mut exit = Exit::Yes;
+    while let Some((number, read)) = lines.advance()? {
+        let answer = match case(&read) {
+            Ok(case) => match typed::run(&case) {
+                Ok(value) => json!({"value": value}),
+                Err(message) => {
+                    exit = exit.and(Exit::No);
+                    json!({"error": message})
+                }
+            },
+            Err(message) => {
+                exit = Exit::CouldNot;
+                json!({"error": format!("line {number}: {message}"), "line": number})
+            }
+        };
+        writeln!(io.out, "{answer}")?;
+    }
+    Ok(exit)
+}
+
+fn case(read: &Read<'_>) -> Result<Json, String> {
+    let Read::Line(bytes) = read else {
+        return Err("the line is too long".into());
+    };
+    let case: Json = serde_json::from_slice(bytes).map_err(|e| format!("no JSON: {e}"))?;
+    match case.get("expr") {
+        Some(Json::String(_)) => Ok(case),
+        _ => Err("a line is a JSON object with `expr`, a text".into()),
+    }
+}

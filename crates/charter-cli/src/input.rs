@@ -1,0 +1,50 @@
+//! Arguments that stand for data: JSON or `@file`, a stream of lines or `-`.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use crate::io::{Failure, Io};
+use crate::load::{plain, text_of};
+
+/// JSON on the command line, or `@file`.
+///
+/// # Errors
+/// The file cannot be read, or it is no JSON.
+pub(crate) fn json_or_file(option: &str, text: &str) -> Result<Json, Failure> {
+    let (from, text) = match text.strip_prefix('@') {
+        Some(path) => (format!("`{path}`"), text_of(Path::new(path))?),
+        None => (format!("`{option}`"), text.to_owned()),
+    };
+    serde_json::from_str(&text).map_err(|e| {
+        Failure::with_help(
+            format!("{from} is no JSON: {e}"),
+            format!("e.g. `{option} '{{\"name\": \"ana\"}}'`, or `{option} @file.json`"),
+        )
+    })
+}
+
+/// A file of lines; `-` is standard input. `of` says what the lines are.
+///
+/// # Errors
+/// The file cannot be read.
+pub(crate) fn open<'i>(
+    name: &str,
+    of: &str,
+    io: &mut Io<'i>,
+) -> Result<Box<dyn BufRead + 'i>, Failure> {
+    if name == "-" {
+        return Ok(std::mem::replace(&mut io.input, Box::new(std::io::empty())));
+    }
+    let path = Path::new(name);
+    if path.is_dir() {
+        return Err(Failure::new(format!(
+            "`{name}` is a folder, not a file of {of}"
+        )));
+    }
+    let file = File::open(path)
+        .map_err(|e| Failure::new(format!("cannot read `{name}`: {}", plain(&e))))?;
+    Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
+}

@@ -1,0 +1,67 @@
+//! Runs a command line in this process, with what it prints.
+
+use charter_cli::{Io, run};
+
+/// What a command gave.
+pub(crate) struct Ran {
+    pub(crate) code: u8,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs `charter ARGS` with `input` on standard input.
+pub(crate) fn charter_with(args: &[&str], input: &str) -> Ran {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let exit = {
+        let mut io = Io {
+            out: &mut out,
+            err: &mut err,
+            input: Box::new(input.as_bytes()),
+            colour_out: false,
+            colour_err: false,
+        };
+        run(
+            std::iter::once("charter").chain(args.iter().copied()),
+            &mut io,
+        )
+    };
+    Ran {
+        code: exit.code(),
+        out: String::from_utf8(out).unwrap(),
+        err: String::from_utf8(err).unwrap(),
+    }
+}
+
+/// Runs `charter ARGS` without input.
+#[allow(dead_code)] // not every test file needs it
+pub(crate) fn charter(args: &[&str]) -> Ran {
+    charter_with(args, "")
+}
+
+/// A file that is gone with the test.
+#[allow(dead_code)] // not every test file needs it
+pub(crate) struct Scratch(pub(crate) std::path::PathBuf);
+
+#[allow(dead_code)] // not every test file needs it
+impl Scratch {
+    /// A new folder.
+    pub(crate) fn new(name: &str) -> Scratch {
+        let folder =
+            std::env::temp_dir().join(format!("charter-test-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        Scratch(folder)
+    }
+    /// A file in it.
+    pub(crate) fn file(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
