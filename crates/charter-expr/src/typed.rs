@@ -162,7 +162,8 @@ impl<'a> Scope<'a> for Bindings {
 
 /// Evaluates one case: an object with `expr`, `bindings` (name to typed value) and `disable_check`.
 ///
-/// Gives the typed result, or the error's text. `check_only` gives `null` where the check passes.
+/// Gives the typed result, or the error's text. `check_only` gives the type that the checker found (`dyn` if it is known
+/// only at run time), as a value.
 pub fn run(case: &Json) -> Result<Json, String> {
     let source = case
         .get("expr")
@@ -186,7 +187,7 @@ pub fn run(case: &Json) -> Result<Json, String> {
         env.set_container(&container);
     }
     if !flag("disable_check") {
-        let (_, findings) = crate::check(&ast, &env);
+        let (ty, findings) = crate::check(&ast, &env);
         if let Some(finding) = findings
             .into_iter()
             .find(|f| f.severity == crate::Severity::Error)
@@ -194,7 +195,7 @@ pub fn run(case: &Json) -> Result<Json, String> {
             return Err(finding.message);
         }
         if flag("check_only") {
-            return Ok(Json::Null);
+            return Ok(json!({"t": "type", "v": static_type(&ty)}));
         }
     }
     let program = if flag("disable_check") {
@@ -208,6 +209,26 @@ pub fn run(case: &Json) -> Result<Json, String> {
         .eval(&scope, &mut Fuel::default())
         .map_err(|e| e.to_string())?;
     encode(&value).map_err(|e| e.to_string())
+}
+
+/// The name of a type that was found without evaluating.
+fn static_type(ty: &Type) -> &'static str {
+    let name = match ty {
+        Type::Null => TypeName::Null,
+        Type::Bool => TypeName::Bool,
+        Type::Int => TypeName::Int,
+        Type::Uint => TypeName::Uint,
+        Type::Double => TypeName::Double,
+        Type::String => TypeName::String,
+        Type::Bytes => TypeName::Bytes,
+        Type::Timestamp => TypeName::Timestamp,
+        Type::Duration => TypeName::Duration,
+        Type::List(_) => TypeName::List,
+        Type::Map(..) | Type::Object { .. } => TypeName::Map,
+        Type::Type => TypeName::Type,
+        Type::Dyn | Type::Number | Type::Union(_) => return "dyn",
+    };
+    name.name()
 }
 
 fn type_of(value: &Value<'_>) -> Type {
