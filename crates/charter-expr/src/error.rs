@@ -101,6 +101,8 @@ pub enum ErrorKind {
     Unbound,
     /// Data nested deeper than [`crate::MAX_DATA_DEPTH`].
     TooDeep,
+    /// The value would be larger than [`crate::MAX_JSON_SIZE`] as JSON.
+    TooLarge,
     /// The value has no JSON form.
     NotJson,
     /// A function of the host failed.
@@ -122,6 +124,7 @@ impl ErrorKind {
             ErrorKind::RepeatedKey => "repeated-key",
             ErrorKind::Unbound => "unbound",
             ErrorKind::TooDeep => "too-deep",
+            ErrorKind::TooLarge => "too-large",
             ErrorKind::NotJson => "not-json",
             ErrorKind::Host => "host",
         }

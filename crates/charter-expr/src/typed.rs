@@ -10,51 +10,59 @@ use serde_json::{Value as Json, json};
 use crate::functions::encode;
 use crate::parse::is_identifier;
 use crate::{
-    Bytes, Duration, Env, EvalError, Fuel, Key, MAX_DATA_DEPTH, Map, Program, RootId, Scope,
-    Timestamp, Type, TypeName, Value,
+    Bytes, Duration, Env, ErrorKind, EvalError, Fuel, Key, MAX_DATA_DEPTH, Map, Program, RootId,
+    Scope, Timestamp, Type, TypeName, Value,
 };
 
 /// The typed form of a value.
 ///
-/// Errors: `TooDeep` for data nested deeper than [`MAX_DATA_DEPTH`].
+/// Errors: `TooDeep` for data nested deeper than [`MAX_DATA_DEPTH`], `TooLarge` for more than 262,144 values.
 pub fn encode(value: &Value<'_>) -> Result<Json, EvalError> {
-    encode_at(value, 0)
+    encode_at(value, 0, &mut Fuel::new(1 << 18))
 }
 
-fn encode_at(value: &Value<'_>, depth: usize) -> Result<Json, EvalError> {
+fn encode_at(value: &Value<'_>, depth: usize, left: &mut Fuel) -> Result<Json, EvalError> {
+    left.spend(1)
+        .map_err(|_| EvalError::new(ErrorKind::TooLarge, "the value is too large"))?;
     if depth > MAX_DATA_DEPTH {
         return Err(EvalError::too_deep());
     }
     let deeper = depth.saturating_add(1);
     Ok(match value {
         Value::Null => json!({"t": "null"}),
-        Value::Bool(b) => json!({"t": "bool", "v": b}),
-        Value::Int(i) => json!({"t": "int", "v": i.to_string()}),
-        Value::Uint(u) => json!({"t": "uint", "v": u.to_string()}),
-        Value::Double(d) => json!({"t": "double", "v": double(*d)}),
-        Value::String(s) => json!({"t": "string", "v": s.as_str()}),
-        Value::Bytes(b) => json!({"t": "bytes", "v": encode::base64(b)}),
+        Value::Bool(b) => tagged("bool", Json::Bool(*b)),
+        Value::Int(i) => tagged("int", Json::String(i.to_string())),
+        Value::Uint(u) => tagged("uint", Json::String(u.to_string())),
+        Value::Double(d) => tagged("double", Json::String(double(*d))),
+        Value::String(s) => tagged("string", Json::String(s.as_str().to_owned())),
+        Value::Bytes(b) => tagged("bytes", Json::String(encode::base64(b))),
         Value::List(list) => {
-            let items: Result<Vec<Json>, _> = list.iter().map(|v| encode_at(&v, deeper)).collect();
-            json!({"t": "list", "v": items?})
+            let mut items = Vec::with_capacity(list.len());
+            for item in list.iter() {
+                items.push(encode_at(&item, deeper, left)?);
+            }
+            tagged("list", Json::Array(items))
         }
         Value::Map(map) => {
-            let entries: Result<Vec<Json>, EvalError> = map
-                .entries()
-                .into_iter()
-                .map(|(k, v)| {
-                    Ok(json!([
-                        encode_at(&k.into_value(), deeper)?,
-                        encode_at(&v, deeper)?
-                    ]))
-                })
-                .collect();
-            json!({"t": "map", "v": entries?})
+            let mut entries = Vec::with_capacity(map.len());
+            for (key, item) in map.entries() {
+                let key = encode_at(&key.into_value(), deeper, left)?;
+                entries.push(Json::Array(vec![key, encode_at(&item, deeper, left)?]));
+            }
+            tagged("map", Json::Array(entries))
         }
         Value::Timestamp(t) => json!({"t": "ts", "s": t.seconds(), "n": t.nanos()}),
         Value::Duration(d) => json!({"t": "dur", "s": d.seconds(), "n": d.nanos()}),
-        Value::Type(t) => json!({"t": "type", "v": t.name()}),
+        Value::Type(t) => tagged("type", Json::String(t.name().to_owned())),
     })
+}
+
+/// Moves the parts in; the macro `json!` would copy them again on every level.
+fn tagged(t: &str, v: Json) -> Json {
+    let mut object = serde_json::Map::new();
+    object.insert("t".to_owned(), Json::String(t.to_owned()));
+    object.insert("v".to_owned(), v);
+    Json::Object(object)
 }
 
 fn double(d: f64) -> String {

@@ -233,6 +233,44 @@ fn work_is_bounded_by_fuel() {
 }
 
 #[test]
+fn what_is_small_because_it_is_shared_stays_small() {
+    small_stack(|| {
+        // Each level holds the one before twice: 2^60 leaves, if anybody walks them all.
+        for pair in [
+            "[a, a]",
+            "{'x': a, 'y': a}",
+            "[a, [a]]",
+            "[{'x': a}, a]",
+            "[a].map(b, [b, b])",
+            "true ? [a] : [[a]]",
+            "[a] + [[a]]",
+        ] {
+            let source = (0..60).fold("a".to_owned(), |body, _| {
+                format!("cel.bind(a, {pair}, {body})")
+            });
+            let source = format!("cel.bind(a, x, {source})");
+            let ast = parse(&source).unwrap();
+            let _ = check(&ast, &env());
+            let program = Program::compile(ast, &env()).unwrap();
+            let data = Data(json!(1));
+            let value = program.eval(&&data, &mut Fuel::default()).unwrap();
+            let kind = value.to_json().map_err(|e| e.kind());
+            assert!(
+                kind.is_ok() || matches!(kind, Err(ErrorKind::TooLarge | ErrorKind::TooDeep)),
+                "{pair}"
+            );
+            let _ = charter_expr::typed::encode(&value);
+            assert!(format!("{value:?}").len() < 100_000);
+            let owned = value.clone().into_owned();
+            assert!(format!("{owned:?}").len() < 100_000);
+            let equal = Program::compile(format!("cel.bind(a, x, {source}) == 1").as_str(), &env())
+                .unwrap();
+            let _ = equal.eval(&&data, &mut Fuel::default());
+        }
+    });
+}
+
+#[test]
 fn nothing_absorbs_an_empty_tank() {
     let many: Vec<i64> = (0..100_000).collect();
     runs_dry("x.all(a, true) || true", json!(many));

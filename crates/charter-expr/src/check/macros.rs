@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::fields::null_help;
-use super::{Checker, alternatives, join};
+use super::{Checker, alternatives, bounded, join};
 use crate::ast::{MacroName, Node};
 use crate::types::a;
 use crate::{Field, Span, Type};
@@ -78,8 +78,8 @@ impl Checker<'_> {
                 self.condition(&result, body.span, "the condition of `filter`");
                 Type::list(item)
             }
-            MacroName::Map | MacroName::TransformList => Type::list(result),
-            MacroName::TransformMap => Type::map(key, result),
+            MacroName::Map | MacroName::TransformList => bounded(Type::list(result)),
+            MacroName::TransformMap => bounded(Type::map(key, result)),
             MacroName::TransformMapEntry => {
                 let maps = |t: &Type| matches!(t, Type::Dyn | Type::Map(..) | Type::Object { .. });
                 if !alternatives(&result).iter().any(maps) {

@@ -125,3 +125,29 @@ fn join(types: Vec<Type>) -> Type {
     let number = types.contains(&Type::Int) && types.contains(&Type::Double);
     Type::union(types.into_iter().chain(number.then_some(Type::Number)))
 }
+
+/// The largest type the checker makes; a larger one is [`Type::Dyn`].
+const MAX_TYPE_SIZE: usize = 2000;
+
+/// A type that is made of others, unless it gets too large: `[a, [a]]` doubles with every level.
+fn bounded(ty: Type) -> Type {
+    fn measure(ty: &Type, left: &mut usize) {
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            return;
+        }
+        match ty {
+            Type::List(item) => measure(item, left),
+            Type::Map(key, value) => {
+                measure(key, left);
+                measure(value, left);
+            }
+            Type::Union(types) => types.iter().for_each(|t| measure(t, left)),
+            Type::Object { fields, .. } => fields.values().for_each(|f| measure(&f.ty, left)),
+            _ => {}
+        }
+    }
+    let mut left = MAX_TYPE_SIZE;
+    measure(&ty, &mut left);
+    if left == 0 { Type::Dyn } else { ty }
+}

@@ -1,7 +1,7 @@
 //! Operations and calls: tried with every combination of the simple types of their operands.
 
 use super::tables::{argument_help, conversion, function, operator};
-use super::{Checker, alternatives, join};
+use super::{Checker, alternatives, bounded, join};
 use crate::ast::{BinaryOp, Kind, Literal, Node};
 use crate::functions::{Entry, Function, Pattern};
 use crate::types::a;
@@ -48,7 +48,7 @@ impl Checker<'_> {
             }
         }
         let Some(first_bad) = bad.first() else {
-            return join(good);
+            return bounded(join(good));
         };
         let shown: Vec<String> = first_bad.iter().map(Type::to_string).collect();
         let message = format!("no such overload: {what} with ({})", shown.join(", "));
@@ -59,7 +59,7 @@ impl Checker<'_> {
         if !quiet {
             self.warning(span, format!("for some values: {message}"), help(first_bad));
         }
-        join(good)
+        bounded(join(good))
     }
 
     pub(super) fn binary(&mut self, op: BinaryOp, left: &Type, right: &Type, span: Span) -> Type {

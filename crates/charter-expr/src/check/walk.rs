@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::fields::has_names;
-use super::{Checker, alternatives, facts, join, without_null};
+use super::{Checker, alternatives, bounded, facts, join, without_null};
 use crate::ast::{BinaryOp, Kind, Link, LinkKind, Literal, Node, UnaryOp};
 use crate::functions;
 use crate::names::{self, Meaning};
@@ -19,7 +19,7 @@ impl Checker<'_> {
             Kind::Postfix { base, links } => self.links(base, links),
             Kind::List(items) => {
                 let types: Vec<Type> = items.iter().map(|n| self.node(n)).collect();
-                Type::list(Type::union(types))
+                bounded(Type::list(Type::union(types)))
             }
             Kind::Map(entries) => {
                 let mut keys = Vec::new();
@@ -30,7 +30,7 @@ impl Checker<'_> {
                     keys.push(ty);
                     values.push(self.node(value));
                 }
-                Type::map(Type::union(keys), Type::union(values))
+                bounded(Type::map(Type::union(keys), Type::union(values)))
             }
             Kind::Call { function, args } => self.call(function, args, node.span),
             Kind::Has(of) => self.has(of),
@@ -136,7 +136,7 @@ impl Checker<'_> {
         }
         types.push(self.node(otherwise));
         self.facts = outer;
-        join(types)
+        bounded(join(types))
     }
 
     fn chain(&mut self, first: &Node, rest: &[(BinaryOp, Node)]) -> Type {

@@ -46,9 +46,3 @@ impl<'a> From<Vec<Value<'a>>> for List<'a> {
         List::Owned(items.into())
     }
 }
-
-impl std::fmt::Debug for List<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
-    }
-}

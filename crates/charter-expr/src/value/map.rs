@@ -131,11 +131,3 @@ impl<'a> MapBuilder<'a> {
         Ok(Map::Owned(self.entries.into()))
     }
 }
-
-impl Debug for Map<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_map()
-            .entries(self.entries().into_iter().map(|(k, v)| (k.into_value(), v)))
-            .finish()
-    }
-}

@@ -7,8 +7,11 @@ mod duration;
 mod key;
 mod list;
 mod map;
+mod owned;
+mod show;
 mod text;
 mod time;
+mod to_json;
 
 pub use duration::Duration;
 pub use key::Key;
@@ -21,8 +24,6 @@ pub(crate) use compare::{equal, order};
 pub(crate) use convert::number;
 pub(crate) use map::MapBuilder;
 pub(crate) use time::{Field, shorten};
-
-use std::fmt;
 
 /// A value of the language (langdef, "Values"), without messages, enums and optionals.
 ///
@@ -224,26 +225,8 @@ impl<'a> Value<'a> {
 
 impl PartialEq for Value<'_> {
     fn eq(&self, other: &Self) -> bool {
-        equal(self, other, &mut crate::Fuel::new(u64::MAX)).unwrap_or(false)
-    }
-}
-
-impl fmt::Debug for Value<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Null => f.write_str("null"),
-            Value::Bool(b) => write!(f, "{b}"),
-            Value::Int(i) => write!(f, "{i}"),
-            Value::Uint(u) => write!(f, "{u}u"),
-            Value::Double(d) => write!(f, "{d:?}"),
-            Value::String(s) => write!(f, "{:?}", s.as_str()),
-            Value::Bytes(b) => write!(f, "b\"{}\"", b.as_slice().escape_ascii()),
-            Value::List(l) => write!(f, "{l:?}"),
-            Value::Map(m) => write!(f, "{m:?}"),
-            Value::Timestamp(t) => write!(f, "timestamp({t})"),
-            Value::Duration(d) => write!(f, "duration({d})"),
-            Value::Type(t) => f.write_str(t.name()),
-        }
+        // Enough for any data that fits a limit of this project; shared parts could make it endless.
+        equal(self, other, &mut crate::Fuel::new(1 << 26)).unwrap_or(false)
     }
 }
 

@@ -1,0 +1,63 @@
+//! Values without borrowing. What is shared stays shared: a value that is small because its parts are shared would
+//! otherwise become as large as it looks.
+
+use std::collections::BTreeMap;
+
+use super::{List, Map, Value};
+
+impl Value<'_> {
+    /// The same value without borrowing. It recurses as deep as the data nests.
+    pub fn into_owned(self) -> Value<'static> {
+        let mut done = BTreeMap::new();
+        owned(&self, &mut done)
+    }
+}
+
+/// Containers by their place in memory and their length. They are borrowed until the end, so no place is used twice.
+type Done = BTreeMap<(usize, usize), Value<'static>>;
+
+fn owned(value: &Value<'_>, done: &mut Done) -> Value<'static> {
+    let place = match value {
+        Value::List(List::Owned(items)) => (items.as_ptr().addr(), items.len()),
+        Value::List(List::Json(items)) => (items.as_ptr().addr(), items.len()),
+        Value::Map(Map::Owned(entries)) => (entries.as_ptr().addr(), entries.len()),
+        // The object itself lies where its first field does not.
+        Value::Map(Map::Json(fields)) => (std::ptr::from_ref(*fields).addr(), usize::MAX),
+        Value::Map(map @ Map::Object(_)) => return Value::Map(entries(map, done)),
+        Value::String(s) => return Value::String(s.clone().into_owned()),
+        Value::Bytes(b) => return Value::Bytes(b.clone().into_owned()),
+        Value::Null => return Value::Null,
+        Value::Bool(b) => return Value::Bool(*b),
+        Value::Int(i) => return Value::Int(*i),
+        Value::Uint(u) => return Value::Uint(*u),
+        Value::Double(d) => return Value::Double(*d),
+        Value::Timestamp(t) => return Value::Timestamp(*t),
+        Value::Duration(d) => return Value::Duration(*d),
+        Value::Type(t) => return Value::Type(*t),
+    };
+    // Empty containers may all have the same place.
+    let empty = place.1 == 0;
+    if !empty && let Some(value) = done.get(&place) {
+        return value.clone();
+    }
+    let copy = match value {
+        Value::List(list) => {
+            Value::List(List::Owned(list.iter().map(|v| owned(&v, done)).collect()))
+        }
+        Value::Map(map) => Value::Map(entries(map, done)),
+        // The others have returned above.
+        _ => Value::Null,
+    };
+    if !empty {
+        done.insert(place, copy.clone());
+    }
+    copy
+}
+
+fn entries(map: &Map<'_>, done: &mut Done) -> Map<'static> {
+    let entries = map
+        .entries()
+        .into_iter()
+        .map(|(k, v)| (k.into_owned(), owned(&v, done)));
+    Map::Owned(entries.collect())
+}

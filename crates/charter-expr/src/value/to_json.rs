@@ -1,0 +1,151 @@
+//! Values to JSON. A value can be small and its JSON huge, because parts are shared: so the size is limited.
+
+use serde_json::{Map as JsonMap, Value as Json};
+
+use super::convert::number;
+use super::{Key, List, Map, Value};
+use crate::error::{ErrorKind, EvalError};
+use crate::{Fuel, MAX_DATA_DEPTH, MAX_JSON_SIZE};
+
+impl Value<'_> {
+    /// The canonical JSON form: whole numbers without a point, timestamps as RFC 3339, durations as `3.5s`, bytes
+    /// as base64, numeric and boolean keys as text.
+    ///
+    /// Errors (`NotJson`): NaN and infinities, ints and uints beyond ±(2^53-1), types as values; (`TooDeep`): data
+    /// nested deeper than [`MAX_DATA_DEPTH`]; (`TooLarge`): a result beyond [`MAX_JSON_SIZE`].
+    pub fn to_json(&self) -> Result<Json, EvalError> {
+        let mut size = Size(Fuel::new((MAX_JSON_SIZE / 16) as u64));
+        to_json(self, 0, &mut size)
+    }
+}
+
+/// What is left of [`MAX_JSON_SIZE`], in units of 16 bytes: about one for each value.
+struct Size(Fuel);
+
+impl Size {
+    fn take(&mut self, bytes: usize) -> Result<(), EvalError> {
+        let units = (bytes as u64 / 16).saturating_add(1);
+        self.0.spend(units).map_err(|_| {
+            EvalError::new(
+                ErrorKind::TooLarge,
+                format!("the value is larger than {MAX_JSON_SIZE} bytes as JSON"),
+            )
+        })
+    }
+}
+
+fn not_json(what: impl std::fmt::Display) -> EvalError {
+    EvalError::new(ErrorKind::NotJson, format!("{what} has no JSON form"))
+}
+
+fn too_large(i: impl std::fmt::Display) -> EvalError {
+    not_json(format_args!("the integer {i} (beyond ±9007199254740991)"))
+        .with_help("use `string(x)` to keep it exact")
+}
+
+fn deeper(depth: usize) -> Result<usize, EvalError> {
+    if depth >= MAX_DATA_DEPTH {
+        Err(EvalError::too_deep())
+    } else {
+        Ok(depth.saturating_add(1))
+    }
+}
+
+fn to_json(value: &Value<'_>, depth: usize, size: &mut Size) -> Result<Json, EvalError> {
+    size.take(match value {
+        Value::String(s) => s.len(),
+        Value::Bytes(b) => b.len().saturating_mul(2),
+        _ => 0,
+    })?;
+    Ok(match value {
+        Value::Null => Json::Null,
+        Value::Bool(b) => (*b).into(),
+        Value::Int(i) if number::is_safe(*i) => (*i).into(),
+        Value::Int(i) => return Err(too_large(i)),
+        Value::Uint(u) if *u <= number::MAX_SAFE.unsigned_abs() => (*u).into(),
+        Value::Uint(u) => return Err(too_large(u)),
+        Value::Double(d) => match number::safe_int(*d) {
+            Some(i) => i.into(),
+            None => match serde_json::Number::from_f64(*d) {
+                Some(n) => Json::Number(n),
+                None => return Err(not_json(format_args!("the double {d}"))),
+            },
+        },
+        Value::String(s) => s.as_str().into(),
+        Value::Bytes(b) => crate::functions::encode::base64(b).into(),
+        Value::List(List::Json(items)) => array(items, depth, size)?,
+        Value::List(List::Owned(items)) => {
+            let depth = deeper(depth)?;
+            let mut out = Vec::with_capacity(items.len());
+            for item in items.iter() {
+                out.push(to_json(item, depth, size)?);
+            }
+            Json::Array(out)
+        }
+        Value::Map(Map::Json(fields)) => object(fields, depth, size)?,
+        Value::Map(map) => entries(map, depth, size)?,
+        Value::Timestamp(t) => t.to_string().into(),
+        Value::Duration(d) => d.to_string().into(),
+        Value::Type(t) => return Err(not_json(format_args!("the type `{}`", t.name()))),
+    })
+}
+
+fn entries(map: &Map<'_>, depth: usize, size: &mut Size) -> Result<Json, EvalError> {
+    let depth = deeper(depth)?;
+    let mut out = JsonMap::new();
+    for (key, value) in map.entries() {
+        let name = match key {
+            Key::Int(i) => i.to_string(),
+            Key::Uint(u) => u.to_string(),
+            Key::Bool(b) => b.to_string(),
+            Key::String(s) => s.as_str().to_owned(),
+        };
+        size.take(name.len())?;
+        if out.contains_key(&name) {
+            return Err(EvalError::new(
+                ErrorKind::NotJson,
+                format!("the key `{name}` comes twice as JSON"),
+            ));
+        }
+        out.insert(name, to_json(&value, depth, size)?);
+    }
+    Ok(Json::Object(out))
+}
+
+/// A copy of borrowed JSON with canonical numbers.
+fn copy(v: &Json, depth: usize, size: &mut Size) -> Result<Json, EvalError> {
+    match v {
+        Json::Array(items) => {
+            size.take(0)?;
+            array(items, depth, size)
+        }
+        Json::Object(fields) => {
+            size.take(0)?;
+            object(fields, depth, size)
+        }
+        leaf => to_json(&Value::from_json(leaf), depth, size),
+    }
+}
+
+fn array(items: &[Json], depth: usize, size: &mut Size) -> Result<Json, EvalError> {
+    let depth = deeper(depth)?;
+    let mut out = Vec::with_capacity(items.len());
+    for item in items {
+        out.push(copy(item, depth, size)?);
+    }
+    Ok(Json::Array(out))
+}
+
+fn object(
+    fields: &JsonMap<String, Json>,
+    depth: usize,
+    size: &mut Size,
+) -> Result<Json, EvalError> {
+    let depth = deeper(depth)?;
+    let mut out = JsonMap::new();
+    for (name, value) in fields {
+        size.take(name.len())?;
+        out.insert(name.clone(), copy(value, depth, size)?);
+    }
+    Ok(Json::Object(out))
+}
