@@ -1,0 +1,139 @@
+//! What decides about the future of a run, as bytes: two snapshots of the same essence go the same ways. For exploration.
+//!
+//! Left out is what only names or dates things: sequence numbers, ids of effects, generations, absolute times (timers keep their order).
+
+use std::io::Write as _;
+
+use serde_json::Value as Json;
+
+use crate::machine::Machine;
+use crate::snapshot::{Actor, Snapshot, Timer, TimerKind};
+
+/// Chooses what of the data counts: writes what it wants of a value, or nothing.
+pub trait Lens {
+    /// A context variable of a chart, both by number as in [`crate::Outline`].
+    fn variable(&self, chart: usize, slot: usize, value: &Json, out: &mut Vec<u8>);
+    /// The input of an actor.
+    fn input(&self, chart: usize, value: &Json, out: &mut Vec<u8>);
+    /// The data of a ledger entry.
+    fn entry(&self, value: &Json, out: &mut Vec<u8>);
+}
+
+impl Machine {
+    /// Writes the essence of a snapshot.
+    pub fn essence(&self, s: &Snapshot, lens: &dyn Lens, out: &mut Vec<u8>) {
+        out.push(s.status as u8);
+        for actor in s.actors() {
+            self.actor_essence(actor, lens, out);
+        }
+        number(out, s.timers.len());
+        for timer in &s.timers {
+            timer_essence(timer, out);
+        }
+        for held in &s.held {
+            text(out, &held.actor);
+            text(out, &held.invocation);
+            json(out, held.outcome.as_ref().unwrap_or_else(|e| e));
+        }
+        for (kind, key, entry) in s.ledger.iter().flat_map(|l| l.entries()) {
+            text(out, kind);
+            text(out, key);
+            out.push(entry.status as u8);
+            number(
+                out,
+                entry
+                    .uses
+                    .and_then(|u| usize::try_from(u).ok())
+                    .unwrap_or(usize::MAX),
+            );
+            lens.entry(&entry.data, out);
+        }
+    }
+
+    fn actor_essence(&self, a: &Actor, lens: &dyn Lens, out: &mut Vec<u8>) {
+        let chart = a.chart() as usize;
+        text(out, &a.id);
+        out.extend_from_slice(&a.chart().to_le_bytes());
+        out.push(a.status as u8);
+        number(out, a.configuration.len());
+        for state in &a.configuration {
+            out.extend_from_slice(&state.to_le_bytes());
+        }
+        for (history, states) in &a.history {
+            out.extend_from_slice(&history.to_le_bytes());
+            number(out, states.len());
+            states
+                .iter()
+                .for_each(|s| out.extend_from_slice(&s.to_le_bytes()));
+        }
+        for (slot, value) in a.context.values.iter().enumerate() {
+            match value {
+                Some(value) => lens.variable(chart, slot, value, out),
+                None => out.push(0),
+            }
+        }
+        lens.input(chart, &a.input, out);
+        number(out, a.invocations.len());
+        for i in &a.invocations {
+            text(out, &i.id);
+            text(out, &i.src);
+            out.extend_from_slice(&i.state.unwrap_or(u32::MAX).to_le_bytes());
+        }
+        for v in &a.votes {
+            out.extend_from_slice(&v.transition.to_le_bytes());
+            text(out, &v.digest.hex());
+            v.by.iter().for_each(|b| text(out, b));
+        }
+        number(out, a.bound.len());
+        a.bound
+            .iter()
+            .for_each(|s| out.extend_from_slice(&s.to_le_bytes()));
+    }
+}
+
+fn timer_essence(t: &Timer, out: &mut Vec<u8>) {
+    text(out, &t.actor);
+    match &t.what {
+        TimerKind::After { state, index } => {
+            out.push(0);
+            out.extend_from_slice(&state.to_le_bytes());
+            out.extend_from_slice(&index.to_le_bytes());
+        }
+        TimerKind::Send {
+            to,
+            kind,
+            data,
+            send_id,
+        } => {
+            out.push(1);
+            text(out, to);
+            text(out, kind);
+            json(out, data);
+            text(out, send_id.as_deref().unwrap_or(""));
+        }
+        TimerKind::Timeout { invocation, .. } => {
+            out.push(2);
+            text(out, invocation);
+        }
+        TimerKind::Due { kind, key } => {
+            out.push(3);
+            out.extend_from_slice(&kind.to_le_bytes());
+            text(out, key);
+        }
+    }
+}
+
+fn number(out: &mut Vec<u8>, n: usize) {
+    out.extend_from_slice(&u64::try_from(n).unwrap_or(u64::MAX).to_le_bytes());
+}
+
+fn text(out: &mut Vec<u8>, s: &str) {
+    number(out, s.len());
+    out.extend_from_slice(s.as_bytes());
+}
+
+fn json(out: &mut Vec<u8>, value: &Json) {
+    // Writing plain data into a Vec cannot fail.
+    let _ = write!(out, "{value}");
+    out.push(0);
+}
