@@ -1,0 +1,2 @@
+//! How fast is the exploration?
+fn main() {}

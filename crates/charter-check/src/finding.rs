@@ -1,0 +1,204 @@
+//! What is reported: findings, each with a code, a place and (from exploration) a witness, and how much was explored.
+
+use std::cmp::Reverse;
+
+use charter_format::Document;
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::Value as Json;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing.
+    Info,
+    /// The charter probably does not mean what was meant.
+    Warning,
+    /// Something in the charter cannot work, or a property does not hold.
+    Error,
+}
+
+impl Severity {
+    /// `error`, `warning` or `info`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Info => "info",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// One thing that was found.
+///
+/// As JSON: `{"severity","code","path","line","column","message","help","at","input","witness"}`; `help`, `input` and `witness` are left
+/// out where there is nothing to say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Stable kebab-case code; [`crate::codes::ALL`] lists them.
+    pub code: &'static str,
+    /// JSON pointer into the core form.
+    pub at: String,
+    /// Bytes inside the expression at `at`, if one is meant.
+    pub bytes: Option<(usize, usize)>,
+    /// Path in the document, such as `states.review.on.APPROVE`; the pointer again where there is no document.
+    pub path: String,
+    /// Bytes of the source text; `(0, 0)` where there is none.
+    pub span: (usize, usize),
+    /// Line, counted from 1; 0 where there is no source text.
+    pub line: usize,
+    /// Column in characters, counted from 1; 0 where there is no source text.
+    pub column: usize,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// What the run of the witness begins with, if it needs an input.
+    pub input: Option<Json>,
+    /// The events that lead there, as `charter step` accepts them, one per line.
+    pub witness: Vec<Json>,
+}
+
+impl Finding {
+    pub(crate) fn new(
+        severity: Severity,
+        code: &'static str,
+        at: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Finding {
+        Finding {
+            severity,
+            code,
+            at: at.into(),
+            bytes: None,
+            path: String::new(),
+            span: (0, 0),
+            line: 0,
+            column: 0,
+            message: message.into(),
+            help: None,
+            input: None,
+            witness: Vec::new(),
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Finding {
+        self.help = Some(help.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn bytes(mut self, start: usize, end: usize) -> Finding {
+        self.bytes = Some((start, end));
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn witness(mut self, path: crate::Path) -> Finding {
+        self.input = Some(path.input).filter(|i| !i.is_null());
+        self.witness = path.events;
+        self
+    }
+}
+
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_map(None)?;
+        out.serialize_entry("severity", &self.severity)?;
+        out.serialize_entry("code", self.code)?;
+        out.serialize_entry("path", &self.path)?;
+        out.serialize_entry("line", &self.line)?;
+        out.serialize_entry("column", &self.column)?;
+        out.serialize_entry("message", &self.message)?;
+        if let Some(help) = &self.help {
+            out.serialize_entry("help", help)?;
+        }
+        out.serialize_entry("at", &self.at)?;
+        if let Some(input) = &self.input {
+            out.serialize_entry("input", input)?;
+        }
+        if !self.witness.is_empty() {
+            out.serialize_entry("witness", &self.witness)?;
+        }
+        out.end()
+    }
+}
+
+/// How much of the charter's behaviour was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Explored {
+    /// Different situations (snapshots, as far as they differ in what decides).
+    pub states: usize,
+    /// Accepted events between them.
+    pub edges: usize,
+    /// Whether all of them were looked at, for the data that was tried.
+    pub complete: bool,
+    /// Why not, if not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cut: Vec<String>,
+}
+
+/// Everything that was found, the worst first, then in the order of the text.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Report {
+    /// What was found.
+    pub findings: Vec<Finding>,
+    /// What was explored.
+    pub explored: Explored,
+}
+
+impl Report {
+    /// Whether nothing worse than an info was found.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.findings.iter().all(|f| f.severity == Severity::Info)
+    }
+
+    /// Whether there is an error.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.findings.iter().any(|f| f.severity == Severity::Error)
+    }
+}
+
+/// Fills in places, drops doubles, sorts.
+pub(crate) fn finish(mut findings: Vec<Finding>, document: Option<&Document>) -> Vec<Finding> {
+    for f in &mut findings {
+        match document {
+            Some(document) => {
+                let span = f.bytes.map_or_else(
+                    || document.span(&f.at),
+                    |bytes| document.span_within(&f.at, bytes),
+                );
+                let place = document.diagnostic(
+                    charter_format::Severity::Error,
+                    f.code,
+                    span,
+                    String::new(),
+                    None,
+                );
+                f.span = (span.start, span.end);
+                (f.path, f.line, f.column) = (place.path, place.line, place.column);
+            }
+            None => f.path.clone_from(&f.at),
+        }
+    }
+    findings.sort_by(|a, b| {
+        (Reverse(a.severity), a.span, &a.at, a.bytes, a.code).cmp(&(
+            Reverse(b.severity),
+            b.span,
+            &b.at,
+            b.bytes,
+            b.code,
+        ))
+    });
+    findings.dedup_by(|a, b| {
+        a.at == b.at && a.bytes == b.bytes && a.code == b.code && a.message == b.message
+    });
+    findings
+}

@@ -1,0 +1,55 @@
+//! Lints: what can be said of a charter without running it. Each has its own code and its own function; each message says what to do.
+
+mod approvals;
+mod authority;
+mod conditions;
+mod context;
+mod interlocks;
+mod invocations;
+mod ledger;
+mod loops;
+mod order;
+mod reach;
+mod unused;
+
+pub(crate) use unused::used_names;
+
+use crate::finding::Finding;
+use crate::model::Model;
+
+/// A lint.
+type Lint = fn(&Model<'_>, &mut Vec<Finding>);
+
+/// All lints.
+const ALL: &[Lint] = &[
+    reach::unreachable_states,
+    reach::dead_ends,
+    order::shadowed,
+    conditions::constant,
+    conditions::reads_before_assign,
+    loops::always,
+    loops::unbounded,
+    unused::events,
+    unused::raised,
+    unused::names,
+    unused::types,
+    context::never_assigned,
+    context::without_schema,
+    authority::owners,
+    authority::platform,
+    authority::nobody,
+    authority::quorums,
+    approvals::expiry,
+    approvals::overwritten,
+    invocations::timeouts,
+    invocations::errors,
+    invocations::dropped,
+    ledger::kinds,
+    interlocks::rows,
+];
+
+pub(crate) fn lint(model: &Model<'_>, findings: &mut Vec<Finding>) {
+    for lint in ALL {
+        lint(model, findings);
+    }
+}

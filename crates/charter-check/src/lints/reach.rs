@@ -1,0 +1,112 @@
+//! States that nothing leads to, and states that nothing leads out of.
+
+use charter_kernel::definition::StateKind;
+use rustc_hash::FxHashSet;
+
+use crate::codes;
+use crate::finding::{Finding, Severity};
+use crate::model::{Chart, Model};
+
+/// States that can be active, going by targets alone.
+pub(crate) fn reachable(chart: &Chart<'_>) -> FxHashSet<u32> {
+    let mut seen = FxHashSet::default();
+    // Entered for themselves, so that what they start with is entered too; being the ancestor of a target does not do that.
+    let mut started = FxHashSet::default();
+    let mut waiting = vec![0u32];
+    while let Some(state) = waiting.pop() {
+        if !started.insert(state) {
+            continue;
+        }
+        for up in chart.upwards(state).collect::<Vec<_>>() {
+            if !seen.insert(up) {
+                continue;
+            }
+            waiting.extend(
+                chart
+                    .state(up)
+                    .transitions
+                    .iter()
+                    .flat_map(|t| chart.transition(*t).targets),
+            );
+            if chart.state(up).kind == StateKind::Parallel {
+                waiting.extend(
+                    chart
+                        .outline
+                        .states
+                        .get(up as usize)
+                        .into_iter()
+                        .flat_map(|s| s.children),
+                );
+            }
+        }
+        let Some(known) = chart.outline.states.get(state as usize) else {
+            continue;
+        };
+        waiting.extend(known.initial);
+        if matches!(known.kind, StateKind::Shallow | StateKind::Deep) {
+            waiting.extend(known.parent);
+        }
+    }
+    seen
+}
+
+pub(crate) fn unreachable_states(model: &Model<'_>, findings: &mut Vec<Finding>) {
+    for chart in &model.charts {
+        let seen = reachable(chart);
+        for state in chart.numbers().filter(|s| !seen.contains(s)) {
+            // Once for a subtree.
+            if chart
+                .state(state)
+                .parent
+                .is_some_and(|p| !seen.contains(&p))
+            {
+                continue;
+            }
+            let message = format!("no transition leads to {}", chart.label(state));
+            let help = "add a transition that targets it, or remove it";
+            findings.push(
+                Finding::new(
+                    Severity::Warning,
+                    codes::UNREACHABLE_STATE,
+                    &chart.state(state).at,
+                    message,
+                )
+                .help(help),
+            );
+        }
+    }
+}
+
+pub(crate) fn dead_ends(model: &Model<'_>, findings: &mut Vec<Finding>) {
+    for chart in &model.charts {
+        let seen = reachable(chart);
+        for state in chart
+            .numbers()
+            .filter(|s| seen.contains(s) && chart.state(*s).kind == StateKind::Atomic)
+        {
+            let up: Vec<u32> = chart.upwards(state).collect();
+            let handles = up.iter().any(|s| !chart.state(*s).transitions.is_empty());
+            // Another region may end what this one rests in.
+            let region = up
+                .iter()
+                .any(|s| chart.state(*s).kind == StateKind::Parallel);
+            if handles || region {
+                continue;
+            }
+            let message = format!(
+                "nothing leads out of {}, and it is not final: a run that gets there is stuck",
+                chart.label(state)
+            );
+            let help = "add `type: final` if the run ends there, or a transition that leads out";
+            findings.push(
+                Finding::new(
+                    Severity::Warning,
+                    codes::DEAD_END,
+                    &chart.state(state).at,
+                    message,
+                )
+                .help(help),
+            );
+        }
+    }
+}

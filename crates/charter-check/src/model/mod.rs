@@ -1,0 +1,345 @@
+//! A definition with the kernel's numbers: every state and transition with its place, its kind, and what it leads to.
+
+pub(crate) mod walk;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use charter_expr::Ast;
+use charter_kernel::definition::{self, StateKind};
+use charter_kernel::{Definition, Machine, Outline};
+use rustc_hash::FxHashMap;
+
+/// A charter as the checks see it.
+pub(crate) struct Model<'d> {
+    pub(crate) def: &'d Definition,
+    pub(crate) machine: &'d Machine,
+    /// The root first, then `machines` in document order.
+    pub(crate) charts: Vec<Chart<'d>>,
+    asts: RefCell<FxHashMap<&'d str, Rc<Ast>>>,
+}
+
+/// A statechart.
+pub(crate) struct Chart<'d> {
+    pub(crate) name: &'d str,
+    /// JSON pointer of the chart.
+    pub(crate) at: String,
+    pub(crate) def: &'d definition::Chart,
+    pub(crate) outline: Outline<'d>,
+    pub(crate) states: Vec<State<'d>>,
+    pub(crate) transitions: Vec<Transition<'d>>,
+}
+
+/// A state.
+pub(crate) struct State<'d> {
+    pub(crate) def: &'d definition::State,
+    pub(crate) at: String,
+    pub(crate) path: &'d str,
+    pub(crate) kind: StateKind,
+    pub(crate) parent: Option<u32>,
+    pub(crate) last: u32,
+    /// Its transitions, in the order in which they are tried.
+    pub(crate) transitions: Vec<u32>,
+}
+
+/// A transition.
+pub(crate) struct Transition<'d> {
+    pub(crate) def: &'d definition::Transition,
+    pub(crate) at: &'d str,
+    pub(crate) name: &'d str,
+    pub(crate) source: u32,
+    pub(crate) targets: &'d [u32],
+    pub(crate) trigger: Trigger<'d>,
+}
+
+/// What makes a transition a candidate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Trigger<'d> {
+    /// Descriptors under `on`.
+    On(&'d [String]),
+    /// Nothing.
+    Always,
+    /// Time.
+    After,
+    /// Completion of its state.
+    StateDone,
+    /// An answer of the invocation with this place among those of its state.
+    InvokeDone(usize),
+    /// A failure of that invocation.
+    InvokeError(usize),
+}
+
+impl<'d> Model<'d> {
+    pub(crate) fn new(def: &'d Definition, machine: &'d Machine) -> Model<'d> {
+        let mut charts = Vec::new();
+        for outline in machine.outlines() {
+            let (def, at) = match def
+                .machines
+                .get(outline.machine)
+                .filter(|_| outline.machine != "root" || !charts.is_empty())
+            {
+                Some(chart) => (chart, format!("/machines/{}", escape(outline.machine))),
+                None => (&def.root, "/root".to_string()),
+            };
+            charts.push(chart(def, at, outline));
+        }
+        Model {
+            def,
+            machine,
+            charts,
+            asts: RefCell::default(),
+        }
+    }
+
+    /// The tree of an expression; parsed once. None only for text that the kernel would not have compiled.
+    pub(crate) fn ast(&self, text: &'d str) -> Option<Rc<Ast>> {
+        if let Some(ast) = self.asts.borrow().get(text) {
+            return Some(ast.clone());
+        }
+        let ast = Rc::new(charter_expr::parse(text).ok()?);
+        self.asts.borrow_mut().insert(text, ast.clone());
+        Some(ast)
+    }
+
+    /// The chart of that name, if `src` names a machine.
+    pub(crate) fn chart_of(&self, src: &str) -> Option<&Chart<'d>> {
+        self.charts.iter().skip(1).find(|c| c.name == src)
+    }
+
+    /// Whether the charter says who may act.
+    pub(crate) fn has_roles(&self) -> bool {
+        !self.def.roles.is_empty()
+    }
+}
+
+fn chart<'d>(def: &'d definition::Chart, at: String, outline: Outline<'d>) -> Chart<'d> {
+    let mut states: Vec<State<'d>> = Vec::with_capacity(outline.states.len());
+    let mut found: FxHashMap<String, (&'d definition::Transition, Trigger<'d>)> =
+        FxHashMap::default();
+    // The same order as the kernel's: before its children, children in document order.
+    let mut stack = vec![(&def.state, format!("{at}/state"))];
+    while let Some((state, at)) = stack.pop() {
+        let Some(known) = outline.states.get(states.len()) else {
+            break;
+        };
+        for (key, child) in state.states.iter().rev() {
+            stack.push((child, format!("{at}/states/{}", escape(key))));
+        }
+        collect(state, &at, &mut found);
+        states.push(State {
+            def: state,
+            at,
+            path: known.path,
+            kind: known.kind,
+            parent: known.parent,
+            last: known.last,
+            transitions: Vec::new(),
+        });
+    }
+    let mut transitions = Vec::with_capacity(outline.transitions.len());
+    for t in &outline.transitions {
+        let Some((def, trigger)) = found.get(t.at).copied() else {
+            continue;
+        };
+        let number = u32::try_from(transitions.len()).unwrap_or(u32::MAX);
+        if let Some(state) = states.get_mut(t.source as usize) {
+            state.transitions.push(number);
+        }
+        transitions.push(Transition {
+            def,
+            at: t.at,
+            name: t.name,
+            source: t.source,
+            targets: t.targets,
+            trigger,
+        });
+    }
+    Chart {
+        name: outline.machine,
+        at,
+        def,
+        outline,
+        states,
+        transitions,
+    }
+}
+
+fn collect<'d>(
+    state: &'d definition::State,
+    at: &str,
+    found: &mut FxHashMap<String, (&'d definition::Transition, Trigger<'d>)>,
+) {
+    let mut put = |list: &'d [definition::Transition], at: String, trigger: Trigger<'d>| {
+        for (i, t) in list.iter().enumerate() {
+            found.insert(format!("{at}/{i}"), (t, trigger));
+        }
+    };
+    for (i, on) in state.on.iter().enumerate() {
+        put(
+            &on.transitions,
+            format!("{at}/on/{i}/transitions"),
+            Trigger::On(&on.events),
+        );
+    }
+    for (i, invoke) in state.invoke.iter().enumerate() {
+        put(
+            &invoke.on_done,
+            format!("{at}/invoke/{i}/on_done"),
+            Trigger::InvokeDone(i),
+        );
+        put(
+            &invoke.on_error,
+            format!("{at}/invoke/{i}/on_error"),
+            Trigger::InvokeError(i),
+        );
+    }
+    put(&state.on_done, format!("{at}/on_done"), Trigger::StateDone);
+    for (i, after) in state.after.iter().enumerate() {
+        put(
+            &after.transitions,
+            format!("{at}/after/{i}/transitions"),
+            Trigger::After,
+        );
+    }
+    put(&state.always, format!("{at}/always"), Trigger::Always);
+}
+
+// Numbers of states and transitions come from the kernel's outline of this very chart.
+#[allow(clippy::indexing_slicing)]
+impl<'d> Chart<'d> {
+    pub(crate) fn state(&self, number: u32) -> &State<'d> {
+        &self.states[number as usize]
+    }
+    pub(crate) fn transition(&self, number: u32) -> &Transition<'d> {
+        &self.transitions[number as usize]
+    }
+}
+
+impl<'d> Chart<'d> {
+    /// Numbers of all states but the chart itself.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + use<> {
+        1..u32::try_from(self.states.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The state and its ancestors, inside out.
+    pub(crate) fn upwards(&self, from: u32) -> impl Iterator<Item = u32> {
+        std::iter::successors(Some(from), |s| self.state(*s).parent)
+    }
+
+    /// Is `inner` a proper descendant of `outer`?
+    pub(crate) fn inside(&self, inner: u32, outer: u32) -> bool {
+        inner > outer && inner <= self.state(outer).last
+    }
+
+    /// The atomic and final states at or below a state.
+    pub(crate) fn leaves(&self, state: u32) -> impl Iterator<Item = u32> {
+        (state..=self.state(state).last)
+            .filter(|s| matches!(self.state(*s).kind, StateKind::Atomic | StateKind::Final))
+    }
+
+    /// What entering a state enters by default, itself and its ancestors' other regions apart: leaves.
+    pub(crate) fn default_leaves(&self, state: u32) -> Vec<u32> {
+        let mut out = Vec::new();
+        let mut stack = vec![state];
+        let mut seen = rustc_hash::FxHashSet::default();
+        while let Some(s) = stack.pop() {
+            if !seen.insert(s) {
+                continue;
+            }
+            let Some(known) = self.outline.states.get(s as usize) else {
+                continue;
+            };
+            match known.kind {
+                StateKind::Atomic | StateKind::Final => out.push(s),
+                StateKind::Parallel => stack.extend(known.children.iter().copied()),
+                StateKind::Compound => stack.extend(known.initial.iter().copied()),
+                StateKind::Shallow | StateKind::Deep => match (known.initial, known.parent) {
+                    ([], Some(parent)) => stack.push(parent),
+                    (initial, _) => stack.extend(initial.iter().copied()),
+                },
+            }
+        }
+        out
+    }
+
+    /// Whether two states can be active at once: they stand in different regions of a parallel state, or one inside the other.
+    pub(crate) fn together(&self, a: u32, b: u32) -> bool {
+        if a == b || self.inside(a, b) || self.inside(b, a) {
+            return true;
+        }
+        let meet = self.upwards(a).find(|up| self.inside(b, *up));
+        meet.is_some_and(|up| self.state(up).kind == StateKind::Parallel)
+    }
+
+    /// The name of a state for people.
+    pub(crate) fn label(&self, state: u32) -> String {
+        let path = self.state(state).path;
+        if self.name == "root" {
+            format!("`{path}`")
+        } else {
+            format!("`{path}` of machine `{}`", self.name)
+        }
+    }
+
+    /// Transitions by number with their place.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &Transition<'d>)> {
+        (0u32..).zip(&self.transitions)
+    }
+}
+
+impl<'d> Transition<'d> {
+    /// The invocation whose answer it takes.
+    pub(crate) fn invocation(&self, chart: &Chart<'d>) -> Option<&'d definition::Invoke> {
+        match self.trigger {
+            Trigger::InvokeDone(i) | Trigger::InvokeError(i) => {
+                chart.state(self.source).def.invoke.get(i)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a principal's event can take it, going by its descriptors.
+    pub(crate) fn is_external(&self) -> bool {
+        matches!(self.trigger, Trigger::On(events) if events.iter().any(|e| !is_platform(e)))
+    }
+
+    /// Whether nothing but its event decides about it.
+    pub(crate) fn is_unconditional(&self) -> bool {
+        let d = self.def;
+        d.guard.is_none()
+            && d.when.is_none()
+            && d.approves.is_none()
+            && d.requires.is_empty()
+            && d.quorum.is_none()
+    }
+}
+
+/// The id of an invocation.
+pub(crate) fn invocation_id(invoke: &definition::Invoke) -> &str {
+    invoke.id.as_deref().unwrap_or(&invoke.src)
+}
+
+/// Event types that only the platform makes.
+pub(crate) fn is_platform(name: &str) -> bool {
+    ["done.", "error.", "after.", "charter."]
+        .iter()
+        .any(|p| name.starts_with(p))
+}
+
+/// Does a descriptor match an event type?
+pub(crate) fn matches(descriptor: &str, event: &str) -> bool {
+    match descriptor.strip_suffix('*') {
+        Some("") => !is_platform(event),
+        Some(prefix) => prefix.strip_suffix('.').is_some_and(|p| {
+            event
+                .strip_prefix(p)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        }),
+        None => descriptor == event,
+    }
+}
+
+/// A part of a JSON pointer.
+pub(crate) fn escape(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}

@@ -1,0 +1,142 @@
+//! The type of each chart's context: as declared, or inferred from first values and assignments.
+
+use std::collections::BTreeMap;
+
+use charter_expr::{Field, Type};
+use charter_kernel::definition::Template;
+
+use super::env::{Place, Types, event_of, schema_type};
+use crate::model::walk::{Item, variable_of};
+use crate::model::{Chart, Model};
+
+/// What is assigned to a variable: the values with their places; whether something inside of it is set, too.
+#[derive(Default)]
+struct Assigned {
+    whole: Vec<Type>,
+    inside: bool,
+}
+
+pub(crate) fn contexts(model: &Model<'_>, types: &Types) -> Vec<Type> {
+    let mut out = Vec::new();
+    for (number, chart) in model.charts.iter().enumerate() {
+        out.push(match &chart.def.context_schema {
+            Some(schema) => declared(chart, schema_type(schema)),
+            None => inferred(model, types, number, chart),
+        });
+    }
+    out
+}
+
+/// A variable with a first value is always there, whether or not the schema requires it.
+fn declared(chart: &Chart<'_>, schema: Type) -> Type {
+    let Type::Object { mut fields, open } = schema else {
+        return schema;
+    };
+    for name in chart.def.context.keys() {
+        fields
+            .entry(name.clone())
+            .or_insert_with(|| Field::optional(Type::Dyn))
+            .required = true;
+    }
+    for name in &chart.outline.variables {
+        fields
+            .entry((*name).to_string())
+            .or_insert_with(|| Field::optional(Type::Dyn));
+    }
+    Type::Object {
+        fields,
+        open: open && chart.def.context.is_empty(),
+    }
+}
+
+fn inferred<'d>(model: &Model<'d>, types: &Types, number: usize, chart: &Chart<'d>) -> Type {
+    let place = Place::new(number, Type::Dyn);
+    let first: BTreeMap<String, Field> = chart
+        .def
+        .context
+        .iter()
+        .map(|(name, value)| {
+            (
+                name.clone(),
+                Field::required(template_type(model, types, &place, value)),
+            )
+        })
+        .collect();
+    let mut early = types.without_contexts();
+    if let Some(place) = early.contexts.get_mut(number) {
+        *place = Type::Object {
+            fields: first.clone(),
+            open: true,
+        };
+    }
+    let mut assigned: BTreeMap<String, Assigned> = BTreeMap::new();
+    let mut note = |place: &Place, item: Item<'_>| {
+        if let Item::Assign(path, value) = item {
+            let slot = assigned.entry(variable_of(path).to_string()).or_default();
+            if path.contains(['.', '[']) {
+                slot.inside = true;
+            } else {
+                slot.whole.push(template_type(model, &early, place, value));
+            }
+        }
+    };
+    for state in &chart.states {
+        model.visit_state(state.def, &state.at, &mut |_, item| note(&place, item));
+    }
+    for t in &chart.transitions {
+        let place = Place::new(number, event_of(model, chart, t));
+        model.visit_block(&t.def.actions, t.at, &mut |_, item| note(&place, item));
+    }
+    let mut fields = BTreeMap::new();
+    for name in &chart.outline.variables {
+        let before = first.get(*name);
+        let ty = match (before.map(|f| f.ty.clone()), assigned.remove(*name)) {
+            (Some(ty), None) => ty,
+            (Some(ty), Some(a)) => {
+                let opened = if a.inside { Type::Dyn } else { ty };
+                Type::union(std::iter::once(opened).chain(a.whole))
+            }
+            (None, _) => Type::Dyn,
+        };
+        fields.insert(
+            (*name).to_string(),
+            Field {
+                ty,
+                required: before.is_some(),
+            },
+        );
+    }
+    Type::Object {
+        fields,
+        open: false,
+    }
+}
+
+/// The type of a template, whatever is wrong with it.
+pub(crate) fn template_type(
+    model: &Model<'_>,
+    types: &Types,
+    place: &Place,
+    value: &Template,
+) -> Type {
+    match value {
+        Template::Literal(json) => Type::of_json(json),
+        Template::Cel(cel) => match charter_expr::parse(cel) {
+            Ok(ast) => match charter_expr::check(&ast, &types.env(model, place, false)).0 {
+                // A null may become anything.
+                Type::Null => Type::Dyn,
+                ty => ty,
+            },
+            Err(_) => Type::Dyn,
+        },
+        Template::List(items) => Type::list(Type::union(
+            items.iter().map(|t| template_type(model, types, place, t)),
+        )),
+        Template::Object(fields) => Type::object(fields.iter().map(|(k, t)| {
+            (
+                k.clone(),
+                Field::required(template_type(model, types, place, t)),
+            )
+        })),
+    }
+}

@@ -1,0 +1,316 @@
+//! What the names of an expression mean at each place of a charter: typed environments.
+
+use charter_expr::{Env, Field, Type};
+use charter_kernel::definition::{self, Template};
+use serde_json::Value as Json;
+
+use crate::model::{Chart, Model, Transition, Trigger, invocation_id, matches};
+
+/// Where an expression stands, as far as its names depend on it.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// Number of the chart.
+    pub(crate) chart: usize,
+    /// The event at hand; none where there is no event at all.
+    pub(crate) event: Option<Type>,
+    /// Whether there is a sender.
+    pub(crate) by: bool,
+    /// Whether `entry` is bound.
+    pub(crate) entry: bool,
+    /// Names bound by `each`.
+    pub(crate) locals: Vec<(String, Type)>,
+}
+
+impl Place {
+    pub(crate) fn new(chart: usize, event: Type) -> Place {
+        Place {
+            chart,
+            event: Some(event),
+            by: true,
+            entry: false,
+            locals: Vec::new(),
+        }
+    }
+
+    /// Outside of any event.
+    pub(crate) fn still(chart: usize, by: bool) -> Place {
+        Place {
+            chart,
+            event: None,
+            by,
+            entry: false,
+            locals: Vec::new(),
+        }
+    }
+}
+
+/// The types that places share.
+pub(crate) struct Types {
+    /// By chart.
+    pub(crate) contexts: Vec<Type>,
+    /// By chart.
+    inputs: Vec<Type>,
+    ledger: Option<Type>,
+}
+
+impl Types {
+    pub(crate) fn new(model: &Model<'_>) -> Types {
+        let inputs: Vec<Type> = model
+            .charts
+            .iter()
+            .map(|c| c.def.input.as_ref().map_or(Type::Dyn, schema_type))
+            .collect();
+        let kinds = model.def.ledger.keys().map(|kind| {
+            (
+                kind.clone(),
+                Field::required(Type::map(Type::String, entry_type())),
+            )
+        });
+        let ledger = (!model.def.ledger.is_empty()).then(|| Type::object(kinds));
+        let mut types = Types {
+            contexts: vec![Type::Dyn; model.charts.len()],
+            inputs,
+            ledger,
+        };
+        types.contexts = super::context::contexts(model, &types);
+        types
+    }
+
+    /// The same, with contexts that may be anything.
+    pub(crate) fn without_contexts(&self) -> Types {
+        Types {
+            contexts: vec![Type::Dyn; self.contexts.len()],
+            inputs: self.inputs.clone(),
+            ledger: self.ledger.clone(),
+        }
+    }
+
+    pub(crate) fn context(&self, chart: usize) -> Type {
+        self.contexts.get(chart).cloned().unwrap_or(Type::Dyn)
+    }
+
+    /// The environment of an expression, roots in the kernel's order.
+    pub(crate) fn env(&self, model: &Model<'_>, place: &Place, names_root: bool) -> Env {
+        let mut env = Env::new();
+        for root in charter_kernel::ROOTS {
+            let ty = match root {
+                "context" => Some(self.context(place.chart)),
+                "event" => place.event.clone(),
+                "by" => place.by.then(|| {
+                    Type::object([
+                        ("id", Field::required(Type::String)),
+                        ("roles", Field::required(Type::list(Type::String))),
+                    ])
+                }),
+                "now" => Some(Type::Timestamp),
+                "run" => Some(Type::object([
+                    ("id", Field::required(Type::String)),
+                    ("charter", Field::required(Type::String)),
+                ])),
+                "actors" => Some(self.actors(names_root)),
+                "ledger" => self.ledger.clone(),
+                "input" => Some(self.inputs.get(place.chart).cloned().unwrap_or(Type::Dyn)),
+                "entry" => place.entry.then(entry_type),
+                _ => Some(Type::Dyn),
+            };
+            if let Some(ty) = ty {
+                env.root(root, ty);
+            }
+        }
+        if !model.def.strict {
+            for name in charter_kernel::SCXML_ROOTS {
+                env.root(name, Type::Dyn);
+            }
+        }
+        for (name, ty) in &place.locals {
+            env.root(name, ty.clone());
+        }
+        env.function("in", vec![Type::String], Type::Bool);
+        env.function("In", vec![Type::String], Type::Bool);
+        env.function("digest", vec![Type::Dyn], Type::String);
+        env
+    }
+
+    /// `actors`: a map, but where an expression names `actors.root`, what is known of the root.
+    fn actors(&self, names_root: bool) -> Type {
+        if names_root {
+            let root = Field::required(actor_type(self.context(0)));
+            return Type::Object {
+                fields: [("root".to_string(), root)].into(),
+                open: true,
+            };
+        }
+        Type::map(Type::String, actor_type(Type::Dyn))
+    }
+}
+
+fn actor_type(context: Type) -> Type {
+    Type::object([
+        ("machine", Field::required(Type::String)),
+        ("state", Field::required(Type::list(Type::String))),
+        ("status", Field::required(Type::String)),
+        ("context", Field::required(context)),
+    ])
+}
+
+fn entry_type() -> Type {
+    let or_null = |ty: Type| Field::required(Type::union([ty, Type::Null]));
+    Type::object([
+        ("status", Field::required(Type::String)),
+        ("uses", or_null(Type::Int)),
+        ("expires", or_null(Type::Timestamp)),
+        ("due", or_null(Type::Timestamp)),
+        ("data", Field::required(Type::Dyn)),
+        ("how", Field::required(Type::Dyn)),
+    ])
+}
+
+/// The type of the values that fit a schema; references stay inside it.
+pub(crate) fn schema_type(schema: &Json) -> Type {
+    Type::from_schema(schema, &|reference| {
+        reference
+            .strip_prefix('#')
+            .and_then(|pointer| schema.pointer(pointer))
+            .cloned()
+    })
+}
+
+/// `event` with data of a type: `type`, `data`, and the data's own fields.
+pub(crate) fn event_with(data: Type) -> Type {
+    match data {
+        Type::Dyn => Type::Dyn,
+        Type::Union(types) => Type::union(types.into_iter().map(event_with)),
+        Type::Object { fields, open } => {
+            let data = Type::Object {
+                fields: fields.clone(),
+                open,
+            };
+            let mut fields = fields;
+            fields.insert("type".into(), Field::required(Type::String));
+            fields.insert("data".into(), Field::required(data));
+            Type::Object { fields, open }
+        }
+        other => {
+            let open = matches!(other, Type::Map(..));
+            let fields = [
+                ("type".to_string(), Field::required(Type::String)),
+                ("data".to_string(), Field::required(other)),
+            ];
+            Type::Object {
+                fields: fields.into(),
+                open,
+            }
+        }
+    }
+}
+
+/// `event` of a failure: `error` with `code`, `message` and whatever else the host says.
+fn error_event() -> Type {
+    let known = [
+        ("code".to_string(), Field::required(Type::String)),
+        ("message".to_string(), Field::required(Type::String)),
+    ];
+    let error = Type::Object {
+        fields: known.into(),
+        open: true,
+    };
+    event_with(Type::object([("error", Field::required(error))]))
+}
+
+fn output_event(output: Type) -> Type {
+    event_with(Type::object([("output", Field::required(output))]))
+}
+
+/// The output of an actor, as far as it is declared.
+fn output_of(model: &Model<'_>, src: &str) -> Type {
+    model
+        .def
+        .actors
+        .get(src)
+        .and_then(|a| a.output.as_ref())
+        .map_or(Type::Dyn, schema_type)
+}
+
+/// What `event` is for the expressions of a transition.
+pub(crate) fn event_of(model: &Model<'_>, chart: &Chart<'_>, t: &Transition<'_>) -> Type {
+    match t.trigger {
+        Trigger::Always | Trigger::After => Type::Dyn,
+        Trigger::StateDone => output_event(Type::Dyn),
+        Trigger::InvokeDone(_) => output_event(
+            t.invocation(chart)
+                .map_or(Type::Dyn, |i| output_of(model, &i.src)),
+        ),
+        Trigger::InvokeError(_) => error_event(),
+        Trigger::On(descriptors) => {
+            Type::union(descriptors.iter().map(|d| described(model, chart, d)))
+        }
+    }
+}
+
+/// What `event` is for one descriptor.
+fn described(model: &Model<'_>, chart: &Chart<'_>, descriptor: &str) -> Type {
+    if descriptor.starts_with("error.") {
+        return error_event();
+    }
+    if let Some(id) = descriptor.strip_prefix("done.invoke.") {
+        let invokes = chart.states.iter().flat_map(|s| &s.def.invoke).filter(|i| {
+            matches(descriptor, &format!("done.invoke.{}", invocation_id(i)))
+                || invocation_id(i) == id
+        });
+        let outputs: Vec<Type> = invokes.map(|i| output_of(model, &i.src)).collect();
+        return output_event(if outputs.is_empty() {
+            Type::Dyn
+        } else {
+            Type::union(outputs)
+        });
+    }
+    if descriptor.starts_with("done.state.") {
+        return output_event(Type::Dyn);
+    }
+    if descriptor == "charter.overdue" {
+        return event_with(Type::object([
+            ("kind", Field::required(Type::String)),
+            ("key", Field::required(Type::String)),
+        ]));
+    }
+    let listed: Vec<&definition::EventDecl> = model
+        .def
+        .events
+        .iter()
+        .filter(|(name, _)| matches(descriptor, name))
+        .map(|(_, e)| e)
+        .collect();
+    // A wildcard also takes what is not declared, if such events are raised or the charter is not strict.
+    let others = !model.def.strict || raises_undeclared(model, descriptor);
+    if listed.is_empty() || others {
+        return Type::Dyn;
+    }
+    Type::union(listed.into_iter().map(|e| {
+        e.data
+            .as_ref()
+            .map_or(Type::Dyn, |s| event_with(schema_type(s)))
+    }))
+}
+
+/// Whether some action raises or sends an event that the descriptor takes but `events` does not declare.
+fn raises_undeclared(model: &Model<'_>, descriptor: &str) -> bool {
+    use charter_kernel::definition::Action;
+    let mut found = false;
+    model.visit_all(&mut |_, item| {
+        let crate::model::walk::Item::Action(action) = item else {
+            return;
+        };
+        let kind = match action {
+            Action::Raise { r#type, .. } => r#type,
+            Action::Send(send) => &send.r#type,
+            _ => return,
+        };
+        found |= match kind {
+            Template::Literal(Json::String(name)) => {
+                matches(descriptor, name) && !model.def.events.contains_key(name)
+            }
+            _ => true,
+        };
+    });
+    found
+}

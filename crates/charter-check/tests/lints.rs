@@ -1,0 +1,521 @@
+//! Each lint, where it has something to say and where it has not.
+
+mod support;
+
+use support::{all, found, lint};
+
+/// A charter with a finding of the code, at a place that begins like this and with these words; and one without.
+#[track_caller]
+fn says(code: &str, bad: &str, at: &str, words: &str, good: &str) {
+    let bad = found(bad, code);
+    assert!(
+        bad.iter().any(|f| f.starts_with(at) && f.contains(words)),
+        "{code}: expected `{at}: ..{words}..`, got {bad:#?}"
+    );
+    assert_eq!(
+        found(good, code),
+        Vec::<String>::new(),
+        "{code}: the good charter"
+    );
+}
+
+#[test]
+fn a_tidy_charter_has_no_findings() {
+    let report = lint(
+        "
+roles: {person: {}}
+events:
+  GO: {by: person, data: {type: object}}
+context: {n: 0}
+states:
+  a: {on: {GO: {target: b, when: context.n < 3, actions: {assign: {n: '= context.n + 1'}}}}}
+  b: {on: {GO: a}}
+",
+    );
+    assert_eq!(all(&report), Vec::<String>::new());
+}
+
+#[test]
+fn unreachable_state() {
+    says(
+        "unreachable-state",
+        "states: {a: {on: {X: b}}, b: {on: {X: a}}, c: {on: {X: a}}}",
+        "states.c",
+        "no transition leads to `c`",
+        "states: {a: {on: {X: c}}, c: {on: {X: a}}}",
+    );
+    // Through `initial`, regions, histories.
+    let good = "
+states:
+  a: {on: {X: p}}
+  p:
+    type: parallel
+    on: {OUT: a, BACK: p.h}
+    states:
+      r: {initial: r1, states: {r1: {}, r2: {}, h: {type: history, target: r2}}}
+      s: {states: {s1: {on: {X: s2}}, s2: {type: final}}}
+";
+    let good = good.replace("BACK: p.h", "BACK: .r.h");
+    assert_eq!(found(&good, "unreachable-state"), Vec::<String>::new());
+}
+
+#[test]
+fn dead_end() {
+    says(
+        "dead-end",
+        "states: {a: {on: {X: b}}, b: {}}",
+        "states.b",
+        "nothing leads out of `b`",
+        "states: {a: {on: {X: b}}, b: {type: final}}",
+    );
+    assert!(
+        found(
+            "states: {a: {initial: b, states: {b: {}}, on: {X: c}}, c: {on: {X: a}}}",
+            "dead-end"
+        )
+        .is_empty(),
+        "an outer state leads out"
+    );
+}
+
+#[test]
+fn shadowed_transition() {
+    says(
+        "shadowed-transition",
+        "states: {a: {on: {X: [b, {target: a, when: 'context.n > 1'}]}}, b: {on: {X: a}}}\ncontext: {n: 1}",
+        "states.a.on.X",
+        "`a/on/X/0` comes first and has no condition",
+        "states: {a: {on: {X: [{target: a, when: 'context.n > 1'}, b]}}, b: {on: {X: a}}}\ncontext: {n: 1}",
+    );
+    let same = "guards: {g: 'context.n > 1'}\ncontext: {n: 1}\nstates: {a: {on: {X: [{guard: g, target: b}, {guard: g, target: a}]}}, b: {on: {X: a}}}";
+    assert_eq!(found(same, "shadowed-transition").len(), 1);
+    assert!(
+        found(
+            "states: {a: {on: {'*': b, X: a}}, b: {on: {X: a}}}\nevents: {X: {}}",
+            "shadowed-transition"
+        )[0]
+        .contains("`a/on/*/0`")
+    );
+    // Different roles take different ways.
+    let roles = "roles: {p: {}, q: {}}\nstates: {a: {on: {X: [{by: p, target: b}, {by: q, target: a}]}}, b: {on: {X: a}}}";
+    assert!(found(roles, "shadowed-transition").is_empty());
+}
+
+#[test]
+fn guard_before_assign() {
+    let charter = |guard: &str, value: &str| {
+        format!(
+            "
+guards: {{good: {guard}}}
+context: {{decision: {{confidence: 0.5}}, n: 0}}
+actors: {{decide: {{kind: model, timeout: 1s, output: {{type: object, required: [confidence], properties: {{confidence: {{type: number}}}}}}}}}}
+states:
+  d:
+    invoke:
+      src: decide
+      onDone: [{{guard: good, target: e, actions: {{assign: {{{value}}}}}}}]
+      onError: {{target: e, actions: {{log: '= event.error'}}}}
+  e: {{type: final}}
+"
+        )
+    };
+    says(
+        "guard-before-assign",
+        &charter(
+            "context.decision.confidence >= 0.85",
+            "decision: '= event.output'",
+        ),
+        "states.d.invoke.onDone",
+        "guard `good` reads `context.decision`, which this transition assigns afterwards",
+        &charter(
+            "event.output.confidence >= 0.85",
+            "decision: '= event.output'",
+        ),
+    );
+    // Counting is how one bounds a loop.
+    assert!(
+        found(
+            &charter("context.n < 3", "n: '= context.n + 1'"),
+            "guard-before-assign"
+        )
+        .is_empty()
+    );
+}
+
+#[test]
+fn constant_condition() {
+    let charter = |when: &str| {
+        format!(
+            "context: {{n: 0}}\nstates: {{a: {{on: {{X: {{target: b, when: '{when}'}}}}}}, b: {{on: {{X: a}}}}}}"
+        )
+    };
+    says(
+        "constant-condition",
+        &charter("1 + 1 == 3"),
+        "states.a.on.X.when",
+        "always false",
+        &charter("context.n == 3"),
+    );
+}
+
+#[test]
+fn always_loop() {
+    says(
+        "always-loop",
+        "states: {a: {always: b}, b: {always: a}}",
+        "states.a",
+        "never comes to rest",
+        "context: {n: 0}\nstates: {a: {always: {target: b, when: 'context.n > 1'}}, b: {always: a}}",
+    );
+}
+
+const WORK: &str = "
+actors: {work: {kind: tool, timeout: 1s, output: {type: object}}}
+context: {n: 0, error: null}
+";
+
+#[test]
+fn loop_without_bound() {
+    let charter = |guard: &str, actions: &str| {
+        format!(
+            "{WORK}
+states:
+  work: {{invoke: {{src: work, onDone: look, onError: {{target: failed, actions: {{assign: {{error: '= event.error'}}}}}}}}}}
+  look:
+    always:
+      - {{target: done, when: '{guard}'}}
+      - {{target: work, actions: {{assign: {{{actions}}}}}}}
+  failed: {{type: final}}
+  done: {{type: final}}
+"
+        )
+    };
+    says(
+        "loop-without-bound",
+        &charter("context.error == null", "n: 1"),
+        "states",
+        "loop without bound: `work/invoke/work/onDone/0`, then `look/always/1`",
+        &charter("context.n > 3", "n: '= context.n + 1'"),
+    );
+    // A person in between ends the circle.
+    let person = "states: {a: {always: b}, b: {on: {X: a}}}";
+    assert!(found(person, "loop-without-bound").is_empty());
+    // Time in between: worth knowing only.
+    let slow = lint("states: {a: {after: {1h: b}}, b: {after: {1h: a}}}");
+    assert_eq!(
+        all(&slow)
+            .iter()
+            .filter(|f| f.starts_with("info loop-without-bound"))
+            .count(),
+        1,
+        "{:#?}",
+        all(&slow)
+    );
+}
+
+#[test]
+fn unused_names() {
+    let bad = "
+roles: {nobody: {}}
+events: {NEVER: {data: {}}, GO: {data: {}}}
+types: {spare: {type: string}}
+guards: {g: 'true'}
+actions: {act: {log: x}}
+delays: {d: 1h}
+actors: {w: {kind: tool}}
+ledger: {token: {}}
+machines: {m: {states: {x: {type: final}}}}
+states: {a: {on: {GO: b}}, b: {on: {GO: a}}}
+";
+    for (code, at) in [
+        ("unused-event", "events.NEVER"),
+        ("unused-type", "types.spare"),
+        ("unused-guard", "guards.g"),
+        ("unused-action", "actions.act"),
+        ("unused-delay", "delays.d"),
+        ("unused-actor", "actors.w"),
+        ("unused-ledger-kind", "ledger.token"),
+        ("unused-machine", "machines.m"),
+        ("unused-role", "roles.nobody"),
+    ] {
+        let list = found(bad, code);
+        assert!(
+            list.len() == 1 && list[0].starts_with(at),
+            "{code}: {list:#?}"
+        );
+    }
+    let good = "
+roles: {somebody: {}, auditor: {}}
+events: {GO: {by: somebody, data: {$ref: '#/types/spare'}}}
+types: {spare: {$ref: '#/types/deep'}, deep: {type: object}}
+guards: {g: \"'auditor' in by.roles\"}
+actions: {act: {log: x}, outer: [act]}
+delays: {d: 1h}
+actors: {w: {kind: tool}}
+ledger: {token: {}}
+machines: {m: {states: {x: {type: final}}}}
+states:
+  a: {on: {GO: {target: b, guard: {not: g}, requires: {use: {kind: token, key: k}}, actions: outer}}, invoke: {src: w}}
+  b: {after: {d: a}, entry: [{spawn: {machine: m, id: m1}}, {grant: {kind: token, key: k}}]}
+";
+    let list: Vec<String> = all(&lint(good))
+        .into_iter()
+        .filter(|f| f.contains(" unused-"))
+        .collect();
+    assert_eq!(list, Vec::<String>::new());
+}
+
+#[test]
+fn unhandled_event() {
+    says(
+        "unhandled-event",
+        "states: {a: {on: {X: {target: b, actions: {raise: LOST}}}}, b: {on: {X: a}}}",
+        "states.a.on.X",
+        "`LOST` is raised here, but no state handles it",
+        "states: {a: {on: {X: {target: b, actions: {raise: KEPT}}}}, b: {on: {KEPT: a}}}",
+    );
+}
+
+#[test]
+fn never_assigned() {
+    says(
+        "never-assigned",
+        "context: {scores: null}\nstates: {a: {on: {X: a}}}",
+        "context.scores",
+        "`context.scores` is null for ever",
+        "context: {scores: null}\nstates: {a: {on: {X: {actions: {assign: {'scores.a': 1}}}}}}",
+    );
+}
+
+#[test]
+fn event_without_schema() {
+    says(
+        "event-without-schema",
+        "events: {X: {}}\nstates: {a: {on: {X: a}}}",
+        "events.X",
+        "anything is accepted",
+        "events: {X: {data: {type: object}}}\nstates: {a: {on: {X: a}}}",
+    );
+}
+
+#[test]
+fn owners() {
+    let charter = |event: &str, a: &str, b: &str| {
+        format!(
+            "roles: {{p: {{}}}}\nevents: {{X: {{{event}}}, Y: {{by: p}}}}\nstates: {{a: {{on: {{X: {{target: b, {a}}}, Y: a}}}}, b: {{on: {{X: {{target: a, {b}}}}}}}}}"
+        )
+    };
+    let good = charter("by: p", "reenter: true", "reenter: true");
+    says(
+        "event-without-owner",
+        &charter("", "reenter: true", "reenter: true"),
+        "events.X",
+        "anybody may send `X`",
+        &good,
+    );
+    says(
+        "transition-without-by",
+        &charter("", "by: p", "reenter: true"),
+        "states.b.on.X",
+        "anybody may take this transition",
+        &good,
+    );
+    assert!(found(&charter("", "by: p", "by: p"), "event-without-owner").is_empty());
+    assert!(
+        found(
+            "events: {X: {}}\nstates: {a: {on: {X: a}}}",
+            "event-without-owner"
+        )
+        .is_empty(),
+        "no roles, no owners"
+    );
+}
+
+#[test]
+fn by_without_system() {
+    let charter = |by: &str| {
+        format!(
+            "roles: {{p: {{}}}}\nevents: {{X: {{by: p}}}}\nstates: {{a: {{after: {{1h: {{target: b, by: {by}}}}}}}, b: {{on: {{X: a}}}}}}"
+        )
+    };
+    says(
+        "by-without-system",
+        &charter("p"),
+        "states.a.after.1h",
+        "time to pass, which no p sends",
+        &charter("[p, system]"),
+    );
+}
+
+#[test]
+fn nobody_can_leave() {
+    let charter = |by: &str| {
+        format!(
+            "roles: {{p: {{}}}}\nevents: {{X: {{by: {by}}}}}\nstates: {{a: {{on: {{X: b}}}}, b: {{type: final}}}}"
+        )
+    };
+    says(
+        "nobody-can-leave",
+        &charter("system"),
+        "states.a",
+        "nobody can lead the run out of `a`",
+        &charter("[system, p]"),
+    );
+}
+
+#[test]
+fn quorum_of_anybody() {
+    let charter = |of: &str| {
+        format!(
+            "roles: {{p: {{}}}}\nevents: {{X: {{}}}}\nstates: {{a: {{on: {{X: {{target: b, quorum: {{count: 2{of}}}}}}}}}, b: {{type: final}}}}"
+        )
+    };
+    says(
+        "quorum-of-anybody",
+        &charter(""),
+        "states.a.on.X.quorum",
+        "any 2 principals",
+        &charter(", of: p"),
+    );
+}
+
+fn approval(after: &str, entry: &str) -> String {
+    format!(
+        "
+roles: {{p: {{}}}}
+events: {{YES: {{by: p, data: {{type: object, required: [digest]}}}}}}
+actors: {{apply: {{kind: tool, timeout: 1s}}}}
+context: {{change: {{}}, other: 0}}
+states:
+  ask: {{{after}on: {{YES: {{target: apply, approves: context.change}}}}}}
+  apply: {{{entry}invoke: {{src: apply, input: '= context.change', onDone: done, onError: done}}}}
+  done: {{type: final, entry: {{assign: {{change: {{}}}}}}}}
+"
+    )
+}
+
+#[test]
+fn approvals() {
+    let good = approval("after: {1h: done}, ", "entry: {assign: {other: 1}}, ");
+    says(
+        "approval-without-expiry",
+        &approval("", ""),
+        "states.ask",
+        "waits for an approval for ever",
+        &good,
+    );
+    says(
+        "approval-overwritten",
+        &approval(
+            "after: {1h: done}, ",
+            "entry: {assign: {'change.files': []}}, ",
+        ),
+        "states.apply.entry",
+        "`context.change` is assigned here, after `ask/on/YES/0` has approved it",
+        &good,
+    );
+}
+
+#[test]
+fn invocations() {
+    let charter = |actor: &str, rest: &str| {
+        format!(
+            "context: {{error: null}}\nactors: {{w: {{kind: tool{actor}}}}}\nstates: {{a: {{invoke: {{src: w, onDone: b{rest}}}}}, b: {{type: final}}}}"
+        )
+    };
+    let good = charter(
+        ", timeout: 1s",
+        ", onError: {target: b, actions: {assign: {error: '= event.error'}}}",
+    );
+    says(
+        "invoke-without-timeout",
+        &charter("", ", onError: b"),
+        "states.a.invoke",
+        "`w` has no timeout",
+        &good,
+    );
+    says(
+        "invoke-without-on-error",
+        &charter("", ""),
+        "states.a.invoke",
+        "nothing happens when `w` fails",
+        &good,
+    );
+    says(
+        "error-dropped",
+        &charter("", ", onError: b"),
+        "states.a.invoke",
+        "the error is lost",
+        &good,
+    );
+    let entry = "context: {error: null}\nactors: {w: {kind: tool}}\nstates: {a: {invoke: {src: w, onDone: b, onError: b}}, b: {entry: {assign: {error: '= event.error'}}, on: {X: a}}}";
+    assert!(
+        found(entry, "error-dropped").is_empty(),
+        "the state it leads to keeps it"
+    );
+    let above = "actors: {w: {kind: tool}}\nstates: {a: {on: {'error.*': b}, after: {1h: b}, states: {i: {invoke: {src: w}}}}, b: {type: final}}";
+    assert!(found(above, "invoke-without-on-error").is_empty());
+    assert!(found(above, "invoke-without-timeout").is_empty());
+}
+
+#[test]
+fn ledger() {
+    let charter = |actions: &str, requires: &str| {
+        format!(
+            "ledger: {{k: {{}}}}\nstates: {{a: {{on: {{X: {{target: b, actions: [{actions}]}}}}}}, b: {{on: {{X: {{target: a, requires: [{requires}]}}}}}}}}"
+        )
+    };
+    let permit = charter("{grant: {kind: k, key: x}}", "{use: {kind: k, key: x}}");
+    let duty = charter(
+        "{open: {kind: k, key: x}}, {close: {kind: k, key: x}}",
+        "{none: {kind: k}}",
+    );
+    says(
+        "permit-never-used",
+        &charter("{grant: {kind: k, key: x}}", ""),
+        "ledger.k",
+        "nothing requires it",
+        &permit,
+    );
+    says(
+        "permit-never-granted",
+        &charter("", "{use: {kind: k, key: x}}"),
+        "ledger.k",
+        "nothing grants it",
+        &permit,
+    );
+    says(
+        "obligation-never-closed",
+        &charter("{open: {kind: k, key: x}}", ""),
+        "ledger.k",
+        "nothing closes it",
+        &duty,
+    );
+    says(
+        "obligation-never-opened",
+        &charter("", "{none: {kind: k}}"),
+        "ledger.k",
+        "nothing opens it",
+        &duty,
+    );
+}
+
+#[test]
+fn interlock_without_row() {
+    let charter = |rows: &str| {
+        format!(
+            "
+machines: {{m: {{states: {{x: {{on: {{X: x}}}}}}}}}}
+interlocks: [{{id: t, given: root, machine: m, allow: {{{rows}}}}}]
+states: {{a: {{on: {{X: b}}, entry: {{spawn: {{machine: m, id: m1}}}}}}, b: {{states: {{c: {{on: {{X: '#a'}}}}}}}}}}
+"
+        )
+    };
+    says(
+        "interlock-without-row",
+        &charter("a: [x]"),
+        "interlocks",
+        "has no row for `b.c`",
+        &charter("a: [x], b: []"),
+    );
+}

@@ -1,0 +1,263 @@
+//! Expressions are checked where they stand, with their place in the file.
+
+mod support;
+
+use support::{all, lint};
+
+/// What is found of one code: the text that is meant, and what is said about it. Line and column lead to that text.
+fn only(source: &str, code: &str) -> Vec<String> {
+    let document = support::document(source);
+    let show = |f: &charter_check::Finding| {
+        let text = &document.source[f.span.0..f.span.1];
+        let line = document.source.lines().nth(f.line - 1).unwrap();
+        let there: String = line.chars().skip(f.column - 1).collect();
+        assert!(
+            there.starts_with(text.lines().next().unwrap()),
+            "{}:{} is `{there}`, not `{text}`",
+            f.line,
+            f.column
+        );
+        format!("{text} | {} | {}", f.severity.word(), f.message)
+    };
+    lint(source)
+        .findings
+        .iter()
+        .filter(|f| f.code == code)
+        .map(show)
+        .collect()
+}
+
+const FRED: &str = "charter: 1
+id: fred
+input: {type: object, required: [userId], properties: {userId: {type: string}}}
+context: {userId: '= input.userId', retryCount: 0, decision: null}
+events:
+  START: {data: {type: object, required: [input], properties: {input: {type: object}, note: {type: string}}}}
+actors:
+  decide:
+    kind: model
+    timeout: 60s
+    input: {type: object, required: [question], properties: {question: {type: string}}}
+    output: {type: object, required: [confidence], properties: {confidence: {type: number}}, additionalProperties: false}
+states:
+  idle:
+    on: {START: {target: decide, when: 'WHEN'}}
+  decide:
+    invoke:
+      src: decide
+      input: {question: '= QUESTION'}
+      onDone: {target: idle, when: 'DONE', actions: {assign: {decision: '= event.output'}}}
+      onError: {target: idle, actions: {log: '= FAILED'}}
+";
+
+fn fred(when: &str, done: &str, question: &str, failed: &str) -> String {
+    FRED.replace("WHEN", when)
+        .replace("DONE", done)
+        .replace("QUESTION", question)
+        .replace("FAILED", failed)
+}
+
+#[test]
+fn a_misspelt_field_has_its_place() {
+    let good = fred(
+        "size(context.userId) > 0 && context.retryCount < 3",
+        "event.output.confidence > 0.8",
+        "context.userId",
+        "event.error.code",
+    );
+    assert_eq!(only(&good, "unknown-field"), Vec::<String>::new());
+    assert_eq!(only(&good, "type"), Vec::<String>::new());
+    assert_eq!(
+        only(
+            &fred(
+                "true",
+                "event.output.confidnce > 0.8",
+                "context.userId",
+                "1"
+            ),
+            "unknown-field"
+        ),
+        [".confidnce | error | there is no field `confidnce` in `event.output`"]
+    );
+    assert_eq!(
+        only(
+            &fred("context.retrycount < 3", "true", "context.userId", "1"),
+            "unknown-field"
+        ),
+        [".retrycount | error | there is no field `retrycount` in `context`"]
+    );
+    assert_eq!(
+        only(
+            &fred("event.note == \"x\"", "true", "input.userid", "1"),
+            "unknown-field"
+        ),
+        [".userid | warning | `userid` is not a declared field of `input`"]
+    );
+    assert_eq!(
+        only(
+            &fred("event.note == \"x\"", "true", "input.userId", "1"),
+            "type"
+        ),
+        [".note | warning | the field `note` of `event` may be missing"]
+    );
+    assert_eq!(
+        only(
+            &fred("true", "true", "context.userId", "event.output"),
+            "unknown-field"
+        ),
+        [".output | error | there is no field `output` in `event`"]
+    );
+}
+
+#[test]
+fn conditions_are_bools_and_states_exist() {
+    assert_eq!(
+        only(
+            &fred("context.retryCount", "true", "context.userId", "1"),
+            "type"
+        ),
+        ["context.retryCount | error | a condition gives a bool, and this is a number"]
+    );
+    assert_eq!(
+        only(
+            &fred("in(\"idel\")", "true", "context.userId", "1"),
+            "unknown-state"
+        ),
+        ["in(\"idel\") | error | there is no state `idel`"]
+    );
+    assert_eq!(
+        only(
+            &fred("in(\"idle\")", "true", "context.userId", "1"),
+            "unknown-state"
+        ),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn values_fit_what_is_declared() {
+    let source = fred("true", "true", "context.retryCount", "1");
+    assert_eq!(
+        only(&source, "data-mismatch"),
+        [
+            "input | warning | this input does not fit the input schema of `decide`: at `/question`: a string is declared, and this is a number"
+        ]
+    );
+    let charter = "
+types: {context: {type: object, properties: {n: {type: integer, maximum: 5}}}}
+context: {n: 9}
+events: {X: {data: {type: object, required: [k], properties: {k: {type: string}}}}}
+states:
+  a: {on: {X: {actions: [{assign: {n: text}}, {raise: {type: X, data: {k: '= 1 + 1'}}}, {raise: X}]}}}
+";
+    let list: Vec<String> = all(&lint(charter))
+        .into_iter()
+        .filter(|f| f.contains("data-mismatch"))
+        .collect();
+    assert_eq!(list.len(), 4, "{list:#?}");
+    assert!(
+        list[0].contains("9 is greater than the maximum of 5"),
+        "{list:#?}"
+    );
+}
+
+#[test]
+fn guards_are_checked_where_they_are_used() {
+    let charter = "
+events:
+  A: {data: {type: object, required: [x], properties: {x: {type: integer}}, additionalProperties: false}}
+  B: {data: {type: object, required: [y], properties: {y: {type: integer}}, additionalProperties: false}}
+guards: {small: event.x < 3}
+states:
+  s: {on: {A: {guard: small}, B: {guard: small}}}
+";
+    assert_eq!(
+        only(charter, "unknown-field"),
+        [".x | error | there is no field `x` in `event`"]
+    );
+}
+
+#[test]
+fn wildcards_answers_and_locals() {
+    let charter = "
+events:
+  A: {data: {type: object, required: [list], properties: {list: {type: array, items: {type: object, required: [id], properties: {id: {type: string}}, additionalProperties: false}}}, additionalProperties: false}}
+context: {ids: [], total: 0}
+states:
+  s:
+    on:
+      A:
+        actions:
+          each: {in: event.list, as: item, index: i, do: [{assign: {ids: '= context.ids + [item.id]', total: '= context.total + i'}}, {log: '= item.name'}]}
+      '*': {actions: {log: '= event.type + event.lost'}}
+";
+    assert_eq!(
+        only(charter, "unknown-field"),
+        [
+            ".name | error | there is no field `name` in `item`",
+            ".lost | error | there is no field `lost` in `event`"
+        ]
+    );
+    assert_eq!(only(charter, "type"), Vec::<String>::new());
+}
+
+#[test]
+fn ledger_interlocks_and_properties() {
+    let charter = "
+ledger: {token: {}}
+context: {spent: 0}
+interlocks: [{id: a, assert: actors.root.context.spnt <= 3}]
+properties:
+  - {id: p, never: \"in('nowhere')\"}
+  - {id: q, always: event.x == 1}
+states:
+  s:
+    on:
+      X: {requires: {use: {kind: token, key: k, when: entry.uses > 1 && entry.ues > 1}}, actions: {grant: {kind: token, key: k}}, when: \"ledger.tokn['k'].status == 'granted'\"}
+";
+    let unknown = only(charter, "unknown-field");
+    assert_eq!(unknown.len(), 3, "{unknown:#?}");
+    assert!(
+        unknown.iter().any(|f| f.contains("`spnt`"))
+            && unknown.iter().any(|f| f.contains("`ues`"))
+            && unknown.iter().any(|f| f.contains("`tokn`")),
+        "{unknown:#?}"
+    );
+    assert_eq!(
+        only(charter, "unknown-state"),
+        ["in('nowhere') | error | there is no state `nowhere`"]
+    );
+    assert!(
+        only(charter, "type")
+            .iter()
+            .any(|f| f.contains("`event` is not known here"))
+    );
+}
+
+#[test]
+fn context_is_inferred_from_first_values_and_assignments() {
+    let charter = |read: &str| {
+        format!("
+context: {{nothing: null, list: [], map: {{}}, n: 1, fixed: {{a: 1}}}}
+events: {{A: {{data: {{type: object, required: [v], properties: {{v: {{type: string}}}}}}}}}}
+states:
+  s: {{on: {{A: {{when: '{read}', actions: {{assign: {{nothing: '= event.v', 'map[event.v]': 1, list: '= context.list + [event.v]'}}}}}}}}}}
+")
+    };
+    for good in [
+        "context.nothing == 1",
+        "context.map.x == 1",
+        "size(context.list) > 0 && context.list[0] == \"a\"",
+        "context.fixed.a == 1",
+    ] {
+        assert_eq!(
+            only(&charter(good), "unknown-field").len() + only(&charter(good), "type").len(),
+            0,
+            "{good}: {:#?}",
+            all(&lint(&charter(good)))
+        );
+    }
+    for bad in ["context.fixed.b == 1", "context.nothin == 1"] {
+        assert_eq!(only(&charter(bad), "unknown-field").len(), 1, "{bad}");
+    }
+}
