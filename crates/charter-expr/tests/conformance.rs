@@ -72,3 +72,21 @@ fn all_cases() {
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Checking finds mistakes and changes no result.
+#[test]
+fn the_same_without_checking() {
+    let Some(cases) = cases() else {
+        println!("SKIPPED: the conformance cases (shared/data/cel/cases.jsonl) are not here");
+        return;
+    };
+    for mut case in cases {
+        let checked = typed::run(&case);
+        case["disable_check"] = Json::Bool(true);
+        let unchecked = typed::run(&case);
+        match checked {
+            Ok(value) => assert_eq!(Ok(value), unchecked, "{case}"),
+            Err(_) => assert!(unchecked.is_err(), "{case}"),
+        }
+    }
+}

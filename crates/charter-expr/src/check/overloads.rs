@@ -132,6 +132,8 @@ impl Checker<'_> {
             let less = usize::from(method);
             let wanted = if entry.least == entry.most {
                 entry.least.saturating_sub(less).to_string()
+            } else if entry.most == usize::MAX {
+                format!("at least {}", entry.least.saturating_sub(less))
             } else {
                 format!(
                     "{} to {}",
@@ -142,7 +144,14 @@ impl Checker<'_> {
             let got = types.len().saturating_sub(less);
             self.error(
                 span,
-                format!("{what} takes {wanted} arguments, not {got}"),
+                format!(
+                    "{what} takes {wanted} {}, not {got}",
+                    if wanted == "1" {
+                        "argument"
+                    } else {
+                        "arguments"
+                    }
+                ),
                 None,
             );
             return Type::Dyn;
@@ -181,11 +190,9 @@ impl Checker<'_> {
         };
         let (name, result) = (f.name.clone(), f.result.clone());
         if types.len() != f.params.len() {
-            let message = format!(
-                "`{name}` takes {} arguments, not {}",
-                f.params.len(),
-                types.len()
-            );
+            let wanted = f.params.len();
+            let noun = if wanted == 1 { "argument" } else { "arguments" };
+            let message = format!("`{name}` takes {wanted} {noun}, not {}", types.len());
             self.error(span, message, None);
             return result;
         }

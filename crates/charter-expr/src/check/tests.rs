@@ -173,7 +173,7 @@ fn wrong_types() {
     finds("in(1)", "E `in(1)`: `in` takes a string here, not an int");
     finds(
         "in('a', 'b')",
-        "E `in('a', 'b')`: `in` takes 1 arguments, not 2",
+        "E `in('a', 'b')`: `in` takes 1 argument, not 2",
     );
     finds(
         "'abc'.substring()",

@@ -8,6 +8,14 @@ use crate::types::a;
 use crate::value::number;
 use crate::{Fuel, Key, Map, RootId, Value};
 
+/// What a path leads to.
+pub(super) enum Leaf<'a> {
+    /// Borrowed JSON, not yet a value.
+    Json(&'a serde_json::Value),
+    /// Anything else.
+    Value(Value<'a>),
+}
+
 impl<'a> Evaluation<'a, '_> {
     #[inline]
     pub(super) fn root(&self, id: RootId, name: &str, op: &Op) -> Evaluated<'a> {
@@ -17,35 +25,40 @@ impl<'a> Evaluation<'a, '_> {
         }
     }
 
-    /// `root.a.b`: JSON is walked from object to object, without a value for each on the way.
+    /// `root.a.b`
     pub(super) fn fields(&mut self, fields: &'a Fields, op: &Op) -> Evaluated<'a> {
+        self.leaf(fields, op).map(|leaf| match leaf {
+            Leaf::Json(json) => Value::from_json(json),
+            Leaf::Value(value) => value,
+        })
+    }
+
+    /// `root.a.b`: JSON is walked from object to object, without a value for each on the way.
+    #[inline]
+    pub(super) fn leaf(&mut self, fields: &'a Fields, op: &Op) -> Result<Leaf<'a>, EvalError> {
         self.fuel
             .spend(fields.steps.len() as u64)
             .map_err(|e| e.at(op.span))?;
         let mut value = self.root(fields.root, &fields.name, op)?;
-        let mut steps = fields.steps.iter();
-        if let Value::Map(Map::Json(object)) = &value {
-            let mut object: &'a serde_json::Map<String, serde_json::Value> = object;
+        if let Value::Map(Map::Json(mut object)) = value {
+            let mut steps = fields.steps.iter();
             while let Some(step) = steps.next() {
                 match object.get(&*step.name) {
-                    Some(serde_json::Value::Object(inner)) if !steps.as_slice().is_empty() => {
-                        object = inner
-                    }
+                    Some(found) if steps.as_slice().is_empty() => return Ok(Leaf::Json(found)),
+                    Some(serde_json::Value::Object(inner)) => object = inner,
                     Some(found) => {
-                        value = Value::from_json(found);
-                        break;
+                        let next = steps.as_slice().first().unwrap_or(step);
+                        return Err(no_fields(&Value::from_json(found), &next.name).at(next.span));
                     }
                     None => return Err(no_such_field(&step.name).at(step.span)),
                 }
             }
+            return Ok(Leaf::Value(Value::Map(Map::Json(object))));
         }
-        for step in steps {
-            value = match field(&value, &step.name) {
-                Ok(value) => value,
-                Err(e) => return Err(e.at(step.span)),
-            };
+        for step in &fields.steps {
+            value = field(&value, &step.name).map_err(|e| e.at(step.span))?;
         }
-        Ok(value)
+        Ok(Leaf::Value(value))
     }
 
     pub(super) fn links(&mut self, base: &'a Op, steps: &'a [Step]) -> Evaluated<'a> {

@@ -1,6 +1,6 @@
 //! Macros that go through lists and maps (langdef, "Macros"; extension `macros2`).
 
-use super::{Evaluated, Evaluation, not_a_bool};
+use super::{Evaluated, Evaluation};
 use crate::ast::MacroName;
 use crate::error::EvalError;
 use crate::program::{MacroStep, Op};
@@ -99,10 +99,7 @@ impl<'a> Evaluation<'a, '_> {
     }
 
     fn predicate(&mut self, op: &'a Op, name: &str) -> Result<bool, EvalError> {
-        match self.eval(op)? {
-            Value::Bool(b) => Ok(b),
-            other => Err(not_a_bool(&other, &format!("the condition of `{name}`")).at(op.span)),
-        }
+        self.truth(op, &|| format!("the condition of `{name}`"))
     }
 
     /// `all` (decided by false) and `exists` (decided by true).

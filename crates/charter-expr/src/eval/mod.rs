@@ -5,6 +5,7 @@ mod macros;
 mod operators;
 #[cfg(test)]
 mod tests;
+mod truth;
 
 pub(crate) use links::{field, index};
 
@@ -40,13 +41,13 @@ impl<'a, 's> Evaluation<'a, 's> {
         match &op.code {
             Code::Constant(c) => Ok(c.value()),
             Code::Fields(fields) => self.fields(fields, op),
-            Code::And(operands) => self.decided_by(operands, false),
-            Code::Or(operands) => self.decided_by(operands, true),
+            Code::And(operands) => self.decided_by(operands, false).map(Value::Bool),
+            Code::Or(operands) => self.decided_by(operands, true).map(Value::Bool),
             Code::Chain(first, rest) => self.chain(first, rest, op),
             Code::Local(slot, name) => self.local(*slot, name, op),
             Code::Links(base, steps) => self.links(base, steps),
             Code::Root(id, name) => self.root(*id, name, op),
-            Code::Not(count, operand) => self.not(*count, operand, op),
+            Code::Not(count, operand) => self.not(*count, operand).map(Value::Bool),
             Code::Conditional(arms, otherwise) => self.conditional(arms, otherwise),
             Code::InConstants(item, constants) => self.in_constants(item, constants),
             code => self.rare(code, op),
@@ -134,34 +135,11 @@ impl<'a, 's> Evaluation<'a, 's> {
     #[inline(never)]
     fn conditional(&mut self, arms: &'a [(Op, Op)], otherwise: &'a Op) -> Evaluated<'a> {
         for (condition, result) in arms {
-            match self.eval(condition)? {
-                Value::Bool(true) => return self.eval(result),
-                Value::Bool(false) => {}
-                other => return Err(not_a_bool(&other, "a condition").at(condition.span)),
+            if self.truth(condition, &|| "a condition".to_owned())? {
+                return self.eval(result);
             }
         }
         self.eval(otherwise)
-    }
-
-    /// `&&` (decided by false) and `||` (decided by true): an operand that decides wins over errors of the others.
-    fn decided_by(&mut self, operands: &'a [Op], decisive: bool) -> Evaluated<'a> {
-        let mut error = None;
-        for operand in operands {
-            let e = match self.eval(operand) {
-                Ok(Value::Bool(b)) if b == decisive => return Ok(Value::Bool(b)),
-                Ok(Value::Bool(_)) => continue,
-                Ok(other) => {
-                    not_a_bool(&other, if decisive { "`||`" } else { "`&&`" }).at(operand.span)
-                }
-                Err(e) if !e.is_absorbable() => return Err(e),
-                Err(e) => e,
-            };
-            error.get_or_insert(e);
-        }
-        match error {
-            Some(e) => Err(e),
-            None => Ok(Value::Bool(!decisive)),
-        }
     }
 
     fn chain(&mut self, first: &'a Op, rest: &'a [(BinaryOp, Op)], op: &Op) -> Evaluated<'a> {
@@ -187,18 +165,6 @@ impl<'a, 's> Evaluation<'a, 's> {
             }
         }
         Ok(Value::Bool(false))
-    }
-
-    #[inline(never)]
-    fn not(&mut self, count: usize, operand: &'a Op, op: &Op) -> Evaluated<'a> {
-        let value = self.eval(operand)?;
-        self.fuel
-            .spend_elements(count.saturating_sub(1))
-            .map_err(|e| e.at(op.span))?;
-        match value {
-            Value::Bool(b) => Ok(Value::Bool(b ^ (count % 2 == 1))),
-            other => Err(not_a_bool(&other, "`!`").at(operand.span)),
-        }
     }
 
     #[inline(never)]

@@ -16,42 +16,65 @@ pub(super) fn binary<'a>(
     right: Value<'a>,
     fuel: &mut Fuel,
 ) -> Evaluated<'a> {
-    let wanted: fn(Ordering) -> bool = match op {
-        BinaryOp::Eq => return Ok(Value::Bool(equal(&left, &right, fuel)?)),
-        BinaryOp::Ne => return Ok(Value::Bool(!equal(&left, &right, fuel)?)),
-        BinaryOp::Lt => Ordering::is_lt,
-        BinaryOp::Le => Ordering::is_le,
-        BinaryOp::Gt => Ordering::is_gt,
-        BinaryOp::Ge => Ordering::is_ge,
-        BinaryOp::In => return contains(&left, &right, fuel),
-        _ => return arithmetic(op, left, right, fuel),
-    };
-    match order(&left, &right, fuel)? {
-        Some(ordering) => Ok(Value::Bool(ordering.is_some_and(wanted))),
-        None => Err(no_overload(op, &left, &right)),
+    if op.level() == 1 {
+        relation(op, &left, &right, fuel).map(Value::Bool)
+    } else {
+        arithmetic(op, left, right, fuel)
     }
+}
+
+/// The operators that give a bool.
+#[inline]
+pub(super) fn relation(
+    op: BinaryOp,
+    left: &Value<'_>,
+    right: &Value<'_>,
+    fuel: &mut Fuel,
+) -> Result<bool, EvalError> {
+    match op {
+        BinaryOp::Eq => equal(left, right, fuel),
+        BinaryOp::Ne => equal(left, right, fuel).map(|equal| !equal),
+        BinaryOp::In => contains(left, right, fuel),
+        _ => match order(left, right, fuel)?.map(|ordering| holds(op, ordering)) {
+            Some(Some(answer)) => Ok(answer),
+            _ => Err(no_overload(op, left, right)),
+        },
+    }
+}
+
+/// Whether a comparison holds, given how its operands are ordered (not at all if one is NaN); `None` for operators
+/// that are no comparisons.
+#[inline]
+pub(super) fn holds(op: BinaryOp, ordering: Option<Ordering>) -> Option<bool> {
+    Some(match op {
+        BinaryOp::Eq => ordering == Some(Ordering::Equal),
+        BinaryOp::Ne => ordering != Some(Ordering::Equal),
+        BinaryOp::Lt => ordering.is_some_and(Ordering::is_lt),
+        BinaryOp::Le => ordering.is_some_and(Ordering::is_le),
+        BinaryOp::Gt => ordering.is_some_and(Ordering::is_gt),
+        BinaryOp::Ge => ordering.is_some_and(Ordering::is_ge),
+        _ => return None,
+    })
 }
 
 /// `item in container`.
 #[inline(never)]
-fn contains<'a>(item: &Value<'a>, container: &Value<'a>, fuel: &mut Fuel) -> Evaluated<'a> {
+fn contains(item: &Value<'_>, container: &Value<'_>, fuel: &mut Fuel) -> Result<bool, EvalError> {
     match container {
         Value::List(list) => {
             for candidate in list.iter() {
                 fuel.spend(1)?;
                 if equal(item, &candidate, fuel)? {
-                    return Ok(Value::Bool(true));
+                    return Ok(true);
                 }
             }
-            Ok(Value::Bool(false))
+            Ok(false)
         }
         Value::Map(map) => {
             if let Value::String(s) = item {
                 fuel.spend_bytes(s.len())?;
             }
-            Ok(Value::Bool(
-                Key::lookup(item).is_some_and(|key| map.get(&key).is_some()),
-            ))
+            Ok(Key::lookup(item).is_some_and(|key| map.get(&key).is_some()))
         }
         _ => Err(no_overload(BinaryOp::In, item, container)),
     }

@@ -142,7 +142,7 @@ fn numbers(a: &Value<'_>, b: &Value<'_>) -> Option<Option<Ordering>> {
 
 /// The conformance suite compares through the nearest double at the ends of the range (9223372036854775807 and
 /// 9223372036854775808.0 are equal), so the int is converted; out of range the sign decides.
-fn int_double(a: i64, b: f64) -> Option<Ordering> {
+pub(crate) fn int_double(a: i64, b: f64) -> Option<Ordering> {
     if b < -9_223_372_036_854_775_808.0 {
         return Some(Ordering::Greater);
     }

@@ -15,6 +15,28 @@ pub(crate) mod number {
         (d.abs() <= MAX_SAFE_F && i as f64 == d).then_some(i)
     }
 
+    /// A JSON number under the number law.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) enum Number {
+        Int(i64),
+        Double(f64),
+    }
+
+    /// The number law: a whole number up to 2^53-1 is an int, whatever it was written as; all others are doubles.
+    #[inline]
+    pub(crate) fn of_json(n: &serde_json::Number) -> Number {
+        if let Some(i) = n.as_i64()
+            && is_safe(i)
+        {
+            return Number::Int(i);
+        }
+        let d = n.as_f64().unwrap_or(f64::NAN);
+        match safe_int(d) {
+            Some(i) => Number::Int(i),
+            None => Number::Double(d),
+        }
+    }
+
     pub(crate) fn is_safe(i: i64) -> bool {
         (-MAX_SAFE..=MAX_SAFE).contains(&i)
     }
@@ -44,18 +66,11 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number law: a whole number up to 2^53-1 is an int, whatever it was written as; all others are doubles.
     #[inline]
     fn from_json_number(n: &serde_json::Number) -> Value<'static> {
-        if let Some(i) = n.as_i64()
-            && number::is_safe(i)
-        {
-            return Value::Int(i);
-        }
-        let d = n.as_f64().unwrap_or(f64::NAN);
-        match number::safe_int(d) {
-            Some(i) => Value::Int(i),
-            None => Value::Double(d),
+        match number::of_json(n) {
+            number::Number::Int(i) => Value::Int(i),
+            number::Number::Double(d) => Value::Double(d),
         }
     }
 }

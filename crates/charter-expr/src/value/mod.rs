@@ -20,7 +20,7 @@ pub use map::{Map, Object};
 pub use text::{Bytes, Str};
 pub use time::Timestamp;
 
-pub(crate) use compare::{equal, order};
+pub(crate) use compare::{equal, int_double, order};
 pub(crate) use convert::number;
 pub(crate) use map::MapBuilder;
 pub(crate) use time::{Field, shorten};
@@ -29,7 +29,9 @@ pub(crate) use time::{Field, shorten};
 ///
 /// Cloning is cheap: owned strings and containers are shared, borrowed ones are pointers.
 /// `==` is CEL's equality: `Int(1) == Double(1.0)`, and NaN differs from itself.
+// A tag of a whole word: with a smaller one a move of a value is made of odd pieces, which is slower.
 #[derive(Clone)]
+#[repr(u64)]
 pub enum Value<'a> {
     /// `null`
     Null,
