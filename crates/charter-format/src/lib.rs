@@ -36,12 +36,14 @@
 
 mod diagnostic;
 mod grammar;
+mod picture;
 mod read;
 mod schema;
 mod source;
 mod write;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Note, Severity, codes};
+pub use picture::{MOST_STATES, Marks, Overlay, dot, mermaid, svg};
 pub use read::{Document, ReadOptions, read, read_file};
 pub use schema::json_schema;
 pub use source::{Span, Syntax};

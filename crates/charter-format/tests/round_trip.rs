@@ -371,6 +371,16 @@ fn definition() -> impl Strategy<Value = Definition> {
                 types: [("context".to_owned(), schema.clone())]
                     .into_iter()
                     .collect(),
+                events: [(
+                    "GO".to_owned(),
+                    EventDecl {
+                        by: vec!["boss".to_owned()],
+                        while_paused: strict,
+                        ..EventDecl::default()
+                    },
+                )]
+                .into_iter()
+                .collect(),
                 guards: [
                     (
                         "rich".to_owned(),

@@ -1,0 +1,689 @@
+//! Where boxes and arrows go: layered layout by `dagre`, nested states as its clusters.
+//!
+//! `dagre` cannot take an arrow to or from a cluster. So every compound state has a head, a node inside its cluster that stands for it:
+//! the dot of its initial state sits there, and arrows are laid out to it and then cut off at the border of the cluster. Arrows that
+//! leave a compound state downwards start at one of its last states instead, or they would run through the whole of it.
+
+use dagre::graph::{Graph, GraphOptions};
+use dagre::layout::types::LabelPos;
+use dagre::{EdgeLabel, LayoutOptions, NodeLabel};
+
+use charter_kernel::definition::StateKind;
+
+use super::drawing::{Arrow, Drawing, Shape, is_compound, is_history};
+
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Rect {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+}
+
+impl Rect {
+    fn around(centre: Point, width: f64, height: f64) -> Rect {
+        Rect {
+            x: centre.x - width / 2.0,
+            y: centre.y - height / 2.0,
+            width,
+            height,
+        }
+    }
+
+    /// The smallest rectangle around both.
+    fn and(self, other: Rect) -> Rect {
+        let (x, y) = (self.x.min(other.x), self.y.min(other.y));
+        let (right, bottom) = (
+            (self.x + self.width).max(other.x + other.width),
+            (self.y + self.height).max(other.y + other.height),
+        );
+        Rect {
+            x,
+            y,
+            width: right - x,
+            height: bottom - y,
+        }
+    }
+
+    pub(crate) fn holds(&self, point: Point) -> bool {
+        point.x >= self.x
+            && point.x <= self.x + self.width
+            && point.y >= self.y
+            && point.y <= self.y + self.height
+    }
+
+    #[cfg(test)]
+    pub(crate) fn meets(&self, other: &Rect) -> bool {
+        self.x < other.x + other.width
+            && other.x < self.x + self.width
+            && self.y < other.y + other.height
+            && other.y < self.y + self.height
+    }
+}
+
+/// A way from box to box, and where its label goes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Route {
+    pub(crate) points: Vec<Point>,
+    pub(crate) label: Rect,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Layout {
+    /// By state; the first is the whole drawing.
+    pub(crate) boxes: Vec<Rect>,
+    /// The dots of compound states.
+    pub(crate) dots: Vec<Option<Point>>,
+    /// From the dot of a compound state (or from a history state) to where it starts.
+    pub(crate) starts: Vec<Option<Route>>,
+    /// By arrow.
+    pub(crate) arrows: Vec<Route>,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+}
+
+pub(crate) const DOT: f64 = 12.0;
+pub(crate) const LINE: f64 = 15.0;
+pub(crate) const TITLE: f64 = 20.0;
+/// Room around the drawing.
+const MARGIN: f64 = 16.0;
+/// Room between the border of a cluster and what is in it.
+const PADDING: f64 = 12.0;
+
+/// Width of a text in the sizes of the style sheet. No font is at hand: an estimate on the generous side.
+pub(crate) fn text_width(text: &str, size: f64) -> f64 {
+    let units: f64 = text
+        .chars()
+        .map(|c| {
+            if c >= '\u{1100}' {
+                1.05
+            } else if "MW@%&".contains(c) {
+                0.9
+            } else if c.is_uppercase() {
+                0.72
+            } else {
+                0.56
+            }
+        })
+        .sum();
+    units * size
+}
+
+/// The size of the box of a state, or of the head of a compound one.
+fn size(shape: &Shape<'_>) -> (f64, f64) {
+    if is_history(shape.kind) {
+        return (26.0, 26.0);
+    }
+    let widest = shape
+        .lines
+        .iter()
+        .map(|line| text_width(line, 11.0))
+        .fold(text_width(shape.key, 14.5), f64::max);
+    if is_compound(shape.kind) {
+        // As wide as the title, so that the cluster is.
+        return if shape.parent.is_none() {
+            (DOT, DOT)
+        } else {
+            (widest + 8.0, DOT)
+        };
+    }
+    ((widest + 24.0).max(64.0), rows(shape.lines.len()) + 34.0)
+}
+
+/// The height of some lines of text.
+fn rows(lines: usize) -> f64 {
+    #[allow(clippy::cast_precision_loss)] // a handful of lines
+    let lines = lines as f64;
+    lines * LINE
+}
+
+/// Lays a drawing out. The same drawing always gives the same layout.
+pub(crate) fn layout(drawing: &Drawing<'_>) -> Layout {
+    let mut graph: Graph<NodeLabel, EdgeLabel> = Graph::with_options(GraphOptions {
+        directed: true,
+        multigraph: true,
+        compound: true,
+    });
+    for (id, shape) in drawing.shapes.iter().enumerate() {
+        let (width, height) = size(shape);
+        graph.set_node(
+            head(id),
+            Some(NodeLabel {
+                width,
+                height,
+                ..NodeLabel::default()
+            }),
+        );
+        if is_compound(shape.kind) && shape.parent.is_some() {
+            graph.set_node(cluster(id), Some(NodeLabel::default()));
+            graph.set_parent(&head(id), Some(&cluster(id)));
+        }
+        if let Some(parent) = shape.parent.filter(|parent| *parent != 0) {
+            let own = if is_compound(shape.kind) {
+                cluster(id)
+            } else {
+                head(id)
+            };
+            graph.set_parent(&own, Some(&cluster(parent)));
+        }
+        // Regions stand side by side, below the head of their state.
+        if let Some(parent) = shape.parent.filter(|parent| {
+            drawing
+                .shape(*parent)
+                .is_some_and(|parent| parent.kind == StateKind::Parallel)
+        }) {
+            let label = EdgeLabel {
+                weight: 0,
+                labelpos: LabelPos::Center,
+                ..EdgeLabel::default()
+            };
+            graph.set_edge(head(parent), head(id), Some(label), Some("order"));
+        }
+    }
+    for (id, shape) in drawing.shapes.iter().enumerate() {
+        if let Some(initial) = shape.initial.filter(|initial| *initial != id) {
+            let label = EdgeLabel {
+                weight: 2,
+                labelpos: LabelPos::Center,
+                ..EdgeLabel::default()
+            };
+            graph.set_edge(head(id), head(initial), Some(label), Some("start"));
+        }
+    }
+    for arrow in &drawing.arrows {
+        let (width, height) = label_size(&arrow.labels);
+        let label = EdgeLabel {
+            width,
+            height,
+            labelpos: LabelPos::Center,
+            ..EdgeLabel::default()
+        };
+        let from = source(drawing, arrow);
+        graph.set_edge(
+            head(from),
+            head(arrow.to),
+            Some(label),
+            Some(&arrow_name(arrow)),
+        );
+    }
+    let options = LayoutOptions {
+        nodesep: 36.0,
+        edgesep: 18.0,
+        ranksep: 44.0,
+        marginx: 16.0,
+        marginy: 16.0,
+        ..LayoutOptions::default()
+    };
+    dagre::layout(&mut graph, Some(options));
+    collect(drawing, &graph)
+}
+
+/// The node that an arrow is laid out from.
+fn source(drawing: &Drawing<'_>, arrow: &Arrow) -> usize {
+    let is_cluster = arrow.from != 0
+        && drawing
+            .shape(arrow.from)
+            .is_some_and(|shape| is_compound(shape.kind));
+    if !is_cluster || arrow.to < arrow.from || drawing.inside(arrow.to, arrow.from) {
+        return arrow.from;
+    }
+    let mut at = arrow.from;
+    while let Some(shape) = drawing.shape(at).filter(|shape| is_compound(shape.kind)) {
+        let real = || {
+            shape.children.iter().copied().filter(|child| {
+                drawing
+                    .shape(*child)
+                    .is_some_and(|child| !is_history(child.kind))
+            })
+        };
+        // What completes a state is where it is left; of regions, the longest.
+        let finals = || {
+            real().filter(|child| {
+                drawing
+                    .shape(*child)
+                    .is_some_and(|child| child.kind == StateKind::Final)
+            })
+        };
+        let longest = || real().max_by_key(|child| drawing.inside_count(*child));
+        let last = if shape.kind == StateKind::Parallel {
+            longest()
+        } else {
+            finals().next_back().or_else(|| real().next_back())
+        };
+        match last {
+            Some(child) => at = child,
+            None => break,
+        }
+    }
+    at
+}
+
+/// Several arrows may be laid out from one node.
+fn arrow_name(arrow: &Arrow) -> String {
+    format!("arrow{}", arrow.from)
+}
+
+fn head(id: usize) -> String {
+    format!("h{id}")
+}
+
+fn cluster(id: usize) -> String {
+    format!("c{id}")
+}
+
+pub(crate) fn label_size(labels: &[String]) -> (f64, f64) {
+    let lines = label_lines(labels);
+    let widest = lines
+        .iter()
+        .map(|line| text_width(line, 11.0))
+        .fold(0.0, f64::max);
+    if widest > 0.0 {
+        (widest + 10.0, rows(lines.len()) + 4.0)
+    } else {
+        (0.0, 0.0)
+    }
+}
+
+/// Labels as lines: long ones are broken before the guard and before who may do it.
+pub(crate) fn label_lines(labels: &[String]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for label in labels.iter().filter(|label| !label.is_empty()) {
+        let broken = if label.chars().count() > 24 {
+            label.replacen(" [", "\n[", 1).replacen(" / ", "\n/ ", 1)
+        } else {
+            label.clone()
+        };
+        lines.extend(broken.lines().map(str::to_owned));
+    }
+    lines
+}
+
+/// Reads the places out of the graph.
+fn collect(drawing: &Drawing<'_>, graph: &Graph<NodeLabel, EdgeLabel>) -> Layout {
+    let place = |id: usize| {
+        let node = graph.node(&head(id))?;
+        Some(Rect::around(
+            Point {
+                x: node.x?,
+                y: node.y?,
+            },
+            node.width,
+            node.height,
+        ))
+    };
+    let mut layout = Layout {
+        boxes: (0..drawing.shapes.len())
+            .map(|id| place(id).unwrap_or_default())
+            .collect(),
+        ..Layout::default()
+    };
+    for (shape, own) in drawing.shapes.iter().zip(&layout.boxes) {
+        let dot = Point {
+            x: own.x + own.width / 2.0,
+            y: own.y + own.height / 2.0,
+        };
+        layout
+            .dots
+            .push((shape.initial.is_some() && is_compound(shape.kind)).then_some(dot));
+    }
+    let route = |from: usize, to: usize, name: &str| {
+        let edge = graph.edge(&head(from), &head(to), Some(name))?;
+        let points = edge
+            .points
+            .iter()
+            .map(|point| Point {
+                x: point.x,
+                y: point.y,
+            })
+            .collect();
+        let centre = Point {
+            x: edge.x.unwrap_or_default(),
+            y: edge.y.unwrap_or_default(),
+        };
+        Some(Route {
+            points,
+            label: Rect::around(centre, edge.width, edge.height),
+        })
+    };
+    for (id, shape) in drawing.shapes.iter().enumerate() {
+        layout.starts.push(
+            shape
+                .initial
+                .filter(|initial| *initial != id)
+                .and_then(|initial| {
+                    let mut start = route(id, initial, "start")?;
+                    if let (Some(Some(dot)), Some(first)) =
+                        (layout.dots.get(id), start.points.first_mut())
+                    {
+                        *first = *dot;
+                    }
+                    Some(start)
+                }),
+        );
+    }
+    layout.arrows = drawing
+        .arrows
+        .iter()
+        .map(|arrow| {
+            route(source(drawing, arrow), arrow.to, &arrow_name(arrow)).unwrap_or_default()
+        })
+        .collect();
+    fit(drawing, &mut layout);
+    for (id, start) in layout.starts.iter_mut().enumerate() {
+        if let (Some(start), Some(initial)) =
+            (start, drawing.shape(id).and_then(|shape| shape.initial))
+        {
+            clip(drawing, &layout.boxes, start, id, initial);
+        }
+    }
+    for (arrow, way) in drawing.arrows.iter().zip(&mut layout.arrows) {
+        clip(drawing, &layout.boxes, way, arrow.from, arrow.to);
+        keep_label_on(way);
+    }
+    let routes = layout.arrows.iter().chain(layout.starts.iter().flatten());
+    let all = layout
+        .boxes
+        .iter()
+        .copied()
+        .chain(routes.flat_map(Route::extent))
+        .fold(None, |all: Option<Rect>, own| {
+            Some(all.map_or(own, |all| all.and(own)))
+        });
+    let all = all.unwrap_or_default();
+    // Clusters reach beyond what `dagre` knows of: nothing may lie left of or above the margin.
+    layout.shift(MARGIN - all.x, MARGIN - all.y);
+    (layout.width, layout.height) = (all.width + 2.0 * MARGIN, all.height + 2.0 * MARGIN);
+    layout
+}
+
+impl Route {
+    /// Everything that belongs to it.
+    fn extent(&self) -> impl Iterator<Item = Rect> {
+        let label = Some(self.label).filter(|label| label.width > 0.0);
+        self.points
+            .iter()
+            .map(|point| Rect {
+                x: point.x,
+                y: point.y,
+                width: 0.0,
+                height: 0.0,
+            })
+            .chain(label)
+    }
+
+    fn shift(&mut self, x: f64, y: f64) {
+        self.points.iter_mut().for_each(|point| {
+            *point = Point {
+                x: point.x + x,
+                y: point.y + y,
+            }
+        });
+        (self.label.x, self.label.y) = (self.label.x + x, self.label.y + y);
+    }
+}
+
+impl Layout {
+    fn shift(&mut self, x: f64, y: f64) {
+        self.boxes
+            .iter_mut()
+            .for_each(|place| (place.x, place.y) = (place.x + x, place.y + y));
+        self.dots
+            .iter_mut()
+            .flatten()
+            .for_each(|dot| (dot.x, dot.y) = (dot.x + x, dot.y + y));
+        self.starts
+            .iter_mut()
+            .flatten()
+            .chain(&mut self.arrows)
+            .for_each(|route| route.shift(x, y));
+    }
+}
+
+/// A cluster reaches around its contents (the arrows inside it, too), with room for its title; inner ones first.
+fn fit(drawing: &Drawing<'_>, layout: &mut Layout) {
+    for (id, shape) in drawing
+        .shapes
+        .iter()
+        .enumerate()
+        .skip(1)
+        .rev()
+        .filter(|(_, shape)| is_compound(shape.kind))
+    {
+        let inside = |end: usize| drawing.inside(end, id);
+        let arrows = drawing
+            .arrows
+            .iter()
+            .zip(&layout.arrows)
+            .filter(|(arrow, _)| inside(arrow.from) && inside(arrow.to))
+            .map(|(_, route)| route);
+        let starts = layout
+            .starts
+            .iter()
+            .enumerate()
+            .filter(|(from, _)| *from == id || inside(*from))
+            .filter_map(|(_, route)| route.as_ref());
+        let boxes = shape
+            .children
+            .iter()
+            .filter_map(|child| layout.boxes.get(*child))
+            .copied();
+        let Some(head) = layout.boxes.get(id).copied() else {
+            continue;
+        };
+        let inner = boxes
+            .chain(arrows.chain(starts).flat_map(Route::extent))
+            .fold(head, Rect::and);
+        let title = TITLE + rows(shape.lines.len());
+        if let Some(own) = layout.boxes.get_mut(id) {
+            *own = Rect {
+                x: inner.x - PADDING,
+                y: inner.y - title - PADDING / 2.0,
+                width: inner.width + 2.0 * PADDING,
+                height: inner.height + title + 1.5 * PADDING,
+            };
+        }
+    }
+}
+
+/// Cuts off what runs inside the compound states at the ends, unless the other end lies there too.
+fn clip(drawing: &Drawing<'_>, boxes: &[Rect], route: &mut Route, from: usize, to: usize) {
+    let border = |end: usize, other: usize| {
+        let is_cluster = end != 0
+            && drawing
+                .shape(end)
+                .is_some_and(|shape| is_compound(shape.kind));
+        boxes
+            .get(end)
+            .filter(|_| is_cluster && !drawing.inside(other, end))
+            .copied()
+    };
+    if let Some(rect) = border(from, to) {
+        cut_start(&mut route.points, rect);
+    }
+    if let Some(rect) = border(to, from) {
+        route.points.reverse();
+        cut_start(&mut route.points, rect);
+        route.points.reverse();
+    }
+}
+
+fn cut_start(points: &mut Vec<Point>, rect: Rect) {
+    let Some(last) = points.iter().rposition(|point| rect.holds(*point)) else {
+        return;
+    };
+    let (Some(inside), Some(outside)) = (
+        points.get(last).copied(),
+        points.get(last.saturating_add(1)).copied(),
+    ) else {
+        return;
+    };
+    let crossing = crossing(inside, outside, rect);
+    points.drain(..last);
+    if let Some(first) = points.first_mut() {
+        *first = crossing;
+    }
+}
+
+/// A label that belonged to a part of the way that was cut off moves to the middle of the rest.
+fn keep_label_on(route: &mut Route) {
+    let centre = Point {
+        x: route.label.x + route.label.width / 2.0,
+        y: route.label.y + route.label.height / 2.0,
+    };
+    if route.label.width <= 0.0
+        || route
+            .points
+            .iter()
+            .any(|point| (point.x - centre.x).abs() < 1.0 && (point.y - centre.y).abs() < 1.0)
+    {
+        return;
+    }
+    let length = |(a, b): (&Point, &Point)| (a.x - b.x).hypot(a.y - b.y);
+    let pairs = || route.points.iter().zip(route.points.iter().skip(1));
+    let mut left = pairs().map(length).sum::<f64>() / 2.0;
+    let mut middle = route.points.first().copied().unwrap_or(centre);
+    for (a, b) in pairs() {
+        let own = length((a, b));
+        if own >= left && own > 0.0 {
+            middle = Point {
+                x: a.x + (b.x - a.x) * left / own,
+                y: a.y + (b.y - a.y) * left / own,
+            };
+            break;
+        }
+        left -= own;
+    }
+    route.label = Rect::around(middle, route.label.width, route.label.height);
+}
+
+/// Where the line from a point inside a rectangle to one outside crosses its border.
+fn crossing(inside: Point, outside: Point, rect: Rect) -> Point {
+    let (dx, dy) = (outside.x - inside.x, outside.y - inside.y);
+    let along = |from: f64, by: f64, low: f64, high: f64| {
+        if by > 0.0 {
+            (high - from) / by
+        } else if by < 0.0 {
+            (low - from) / by
+        } else {
+            f64::INFINITY
+        }
+    };
+    let t = along(inside.x, dx, rect.x, rect.x + rect.width)
+        .min(along(inside.y, dy, rect.y, rect.y + rect.height))
+        .clamp(0.0, 1.0);
+    Point {
+        x: inside.x + dx * t,
+        y: inside.y + dy * t,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use charter_kernel::Definition;
+    use charter_kernel::definition::{On, State, StateKind, Transition};
+    use proptest::prelude::*;
+
+    use super::{Layout, layout};
+    use crate::picture::Overlay;
+    use crate::picture::drawing::{Drawing, drawings};
+
+    /// A statechart from numbers: each state goes under an earlier one (or the root), arrows go anywhere.
+    fn definition(parents: &[(usize, u8)], arrows: &[(usize, usize, u8)]) -> Definition {
+        let mut states: Vec<State> = parents.iter().map(|_| State::default()).collect();
+        for (from, to, event) in arrows {
+            let from = from % states.len();
+            let transition = Transition {
+                target: vec![format!("#s{}", to % states.len())],
+                when: (event % 3 == 0).then(|| "a.b == 'c'".to_owned()),
+                ..Transition::default()
+            };
+            states[from].on.push(On {
+                events: vec![format!("EVENT_{event}")],
+                transitions: vec![transition],
+            });
+        }
+        let mut root = State {
+            kind: StateKind::Compound,
+            ..State::default()
+        };
+        for (id, (parent, kind)) in parents.iter().enumerate().rev() {
+            let mut state = std::mem::take(&mut states[id]);
+            state.id = Some(format!("s{id}"));
+            state.kind = match (state.states.is_empty(), kind) {
+                (true, 0..4) => StateKind::Atomic,
+                (true, 4) => StateKind::Final,
+                (true, _) => StateKind::Shallow,
+                (false, 0..5) => StateKind::Compound,
+                (false, _) => StateKind::Parallel,
+            };
+            let above = parent % (id + 1);
+            let siblings = if above == id {
+                &mut root.states
+            } else {
+                &mut states[above].states
+            };
+            siblings.shift_insert(0, format!("state{id}"), state);
+        }
+        let mut definition = Definition {
+            id: "t".to_owned(),
+            ..Definition::default()
+        };
+        definition.root.state = root;
+        definition
+    }
+
+    /// Children lie inside their parents, siblings beside each other.
+    fn assert_apart(drawing: &Drawing<'_>, layout: &Layout) {
+        for (id, shape) in drawing.shapes.iter().enumerate() {
+            for (number, child) in shape.children.iter().enumerate() {
+                let own = layout.boxes[*child];
+                let (left, top) = (own.x >= 0.0, own.y >= 0.0);
+                assert!(
+                    left && top
+                        && own.x + own.width <= layout.width
+                        && own.y + own.height <= layout.height,
+                    "{child} is off the page: {own:?}"
+                );
+                if id > 0 {
+                    let outer = layout.boxes[id];
+                    assert!(
+                        own.x > outer.x
+                            && own.y > outer.y
+                            && own.x + own.width < outer.x + outer.width
+                            && own.y + own.height < outer.y + outer.height,
+                        "{child} is not inside {id}"
+                    );
+                }
+                for other in &shape.children[number + 1..] {
+                    assert!(
+                        !own.meets(&layout.boxes[*other]),
+                        "{child} and {other} overlap: {own:?} {:?}",
+                        layout.boxes[*other]
+                    );
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+        #[test]
+        fn nothing_overlaps_and_nothing_depends_on_chance(
+            parents in proptest::collection::vec((0..1_000_usize, 0..6_u8), 1..30),
+            arrows in proptest::collection::vec((0..1_000_usize, 0..1_000_usize, 0..9_u8), 0..45),
+        ) {
+            let definition = definition(&parents, &arrows);
+            let drawings = drawings(&definition, &Overlay::default());
+            let first = layout(&drawings[0]);
+            assert_apart(&drawings[0], &first);
+            prop_assert_eq!(format!("{first:?}"), format!("{:?}", layout(&drawings[0])));
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Pictures of a charter: Mermaid, DOT and SVG, with a run laid over them if one is given.
+
+mod dot;
+mod drawing;
+mod label;
+mod layout;
+mod mermaid;
+mod svg;
+mod svg_parts;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use dot::dot;
+pub use mermaid::mermaid;
+pub use svg::{MOST_STATES, svg};
+
+/// What a run has done to one statechart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Paths of the active states, such as `work.draft`; their ancestors are active too.
+    pub active: BTreeSet<String>,
+    /// Names of the transitions that were taken, as a record has them: `human_review/on/HUMAN_APPROVED/0`.
+    pub taken: BTreeSet<String>,
+}
+
+/// A run laid over a picture. `Overlay::default()` marks nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overlay {
+    /// The statechart of the run itself.
+    pub root: Marks,
+    /// The machines, by name.
+    pub machines: BTreeMap<String, Marks>,
+}

@@ -1,0 +1,75 @@
+//! SVG by our own writer: text only, never markup from data; the same charter always gives the same bytes.
+
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use charter_kernel::Definition;
+
+use super::Overlay;
+use super::drawing::{Drawing, drawings};
+use super::layout::{Layout, layout};
+use super::svg_parts::{STYLE, chart, escape};
+
+/// Room above a chart for its name.
+const NAME: f64 = 34.0;
+
+/// The charter as an SVG picture: the statechart of the run, and below it each machine.
+///
+/// A statechart with more than [`MOST_STATES`] states or twice as many arrows is not drawn (nobody could read it, and it would take
+/// minutes): the picture says so.
+#[must_use]
+pub fn svg(definition: &Definition, overlay: &Overlay) -> String {
+    let mut body = String::new();
+    let (mut width, mut top) = (0.0_f64, 0.0_f64);
+    for drawing in drawings(definition, overlay) {
+        let mut part = String::new();
+        let (own_width, own_height) = match place(&drawing) {
+            Ok(placed) => {
+                chart(&mut part, &drawing, &placed);
+                (placed.width, placed.height)
+            }
+            Err(why) => {
+                let _ = writeln!(
+                    part,
+                    "<text class=\"line\" x=\"16\" y=\"20\">{}</text>",
+                    escape(&why)
+                );
+                (360.0, 40.0)
+            }
+        };
+        let _ = writeln!(
+            body,
+            "<text class=\"name\" x=\"16\" y=\"{:.1}\">{}</text>",
+            top + 24.0,
+            escape(drawing.name)
+        );
+        let _ = writeln!(
+            body,
+            "<g transform=\"translate(0 {:.1})\">\n{part}</g>",
+            top + NAME
+        );
+        width = width
+            .max(own_width)
+            .max(super::layout::text_width(drawing.name, 16.0) + 32.0);
+        top += NAME + own_height;
+    }
+    let name = escape(definition.title.as_deref().unwrap_or(&definition.id));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.1} {top:.1}\" width=\"{width:.1}\" height=\"{top:.1}\" role=\"img\">\n<title>{name}</title>\n{STYLE}\n<rect class=\"page\" width=\"{width:.1}\" height=\"{top:.1}\"/>\n{body}</svg>\n"
+    )
+}
+
+/// States of one statechart beyond which it is not drawn.
+pub const MOST_STATES: usize = 250;
+
+fn place(drawing: &Drawing<'_>) -> Result<Layout, String> {
+    let (states, arrows) = (drawing.shapes.len(), drawing.arrows.len());
+    if states > MOST_STATES || arrows > MOST_STATES.saturating_mul(2) {
+        return Err(format!(
+            "{states} states and {arrows} arrows: too many to draw"
+        ));
+    }
+    // The layout crate is full of assertions of its own. None is known to fail, but a picture is not worth a crash.
+    catch_unwind(AssertUnwindSafe(|| layout(drawing)))
+        .map_err(|_| "this statechart cannot be drawn".to_owned())
+}
