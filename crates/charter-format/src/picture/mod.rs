@@ -4,6 +4,8 @@ mod dot;
 mod drawing;
 mod label;
 mod layout;
+#[cfg(test)]
+mod layout_tests;
 mod mermaid;
 mod svg;
 mod svg_parts;
