@@ -11,68 +11,7 @@ use dagre::{EdgeLabel, LayoutOptions, NodeLabel};
 use charter_kernel::definition::StateKind;
 
 use super::drawing::{Arrow, Drawing, Shape, is_compound, is_history};
-
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Point {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Rect {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
-    pub(crate) width: f64,
-    pub(crate) height: f64,
-}
-
-impl Rect {
-    fn around(centre: Point, width: f64, height: f64) -> Rect {
-        Rect {
-            x: centre.x - width / 2.0,
-            y: centre.y - height / 2.0,
-            width,
-            height,
-        }
-    }
-
-    /// The smallest rectangle around both.
-    fn and(self, other: Rect) -> Rect {
-        let (x, y) = (self.x.min(other.x), self.y.min(other.y));
-        let (right, bottom) = (
-            (self.x + self.width).max(other.x + other.width),
-            (self.y + self.height).max(other.y + other.height),
-        );
-        Rect {
-            x,
-            y,
-            width: right - x,
-            height: bottom - y,
-        }
-    }
-
-    pub(crate) fn holds(&self, point: Point) -> bool {
-        point.x >= self.x
-            && point.x <= self.x + self.width
-            && point.y >= self.y
-            && point.y <= self.y + self.height
-    }
-
-    #[cfg(test)]
-    pub(crate) fn meets(&self, other: &Rect) -> bool {
-        self.x < other.x + other.width
-            && other.x < self.x + self.width
-            && self.y < other.y + other.height
-            && other.y < self.y + self.height
-    }
-}
-
-/// A way from box to box, and where its label goes.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Route {
-    pub(crate) points: Vec<Point>,
-    pub(crate) label: Rect,
-}
+use super::geometry::{Point, Rect, Route, cut_start, keep_label_on};
 
 #[derive(Debug, Default)]
 pub(crate) struct Layout {
@@ -403,32 +342,6 @@ fn collect(drawing: &Drawing<'_>, graph: &Graph<NodeLabel, EdgeLabel>) -> Layout
     layout
 }
 
-impl Route {
-    /// Everything that belongs to it.
-    fn extent(&self) -> impl Iterator<Item = Rect> {
-        let label = Some(self.label).filter(|label| label.width > 0.0);
-        self.points
-            .iter()
-            .map(|point| Rect {
-                x: point.x,
-                y: point.y,
-                width: 0.0,
-                height: 0.0,
-            })
-            .chain(label)
-    }
-
-    fn shift(&mut self, x: f64, y: f64) {
-        self.points.iter_mut().for_each(|point| {
-            *point = Point {
-                x: point.x + x,
-                y: point.y + y,
-            }
-        });
-        (self.label.x, self.label.y) = (self.label.x + x, self.label.y + y);
-    }
-}
-
 impl Layout {
     fn shift(&mut self, x: f64, y: f64) {
         self.boxes
@@ -548,75 +461,5 @@ fn clip(drawing: &Drawing<'_>, boxes: &[Rect], route: &mut Route, from: usize, t
         route.points.reverse();
         cut_start(&mut route.points, rect);
         route.points.reverse();
-    }
-}
-
-fn cut_start(points: &mut Vec<Point>, rect: Rect) {
-    let Some(last) = points.iter().rposition(|point| rect.holds(*point)) else {
-        return;
-    };
-    let (Some(inside), Some(outside)) = (
-        points.get(last).copied(),
-        points.get(last.saturating_add(1)).copied(),
-    ) else {
-        return;
-    };
-    let crossing = crossing(inside, outside, rect);
-    points.drain(..last);
-    if let Some(first) = points.first_mut() {
-        *first = crossing;
-    }
-}
-
-/// A label that belonged to a part of the way that was cut off moves to the middle of the rest.
-fn keep_label_on(route: &mut Route) {
-    let centre = Point {
-        x: route.label.x + route.label.width / 2.0,
-        y: route.label.y + route.label.height / 2.0,
-    };
-    if route.label.width <= 0.0
-        || route
-            .points
-            .iter()
-            .any(|point| (point.x - centre.x).abs() < 1.0 && (point.y - centre.y).abs() < 1.0)
-    {
-        return;
-    }
-    let length = |(a, b): (&Point, &Point)| (a.x - b.x).hypot(a.y - b.y);
-    let pairs = || route.points.iter().zip(route.points.iter().skip(1));
-    let mut left = pairs().map(length).sum::<f64>() / 2.0;
-    let mut middle = route.points.first().copied().unwrap_or(centre);
-    for (a, b) in pairs() {
-        let own = length((a, b));
-        if own >= left && own > 0.0 {
-            middle = Point {
-                x: a.x + (b.x - a.x) * left / own,
-                y: a.y + (b.y - a.y) * left / own,
-            };
-            break;
-        }
-        left -= own;
-    }
-    route.label = Rect::around(middle, route.label.width, route.label.height);
-}
-
-/// Where the line from a point inside a rectangle to one outside crosses its border.
-fn crossing(inside: Point, outside: Point, rect: Rect) -> Point {
-    let (dx, dy) = (outside.x - inside.x, outside.y - inside.y);
-    let along = |from: f64, by: f64, low: f64, high: f64| {
-        if by > 0.0 {
-            (high - from) / by
-        } else if by < 0.0 {
-            (low - from) / by
-        } else {
-            f64::INFINITY
-        }
-    };
-    let t = along(inside.x, dx, rect.x, rect.x + rect.width)
-        .min(along(inside.y, dy, rect.y, rect.y + rect.height))
-        .clamp(0.0, 1.0);
-    Point {
-        x: inside.x + dx * t,
-        y: inside.y + dy * t,
     }
 }

@@ -2,6 +2,7 @@
 
 mod dot;
 mod drawing;
+mod geometry;
 mod label;
 mod layout;
 #[cfg(test)]

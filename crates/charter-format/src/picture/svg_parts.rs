@@ -5,7 +5,8 @@ use std::fmt::Write;
 use charter_kernel::definition::StateKind;
 
 use super::drawing::{Drawing, Shape, is_compound, is_history};
-use super::layout::{DOT, LINE, Layout, Point, Rect, Route, label_lines};
+use super::geometry::{Point, Rect, Route};
+use super::layout::{DOT, LINE, Layout, label_lines};
 
 /// One style sheet, so that a page can restyle the picture; the arrow heads, one for each colour.
 pub(crate) const STYLE: &str = r##"<defs>
