@@ -17,7 +17,10 @@ use crate::step::EffectKind;
 use crate::work::{Fault, MAX_GENERATIONS, Queued, Session, Work};
 
 /// Stands for the effect of an invoked machine, which is no effect: the run does its work itself.
-pub(crate) const MACHINE_EFFECT: EffectId = EffectId { seq: 0, index: u32::MAX };
+pub(crate) const MACHINE_EFFECT: EffectId = EffectId {
+    seq: 0,
+    index: u32::MAX,
+};
 
 pub(crate) fn new_actor(id: Arc<str>, shape: &Arc<Shape>, input: Arc<Json>) -> Actor {
     Actor {
@@ -27,7 +30,10 @@ pub(crate) fn new_actor(id: Arc<str>, shape: &Arc<Shape>, input: Arc<Json>) -> A
         status: Status::Active,
         configuration: SmallVec::new(),
         history: Vec::new(),
-        context: Context { shape: shape.clone(), values: shape.slots.iter().map(|_| None).collect() },
+        context: Context {
+            shape: shape.clone(),
+            values: shape.slots.iter().map(|_| None).collect(),
+        },
         input,
         output: None,
         invocations: SmallVec::new(),
@@ -44,15 +50,29 @@ impl Work<'_> {
                 self.queue.clear();
                 break;
             }
-            let Some(ai) = self.s.actors.position(&next.to).filter(|ai| self.actor(*ai).status == Status::Active) else { continue };
+            let Some(ai) = self
+                .s
+                .actors
+                .position(&next.to)
+                .filter(|ai| self.actor(*ai).status == Status::Active)
+            else {
+                continue;
+            };
             match next.event {
                 None => self.macrostep(ai, Begin::Start)?,
                 Some(ev) => {
                     self.count_microstep()?;
                     let mut session = Session::new();
                     let enabled = self.select(ai, &ev, &mut session);
-                    if enabled.is_empty() && self.m.definition.strict && !crate::compile::is_platform(ev.name()) {
-                        self.note(ai, None, format!("nothing takes `{}`, sent by `{}`", ev.name(), next.from));
+                    if enabled.is_empty()
+                        && self.m.definition.strict
+                        && !crate::compile::is_platform(ev.name())
+                    {
+                        self.note(
+                            ai,
+                            None,
+                            format!("nothing takes `{}`, sent by `{}`", ev.name(), next.from),
+                        );
                     }
                     self.deliver(ai, &ev, enabled, session)?;
                 }
@@ -62,7 +82,13 @@ impl Work<'_> {
     }
 
     /// An event reaches an actor.
-    pub(crate) fn deliver(&mut self, ai: usize, ev: &Ev<'_>, enabled: Enabled, selecting: Session) -> Result<(), Refusal> {
+    pub(crate) fn deliver(
+        &mut self,
+        ai: usize,
+        ev: &Ev<'_>,
+        enabled: Enabled,
+        selecting: Session,
+    ) -> Result<(), Refusal> {
         // Errors of conditions were queued while selecting; they come before anything the transitions raise.
         if selecting.internal.is_empty() {
             return self.macrostep(ai, Begin::Event(ev, enabled));
@@ -71,7 +97,12 @@ impl Work<'_> {
     }
 
     /// Before an external event is matched: `finalize` of the invocation it comes from, and copies for those that want every event.
-    pub(crate) fn before_selection(&mut self, ai: usize, ev: &Ev<'_>, session: &mut Session) -> Result<(), Refusal> {
+    pub(crate) fn before_selection(
+        &mut self,
+        ai: usize,
+        ev: &Ev<'_>,
+        session: &mut Session,
+    ) -> Result<(), Refusal> {
         let chart = self.chart(ai);
         if !chart.forwards {
             return Ok(());
@@ -84,9 +115,15 @@ impl Work<'_> {
                 if from.as_deref() == Some(invoke.id.as_ref()) {
                     self.run_block(ai, &invoke.finalize, Some(ev), session)?;
                 }
-                if invoke.autoforward && self.actor(ai).invocations.iter().any(|i| i.id == invoke.id) {
+                if invoke.autoforward
+                    && self.actor(ai).invocations.iter().any(|i| i.id == invoke.id)
+                {
                     let parent = self.actor(ai).id.clone();
-                    self.queue.push_back(Queued { to: invoke.id.clone(), from: parent, event: Some(ev.clone().into_owned()) });
+                    self.queue.push_back(Queued {
+                        to: invoke.id.clone(),
+                        from: parent,
+                        event: Some(ev.clone().into_owned()),
+                    });
                 }
             }
         }
@@ -94,11 +131,22 @@ impl Work<'_> {
     }
 
     /// The state is still active at the end of the macrostep: what it invokes starts now.
-    pub(crate) fn start_invocations(&mut self, ai: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) -> Result<(), Refusal> {
+    pub(crate) fn start_invocations(
+        &mut self,
+        ai: usize,
+        state: StateId,
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Result<(), Refusal> {
         let chart = self.chart(ai);
         for number in &chart.state(state).invokes {
             let invoke = chart.invoke(*number);
-            let input = match invoke.input.as_ref().map(|t| self.eyes(ai, ev, &[]).value(t)).transpose() {
+            let input = match invoke
+                .input
+                .as_ref()
+                .map(|t| self.eyes(ai, ev, &[]).value(t))
+                .transpose()
+            {
                 Ok(input) => input.unwrap_or_default(),
                 Err(e) => {
                     let fault = self.fault_event(e.into());
@@ -110,13 +158,20 @@ impl Work<'_> {
                 self.bind(ai, slot, Arc::new(Json::String(invoke.id.to_string())));
             }
             let started = match invoke.src {
-                Src::Chart(chart) => self.add_actor(ai, chart, invoke.id.clone(), input, true, Some(state)),
-                Src::Service(service) => self.start_service(ai, service, invoke.id.clone(), input, Some(state)),
+                Src::Chart(chart) => {
+                    self.add_actor(ai, chart, invoke.id.clone(), input, true, Some(state))
+                }
+                Src::Service(service) => {
+                    self.start_service(ai, service, invoke.id.clone(), input, Some(state))
+                }
             };
             let started = started.and_then(|()| self.start_timeout(ai, *number, ev));
             if let Err(fault) = started {
                 let ev = if fault.code == "schema" {
-                    self.answer_event(&invoke.id, Err(json!({"code": fault.code, "message": fault.message})))
+                    self.answer_event(
+                        &invoke.id,
+                        Err(json!({"code": fault.code, "message": fault.message})),
+                    )
                 } else {
                     self.fault_event(fault)
                 };
@@ -132,53 +187,122 @@ impl Work<'_> {
             Src::Service(s) => self.m.service(s).timeout.as_ref(),
             Src::Chart(_) => None,
         };
-        let Some(delay) = invoke.timeout.as_ref().or(of_service) else { return Ok(()) };
+        let Some(delay) = invoke.timeout.as_ref().or(of_service) else {
+            return Ok(());
+        };
         let delay = self.eyes(ai, ev, &[]).delay(delay)?;
         let actor = self.actor(ai).id.clone();
-        let Some(effect) = self.actor(ai).invocations.iter().find(|i| i.id == invoke.id).map(|i| i.effect) else { return Ok(()) };
+        let Some(effect) = self
+            .actor(ai)
+            .invocations
+            .iter()
+            .find(|i| i.id == invoke.id)
+            .map(|i| i.effect)
+        else {
+            return Ok(());
+        };
         let timer = format!("{actor}/timeout/{}", invoke.id).into();
-        self.set_timer(timer, actor, delay, TimerKind::Timeout { invocation: invoke.id.clone(), effect })
+        self.set_timer(
+            timer,
+            actor,
+            delay,
+            TimerKind::Timeout {
+                invocation: invoke.id.clone(),
+                effect,
+            },
+        )
     }
 
     /// Asks the host for a service.
-    pub(crate) fn start_service(&mut self, ai: usize, service: u32, id: Arc<str>, input: Arc<Json>, state: Option<StateId>) -> Result<(), Fault> {
+    pub(crate) fn start_service(
+        &mut self,
+        ai: usize,
+        service: u32,
+        id: Arc<str>,
+        input: Arc<Json>,
+        state: Option<StateId>,
+    ) -> Result<(), Fault> {
         if self.actor(ai).invocations.iter().any(|i| i.id == id) {
-            return Err(Fault::execution(format!("an invocation `{id}` is at work already")));
+            return Err(Fault::execution(format!(
+                "an invocation `{id}` is at work already"
+            )));
         }
         let decl = self.m.service(service);
         if let Some(schema) = &decl.input
             && let Some(misfit) = schema.misfits(&input).into_iter().next()
         {
-            let message = format!("the input of `{}` does not fit its schema: {}{}", decl.name, place(&misfit.at), misfit.message);
-            return Err(Fault { communication: false, code: "schema", message, send_id: None });
+            let message = format!(
+                "the input of `{}` does not fit its schema: {}{}",
+                decl.name,
+                place(&misfit.at),
+                misfit.message
+            );
+            return Err(Fault {
+                communication: false,
+                code: "schema",
+                message,
+                send_id: None,
+            });
         }
         let actor = self.actor(ai).id.clone();
-        let kind = EffectKind::Invoke { invocation: id.clone(), src: decl.name.clone(), service: decl.kind.clone(), input: input.clone() };
+        let kind = EffectKind::Invoke {
+            invocation: id.clone(),
+            src: decl.name.clone(),
+            service: decl.kind.clone(),
+            input: input.clone(),
+        };
         let effect = self.effect(actor, kind);
-        self.actor_mut(ai).invocations.push(Arc::new(Invocation { id, src: decl.name.clone(), effect, service, state, input }));
+        self.actor_mut(ai).invocations.push(Arc::new(Invocation {
+            id,
+            src: decl.name.clone(),
+            effect,
+            service,
+            state,
+            input,
+        }));
         Ok(())
     }
 
     /// Makes an actor out of a chart; it starts when its turn in the queue comes.
-    pub(crate) fn add_actor(&mut self, ai: usize, chart: u32, id: Arc<str>, input: Arc<Json>, invoked: bool, state: Option<StateId>) -> Result<(), Fault> {
+    pub(crate) fn add_actor(
+        &mut self,
+        ai: usize,
+        chart: u32,
+        id: Arc<str>,
+        input: Arc<Json>,
+        invoked: bool,
+        state: Option<StateId>,
+    ) -> Result<(), Fault> {
         let limit = self.m.definition.limits.actors;
         if self.s.actors.0.len() >= limit as usize {
-            return Err(Fault::execution(format!("more than {limit} actors (`limits.actors`)")));
+            return Err(Fault::execution(format!(
+                "more than {limit} actors (`limits.actors`)"
+            )));
         }
         if id.is_empty() || matches!(id.as_ref(), "self" | "parent") || id.starts_with("#_") {
-            return Err(Fault::execution(format!("`{id}` cannot be the id of an actor")));
+            return Err(Fault::execution(format!(
+                "`{id}` cannot be the id of an actor"
+            )));
         }
         // What an invocation leaves behind is cleared away at the end of the step; what was spawned stays, and so does its id.
-        let taken = self.s.actors.find(&id).is_some_and(|a| a.status == Status::Active || !a.invocation);
+        let taken = self
+            .s
+            .actors
+            .find(&id)
+            .is_some_and(|a| a.status == Status::Active || !a.invocation);
         if taken {
-            return Err(Fault::execution(format!("there is an actor `{id}` already")));
+            return Err(Fault::execution(format!(
+                "there is an actor `{id}` already"
+            )));
         }
         let mut generations = 0usize;
         let mut up = Some(self.actor(ai).id.clone());
         while let Some(parent) = up {
             generations = generations.saturating_add(1);
             if generations > MAX_GENERATIONS {
-                return Err(Fault::execution(format!("machines start machines more than {MAX_GENERATIONS} deep")));
+                return Err(Fault::execution(format!(
+                    "machines start machines more than {MAX_GENERATIONS} deep"
+                )));
             }
             up = self.s.actors.find(&parent).and_then(|a| a.parent.clone());
         }
@@ -186,8 +310,18 @@ impl Work<'_> {
         if let Some(schema) = &target.input
             && let Some(misfit) = schema.misfits(&input).into_iter().next()
         {
-            let message = format!("the input of machine `{}` does not fit its schema: {}{}", target.shape.machine, place(&misfit.at), misfit.message);
-            return Err(Fault { communication: false, code: "schema", message, send_id: None });
+            let message = format!(
+                "the input of machine `{}` does not fit its schema: {}{}",
+                target.shape.machine,
+                place(&misfit.at),
+                misfit.message
+            );
+            return Err(Fault {
+                communication: false,
+                code: "schema",
+                message,
+                send_id: None,
+            });
         }
         let parent = self.actor(ai).id.clone();
         let mut actor = new_actor(id.clone(), &target.shape, input.clone());
@@ -199,24 +333,49 @@ impl Work<'_> {
                 && let Json::Object(fields) = &*input
             {
                 for (name, value) in fields {
-                    let slot = target.shape.slot(name).filter(|s| target.context.iter().any(|(c, _)| c == s));
-                    if let Some(place) = slot.and_then(|s| actor.context.values.get_mut(s as usize)) {
+                    let slot = target
+                        .shape
+                        .slot(name)
+                        .filter(|s| target.context.iter().any(|(c, _)| c == s));
+                    if let Some(place) = slot.and_then(|s| actor.context.values.get_mut(s as usize))
+                    {
                         *place = Some(Arc::new(value.clone()));
                     }
                 }
             }
-            let invocation = Invocation { id: id.clone(), src: target.shape.machine.as_ref().into(), effect: MACHINE_EFFECT, service: NO_SERVICE, state, input };
+            let invocation = Invocation {
+                id: id.clone(),
+                src: target.shape.machine.as_ref().into(),
+                effect: MACHINE_EFFECT,
+                service: NO_SERVICE,
+                state,
+                input,
+            };
             self.actor_mut(ai).invocations.push(Arc::new(invocation));
         }
         self.s.actors.0.push(Arc::new(actor));
-        self.queue.push_back(Queued { to: id, from: parent, event: None });
+        self.queue.push_back(Queued {
+            to: id,
+            from: parent,
+            event: None,
+        });
         Ok(())
     }
 
     /// A state is left (or, with none, the actor ends): what it invoked is cancelled.
-    pub(crate) fn cancel_invocations(&mut self, ai: usize, state: Option<StateId>) -> Result<(), Refusal> {
+    pub(crate) fn cancel_invocations(
+        &mut self,
+        ai: usize,
+        state: Option<StateId>,
+    ) -> Result<(), Refusal> {
         let of_state = |i: &Invocation| state.is_none() || i.state == state;
-        let gone: SmallVec<[Arc<Invocation>; 2]> = self.actor(ai).invocations.iter().filter(|i| of_state(i)).cloned().collect();
+        let gone: SmallVec<[Arc<Invocation>; 2]> = self
+            .actor(ai)
+            .invocations
+            .iter()
+            .filter(|i| of_state(i))
+            .cloned()
+            .collect();
         if gone.is_empty() {
             return Ok(());
         }
@@ -231,12 +390,23 @@ impl Work<'_> {
         let owner = self.actor(ai).id.clone();
         self.cancel_timers(|t| t.actor == owner && matches!(&t.what, TimerKind::Timeout { invocation: i, .. } if *i == invocation.id));
         if invocation.service == NO_SERVICE {
-            match self.s.actors.position(&invocation.id).filter(|c| self.actor(*c).parent.as_ref() == Some(&owner)) {
+            match self
+                .s
+                .actors
+                .position(&invocation.id)
+                .filter(|c| self.actor(*c).parent.as_ref() == Some(&owner))
+            {
                 Some(child) => self.cancel_actor(child),
                 None => Ok(()),
             }
         } else {
-            self.effect(owner, EffectKind::Cancel { invocation: invocation.id.clone(), effect: invocation.effect });
+            self.effect(
+                owner,
+                EffectKind::Cancel {
+                    invocation: invocation.id.clone(),
+                    effect: invocation.effect,
+                },
+            );
             Ok(())
         }
     }
@@ -248,23 +418,34 @@ impl Work<'_> {
         }
         self.actor_mut(ai).status = Status::Cancelled;
         let (id, parent) = (self.actor(ai).id.clone(), self.actor(ai).parent.clone());
-        self.queue.retain(|q| q.to != id && !(q.from == id && Some(&q.to) == parent.as_ref()));
+        self.queue
+            .retain(|q| q.to != id && !(q.from == id && Some(&q.to) == parent.as_ref()));
         let mut session = Session::new();
         self.exit_interpreter(ai, None, &mut session, true)
     }
 
     /// `stop`: a spawned actor, or a spawned service of this one.
     pub(crate) fn stop_actor(&mut self, ai: usize, id: &str) -> Result<(), crate::content::Stop> {
-        let own = self.actor(ai).invocations.iter().find(|i| i.id.as_ref() == id && i.state.is_none()).cloned();
+        let own = self
+            .actor(ai)
+            .invocations
+            .iter()
+            .find(|i| i.id.as_ref() == id && i.state.is_none())
+            .cloned();
         if let Some(invocation) = own {
-            self.actor_mut(ai).invocations.retain(|i| i.id != invocation.id);
+            self.actor_mut(ai)
+                .invocations
+                .retain(|i| i.id != invocation.id);
             self.end_invocation(ai, &invocation)?;
             return Ok(());
         }
         match self.s.actors.position(id) {
             Some(child) if !self.actor(child).invocation && self.actor(child).parent.is_some() => {
                 if child == ai {
-                    return Err(Fault::execution("an actor cannot stop itself; it ends in a final state").into());
+                    return Err(Fault::execution(
+                        "an actor cannot stop itself; it ends in a final state",
+                    )
+                    .into());
                 }
                 self.cancel_actor(child)?;
                 Ok(())
@@ -286,8 +467,13 @@ impl Work<'_> {
             }
             Some(parent) => {
                 if let Some(p) = self.s.actors.position(&parent) {
-                    self.actor_mut(p).invocations.retain(|i| !(i.id == id && i.service == NO_SERVICE));
-                    let timeout_of = |t: &crate::snapshot::Timer| t.actor == parent && matches!(&t.what, TimerKind::Timeout { invocation, .. } if *invocation == id);
+                    self.actor_mut(p)
+                        .invocations
+                        .retain(|i| !(i.id == id && i.service == NO_SERVICE));
+                    let timeout_of = |t: &crate::snapshot::Timer| {
+                        t.actor == parent
+                            && matches!(&t.what, TimerKind::Timeout { invocation, .. } if *invocation == id)
+                    };
                     self.cancel_timers(timeout_of);
                 }
                 self.answer(&parent, &id, &id, Ok(output));
@@ -309,7 +495,11 @@ impl Work<'_> {
             };
             self.s.paused_at = None;
         } else if self.s.actors.0.len() > 1 {
-            let gone = |a: &Arc<Actor>| a.parent.is_some() && a.status != Status::Active && (a.invocation || a.status == Status::Cancelled);
+            let gone = |a: &Arc<Actor>| {
+                a.parent.is_some()
+                    && a.status != Status::Active
+                    && (a.invocation || a.status == Status::Cancelled)
+            };
             if self.s.actors.0.iter().any(gone) {
                 self.s.actors.0.retain(|a| !gone(a));
             }
@@ -319,5 +509,9 @@ impl Work<'_> {
 }
 
 fn place(at: &str) -> String {
-    if at.is_empty() { String::new() } else { format!("at `{at}`: ") }
+    if at.is_empty() {
+        String::new()
+    } else {
+        format!("at `{at}`: ")
+    }
 }

@@ -34,12 +34,21 @@ impl Work<'_> {
     }
 
     /// The same, with events on the internal queue already.
-    pub(crate) fn macrostep_with(&mut self, ai: usize, begin: Begin<'_>, mut session: Session) -> Result<(), Refusal> {
+    pub(crate) fn macrostep_with(
+        &mut self,
+        ai: usize,
+        begin: Begin<'_>,
+        mut session: Session,
+    ) -> Result<(), Refusal> {
         // `_event` stays bound through exits, content, entries and the eventless steps that follow.
         let mut current: Option<Ev<'_>> = None;
         match begin {
             Begin::Start => {
-                let ev = self.named("charter.start", Json::clone(&self.actor(ai).input), Origin::Platform);
+                let ev = self.named(
+                    "charter.start",
+                    Json::clone(&self.actor(ai).input),
+                    Origin::Platform,
+                );
                 self.interpret(ai, &ev, &mut session)?;
                 current = Some(ev);
             }
@@ -55,9 +64,14 @@ impl Work<'_> {
             while session.running {
                 let mut enabled = self.select_eventless(ai, current.as_ref(), &mut session);
                 if enabled.is_empty() {
-                    let Some(ev) = session.internal.pop_front() else { break };
+                    let Some(ev) = session.internal.pop_front() else {
+                        break;
+                    };
                     enabled = self.select(ai, &ev, &mut session);
-                    if enabled.is_empty() && self.m.definition.strict && ev.name().starts_with("error.") {
+                    if enabled.is_empty()
+                        && self.m.definition.strict
+                        && ev.name().starts_with("error.")
+                    {
                         return Err(unhandled_error(&ev));
                     }
                     current = Some(ev);
@@ -81,7 +95,11 @@ impl Work<'_> {
         if !session.running {
             self.exit_interpreter(ai, current.as_ref(), &mut session, false)?;
         }
-        match session.internal.iter().find(|ev| self.m.definition.strict && ev.name().starts_with("error.")) {
+        match session
+            .internal
+            .iter()
+            .find(|ev| self.m.definition.strict && ev.name().starts_with("error."))
+        {
             Some(ev) => Err(unhandled_error(ev)),
             None => Ok(()),
         }
@@ -92,7 +110,13 @@ impl Work<'_> {
         let chart = self.chart(ai);
         for (slot, template) in &chart.context {
             // A value passed in by an invocation has bound the variable already (SCXML 6.4).
-            if self.actor(ai).context.values.get(*slot as usize).is_some_and(Option::is_some) {
+            if self
+                .actor(ai)
+                .context
+                .values
+                .get(*slot as usize)
+                .is_some_and(Option::is_some)
+            {
                 continue;
             }
             match self.eyes(ai, Some(ev), &[]).value(template) {
@@ -112,10 +136,19 @@ impl Work<'_> {
     }
 
     /// Appendix D, `microstep`.
-    fn microstep(&mut self, ai: usize, enabled: &[TransitionId], ev: Option<&Ev<'_>>, session: &mut Session) -> Result<(), Refusal> {
+    fn microstep(
+        &mut self,
+        ai: usize,
+        enabled: &[TransitionId],
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Result<(), Refusal> {
         self.count_microstep()?;
         let chart = self.chart(ai);
-        let domains: SmallVec<[Option<StateId>; 4]> = enabled.iter().map(|t| domain(chart, self.actor(ai), *t)).collect();
+        let domains: SmallVec<[Option<StateId>; 4]> = enabled
+            .iter()
+            .map(|t| domain(chart, self.actor(ai), *t))
+            .collect();
         self.exit_states(ai, &domains, ev, session)?;
         for t in enabled {
             self.take(ai, *t);
@@ -134,7 +167,13 @@ impl Work<'_> {
     }
 
     /// Appendix D, `exitStates`: history first, for all of them; then exit handlers, innermost first.
-    fn exit_states(&mut self, ai: usize, domains: &[Option<StateId>], ev: Option<&Ev<'_>>, session: &mut Session) -> Result<(), Refusal> {
+    fn exit_states(
+        &mut self,
+        ai: usize,
+        domains: &[Option<StateId>],
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Result<(), Refusal> {
         let chart = self.chart(ai);
         let actor = self.actor(ai);
         let mut exits: StateSet = SmallVec::new();
@@ -153,7 +192,9 @@ impl Work<'_> {
             let actor = self.actor_mut(ai);
             actor.configuration.retain(|s| s != state);
             if !actor.votes.is_empty() {
-                actor.votes.retain(|v| chart.transition(v.transition).source != *state);
+                actor
+                    .votes
+                    .retain(|v| chart.transition(v.transition).source != *state);
             }
         }
         Ok(())
@@ -165,7 +206,13 @@ impl Work<'_> {
             for history in &chart.state(*state).histories {
                 let deep = chart.state(*history).kind == StateKind::Deep;
                 let actor = self.actor(ai);
-                let keep = |s: &&StateId| if deep { chart.inside(**s, *state) && chart.state(**s).is_atomic() } else { chart.state(**s).parent == *state };
+                let keep = |s: &&StateId| {
+                    if deep {
+                        chart.inside(**s, *state) && chart.state(**s).is_atomic()
+                    } else {
+                        chart.state(**s).parent == *state
+                    }
+                };
                 let stored = actor.configuration.iter().filter(keep).copied().collect();
                 let actor = self.actor_mut(ai);
                 match actor.history.binary_search_by_key(history, |(h, _)| *h) {
@@ -181,7 +228,13 @@ impl Work<'_> {
     }
 
     /// Exit handlers of one state, then its invocations and timers.
-    fn exit_state(&mut self, ai: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) -> Result<(), Refusal> {
+    fn exit_state(
+        &mut self,
+        ai: usize,
+        state: StateId,
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Result<(), Refusal> {
         let node = self.chart(ai).state(state);
         for block in &node.exit {
             self.run_block(ai, block, ev, session)?;
@@ -191,13 +244,22 @@ impl Work<'_> {
         }
         if !node.after.is_empty() {
             let actor = self.actor(ai).id.clone();
-            self.cancel_timers(|t| t.actor == actor && matches!(t.what, TimerKind::After { state: s, .. } if s == state));
+            self.cancel_timers(|t| {
+                t.actor == actor
+                    && matches!(t.what, TimerKind::After { state: s, .. } if s == state)
+            });
         }
         Ok(())
     }
 
     /// Appendix D, `enterStates`.
-    fn enter_states(&mut self, ai: usize, entry: &EntrySet, ev: Option<&Ev<'_>>, session: &mut Session) -> Result<(), Refusal> {
+    fn enter_states(
+        &mut self,
+        ai: usize,
+        entry: &EntrySet,
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Result<(), Refusal> {
         let chart = self.chart(ai);
         for state in &entry.states {
             let node = chart.state(*state);
@@ -230,13 +292,21 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn run_initial(&mut self, ai: usize, initial: Option<&Initial>, ev: Option<&Ev<'_>>, session: &mut Session) -> Result<(), Refusal> {
+    fn run_initial(
+        &mut self,
+        ai: usize,
+        initial: Option<&Initial>,
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Result<(), Refusal> {
         let empty = Block::new();
         self.run_block(ai, initial.map_or(&empty, |i| &i.block), ev, session)
     }
 
     fn bind_late(&mut self, ai: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) {
-        let Err(place) = self.actor(ai).bound.binary_search(&state) else { return };
+        let Err(place) = self.actor(ai).bound.binary_search(&state) else {
+            return;
+        };
         self.actor_mut(ai).bound.insert(place, state);
         for (slot, template) in &self.chart(ai).state(state).data {
             match self.eyes(ai, ev, &[]).value(template) {
@@ -255,13 +325,29 @@ impl Work<'_> {
         }
     }
 
-    fn start_timer(&mut self, ai: usize, state: StateId, index: usize, after: &crate::machine::After, ev: Option<&Ev<'_>>, session: &mut Session) {
-        let result = self.eyes(ai, ev, &[]).delay(&after.delay).map_err(Into::into).and_then(|delay| {
-            let actor = self.actor(ai).id.clone();
-            let id = if actor.as_ref() == "root" { after.timer.clone() } else { format!("{actor}:{}", after.timer).into() };
-            let index = u32::try_from(index).unwrap_or(u32::MAX);
-            self.set_timer(id, actor, delay, TimerKind::After { state, index })
-        });
+    fn start_timer(
+        &mut self,
+        ai: usize,
+        state: StateId,
+        index: usize,
+        after: &crate::machine::After,
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) {
+        let result = self
+            .eyes(ai, ev, &[])
+            .delay(&after.delay)
+            .map_err(Into::into)
+            .and_then(|delay| {
+                let actor = self.actor(ai).id.clone();
+                let id = if actor.as_ref() == "root" {
+                    after.timer.clone()
+                } else {
+                    format!("{actor}:{}", after.timer).into()
+                };
+                let index = u32::try_from(index).unwrap_or(u32::MAX);
+                self.set_timer(id, actor, delay, TimerKind::After { state, index })
+            });
         if let Err(fault) = result {
             let fault = self.fault_event(fault);
             session.internal.push_back(fault);
@@ -270,7 +356,13 @@ impl Work<'_> {
 
     /// A final state was entered: its parent is done, and so may be what is around it (SCXML 3.7). Where the REC leaves the completion of
     /// an outer parallel by an inner one open, it counts.
-    fn enter_final(&mut self, ai: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) {
+    fn enter_final(
+        &mut self,
+        ai: usize,
+        state: StateId,
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) {
         let chart = self.chart(ai);
         let node = chart.state(state);
         let mut up = node.parent;
@@ -280,24 +372,43 @@ impl Work<'_> {
         }
         if chart.state(up).kind != StateKind::Parallel {
             let data = self.done_data(ai, state, ev, session);
-            let done = self.known(chart.state(up).done_event, json!({"output": data}), Origin::Platform);
+            let done = self.known(
+                chart.state(up).done_event,
+                json!({"output": data}),
+                Origin::Platform,
+            );
             session.internal.push_back(done);
             up = chart.state(up).parent;
         }
-        while up != NONE && chart.state(up).kind == StateKind::Parallel && is_in_final_state(chart, self.actor(ai), up) {
+        while up != NONE
+            && chart.state(up).kind == StateKind::Parallel
+            && is_in_final_state(chart, self.actor(ai), up)
+        {
             if up == 0 {
                 session.running = false;
                 return;
             }
-            let done = self.known(chart.state(up).done_event, json!({"output": null}), Origin::Platform);
+            let done = self.known(
+                chart.state(up).done_event,
+                json!({"output": null}),
+                Origin::Platform,
+            );
             session.internal.push_back(done);
             up = chart.state(up).parent;
         }
     }
 
     /// What a final state gives. A field that fails to evaluate is left out, and the error comes before the done event (SCXML 5.5, 5.7).
-    pub(crate) fn done_data(&mut self, ai: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) -> Json {
-        let Some(template) = &self.chart(ai).state(state).output else { return Json::Null };
+    pub(crate) fn done_data(
+        &mut self,
+        ai: usize,
+        state: StateId,
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Json {
+        let Some(template) = &self.chart(ai).state(state).output else {
+            return Json::Null;
+        };
         let mut faults = Vec::new();
         let eyes = self.eyes(ai, ev, &[]);
         let mut compute = |t| {
@@ -327,7 +438,12 @@ impl Work<'_> {
     }
 
     /// Appendix D, `selectEventlessTransitions`.
-    fn select_eventless(&mut self, ai: usize, current: Option<&Ev<'_>>, session: &mut Session) -> Enabled {
+    fn select_eventless(
+        &mut self,
+        ai: usize,
+        current: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Enabled {
         let chart = self.chart(ai);
         if !chart.has_always {
             return Enabled::new();
@@ -335,12 +451,17 @@ impl Work<'_> {
         let mut enabled = Enabled::new();
         let mut judged: SmallVec<[(TransitionId, bool); 4]> = SmallVec::new();
         let configuration = self.actor(ai).configuration.clone();
-        for atomic in configuration.iter().filter(|s| chart.state(**s).is_atomic()) {
+        for atomic in configuration
+            .iter()
+            .filter(|s| chart.state(**s).is_atomic())
+        {
             let mut state = *atomic;
             'up: while state != NONE {
                 for t in &chart.state(state).always {
                     let known = judged.iter().find(|(k, _)| k == t).map(|(_, b)| *b);
-                    let holds = known.unwrap_or_else(|| self.judge(ai, *t, current, None, session) == Judged::Enabled);
+                    let holds = known.unwrap_or_else(|| {
+                        self.judge(ai, *t, current, None, session) == Judged::Enabled
+                    });
                     if known.is_none() {
                         judged.push((*t, holds));
                     }
@@ -363,7 +484,13 @@ impl Work<'_> {
     }
 
     /// Appendix D, `exitInterpreter`. The configuration is kept, so that one sees where the actor ended.
-    pub(crate) fn exit_interpreter(&mut self, ai: usize, ev: Option<&Ev<'_>>, session: &mut Session, cancelled: bool) -> Result<(), Refusal> {
+    pub(crate) fn exit_interpreter(
+        &mut self,
+        ai: usize,
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+        cancelled: bool,
+    ) -> Result<(), Refusal> {
         let chart = self.chart(ai);
         let configuration = self.actor(ai).configuration.clone();
         for state in configuration.iter().rev() {
@@ -375,7 +502,10 @@ impl Work<'_> {
         if cancelled {
             return Ok(());
         }
-        let top = configuration.iter().copied().find(|s| chart.state(*s).kind == StateKind::Final && chart.state(*s).parent == 0);
+        let top = configuration
+            .iter()
+            .copied()
+            .find(|s| chart.state(*s).kind == StateKind::Final && chart.state(*s).parent == 0);
         let failed = top.is_some_and(|s| chart.state(s).failed);
         let output = match (&chart.output, top) {
             (Some(template), _) => match self.eyes(ai, ev, &[]).json(template) {
@@ -395,8 +525,19 @@ impl Work<'_> {
 }
 
 fn unhandled_error(ev: &Ev<'_>) -> Refusal {
-    let text = |key: &str| ev.data().get("error").and_then(|e| e.get(key)).and_then(Json::as_str).unwrap_or("").to_string();
-    let mut refusal = Refusal::with(Code::Execution, Some(ev.name().to_string()), text("message"));
+    let text = |key: &str| {
+        ev.data()
+            .get("error")
+            .and_then(|e| e.get(key))
+            .and_then(Json::as_str)
+            .unwrap_or("")
+            .to_string()
+    };
+    let mut refusal = Refusal::with(
+        Code::Execution,
+        Some(ev.name().to_string()),
+        text("message"),
+    );
     if let Some(detail) = &mut refusal.detail {
         detail.at = Some(text("at")).filter(|at| !at.is_empty());
     }
@@ -422,11 +563,19 @@ impl EntrySet {
     /// Is the state, or something inside it, in the set?
     fn touches(&self, chart: &Chart, state: StateId) -> bool {
         let from = self.states.partition_point(|s| *s < state);
-        self.states.get(from).is_some_and(|s| *s <= chart.state(state).last)
+        self.states
+            .get(from)
+            .is_some_and(|s| *s <= chart.state(state).last)
     }
 }
 
-fn add_entry_set(chart: &Chart, actor: &Actor, t: TransitionId, domain: Option<StateId>, entry: &mut EntrySet) {
+fn add_entry_set(
+    chart: &Chart,
+    actor: &Actor,
+    t: TransitionId,
+    domain: Option<StateId>,
+    entry: &mut EntrySet,
+) {
     let transition = chart.transition(t);
     let Some(domain) = domain else { return };
     for target in &transition.targets {
@@ -484,7 +633,13 @@ fn add_descendants(chart: &Chart, actor: &Actor, state: StateId, entry: &mut Ent
 }
 
 /// Appendix D, `addAncestorStatesToEnter`.
-fn add_ancestors(chart: &Chart, actor: &Actor, state: StateId, until: StateId, entry: &mut EntrySet) {
+fn add_ancestors(
+    chart: &Chart,
+    actor: &Actor,
+    state: StateId,
+    until: StateId,
+    entry: &mut EntrySet,
+) {
     let mut up = chart.state(state).parent;
     while up != NONE && up != until {
         entry.insert(up);
@@ -509,7 +664,10 @@ fn add_ancestors(chart: &Chart, actor: &Actor, state: StateId, until: StateId, e
 }
 
 fn stored(actor: &Actor, history: StateId) -> Option<&[StateId]> {
-    let at = actor.history.binary_search_by_key(&history, |(h, _)| *h).ok()?;
+    let at = actor
+        .history
+        .binary_search_by_key(&history, |(h, _)| *h)
+        .ok()?;
     actor.history.get(at).map(|(_, states)| states.as_slice())
 }
 
@@ -555,7 +713,9 @@ fn domain(chart: &Chart, actor: &Actor, t: TransitionId) -> Option<StateId> {
             }
             let mut up = chart.state(source).parent;
             while up != NONE && up != 0 {
-                if chart.state(up).kind == StateKind::Compound && targets.iter().all(|t| chart.inside(*t, up)) {
+                if chart.state(up).kind == StateKind::Compound
+                    && targets.iter().all(|t| chart.inside(*t, up))
+                {
                     return Some(up);
                 }
                 up = chart.state(up).parent;
@@ -570,7 +730,12 @@ pub(crate) fn remove_conflicting(chart: &Chart, actor: &Actor, enabled: Enabled)
     if enabled.len() < 2 {
         return enabled;
     }
-    let meets = |a: StateId, b: StateId| actor.configuration.iter().any(|s| chart.inside(*s, a) && chart.inside(*s, b));
+    let meets = |a: StateId, b: StateId| {
+        actor
+            .configuration
+            .iter()
+            .any(|s| chart.inside(*s, a) && chart.inside(*s, b))
+    };
     let mut kept: SmallVec<[(TransitionId, Option<StateId>); 4]> = SmallVec::new();
     for t in enabled {
         let (mine, source) = (domain(chart, actor, t), chart.transition(t).source);
@@ -600,8 +765,14 @@ pub(crate) fn remove_conflicting(chart: &Chart, actor: &Actor, enabled: Enabled)
 fn is_in_final_state(chart: &Chart, actor: &Actor, state: StateId) -> bool {
     let node = chart.state(state);
     match node.kind {
-        StateKind::Compound => node.children.iter().any(|c| chart.state(*c).kind == StateKind::Final && actor.is_active(*c)),
-        StateKind::Parallel => node.children.iter().all(|c| is_in_final_state(chart, actor, *c)),
+        StateKind::Compound => node
+            .children
+            .iter()
+            .any(|c| chart.state(*c).kind == StateKind::Final && actor.is_active(*c)),
+        StateKind::Parallel => node
+            .children
+            .iter()
+            .all(|c| is_in_final_state(chart, actor, *c)),
         StateKind::Final => actor.is_active(state),
         _ => false,
     }

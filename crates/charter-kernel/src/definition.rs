@@ -661,7 +661,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { microsteps: 1_000, expression: 10_000, actors: 10_000, timers: 10_000, data: 1 << 20 }
+        Limits {
+            microsteps: 1_000,
+            expression: 10_000,
+            actors: 10_000,
+            timers: 10_000,
+            data: 1 << 20,
+        }
     }
 }
 

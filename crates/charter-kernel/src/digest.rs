@@ -42,7 +42,11 @@ impl Digest {
         }
         let mut out = [0u8; 32];
         for (byte, pair) in out.iter_mut().zip(hex.chunks_exact(2)) {
-            let digit = |b: &u8| char::from(*b).to_digit(16).and_then(|d| u8::try_from(d).ok());
+            let digit = |b: &u8| {
+                char::from(*b)
+                    .to_digit(16)
+                    .and_then(|d| u8::try_from(d).ok())
+            };
             let (high, low) = (pair.first().and_then(digit)?, pair.get(1).and_then(digit)?);
             *byte = (high << 4) | low;
         }
@@ -79,6 +83,7 @@ impl Serialize for Digest {
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Digest::parse(&text).ok_or_else(|| serde::de::Error::custom("a digest is `sha256:` and 64 hex digits"))
+        Digest::parse(&text)
+            .ok_or_else(|| serde::de::Error::custom("a digest is `sha256:` and 64 hex digits"))
     }
 }

@@ -33,7 +33,12 @@ pub struct Legal {
 impl Machine {
     /// Tells why an event was refused: give the snapshot it was refused on (none for [`Machine::start`]) and the same envelope.
     #[must_use]
-    pub fn explain(&self, snapshot: Option<&Snapshot>, envelope: &Envelope, refusal: &Refusal) -> Explanation {
+    pub fn explain(
+        &self,
+        snapshot: Option<&Snapshot>,
+        envelope: &Envelope,
+        refusal: &Refusal,
+    ) -> Explanation {
         let mut story = Explanation {
             code: refusal.code,
             message: String::new(),
@@ -46,10 +51,18 @@ impl Machine {
             story.message.clone_from(&detail.message);
             if refusal.code == Code::Interlock {
                 story.interlock.clone_from(&detail.subject);
-                story.message = format!("interlock `{}`: {}", detail.subject.as_deref().unwrap_or(""), detail.message);
+                story.message = format!(
+                    "interlock `{}`: {}",
+                    detail.subject.as_deref().unwrap_or(""),
+                    detail.message
+                );
             }
             if refusal.code == Code::Execution {
-                story.message = format!("nothing handles `{}`: {}", detail.subject.as_deref().unwrap_or(""), detail.message);
+                story.message = format!(
+                    "nothing handles `{}`: {}",
+                    detail.subject.as_deref().unwrap_or(""),
+                    detail.message
+                );
             }
         }
         let Some(snapshot) = snapshot.filter(|s| s.charter == self.digest) else {
@@ -58,15 +71,31 @@ impl Machine {
             }
             return story;
         };
-        let mut legal: Vec<String> = self.legal(snapshot, &envelope.by, envelope.at).into_iter().map(|l| l.r#type).collect();
+        let mut legal: Vec<String> = self
+            .legal(snapshot, &envelope.by, envelope.at)
+            .into_iter()
+            .map(|l| l.r#type)
+            .collect();
         legal.dedup();
         story.legal = legal;
         if let Event::External { r#type, data } = &envelope.event {
-            let admitted = door::admit(data, self.definition.limits.data).unwrap_or(Cow::Borrowed(data));
-            let ev = Ev { id: self.events.id(r#type), name: Name::Borrowed(r#type), data: Data::Borrowed(&admitted), origin: Origin::External, meta: None };
+            let admitted =
+                door::admit(data, self.definition.limits.data).unwrap_or(Cow::Borrowed(data));
+            let ev = Ev {
+                id: self.events.id(r#type),
+                name: Name::Borrowed(r#type),
+                data: Data::Borrowed(&admitted),
+                origin: Origin::External,
+                meta: None,
+            };
             let to = envelope.to.as_deref().unwrap_or("root");
             if refusal.code == Code::Schema && story.message.is_empty() {
-                story.misfits = self.events.info(ev.id).and_then(|i| i.schema.as_ref()).map(|s| s.misfits(&admitted)).unwrap_or_default();
+                story.misfits = self
+                    .events
+                    .info(ev.id)
+                    .and_then(|i| i.schema.as_ref())
+                    .map(|s| s.misfits(&admitted))
+                    .unwrap_or_default();
             }
             if let Some(actor) = snapshot.actors.find(to)
                 && judged_late(refusal.code, self.door_authority(envelope, ev.id))
@@ -77,12 +106,30 @@ impl Machine {
                 story.message = self.message(snapshot, envelope, &ev, to, &story);
             }
         } else if story.message.is_empty() {
-            if let (Code::Schema, Event::Done { invocation, effect, output }) = (refusal.code, &envelope.event) {
-                let of = |i: &crate::snapshot::Invocation| i.id.as_ref() == invocation && effect.is_none_or(|e| e == i.effect);
-                let found = snapshot.invocations().find(|(_, i)| of(i)).map(|(_, i)| i.service);
-                let schema = found.and_then(|n| self.services.get(n as usize)).and_then(|s| s.output.as_ref());
+            if let (
+                Code::Schema,
+                Event::Done {
+                    invocation,
+                    effect,
+                    output,
+                },
+            ) = (refusal.code, &envelope.event)
+            {
+                let of = |i: &crate::snapshot::Invocation| {
+                    i.id.as_ref() == invocation && effect.is_none_or(|e| e == i.effect)
+                };
+                let found = snapshot
+                    .invocations()
+                    .find(|(_, i)| of(i))
+                    .map(|(_, i)| i.service);
+                let schema = found
+                    .and_then(|n| self.services.get(n as usize))
+                    .and_then(|s| s.output.as_ref());
                 story.misfits = schema.map(|s| s.misfits(output)).unwrap_or_default();
-                story.message = format!("the output of `{invocation}` does not fit its schema{}", first_misfit(&story.misfits));
+                story.message = format!(
+                    "the output of `{invocation}` does not fit its schema{}",
+                    first_misfit(&story.misfits)
+                );
             } else {
                 story.message = plain(refusal.code).to_string();
             }
@@ -90,11 +137,24 @@ impl Machine {
         story
     }
 
-    fn start_message(&self, envelope: &Envelope, code: Code, misfits: &mut Vec<crate::schema::Misfit>) -> String {
+    fn start_message(
+        &self,
+        envelope: &Envelope,
+        code: Code,
+        misfits: &mut Vec<crate::schema::Misfit>,
+    ) -> String {
         match (&envelope.event, code) {
             (Event::Start { input }, Code::Schema) => {
-                *misfits = self.chart(0).input.as_ref().map(|s| s.misfits(input)).unwrap_or_default();
-                format!("the input does not fit the charter's `input` schema{}", first_misfit(misfits))
+                *misfits = self
+                    .chart(0)
+                    .input
+                    .as_ref()
+                    .map(|s| s.misfits(input))
+                    .unwrap_or_default();
+                format!(
+                    "the input does not fit the charter's `input` schema{}",
+                    first_misfit(misfits)
+                )
             }
             _ => plain(code).to_string(),
         }
@@ -102,69 +162,165 @@ impl Machine {
 
     /// Was the event itself refused for lack of authority, before any transition was looked at?
     fn door_authority(&self, envelope: &Envelope, id: u32) -> bool {
-        let required = self.events.info(id).filter(|i| i.declared).map(|i| i.by).unwrap_or_default();
+        let required = self
+            .events
+            .info(id)
+            .filter(|i| i.declared)
+            .map(|i| i.by)
+            .unwrap_or_default();
         !required.admits(self.held(envelope))
     }
 
-    fn message(&self, snapshot: &Snapshot, envelope: &Envelope, ev: &Ev<'_>, to: &str, story: &Explanation) -> String {
+    fn message(
+        &self,
+        snapshot: &Snapshot,
+        envelope: &Envelope,
+        ev: &Ev<'_>,
+        to: &str,
+        story: &Explanation,
+    ) -> String {
         let name = ev.name();
         let by = &envelope.by;
-        let roles = if by.roles.is_empty() { "no role".to_string() } else { format!("role {}", by.roles.join(", ")) };
-        let who = if by.id.is_empty() { format!("the sender (with {roles})") } else { format!("`{}` (with {roles})", by.id) };
+        let roles = if by.roles.is_empty() {
+            "no role".to_string()
+        } else {
+            format!("role {}", by.roles.join(", "))
+        };
+        let who = if by.id.is_empty() {
+            format!("the sender (with {roles})")
+        } else {
+            format!("`{}` (with {roles})", by.id)
+        };
         match story.code {
-            Code::Reserved => format!("`{name}` is made by the platform and cannot be sent from outside"),
+            Code::Reserved => {
+                format!("`{name}` is made by the platform and cannot be sent from outside")
+            }
             Code::UnknownEvent => {
-                let near = charter_expr::nearest(name, self.definition.events.keys().map(String::as_str));
-                let near = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+                let near =
+                    charter_expr::nearest(name, self.definition.events.keys().map(String::as_str));
+                let near = near
+                    .map(|n| format!("; did you mean `{n}`?"))
+                    .unwrap_or_default();
                 format!("the charter declares no event `{name}`{near}")
             }
             Code::Finished => {
                 let actor = snapshot.actors.find(to).map_or("", |a| a.status.word());
-                if snapshot.status.is_finished() { format!("the run is {}; it takes no more events", snapshot.status.word()) } else { format!("the actor `{to}` is {actor}; it takes no more events") }
+                if snapshot.status.is_finished() {
+                    format!(
+                        "the run is {}; it takes no more events",
+                        snapshot.status.word()
+                    )
+                } else {
+                    format!("the actor `{to}` is {actor}; it takes no more events")
+                }
             }
-            Code::Paused => "the run is paused; `charter.resume` by an operator lets it go on".to_string(),
+            Code::Paused => {
+                "the run is paused; `charter.resume` by an operator lets it go on".to_string()
+            }
             Code::UnknownActor => {
                 let known: Vec<&str> = snapshot.actors().map(Actor::id).take(10).collect();
-                format!("there is no actor `{to}` in this run; there are: {}", known.join(", "))
+                format!(
+                    "there is no actor `{to}` in this run; there are: {}",
+                    known.join(", ")
+                )
             }
             Code::Stale => match (envelope.expected_seq, story.candidates.first()) {
                 (_, Some(c)) => c.message.clone(),
-                (Some(seen), None) => format!("the sender has seen record {seen}, but the run has changed since: its last change is record {}", snapshot.seq),
+                (Some(seen), None) => format!(
+                    "the sender has seen record {seen}, but the run has changed since: its last change is record {}",
+                    snapshot.seq
+                ),
                 (None, None) => plain(Code::Stale).to_string(),
             },
             Code::Authority if story.candidates.is_empty() => {
-                let required = if crate::run::CONTROL.contains(&name) { RoleSet::OPERATOR } else { self.events.info(ev.id).map(|i| i.by).unwrap_or_default() };
-                format!("`{name}` may be sent by {}; {who} may not", self.role_names(required))
+                let required = if crate::run::CONTROL.contains(&name) {
+                    RoleSet::OPERATOR
+                } else {
+                    self.events.info(ev.id).map(|i| i.by).unwrap_or_default()
+                };
+                format!(
+                    "`{name}` may be sent by {}; {who} may not",
+                    self.role_names(required)
+                )
             }
-            Code::Schema => format!("the data of `{name}` does not fit its schema{}", first_misfit(&story.misfits)),
+            Code::Schema => format!(
+                "the data of `{name}` does not fit its schema{}",
+                first_misfit(&story.misfits)
+            ),
             Code::Unhandled => {
-                let state: Vec<&str> = snapshot.actors.find(to).into_iter().flat_map(Actor::state).collect();
-                let rest = if story.legal.is_empty() { "nothing is legal now for this sender".to_string() } else { format!("legal now: {}", story.legal.join(", ")) };
-                format!("nothing takes `{name}` while `{to}` is in {}; {rest}", quoted(&state))
+                let state: Vec<&str> = snapshot
+                    .actors
+                    .find(to)
+                    .into_iter()
+                    .flat_map(Actor::state)
+                    .collect();
+                let rest = if story.legal.is_empty() {
+                    "nothing is legal now for this sender".to_string()
+                } else {
+                    format!("legal now: {}", story.legal.join(", "))
+                };
+                format!(
+                    "nothing takes `{name}` while `{to}` is in {}; {rest}",
+                    quoted(&state)
+                )
             }
-            _ => story.candidates.iter().find(|c| c.failed == story.code).map_or_else(|| plain(story.code).to_string(), |c| c.message.clone()),
+            _ => story
+                .candidates
+                .iter()
+                .find(|c| c.failed == story.code)
+                .map_or_else(|| plain(story.code).to_string(), |c| c.message.clone()),
         }
     }
 
     fn role_names(&self, set: RoleSet) -> String {
-        let names: Vec<String> = self.roles.iter().enumerate().filter(|(i, _)| set.0 & (1u128 << (i & 127)) != 0).map(|(_, n)| format!("`{n}`")).collect();
+        let names: Vec<String> = self
+            .roles
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| set.0 & (1u128 << (i & 127)) != 0)
+            .map(|(_, n)| format!("`{n}`"))
+            .collect();
         names.join(" or ")
     }
 
-    fn candidates(&self, snapshot: &Snapshot, actor: &Actor, ev: &Ev<'_>, envelope: &Envelope) -> Vec<Candidate> {
+    fn candidates(
+        &self,
+        snapshot: &Snapshot,
+        actor: &Actor,
+        ev: &Ev<'_>,
+        envelope: &Envelope,
+    ) -> Vec<Candidate> {
         let held = self.held(envelope);
         let mut settled = snapshot.clone();
         if let Some(ledger) = &mut settled.ledger {
             crate::ledger::Ledger::settle(ledger, envelope.at);
         }
-        let eyes = Eyes { machine: self, snapshot: &settled, actor, event: Some(ev), by: &envelope.by, now: envelope.at, locals: &[], entry: None };
+        let eyes = Eyes {
+            machine: self,
+            snapshot: &settled,
+            actor,
+            event: Some(ev),
+            by: &envelope.by,
+            now: envelope.at,
+            locals: &[],
+            entry: None,
+        };
         let chart = self.chart(actor.chart());
         let all = active_candidates(chart, &actor.configuration, ev);
-        all.into_iter().filter_map(|(id, t)| self.why_not(&eyes, actor, id, t, held)).collect()
+        all.into_iter()
+            .filter_map(|(id, t)| self.why_not(&eyes, actor, id, t, held))
+            .collect()
     }
 
     /// Why a transition is not enabled; none if it is.
-    fn why_not(&self, eyes: &Eyes<'_>, actor: &Actor, id: u32, t: &Transition, held: RoleSet) -> Option<Candidate> {
+    fn why_not(
+        &self,
+        eyes: &Eyes<'_>,
+        actor: &Actor,
+        id: u32,
+        t: &Transition,
+        held: RoleSet,
+    ) -> Option<Candidate> {
         let candidate = |failed: Code, program: Option<&Program>, message: String| {
             Some(Candidate {
                 transition: t.name.to_string(),
@@ -174,14 +330,28 @@ impl Machine {
                 message,
             })
         };
-        let who = if eyes.by.id.is_empty() { "the sender".to_string() } else { format!("`{}`", eyes.by.id) };
+        let who = if eyes.by.id.is_empty() {
+            "the sender".to_string()
+        } else {
+            format!("`{}`", eyes.by.id)
+        };
         if !t.by.admits(held) {
-            return candidate(Code::Authority, None, format!("only {} may take this; {who} has {}", self.role_names(t.by), roles_of(eyes.by)));
+            return candidate(
+                Code::Authority,
+                None,
+                format!(
+                    "only {} may take this; {who} has {}",
+                    self.role_names(t.by),
+                    roles_of(eyes.by)
+                ),
+            );
         }
         if let Some(guard) = &t.guard
             && let Some((program, name, error)) = failing(eyes, guard)
         {
-            let called = name.map(|n| format!("guard `{n}`")).unwrap_or_else(|| format!("`{}`", program.source()));
+            let called = name
+                .map(|n| format!("guard `{n}`"))
+                .unwrap_or_else(|| format!("`{}`", program.source()));
             let message = match error {
                 Some(e) => format!("{called} could not be evaluated and so does not hold: {e}"),
                 None => format!("{called} does not hold"),
@@ -191,7 +361,10 @@ impl Machine {
         if let Some(program) = &t.approves
             && !judge::approves(eyes, t)
         {
-            let shown = eyes.event.and_then(|e| e.data().get("digest")).and_then(Json::as_str);
+            let shown = eyes
+                .event
+                .and_then(|e| e.data().get("digest"))
+                .and_then(Json::as_str);
             let message = match (shown, eyes.cel(program).and_then(|v| v.to_json())) {
                 (None, Ok(_)) => "an approval names what it approves: `digest` is missing from the data of the event".to_string(),
                 (Some(shown), Ok(value)) => {
@@ -209,24 +382,63 @@ impl Machine {
         }
         let quorum = t.quorum.as_ref()?;
         if !quorum.of.admits(held) {
-            return candidate(Code::Authority, None, format!("the quorum is of {}; {who} has {}", self.role_names(quorum.of), roles_of(eyes.by)));
+            return candidate(
+                Code::Authority,
+                None,
+                format!(
+                    "the quorum is of {}; {who} has {}",
+                    self.role_names(quorum.of),
+                    roles_of(eyes.by)
+                ),
+            );
         }
         let digest = crate::digest::Digest::of_json(eyes.event.map_or(&Json::Null, Ev::data));
-        let voted = actor.votes.iter().any(|v| v.transition == id && v.digest == digest && v.by.iter().any(|b| b.as_ref() == eyes.by.id));
-        if voted { candidate(Code::Authority, None, format!("{who} has voted already; {} different principals are needed", quorum.count)) } else { None }
+        let voted = actor.votes.iter().any(|v| {
+            v.transition == id
+                && v.digest == digest
+                && v.by.iter().any(|b| b.as_ref() == eyes.by.id)
+        });
+        if voted {
+            candidate(
+                Code::Authority,
+                None,
+                format!(
+                    "{who} has voted already; {} different principals are needed",
+                    quorum.count
+                ),
+            )
+        } else {
+            None
+        }
     }
 
-    fn requirement_message<'p>(&self, eyes: &Eyes<'_>, require: &'p Require, code: Code) -> (Option<&'p Program>, String) {
+    fn requirement_message<'p>(
+        &self,
+        eyes: &Eyes<'_>,
+        require: &'p Require,
+        code: Code,
+    ) -> (Option<&'p Program>, String) {
         let (kind, key, when) = match require {
             Require::Use { kind, key, when } => (*kind, Some(key), when.as_ref()),
             Require::Open { kind, key } => (*kind, Some(key), None),
             Require::None { kind } => (*kind, None, None),
         };
         let name = self.ledger.get(kind as usize).map_or("", AsRef::as_ref);
-        let program = key.and_then(|t| if let Template::Cel(p) = t { Some(p) } else { None });
+        let program = key.and_then(|t| {
+            if let Template::Cel(p) = t {
+                Some(p)
+            } else {
+                None
+            }
+        });
         let key = match key.map(|t| eyes.text(t)) {
             Some(Ok(key)) => key.to_string(),
-            Some(Err(e)) => return (program, format!("the key of the `{name}` could not be evaluated: {e}")),
+            Some(Err(e)) => {
+                return (
+                    program,
+                    format!("the key of the `{name}` could not be evaluated: {e}"),
+                );
+            }
             None => String::new(),
         };
         match code {
@@ -234,10 +446,22 @@ impl Machine {
             Code::PermitRevoked => (program, format!("the `{name}` `{key}` was revoked")),
             Code::PermitExpired => (program, format!("the `{name}` `{key}` has expired")),
             Code::PermitExhausted => (program, format!("the `{name}` `{key}` has no uses left")),
-            Code::PermitScope => (when, format!("the `{name}` `{key}` does not cover this: `{}` does not hold", when.map_or("", Program::source))),
+            Code::PermitScope => (
+                when,
+                format!(
+                    "the `{name}` `{key}` does not cover this: `{}` does not hold",
+                    when.map_or("", Program::source)
+                ),
+            ),
             Code::ObligationMissing => (program, format!("no `{name}` `{key}` is open")),
             _ => {
-                let open: Vec<&str> = eyes.snapshot.ledger.iter().flat_map(|l| l.open_keys(kind)).map(AsRef::as_ref).collect();
+                let open: Vec<&str> = eyes
+                    .snapshot
+                    .ledger
+                    .iter()
+                    .flat_map(|l| l.open_keys(kind))
+                    .map(AsRef::as_ref)
+                    .collect();
                 (None, format!("`{name}` still open: {}", quoted(&open)))
             }
         }
@@ -253,32 +477,58 @@ impl Machine {
             return Vec::new();
         }
         let mut out = Vec::new();
-        let mut envelope = Envelope::event(snapshot.seq.saturating_add(1), "", Json::Null, principal.clone(), at);
+        let mut envelope = Envelope::event(
+            snapshot.seq.saturating_add(1),
+            "",
+            Json::Null,
+            principal.clone(),
+            at,
+        );
         let held = self.held(&envelope);
-        let declared: Vec<u32> = self.events.list.iter().zip(0u32..).filter(|(i, _)| i.declared).map(|(_, id)| id).collect();
+        let declared: Vec<u32> = self
+            .events
+            .list
+            .iter()
+            .zip(0u32..)
+            .filter(|(i, _)| i.declared)
+            .map(|(_, id)| id)
+            .collect();
         // Not strict: what is not declared may be sent too, if some state names it.
-        let named = self.events.list.iter().zip(0u32..).filter(|(i, _)| !self.definition.strict && !i.declared && !crate::compile::is_platform(&i.name));
-        let all: Vec<u32> = declared.into_iter().chain(named.map(|(_, id)| id)).collect();
+        let named = self.events.list.iter().zip(0u32..).filter(|(i, _)| {
+            !self.definition.strict && !i.declared && !crate::compile::is_platform(&i.name)
+        });
+        let all: Vec<u32> = declared
+            .into_iter()
+            .chain(named.map(|(_, id)| id))
+            .collect();
         let mut settled = snapshot.clone();
         if let Some(ledger) = &mut settled.ledger {
             crate::ledger::Ledger::settle(ledger, at);
         }
         for id in all {
-            let Some(info) = self.events.info(id) else { continue };
+            let Some(info) = self.events.info(id) else {
+                continue;
+            };
             if !info.by.admits(held) || (snapshot.status == Status::Paused && !info.while_paused) {
                 continue;
             }
             let decl = self.definition.events.get(info.name.as_ref());
             let schema = decl.and_then(|d| d.data.as_ref());
             for actor in settled.actors().filter(|a| a.status == Status::Active) {
-                let Some(depends) = self.possible(&settled, actor, id, &envelope.by, held, at) else { continue };
+                let Some(depends) = self.possible(&settled, actor, id, &envelope.by, held, at)
+                else {
+                    continue;
+                };
                 let empty = Json::Object(serde_json::Map::new());
                 let fits_empty = info.schema.as_ref().is_none_or(|s| s.fits(&empty));
                 if !depends {
                     // Nothing that decides reads the data: a trial with the least data tells about interlocks and errors too.
                     envelope.to = Some(actor.id.to_string());
                     let data = if fits_empty { empty } else { sample(schema, 0) };
-                    envelope.event = Event::External { r#type: info.name.to_string(), data };
+                    envelope.event = Event::External {
+                        r#type: info.name.to_string(),
+                        data,
+                    };
                     match self.step(snapshot, &envelope).map_err(|r| r.code) {
                         Ok(_) => {}
                         Err(Code::Schema) => {}
@@ -299,11 +549,34 @@ impl Machine {
     }
 
     /// Could some transition of this actor take the event? `Some(true)`: it depends on the data.
-    fn possible(&self, snapshot: &Snapshot, actor: &Actor, id: u32, by: &Principal, held: RoleSet, at: i64) -> Option<bool> {
+    fn possible(
+        &self,
+        snapshot: &Snapshot,
+        actor: &Actor,
+        id: u32,
+        by: &Principal,
+        held: RoleSet,
+        at: i64,
+    ) -> Option<bool> {
         let name = self.events.info(id).map_or("", |i| i.name.as_ref());
         let nothing = Json::Object(serde_json::Map::new());
-        let ev = Ev { id, name: Name::Borrowed(name), data: Data::Borrowed(&nothing), origin: Origin::External, meta: None };
-        let eyes = Eyes { machine: self, snapshot, actor, event: Some(&ev), by, now: at, locals: &[], entry: None };
+        let ev = Ev {
+            id,
+            name: Name::Borrowed(name),
+            data: Data::Borrowed(&nothing),
+            origin: Origin::External,
+            meta: None,
+        };
+        let eyes = Eyes {
+            machine: self,
+            snapshot,
+            actor,
+            event: Some(&ev),
+            by,
+            now: at,
+            locals: &[],
+            entry: None,
+        };
         let chart = self.chart(actor.chart());
         let mut depends = None;
         for (tid, t) in active_candidates(chart, &actor.configuration, &ev) {
@@ -322,7 +595,10 @@ impl Machine {
     /// Can nothing happen to the run any more, whoever sends whatever? Neither timers nor answers are awaited, and no event is taken.
     #[must_use]
     pub fn is_stuck(&self, snapshot: &Snapshot) -> bool {
-        if snapshot.status != Status::Active || !snapshot.timers.is_empty() || snapshot.invocations().any(|(_, i)| !i.is_machine()) {
+        if snapshot.status != Status::Active
+            || !snapshot.timers.is_empty()
+            || snapshot.invocations().any(|(_, i)| !i.is_machine())
+        {
             return false;
         }
         let active = snapshot.actors().filter(|a| a.status == Status::Active);
@@ -330,7 +606,11 @@ impl Machine {
             let chart = self.chart(a.chart());
             a.configuration.iter().any(|s| {
                 let node = chart.state(*s);
-                let sent = |id: &u32| self.events.info(*id).is_some_and(|i| !crate::compile::is_platform(&i.name));
+                let sent = |id: &u32| {
+                    self.events
+                        .info(*id)
+                        .is_some_and(|i| !crate::compile::is_platform(&i.name))
+                };
                 !node.patterns.is_empty() || node.exact.iter().any(|(id, _)| sent(id))
             })
         };
@@ -357,14 +637,19 @@ fn judged_late(code: Code, refused_at_door: bool) -> bool {
 }
 
 /// The part of a guard that decides against it: its program, the name of the guard it belongs to, the error if there was one.
-fn failing<'g>(eyes: &Eyes<'g>, guard: &'g Guard) -> Option<(&'g Program, Option<&'g str>, Option<String>)> {
+fn failing<'g>(
+    eyes: &Eyes<'g>,
+    guard: &'g Guard,
+) -> Option<(&'g Program, Option<&'g str>, Option<String>)> {
     match guard {
         Guard::Cel(p) => match eyes.holds(p) {
             Ok(true) => None,
             Ok(false) => Some((p, None, None)),
             Err(e) => Some((p, None, Some(e.to_string()))),
         },
-        Guard::Named(named) => failing(eyes, &named.1).map(|(p, inner, e)| (p, inner.or(Some(&*named.0)), e)),
+        Guard::Named(named) => {
+            failing(eyes, &named.1).map(|(p, inner, e)| (p, inner.or(Some(&*named.0)), e))
+        }
         Guard::And(all) => all.iter().find_map(|g| failing(eyes, g)),
         Guard::Or(any) => {
             if eyes.guard(guard) == Ok(true) {
@@ -381,7 +666,11 @@ fn failing<'g>(eyes: &Eyes<'g>, guard: &'g Guard) -> Option<(&'g Program, Option
 }
 
 fn guard_name(guard: &Guard) -> Option<&str> {
-    if let Guard::Named(named) = guard { Some(&named.0) } else { None }
+    if let Guard::Named(named) = guard {
+        Some(&named.0)
+    } else {
+        None
+    }
 }
 
 fn first_program(guard: &Guard) -> Option<&Program> {
@@ -397,7 +686,10 @@ fn first_program(guard: &Guard) -> Option<&Program> {
 fn reads(eyes: &Eyes<'_>, program: &Program) -> serde_json::Map<String, Json> {
     let mut map = serde_json::Map::new();
     for path in program.reads() {
-        let value = path.eval(eyes).and_then(|v| v.to_json()).unwrap_or(Json::Null);
+        let value = path
+            .eval(eyes)
+            .and_then(|v| v.to_json())
+            .unwrap_or(Json::Null);
         map.insert(path.text().to_string(), short(value));
     }
     map
@@ -406,10 +698,16 @@ fn reads(eyes: &Eyes<'_>, program: &Program) -> serde_json::Map<String, Json> {
 fn short(value: Json) -> Json {
     const MAX: usize = 500;
     match value {
-        Json::String(s) if s.chars().count() > MAX => Json::String(format!("{}…", s.chars().take(MAX).collect::<String>())),
+        Json::String(s) if s.chars().count() > MAX => {
+            Json::String(format!("{}…", s.chars().take(MAX).collect::<String>()))
+        }
         Json::Array(_) | Json::Object(_) => {
             let text = value.to_string();
-            if text.len() > MAX { Json::String(format!("{}…", text.chars().take(MAX).collect::<String>())) } else { value }
+            if text.len() > MAX {
+                Json::String(format!("{}…", text.chars().take(MAX).collect::<String>()))
+            } else {
+                value
+            }
         }
         other => other,
     }
@@ -417,44 +715,99 @@ fn short(value: Json) -> Json {
 
 /// The least data that may fit a schema: what is required, with the plainest values. Only used to try an event whose data decides nothing.
 fn sample(schema: Option<&Json>, depth: usize) -> Json {
-    let Some(schema) = schema.filter(|_| depth < 8) else { return Json::Null };
+    let Some(schema) = schema.filter(|_| depth < 8) else {
+        return Json::Null;
+    };
     if let Some(value) = schema.get("const").or_else(|| schema.get("default")) {
         return value.clone();
     }
-    if let Some(first) = schema.get("enum").and_then(Json::as_array).and_then(|e| e.first()) {
+    if let Some(first) = schema
+        .get("enum")
+        .and_then(Json::as_array)
+        .and_then(|e| e.first())
+    {
         return first.clone();
     }
-    let kind = schema.get("type").map(|t| t.as_array().and_then(|a| a.first()).unwrap_or(t)).and_then(Json::as_str);
+    let kind = schema
+        .get("type")
+        .map(|t| t.as_array().and_then(|a| a.first()).unwrap_or(t))
+        .and_then(Json::as_str);
     match kind {
         Some("string") => {
-            let least = schema.get("minLength").and_then(Json::as_u64).unwrap_or(1).clamp(1, 100);
+            let least = schema
+                .get("minLength")
+                .and_then(Json::as_u64)
+                .unwrap_or(1)
+                .clamp(1, 100);
             Json::String("x".repeat(usize::try_from(least).unwrap_or(1)))
         }
-        Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| Json::from(1)),
+        Some("integer" | "number") => schema
+            .get("minimum")
+            .cloned()
+            .unwrap_or_else(|| Json::from(1)),
         Some("boolean") => Json::Bool(true),
         Some("array") => {
-            let least = schema.get("minItems").and_then(Json::as_u64).unwrap_or(0).min(100);
-            Json::Array((0..least).map(|_| sample(schema.get("items"), depth.saturating_add(1))).collect())
+            let least = schema
+                .get("minItems")
+                .and_then(Json::as_u64)
+                .unwrap_or(0)
+                .min(100);
+            Json::Array(
+                (0..least)
+                    .map(|_| sample(schema.get("items"), depth.saturating_add(1)))
+                    .collect(),
+            )
         }
         Some("object") => {
-            let required = schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
-            let property = |key: &str| sample(schema.get("properties").and_then(|p| p.get(key)), depth.saturating_add(1));
-            Json::Object(required.map(|key| (key.to_string(), property(key))).collect())
+            let required = schema
+                .get("required")
+                .and_then(Json::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(Json::as_str);
+            let property = |key: &str| {
+                sample(
+                    schema.get("properties").and_then(|p| p.get(key)),
+                    depth.saturating_add(1),
+                )
+            };
+            Json::Object(
+                required
+                    .map(|key| (key.to_string(), property(key)))
+                    .collect(),
+            )
         }
         _ => Json::Null,
     }
 }
 
 fn first_misfit(misfits: &[crate::schema::Misfit]) -> String {
-    misfits.first().map(|m| if m.at.is_empty() { format!(": {}", m.message) } else { format!(": at `{}`: {}", m.at, m.message) }).unwrap_or_default()
+    misfits
+        .first()
+        .map(|m| {
+            if m.at.is_empty() {
+                format!(": {}", m.message)
+            } else {
+                format!(": at `{}`: {}", m.at, m.message)
+            }
+        })
+        .unwrap_or_default()
 }
 
 fn quoted(words: &[&str]) -> String {
-    words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ")
+    words
+        .iter()
+        .map(|w| format!("`{w}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn roles_of(by: &Principal) -> String {
-    if by.roles.is_empty() { "no role".to_string() } else { format!("role {}", by.roles.join(", ")) }
+    if by.roles.is_empty() {
+        "no role".to_string()
+    } else {
+        format!("role {}", by.roles.join(", "))
+    }
 }
 
 /// What a code means, when there is nothing more to say.

@@ -32,7 +32,7 @@ pub(crate) struct Selection {
 }
 
 /// How far a candidate came before it failed with this code.
-fn rank(code: Code) -> u8 {
+pub(crate) fn rank(code: Code) -> u8 {
     match code {
         Code::Authority => 1,
         Code::Guard => 2,
@@ -46,7 +46,11 @@ pub(crate) fn candidates(node: &StateNode, ev: &Ev<'_>) -> SmallVec<[TransitionI
     if ev.is_known()
         && let Ok(at) = node.exact.binary_search_by_key(&ev.id, |(id, _)| *id)
     {
-        return node.exact.get(at).map(|(_, list)| list.iter().copied().collect()).unwrap_or_default();
+        return node
+            .exact
+            .get(at)
+            .map(|(_, list)| list.iter().copied().collect())
+            .unwrap_or_default();
     }
     let mut out = SmallVec::new();
     for (pattern, t) in &node.patterns {
@@ -65,7 +69,12 @@ pub(crate) fn requirement(eyes: &Eyes<'_>, require: &Require) -> Result<(), Code
             let key = eyes.text(key).map_err(|_| Code::PermitMissing)?;
             let entry = ledger.ok_or(Code::PermitMissing)?.usable(*kind, &key)?;
             match when {
-                Some(when) => match (Eyes { entry: Some(entry), ..*eyes }).holds(when) {
+                Some(when) => match (Eyes {
+                    entry: Some(entry),
+                    ..*eyes
+                })
+                .holds(when)
+                {
                     Ok(true) => Ok(()),
                     Ok(false) | Err(_) => Err(Code::PermitScope),
                 },
@@ -74,33 +83,61 @@ pub(crate) fn requirement(eyes: &Eyes<'_>, require: &Require) -> Result<(), Code
         }
         Require::Open { kind, key } => {
             let key = eyes.text(key).map_err(|_| Code::ObligationMissing)?;
-            let open = ledger.and_then(|l| l.get(*kind, &key)).is_some_and(|e| e.is_open());
-            if open { Ok(()) } else { Err(Code::ObligationMissing) }
+            let open = ledger
+                .and_then(|l| l.get(*kind, &key))
+                .is_some_and(|e| e.is_open());
+            if open {
+                Ok(())
+            } else {
+                Err(Code::ObligationMissing)
+            }
         }
         Require::None { kind } => {
             let open = ledger.is_some_and(|l| l.open_keys(*kind).next().is_some());
-            if open { Err(Code::ObligationOpen) } else { Ok(()) }
+            if open {
+                Err(Code::ObligationOpen)
+            } else {
+                Ok(())
+            }
         }
     }
 }
 
 /// Does `event.digest` name what is to be approved?
 pub(crate) fn approves(eyes: &Eyes<'_>, t: &Transition) -> bool {
-    let Some(program) = &t.approves else { return true };
-    let Ok(value) = eyes.cel(program).and_then(|v| v.to_json()) else { return false };
-    let named = eyes.event.and_then(|e| e.data().get("digest")).and_then(serde_json::Value::as_str);
+    let Some(program) = &t.approves else {
+        return true;
+    };
+    let Ok(value) = eyes.cel(program).and_then(|v| v.to_json()) else {
+        return false;
+    };
+    let named = eyes
+        .event
+        .and_then(|e| e.data().get("digest"))
+        .and_then(serde_json::Value::as_str);
     named.and_then(crate::digest::Digest::parse) == Some(crate::digest::Digest::of_json(&value))
 }
 
 /// The roles that count for an event: the sender's, or the system's for what the run and its host do themselves.
 pub(crate) fn roles_for(held: RoleSet, ev: Option<&Ev<'_>>) -> RoleSet {
-    if ev.is_some_and(|e| e.origin == Origin::External) { held } else { RoleSet::SYSTEM }
+    if ev.is_some_and(|e| e.origin == Origin::External) {
+        held
+    } else {
+        RoleSet::SYSTEM
+    }
 }
 
 impl Work<'_> {
     /// Judges one candidate. A condition that fails to evaluate does not hold; the failure is noted, and in a lenient machine it is also
     /// an `error.execution` (SCXML 5.9.1).
-    pub(crate) fn judge(&mut self, ai: usize, t: TransitionId, ev: Option<&Ev<'_>>, sender: Option<&Ev<'_>>, session: &mut Session) -> Judged {
+    pub(crate) fn judge(
+        &mut self,
+        ai: usize,
+        t: TransitionId,
+        ev: Option<&Ev<'_>>,
+        sender: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Judged {
         let chart = self.chart(ai);
         let transition = chart.transition(t);
         if !transition.by.admits(roles_for(self.held, sender)) {
@@ -116,7 +153,11 @@ impl Work<'_> {
                         let fault = self.fault_event(e.clone().into());
                         session.internal.push_back(fault);
                     }
-                    self.note(ai, Some(transition.at.clone()), format!("the condition could not be evaluated: {e}"));
+                    self.note(
+                        ai,
+                        Some(transition.at.clone()),
+                        format!("the condition could not be evaluated: {e}"),
+                    );
                     return Judged::Failed(Code::Guard);
                 }
             }
@@ -135,8 +176,16 @@ impl Work<'_> {
         }
     }
 
-    fn quorum(&self, ai: usize, t: TransitionId, quorum: &crate::machine::Quorum, sender: Option<&Ev<'_>>) -> Judged {
-        let Some(ev) = sender.filter(|e| e.origin == Origin::External) else { return Judged::Failed(Code::Authority) };
+    fn quorum(
+        &self,
+        ai: usize,
+        t: TransitionId,
+        quorum: &crate::machine::Quorum,
+        sender: Option<&Ev<'_>>,
+    ) -> Judged {
+        let Some(ev) = sender.filter(|e| e.origin == Origin::External) else {
+            return Judged::Failed(Code::Authority);
+        };
         if !quorum.of.admits(self.held) {
             return Judged::Failed(Code::Authority);
         }
@@ -144,26 +193,49 @@ impl Work<'_> {
             return Judged::Enabled;
         }
         let digest = crate::digest::Digest::of_json(ev.data());
-        let vote = self.actor(ai).votes.iter().find(|v| v.transition == t && v.digest == digest);
-        let Some(vote) = vote else { return Judged::Vote };
+        let vote = self
+            .actor(ai)
+            .votes
+            .iter()
+            .find(|v| v.transition == t && v.digest == digest);
+        let Some(vote) = vote else {
+            return Judged::Vote;
+        };
         if vote.by.iter().any(|id| id.as_ref() == self.by.id) {
             // The same principal again is not a second pair of eyes.
             return Judged::Failed(Code::Authority);
         }
-        let count = u32::try_from(vote.by.len()).unwrap_or(u32::MAX).saturating_add(1);
-        if count >= quorum.count { Judged::Enabled } else { Judged::Vote }
+        let count = u32::try_from(vote.by.len())
+            .unwrap_or(u32::MAX)
+            .saturating_add(1);
+        if count >= quorum.count {
+            Judged::Enabled
+        } else {
+            Judged::Vote
+        }
     }
 
     /// Appendix D, `selectTransitions`: for each active atomic state, in document order, the first transition that is enabled in it or in
     /// its ancestors.
-    pub(crate) fn select_judged(&mut self, ai: usize, ev: &Ev<'_>, session: &mut Session) -> Selection {
+    pub(crate) fn select_judged(
+        &mut self,
+        ai: usize,
+        ev: &Ev<'_>,
+        session: &mut Session,
+    ) -> Selection {
         let chart = self.chart(ai);
-        let mut out = Selection { enabled: Enabled::new(), votes: SmallVec::new(), furthest: None };
+        let mut out = Selection {
+            enabled: Enabled::new(),
+            votes: SmallVec::new(),
+            furthest: None,
+        };
         // Two regions may share an ancestor: each candidate is judged once.
         let mut judged: SmallVec<[(TransitionId, Judged); 4]> = SmallVec::new();
         let count = self.actor(ai).configuration.len();
         for place in 0..count {
-            let Some(atomic) = self.actor(ai).configuration.get(place).copied() else { break };
+            let Some(atomic) = self.actor(ai).configuration.get(place).copied() else {
+                break;
+            };
             if !chart.state(atomic).is_atomic() {
                 continue;
             }
@@ -172,7 +244,8 @@ impl Work<'_> {
                 let node = chart.state(state);
                 for t in candidates(node, ev) {
                     let known = judged.iter().find(|(k, _)| *k == t).map(|(_, j)| *j);
-                    let verdict = known.unwrap_or_else(|| self.judge(ai, t, Some(ev), Some(ev), session));
+                    let verdict =
+                        known.unwrap_or_else(|| self.judge(ai, t, Some(ev), Some(ev), session));
                     if known.is_none() {
                         judged.push((t, verdict));
                     }
@@ -204,23 +277,43 @@ impl Work<'_> {
     }
 
     /// A transition is taken: each permit it needs loses one use. Another transition of the same step may have taken the last one.
-    pub(crate) fn count_uses(&mut self, ai: usize, transition: &Transition, ev: Option<&Ev<'_>>) -> Result<(), Refusal> {
+    pub(crate) fn count_uses(
+        &mut self,
+        ai: usize,
+        transition: &Transition,
+        ev: Option<&Ev<'_>>,
+    ) -> Result<(), Refusal> {
         for require in &transition.requires {
-            let Require::Use { kind, key, .. } = require else { continue };
+            let Require::Use { kind, key, .. } = require else {
+                continue;
+            };
             let key: Arc<str> = match self.eyes(ai, ev, &[]).text(key) {
                 Ok(key) => key,
                 Err(_) => return Err(Code::PermitMissing.into()),
             };
-            self.ledger_mut().count_use(*kind, &key).map_err(|code| Refusal::with(code, Some(transition.name.to_string()), format!("the permit `{key}` has no use left")))?;
+            self.ledger_mut().count_use(*kind, &key).map_err(|code| {
+                Refusal::with(
+                    code,
+                    Some(transition.name.to_string()),
+                    format!("the permit `{key}` has no use left"),
+                )
+            })?;
         }
         Ok(())
     }
 }
 
 /// Paths of the states that a transition is a candidate in: for reports.
-pub(crate) fn active_candidates<'c>(chart: &'c Chart, configuration: &[u32], ev: &Ev<'_>) -> Vec<(TransitionId, &'c Transition)> {
+pub(crate) fn active_candidates<'c>(
+    chart: &'c Chart,
+    configuration: &[u32],
+    ev: &Ev<'_>,
+) -> Vec<(TransitionId, &'c Transition)> {
     let mut out: Vec<(TransitionId, &Transition)> = Vec::new();
-    for atomic in configuration.iter().filter(|s| chart.state(**s).is_atomic()) {
+    for atomic in configuration
+        .iter()
+        .filter(|s| chart.state(**s).is_atomic())
+    {
         let mut state = *atomic;
         while state != NONE {
             for t in candidates(chart.state(state), ev) {

@@ -76,7 +76,9 @@ impl EntryStatus {
 
     pub(crate) fn parse(word: &str) -> Option<EntryStatus> {
         use EntryStatus::{Closed, Exhausted, Expired, Granted, Open, Overdue, Revoked};
-        [Granted, Revoked, Expired, Exhausted, Open, Overdue, Closed].into_iter().find(|s| s.word() == word)
+        [Granted, Revoked, Expired, Exhausted, Open, Overdue, Closed]
+            .into_iter()
+            .find(|s| s.word() == word)
     }
 }
 
@@ -88,7 +90,10 @@ impl Entry {
 
 impl Ledger {
     pub(crate) fn new(names: &Arc<[Box<str>]>) -> Ledger {
-        Ledger { names: names.clone(), kinds: names.iter().map(|_| Kind::default()).collect() }
+        Ledger {
+            names: names.clone(),
+            kinds: names.iter().map(|_| Kind::default()).collect(),
+        }
     }
 
     /// An entry by the name of its kind and its key.
@@ -100,7 +105,11 @@ impl Ledger {
     /// All entries: kind, key, entry; by kind as declared, then by key.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &str, &Entry)> {
         let named = self.names.iter().zip(&self.kinds);
-        named.flat_map(|(name, kind)| kind.entries.iter().map(move |(key, entry)| (name.as_ref(), key.as_ref(), entry.as_ref())))
+        named.flat_map(|(name, kind)| {
+            kind.entries
+                .iter()
+                .map(move |(key, entry)| (name.as_ref(), key.as_ref(), entry.as_ref()))
+        })
     }
 
     fn kind(&self, name: &str) -> Option<&Kind> {
@@ -114,11 +123,20 @@ impl Ledger {
 
     /// Permits whose time is over at `now` become expired. Time only ever takes away here: what has expired stays so.
     pub(crate) fn settle(this: &mut Arc<Ledger>, now: i64) {
-        let over = |e: &Entry| e.status == EntryStatus::Granted && e.expires.is_some_and(|t| t <= now);
-        if !this.kinds.iter().any(|k| k.entries.values().any(|e| over(e))) {
+        let over =
+            |e: &Entry| e.status == EntryStatus::Granted && e.expires.is_some_and(|t| t <= now);
+        if !this
+            .kinds
+            .iter()
+            .any(|k| k.entries.values().any(|e| over(e)))
+        {
             return;
         }
-        for entry in Arc::make_mut(this).kinds.iter_mut().flat_map(|k| k.entries.values_mut()) {
+        for entry in Arc::make_mut(this)
+            .kinds
+            .iter_mut()
+            .flat_map(|k| k.entries.values_mut())
+        {
             if over(entry) {
                 Arc::make_mut(entry).status = EntryStatus::Expired;
             }
@@ -133,14 +151,20 @@ impl Ledger {
             EntryStatus::Revoked => Err(Code::PermitRevoked),
             EntryStatus::Expired => Err(Code::PermitExpired),
             EntryStatus::Exhausted => Err(Code::PermitExhausted),
-            EntryStatus::Open | EntryStatus::Overdue | EntryStatus::Closed => Err(Code::PermitMissing),
+            EntryStatus::Open | EntryStatus::Overdue | EntryStatus::Closed => {
+                Err(Code::PermitMissing)
+            }
         }
     }
 
     /// Counts one use; the last one exhausts the permit.
     pub(crate) fn count_use(&mut self, kind: u32, key: &str) -> Result<(), Code> {
         self.usable(kind, key)?;
-        let entry = self.kinds.get_mut(kind as usize).and_then(|k| k.entries.get_mut(key)).ok_or(Code::PermitMissing)?;
+        let entry = self
+            .kinds
+            .get_mut(kind as usize)
+            .and_then(|k| k.entries.get_mut(key))
+            .ok_or(Code::PermitMissing)?;
         if let Some(left) = entry.uses {
             let entry = Arc::make_mut(entry);
             let left = left.saturating_sub(1);
@@ -153,12 +177,19 @@ impl Ledger {
     }
 
     pub(crate) fn open_keys(&self, kind: u32) -> impl Iterator<Item = &Arc<str>> {
-        self.kinds.get(kind as usize).into_iter().flat_map(|k| k.entries.iter().filter(|(_, e)| e.is_open()).map(|(key, _)| key))
+        self.kinds.get(kind as usize).into_iter().flat_map(|k| {
+            k.entries
+                .iter()
+                .filter(|(_, e)| e.is_open())
+                .map(|(key, _)| key)
+        })
     }
 
     /// A new entry; false if the key was used before.
     pub(crate) fn insert(&mut self, kind: u32, key: Arc<str>, entry: Entry) -> bool {
-        let Some(kind) = self.kinds.get_mut(kind as usize) else { return false };
+        let Some(kind) = self.kinds.get_mut(kind as usize) else {
+            return false;
+        };
         match kind.entries.entry(key) {
             std::collections::btree_map::Entry::Occupied(_) => false,
             std::collections::btree_map::Entry::Vacant(v) => {
@@ -170,10 +201,16 @@ impl Ledger {
 
     /// Ends permits: one, or all that are granted.
     pub(crate) fn revoke(&mut self, kind: u32, key: Option<&str>) -> bool {
-        let Some(kind) = self.kinds.get_mut(kind as usize) else { return false };
+        let Some(kind) = self.kinds.get_mut(kind as usize) else {
+            return false;
+        };
         match key {
             Some(key) => match kind.entries.get_mut(key) {
-                Some(e) if e.status == EntryStatus::Granted || e.status == EntryStatus::Exhausted || e.status == EntryStatus::Expired => {
+                Some(e)
+                    if e.status == EntryStatus::Granted
+                        || e.status == EntryStatus::Exhausted
+                        || e.status == EntryStatus::Expired =>
+                {
                     Arc::make_mut(e).status = EntryStatus::Revoked;
                     true
                 }
@@ -181,7 +218,11 @@ impl Ledger {
                 None => false,
             },
             None => {
-                for e in kind.entries.values_mut().filter(|e| e.status == EntryStatus::Granted) {
+                for e in kind
+                    .entries
+                    .values_mut()
+                    .filter(|e| e.status == EntryStatus::Granted)
+                {
                     Arc::make_mut(e).status = EntryStatus::Revoked;
                 }
                 true
@@ -190,10 +231,21 @@ impl Ledger {
     }
 
     /// Fulfils obligations: one, or all that are open. Gives the keys that were closed.
-    pub(crate) fn close(&mut self, kind: u32, key: Option<&str>, how: Option<&Arc<Json>>) -> Vec<Arc<str>> {
-        let Some(kind) = self.kinds.get_mut(kind as usize) else { return Vec::new() };
+    pub(crate) fn close(
+        &mut self,
+        kind: u32,
+        key: Option<&str>,
+        how: Option<&Arc<Json>>,
+    ) -> Vec<Arc<str>> {
+        let Some(kind) = self.kinds.get_mut(kind as usize) else {
+            return Vec::new();
+        };
         let mut closed = Vec::new();
-        for (k, e) in kind.entries.iter_mut().filter(|(k, e)| e.is_open() && key.is_none_or(|key| key == k.as_ref())) {
+        for (k, e) in kind
+            .entries
+            .iter_mut()
+            .filter(|(k, e)| e.is_open() && key.is_none_or(|key| key == k.as_ref()))
+        {
             let e = Arc::make_mut(e);
             e.status = EntryStatus::Closed;
             e.how = how.cloned();
@@ -203,7 +255,11 @@ impl Ledger {
     }
 
     pub(crate) fn set_overdue(&mut self, kind: u32, key: &str) {
-        if let Some(e) = self.kinds.get_mut(kind as usize).and_then(|k| k.entries.get_mut(key)) {
+        if let Some(e) = self
+            .kinds
+            .get_mut(kind as usize)
+            .and_then(|k| k.entries.get_mut(key))
+        {
             Arc::make_mut(e).status = EntryStatus::Overdue;
         }
     }
@@ -242,7 +298,11 @@ impl Object for Entry {
     fn get(&self, key: &str) -> Option<Value<'_>> {
         match key {
             "status" => Some(Value::from(self.status.word())),
-            "uses" => Some(self.uses.and_then(|u| i64::try_from(u).ok()).map_or(Value::Null, Value::Int)),
+            "uses" => Some(
+                self.uses
+                    .and_then(|u| i64::try_from(u).ok())
+                    .map_or(Value::Null, Value::Int),
+            ),
             "expires" => Some(self.expires.map_or(Value::Null, Value::timestamp_millis)),
             "due" => Some(self.due.map_or(Value::Null, Value::timestamp_millis)),
             "data" => Some(Value::from_json(&self.data)),
@@ -251,7 +311,10 @@ impl Object for Entry {
         }
     }
     fn keys(&self) -> Vec<Str<'_>> {
-        ["data", "due", "expires", "how", "status", "uses"].into_iter().map(Str::from).collect()
+        ["data", "due", "expires", "how", "status", "uses"]
+            .into_iter()
+            .map(Str::from)
+            .collect()
     }
     fn len(&self) -> usize {
         6

@@ -11,7 +11,13 @@
 )]
 #![cfg_attr(
     test,
-    allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::arithmetic_side_effects)
+    allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects
+    )
 )]
 
 mod actors;
@@ -27,6 +33,7 @@ mod event;
 mod explain;
 mod interlock;
 mod judge;
+mod lane;
 mod ledger;
 mod machine;
 mod names;

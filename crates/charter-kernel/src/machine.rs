@@ -39,9 +39,18 @@ pub struct Machine {
     pub(crate) services: Vec<Service>,
     pub(crate) interlocks: Vec<Interlock>,
     pub(crate) functions: Functions,
+    pub(crate) only_algorithm: bool,
 }
 
 impl Machine {
+    /// The same machine without the short way for plain events (`lane`): for tests that hold the two against each other.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn only_algorithm(mut self) -> Machine {
+        self.only_algorithm = true;
+        self
+    }
+
     /// Checks and compiles a definition.
     ///
     /// # Errors
@@ -122,6 +131,10 @@ pub(crate) struct Chart {
     pub(crate) states: Vec<StateNode>,
     /// Whether any state has eventless transitions.
     pub(crate) has_always: bool,
+    /// Whether any state is parallel: then several atomic states may be active.
+    pub(crate) has_parallel: bool,
+    /// For each transition: what it does, if that is plain.
+    pub(crate) moves: Vec<Option<crate::lane::Move>>,
     /// Whether any invocation has `finalize` or `autoforward`.
     pub(crate) forwards: bool,
     pub(crate) transitions: Vec<Transition>,
@@ -295,9 +308,18 @@ pub(crate) enum Guard {
 
 #[derive(Debug)]
 pub(crate) enum Require {
-    Use { kind: u32, key: Template, when: Option<Program> },
-    Open { kind: u32, key: Template },
-    None { kind: u32 },
+    Use {
+        kind: u32,
+        key: Template,
+        when: Option<Program>,
+    },
+    Open {
+        kind: u32,
+        key: Template,
+    },
+    None {
+        kind: u32,
+    },
 }
 
 #[derive(Debug)]
@@ -328,19 +350,55 @@ pub(crate) enum TypeName {
 pub(crate) enum Action {
     Named(Arc<Block>),
     Assign(Vec<Assign>),
-    Raise { kind: TypeName, data: Option<Template> },
+    Raise {
+        kind: TypeName,
+        data: Option<Template>,
+    },
     Send(Box<Send>),
     Cancel(Template),
-    Emit { kind: Template, data: Option<Template> },
-    Log { value: Template, label: Option<Box<str>> },
-    Spawn { what: Src, id: Template, input: Option<Template> },
+    Emit {
+        kind: Template,
+        data: Option<Template>,
+    },
+    Log {
+        value: Template,
+        label: Option<Box<str>>,
+    },
+    Spawn {
+        what: Src,
+        id: Template,
+        input: Option<Template>,
+    },
     Stop(Template),
     If(Vec<(Option<Program>, Block)>),
-    Each { list: Program, index: bool, depth: u32, block: Block },
-    Grant { kind: u32, key: Template, uses: Option<Template>, expires: Option<Template>, data: Option<Template> },
-    Revoke { kind: u32, key: Option<Template> },
-    Open { kind: u32, key: Template, due: Option<Template>, data: Option<Template> },
-    Close { kind: u32, key: Option<Template>, how: Option<Template> },
+    Each {
+        list: Program,
+        index: bool,
+        depth: u32,
+        block: Block,
+    },
+    Grant {
+        kind: u32,
+        key: Template,
+        uses: Option<Template>,
+        expires: Option<Template>,
+        data: Option<Template>,
+    },
+    Revoke {
+        kind: u32,
+        key: Option<Template>,
+    },
+    Open {
+        kind: u32,
+        key: Template,
+        due: Option<Template>,
+        data: Option<Template>,
+    },
+    Close {
+        kind: u32,
+        key: Option<Template>,
+        how: Option<Template>,
+    },
 }
 
 #[derive(Debug)]

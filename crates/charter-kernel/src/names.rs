@@ -13,19 +13,33 @@ impl Machine {
     pub fn transition_names(&self, step: &Step, to: &str) -> Vec<String> {
         let name = |t: &crate::step::Taken| {
             let name = &self.chart(t.chart).transition(t.transition).name;
-            if t.actor.as_ref() == to { name.to_string() } else { format!("{}:{name}", t.actor) }
+            if t.actor.as_ref() == to {
+                name.to_string()
+            } else {
+                format!("{}:{name}", t.actor)
+            }
         };
         step.taken.iter().map(name).collect()
     }
 
     /// All transitions of the charter: machine, name, address in the core form. For coverage.
     pub fn transitions(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        self.charts.iter().flat_map(|c| c.transitions.iter().map(move |t| (c.shape.machine.as_ref(), t.name.as_ref(), t.at.as_ref())))
+        self.charts.iter().flat_map(|c| {
+            c.transitions
+                .iter()
+                .map(move |t| (c.shape.machine.as_ref(), t.name.as_ref(), t.at.as_ref()))
+        })
     }
 
     /// All states of the charter: machine, path. For coverage and pictures.
     pub fn states(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.charts.iter().flat_map(|c| c.shape.paths.iter().skip(1).map(move |p| (c.shape.machine.as_ref(), p.as_ref())))
+        self.charts.iter().flat_map(|c| {
+            c.shape
+                .paths
+                .iter()
+                .skip(1)
+                .map(move |p| (c.shape.machine.as_ref(), p.as_ref()))
+        })
     }
 }
 
@@ -39,15 +53,24 @@ impl Event {
             Event::Done { invocation, .. } => format!("done.invoke.{invocation}").into(),
             Event::Failed { invocation, .. } => format!("error.invoke.{invocation}").into(),
             Event::Timer { timer, generation } => {
-                let pending = snapshot.and_then(|s| s.timers.iter().find(|t| t.id.as_ref() == timer && t.generation == *generation));
+                let pending = snapshot.and_then(|s| {
+                    s.timers
+                        .iter()
+                        .find(|t| t.id.as_ref() == timer && t.generation == *generation)
+                });
                 match pending.map(|t| &t.what) {
                     Some(crate::snapshot::TimerKind::Send { kind, .. }) => kind.as_ref().into(),
-                    Some(crate::snapshot::TimerKind::Timeout { invocation, .. }) => format!("error.invoke.{invocation}").into(),
+                    Some(crate::snapshot::TimerKind::Timeout { invocation, .. }) => {
+                        format!("error.invoke.{invocation}").into()
+                    }
                     Some(crate::snapshot::TimerKind::Due { .. }) => "charter.overdue".into(),
                     // `STATE/after/KEY` becomes `after.KEY.STATE`.
                     Some(crate::snapshot::TimerKind::After { .. }) | None => {
                         let own = timer.rsplit_once(':').map_or(timer.as_str(), |(_, t)| t);
-                        own.split_once("/after/").map_or_else(|| timer.into(), |(state, key)| format!("after.{key}.{state}").into())
+                        own.split_once("/after/").map_or_else(
+                            || timer.into(),
+                            |(state, key)| format!("after.{key}.{state}").into(),
+                        )
                     }
                 }
             }
@@ -60,10 +83,24 @@ impl Effect {
     #[must_use]
     pub fn json(&self, run: &str) -> Json {
         let mut out = match &self.kind {
-            EffectKind::Invoke { invocation, src, input, .. } => json!({"kind": "invoke", "invocation": invocation.as_ref(), "src": src.as_ref(), "input": **input}),
-            EffectKind::Cancel { invocation, effect } => json!({"kind": "cancel", "invocation": invocation.as_ref(), "effect": effect.text(run)}),
-            EffectKind::Emit { r#type, data } => json!({"kind": "emit", "type": r#type.as_ref(), "data": data}),
-            EffectKind::Log { label: Some(label), value } => json!({"kind": "log", "label": label, "value": value}),
+            EffectKind::Invoke {
+                invocation,
+                src,
+                input,
+                ..
+            } => {
+                json!({"kind": "invoke", "invocation": invocation.as_ref(), "src": src.as_ref(), "input": **input})
+            }
+            EffectKind::Cancel { invocation, effect } => {
+                json!({"kind": "cancel", "invocation": invocation.as_ref(), "effect": effect.text(run)})
+            }
+            EffectKind::Emit { r#type, data } => {
+                json!({"kind": "emit", "type": r#type.as_ref(), "data": data})
+            }
+            EffectKind::Log {
+                label: Some(label),
+                value,
+            } => json!({"kind": "log", "label": label, "value": value}),
             EffectKind::Log { label: None, value } => json!({"kind": "log", "value": value}),
         };
         if let Json::Object(map) = &mut out {
@@ -81,8 +118,12 @@ impl TimerChange {
     #[must_use]
     pub fn json(&self) -> Json {
         match self {
-            TimerChange::Set(t) => json!({"set": t.id.as_ref(), "generation": t.generation, "due": t.due}),
-            TimerChange::Cancel { id, generation } => json!({"cancel": id.as_ref(), "generation": generation}),
+            TimerChange::Set(t) => {
+                json!({"set": t.id.as_ref(), "generation": t.generation, "due": t.due})
+            }
+            TimerChange::Cancel { id, generation } => {
+                json!({"cancel": id.as_ref(), "generation": generation})
+            }
         }
     }
 }

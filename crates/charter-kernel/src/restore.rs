@@ -14,7 +14,9 @@ use crate::digest::Digest;
 use crate::envelope::EffectId;
 use crate::ledger::{Entry, EntryStatus, Kind, Ledger};
 use crate::machine::{Chart, Machine, StateId};
-use crate::snapshot::{Actor, Actors, Held, Invocation, RunName, Snapshot, Status, Timer, TimerKind, Vote};
+use crate::snapshot::{
+    Actor, Actors, Held, Invocation, RunName, Snapshot, Status, Timer, TimerKind, Vote,
+};
 
 /// Why a JSON is not a snapshot of this machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +35,11 @@ struct SnapshotForm {
     status: Status,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     paused_at: Option<i64>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     output: Option<Json>,
     actors: Vec<ActorForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -61,7 +67,11 @@ struct ActorForm {
     history: Names<Vec<String>>,
     context: serde_json::Map<String, Json>,
     input: Json,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     output: Option<Json>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     invocations: Vec<InvocationForm>,
@@ -105,10 +115,24 @@ struct TimerForm {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum WhatForm {
-    After { state: String, index: u32 },
-    Send { to: String, r#type: String, data: Json, id: Option<String> },
-    Timeout { invocation: String, effect: Option<String> },
-    Due { kind: String, key: String },
+    After {
+        state: String,
+        index: u32,
+    },
+    Send {
+        to: String,
+        r#type: String,
+        data: Json,
+        id: Option<String>,
+    },
+    Timeout {
+        invocation: String,
+        effect: Option<String>,
+    },
+    Due {
+        kind: String,
+        key: String,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -122,7 +146,11 @@ struct EntryForm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     due: Option<i64>,
     data: Json,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     how: Option<Json>,
 }
 
@@ -132,9 +160,17 @@ struct HeldForm {
     actor: String,
     invocation: String,
     effect: String,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     done: Option<Json>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     error: Option<Json>,
 }
 
@@ -154,7 +190,8 @@ fn bad<T>(what: impl Into<String>) -> Result<T, RestoreError> {
 fn effect_of(text: Option<&str>) -> Result<EffectId, RestoreError> {
     match text {
         None => Ok(MACHINE_EFFECT),
-        Some(text) => EffectId::parse(text).ok_or_else(|| RestoreError(format!("`{text}` is not the id of an effect"))),
+        Some(text) => EffectId::parse(text)
+            .ok_or_else(|| RestoreError(format!("`{text}` is not the id of an effect"))),
     }
 }
 
@@ -195,7 +232,10 @@ impl Machine {
     fn actor_form(&self, a: &Actor) -> ActorForm {
         let chart = self.chart(a.chart());
         let path = |s: &StateId| chart.path(*s).to_string();
-        let history = a.history.iter().map(|(h, states)| (path(h), states.iter().map(path).collect()));
+        let history = a
+            .history
+            .iter()
+            .map(|(h, states)| (path(h), states.iter().map(path).collect()));
         let invocation = |i: &Arc<Invocation>| InvocationForm {
             id: i.id.to_string(),
             src: i.src.to_string(),
@@ -231,19 +271,45 @@ impl Machine {
     fn timer_form(&self, s: &Snapshot, t: &Timer) -> TimerForm {
         let state_path = |state: StateId| {
             let actor = s.actors.find(&t.actor);
-            actor.map_or_else(String::new, |a| self.chart(a.chart()).path(state).to_string())
+            actor.map_or_else(String::new, |a| {
+                self.chart(a.chart()).path(state).to_string()
+            })
         };
         let what = match &t.what {
-            TimerKind::After { state, index } => WhatForm::After { state: state_path(*state), index: *index },
-            TimerKind::Send { to, kind, data, send_id } => {
-                WhatForm::Send { to: to.to_string(), r#type: kind.to_string(), data: Json::clone(data), id: send_id.as_deref().map(Into::into) }
-            }
-            TimerKind::Timeout { invocation, effect } => WhatForm::Timeout { invocation: invocation.to_string(), effect: effect_text(*effect) },
-            TimerKind::Due { kind, key } => {
-                WhatForm::Due { kind: self.ledger.get(*kind as usize).map_or_else(String::new, ToString::to_string), key: key.to_string() }
-            }
+            TimerKind::After { state, index } => WhatForm::After {
+                state: state_path(*state),
+                index: *index,
+            },
+            TimerKind::Send {
+                to,
+                kind,
+                data,
+                send_id,
+            } => WhatForm::Send {
+                to: to.to_string(),
+                r#type: kind.to_string(),
+                data: Json::clone(data),
+                id: send_id.as_deref().map(Into::into),
+            },
+            TimerKind::Timeout { invocation, effect } => WhatForm::Timeout {
+                invocation: invocation.to_string(),
+                effect: effect_text(*effect),
+            },
+            TimerKind::Due { kind, key } => WhatForm::Due {
+                kind: self
+                    .ledger
+                    .get(*kind as usize)
+                    .map_or_else(String::new, ToString::to_string),
+                key: key.to_string(),
+            },
         };
-        TimerForm { id: t.id.to_string(), generation: t.generation, due: t.due, actor: t.actor.to_string(), what }
+        TimerForm {
+            id: t.id.to_string(),
+            generation: t.generation,
+            due: t.due,
+            actor: t.actor.to_string(),
+            what,
+        }
     }
 
     /// Reads a snapshot. It is checked against this machine: its digest, that every state exists, that the active states fit together.
@@ -256,7 +322,10 @@ impl Machine {
             return bad(format!("version {} is not known", form.v));
         }
         if form.charter != self.digest {
-            return bad(format!("it belongs to the charter {}, this one is {}", form.charter, self.digest));
+            return bad(format!(
+                "it belongs to the charter {}, this one is {}",
+                form.charter, self.digest
+            ));
         }
         let mut actors: SmallVec<[Arc<Actor>; 1]> = SmallVec::new();
         for actor in form.actors {
@@ -266,7 +335,10 @@ impl Machine {
             }
             actors.push(Arc::new(actor));
         }
-        if actors.first().is_none_or(|a| a.id.as_ref() != "root" || a.chart() != 0) {
+        if actors
+            .first()
+            .is_none_or(|a| a.id.as_ref() != "root" || a.chart() != 0)
+        {
             return bad("the first actor is not the root");
         }
         let actors = Actors(actors);
@@ -277,9 +349,16 @@ impl Machine {
         if !timers.is_sorted_by_key(|t| (t.due, t.generation)) {
             return bad("the timers are not in order");
         }
-        let held = form.held.into_iter().map(held_of).collect::<Result<_, _>>()?;
+        let held = form
+            .held
+            .into_iter()
+            .map(held_of)
+            .collect::<Result<_, _>>()?;
         Ok(Snapshot {
-            run: Arc::new(RunName { id: form.run.into(), charter: self.definition.id.as_str().into() }),
+            run: Arc::new(RunName {
+                id: form.run.into(),
+                charter: self.definition.id.as_str().into(),
+            }),
             charter: form.charter,
             seq: form.seq,
             status: form.status,
@@ -294,10 +373,18 @@ impl Machine {
     }
 
     fn actor_of(&self, form: ActorForm) -> Result<Actor, RestoreError> {
-        let Some(chart) = self.charts.iter().find(|c| c.shape.machine.as_ref() == form.machine) else {
+        let Some(chart) = self
+            .charts
+            .iter()
+            .find(|c| c.shape.machine.as_ref() == form.machine)
+        else {
             return bad(format!("no machine is called `{}`", form.machine));
         };
-        let state = |path: &str| chart.path_to(path).ok_or_else(|| RestoreError(format!("machine `{}` has no state `{path}`", form.machine)));
+        let state = |path: &str| {
+            chart.path_to(path).ok_or_else(|| {
+                RestoreError(format!("machine `{}` has no state `{path}`", form.machine))
+            })
+        };
         let mut actor = new_actor(form.id.as_str().into(), &chart.shape, data(form.input));
         actor.parent = form.parent.map(|p| p.as_str().into());
         actor.invocation = form.invoked;
@@ -307,26 +394,45 @@ impl Machine {
             actor.configuration.push(state(path)?);
         }
         if !actor.configuration.is_sorted_by(|a, b| a < b) || !is_legal(chart, &actor) {
-            return bad(format!("the states {} of `{}` cannot be active together", form.active.join(", "), form.id));
+            return bad(format!(
+                "the states {} of `{}` cannot be active together",
+                form.active.join(", "),
+                form.id
+            ));
         }
         for (history, states) in &form.history {
             let history = state(history)?;
             let node = chart.state(history);
-            let states: SmallVec<[StateId; 4]> = states.iter().map(|s| state(s)).collect::<Result<_, _>>()?;
+            let states: SmallVec<[StateId; 4]> =
+                states.iter().map(|s| state(s)).collect::<Result<_, _>>()?;
             if !node.is_history() || states.iter().any(|s| !chart.inside(*s, node.parent)) {
-                return bad(format!("`{}` is not a history of these states", chart.path(history)));
+                return bad(format!(
+                    "`{}` is not a history of these states",
+                    chart.path(history)
+                ));
             }
             actor.history.push((history, states));
         }
         actor.history.sort_by_key(|(h, _)| *h);
         for (name, value) in form.context {
-            let slot = chart.shape.slot(&name).and_then(|s| actor.context.values.get_mut(s as usize));
-            let Some(slot) = slot else { return bad(format!("the context of `{}` has no `{name}`", form.id)) };
+            let slot = chart
+                .shape
+                .slot(&name)
+                .and_then(|s| actor.context.values.get_mut(s as usize));
+            let Some(slot) = slot else {
+                return bad(format!("the context of `{}` has no `{name}`", form.id));
+            };
             *slot = Some(data(value));
         }
         actor.output = form.output.map(data);
         for i in form.invocations {
-            let service = match (&i.effect, self.services.iter().zip(0u32..).find(|(s, _)| s.name.as_ref() == i.src)) {
+            let service = match (
+                &i.effect,
+                self.services
+                    .iter()
+                    .zip(0u32..)
+                    .find(|(s, _)| s.name.as_ref() == i.src),
+            ) {
                 (Some(_), Some((_, n))) => n,
                 (None, _) => NO_SERVICE,
                 (Some(_), None) => return bad(format!("no actor is called `{}`", i.src)),
@@ -341,10 +447,19 @@ impl Machine {
             }));
         }
         for v in form.votes {
-            let Some((_, transition)) = chart.transitions.iter().zip(0u32..).find(|(t, _)| t.name.as_ref() == v.transition) else {
+            let Some((_, transition)) = chart
+                .transitions
+                .iter()
+                .zip(0u32..)
+                .find(|(t, _)| t.name.as_ref() == v.transition)
+            else {
                 return bad(format!("no transition is called `{}`", v.transition));
             };
-            actor.votes.push(Vote { transition, digest: v.digest, by: v.by.into_iter().map(String::into_boxed_str).collect() });
+            actor.votes.push(Vote {
+                transition,
+                digest: v.digest,
+                by: v.by.into_iter().map(String::into_boxed_str).collect(),
+            });
         }
         for path in &form.bound {
             actor.bound.push(state(path)?);
@@ -353,45 +468,93 @@ impl Machine {
     }
 
     fn timer_of(&self, actors: &Actors, form: TimerForm) -> Result<Timer, RestoreError> {
-        let Some(actor) = actors.find(&form.actor) else { return bad(format!("timer `{}` belongs to no actor", form.id)) };
+        let Some(actor) = actors.find(&form.actor) else {
+            return bad(format!("timer `{}` belongs to no actor", form.id));
+        };
         let what = match form.what {
             WhatForm::After { state, index } => {
                 let chart = self.chart(actor.chart());
-                let found = chart.path_to(&state).filter(|s| chart.state(*s).after.len() > index as usize);
-                let Some(state) = found else { return bad(format!("no `after` in state `{state}`")) };
+                let found = chart
+                    .path_to(&state)
+                    .filter(|s| chart.state(*s).after.len() > index as usize);
+                let Some(state) = found else {
+                    return bad(format!("no `after` in state `{state}`"));
+                };
                 TimerKind::After { state, index }
             }
-            WhatForm::Send { to, r#type, data: d, id } => {
-                TimerKind::Send { to: to.as_str().into(), kind: r#type.as_str().into(), data: data(d), send_id: id.map(|i| i.as_str().into()) }
-            }
-            WhatForm::Timeout { invocation, effect } => {
-                TimerKind::Timeout { invocation: invocation.as_str().into(), effect: effect_of(effect.as_deref())? }
-            }
+            WhatForm::Send {
+                to,
+                r#type,
+                data: d,
+                id,
+            } => TimerKind::Send {
+                to: to.as_str().into(),
+                kind: r#type.as_str().into(),
+                data: data(d),
+                send_id: id.map(|i| i.as_str().into()),
+            },
+            WhatForm::Timeout { invocation, effect } => TimerKind::Timeout {
+                invocation: invocation.as_str().into(),
+                effect: effect_of(effect.as_deref())?,
+            },
             WhatForm::Due { kind, key } => {
-                let Some(kind) = self.ledger_kind(&kind) else { return bad(format!("the ledger has no kind `{kind}`")) };
-                TimerKind::Due { kind, key: key.as_str().into() }
+                let Some(kind) = self.ledger_kind(&kind) else {
+                    return bad(format!("the ledger has no kind `{kind}`"));
+                };
+                TimerKind::Due {
+                    kind,
+                    key: key.as_str().into(),
+                }
             }
         };
-        Ok(Timer { id: form.id.as_str().into(), generation: form.generation, due: form.due, actor: actor.id.clone(), what })
+        Ok(Timer {
+            id: form.id.as_str().into(),
+            generation: form.generation,
+            due: form.due,
+            actor: actor.id.clone(),
+            what,
+        })
     }
 
     fn ledger_kind(&self, name: &str) -> Option<u32> {
-        self.ledger.iter().zip(0u32..).find(|(n, _)| n.as_ref() == name).map(|(_, i)| i)
+        self.ledger
+            .iter()
+            .zip(0u32..)
+            .find(|(n, _)| n.as_ref() == name)
+            .map(|(_, i)| i)
     }
 
-    fn ledger_of(&self, form: Names<Names<EntryForm>>) -> Result<Option<Arc<Ledger>>, RestoreError> {
+    fn ledger_of(
+        &self,
+        form: Names<Names<EntryForm>>,
+    ) -> Result<Option<Arc<Ledger>>, RestoreError> {
         if self.ledger.is_empty() && form.is_empty() {
             return Ok(None);
         }
         let mut ledger = Ledger::new(&self.ledger);
         for (kind, entries) in form {
-            let place = self.ledger_kind(&kind).and_then(|k| ledger.kinds.get_mut(k as usize));
-            let Some(place) = place else { return bad(format!("the ledger has no kind `{kind}`")) };
+            let place = self
+                .ledger_kind(&kind)
+                .and_then(|k| ledger.kinds.get_mut(k as usize));
+            let Some(place) = place else {
+                return bad(format!("the ledger has no kind `{kind}`"));
+            };
             let mut restored = Kind::default();
             for (key, e) in entries {
-                let Some(status) = EntryStatus::parse(&e.status) else { return bad(format!("`{}` is not the status of an entry", e.status)) };
-                let entry = Entry { status, uses: e.uses, expires: e.expires, due: e.due, data: data(e.data), how: e.how.map(data) };
-                restored.entries.insert(key.as_str().into(), Arc::new(entry));
+                let Some(status) = EntryStatus::parse(&e.status) else {
+                    return bad(format!("`{}` is not the status of an entry", e.status));
+                };
+                let entry = Entry {
+                    status,
+                    uses: e.uses,
+                    expires: e.expires,
+                    due: e.due,
+                    data: data(e.data),
+                    how: e.how.map(data),
+                };
+                restored
+                    .entries
+                    .insert(key.as_str().into(), Arc::new(entry));
             }
             *place = restored;
         }
@@ -420,7 +583,13 @@ fn held_form(h: &Held) -> HeldForm {
         Ok(v) => (Some(v.clone()), None),
         Err(v) => (None, Some(v.clone())),
     };
-    HeldForm { actor: h.actor.to_string(), invocation: h.invocation.to_string(), effect: effect_text(h.effect).unwrap_or_default(), done, error }
+    HeldForm {
+        actor: h.actor.to_string(),
+        invocation: h.invocation.to_string(),
+        effect: effect_text(h.effect).unwrap_or_default(),
+        done,
+        error,
+    }
 }
 
 fn held_of(form: HeldForm) -> Result<Arc<Held>, RestoreError> {
@@ -431,14 +600,26 @@ fn held_of(form: HeldForm) -> Result<Arc<Held>, RestoreError> {
         _ => return bad("an answer that waits is either done or failed"),
     };
     let (actor, invocation) = (form.actor.as_str().into(), form.invocation.as_str().into());
-    Ok(Arc::new(Held { actor, invocation, effect: effect_of(Some(&form.effect))?, outcome }))
+    Ok(Arc::new(Held {
+        actor,
+        invocation,
+        effect: effect_of(Some(&form.effect))?,
+        outcome,
+    }))
 }
 
 impl Chart {
     fn path_to(&self, path: &str) -> Option<StateId> {
         // Almost always the name is the path; a state whose id is another's path is found the slow way.
         let found = self.find(path).filter(|s| self.path(*s).as_ref() == path);
-        found.or_else(|| self.shape.paths.iter().zip(0u32..).find(|(p, _)| p.as_ref() == path).map(|(_, i)| i))
+        found.or_else(|| {
+            self.shape
+                .paths
+                .iter()
+                .zip(0u32..)
+                .find(|(p, _)| p.as_ref() == path)
+                .map(|(_, i)| i)
+        })
     }
 }
 
@@ -446,7 +627,11 @@ impl Chart {
 fn is_legal(chart: &Chart, actor: &Actor) -> bool {
     actor.configuration.iter().all(|s| {
         let node = chart.state(*s);
-        let active = node.children.iter().filter(|c| actor.is_active(**c)).count();
+        let active = node
+            .children
+            .iter()
+            .filter(|c| actor.is_active(**c))
+            .count();
         let children = match node.kind {
             StateKind::Compound => active == 1,
             StateKind::Parallel => active == node.children.len(),

@@ -14,6 +14,7 @@ use crate::event::{Data, Ev, Name, Origin};
 use crate::ledger::Ledger;
 use crate::machine::{Machine, RoleSet, TransitionId};
 use crate::refusal::{Code, Refusal};
+use crate::scope::Eyes;
 use crate::snapshot::{Actors, Held, Invocation, RunName, Snapshot, Status, TimerKind, Vote};
 use crate::step::{EffectKind, Step, Verdict};
 use crate::work::{Session, Work};
@@ -27,10 +28,16 @@ impl Machine {
     /// # Errors
     /// A refusal, e.g. `schema` if the input does not fit, or `execution` if the context cannot be computed.
     pub fn start(&self, run: &str, envelope: &Envelope) -> Result<Step, Refusal> {
-        let Event::Start { input } = &envelope.event else { return Err(Code::Reserved.into()) };
+        let Event::Start { input } = &envelope.event else {
+            return Err(Code::Reserved.into());
+        };
         let input = door::admit(input, self.definition.limits.data)?;
         if !crate::time::is_sane(envelope.at) {
-            return Err(Refusal::with(Code::Schema, None, "the time of the event is outside the years 1 to 9999".into()));
+            return Err(Refusal::with(
+                Code::Schema,
+                None,
+                "the time of the event is outside the years 1 to 9999".into(),
+            ));
         }
         let chart = self.chart(0);
         if chart.input.as_ref().is_some_and(|s| !s.fits(&input)) {
@@ -38,7 +45,10 @@ impl Machine {
         }
         let root = new_actor("root".into(), &chart.shape, Arc::new(input.into_owned()));
         let snapshot = Snapshot {
-            run: Arc::new(RunName { id: run.into(), charter: self.definition.id.as_str().into() }),
+            run: Arc::new(RunName {
+                id: run.into(),
+                charter: self.definition.id.as_str().into(),
+            }),
             charter: self.digest,
             seq: envelope.seq,
             status: Status::Active,
@@ -46,11 +56,22 @@ impl Machine {
             output: None,
             actors: Actors(SmallVec::from_iter([Arc::new(root)])),
             timers: Vec::new(),
-            ledger: if self.ledger.is_empty() { None } else { Some(Arc::new(Ledger::new(&self.ledger))) },
+            ledger: if self.ledger.is_empty() {
+                None
+            } else {
+                Some(Arc::new(Ledger::new(&self.ledger)))
+            },
             held: Vec::new(),
             counter: 0,
         };
-        let mut work = Work::new(self, snapshot, &envelope.by, self.held(envelope), envelope.seq, envelope.at);
+        let mut work = Work::new(
+            self,
+            snapshot,
+            &envelope.by,
+            self.held(envelope),
+            envelope.seq,
+            envelope.at,
+        );
         work.macrostep(0, Begin::Start)?;
         work.finish(None, Verdict::Accepted)
     }
@@ -64,20 +85,34 @@ impl Machine {
             return Err(Code::CharterMismatch.into());
         }
         if !crate::time::is_sane(envelope.at) {
-            return Err(Refusal::with(Code::Schema, None, "the time of the event is outside the years 1 to 9999".into()));
+            return Err(Refusal::with(
+                Code::Schema,
+                None,
+                "the time of the event is outside the years 1 to 9999".into(),
+            ));
         }
         match &envelope.event {
             Event::Start { .. } => Err(Code::Reserved.into()),
             Event::External { r#type, data } => self.external(snapshot, envelope, r#type, data),
-            Event::Done { invocation, effect, output } => {
+            Event::Done {
+                invocation,
+                effect,
+                output,
+            } => {
                 let output = door::admit(output, self.definition.limits.data)?.into_owned();
                 self.answered(snapshot, envelope, invocation, *effect, Ok(output))
             }
-            Event::Failed { invocation, effect, error } => {
+            Event::Failed {
+                invocation,
+                effect,
+                error,
+            } => {
                 let error = door::admit(error, self.definition.limits.data)?.into_owned();
                 self.answered(snapshot, envelope, invocation, *effect, Err(error))
             }
-            Event::Timer { timer, generation } => self.timer(snapshot, envelope, timer, *generation),
+            Event::Timer { timer, generation } => {
+                self.timer(snapshot, envelope, timer, *generation)
+            }
         }
     }
 
@@ -86,7 +121,9 @@ impl Machine {
         let mut set = RoleSet::default();
         for role in &envelope.by.roles {
             if let Some(bit) = self.roles.iter().position(|r| r.as_ref() == role) {
-                set.0 |= 1u128.checked_shl(u32::try_from(bit).unwrap_or(u32::MAX)).unwrap_or(0);
+                set.0 |= 1u128
+                    .checked_shl(u32::try_from(bit).unwrap_or(u32::MAX))
+                    .unwrap_or(0);
             }
         }
         set.0 &= !RoleSet::SYSTEM.0;
@@ -101,7 +138,13 @@ impl Machine {
         Work::new(self, s, &envelope.by, held, envelope.seq, envelope.at)
     }
 
-    fn external(&self, snapshot: &Snapshot, envelope: &Envelope, name: &str, data: &Json) -> Result<Step, Refusal> {
+    fn external(
+        &self,
+        snapshot: &Snapshot,
+        envelope: &Envelope,
+        name: &str,
+        data: &Json,
+    ) -> Result<Step, Refusal> {
         let data = door::admit(data, self.definition.limits.data)?;
         let control = CONTROL.contains(&name);
         if !control && crate::compile::is_platform(name) {
@@ -119,16 +162,29 @@ impl Machine {
             return Err(Code::Paused.into());
         }
         let to = envelope.to.as_deref().unwrap_or("root");
-        let Some(ai) = snapshot.actors.position(to) else { return Err(Code::UnknownActor.into()) };
-        if snapshot.actors.find(to).is_some_and(|a| a.status != Status::Active) {
+        let Some(ai) = snapshot.actors.position(to) else {
+            return Err(Code::UnknownActor.into());
+        };
+        if snapshot
+            .actors
+            .find(to)
+            .is_some_and(|a| a.status != Status::Active)
+        {
             return Err(Code::Finished.into());
         }
         // Stale: the run has changed since the sender looked, or the sender claims to have seen what is not there yet.
-        if envelope.expected_seq.is_some_and(|seen| seen < snapshot.seq || seen >= envelope.seq) {
+        if envelope
+            .expected_seq
+            .is_some_and(|seen| seen < snapshot.seq || seen >= envelope.seq)
+        {
             return Err(Code::Stale.into());
         }
         let held = self.held(envelope);
-        let required = if control { RoleSet::OPERATOR } else { info.map(|i| i.by).unwrap_or_default() };
+        let required = if control {
+            RoleSet::OPERATOR
+        } else {
+            info.map(|i| i.by).unwrap_or_default()
+        };
         if !required.admits(held) {
             return Err(Code::Authority.into());
         }
@@ -144,7 +200,29 @@ impl Machine {
             std::borrow::Cow::Borrowed(data) => Data::Borrowed(data),
             std::borrow::Cow::Owned(data) => Data::Borrowed(data),
         };
-        let ev = Ev { id, name: Name::Borrowed(name), data, origin: Origin::External, meta: None };
+        let ev = Ev {
+            id,
+            name: Name::Borrowed(name),
+            data,
+            origin: Origin::External,
+            meta: None,
+        };
+        if let Some(actor) = snapshot.actors.0.get(ai) {
+            let (machine, by, now) = (self, &envelope.by, envelope.at);
+            let eyes = Eyes {
+                machine,
+                snapshot,
+                actor,
+                event: Some(&ev),
+                by,
+                now,
+                locals: &[],
+                entry: None,
+            };
+            if let Some(result) = self.short_way(snapshot, ai, &ev, &eyes, held, envelope.seq) {
+                return result;
+            }
+        }
         let mut work = self.work(snapshot, envelope, held);
         let mut session = Session::new();
         let selection = work.select_judged(ai, &ev, &mut session);
@@ -162,7 +240,13 @@ impl Machine {
         work.finish(Some(snapshot), Verdict::Accepted)
     }
 
-    fn control(&self, snapshot: &Snapshot, envelope: &Envelope, name: &str, held: RoleSet) -> Result<Step, Refusal> {
+    fn control(
+        &self,
+        snapshot: &Snapshot,
+        envelope: &Envelope,
+        name: &str,
+        held: RoleSet,
+    ) -> Result<Step, Refusal> {
         let mut work = self.work(snapshot, envelope, held);
         match (name, snapshot.status) {
             ("charter.pause", Status::Active) => {
@@ -175,7 +259,11 @@ impl Machine {
                 work.resume()?;
                 work.finish(Some(snapshot), Verdict::Accepted)
             }
-            ("charter.resume", _) => Err(Refusal::with(Code::Unhandled, None, "the run is not paused".into())),
+            ("charter.resume", _) => Err(Refusal::with(
+                Code::Unhandled,
+                None,
+                "the run is not paused".into(),
+            )),
             _ => {
                 work.s.status = Status::Active;
                 work.s.paused_at = None;
@@ -189,10 +277,24 @@ impl Machine {
     }
 
     /// Which invocation an answer belongs to: owner and invocation.
-    fn owner<'s>(&self, snapshot: &'s Snapshot, envelope: &Envelope, invocation: &str, effect: Option<EffectId>) -> Option<(usize, &'s Arc<Invocation>)> {
-        let fits = |i: &Arc<Invocation>| i.service != NO_SERVICE && i.id.as_ref() == invocation && effect.is_none_or(|e| e == i.effect);
+    fn owner<'s>(
+        &self,
+        snapshot: &'s Snapshot,
+        envelope: &Envelope,
+        invocation: &str,
+        effect: Option<EffectId>,
+    ) -> Option<(usize, &'s Arc<Invocation>)> {
+        let fits = |i: &Arc<Invocation>| {
+            i.service != NO_SERVICE
+                && i.id.as_ref() == invocation
+                && effect.is_none_or(|e| e == i.effect)
+        };
         let of = |ai: usize| {
-            let actor = snapshot.actors.0.get(ai).filter(|a| a.status == Status::Active)?;
+            let actor = snapshot
+                .actors
+                .0
+                .get(ai)
+                .filter(|a| a.status == Status::Active)?;
             actor.invocations.iter().find(|i| fits(i)).map(|i| (ai, i))
         };
         match &envelope.to {
@@ -210,14 +312,24 @@ impl Machine {
         outcome: Result<Json, Json>,
     ) -> Result<Step, Refusal> {
         let late = || {
-            let mut step = Work::new(self, snapshot.clone(), &envelope.by, RoleSet::SYSTEM, envelope.seq, envelope.at).step(Verdict::Late);
+            let mut step = Work::new(
+                self,
+                snapshot.clone(),
+                &envelope.by,
+                RoleSet::SYSTEM,
+                envelope.seq,
+                envelope.at,
+            )
+            .step(Verdict::Late);
             step.snapshot.seq = snapshot.seq;
             step
         };
         if snapshot.status.is_finished() {
             return Ok(late());
         }
-        let Some((ai, invocation)) = self.owner(snapshot, envelope, id, effect) else { return Ok(late()) };
+        let Some((ai, invocation)) = self.owner(snapshot, envelope, id, effect) else {
+            return Ok(late());
+        };
         if let Ok(output) = &outcome
             && let Some(schema) = &self.service(invocation.service).output
             && !schema.fits(output)
@@ -231,7 +343,12 @@ impl Machine {
             if snapshot.held.iter().any(|h| h.effect == invocation.effect) {
                 return Ok(late());
             }
-            let held = Held { actor: owner, invocation: invocation.id.clone(), effect: invocation.effect, outcome };
+            let held = Held {
+                actor: owner,
+                invocation: invocation.id.clone(),
+                effect: invocation.effect,
+                outcome,
+            };
             work.s.held.push(Arc::new(held));
             return Ok(work.step(Verdict::Accepted));
         }
@@ -239,33 +356,75 @@ impl Machine {
         work.finish(Some(snapshot), Verdict::Ignored)
     }
 
-    fn timer(&self, snapshot: &Snapshot, envelope: &Envelope, id: &str, generation: u64) -> Result<Step, Refusal> {
-        let timer = snapshot.timers.iter().find(|t| t.id.as_ref() == id && t.generation == generation && t.due <= envelope.at);
+    fn timer(
+        &self,
+        snapshot: &Snapshot,
+        envelope: &Envelope,
+        id: &str,
+        generation: u64,
+    ) -> Result<Step, Refusal> {
+        let timer = snapshot
+            .timers
+            .iter()
+            .find(|t| t.id.as_ref() == id && t.generation == generation && t.due <= envelope.at);
         let Some(timer) = timer.filter(|_| snapshot.status == Status::Active) else {
             // Of an earlier generation, early, or of a paused or finished run: nothing happens, and the record says so.
-            let mut step = Work::new(self, snapshot.clone(), &envelope.by, RoleSet::SYSTEM, envelope.seq, envelope.at).step(Verdict::Ignored);
+            let mut step = Work::new(
+                self,
+                snapshot.clone(),
+                &envelope.by,
+                RoleSet::SYSTEM,
+                envelope.seq,
+                envelope.at,
+            )
+            .step(Verdict::Ignored);
             step.snapshot.seq = snapshot.seq;
             return Ok(step);
         };
         let mut work = self.work(snapshot, envelope, RoleSet::SYSTEM);
-        work.s.timers.retain(|t| !(t.id == timer.id && t.generation == generation));
-        let Some(ai) = work.s.actors.position(&timer.actor) else { return work.finish(Some(snapshot), Verdict::Ignored) };
+        work.s
+            .timers
+            .retain(|t| !(t.id == timer.id && t.generation == generation));
+        let Some(ai) = work.s.actors.position(&timer.actor) else {
+            return work.finish(Some(snapshot), Verdict::Ignored);
+        };
         match &timer.what {
             TimerKind::After { state, index } => {
-                let event = usize::try_from(*index).ok().and_then(|i| work.chart(ai).state(*state).after.get(i)).map(|a| a.event);
+                let event = usize::try_from(*index)
+                    .ok()
+                    .and_then(|i| work.chart(ai).state(*state).after.get(i))
+                    .map(|a| a.event);
                 if let Some(event) = event {
                     let ev = work.known(event, json!({}), Origin::Platform);
                     work.receive(ai, &ev)?;
                 }
             }
-            TimerKind::Send { to, kind, data, send_id } => {
-                let ev = Ev::new(self.events.id(kind), kind.clone(), data.clone(), Origin::Sent);
+            TimerKind::Send {
+                to,
+                kind,
+                data,
+                send_id,
+            } => {
+                let ev = Ev::new(
+                    self.events.id(kind),
+                    kind.clone(),
+                    data.clone(),
+                    Origin::Sent,
+                );
                 work.post(ai, to.clone(), ev, send_id.clone());
             }
             TimerKind::Timeout { invocation, effect } => {
                 let owner = work.actor(ai).id.clone();
-                let cancel = EffectKind::Cancel { invocation: invocation.clone(), effect: *effect };
-                let service = work.actor(ai).invocations.iter().find(|i| i.id == *invocation).map(|i| i.service);
+                let cancel = EffectKind::Cancel {
+                    invocation: invocation.clone(),
+                    effect: *effect,
+                };
+                let service = work
+                    .actor(ai)
+                    .invocations
+                    .iter()
+                    .find(|i| i.id == *invocation)
+                    .map(|i| i.service);
                 match service {
                     Some(NO_SERVICE) => {
                         let id = invocation.clone();
@@ -283,7 +442,11 @@ impl Machine {
             TimerKind::Due { kind, key } => {
                 work.ledger_mut().set_overdue(*kind, key);
                 let name = self.ledger.get(*kind as usize).map_or("", AsRef::as_ref);
-                let ev = work.named("charter.overdue", json!({"kind": name, "key": key.as_ref()}), Origin::Platform);
+                let ev = work.named(
+                    "charter.overdue",
+                    json!({"kind": name, "key": key.as_ref()}),
+                    Origin::Platform,
+                );
                 work.receive(ai, &ev)?;
             }
         }
@@ -300,8 +463,16 @@ impl Work<'_> {
     }
 
     /// The answer of a service is taken: the invocation is over before its event is matched.
-    fn take_answer(&mut self, ai: usize, effect: EffectId, invocation: &str, outcome: Result<Json, Json>) -> Result<(), Refusal> {
-        self.actor_mut(ai).invocations.retain(|i| !(i.effect == effect && i.id.as_ref() == invocation));
+    fn take_answer(
+        &mut self,
+        ai: usize,
+        effect: EffectId,
+        invocation: &str,
+        outcome: Result<Json, Json>,
+    ) -> Result<(), Refusal> {
+        self.actor_mut(ai)
+            .invocations
+            .retain(|i| !(i.effect == effect && i.id.as_ref() == invocation));
         let owner = self.actor(ai).id.clone();
         self.cancel_timers(|t| t.actor == owner && matches!(&t.what, TimerKind::Timeout { effect: e, invocation: i } if *e == effect && i.as_ref() == invocation));
         let ev = self.answer_event(invocation, outcome);
@@ -310,22 +481,38 @@ impl Work<'_> {
 
     /// Time goes on from where it stood, then the answers that waited are taken in the order in which they came.
     fn resume(&mut self) -> Result<(), Refusal> {
-        let stood = self.at.saturating_sub(self.s.paused_at.unwrap_or(self.at)).max(0);
+        let stood = self
+            .at
+            .saturating_sub(self.s.paused_at.unwrap_or(self.at))
+            .max(0);
         self.s.status = Status::Active;
         self.s.paused_at = None;
         let timers = std::mem::take(&mut self.s.timers);
         for timer in timers {
             let mut timer = timer;
             Arc::make_mut(&mut timer).due = timer.due.saturating_add(stood);
-            self.timers.push(crate::step::TimerChange::Set(timer.clone()));
+            self.timers
+                .push(crate::step::TimerChange::Set(timer.clone()));
             self.s.timers.push(timer);
         }
         for held in std::mem::take(&mut self.s.held) {
             if self.ended {
                 break;
             }
-            let Some(ai) = self.s.actors.position(&held.actor).filter(|a| self.actor(*a).status == Status::Active) else { continue };
-            if self.actor(ai).invocations.iter().any(|i| i.effect == held.effect && i.id == held.invocation) {
+            let Some(ai) = self
+                .s
+                .actors
+                .position(&held.actor)
+                .filter(|a| self.actor(*a).status == Status::Active)
+            else {
+                continue;
+            };
+            if self
+                .actor(ai)
+                .invocations
+                .iter()
+                .any(|i| i.effect == held.effect && i.id == held.invocation)
+            {
                 self.take_answer(ai, held.effect, &held.invocation, held.outcome.clone())?;
                 self.quiesce()?;
             }
@@ -338,9 +525,16 @@ impl Work<'_> {
         let by: Box<str> = self.by.id.as_str().into();
         for t in transitions {
             let votes = &mut self.actor_mut(ai).votes;
-            match votes.iter_mut().find(|v| v.transition == *t && v.digest == digest) {
+            match votes
+                .iter_mut()
+                .find(|v| v.transition == *t && v.digest == digest)
+            {
                 Some(vote) => vote.by.push(by.clone()),
-                None => votes.push(Vote { transition: *t, digest, by: vec![by.clone()] }),
+                None => votes.push(Vote {
+                    transition: *t,
+                    digest,
+                    by: vec![by.clone()],
+                }),
             }
         }
     }
@@ -356,10 +550,25 @@ impl Work<'_> {
         let verdict = match unless_taken {
             Verdict::Ignored if moved => Verdict::Accepted,
             // Not strict: an event that moved nothing is ignored.
-            Verdict::Accepted if !moved && before.is_some_and(|b| b.status == self.s.status && b.actors == self.s.actors && b.timers == self.s.timers) => Verdict::Ignored,
+            Verdict::Accepted
+                if !moved
+                    && before.is_some_and(|b| {
+                        b.status == self.s.status
+                            && b.actors == self.s.actors
+                            && b.timers == self.s.timers
+                    }) =>
+            {
+                Verdict::Ignored
+            }
             other => other,
         };
-        let unchanged = verdict == Verdict::Ignored && before.is_some_and(|b| Snapshot { seq: self.s.seq, ..b.clone() } == self.s);
+        let unchanged = verdict == Verdict::Ignored
+            && before.is_some_and(|b| {
+                Snapshot {
+                    seq: self.s.seq,
+                    ..b.clone()
+                } == self.s
+            });
         let seq = self.s.seq;
         let mut step = self.step(verdict);
         if unchanged {

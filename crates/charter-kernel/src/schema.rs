@@ -54,7 +54,11 @@ impl Schema {
             .validator
             .iter_errors(value)
             .take(MAX_MISFITS)
-            .map(|e| Misfit { at: e.instance_path().to_string(), rule: e.schema_path().to_string(), message: shorten(&e.to_string()) })
+            .map(|e| Misfit {
+                at: e.instance_path().to_string(),
+                rule: e.schema_path().to_string(),
+                message: shorten(&e.to_string()),
+            })
             .collect();
         all.sort_by(|a, b| (&a.at, &a.rule).cmp(&(&b.at, &b.rule)));
         all

@@ -74,11 +74,16 @@ impl Snapshot {
     /// When the next timer is due, unless the run is paused (timers stand still then).
     #[must_use]
     pub fn next_timer(&self) -> Option<&Timer> {
-        if self.status == Status::Active { self.timers.first().map(AsRef::as_ref) } else { None }
+        if self.status == Status::Active {
+            self.timers.first().map(AsRef::as_ref)
+        } else {
+            None
+        }
     }
     /// What was asked of the host and is not answered yet: owner, invocation.
     pub fn invocations(&self) -> impl Iterator<Item = (&Actor, &Invocation)> {
-        self.actors().flat_map(|a| a.invocations.iter().map(move |i| (a, i.as_ref())))
+        self.actors()
+            .flat_map(|a| a.invocations.iter().map(move |i| (a, i.as_ref())))
     }
     /// Answers that came while the run was paused, and wait.
     #[must_use]
@@ -160,7 +165,9 @@ impl Actors {
         self.0.iter().rposition(|a| a.id.as_ref() == id)
     }
     pub(crate) fn find(&self, id: &str) -> Option<&Actor> {
-        self.position(id).and_then(|i| self.0.get(i)).map(AsRef::as_ref)
+        self.position(id)
+            .and_then(|i| self.0.get(i))
+            .map(AsRef::as_ref)
     }
 }
 
@@ -200,9 +207,21 @@ pub(crate) struct Shape {
 impl Shape {
     pub(crate) fn slot(&self, name: &str) -> Option<u32> {
         if self.slots.len() <= 8 {
-            return self.slots.iter().position(|s| s.as_ref() == name).and_then(|i| u32::try_from(i).ok());
+            return self
+                .slots
+                .iter()
+                .position(|s| s.as_ref() == name)
+                .and_then(|i| u32::try_from(i).ok());
         }
-        let at = self.sorted.binary_search_by(|s| self.slots.get(*s as usize).map_or("", AsRef::as_ref).cmp(name)).ok()?;
+        let at = self
+            .sorted
+            .binary_search_by(|s| {
+                self.slots
+                    .get(*s as usize)
+                    .map_or("", AsRef::as_ref)
+                    .cmp(name)
+            })
+            .ok()?;
         self.sorted.get(at).copied()
     }
 }
@@ -279,7 +298,10 @@ impl Actor {
     /// Paths of all active states, in document order; the chart itself is left out.
     pub fn active(&self) -> impl Iterator<Item = &str> {
         let shape = &self.context.shape;
-        self.configuration.iter().filter(|s| **s != 0).filter_map(|s| shape.paths.get(*s as usize).map(AsRef::as_ref))
+        self.configuration
+            .iter()
+            .filter(|s| **s != 0)
+            .filter_map(|s| shape.paths.get(*s as usize).map(AsRef::as_ref))
     }
     /// Its context, as JSON.
     #[must_use]
@@ -329,7 +351,12 @@ impl Object for Actor {
         }
     }
     fn keys(&self) -> Vec<Str<'_>> {
-        vec!["context".into(), "machine".into(), "state".into(), "status".into()]
+        vec![
+            "context".into(),
+            "machine".into(),
+            "state".into(),
+            "status".into(),
+        ]
     }
     fn len(&self) -> usize {
         4
@@ -369,7 +396,10 @@ impl Object for Context {
     fn keys(&self) -> Vec<Str<'_>> {
         let named = |s: &u32| {
             self.values.get(*s as usize)?.as_ref()?;
-            self.shape.slots.get(*s as usize).map(|n| Str::from(n.as_ref()))
+            self.shape
+                .slots
+                .get(*s as usize)
+                .map(|n| Str::from(n.as_ref()))
         };
         self.shape.sorted.iter().filter_map(named).collect()
     }
@@ -421,9 +451,17 @@ pub(crate) enum TimerKind {
     /// `after` of a state.
     After { state: StateId, index: u32 },
     /// A delayed `send`.
-    Send { to: Arc<str>, kind: Arc<str>, data: Arc<Json>, send_id: Option<Arc<str>> },
+    Send {
+        to: Arc<str>,
+        kind: Arc<str>,
+        data: Arc<Json>,
+        send_id: Option<Arc<str>>,
+    },
     /// An invocation has taken too long.
-    Timeout { invocation: Arc<str>, effect: EffectId },
+    Timeout {
+        invocation: Arc<str>,
+        effect: EffectId,
+    },
     /// An obligation is due.
     Due { kind: u32, key: Arc<str> },
 }

@@ -59,7 +59,11 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new() -> Session {
-        Session { internal: VecDeque::new(), to_invoke: SmallVec::new(), running: true }
+        Session {
+            internal: VecDeque::new(),
+            to_invoke: SmallVec::new(),
+            running: true,
+        }
     }
 }
 
@@ -74,16 +78,31 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn execution(message: impl Into<String>) -> Fault {
-        Fault { communication: false, code: "execution", message: message.into(), send_id: None }
+        Fault {
+            communication: false,
+            code: "execution",
+            message: message.into(),
+            send_id: None,
+        }
     }
     pub(crate) fn communication(message: impl Into<String>) -> Fault {
-        Fault { communication: true, code: "communication", message: message.into(), send_id: None }
+        Fault {
+            communication: true,
+            code: "communication",
+            message: message.into(),
+            send_id: None,
+        }
     }
 }
 
 impl From<EvalError> for Fault {
     fn from(e: EvalError) -> Fault {
-        Fault { communication: false, code: "expression", message: e.to_string(), send_id: None }
+        Fault {
+            communication: false,
+            code: "expression",
+            message: e.to_string(),
+            send_id: None,
+        }
     }
 }
 
@@ -105,7 +124,14 @@ impl<'m> Work<'m> {
 }
 
 impl<'m> Work<'m> {
-    pub(crate) fn new(m: &'m Machine, s: Snapshot, by: &'m Principal, held: RoleSet, seq: u64, at: i64) -> Work<'m> {
+    pub(crate) fn new(
+        m: &'m Machine,
+        s: Snapshot,
+        by: &'m Principal,
+        held: RoleSet,
+        seq: u64,
+        at: i64,
+    ) -> Work<'m> {
         Work {
             m,
             s,
@@ -125,14 +151,31 @@ impl<'m> Work<'m> {
     }
 
     /// What an actor sees while it handles `event`.
-    pub(crate) fn eyes<'a>(&'a self, ai: usize, event: Option<&'a Ev<'a>>, locals: &'a [Arc<Json>]) -> Eyes<'a> {
-        Eyes { machine: self.m, snapshot: &self.s, actor: self.actor(ai), event, by: self.by, now: self.at, locals, entry: None }
+    pub(crate) fn eyes<'a>(
+        &'a self,
+        ai: usize,
+        event: Option<&'a Ev<'a>>,
+        locals: &'a [Arc<Json>],
+    ) -> Eyes<'a> {
+        Eyes {
+            machine: self.m,
+            snapshot: &self.s,
+            actor: self.actor(ai),
+            event,
+            by: self.by,
+            now: self.at,
+            locals,
+            entry: None,
+        }
     }
 
     pub(crate) fn count_microstep(&mut self) -> Result<(), Refusal> {
         self.microsteps = self.microsteps.saturating_add(1);
         if self.microsteps > self.m.definition.limits.microsteps {
-            let message = format!("one event may take {} microsteps (`limits.microsteps`); this one does not come to rest", self.m.definition.limits.microsteps);
+            let message = format!(
+                "one event may take {} microsteps (`limits.microsteps`); this one does not come to rest",
+                self.m.definition.limits.microsteps
+            );
             return Err(Refusal::with(Code::Runaway, None, message));
         }
         Ok(())
@@ -141,7 +184,11 @@ impl<'m> Work<'m> {
     pub(crate) fn count_action(&mut self) -> Result<(), Refusal> {
         self.actions = self.actions.saturating_add(1);
         if self.actions > MAX_ACTIONS {
-            return Err(Refusal::with(Code::Runaway, None, format!("one event may run {MAX_ACTIONS} actions")));
+            return Err(Refusal::with(
+                Code::Runaway,
+                None,
+                format!("one event may run {MAX_ACTIONS} actions"),
+            ));
         }
         Ok(())
     }
@@ -155,12 +202,19 @@ impl<'m> Work<'m> {
 
     pub(crate) fn take(&mut self, ai: usize, transition: TransitionId) {
         let actor = self.actor(ai);
-        let taken = Taken { actor: actor.id.clone(), chart: actor.chart(), transition };
+        let taken = Taken {
+            actor: actor.id.clone(),
+            chart: actor.chart(),
+            transition,
+        };
         self.taken.push(taken);
     }
 
     pub(crate) fn effect(&mut self, actor: Arc<str>, kind: EffectKind) -> EffectId {
-        let id = EffectId { seq: self.seq, index: u32::try_from(self.effects.len()).unwrap_or(u32::MAX) };
+        let id = EffectId {
+            seq: self.seq,
+            index: u32::try_from(self.effects.len()).unwrap_or(u32::MAX),
+        };
         self.effects.push(Effect { id, actor, kind });
         id
     }
@@ -172,7 +226,10 @@ impl<'m> Work<'m> {
     }
 
     pub(crate) fn event_name(&self, id: EventId) -> Arc<str> {
-        self.m.events.info(id).map_or_else(|| "".into(), |i| i.name.clone())
+        self.m
+            .events
+            .info(id)
+            .map_or_else(|| "".into(), |i| i.name.clone())
     }
 
     pub(crate) fn known(&self, id: EventId, data: Json, origin: Origin) -> Ev<'static> {
@@ -184,20 +241,41 @@ impl<'m> Work<'m> {
     }
 
     pub(crate) fn fault_event(&self, fault: Fault) -> Ev<'static> {
-        let name = if fault.communication { "error.communication" } else { "error.execution" };
-        let mut ev = self.named(name, json!({"error": {"code": fault.code, "message": fault.message}}), Origin::Platform);
+        let name = if fault.communication {
+            "error.communication"
+        } else {
+            "error.execution"
+        };
+        let mut ev = self.named(
+            name,
+            json!({"error": {"code": fault.code, "message": fault.message}}),
+            Origin::Platform,
+        );
         if fault.send_id.is_some() {
-            ev.meta = Some(Arc::new(Meta { send_id: fault.send_id, ..Meta::default() }));
+            ev.meta = Some(Arc::new(Meta {
+                send_id: fault.send_id,
+                ..Meta::default()
+            }));
         }
         ev
     }
 
     pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
         let names = &self.m.ledger;
-        Arc::make_mut(self.s.ledger.get_or_insert_with(|| Arc::new(Ledger::new(names))))
+        Arc::make_mut(
+            self.s
+                .ledger
+                .get_or_insert_with(|| Arc::new(Ledger::new(names))),
+        )
     }
 
-    pub(crate) fn set_timer(&mut self, id: Arc<str>, actor: Arc<str>, delay: i64, what: TimerKind) -> Result<(), Fault> {
+    pub(crate) fn set_timer(
+        &mut self,
+        id: Arc<str>,
+        actor: Arc<str>,
+        delay: i64,
+        what: TimerKind,
+    ) -> Result<(), Fault> {
         let due = self.clock().saturating_add(delay);
         self.set_timer_at(id, actor, due, what)
     }
@@ -207,14 +285,32 @@ impl<'m> Work<'m> {
         self.s.paused_at.unwrap_or(self.at)
     }
 
-    pub(crate) fn set_timer_at(&mut self, id: Arc<str>, actor: Arc<str>, due: i64, what: TimerKind) -> Result<(), Fault> {
+    pub(crate) fn set_timer_at(
+        &mut self,
+        id: Arc<str>,
+        actor: Arc<str>,
+        due: i64,
+        what: TimerKind,
+    ) -> Result<(), Fault> {
         self.cancel_timers(|t| t.id == id);
         if self.s.timers.len() >= self.m.definition.limits.timers as usize {
-            return Err(Fault::execution(format!("more than {} timers (`limits.timers`)", self.m.definition.limits.timers)));
+            return Err(Fault::execution(format!(
+                "more than {} timers (`limits.timers`)",
+                self.m.definition.limits.timers
+            )));
         }
         let generation = self.fresh();
-        let timer = Arc::new(Timer { id, generation, due, actor, what });
-        let place = self.s.timers.partition_point(|t| (t.due, t.generation) <= (due, generation));
+        let timer = Arc::new(Timer {
+            id,
+            generation,
+            due,
+            actor,
+            what,
+        });
+        let place = self
+            .s
+            .timers
+            .partition_point(|t| (t.due, t.generation) <= (due, generation));
         self.s.timers.insert(place, timer.clone());
         self.timers.push(TimerChange::Set(timer));
         Ok(())
@@ -225,7 +321,10 @@ impl<'m> Work<'m> {
         self.s.timers.retain(|t| {
             let gone = which(t);
             if gone {
-                changes.push(TimerChange::Cancel { id: t.id.clone(), generation: t.generation });
+                changes.push(TimerChange::Cancel {
+                    id: t.id.clone(),
+                    generation: t.generation,
+                });
             }
             !gone
         });
@@ -233,6 +332,13 @@ impl<'m> Work<'m> {
 
     pub(crate) fn step(mut self, verdict: Verdict) -> Step {
         self.s.seq = self.seq;
-        Step { verdict, snapshot: self.s, effects: self.effects, timers: self.timers, notes: self.notes, taken: self.taken }
+        Step {
+            verdict,
+            snapshot: self.s,
+            effects: self.effects,
+            timers: self.timers,
+            notes: self.notes,
+            taken: self.taken,
+        }
     }
 }

@@ -1,6 +1,11 @@
 //! Every cell of feijoa's three tables: all plan states x events x phases x roles, judged by a reading of the document that shares
 //! nothing with the kernel.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
 
 mod common;
 
@@ -10,15 +15,39 @@ use charter_kernel::{Machine, Principal};
 use common::Run;
 use serde_json::{Value as Json, json};
 
-const PHASES: [&str; 5] = ["PLANNING", "DECISION", "SIMULATION", "EXECUTION", "FINISHED"];
-const STATES: [&str; 6] = ["PENDING", "SELECTED", "SIMULATED", "EXECUTED", "REJECTED", "FAILED"];
-const ROLES: [&str; 6] = ["planner", "judge", "simulator", "executor", "orchestrator", ""];
+const PHASES: [&str; 5] = [
+    "PLANNING",
+    "DECISION",
+    "SIMULATION",
+    "EXECUTION",
+    "FINISHED",
+];
+const STATES: [&str; 6] = [
+    "PENDING",
+    "SELECTED",
+    "SIMULATED",
+    "EXECUTED",
+    "REJECTED",
+    "FAILED",
+];
+const ROLES: [&str; 6] = [
+    "planner",
+    "judge",
+    "simulator",
+    "executor",
+    "orchestrator",
+    "",
+];
 
 /// A new run of the charter.
 fn start() -> Run {
     static MACHINE: OnceLock<Arc<Machine>> = OnceLock::new();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/feijoa/charter.yaml");
-    let machine = MACHINE.get_or_init(|| Arc::new(common::machine(&std::fs::read_to_string(path).unwrap())));
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../charters/feijoa/charter.yaml"
+    );
+    let machine =
+        MACHINE.get_or_init(|| Arc::new(common::machine(&std::fs::read_to_string(path).unwrap())));
     Run::on(machine.clone(), json!({"goal": "g"})).unwrap()
 }
 
@@ -63,8 +92,17 @@ fn data(event: &str) -> Json {
 }
 
 fn act(run: &mut Run, role: &str, to: &str, event: &str, data: Json) -> Result<(), String> {
-    run.by = Principal::new(role, if role.is_empty() { &[] } else { std::slice::from_ref(&role) });
-    run.try_send_to(to, event, data).map(|_| ()).map_err(|e| e.code.to_string())
+    run.by = Principal::new(
+        role,
+        if role.is_empty() {
+            &[]
+        } else {
+            std::slice::from_ref(&role)
+        },
+    );
+    run.try_send_to(to, event, data)
+        .map(|_| ())
+        .map_err(|e| e.code.to_string())
 }
 
 /// A run in which plan `p` is in `state` while the phase is `phase`, if the document allows that.
@@ -91,7 +129,14 @@ fn reach(phase: &str, state: &str) -> Option<Run> {
         if *at == phase {
             return (wanted.peek().is_none() && run.state_of("p") == state).then_some(run);
         }
-        act(&mut run, "orchestrator", "root", "ADVANCE", json!({"to": PHASES[i + 1]})).ok()?;
+        act(
+            &mut run,
+            "orchestrator",
+            "root",
+            "ADVANCE",
+            json!({"to": PHASES[i + 1]}),
+        )
+        .ok()?;
     }
     None
 }
@@ -104,7 +149,10 @@ fn plan_events_in_every_phase_state_and_role() {
             // A state that the phase does not allow cannot be reached alive; a final one may have been settled earlier.
             let Some(_) = reach(phase, state) else {
                 let settled = ["EXECUTED", "REJECTED", "FAILED"].contains(&state);
-                assert!(!allowed_in(phase).contains(&state) || (settled && phase != "FINISHED"), "{phase} x {state} should be reachable");
+                assert!(
+                    !allowed_in(phase).contains(&state) || (settled && phase != "FINISHED"),
+                    "{phase} x {state} should be reachable"
+                );
                 continue;
             };
             for event in ["SELECT", "REJECT", "SIMULATE", "EXECUTE", "FAIL"] {
@@ -113,13 +161,24 @@ fn plan_events_in_every_phase_state_and_role() {
                     let before = run.machine.snapshot_digest(&run.snapshot);
                     let result = act(&mut run, role, "p", event, data(event));
                     let to = target(state, event);
-                    let legal = phase != "FINISHED" && may(role, event) && to.is_some_and(|t| allowed_in(phase).contains(&t));
-                    assert_eq!(result.is_ok(), legal, "{phase} x {state} x {event} x {role}: {result:?}");
+                    let legal = phase != "FINISHED"
+                        && may(role, event)
+                        && to.is_some_and(|t| allowed_in(phase).contains(&t));
+                    assert_eq!(
+                        result.is_ok(),
+                        legal,
+                        "{phase} x {state} x {event} x {role}: {result:?}"
+                    );
                     match result {
                         Ok(()) => assert_eq!(run.state_of("p"), to.unwrap()),
                         Err(code) => {
-                            assert_eq!(before, run.machine.snapshot_digest(&run.snapshot), "refused is unchanged");
-                            let ended = phase == "FINISHED" || ["EXECUTED", "REJECTED", "FAILED"].contains(&state);
+                            assert_eq!(
+                                before,
+                                run.machine.snapshot_digest(&run.snapshot),
+                                "refused is unchanged"
+                            );
+                            let ended = phase == "FINISHED"
+                                || ["EXECUTED", "REJECTED", "FAILED"].contains(&state);
                             let expected = if ended {
                                 "finished"
                             } else if !may(role, event) {
@@ -148,8 +207,19 @@ fn phases_move_on_one_by_one_and_only_over_compatible_plans() {
                 for role in ROLES {
                     let run = if *state == "none" {
                         let mut run = start();
-                        for to in PHASES.iter().skip(1).take(PHASES.iter().position(|p| *p == phase).unwrap()) {
-                            act(&mut run, "orchestrator", "root", "ADVANCE", json!({"to": to})).unwrap();
+                        for to in PHASES
+                            .iter()
+                            .skip(1)
+                            .take(PHASES.iter().position(|p| *p == phase).unwrap())
+                        {
+                            act(
+                                &mut run,
+                                "orchestrator",
+                                "root",
+                                "ADVANCE",
+                                json!({"to": to}),
+                            )
+                            .unwrap();
                         }
                         Some(run)
                     } else {
@@ -157,10 +227,15 @@ fn phases_move_on_one_by_one_and_only_over_compatible_plans() {
                     };
                     let Some(mut run) = run else { continue };
                     let result = act(&mut run, role, "root", "ADVANCE", json!({"to": next}));
-                    let follows = PHASES.iter().position(|p| *p == next) == PHASES.iter().position(|p| *p == phase).map(|i| i + 1);
+                    let follows = PHASES.iter().position(|p| *p == next)
+                        == PHASES.iter().position(|p| *p == phase).map(|i| i + 1);
                     let settled = ["EXECUTED", "REJECTED", "FAILED", "none"].contains(state);
                     let fits = settled || allowed_in(next).contains(state);
-                    assert_eq!(result.is_ok(), follows && fits && role == "orchestrator", "{phase} -> {next} with {state} by {role}: {result:?}");
+                    assert_eq!(
+                        result.is_ok(),
+                        follows && fits && role == "orchestrator",
+                        "{phase} -> {next} with {state} by {role}: {result:?}"
+                    );
                     if follows && !fits && role == "orchestrator" {
                         assert_eq!(result, Err("interlock".into()));
                     }
@@ -176,10 +251,21 @@ fn plans_are_submitted_by_a_planner_in_planning_only() {
         for role in ROLES {
             let mut run = start();
             for to in PHASES.iter().skip(1).take(i) {
-                act(&mut run, "orchestrator", "root", "ADVANCE", json!({"to": to})).unwrap();
+                act(
+                    &mut run,
+                    "orchestrator",
+                    "root",
+                    "ADVANCE",
+                    json!({"to": to}),
+                )
+                .unwrap();
             }
             let result = act(&mut run, role, "root", "SUBMIT", json!({"plan": "p"}));
-            assert_eq!(result.is_ok(), role == "planner" && *phase == "PLANNING", "{phase} by {role}: {result:?}");
+            assert_eq!(
+                result.is_ok(),
+                role == "planner" && *phase == "PLANNING",
+                "{phase} by {role}: {result:?}"
+            );
         }
     }
 }
@@ -188,11 +274,38 @@ fn plans_are_submitted_by_a_planner_in_planning_only() {
 fn reasons_and_ids_are_checked() {
     let mut run = start();
     act(&mut run, "planner", "root", "SUBMIT", json!({"plan": "p"})).unwrap();
-    assert_eq!(act(&mut run, "planner", "root", "SUBMIT", json!({"plan": "p"})), Err("execution".into()), "an id is used once");
-    assert_eq!(act(&mut run, "planner", "root", "SUBMIT", json!({"plan": "root"})), Err("execution".into()));
-    assert_eq!(act(&mut run, "planner", "root", "SUBMIT", json!({})), Err("schema".into()));
-    for reason in [json!({}), json!({"reason": ""}), json!({"reason": "  "}), json!({"reason": 1})] {
-        assert_eq!(act(&mut run, "judge", "p", "FAIL", reason), Err("schema".into()));
+    assert_eq!(
+        act(&mut run, "planner", "root", "SUBMIT", json!({"plan": "p"})),
+        Err("execution".into()),
+        "an id is used once"
+    );
+    assert_eq!(
+        act(
+            &mut run,
+            "planner",
+            "root",
+            "SUBMIT",
+            json!({"plan": "root"})
+        ),
+        Err("execution".into())
+    );
+    assert_eq!(
+        act(&mut run, "planner", "root", "SUBMIT", json!({})),
+        Err("schema".into())
+    );
+    for reason in [
+        json!({}),
+        json!({"reason": ""}),
+        json!({"reason": "  "}),
+        json!({"reason": 1}),
+    ] {
+        assert_eq!(
+            act(&mut run, "judge", "p", "FAIL", reason),
+            Err("schema".into())
+        );
     }
-    assert_eq!(act(&mut run, "judge", "nobody", "SELECT", json!({})), Err("unknown-actor".into()));
+    assert_eq!(
+        act(&mut run, "judge", "nobody", "SELECT", json!({})),
+        Err("unknown-actor".into())
+    );
 }

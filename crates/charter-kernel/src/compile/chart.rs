@@ -8,7 +8,10 @@ use smallvec::SmallVec;
 
 use super::{Compiler, MAX_NESTING, MAX_STATES, escape, is_platform};
 use crate::definition::{self, StateKind};
-use crate::machine::{After, Chart, Domain, EventId, Initial, Invoke, NONE, Pattern, Quorum, Src, StateId, StateNode, Transition, TransitionId};
+use crate::machine::{
+    After, Chart, Domain, EventId, Initial, Invoke, NONE, Pattern, Quorum, Src, StateId, StateNode,
+    Transition, TransitionId,
+};
 use crate::snapshot::Shape;
 
 /// A state of the definition with its place.
@@ -57,7 +60,11 @@ impl Scheme<'_> {
         inner > outer && inner <= self.last(outer)
     }
     fn child(&self, of: StateId, key: &str) -> Option<StateId> {
-        self.get(of)?.children.iter().copied().find(|c| self.get(*c).is_some_and(|f| f.key == key))
+        self.get(of)?
+            .children
+            .iter()
+            .copied()
+            .find(|c| self.get(*c).is_some_and(|f| f.key == key))
     }
     /// Follows `a.b.c` down from a state. A key may itself contain dots: the longest match is tried first.
     fn descend(&self, from: StateId, path: &str) -> Option<StateId> {
@@ -86,12 +93,18 @@ impl Scheme<'_> {
         if let Some(path) = target.strip_prefix('.') {
             return self.descend(from, path);
         }
-        let base = if inside || from == 0 { from } else { self.parent(from) };
+        let base = if inside || from == 0 {
+            from
+        } else {
+            self.parent(from)
+        };
         self.descend(base, target)
     }
     /// The least common compound ancestor of some states; the root counts as one (SCXML `findLCCA`).
     fn lcca(&self, states: &[StateId]) -> StateId {
-        let Some((first, rest)) = states.split_first() else { return 0 };
+        let Some((first, rest)) = states.split_first() else {
+            return 0;
+        };
         let mut at = self.parent(*first);
         while at != NONE && at != 0 {
             if self.kind(at) == StateKind::Compound && rest.iter().all(|s| self.inside(*s, at)) {
@@ -114,12 +127,24 @@ fn kind_of(flat: &Flat<'_>) -> StateKind {
 
 impl<'d> Compiler<'d> {
     pub(super) fn chart(&mut self, number: u32, chart: &'d definition::Chart, at: &str) -> Chart {
-        let name: &str = if number == 0 { "root" } else { self.def.machines.keys().nth(number.saturating_sub(1) as usize).map_or("", String::as_str) };
+        let name: &str = if number == 0 {
+            "root"
+        } else {
+            self.def
+                .machines
+                .keys()
+                .nth(number.saturating_sub(1) as usize)
+                .map_or("", String::as_str)
+        };
         let flat = self.flatten(chart, &format!("{at}/state"));
         let names = self.names(&flat);
         let slots = slots_of(chart, &self.def.actions);
         let mut scheme = Scheme {
-            slots: slots.iter().enumerate().map(|(i, s)| (s.clone(), u32::try_from(i).unwrap_or(u32::MAX))).collect(),
+            slots: slots
+                .iter()
+                .enumerate()
+                .map(|(i, s)| (s.clone(), u32::try_from(i).unwrap_or(u32::MAX)))
+                .collect(),
             flat,
             names,
             blocks: FxHashMap::default(),
@@ -130,7 +155,11 @@ impl<'d> Compiler<'d> {
             machine: name.into(),
             lenient: !self.def.strict,
             paths: scheme.flat.iter().map(|f| f.path.clone()).collect(),
-            atomic: scheme.flat.iter().map(|f| matches!(kind_of(f), StateKind::Atomic | StateKind::Final)).collect(),
+            atomic: scheme
+                .flat
+                .iter()
+                .map(|f| matches!(kind_of(f), StateKind::Atomic | StateKind::Final))
+                .collect(),
             sorted: {
                 let mut sorted: Vec<(&String, u32)> = slots.iter().zip(0u32..).collect();
                 sorted.sort();
@@ -148,19 +177,40 @@ impl<'d> Compiler<'d> {
             names: scheme.names.clone(),
             states: Vec::with_capacity(scheme.flat.len()),
             has_always: false,
+            has_parallel: false,
+            moves: Vec::new(),
             forwards: false,
             transitions: Vec::new(),
             invokes: Vec::new(),
             context,
             input: self.schema(chart.input.as_ref(), &format!("{at}/input")),
-            output: chart.output.as_ref().map(|t| self.template(t, &format!("{at}/output"), &[])),
+            output: chart
+                .output
+                .as_ref()
+                .map(|t| self.template(t, &format!("{at}/output"), &[])),
         };
         for id in 0..scheme.flat.len() {
-            let node = self.state(&mut scheme, &mut compiled, u32::try_from(id).unwrap_or(u32::MAX));
+            let node = self.state(
+                &mut scheme,
+                &mut compiled,
+                u32::try_from(id).unwrap_or(u32::MAX),
+            );
             compiled.states.push(node);
         }
         compiled.has_always = compiled.states.iter().any(|s| !s.always.is_empty());
-        compiled.forwards = compiled.invokes.iter().any(|i| i.autoforward || !i.finalize.is_empty());
+        compiled.forwards = compiled
+            .invokes
+            .iter()
+            .any(|i| i.autoforward || !i.finalize.is_empty());
+        compiled.has_parallel = compiled
+            .states
+            .iter()
+            .any(|s| s.kind == StateKind::Parallel);
+        compiled.moves = if self.problems.is_empty() {
+            crate::lane::moves(&compiled)
+        } else {
+            Vec::new()
+        };
         self.invocation_ids(&scheme, &compiled);
         compiled
     }
@@ -168,27 +218,52 @@ impl<'d> Compiler<'d> {
     /// All states in pre-order, without recursion on the nesting of the definition.
     fn flatten(&mut self, chart: &'d definition::Chart, at: &str) -> Vec<Flat<'d>> {
         let mut flat: Vec<Flat<'d>> = Vec::new();
-        let mut stack = vec![(&chart.state, "", NONE, at.to_string(), Arc::<str>::from(""), 0usize)];
+        let mut stack = vec![(
+            &chart.state,
+            "",
+            NONE,
+            at.to_string(),
+            Arc::<str>::from(""),
+            0usize,
+        )];
         while let Some((def, key, parent, at, path, depth)) = stack.pop() {
             let id = u32::try_from(flat.len()).unwrap_or(NONE);
             if depth > MAX_NESTING || flat.len() >= MAX_STATES {
-                let what = if depth > MAX_NESTING { format!("states nest deeper than {MAX_NESTING}") } else { format!("more than {MAX_STATES} states") };
+                let what = if depth > MAX_NESTING {
+                    format!("states nest deeper than {MAX_NESTING}")
+                } else {
+                    format!("more than {MAX_STATES} states")
+                };
                 self.problem("too-large", &at, what, None);
                 break;
             }
             for (key, child) in def.states.iter().rev() {
-                let path = if path.is_empty() { Arc::from(key.as_str()) } else { Arc::from(format!("{path}.{key}")) };
+                let path = if path.is_empty() {
+                    Arc::from(key.as_str())
+                } else {
+                    Arc::from(format!("{path}.{key}"))
+                };
                 let at = format!("{at}/states/{}", escape(key));
                 stack.push((child, key.as_str(), id, at, path, depth.saturating_add(1)));
             }
             if let Some(parent) = flat.get_mut(parent as usize) {
                 parent.children.push(id);
             }
-            flat.push(Flat { def, key, parent, last: id, path, at, children: Vec::new() });
+            flat.push(Flat {
+                def,
+                key,
+                parent,
+                last: id,
+                path,
+                at,
+                children: Vec::new(),
+            });
         }
         // A state's last descendant is that of its last child: settle from the back.
         for id in (1..flat.len()).rev() {
-            let Some((last, parent)) = flat.get(id).map(|f| (f.last, f.parent)) else { continue };
+            let Some((last, parent)) = flat.get(id).map(|f| (f.last, f.parent)) else {
+                continue;
+            };
             if let Some(parent) = flat.get_mut(parent as usize) {
                 parent.last = parent.last.max(last);
             }
@@ -202,8 +277,15 @@ impl<'d> Compiler<'d> {
             let Some(name) = &f.def.id else { continue };
             if let Some(other) = names.insert(name.as_str().into(), id) {
                 let other = flat.get(other as usize).map_or("", |f| f.path.as_ref());
-                let help = Some(format!("state `{other}` has it already; an id is unique in its chart"));
-                self.problem("duplicate-id", &format!("{}/id", f.at), format!("two states have the id `{name}`"), help);
+                let help = Some(format!(
+                    "state `{other}` has it already; an id is unique in its chart"
+                ));
+                self.problem(
+                    "duplicate-id",
+                    &format!("{}/id", f.at),
+                    format!("two states have the id `{name}`"),
+                    help,
+                );
             }
         }
         // An explicit id wins over a path of the same text.
@@ -214,8 +296,16 @@ impl<'d> Compiler<'d> {
     }
 
     fn state(&mut self, scheme: &mut Scheme<'d>, chart: &mut Chart, id: StateId) -> StateNode {
-        let Some(flat) = scheme.flat.get(id as usize) else { return blank() };
-        let (def, at, path, parent, last) = (flat.def, flat.at.clone(), flat.path.clone(), flat.parent, flat.last);
+        let Some(flat) = scheme.flat.get(id as usize) else {
+            return blank();
+        };
+        let (def, at, path, parent, last) = (
+            flat.def,
+            flat.at.clone(),
+            flat.path.clone(),
+            flat.parent,
+            flat.last,
+        );
         let kind = kind_of(flat);
         let all_children = flat.children.clone();
         let history = |s: &StateId| matches!(scheme.kind(*s), StateKind::Shallow | StateKind::Deep);
@@ -236,8 +326,15 @@ impl<'d> Compiler<'d> {
             patterns: Vec::new(),
             always: Vec::new(),
             after: Vec::new(),
-            done_event: if matches!(kind, StateKind::Compound | StateKind::Parallel) { self.event(&format!("done.state.{name}")) } else { NONE },
-            output: def.output.as_ref().map(|t| self.template(t, &format!("{at}/output"), &[])),
+            done_event: if matches!(kind, StateKind::Compound | StateKind::Parallel) {
+                self.event(&format!("done.state.{name}"))
+            } else {
+                NONE
+            },
+            output: def
+                .output
+                .as_ref()
+                .map(|t| self.template(t, &format!("{at}/output"), &[])),
             data: Vec::new(),
             failed: def.tags.iter().any(|t| t == "failed"),
             children,
@@ -257,40 +354,88 @@ impl<'d> Compiler<'d> {
         for (i, on) in def.on.iter().enumerate() {
             let on_at = format!("{at}/on/{i}");
             let text = on.events.first().map_or("", String::as_str);
-            let descriptors: Vec<Listen> = on.events.iter().enumerate().filter_map(|(k, e)| self.descriptor(e, &format!("{on_at}/events/{k}"))).collect();
+            let descriptors: Vec<Listen> = on
+                .events
+                .iter()
+                .enumerate()
+                .filter_map(|(k, e)| self.descriptor(e, &format!("{on_at}/events/{k}")))
+                .collect();
             if on.events.is_empty() {
-                self.problem("missing-event", &on_at, "no event is named here", Some("an event type, `prefix.*`, or `*`".into()));
+                self.problem(
+                    "missing-event",
+                    &on_at,
+                    "no event is named here",
+                    Some("an event type, `prefix.*`, or `*`".into()),
+                );
             }
             for (k, t) in on.transitions.iter().enumerate() {
                 let count = counts.entry(text).or_default();
                 let name = format!("{path}/on/{text}/{count}");
                 *count = count.saturating_add(1);
-                let t = self.transition(scheme, chart, id, t, &name, &format!("{on_at}/transitions/{k}"));
+                let t = self.transition(
+                    scheme,
+                    chart,
+                    id,
+                    t,
+                    &name,
+                    &format!("{on_at}/transitions/{k}"),
+                );
                 listen.push((descriptors.clone(), t));
             }
         }
         for (i, invoke) in def.invoke.iter().enumerate() {
             let invoke_at = format!("{at}/invoke/{i}");
-            let Some(compiled) = self.invoke(scheme, invoke, &invoke_at) else { continue };
+            let Some(compiled) = self.invoke(scheme, invoke, &invoke_at) else {
+                continue;
+            };
             let invocation = compiled.id.clone();
             let number = u32::try_from(chart.invokes.len()).unwrap_or(u32::MAX);
             chart.invokes.push(compiled);
             node.invokes.push(number);
-            for (key, field, list) in [("done.invoke", "onDone", &invoke.on_done), ("error.invoke", "onError", &invoke.on_error)] {
+            for (key, field, list) in [
+                ("done.invoke", "onDone", &invoke.on_done),
+                ("error.invoke", "onError", &invoke.on_error),
+            ] {
                 let event = self.event(&format!("{key}.{invocation}"));
-                let core = if field == "onDone" { "on_done" } else { "on_error" };
+                let core = if field == "onDone" {
+                    "on_done"
+                } else {
+                    "on_error"
+                };
                 for (k, t) in list.iter().enumerate() {
                     let name = format!("{path}/invoke/{invocation}/{field}/{k}");
-                    let t = self.transition(scheme, chart, id, t, &name, &format!("{invoke_at}/{core}/{k}"));
+                    let t = self.transition(
+                        scheme,
+                        chart,
+                        id,
+                        t,
+                        &name,
+                        &format!("{invoke_at}/{core}/{k}"),
+                    );
                     listen.push((vec![Listen::Exact(event)], t));
                 }
             }
         }
         for (k, t) in def.on_done.iter().enumerate() {
-            let t = self.transition(scheme, chart, id, t, &format!("{path}/onDone/{k}"), &format!("{at}/on_done/{k}"));
+            let t = self.transition(
+                scheme,
+                chart,
+                id,
+                t,
+                &format!("{path}/onDone/{k}"),
+                &format!("{at}/on_done/{k}"),
+            );
             if node.done_event == NONE {
-                let help = Some("`onDone` belongs to a compound or parallel state, or under `invoke`".to_string());
-                self.problem("never-done", &format!("{at}/on_done"), format!("`{path}` has no children that could complete it"), help);
+                let help = Some(
+                    "`onDone` belongs to a compound or parallel state, or under `invoke`"
+                        .to_string(),
+                );
+                self.problem(
+                    "never-done",
+                    &format!("{at}/on_done"),
+                    format!("`{path}` has no children that could complete it"),
+                    help,
+                );
             }
             listen.push((vec![Listen::Exact(node.done_event)], t));
         }
@@ -298,15 +443,33 @@ impl<'d> Compiler<'d> {
             let after_at = format!("{at}/after/{i}");
             let event = self.event(&format!("after.{}.{name}", after.key));
             for (k, t) in after.transitions.iter().enumerate() {
-                let t = self.transition(scheme, chart, id, t, &format!("{path}/after/{}/{k}", after.key), &format!("{after_at}/transitions/{k}"));
+                let t = self.transition(
+                    scheme,
+                    chart,
+                    id,
+                    t,
+                    &format!("{path}/after/{}/{k}", after.key),
+                    &format!("{after_at}/transitions/{k}"),
+                );
                 listen.push((vec![Listen::Exact(event)], t));
             }
             if let Some(delay) = self.delay(&after.delay, &format!("{after_at}/delay"), &[]) {
-                node.after.push(After { delay, event, timer: format!("{path}/after/{}", after.key).into() });
+                node.after.push(After {
+                    delay,
+                    event,
+                    timer: format!("{path}/after/{}", after.key).into(),
+                });
             }
         }
         for (k, t) in def.always.iter().enumerate() {
-            let t = self.transition(scheme, chart, id, t, &format!("{path}/always/{k}"), &format!("{at}/always/{k}"));
+            let t = self.transition(
+                scheme,
+                chart,
+                id,
+                t,
+                &format!("{path}/always/{k}"),
+                &format!("{at}/always/{k}"),
+            );
             node.always.push(t);
         }
         tables(&mut node, &listen, &self.events);
@@ -314,30 +477,78 @@ impl<'d> Compiler<'d> {
     }
 
     /// What a state of its kind cannot have.
-    fn plain_kind(&mut self, def: &definition::State, kind: StateKind, id: StateId, at: &str, children: &[StateId]) {
-        let active = !def.on.is_empty() || !def.always.is_empty() || !def.after.is_empty() || !def.invoke.is_empty();
+    fn plain_kind(
+        &mut self,
+        def: &definition::State,
+        kind: StateKind,
+        id: StateId,
+        at: &str,
+        children: &[StateId],
+    ) {
+        let active = !def.on.is_empty()
+            || !def.always.is_empty()
+            || !def.after.is_empty()
+            || !def.invoke.is_empty();
         match kind {
             StateKind::Final if active || !children.is_empty() => {
-                self.problem("final-state", at, "a final state has no children, transitions or invocations", Some("remove them, or the `type: final`".into()));
+                self.problem(
+                    "final-state",
+                    at,
+                    "a final state has no children, transitions or invocations",
+                    Some("remove them, or the `type: final`".into()),
+                );
             }
-            StateKind::Shallow | StateKind::Deep if active || !children.is_empty() || !def.entry.is_empty() || !def.exit.is_empty() => {
-                self.problem("history-state", at, "a history state has a default target and nothing else", None);
+            StateKind::Shallow | StateKind::Deep
+                if active
+                    || !children.is_empty()
+                    || !def.entry.is_empty()
+                    || !def.exit.is_empty() =>
+            {
+                self.problem(
+                    "history-state",
+                    at,
+                    "a history state has a default target and nothing else",
+                    None,
+                );
             }
             StateKind::Final | StateKind::Shallow | StateKind::Deep if id == 0 => {
-                self.problem("root-state", at, "the root of a chart is a compound or parallel state", None);
+                self.problem(
+                    "root-state",
+                    at,
+                    "the root of a chart is a compound or parallel state",
+                    None,
+                );
             }
             StateKind::Compound if children.is_empty() => {
-                self.problem("no-children", at, "all children are history states", Some("a compound state needs a state that can be active".into()));
+                self.problem(
+                    "no-children",
+                    at,
+                    "all children are history states",
+                    Some("a compound state needs a state that can be active".into()),
+                );
             }
             StateKind::Parallel if def.initial.is_some() => {
-                let help = Some("a parallel state enters all its regions; remove `initial`".to_string());
-                self.problem("parallel-initial", &format!("{at}/initial"), "a parallel state has no `initial`", help);
+                let help =
+                    Some("a parallel state enters all its regions; remove `initial`".to_string());
+                self.problem(
+                    "parallel-initial",
+                    &format!("{at}/initial"),
+                    "a parallel state has no `initial`",
+                    help,
+                );
             }
             _ => {}
         }
     }
 
-    fn initial(&mut self, scheme: &mut Scheme<'d>, node: &StateNode, def: &'d definition::State, id: StateId, at: &str) -> Option<Initial> {
+    fn initial(
+        &mut self,
+        scheme: &mut Scheme<'d>,
+        node: &StateNode,
+        def: &'d definition::State,
+        id: StateId,
+        at: &str,
+    ) -> Option<Initial> {
         let at = format!("{at}/initial");
         let history = node.is_history();
         if !history && node.kind != StateKind::Compound {
@@ -345,11 +556,22 @@ impl<'d> Compiler<'d> {
         }
         let Some(initial) = &def.initial else {
             if history {
-                let help = Some("say with `target` what the state stands for before its parent was ever left".to_string());
-                self.problem("history-target", at.trim_end_matches("/initial"), "a history state needs a default target", help);
+                let help = Some(
+                    "say with `target` what the state stands for before its parent was ever left"
+                        .to_string(),
+                );
+                self.problem(
+                    "history-target",
+                    at.trim_end_matches("/initial"),
+                    "a history state needs a default target",
+                    help,
+                );
                 return None;
             }
-            return Some(Initial { targets: node.children.first().copied().into_iter().collect(), block: Vec::new() });
+            return Some(Initial {
+                targets: node.children.first().copied().into_iter().collect(),
+                block: Vec::new(),
+            });
         };
         let scope = if history { node.parent } else { id };
         let mut targets: SmallVec<[StateId; 1]> = SmallVec::new();
@@ -358,8 +580,17 @@ impl<'d> Compiler<'d> {
             match scheme.resolve(scope, target, true) {
                 Some(state) if scheme.inside(state, scope) => targets.push(state),
                 Some(_) => {
-                    let whose = if history { "a descendant of the parent of the history state" } else { "a descendant of the state" };
-                    self.problem("bad-target", &at, format!("`{target}` is not inside"), Some(format!("name {whose}")));
+                    let whose = if history {
+                        "a descendant of the parent of the history state"
+                    } else {
+                        "a descendant of the state"
+                    };
+                    self.problem(
+                        "bad-target",
+                        &at,
+                        format!("`{target}` is not inside"),
+                        Some(format!("name {whose}")),
+                    );
                 }
                 None => self.missing(scheme, scope, target, &at, true),
             }
@@ -371,25 +602,60 @@ impl<'d> Compiler<'d> {
             return None;
         }
         self.together(scheme, &targets, &at);
-        let block = self.block(scheme, &initial.actions, &format!("{at}/actions"), &mut Vec::new());
+        let block = self.block(
+            scheme,
+            &initial.actions,
+            &format!("{at}/actions"),
+            &mut Vec::new(),
+        );
         Some(Initial { targets, block })
     }
 
-    fn missing(&mut self, scheme: &Scheme<'d>, from: StateId, target: &str, at: &str, inside: bool) {
-        let base = if inside || from == 0 { from } else { scheme.parent(from) };
-        let key = target.trim_start_matches(['#', '.']).rsplit('.').next().unwrap_or(target);
-        let elsewhere = scheme.flat.iter().skip(1).find(|f| f.key == key || f.def.id.as_deref() == Some(key));
+    fn missing(
+        &mut self,
+        scheme: &Scheme<'d>,
+        from: StateId,
+        target: &str,
+        at: &str,
+        inside: bool,
+    ) {
+        let base = if inside || from == 0 {
+            from
+        } else {
+            scheme.parent(from)
+        };
+        let key = target
+            .trim_start_matches(['#', '.'])
+            .rsplit('.')
+            .next()
+            .unwrap_or(target);
+        let elsewhere = scheme
+            .flat
+            .iter()
+            .skip(1)
+            .find(|f| f.key == key || f.def.id.as_deref() == Some(key));
         let help = match elsewhere {
-            Some(f) => format!("there is `#{}`; a plain name means a sibling, `.name` a child, `#id` or `#path` any state", f.def.id.as_deref().unwrap_or(&f.path)),
+            Some(f) => format!(
+                "there is `#{}`; a plain name means a sibling, `.name` a child, `#id` or `#path` any state",
+                f.def.id.as_deref().unwrap_or(&f.path)
+            ),
             None => {
-                let siblings: Vec<&str> = scheme.get(base).map(|f| f.def.states.keys().map(String::as_str).take(12).collect()).unwrap_or_default();
+                let siblings: Vec<&str> = scheme
+                    .get(base)
+                    .map(|f| f.def.states.keys().map(String::as_str).take(12).collect())
+                    .unwrap_or_default();
                 match charter_expr::nearest(key, siblings.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("states here: {}", siblings.join(", ")),
                 }
             }
         };
-        self.problem("missing-target", at, format!("no state `{target}`"), Some(help));
+        self.problem(
+            "missing-target",
+            at,
+            format!("no state `{target}`"),
+            Some(help),
+        );
     }
 
     /// Several targets must be able to be active at once.
@@ -400,22 +666,48 @@ impl<'d> Compiler<'d> {
                 while up != NONE && !scheme.inside(*a.max(b), up) {
                     up = scheme.parent(up);
                 }
-                if scheme.inside(*a.max(b), *a.min(b)) || a == b || up == NONE || scheme.kind(up) != StateKind::Parallel {
-                    let name = |s: StateId| scheme.get(s).map_or("", |f| f.path.as_ref()).to_string();
-                    let help = Some("several targets stand in different regions of one parallel state".to_string());
-                    self.problem("bad-target", at, format!("`{}` and `{}` cannot be active at once", name(*a), name(*b)), help);
+                if scheme.inside(*a.max(b), *a.min(b))
+                    || a == b
+                    || up == NONE
+                    || scheme.kind(up) != StateKind::Parallel
+                {
+                    let name =
+                        |s: StateId| scheme.get(s).map_or("", |f| f.path.as_ref()).to_string();
+                    let help = Some(
+                        "several targets stand in different regions of one parallel state"
+                            .to_string(),
+                    );
+                    self.problem(
+                        "bad-target",
+                        at,
+                        format!("`{}` and `{}` cannot be active at once", name(*a), name(*b)),
+                        help,
+                    );
                     return;
                 }
             }
         }
     }
 
-    fn transition(&mut self, scheme: &mut Scheme<'d>, chart: &mut Chart, source: StateId, def: &'d definition::Transition, name: &str, at: &str) -> TransitionId {
+    fn transition(
+        &mut self,
+        scheme: &mut Scheme<'d>,
+        chart: &mut Chart,
+        source: StateId,
+        def: &'d definition::Transition,
+        name: &str,
+        at: &str,
+    ) -> TransitionId {
         let mut targets: SmallVec<[StateId; 1]> = SmallVec::new();
         for (i, target) in def.target.iter().enumerate() {
             let at = format!("{at}/target/{i}");
             match scheme.resolve(source, target, false) {
-                Some(0) => self.problem("bad-target", &at, "the root of a chart cannot be a target", Some("name one of its states".into())),
+                Some(0) => self.problem(
+                    "bad-target",
+                    &at,
+                    "the root of a chart cannot be a target",
+                    Some("name one of its states".into()),
+                ),
                 Some(state) => targets.push(state),
                 None => self.missing(scheme, source, target, &at, false),
             }
@@ -424,9 +716,15 @@ impl<'d> Compiler<'d> {
         let internal = !def.reenter;
         let domain = if targets.is_empty() {
             Domain::Targetless
-        } else if targets.iter().any(|t| matches!(scheme.kind(*t), StateKind::Shallow | StateKind::Deep)) {
+        } else if targets
+            .iter()
+            .any(|t| matches!(scheme.kind(*t), StateKind::Shallow | StateKind::Deep))
+        {
             Domain::Dynamic
-        } else if internal && (scheme.kind(source) == StateKind::Compound || source == 0) && targets.iter().all(|t| scheme.inside(*t, source)) {
+        } else if internal
+            && (scheme.kind(source) == StateKind::Compound || source == 0)
+            && targets.iter().all(|t| scheme.inside(*t, source))
+        {
             Domain::State(source)
         } else {
             let mut states: SmallVec<[StateId; 4]> = SmallVec::from_slice(&[source]);
@@ -436,23 +734,56 @@ impl<'d> Compiler<'d> {
         let guard = match (&def.guard, &def.when) {
             (None, None) => None,
             (Some(guard), None) => self.guard(guard, &format!("{at}/guard"), 0),
-            (None, Some(when)) => self.cel(when, &format!("{at}/when"), &[]).map(crate::machine::Guard::Cel),
+            (None, Some(when)) => self
+                .cel(when, &format!("{at}/when"), &[])
+                .map(crate::machine::Guard::Cel),
             (Some(guard), Some(when)) => {
-                let when = self.cel(when, &format!("{at}/when"), &[]).map(crate::machine::Guard::Cel);
-                let both: Vec<_> = self.guard(guard, &format!("{at}/guard"), 0).into_iter().chain(when).collect();
+                let when = self
+                    .cel(when, &format!("{at}/when"), &[])
+                    .map(crate::machine::Guard::Cel);
+                let both: Vec<_> = self
+                    .guard(guard, &format!("{at}/guard"), 0)
+                    .into_iter()
+                    .chain(when)
+                    .collect();
                 Some(crate::machine::Guard::And(both))
             }
         };
         let by = self.role_set(&def.by, &format!("{at}/by"));
-        let approves = def.approves.as_ref().and_then(|cel| self.cel(cel, &format!("{at}/approves"), &[]));
-        let requires: Vec<_> = def.requires.iter().enumerate().filter_map(|(i, r)| self.require(r, &format!("{at}/requires/{i}"))).collect();
+        let approves = def
+            .approves
+            .as_ref()
+            .and_then(|cel| self.cel(cel, &format!("{at}/approves"), &[]));
+        let requires: Vec<_> = def
+            .requires
+            .iter()
+            .enumerate()
+            .filter_map(|(i, r)| self.require(r, &format!("{at}/requires/{i}")))
+            .collect();
         let quorum = def.quorum.as_ref().map(|q| {
             if q.count == 0 {
-                self.problem("bad-quorum", &format!("{at}/quorum/count"), "a quorum of nobody", Some("`count` is at least 1".into()));
+                self.problem(
+                    "bad-quorum",
+                    &format!("{at}/quorum/count"),
+                    "a quorum of nobody",
+                    Some("`count` is at least 1".into()),
+                );
             }
-            Quorum { count: q.count, of: q.of.as_ref().map(|r| self.role_set(std::slice::from_ref(r), &format!("{at}/quorum/of"))).unwrap_or_default() }
+            Quorum {
+                count: q.count,
+                of: q
+                    .of
+                    .as_ref()
+                    .map(|r| self.role_set(std::slice::from_ref(r), &format!("{at}/quorum/of")))
+                    .unwrap_or_default(),
+            }
         });
-        let block = self.block(scheme, &def.actions, &format!("{at}/actions"), &mut Vec::new());
+        let block = self.block(
+            scheme,
+            &def.actions,
+            &format!("{at}/actions"),
+            &mut Vec::new(),
+        );
         let id = u32::try_from(chart.transitions.len()).unwrap_or(u32::MAX);
         let mut t = Transition {
             name: name.into(),
@@ -474,7 +805,12 @@ impl<'d> Compiler<'d> {
         id
     }
 
-    fn invoke(&mut self, scheme: &mut Scheme<'d>, def: &'d definition::Invoke, at: &str) -> Option<Invoke> {
+    fn invoke(
+        &mut self,
+        scheme: &mut Scheme<'d>,
+        def: &'d definition::Invoke,
+        at: &str,
+    ) -> Option<Invoke> {
         let src = self.src(&def.src, &format!("{at}/src"))?;
         let id_location = match &def.id_location {
             Some(name) => self.slot_of(scheme, name, &format!("{at}/id_location")),
@@ -483,10 +819,21 @@ impl<'d> Compiler<'d> {
         Some(Invoke {
             id: def.id.as_deref().unwrap_or(&def.src).into(),
             src,
-            input: def.input.as_ref().map(|t| self.template(t, &format!("{at}/input"), &[])),
-            timeout: def.timeout.as_ref().and_then(|d| self.delay(d, &format!("{at}/timeout"), &[])),
+            input: def
+                .input
+                .as_ref()
+                .map(|t| self.template(t, &format!("{at}/input"), &[])),
+            timeout: def
+                .timeout
+                .as_ref()
+                .and_then(|d| self.delay(d, &format!("{at}/timeout"), &[])),
             id_location,
-            finalize: self.block(scheme, &def.finalize, &format!("{at}/finalize"), &mut Vec::new()),
+            finalize: self.block(
+                scheme,
+                &def.finalize,
+                &format!("{at}/finalize"),
+                &mut Vec::new(),
+            ),
             autoforward: def.autoforward,
         })
     }
@@ -498,12 +845,22 @@ impl<'d> Compiler<'d> {
         if let Some(service) = self.service_ids.get(name) {
             return Some(Src::Service(*service));
         }
-        let known: Vec<&str> = self.chart_ids.keys().chain(self.service_ids.keys()).copied().collect();
+        let known: Vec<&str> = self
+            .chart_ids
+            .keys()
+            .chain(self.service_ids.keys())
+            .copied()
+            .collect();
         let help = match charter_expr::nearest(name, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "declare it under `actors` or `machines`".to_string(),
         };
-        self.problem("unknown-actor", at, format!("no actor or machine is called `{name}`"), Some(help));
+        self.problem(
+            "unknown-actor",
+            at,
+            format!("no actor or machine is called `{name}`"),
+            Some(help),
+        );
         None
     }
 
@@ -511,7 +868,14 @@ impl<'d> Compiler<'d> {
         if text == "*" {
             return Some(Listen::Pattern(Pattern::Any));
         }
-        let bad = |c: &mut Self, help: &str| c.problem("bad-event-name", at, format!("`{text}` is not an event descriptor"), Some(help.into()));
+        let bad = |c: &mut Self, help: &str| {
+            c.problem(
+                "bad-event-name",
+                at,
+                format!("`{text}` is not an event descriptor"),
+                Some(help.into()),
+            )
+        };
         if let Some(prefix) = text.strip_suffix(".*") {
             if prefix.is_empty() || prefix.contains('*') {
                 bad(self, "a descriptor is a type, `prefix.*`, or `*`");
@@ -524,10 +888,23 @@ impl<'d> Compiler<'d> {
             return None;
         }
         let declared = self.def.events.contains_key(text);
-        if self.def.strict && !declared && !is_platform(text) && !self.def.events.is_empty() && !raised(self.def, text) {
+        if self.def.strict
+            && !declared
+            && !is_platform(text)
+            && !self.def.events.is_empty()
+            && !raised(self.def, text)
+        {
             let near = charter_expr::nearest(text, self.def.events.keys().map(String::as_str));
-            let help = near.map_or_else(|| "declare it under `events`".to_string(), |n| format!("did you mean `{n}`? otherwise declare it under `events`"));
-            self.problem("undeclared-event", at, format!("no event `{text}` is declared, and no action raises or sends it"), Some(help));
+            let help = near.map_or_else(
+                || "declare it under `events`".to_string(),
+                |n| format!("did you mean `{n}`? otherwise declare it under `events`"),
+            );
+            self.problem(
+                "undeclared-event",
+                at,
+                format!("no event `{text}` is declared, and no action raises or sends it"),
+                Some(help),
+            );
         }
         Some(Listen::Exact(self.event(text)))
     }
@@ -560,9 +937,17 @@ impl<'d> Compiler<'d> {
         clashes.sort();
         clashes.dedup();
         for (state, place, name) in clashes {
-            let at = scheme.get(state).map(|f| format!("{}/invoke/{place}", f.at)).unwrap_or_default();
+            let at = scheme
+                .get(state)
+                .map(|f| format!("{}/invoke/{place}", f.at))
+                .unwrap_or_default();
             let help = Some("give one of them another `id`".to_string());
-            self.problem("duplicate-invocation", &at, format!("two invocations with the id `{name}` can be at work at once"), help);
+            self.problem(
+                "duplicate-invocation",
+                &at,
+                format!("two invocations with the id `{name}` can be at work at once"),
+                help,
+            );
         }
     }
 }
@@ -575,7 +960,11 @@ enum Listen {
 }
 
 /// Fills `exact` and `patterns`: for a type named in this state, all transitions that match it, wildcards included, in document order.
-fn tables(node: &mut StateNode, listen: &[(Vec<Listen>, TransitionId)], events: &crate::machine::Events) {
+fn tables(
+    node: &mut StateNode,
+    listen: &[(Vec<Listen>, TransitionId)],
+    events: &crate::machine::Events,
+) {
     let mut named: Vec<EventId> = listen
         .iter()
         .flat_map(|(l, _)| l.iter())
@@ -586,7 +975,9 @@ fn tables(node: &mut StateNode, listen: &[(Vec<Listen>, TransitionId)], events: 
         .collect();
     named.sort_unstable();
     named.dedup();
-    let has_patterns = listen.iter().any(|(l, _)| l.iter().any(|l| matches!(l, Listen::Pattern(_))));
+    let has_patterns = listen
+        .iter()
+        .any(|(l, _)| l.iter().any(|l| matches!(l, Listen::Pattern(_))));
     if !has_patterns {
         // The common case in linear time: a state with thousands of events must not cost thousands squared.
         let mut by_event: BTreeMap<EventId, SmallVec<[TransitionId; 2]>> = BTreeMap::new();
@@ -609,7 +1000,11 @@ fn tables(node: &mut StateNode, listen: &[(Vec<Listen>, TransitionId)], events: 
             Listen::Exact(e) => *e == id,
             Listen::Pattern(p) => p.matches(name),
         };
-        let list = listen.iter().filter(|(l, _)| l.iter().any(matches)).map(|(_, t)| *t).collect();
+        let list = listen
+            .iter()
+            .filter(|(l, _)| l.iter().any(matches))
+            .map(|(_, t)| *t)
+            .collect();
         node.exact.push((id, list));
     }
     for (descriptors, t) in listen {
@@ -622,7 +1017,10 @@ fn tables(node: &mut StateNode, listen: &[(Vec<Listen>, TransitionId)], events: 
 }
 
 /// Context variables of a chart: those with a first value, those bound late, and those that some action sets.
-fn slots_of(chart: &definition::Chart, named: &indexmap::IndexMap<String, definition::Block>) -> Vec<String> {
+fn slots_of(
+    chart: &definition::Chart,
+    named: &indexmap::IndexMap<String, definition::Block>,
+) -> Vec<String> {
     let mut slots: indexmap::IndexSet<String> = chart.context.keys().cloned().collect();
     let mut stack: Vec<&definition::State> = vec![&chart.state];
     let mut assigned: Vec<String> = Vec::new();
@@ -631,8 +1029,16 @@ fn slots_of(chart: &definition::Chart, named: &indexmap::IndexMap<String, defini
         stack.extend(state.states.values().rev());
         slots.extend(state.data.keys().cloned());
         let transitions = state.on.iter().flat_map(|o| &o.transitions);
-        let transitions = transitions.chain(&state.always).chain(&state.on_done).chain(state.after.iter().flat_map(|a| &a.transitions));
-        let transitions = transitions.chain(state.invoke.iter().flat_map(|i| i.on_done.iter().chain(&i.on_error)));
+        let transitions = transitions
+            .chain(&state.always)
+            .chain(&state.on_done)
+            .chain(state.after.iter().flat_map(|a| &a.transitions));
+        let transitions = transitions.chain(
+            state
+                .invoke
+                .iter()
+                .flat_map(|i| i.on_done.iter().chain(&i.on_error)),
+        );
         let mut blocks: Vec<&definition::Block> = transitions.map(|t| &t.actions).collect();
         blocks.extend(state.entry.iter().chain(&state.exit));
         blocks.extend(state.invoke.iter().map(|i| &i.finalize));
@@ -642,16 +1048,23 @@ fn slots_of(chart: &definition::Chart, named: &indexmap::IndexMap<String, defini
             for action in block {
                 match action {
                     definition::Action::Assign(paths) => assigned.extend(paths.keys().cloned()),
-                    definition::Action::If(branches) => blocks.extend(branches.iter().map(|b| &b.r#do)),
+                    definition::Action::If(branches) => {
+                        blocks.extend(branches.iter().map(|b| &b.r#do))
+                    }
                     definition::Action::Each { r#do, .. } => blocks.push(r#do),
                     definition::Action::Send(send) => assigned.extend(send.id_location.clone()),
-                    definition::Action::Name(name) if seen.insert(name) => blocks.extend(named.get(name)),
+                    definition::Action::Name(name) if seen.insert(name) => {
+                        blocks.extend(named.get(name))
+                    }
                     _ => {}
                 }
             }
         }
     }
-    let mut variables: Vec<String> = assigned.iter().map(|path| super::content::variable_of(path).to_string()).collect();
+    let mut variables: Vec<String> = assigned
+        .iter()
+        .map(|path| super::content::variable_of(path).to_string())
+        .collect();
     variables.sort();
     slots.extend(variables.into_iter().filter(|v| !v.is_empty()));
     slots.into_iter().collect()
@@ -669,11 +1082,27 @@ fn raised(def: &definition::Definition, name: &str) -> bool {
     let mut states: Vec<&definition::State> = charts.iter().map(|c| &c.state).collect();
     while let Some(state) = states.pop() {
         states.extend(state.states.values());
-        let transitions = state.on.iter().flat_map(|o| &o.transitions).chain(&state.always).chain(&state.on_done);
+        let transitions = state
+            .on
+            .iter()
+            .flat_map(|o| &o.transitions)
+            .chain(&state.always)
+            .chain(&state.on_done);
         let transitions = transitions.chain(state.after.iter().flat_map(|a| &a.transitions));
-        let transitions = transitions.chain(state.invoke.iter().flat_map(|i| i.on_done.iter().chain(&i.on_error)));
+        let transitions = transitions.chain(
+            state
+                .invoke
+                .iter()
+                .flat_map(|i| i.on_done.iter().chain(&i.on_error)),
+        );
         blocks.extend(transitions.map(|t| &t.actions));
-        blocks.extend(state.entry.iter().chain(&state.exit).chain(state.initial.iter().map(|i| &i.actions)));
+        blocks.extend(
+            state
+                .entry
+                .iter()
+                .chain(&state.exit)
+                .chain(state.initial.iter().map(|i| &i.actions)),
+        );
         blocks.extend(state.invoke.iter().map(|i| &i.finalize));
     }
     while let Some(block) = blocks.pop() {

@@ -7,14 +7,22 @@ use charter_expr::{Env, Program, Type};
 use super::chart::Scheme;
 use super::{Compiler, MAX_NESTING, escape};
 use crate::definition;
-use crate::machine::{Action, Assign, Block, Delay, Guard, Require, Segment, Send, Template, Transition, TypeName};
+use crate::machine::{
+    Action, Assign, Block, Delay, Guard, Require, Segment, Send, Template, Transition, TypeName,
+};
 use crate::scope;
 
 impl<'d> Compiler<'d> {
     /// Compiles CEL; `locals` are the names bound by `each` and `requires` around it.
     pub(super) fn cel(&mut self, text: &str, at: &str, locals: &[String]) -> Option<Program> {
         // Imports: a name that means nothing is an error when it is evaluated, not before (SCXML 5.9).
-        let compile = |env: &Env| if self.def.strict { Program::compile(text, env) } else { Program::compile_lenient(text, env) };
+        let compile = |env: &Env| {
+            if self.def.strict {
+                Program::compile(text, env)
+            } else {
+                Program::compile_lenient(text, env)
+            }
+        };
         let result = if locals.is_empty() {
             compile(&self.env)
         } else {
@@ -27,20 +35,42 @@ impl<'d> Compiler<'d> {
         match result {
             Ok(program) => Some(program),
             Err(e) => {
-                self.problem_in("bad-expression", at, Some((e.span.start, e.span.end)), e.message, e.help);
+                self.problem_in(
+                    "bad-expression",
+                    at,
+                    Some((e.span.start, e.span.end)),
+                    e.message,
+                    e.help,
+                );
                 None
             }
         }
     }
 
-    pub(super) fn template(&mut self, def: &definition::Template, at: &str, locals: &[String]) -> Template {
+    pub(super) fn template(
+        &mut self,
+        def: &definition::Template,
+        at: &str,
+        locals: &[String],
+    ) -> Template {
         self.template_at(def, at, locals, 0)
     }
 
-    fn template_at(&mut self, def: &definition::Template, at: &str, locals: &[String], depth: usize) -> Template {
+    fn template_at(
+        &mut self,
+        def: &definition::Template,
+        at: &str,
+        locals: &[String],
+        depth: usize,
+    ) -> Template {
         let null = || Template::Literal(Arc::new(serde_json::Value::Null));
         if depth > MAX_NESTING {
-            self.problem("too-large", at, format!("values nest deeper than {MAX_NESTING}"), None);
+            self.problem(
+                "too-large",
+                at,
+                format!("values nest deeper than {MAX_NESTING}"),
+                None,
+            );
             return null();
         }
         let deeper = depth.saturating_add(1);
@@ -48,18 +78,29 @@ impl<'d> Compiler<'d> {
             definition::Template::Literal(json) => {
                 let mut json = json.clone();
                 if let Err(e) = charter_expr::json::canonical(&mut json) {
-                    self.problem("bad-number", at, e.to_string(), Some("write it as a text".into()));
+                    self.problem(
+                        "bad-number",
+                        at,
+                        e.to_string(),
+                        Some("write it as a text".into()),
+                    );
                 }
                 Template::Literal(Arc::new(json))
             }
-            definition::Template::Cel(text) => self.cel(text, &format!("{at}/cel"), locals).map_or_else(null, Template::Cel),
+            definition::Template::Cel(text) => self
+                .cel(text, &format!("{at}/cel"), locals)
+                .map_or_else(null, Template::Cel),
             definition::Template::List(items) => {
-                let items = items.iter().enumerate().map(|(i, t)| self.template_at(t, &format!("{at}/list/{i}"), locals, deeper));
+                let items = items
+                    .iter()
+                    .enumerate()
+                    .map(|(i, t)| self.template_at(t, &format!("{at}/list/{i}"), locals, deeper));
                 Template::List(items.collect())
             }
             definition::Template::Object(fields) => {
                 let fields = fields.iter().map(|(k, t)| {
-                    let value = self.template_at(t, &format!("{at}/object/{}", escape(k)), locals, deeper);
+                    let value =
+                        self.template_at(t, &format!("{at}/object/{}", escape(k)), locals, deeper);
                     (k.clone().into_boxed_str(), value)
                 });
                 Template::Object(fields.collect())
@@ -67,77 +108,141 @@ impl<'d> Compiler<'d> {
         }
     }
 
-    fn maybe(&mut self, def: Option<&definition::Template>, at: &str, locals: &[String]) -> Option<Template> {
+    fn maybe(
+        &mut self,
+        def: Option<&definition::Template>,
+        at: &str,
+        locals: &[String],
+    ) -> Option<Template> {
         def.map(|t| self.template(t, at, locals))
     }
 
-    pub(super) fn delay(&mut self, def: &definition::Delay, at: &str, locals: &[String]) -> Option<Delay> {
+    pub(super) fn delay(
+        &mut self,
+        def: &definition::Delay,
+        at: &str,
+        locals: &[String],
+    ) -> Option<Delay> {
         match def {
             definition::Delay::Ms(ms) => {
-                let ms = i64::try_from(*ms).ok().filter(|ms| *ms <= crate::time::MAX_DELAY);
+                let ms = i64::try_from(*ms)
+                    .ok()
+                    .filter(|ms| *ms <= crate::time::MAX_DELAY);
                 if ms.is_none() {
                     self.problem("bad-delay", at, "longer than 1,000 years", None);
                 }
                 ms.map(Delay::Ms)
             }
-            definition::Delay::Cel(text) => self.cel(text, &format!("{at}/cel"), locals).map(Delay::Cel),
-            definition::Delay::Name(name) => match self.def.delays.get(name) {
-                Some(definition::Delay::Name(_)) => None, // reported where it is declared
-                Some(other) => self.delay(other, &format!("/delays/{}", escape(name)), locals),
-                None => {
-                    let help = match charter_expr::nearest(name, self.def.delays.keys().map(String::as_str)) {
+            definition::Delay::Cel(text) => {
+                self.cel(text, &format!("{at}/cel"), locals).map(Delay::Cel)
+            }
+            definition::Delay::Name(name) => {
+                match self.def.delays.get(name) {
+                    Some(definition::Delay::Name(_)) => None, // reported where it is declared
+                    Some(other) => self.delay(other, &format!("/delays/{}", escape(name)), locals),
+                    None => {
+                        let help = match charter_expr::nearest(name, self.def.delays.keys().map(String::as_str)) {
                         Some(near) => format!("did you mean `{near}`?"),
                         None => "a length such as `24h` or `500ms`, or a name declared under `delays`".to_string(),
                     };
-                    self.problem("unknown-delay", at, format!("no delay is called `{name}`"), Some(help));
-                    None
+                        self.problem(
+                            "unknown-delay",
+                            at,
+                            format!("no delay is called `{name}`"),
+                            Some(help),
+                        );
+                        None
+                    }
                 }
-            },
+            }
         }
     }
 
-    pub(super) fn guard(&mut self, def: &'d definition::Guard, at: &str, depth: usize) -> Option<Guard> {
+    pub(super) fn guard(
+        &mut self,
+        def: &'d definition::Guard,
+        at: &str,
+        depth: usize,
+    ) -> Option<Guard> {
         if depth > MAX_NESTING {
-            self.problem("guard-loop", at, "guards refer to each other in a circle", Some("a guard may use others, but not itself".into()));
+            self.problem(
+                "guard-loop",
+                at,
+                "guards refer to each other in a circle",
+                Some("a guard may use others, but not itself".into()),
+            );
             return None;
         }
         let deeper = depth.saturating_add(1);
         match def {
-            definition::Guard::Cel(text) => self.cel(text, &format!("{at}/cel"), &[]).map(Guard::Cel),
-            definition::Guard::Name(name) => match self.def.guards.get(name) {
-                Some(guard) => {
-                    let guard = self.guard(guard, &format!("/guards/{}", escape(name)), deeper)?;
-                    Some(Guard::Named(Arc::new((name.clone().into_boxed_str(), guard))))
-                }
-                None => {
-                    let help = match charter_expr::nearest(name, self.def.guards.keys().map(String::as_str)) {
+            definition::Guard::Cel(text) => {
+                self.cel(text, &format!("{at}/cel"), &[]).map(Guard::Cel)
+            }
+            definition::Guard::Name(name) => {
+                match self.def.guards.get(name) {
+                    Some(guard) => {
+                        let guard =
+                            self.guard(guard, &format!("/guards/{}", escape(name)), deeper)?;
+                        Some(Guard::Named(Arc::new((
+                            name.clone().into_boxed_str(),
+                            guard,
+                        ))))
+                    }
+                    None => {
+                        let help = match charter_expr::nearest(name, self.def.guards.keys().map(String::as_str)) {
                         Some(near) => format!("did you mean `{near}`?"),
                         None => "declare it under `guards`, or write the condition in place as `when`".to_string(),
                     };
-                    self.problem("unknown-guard", at, format!("no guard is called `{name}`"), Some(help));
-                    None
+                        self.problem(
+                            "unknown-guard",
+                            at,
+                            format!("no guard is called `{name}`"),
+                            Some(help),
+                        );
+                        None
+                    }
                 }
-            },
+            }
             definition::Guard::And(all) => {
-                let all: Option<Vec<_>> = all.iter().enumerate().map(|(i, g)| self.guard(g, &format!("{at}/and/{i}"), deeper)).collect();
+                let all: Option<Vec<_>> = all
+                    .iter()
+                    .enumerate()
+                    .map(|(i, g)| self.guard(g, &format!("{at}/and/{i}"), deeper))
+                    .collect();
                 all.map(Guard::And)
             }
             definition::Guard::Or(any) => {
-                let any: Option<Vec<_>> = any.iter().enumerate().map(|(i, g)| self.guard(g, &format!("{at}/or/{i}"), deeper)).collect();
+                let any: Option<Vec<_>> = any
+                    .iter()
+                    .enumerate()
+                    .map(|(i, g)| self.guard(g, &format!("{at}/or/{i}"), deeper))
+                    .collect();
                 any.map(Guard::Or)
             }
-            definition::Guard::Not(guard) => self.guard(guard, &format!("{at}/not"), deeper).map(|g| Guard::Not(Box::new(g))),
+            definition::Guard::Not(guard) => self
+                .guard(guard, &format!("{at}/not"), deeper)
+                .map(|g| Guard::Not(Box::new(g))),
         }
     }
 
     fn ledger_kind(&mut self, name: &str, at: &str) -> Option<u32> {
-        let found = self.def.ledger.get_index_of(name).and_then(|i| u32::try_from(i).ok());
+        let found = self
+            .def
+            .ledger
+            .get_index_of(name)
+            .and_then(|i| u32::try_from(i).ok());
         if found.is_none() {
-            let help = match charter_expr::nearest(name, self.def.ledger.keys().map(String::as_str)) {
+            let help = match charter_expr::nearest(name, self.def.ledger.keys().map(String::as_str))
+            {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "declare it under `ledger`".to_string(),
             };
-            self.problem("unknown-ledger-kind", at, format!("the ledger has no kind `{name}`"), Some(help));
+            self.problem(
+                "unknown-ledger-kind",
+                at,
+                format!("the ledger has no kind `{name}`"),
+                Some(help),
+            );
         }
         found
     }
@@ -153,27 +258,55 @@ impl<'d> Compiler<'d> {
                     Some(cel) => Some(self.cel(cel, &format!("{at}/when"), &[])?),
                     None => None,
                 };
-                Some(Require::Use { kind: kind?, key, when })
+                Some(Require::Use {
+                    kind: kind?,
+                    key,
+                    when,
+                })
             }
             definition::Require::Open { kind, key } => {
                 let kind = self.ledger_kind(kind, &format!("{at}/open/kind"));
                 let key = self.template(key, &format!("{at}/open/key"), &[]);
                 Some(Require::Open { kind: kind?, key })
             }
-            definition::Require::None { kind } => self.ledger_kind(kind, &format!("{at}/none/kind")).map(|kind| Require::None { kind }),
+            definition::Require::None { kind } => self
+                .ledger_kind(kind, &format!("{at}/none/kind"))
+                .map(|kind| Require::None { kind }),
         }
     }
 
-    pub(super) fn blocks(&mut self, scheme: &mut Scheme<'d>, defs: &'d [definition::Block], at: &str) -> Vec<Block> {
-        defs.iter().enumerate().map(|(i, b)| self.block(scheme, b, &format!("{at}/{i}"), &mut Vec::new())).collect()
+    pub(super) fn blocks(
+        &mut self,
+        scheme: &mut Scheme<'d>,
+        defs: &'d [definition::Block],
+        at: &str,
+    ) -> Vec<Block> {
+        defs.iter()
+            .enumerate()
+            .map(|(i, b)| self.block(scheme, b, &format!("{at}/{i}"), &mut Vec::new()))
+            .collect()
     }
 
-    pub(super) fn block(&mut self, scheme: &mut Scheme<'d>, def: &'d [definition::Action], at: &str, locals: &mut Vec<String>) -> Block {
+    pub(super) fn block(
+        &mut self,
+        scheme: &mut Scheme<'d>,
+        def: &'d [definition::Action],
+        at: &str,
+        locals: &mut Vec<String>,
+    ) -> Block {
         if locals.len() > MAX_NESTING || scheme.pending.len() > MAX_NESTING || at.len() > 20_000 {
-            self.problem("too-large", at, format!("actions nest deeper than {MAX_NESTING}"), None);
+            self.problem(
+                "too-large",
+                at,
+                format!("actions nest deeper than {MAX_NESTING}"),
+                None,
+            );
             return Vec::new();
         }
-        def.iter().enumerate().filter_map(|(i, a)| self.action(scheme, a, &format!("{at}/{i}"), locals)).collect()
+        def.iter()
+            .enumerate()
+            .filter_map(|(i, a)| self.action(scheme, a, &format!("{at}/{i}"), locals))
+            .collect()
     }
 
     fn named(&mut self, scheme: &mut Scheme<'d>, name: &'d str, at: &str) -> Option<Action> {
@@ -181,19 +314,35 @@ impl<'d> Compiler<'d> {
             return block.clone().map(Action::Named);
         }
         let Some(def) = self.def.actions.get(name) else {
-            let help = match charter_expr::nearest(name, self.def.actions.keys().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "declare it under `actions`".to_string(),
-            };
-            self.problem("unknown-action", at, format!("no action is called `{name}`"), Some(help));
+            let help =
+                match charter_expr::nearest(name, self.def.actions.keys().map(String::as_str)) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "declare it under `actions`".to_string(),
+                };
+            self.problem(
+                "unknown-action",
+                at,
+                format!("no action is called `{name}`"),
+                Some(help),
+            );
             return None;
         };
         if scheme.pending.contains(&name) {
-            self.problem("action-loop", at, format!("action `{name}` contains itself"), Some("an action may use others, but not itself".into()));
+            self.problem(
+                "action-loop",
+                at,
+                format!("action `{name}` contains itself"),
+                Some("an action may use others, but not itself".into()),
+            );
             return None;
         }
         scheme.pending.push(name);
-        let block = self.block(scheme, def, &format!("/actions/{}", escape(name)), &mut Vec::new());
+        let block = self.block(
+            scheme,
+            def,
+            &format!("/actions/{}", escape(name)),
+            &mut Vec::new(),
+        );
         scheme.pending.pop();
         let block = Arc::new(block);
         scheme.blocks.insert(name, Some(block.clone()));
@@ -204,7 +353,12 @@ impl<'d> Compiler<'d> {
         match def {
             definition::Template::Literal(serde_json::Value::String(name)) => {
                 if name.is_empty() || name.contains('*') || name.chars().any(char::is_whitespace) {
-                    self.problem("bad-event-name", at, format!("`{name}` is not an event type"), None);
+                    self.problem(
+                        "bad-event-name",
+                        at,
+                        format!("`{name}` is not an event type"),
+                        None,
+                    );
                 }
                 TypeName::Known(self.event(name))
             }
@@ -216,7 +370,13 @@ impl<'d> Compiler<'d> {
         }
     }
 
-    fn action(&mut self, scheme: &mut Scheme<'d>, def: &'d definition::Action, at: &str, locals: &mut Vec<String>) -> Option<Action> {
+    fn action(
+        &mut self,
+        scheme: &mut Scheme<'d>,
+        def: &'d definition::Action,
+        at: &str,
+        locals: &mut Vec<String>,
+    ) -> Option<Action> {
         use definition::Action as D;
         Some(match def {
             D::Name(name) => return self.named(scheme, name, &format!("{at}/name")),
@@ -252,7 +412,11 @@ impl<'d> Compiler<'d> {
                     delay,
                     id: self.maybe(send.id.as_ref(), &format!("{at}/id"), locals),
                     id_location,
-                    processor: self.maybe(send.processor.as_ref(), &format!("{at}/processor"), locals),
+                    processor: self.maybe(
+                        send.processor.as_ref(),
+                        &format!("{at}/processor"),
+                        locals,
+                    ),
                 }))
             }
             D::Cancel(id) => Action::Cancel(self.template(id, &format!("{at}/cancel"), locals)),
@@ -277,39 +441,80 @@ impl<'d> Compiler<'d> {
                     let when = match &branch.when {
                         Some(cel) => Some(self.cel(cel, &format!("{at}/when"), locals)?),
                         None if i.saturating_add(1) < branches.len() => {
-                            self.problem("dead-branch", &at, "the branches after this one are never tried", Some("only the last branch goes without `when`".into()));
+                            self.problem(
+                                "dead-branch",
+                                &at,
+                                "the branches after this one are never tried",
+                                Some("only the last branch goes without `when`".into()),
+                            );
                             None
                         }
                         None => None,
                     };
-                    compiled.push((when, self.block(scheme, &branch.r#do, &format!("{at}/do"), locals)));
+                    compiled.push((
+                        when,
+                        self.block(scheme, &branch.r#do, &format!("{at}/do"), locals),
+                    ));
                 }
                 Action::If(compiled)
             }
-            D::Each { r#in, r#as, index, r#do } => {
+            D::Each {
+                r#in,
+                r#as,
+                index,
+                r#do,
+            } => {
                 let at = format!("{at}/each");
                 let list = self.cel(r#in, &format!("{at}/in"), locals);
                 let depth = locals.len();
                 for name in std::iter::once(r#as).chain(index) {
-                    if scope::ROOTS.contains(&name.as_str()) || scope::SCXML_ROOTS.contains(&name.as_str()) || locals.contains(name) || !is_name(name) {
-                        let help = Some("a word of letters, digits and `_` that is not in use yet".to_string());
-                        self.problem("bad-name", &format!("{at}/as"), format!("`{name}` cannot name an item"), help);
+                    if scope::ROOTS.contains(&name.as_str())
+                        || scope::SCXML_ROOTS.contains(&name.as_str())
+                        || locals.contains(name)
+                        || !is_name(name)
+                    {
+                        let help = Some(
+                            "a word of letters, digits and `_` that is not in use yet".to_string(),
+                        );
+                        self.problem(
+                            "bad-name",
+                            &format!("{at}/as"),
+                            format!("`{name}` cannot name an item"),
+                            help,
+                        );
                         return None;
                     }
                     locals.push(name.clone());
                 }
                 let block = self.block(scheme, r#do, &format!("{at}/do"), locals);
                 locals.truncate(depth);
-                Action::Each { list: list?, index: index.is_some(), depth: u32::try_from(depth).unwrap_or(u32::MAX), block }
+                Action::Each {
+                    list: list?,
+                    index: index.is_some(),
+                    depth: u32::try_from(depth).unwrap_or(u32::MAX),
+                    block,
+                }
             }
-            D::Grant { kind, key, uses, expires, data } => {
+            D::Grant {
+                kind,
+                key,
+                uses,
+                expires,
+                data,
+            } => {
                 let at = format!("{at}/grant");
                 let kind = self.ledger_kind(kind, &format!("{at}/kind"));
                 let key = self.template(key, &format!("{at}/key"), locals);
                 let uses = self.maybe(uses.as_ref(), &format!("{at}/uses"), locals);
                 let expires = self.maybe(expires.as_ref(), &format!("{at}/expires"), locals);
                 let data = self.maybe(data.as_ref(), &format!("{at}/data"), locals);
-                Action::Grant { kind: kind?, key, uses, expires, data }
+                Action::Grant {
+                    kind: kind?,
+                    key,
+                    uses,
+                    expires,
+                    data,
+                }
             }
             D::Revoke { kind, key } => {
                 let at = format!("{at}/revoke");
@@ -317,20 +522,34 @@ impl<'d> Compiler<'d> {
                 let key = self.maybe(key.as_ref(), &format!("{at}/key"), locals);
                 Action::Revoke { kind: kind?, key }
             }
-            D::Open { kind, key, due, data } => {
+            D::Open {
+                kind,
+                key,
+                due,
+                data,
+            } => {
                 let at = format!("{at}/open");
                 let kind = self.ledger_kind(kind, &format!("{at}/kind"));
                 let key = self.template(key, &format!("{at}/key"), locals);
                 let due = self.maybe(due.as_ref(), &format!("{at}/due"), locals);
                 let data = self.maybe(data.as_ref(), &format!("{at}/data"), locals);
-                Action::Open { kind: kind?, key, due, data }
+                Action::Open {
+                    kind: kind?,
+                    key,
+                    due,
+                    data,
+                }
             }
             D::Close { kind, key, r#as } => {
                 let at = format!("{at}/close");
                 let kind = self.ledger_kind(kind, &format!("{at}/kind"));
                 let key = self.maybe(key.as_ref(), &format!("{at}/key"), locals);
                 let how = self.maybe(r#as.as_ref(), &format!("{at}/as"), locals);
-                Action::Close { kind: kind?, key, how }
+                Action::Close {
+                    kind: kind?,
+                    key,
+                    how,
+                }
             }
         })
     }
@@ -339,20 +558,37 @@ impl<'d> Compiler<'d> {
         let slot = scheme.slot(name);
         if slot.is_none() {
             let names = scheme.slot_names();
-            let help = charter_expr::nearest(name, names.iter().copied()).map(|n| format!("did you mean `{n}`?"));
-            self.problem("unknown-variable", at, format!("the context has no `{name}`"), help);
+            let help = charter_expr::nearest(name, names.iter().copied())
+                .map(|n| format!("did you mean `{n}`?"));
+            self.problem(
+                "unknown-variable",
+                at,
+                format!("the context has no `{name}`"),
+                help,
+            );
         }
         slot
     }
 
     /// Reads `name.field[CEL].field`.
-    fn location(&mut self, scheme: &Scheme<'d>, path: &str, at: &str, locals: &[String]) -> Option<(u32, Vec<Segment>)> {
+    fn location(
+        &mut self,
+        scheme: &Scheme<'d>,
+        path: &str,
+        at: &str,
+        locals: &[String],
+    ) -> Option<(u32, Vec<Segment>)> {
         let name = variable_of(path);
         let mut rest = path.strip_prefix(name).unwrap_or("");
         let mut segments = Vec::new();
         let bad = |c: &mut Self| {
             let help = Some("write `name`, `name.field`, or `name[CEL]`".to_string());
-            c.problem("bad-location", at, format!("`{path}` is not a place in the context"), help);
+            c.problem(
+                "bad-location",
+                at,
+                format!("`{path}` is not a place in the context"),
+                help,
+            );
         };
         if name.is_empty() {
             bad(self);
@@ -388,12 +624,17 @@ impl<'d> Compiler<'d> {
 /// The context variable that a location begins with.
 pub(super) fn variable_of(path: &str) -> &str {
     let end = path.find(['.', '[']).unwrap_or(path.len());
-    path.get(..end).filter(|n| !n.is_empty() && !n.chars().any(char::is_whitespace)).unwrap_or("")
+    path.get(..end)
+        .filter(|n| !n.is_empty() && !n.chars().any(char::is_whitespace))
+        .unwrap_or("")
 }
 
 fn is_name(text: &str) -> bool {
     let mut chars = text.chars();
-    chars.next().is_some_and(|c| c.is_alphanumeric() || c == '_') && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+    chars
+        .next()
+        .is_some_and(|c| c.is_alphanumeric() || c == '_')
+        && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
 /// The place of the bracket that closes what began before `text`, texts in quotes left alone.
@@ -440,5 +681,7 @@ pub(super) fn reads_event(t: &Transition) -> bool {
         Require::Open { key, .. } => template(key, &cel),
         Require::None { .. } => false,
     };
-    t.guard.as_ref().is_some_and(|g| guard(g, &cel)) || t.requires.iter().any(require) || t.approves.is_some()
+    t.guard.as_ref().is_some_and(|g| guard(g, &cel))
+        || t.requires.iter().any(require)
+        || t.approves.is_some()
 }

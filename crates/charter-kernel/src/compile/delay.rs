@@ -13,7 +13,9 @@ pub(crate) fn parse_delay(text: &str) -> Option<i64> {
     while !rest.is_empty() {
         let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (digits, tail) = rest.split_at_checked(number)?;
-        let unit_len = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
+        let unit_len = tail
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(tail.len());
         let (unit, tail) = tail.split_at_checked(unit_len)?;
         let unit: i64 = match unit {
             "ms" => 1,
@@ -39,7 +41,9 @@ fn scale(digits: &str, unit: i64) -> Option<i64> {
     let mut ms = whole.parse::<i64>().ok()?.checked_mul(unit)?;
     if !fraction.is_empty() {
         let scale = 10i64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
-        let part = i128::from(fraction.parse::<i64>().ok()?).checked_mul(i128::from(unit))?.checked_div(i128::from(scale))?;
+        let part = i128::from(fraction.parse::<i64>().ok()?)
+            .checked_mul(i128::from(unit))?
+            .checked_div(i128::from(scale))?;
         ms = ms.checked_add(i64::try_from(part).ok()?)?;
     }
     Some(ms)
@@ -51,10 +55,28 @@ mod tests {
 
     #[test]
     fn lengths() {
-        for (text, ms) in [("500ms", 500), ("24h", 86_400_000), ("1h30m", 5_400_000), ("1.5s", 1_500), ("250", 250), ("2d", 172_800_000), ("0s", 0)] {
+        for (text, ms) in [
+            ("500ms", 500),
+            ("24h", 86_400_000),
+            ("1h30m", 5_400_000),
+            ("1.5s", 1_500),
+            ("250", 250),
+            ("2d", 172_800_000),
+            ("0s", 0),
+        ] {
             assert_eq!(parse_delay(text), Some(ms), "{text}");
         }
-        for text in ["", "h", "1x", "-1s", "1.s.", "soon", ".5s", "99999999999999999h", "1s x"] {
+        for text in [
+            "",
+            "h",
+            "1x",
+            "-1s",
+            "1.s.",
+            "soon",
+            ".5s",
+            "99999999999999999h",
+            "1s x",
+        ] {
             assert_eq!(parse_delay(text), None, "{text}");
         }
     }

@@ -15,7 +15,9 @@ use serde_json::Value as Json;
 pub(crate) use delay::parse_delay;
 
 use crate::definition::{self, Definition, InterlockRule};
-use crate::machine::{EventId, EventInfo, Events, Functions, Interlock, Machine, RoleSet, Rule, Service};
+use crate::machine::{
+    EventId, EventInfo, Events, Functions, Interlock, Machine, RoleSet, Rule, Service,
+};
 use crate::problem::Problem;
 use crate::schema::Schema;
 use crate::scope;
@@ -31,7 +33,9 @@ const MAX_STATES: usize = 1_000_000;
 
 /// Event types that only the platform makes.
 pub(crate) fn is_platform(name: &str) -> bool {
-    ["done.", "error.", "after.", "charter."].iter().any(|p| name.starts_with(p))
+    ["done.", "error.", "after.", "charter."]
+        .iter()
+        .any(|p| name.starts_with(p))
 }
 
 pub(crate) fn compile(definition: Arc<Definition>) -> Result<Machine, Vec<Problem>> {
@@ -40,7 +44,11 @@ pub(crate) fn compile(definition: Arc<Definition>) -> Result<Machine, Vec<Proble
     let mut charts = Vec::with_capacity(definition.machines.len().saturating_add(1));
     charts.push(c.chart(0, &definition.root, "/root"));
     for (i, (name, chart)) in definition.machines.iter().enumerate() {
-        charts.push(c.chart(u32::try_from(i).unwrap_or(u32::MAX).saturating_add(1), chart, &format!("/machines/{}", escape(name))));
+        charts.push(c.chart(
+            u32::try_from(i).unwrap_or(u32::MAX).saturating_add(1),
+            chart,
+            &format!("/machines/{}", escape(name)),
+        ));
     }
     let services = c.services();
     let interlocks = c.interlocks(&charts);
@@ -50,8 +58,23 @@ pub(crate) fn compile(definition: Arc<Definition>) -> Result<Machine, Vec<Proble
     }
     let (events, roles, functions) = (c.events, c.roles, c.functions);
     let digest = definition.digest();
-    let ledger = definition.ledger.keys().map(|k| k.clone().into_boxed_str()).collect();
-    Ok(Machine { digest, events, roles, ledger, charts, services, interlocks, functions, definition })
+    let ledger = definition
+        .ledger
+        .keys()
+        .map(|k| k.clone().into_boxed_str())
+        .collect();
+    Ok(Machine {
+        digest,
+        events,
+        roles,
+        ledger,
+        charts,
+        services,
+        interlocks,
+        functions,
+        definition,
+        only_algorithm: false,
+    })
 }
 
 /// A part of a JSON pointer.
@@ -82,18 +105,47 @@ impl<'d> Compiler<'d> {
             roles: Vec::new(),
             env,
             functions,
-            service_ids: def.actors.keys().enumerate().map(|(i, k)| (k.as_str(), number(i))).collect(),
-            chart_ids: def.machines.keys().enumerate().map(|(i, k)| (k.as_str(), number(i).saturating_add(1))).collect(),
+            service_ids: def
+                .actors
+                .keys()
+                .enumerate()
+                .map(|(i, k)| (k.as_str(), number(i)))
+                .collect(),
+            chart_ids: def
+                .machines
+                .keys()
+                .enumerate()
+                .map(|(i, k)| (k.as_str(), number(i).saturating_add(1)))
+                .collect(),
         }
     }
 
-    fn problem(&mut self, code: &'static str, at: &str, message: impl Into<String>, help: Option<String>) {
+    fn problem(
+        &mut self,
+        code: &'static str,
+        at: &str,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
         self.problem_in(code, at, None, message, help);
     }
 
-    fn problem_in(&mut self, code: &'static str, at: &str, span: Option<(usize, usize)>, message: impl Into<String>, help: Option<String>) {
+    fn problem_in(
+        &mut self,
+        code: &'static str,
+        at: &str,
+        span: Option<(usize, usize)>,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
         if self.problems.len() < MAX_PROBLEMS {
-            self.problems.push(Problem { code, at: at.to_string(), span, message: message.into(), help });
+            self.problems.push(Problem {
+                code,
+                at: at.to_string(),
+                span,
+                message: message.into(),
+                help,
+            });
         }
     }
 
@@ -105,7 +157,13 @@ impl<'d> Compiler<'d> {
         let id = u32::try_from(self.events.list.len()).unwrap_or(u32::MAX);
         let name: Arc<str> = name.into();
         self.events.ids.insert(name.clone(), id);
-        self.events.list.push(EventInfo { name, declared: false, by: RoleSet::default(), schema: None, while_paused: false });
+        self.events.list.push(EventInfo {
+            name,
+            declared: false,
+            by: RoleSet::default(),
+            schema: None,
+            while_paused: false,
+        });
         id
     }
 
@@ -116,8 +174,16 @@ impl<'d> Compiler<'d> {
                 Some(bit) => set.0 |= 1u128 << bit,
                 None => {
                     let known: Vec<&str> = self.roles.iter().map(AsRef::as_ref).collect();
-                    let help = format!("declare it under `roles`; declared are: {}", known.join(", "));
-                    self.problem("unknown-role", &format!("{at}/{i}"), format!("no role is called `{name}`"), Some(help));
+                    let help = format!(
+                        "declare it under `roles`; declared are: {}",
+                        known.join(", ")
+                    );
+                    self.problem(
+                        "unknown-role",
+                        &format!("{at}/{i}"),
+                        format!("no role is called `{name}`"),
+                        Some(help),
+                    );
                 }
             }
         }
@@ -128,7 +194,12 @@ impl<'d> Compiler<'d> {
         match Schema::compile(schema?) {
             Ok(schema) => Some(schema),
             Err(message) => {
-                self.problem("bad-schema", at, format!("this is not a JSON Schema: {message}"), None);
+                self.problem(
+                    "bad-schema",
+                    at,
+                    format!("this is not a JSON Schema: {message}"),
+                    None,
+                );
                 None
             }
         }
@@ -139,24 +210,54 @@ impl<'d> Compiler<'d> {
         let def = self.def;
         if def.charter != 1 {
             let help = Some("this program knows version 1: `charter: 1`".to_string());
-            self.problem("unknown-version", "/charter", format!("version {} of the charter language is not known", def.charter), help);
+            self.problem(
+                "unknown-version",
+                "/charter",
+                format!(
+                    "version {} of the charter language is not known",
+                    def.charter
+                ),
+                help,
+            );
         }
         self.roles = vec!["system".into(), "operator".into()];
-        for name in def.roles.keys().filter(|n| !matches!(n.as_str(), "system" | "operator")) {
+        for name in def
+            .roles
+            .keys()
+            .filter(|n| !matches!(n.as_str(), "system" | "operator"))
+        {
             self.roles.push(name.clone().into_boxed_str());
         }
         if self.roles.len() > MAX_ROLES {
-            self.problem("too-many-roles", "/roles", format!("{} roles; at most {MAX_ROLES} are possible", self.roles.len()), None);
+            self.problem(
+                "too-many-roles",
+                "/roles",
+                format!(
+                    "{} roles; at most {MAX_ROLES} are possible",
+                    self.roles.len()
+                ),
+                None,
+            );
             self.roles.truncate(MAX_ROLES);
         }
         for (name, decl) in &def.events {
             let at = format!("/events/{}", escape(name));
             if is_platform(name) {
                 let help = Some("types that begin with `done.`, `error.`, `after.` or `charter.` are the platform's; choose another name".into());
-                self.problem("reserved-event", &at, format!("`{name}` cannot be declared"), help);
+                self.problem(
+                    "reserved-event",
+                    &at,
+                    format!("`{name}` cannot be declared"),
+                    help,
+                );
             }
             if name.is_empty() || name.contains('*') || name.chars().any(char::is_whitespace) {
-                self.problem("bad-event-name", &at, format!("`{name}` is not an event type"), Some("use a word without spaces and `*`".into()));
+                self.problem(
+                    "bad-event-name",
+                    &at,
+                    format!("`{name}` is not an event type"),
+                    Some("use a word without spaces and `*`".into()),
+                );
             }
             let by = self.role_set(&decl.by, &format!("{at}/by"));
             let schema = self.schema(decl.data.as_ref(), &format!("{at}/data"));
@@ -168,17 +269,32 @@ impl<'d> Compiler<'d> {
                 info.while_paused = decl.while_paused;
             }
         }
-        for name in ["charter.start", "charter.overdue", "error.execution", "error.communication"] {
+        for name in [
+            "charter.start",
+            "charter.overdue",
+            "error.execution",
+            "error.communication",
+        ] {
             self.event(name);
         }
         for name in def.machines.keys().filter(|n| def.actors.contains_key(*n)) {
             let at = format!("/machines/{}", escape(name));
-            self.problem("duplicate-name", &at, format!("`{name}` is a machine and an actor"), Some("`src` could mean either; rename one".into()));
+            self.problem(
+                "duplicate-name",
+                &at,
+                format!("`{name}` is a machine and an actor"),
+                Some("`src` could mean either; rename one".into()),
+            );
         }
         for (name, delay) in &def.delays {
             if let definition::Delay::Name(other) = delay {
                 let at = format!("/delays/{}", escape(name));
-                self.problem("bad-delay", &at, format!("delay `{name}` refers to the name `{other}`"), Some("give a length, e.g. `24h`".into()));
+                self.problem(
+                    "bad-delay",
+                    &at,
+                    format!("delay `{name}` refers to the name `{other}`"),
+                    Some("give a length, e.g. `24h`".into()),
+                );
             }
         }
     }
@@ -193,7 +309,10 @@ impl<'d> Compiler<'d> {
                 kind: actor.kind.as_str().into(),
                 input: self.schema(actor.input.as_ref(), &format!("{at}/input")),
                 output: self.schema(actor.output.as_ref(), &format!("{at}/output")),
-                timeout: actor.timeout.as_ref().and_then(|d| self.delay(d, &format!("{at}/timeout"), &[])),
+                timeout: actor
+                    .timeout
+                    .as_ref()
+                    .and_then(|d| self.delay(d, &format!("{at}/timeout"), &[])),
             });
         }
         services
@@ -205,22 +324,38 @@ impl<'d> Compiler<'d> {
         for (i, lock) in def.interlocks.iter().enumerate() {
             let at = format!("/interlocks/{i}");
             if compiled.iter().any(|l| l.id.as_ref() == lock.id) {
-                self.problem("duplicate-name", &format!("{at}/id"), format!("two interlocks are called `{}`", lock.id), None);
+                self.problem(
+                    "duplicate-name",
+                    &format!("{at}/id"),
+                    format!("two interlocks are called `{}`", lock.id),
+                    None,
+                );
             }
             let rule = match &lock.rule {
-                InterlockRule::Assert(cel) => self.cel(cel, &format!("{at}/rule/assert"), &[]).map(Rule::Assert),
-                InterlockRule::Table { given, machine, allow, r#final } => {
+                InterlockRule::Assert(cel) => self
+                    .cel(cel, &format!("{at}/rule/assert"), &[])
+                    .map(Rule::Assert),
+                InterlockRule::Table {
+                    given,
+                    machine,
+                    allow,
+                    r#final,
+                } => {
                     let at = format!("{at}/rule/table");
-                    self.table(charts, (given, machine), allow, &at).map(|(chart, allow)| Rule::Table {
-                        given: given.clone().into_boxed_str(),
-                        chart,
-                        allow,
-                        r#final: *r#final,
-                    })
+                    self.table(charts, (given, machine), allow, &at)
+                        .map(|(chart, allow)| Rule::Table {
+                            given: given.clone().into_boxed_str(),
+                            chart,
+                            allow,
+                            r#final: *r#final,
+                        })
                 }
             };
             if let Some(rule) = rule {
-                compiled.push(Interlock { id: lock.id.clone().into_boxed_str(), rule });
+                compiled.push(Interlock {
+                    id: lock.id.clone().into_boxed_str(),
+                    rule,
+                });
             }
         }
         compiled
@@ -235,15 +370,44 @@ impl<'d> Compiler<'d> {
         allow: &indexmap::IndexMap<String, Vec<String>>,
         at: &str,
     ) -> Option<(u32, Vec<(u32, Vec<u32>)>)> {
-        let given_chart = if given == "root" { Some(0) } else { self.chart_ids.get(given.as_str()).copied() };
+        let given_chart = if given == "root" {
+            Some(0)
+        } else {
+            self.chart_ids.get(given.as_str()).copied()
+        };
         let Some(given_chart) = given_chart.and_then(|c| charts.get(c as usize)) else {
-            let help = Some("`given` is `root`, or a machine of which one actor of the same name runs".to_string());
-            self.problem("unknown-machine", &format!("{at}/given"), format!("no actor is called `{given}`"), help);
+            let help = Some(
+                "`given` is `root`, or a machine of which one actor of the same name runs"
+                    .to_string(),
+            );
+            self.problem(
+                "unknown-machine",
+                &format!("{at}/given"),
+                format!("no actor is called `{given}`"),
+                help,
+            );
             return None;
         };
-        let Some((chart_id, chart)) = self.chart_ids.get(machine.as_str()).and_then(|c| Some((*c, charts.get(*c as usize)?))) else {
-            let help = Some(format!("declared are: {}", self.def.machines.keys().cloned().collect::<Vec<_>>().join(", ")));
-            self.problem("unknown-machine", &format!("{at}/machine"), format!("no machine is called `{machine}`"), help);
+        let Some((chart_id, chart)) = self
+            .chart_ids
+            .get(machine.as_str())
+            .and_then(|c| Some((*c, charts.get(*c as usize)?)))
+        else {
+            let help = Some(format!(
+                "declared are: {}",
+                self.def
+                    .machines
+                    .keys()
+                    .cloned()
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ));
+            self.problem(
+                "unknown-machine",
+                &format!("{at}/machine"),
+                format!("no machine is called `{machine}`"),
+                help,
+            );
             return None;
         };
         let find = |chart: &crate::machine::Chart, path: &str| {
@@ -254,14 +418,24 @@ impl<'d> Compiler<'d> {
         for (state, allowed) in allow {
             let row_at = format!("{at}/allow/{}", escape(state));
             let Some(row) = find(given_chart, state) else {
-                self.problem("unknown-state", &row_at, format!("`{given}` has no state `{state}`"), None);
+                self.problem(
+                    "unknown-state",
+                    &row_at,
+                    format!("`{given}` has no state `{state}`"),
+                    None,
+                );
                 continue;
             };
             let mut cells = Vec::new();
             for (i, cell) in allowed.iter().enumerate() {
                 match find(chart, cell) {
                     Some(cell) => cells.push(cell),
-                    None => self.problem("unknown-state", &format!("{row_at}/{i}"), format!("machine `{machine}` has no state `{cell}`"), None),
+                    None => self.problem(
+                        "unknown-state",
+                        &format!("{row_at}/{i}"),
+                        format!("machine `{machine}` has no state `{cell}`"),
+                        None,
+                    ),
                 }
             }
             rows.push((row, cells));
@@ -275,9 +449,15 @@ impl<'d> Compiler<'d> {
         for (i, property) in def.properties.iter().enumerate() {
             let at = format!("/properties/{i}/rule");
             match &property.rule {
-                definition::PropertyRule::Never { when, .. } => self.cel(when, &format!("{at}/never/when"), &[]),
-                definition::PropertyRule::Always(cel) => self.cel(cel, &format!("{at}/always"), &[]),
-                definition::PropertyRule::Eventually(cel) => self.cel(cel, &format!("{at}/eventually"), &[]),
+                definition::PropertyRule::Never { when, .. } => {
+                    self.cel(when, &format!("{at}/never/when"), &[])
+                }
+                definition::PropertyRule::Always(cel) => {
+                    self.cel(cel, &format!("{at}/always"), &[])
+                }
+                definition::PropertyRule::Eventually(cel) => {
+                    self.cel(cel, &format!("{at}/eventually"), &[])
+                }
             };
         }
         if let Some(stream) = &def.stream {
@@ -294,9 +474,18 @@ impl<'d> Compiler<'d> {
                 ("input", &stream.input),
             ];
             for (key, cel) in parts {
-                if let Some(Err(e)) = cel.as_ref().map(|cel| charter_expr::Program::compile(cel.as_str(), &env)) {
+                if let Some(Err(e)) = cel
+                    .as_ref()
+                    .map(|cel| charter_expr::Program::compile(cel.as_str(), &env))
+                {
                     let span = (e.span.start, e.span.end);
-                    self.problem_in("bad-expression", &format!("/stream/{key}"), Some(span), e.message, e.help);
+                    self.problem_in(
+                        "bad-expression",
+                        &format!("/stream/{key}"),
+                        Some(span),
+                        e.message,
+                        e.help,
+                    );
                 }
             }
         }

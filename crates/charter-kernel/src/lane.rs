@@ -1,0 +1,191 @@
+//! The short way for the commonest event: one that is refused, or that only moves a run from one state to another.
+//!
+//! It is an optimisation and nothing else: whatever is not plain gives `None`, and the algorithm decides. The laws in `tests/laws.rs`
+//! hold both ways against each other.
+
+use std::sync::Arc;
+
+use crate::definition::StateKind;
+use crate::event::Ev;
+use crate::judge::{candidates, rank};
+use crate::machine::{Chart, Domain, Machine, NONE, RoleSet, StateId, StateNode, Transition};
+use crate::refusal::{Code, Refusal};
+use crate::scope::Eyes;
+use crate::snapshot::{Snapshot, Status};
+use crate::step::{Step, Taken, Verdict};
+
+/// What a plain transition does: the states it leaves are those after `domain`, the states it enters follow in document order.
+#[derive(Debug, Clone)]
+pub(crate) struct Move {
+    domain: StateId,
+    entered: Box<[StateId]>,
+}
+
+/// For each transition of a chart, what it does if that is plain.
+pub(crate) fn moves(chart: &Chart) -> Vec<Option<Move>> {
+    let single = !chart.has_always && !chart.forwards && !chart.has_parallel;
+    chart
+        .transitions
+        .iter()
+        .map(|t| if single { plain_move(chart, t) } else { None })
+        .collect()
+}
+
+/// Nothing happens on entering or leaving such a state.
+fn is_quiet(node: &StateNode) -> bool {
+    let silent = node.entry.is_empty()
+        && node.exit.is_empty()
+        && node.invokes.is_empty()
+        && node.after.is_empty()
+        && node.data.is_empty();
+    silent
+        && node.histories.is_empty()
+        && matches!(node.kind, StateKind::Atomic | StateKind::Compound)
+}
+
+fn plain_move(chart: &Chart, t: &Transition) -> Option<Move> {
+    let simple =
+        t.block.is_empty() && t.requires.is_empty() && t.approves.is_none() && t.quorum.is_none();
+    let (Domain::State(domain), [target]) = (t.domain, t.targets.as_slice()) else {
+        return None;
+    };
+    // A final state that nothing happens on leaving may be left the short way, but not entered.
+    let loud = |node: &StateNode| {
+        if node.kind == StateKind::Final {
+            !node.exit.is_empty()
+        } else {
+            !is_quiet(node)
+        }
+    };
+    let inside = chart
+        .states
+        .iter()
+        .zip(0u32..)
+        .filter(|(_, id)| chart.inside(*id, domain));
+    if !simple || inside.map(|(node, _)| node).any(loud) {
+        return None;
+    }
+    let mut entered = vec![*target];
+    let mut up = chart.state(*target).parent;
+    while up != NONE && up != domain {
+        entered.push(up);
+        up = chart.state(up).parent;
+    }
+    entered.reverse();
+    let mut down = *target;
+    while chart.state(down).kind == StateKind::Compound {
+        let initial = chart.state(down).initial.as_ref()?;
+        let ([next], true) = (initial.targets.as_slice(), initial.block.is_empty()) else {
+            return None;
+        };
+        // Only a direct child: a deeper start would skip the states between.
+        if chart.state(*next).parent != down {
+            return None;
+        }
+        entered.push(*next);
+        down = *next;
+    }
+    (chart.state(down).kind == StateKind::Atomic).then(|| Move {
+        domain,
+        entered: entered.into(),
+    })
+}
+
+impl Machine {
+    /// Tries the short way for an external event; `None`: the algorithm has to decide.
+    pub(crate) fn short_way(
+        &self,
+        snapshot: &Snapshot,
+        ai: usize,
+        ev: &Ev<'_>,
+        eyes: &Eyes<'_>,
+        held: RoleSet,
+        seq: u64,
+    ) -> Option<Result<Step, Refusal>> {
+        if self.only_algorithm
+            || snapshot.ledger.is_some()
+            || !self.interlocks.is_empty()
+            || snapshot.status != Status::Active
+        {
+            return None;
+        }
+        let actor = snapshot.actors.0.get(ai)?;
+        let chart = self.chart(actor.chart());
+        if chart.has_parallel {
+            return None;
+        }
+        let atomic = *actor.configuration.last()?;
+        let mut furthest: Option<Code> = None;
+        let mut state = atomic;
+        while state != NONE {
+            let node = chart.state(state);
+            for id in candidates(node, ev) {
+                let t = chart.transition(id);
+                if !t.by.admits(held) {
+                    furthest = furthest.or(Some(Code::Authority));
+                    continue;
+                }
+                if let Some(guard) = &t.guard {
+                    match eyes.guard(guard) {
+                        Ok(true) => {}
+                        Ok(false) => {
+                            if furthest.is_none_or(|f| rank(Code::Guard) > rank(f)) {
+                                furthest = Some(Code::Guard);
+                            }
+                            continue;
+                        }
+                        // The failure has to be noted.
+                        Err(_) => return None,
+                    }
+                }
+                let plain = chart.moves.get(id as usize)?.as_ref()?;
+                return Some(Ok(self.moved(snapshot, ai, chart, id, plain, seq)));
+            }
+            state = node.parent;
+        }
+        self.definition
+            .strict
+            .then(|| Err(furthest.unwrap_or(Code::Unhandled).into()))
+    }
+
+    fn moved(
+        &self,
+        snapshot: &Snapshot,
+        ai: usize,
+        chart: &Chart,
+        id: u32,
+        plain: &Move,
+        seq: u64,
+    ) -> Step {
+        let mut snapshot = snapshot.clone();
+        snapshot.seq = seq;
+        let mut taken = smallvec::SmallVec::new();
+        if let Some(actor) = snapshot.actors.0.get_mut(ai) {
+            taken.push(Taken {
+                actor: actor.id.clone(),
+                chart: actor.chart(),
+                transition: id,
+            });
+            let actor = Arc::make_mut(actor);
+            let stay = actor
+                .configuration
+                .partition_point(|s| !chart.inside(*s, plain.domain));
+            // One region: what is inside the domain stands at the end.
+            actor.configuration.truncate(stay);
+            actor.configuration.extend_from_slice(&plain.entered);
+            if !actor.votes.is_empty() {
+                actor
+                    .votes
+                    .retain(|v| !chart.inside(chart.transition(v.transition).source, plain.domain));
+            }
+        }
+        Step {
+            verdict: Verdict::Accepted,
+            snapshot,
+            effects: Vec::new(),
+            timers: Vec::new(),
+            notes: Vec::new(),
+            taken,
+        }
+    }
+}
