@@ -27,7 +27,7 @@ impl Ast {
     pub fn roots(&self) -> impl Iterator<Item = (&str, Span)> {
         let mut found = Vec::new();
         visit(self.root(), &mut Vec::new(), &mut |node, locals| {
-            if let Some((name, span, _)) = free_name(node, locals) {
+            if let Some((name, span, _)) = free_name(node, locals, &Env::new()) {
                 found.push((name, span));
             }
         });
@@ -39,7 +39,7 @@ impl Ast {
     pub fn reads(&self) -> Vec<Path> {
         let mut found = Vec::new();
         visit(self.root(), &mut Vec::new(), &mut |node, locals| {
-            if let Some((name, span, links)) = free_name(node, locals) {
+            if let Some((name, span, links)) = free_name(node, locals, &Env::new()) {
                 found.push(names::path(name.into(), None, span, links));
             }
         });
@@ -64,10 +64,21 @@ impl Ast {
     /// Errors: the result is too long or nested too deeply.
     pub fn rename_roots(
         &self,
+        rename: impl FnMut(&str) -> Option<Vec<String>>,
+    ) -> Result<Ast, ParseError> {
+        self.rename_roots_in(&Env::new(), rename)
+    }
+
+    /// The same where some roots are known: a root of `env` hides a type or a namespace of its name (`list`, `math`),
+    /// and is renamed too.
+    pub fn rename_roots_in(
+        &self,
+        env: &Env,
         mut rename: impl FnMut(&str) -> Option<Vec<String>>,
     ) -> Result<Ast, ParseError> {
         let mut root = self.root().clone();
-        renamed(&mut root, &mut Vec::new(), &mut rename);
+        let mut locals = Vec::new();
+        renamed(&mut root, &mut locals, &mut Renaming { env, rename: &mut rename });
         crate::parse(&crate::unparse::node(&root))
     }
 }
@@ -95,7 +106,11 @@ fn visit<'n>(
 }
 
 /// The name a node starts with, if it is free, its place, and the links that follow.
-fn free_name<'n>(node: &'n Node, locals: &[Arc<str>]) -> Option<(&'n str, Span, &'n [Link])> {
+fn free_name<'n>(
+    node: &'n Node,
+    locals: &[Arc<str>],
+    env: &Env,
+) -> Option<(&'n str, Span, &'n [Link])> {
     let (name, absolute, span, links): (_, _, _, &[Link]) = match &node.kind {
         Kind::Ident { name, absolute } => (name, *absolute, node.span, &[]),
         Kind::Postfix { base, links } => match &base.kind {
@@ -104,8 +119,8 @@ fn free_name<'n>(node: &'n Node, locals: &[Arc<str>]) -> Option<(&'n str, Span, 
         },
         _ => return None,
     };
-    match names::resolve(&Env::new(), locals, name, absolute, links) {
-        Meaning::Unknown => Some((name, span, links)),
+    match names::resolve(env, locals, name, absolute, links) {
+        Meaning::Unknown | Meaning::Root { .. } => Some((name, span, links)),
         _ => None,
     }
 }
@@ -156,10 +171,14 @@ fn calls<'n>(node: &'n Node, locals: &[Arc<str>], found: &mut Vec<Call<'n>>) {
     }
 }
 
-type Rename<'r> = &'r mut dyn FnMut(&str) -> Option<Vec<String>>;
+/// New names for roots.
+struct Renaming<'r> {
+    env: &'r Env,
+    rename: &'r mut dyn FnMut(&str) -> Option<Vec<String>>,
+}
 
-fn renamed(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: Rename<'_>) {
-    let target = free_name(node, locals).and_then(|(name, _, _)| rename(name));
+fn renamed(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: &mut Renaming<'_>) {
+    let target = free_name(node, locals, rename.env).and_then(|(name, _, _)| (rename.rename)(name));
     if let Some(target) = target {
         let mut names = target.iter();
         let first: Arc<str> = names.next().map_or("", String::as_str).into();
@@ -205,7 +224,7 @@ fn renamed(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: Rename<'_>) {
 }
 
 /// The parts of a node that can hold further roots.
-fn descend(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: Rename<'_>) {
+fn descend(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: &mut Renaming<'_>) {
     match &mut node.kind {
         Kind::Literal(_) | Kind::Ident { .. } => {}
         Kind::List(items) | Kind::And(items) | Kind::Or(items) | Kind::Call { args: items, .. } => {
