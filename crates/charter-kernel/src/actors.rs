@@ -42,6 +42,23 @@ pub(crate) fn new_actor(id: Arc<str>, shape: &Arc<Shape>, input: Arc<Json>) -> A
     }
 }
 
+/// The id of the actor that an invocation starts. In imports an invocation id belongs to the session that gave it (SCXML 6.4.1), so
+/// below the root it stands behind the id of its owner; charters name all actors of a run in one space.
+pub(crate) fn child_id(strict: bool, owner: &str, invocation: &Arc<str>) -> Arc<str> {
+    if strict || owner == "root" {
+        invocation.clone()
+    } else {
+        format!("{owner}/{invocation}").into()
+    }
+}
+
+/// What [`child_id`] was made of: the id of the invocation that an actor answers to.
+pub(crate) fn invocation_of(strict: bool, actor: &Actor) -> Arc<str> {
+    let owner = actor.parent.as_deref().filter(|_| !strict);
+    let name = owner.and_then(|owner| actor.id.strip_prefix(owner)?.strip_prefix('/'));
+    name.map_or_else(|| actor.id.clone(), Arc::from)
+}
+
 impl Work<'_> {
     /// Runs until every queue of the run is empty, or the root has ended.
     pub(crate) fn quiesce(&mut self) -> Result<(), Refusal> {
@@ -63,6 +80,7 @@ impl Work<'_> {
                 Some(ev) => {
                     self.count_microstep()?;
                     let mut session = Session::new();
+                    self.before_selection(ai, &ev, &mut session)?;
                     let enabled = self.select(ai, &ev, &mut session);
                     if enabled.is_empty()
                         && self.m.definition.strict
@@ -119,8 +137,9 @@ impl Work<'_> {
                     && self.actor(ai).invocations.iter().any(|i| i.id == invoke.id)
                 {
                     let parent = self.actor(ai).id.clone();
+                    let to = child_id(self.m.definition.strict, &parent, &invoke.id);
                     self.queue.push_back(Queued {
-                        to: invoke.id.clone(),
+                        to,
                         from: parent,
                         event: Some(ev.clone().into_owned()),
                     });
@@ -154,10 +173,18 @@ impl Work<'_> {
                     continue;
                 }
             };
+            let src = match self.chosen(ai, invoke, ev) {
+                Ok(src) => src,
+                Err(fault) => {
+                    let fault = self.fault_event(fault);
+                    session.internal.push_back(fault);
+                    continue;
+                }
+            };
             if let Some(slot) = invoke.id_location {
                 self.bind(ai, slot, Arc::new(Json::String(invoke.id.to_string())));
             }
-            let started = match invoke.src {
+            let started = match src {
                 Src::Chart(chart) => {
                     self.add_actor(ai, chart, invoke.id.clone(), input, true, Some(state))
                 }
@@ -179,6 +206,30 @@ impl Work<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What an invocation starts: the machine it names, or the one that the value of an expression names.
+    fn chosen(
+        &self,
+        ai: usize,
+        invoke: &crate::machine::Invoke,
+        ev: Option<&Ev<'_>>,
+    ) -> Result<Src, Fault> {
+        let Some((program, machines)) = &invoke.choose else {
+            return Ok(invoke.src);
+        };
+        let value = self.eyes(ai, ev, &[]).cel(program)?;
+        let text = value.as_str().unwrap_or_default();
+        let found = machines
+            .iter()
+            .find(|(known, _)| known.as_ref() == text)
+            .map(|(_, src)| *src);
+        found.ok_or_else(|| {
+            Fault::execution(format!(
+                "no machine is known for `{}`",
+                text.chars().take(60).collect::<String>()
+            ))
+        })
     }
 
     fn start_timeout(&mut self, ai: usize, number: u32, ev: Option<&Ev<'_>>) -> Result<(), Fault> {
@@ -268,11 +319,16 @@ impl Work<'_> {
         &mut self,
         ai: usize,
         chart: u32,
-        id: Arc<str>,
+        name: Arc<str>,
         input: Arc<Json>,
         invoked: bool,
         state: Option<StateId>,
     ) -> Result<(), Fault> {
+        let id = if invoked {
+            child_id(self.m.definition.strict, &self.actor(ai).id, &name)
+        } else {
+            name.clone()
+        };
         let limit = self.m.definition.limits.actors;
         if self.s.actors.0.len() >= limit as usize {
             return Err(Fault::execution(format!(
@@ -344,7 +400,7 @@ impl Work<'_> {
                 }
             }
             let invocation = Invocation {
-                id: id.clone(),
+                id: name,
                 src: target.shape.machine.as_ref().into(),
                 effect: MACHINE_EFFECT,
                 service: NO_SERVICE,
@@ -390,10 +446,11 @@ impl Work<'_> {
         let owner = self.actor(ai).id.clone();
         self.cancel_timers(|t| t.actor == owner && matches!(&t.what, TimerKind::Timeout { invocation: i, .. } if *i == invocation.id));
         if invocation.service == NO_SERVICE {
+            let id = child_id(self.m.definition.strict, &owner, &invocation.id);
             match self
                 .s
                 .actors
-                .position(&invocation.id)
+                .position(&id)
                 .filter(|c| self.actor(*c).parent.as_ref() == Some(&owner))
             {
                 Some(child) => self.cancel_actor(child),
@@ -460,6 +517,7 @@ impl Work<'_> {
         actor.status = if failed { Status::Failed } else { Status::Done };
         actor.output = Some(Arc::new(output.clone()));
         let (id, parent) = (actor.id.clone(), actor.parent.clone());
+        let name = invocation_of(self.m.definition.strict, self.actor(ai));
         match parent {
             None => {
                 self.ended = true;
@@ -469,14 +527,14 @@ impl Work<'_> {
                 if let Some(p) = self.s.actors.position(&parent) {
                     self.actor_mut(p)
                         .invocations
-                        .retain(|i| !(i.id == id && i.service == NO_SERVICE));
+                        .retain(|i| !(i.id == name && i.service == NO_SERVICE));
                     let timeout_of = |t: &crate::snapshot::Timer| {
                         t.actor == parent
-                            && matches!(&t.what, TimerKind::Timeout { invocation, .. } if *invocation == id)
+                            && matches!(&t.what, TimerKind::Timeout { invocation, .. } if *invocation == name)
                     };
                     self.cancel_timers(timeout_of);
                 }
-                self.answer(&parent, &id, &id, Ok(output));
+                self.answer(&parent, &id, &name, Ok(output));
             }
         }
     }

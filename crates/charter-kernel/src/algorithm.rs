@@ -53,7 +53,6 @@ impl Work<'_> {
                 current = Some(ev);
             }
             Begin::Event(ev, enabled) => {
-                self.before_selection(ai, ev, &mut session)?;
                 if !enabled.is_empty() {
                     self.microstep(ai, &enabled, Some(ev), &mut session)?;
                 }
@@ -426,7 +425,8 @@ impl Work<'_> {
                         Err(e) => faults.push(e),
                     }
                 }
-                Json::Object(map)
+                // Imports: where no parameter is left there is no data (SCXML 5.5).
+                if map.is_empty() && !faults.is_empty() && !self.m.definition.strict { Json::Null } else { Json::Object(map) }
             }
             other => compute(other),
         };

@@ -280,7 +280,15 @@ impl Work<'_> {
         session: &mut Session,
     ) -> Result<(), Fault> {
         let eyes = self.eyes(ai, ev, locals);
-        let given_id = send.id.as_ref().map(|t| eyes.text(t)).transpose()?;
+        let mut given_id = send.id.as_ref().map(|t| eyes.text(t)).transpose()?;
+        if let Some(slot) = send.id_location {
+            // The place receives the id even if the event cannot be sent, so that the error can be told by it (SCXML 6.2.1).
+            let fresh = self.fresh();
+            let made: Arc<str> = format!("send.{fresh}").into();
+            self.bind(ai, slot, Arc::new(Json::String(made.to_string())));
+            given_id = Some(made);
+        }
+        let eyes = self.eyes(ai, ev, locals);
         let mut with_id = |mut fault: Fault| {
             fault.send_id.clone_from(&given_id);
             fault
@@ -330,13 +338,7 @@ impl Work<'_> {
         let receiver = self
             .receiver(ai, to.as_deref(), delay > 0)
             .map_err(&mut with_id)?;
-        let mut send_id = given_id.clone();
-        if let Some(slot) = send.id_location {
-            let fresh = self.fresh();
-            let made: Arc<str> = format!("send.{fresh}").into();
-            self.bind(ai, slot, Arc::new(Json::String(made.to_string())));
-            send_id = Some(made);
-        }
+        let send_id = given_id.clone();
         let sender = self.actor(ai).id.clone();
         match receiver {
             Receiver::Internal if delay > 0 => Err(with_id(Fault::execution(
@@ -389,8 +391,8 @@ impl Work<'_> {
         if actor.status != Status::Active && actor.parent.as_ref() == Some(&to) {
             return;
         }
-        let invoke_id =
-            (actor.invocation && actor.parent.as_ref() == Some(&to)).then(|| actor.id.clone());
+        let invoke_id = (actor.invocation && actor.parent.as_ref() == Some(&to))
+            .then(|| crate::actors::invocation_of(self.m.definition.strict, actor));
         let from = actor.id.clone();
         ev.meta = Some(Arc::new(Meta {
             send_id,
@@ -418,6 +420,10 @@ impl Work<'_> {
             // A delayed event may be for somebody who is not there yet.
             let there = self.s.actors.find(id).map(|a| (a.id.clone(), a.status));
             match there {
+                // A session that has ended is no session any more (SCXML 6.2.4).
+                Some((_, status)) if !self.m.definition.strict && status != Status::Active => Err(
+                    Fault::communication(format!("the session `{id}` has ended")),
+                ),
                 Some((id, _)) => Ok(Receiver::Actor(id)),
                 None if later => Ok(Receiver::Actor(id.into())),
                 None => Err(Fault::communication(format!("no actor `{id}` in this run"))),
@@ -441,7 +447,11 @@ impl Work<'_> {
                     };
                 }
                 if let Some(id) = to.strip_prefix("#_") {
-                    return actor(id);
+                    return actor(&crate::actors::child_id(
+                        self.m.definition.strict,
+                        &me.id,
+                        &id.into(),
+                    ));
                 }
                 if !self.m.definition.strict && self.s.actors.find(to).is_none() {
                     return Err(Fault::execution(format!(

@@ -573,6 +573,9 @@ pub struct Branch {
 pub struct Invoke {
     /// An entry of `actors` or of `machines`.
     pub src: String,
+    /// Which machine instead of `src`, if that is computed when the invocation starts (SCXML's `srcexpr`); imports only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choose: Option<Choose>,
     /// Id of the invocation; default: `src`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -597,6 +600,16 @@ pub struct Invoke {
     /// Pass a copy of every external event on to the invoked machine (SCXML).
     #[serde(default, skip_serializing_if = "is_false")]
     pub autoforward: bool,
+}
+
+/// A machine that is chosen by a value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub struct Choose {
+    /// CEL of a text.
+    pub value: String,
+    /// That text -> an entry of `machines`. Any other text is an `error.execution`.
+    pub machines: IndexMap<String, String>,
 }
 
 /// An entry of `interlocks`.

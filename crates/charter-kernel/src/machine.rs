@@ -81,6 +81,8 @@ pub(crate) struct Functions {
     pub(crate) is_in_scxml: FunctionId,
     /// `digest(x)`.
     pub(crate) digest: FunctionId,
+    /// `fail("why")`, in machines that are not strict: what an import could not read is an error when it runs (SCXML 5.9).
+    pub(crate) fail: Option<FunctionId>,
 }
 
 /// Every event type that the definition mentions.
@@ -439,6 +441,8 @@ pub(crate) enum Src {
 pub(crate) struct Invoke {
     pub(crate) id: Arc<str>,
     pub(crate) src: Src,
+    /// What `src` is instead, by the value of an expression.
+    pub(crate) choose: Option<(Program, Vec<(Box<str>, Src)>)>,
     pub(crate) input: Option<Template>,
     pub(crate) timeout: Option<Delay>,
     pub(crate) id_location: Option<u32>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 use smallvec::SmallVec;
 
-use crate::actors::new_actor;
+use crate::actors::{child_id, new_actor};
 use crate::algorithm::Begin;
 use crate::content::NO_SERVICE;
 use crate::door;
@@ -225,6 +225,7 @@ impl Machine {
         }
         let mut work = self.work(snapshot, envelope, held);
         let mut session = Session::new();
+        work.before_selection(ai, &ev, &mut session)?;
         let selection = work.select_judged(ai, &ev, &mut session);
         if selection.enabled.is_empty() && selection.votes.is_empty() {
             if self.definition.strict {
@@ -429,6 +430,7 @@ impl Machine {
                     Some(NO_SERVICE) => {
                         let id = invocation.clone();
                         work.actor_mut(ai).invocations.retain(|i| i.id != id);
+                        let id = child_id(self.definition.strict, &owner, &id);
                         if let Some(child) = work.s.actors.position(&id) {
                             work.cancel_actor(child)?;
                         }
@@ -458,6 +460,7 @@ impl Work<'_> {
     /// A platform event reaches an actor.
     fn receive(&mut self, ai: usize, ev: &Ev<'_>) -> Result<(), Refusal> {
         let mut session = Session::new();
+        self.before_selection(ai, ev, &mut session)?;
         let enabled = self.select(ai, ev, &mut session);
         self.deliver(ai, ev, enabled, session)
     }

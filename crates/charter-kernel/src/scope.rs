@@ -34,6 +34,7 @@ pub(crate) fn env(strict: bool) -> (Env, Functions) {
         is_in: env.function("in", vec![Type::String], Type::Bool),
         is_in_scxml: env.function("In", vec![Type::String], Type::Bool),
         digest: env.function("digest", vec![Type::Dyn], Type::String),
+        fail: (!strict).then(|| env.function("fail", vec![Type::String], Type::Dyn)),
     };
     (env, functions)
 }
@@ -97,6 +98,9 @@ impl<'a> Scope<'a> for Eyes<'a> {
                     format!("no state `{path}`"),
                 )),
             };
+        }
+        if f.fail == Some(function) {
+            return Err(EvalError::new(ErrorKind::Host, arg.as_str().unwrap_or("the expression cannot be evaluated").to_string()));
         }
         if function == f.digest {
             let json = arg.to_json()?;

@@ -816,9 +816,27 @@ impl<'d> Compiler<'d> {
             Some(name) => self.slot_of(scheme, name, &format!("{at}/id_location")),
             None => None,
         };
+        let choose = match &def.choose {
+            Some(choose) => {
+                let at = format!("{at}/choose");
+                let machines = choose.machines.iter().filter_map(|(text, name)| {
+                    Some((
+                        text.clone().into_boxed_str(),
+                        self.src(name, &format!("{at}/machines/{}", escape(text)))?,
+                    ))
+                });
+                let machines = machines.collect();
+                Some((
+                    self.cel(&choose.value, &format!("{at}/value"), &[])?,
+                    machines,
+                ))
+            }
+            None => None,
+        };
         Some(Invoke {
             id: def.id.as_deref().unwrap_or(&def.src).into(),
             src,
+            choose,
             input: def
                 .input
                 .as_ref()

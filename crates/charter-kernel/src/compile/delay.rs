@@ -35,10 +35,16 @@ pub(crate) fn parse_delay(text: &str) -> Option<i64> {
 /// `digits` (with an optional fraction) times `unit`, rounded down to milliseconds; exact, without floating point.
 fn scale(digits: &str, unit: i64) -> Option<i64> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    if whole.is_empty() || fraction.len() > 9 {
+    if (whole.is_empty() && fraction.is_empty()) || fraction.len() > 9 {
         return None;
     }
-    let mut ms = whole.parse::<i64>().ok()?.checked_mul(unit)?;
+    // CSS, and with it SCXML, writes half a second as `.5s`.
+    let whole = if whole.is_empty() {
+        0
+    } else {
+        whole.parse::<i64>().ok()?
+    };
+    let mut ms = whole.checked_mul(unit)?;
     if !fraction.is_empty() {
         let scale = 10i64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
         let part = i128::from(fraction.parse::<i64>().ok()?)
@@ -63,6 +69,7 @@ mod tests {
             ("250", 250),
             ("2d", 172_800_000),
             ("0s", 0),
+            (".5s", 500),
         ] {
             assert_eq!(parse_delay(text), Some(ms), "{text}");
         }
@@ -73,7 +80,7 @@ mod tests {
             "-1s",
             "1.s.",
             "soon",
-            ".5s",
+            ".s",
             "99999999999999999h",
             "1s x",
         ] {
