@@ -37,6 +37,7 @@
 mod diagnostic;
 mod grammar;
 mod picture;
+pub mod import;
 mod read;
 mod schema;
 mod source;

@@ -38,6 +38,17 @@ impl<'s> Context<'s> {
         answer
     }
 
+    /// Goes one step further down, for readers that do not go through [`Context::at`]; gives what [`Context::up`] takes.
+    pub(crate) fn down(&mut self, key: &str) -> Part {
+        let above = self.here;
+        self.here = self.places.enter(above, key);
+        above
+    }
+
+    pub(crate) fn up(&mut self, above: Part) {
+        self.here = above;
+    }
+
     pub(crate) fn at_index<T>(&mut self, index: usize, f: impl FnOnce(&mut Self) -> T) -> T {
         self.at(&index.to_string(), f)
     }

@@ -2,7 +2,7 @@
 
 mod action;
 mod charter;
-mod context;
+pub(crate) mod context;
 pub(crate) mod delay;
 mod names;
 mod places;
@@ -13,6 +13,8 @@ mod types;
 
 use std::path::Path;
 use std::sync::Arc;
+
+use self::context::Context;
 
 use charter_kernel::{Definition, Problem};
 
@@ -141,6 +143,36 @@ fn check_version(root: &Node, sink: &mut Sink) -> bool {
         // Anything but a number is reported by the grammar.
         _ => true,
     }
+}
+
+/// What an importer has read, as a document like any other.
+pub(crate) fn finished(
+    mut cx: Context<'_>,
+    definition: Definition,
+    name: &str,
+    source: Arc<str>,
+    root: Node,
+) -> Result<Document, Diagnostics> {
+    let places = std::mem::take(&mut cx.places);
+    let failed = cx.sink.errors > 0;
+    let (list, omitted) = cx.sink.finish(&source, Some(&root));
+    let name = name.to_owned();
+    if failed {
+        return Err(Diagnostics {
+            name,
+            source,
+            list,
+            omitted,
+        });
+    }
+    Ok(Document {
+        definition,
+        name,
+        source,
+        warnings: list,
+        root: Arc::new(root),
+        places,
+    })
 }
 
 impl Document {
