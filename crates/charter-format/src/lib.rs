@@ -39,6 +39,7 @@ mod grammar;
 mod picture;
 pub mod import;
 mod read;
+pub mod scenario;
 mod schema;
 mod source;
 mod write;

@@ -4,6 +4,7 @@
 
 pub(crate) mod check;
 #[rustfmt::skip] // a table is read by its columns
+pub(crate) mod scenario;
 pub(crate) mod table;
 
 use crate::source::{Node, Value};

@@ -21,7 +21,7 @@ macro_rules! one_or_many {
 }
 
 /// What most objects are: no exclusive keys, no free keys, not empty.
-const PLAIN: Object = Object { name: "", what: "", doc: "", fields: &[], one_of: &[], open: false, may_be_empty: false };
+pub(super) const PLAIN: Object = Object { name: "", what: "", doc: "", fields: &[], one_of: &[], open: false, may_be_empty: false };
 
 // ---- texts of a certain look ----
 

@@ -5,9 +5,9 @@ mod charter;
 pub(crate) mod context;
 pub(crate) mod delay;
 mod names;
-mod places;
+pub(crate) mod places;
 mod state;
-mod template;
+pub(crate) mod template;
 mod transition;
 mod types;
 

@@ -1,0 +1,370 @@
+//! From the text of a scenario file to its scenarios.
+
+use std::sync::Arc;
+
+use charter_expr::Timestamp;
+use charter_kernel::definition::{Delay, Template};
+
+use super::{
+    Act, Computed, Expectation, Refusal, Scenario, ScenarioFile, Sender, Sending, Step, Tick, What,
+};
+use crate::diagnostic::{Diagnostic, Diagnostics, Sink, codes};
+use crate::grammar::{Form, check, scenario as grammar};
+use crate::read::context::{Context, text};
+use crate::read::delay;
+use crate::read::template::template;
+use crate::source::{self, Bounds, Entry, Node, Span, Syntax, Value};
+
+/// Whether a text is a scenario file and not a charter.
+#[must_use]
+pub fn is_scenario_file(source: &str, name: &str) -> bool {
+    let parsed = source::parse(source, name, Syntax::Auto, &Bounds::default());
+    let has = |key: &str| {
+        parsed
+            .as_ref()
+            .is_ok_and(|parsed| parsed.root.entry(key).is_some())
+    };
+    ["steps", "scenarios"].iter().any(|key| has(key)) && !has("states")
+}
+
+/// Reads a scenario file. `name` (usually a path) is for messages; `.json` at its end makes the text JSON.
+///
+/// # Errors
+/// Everything that is wrong with the text, in its order. A syntax error is always alone.
+pub fn read_scenarios(source: &str, name: &str) -> Result<ScenarioFile, Diagnostics> {
+    let source: Arc<str> = Arc::from(source);
+    let fail = |sink: Sink, root: Option<&Node>| {
+        let (list, omitted) = sink.finish(&source, root);
+        Diagnostics {
+            name: name.to_owned(),
+            source: Arc::clone(&source),
+            list,
+            omitted,
+        }
+    };
+    let root = match source::parse(&source, name, Syntax::Auto, &Bounds::default()) {
+        Ok(parsed) => parsed.root,
+        Err(problem) => {
+            let mut sink = Sink::default();
+            sink.push(problem);
+            return Err(fail(sink, None));
+        }
+    };
+    let mut reader = Reader {
+        cx: Context::new(&source),
+        next: 0,
+    };
+    check::check(&root, &Form::Object(&grammar::FILE), &mut reader.cx.sink);
+    let scenarios = reader.file(&root, name);
+    let mut cx = reader.cx;
+    if cx.sink.errors > 0 {
+        return Err(fail(cx.sink, Some(&root)));
+    }
+    let places = std::mem::take(&mut cx.places);
+    let (warnings, _) = cx.sink.finish(&source, Some(&root));
+    Ok(ScenarioFile {
+        name: name.to_owned(),
+        charter: root.get("charter").map(text),
+        scenarios,
+        warnings,
+        root: Arc::new(root),
+        places,
+        source,
+    })
+}
+
+struct Reader<'s> {
+    cx: Context<'s>,
+    /// Number of the next computed value.
+    next: usize,
+}
+
+// What is missing or of the wrong kind has been reported by the grammar: reading goes on with something harmless.
+impl Reader<'_> {
+    fn file(&mut self, root: &Node, name: &str) -> Vec<Scenario> {
+        let before = root.get("before").map(|steps| self.steps(steps));
+        let shared = self.scenario(root, file_stem(name), None, before.unwrap_or_default());
+        match root.get("scenarios").map(Node::items) {
+            None => vec![shared],
+            Some(list) => {
+                let numbered = list.iter().zip(1_usize..);
+                numbered
+                    .map(|(node, number)| {
+                        let fallback = format!("{} {number}", shared.name);
+                        self.scenario(node, &fallback, Some(&shared), shared.steps.clone())
+                    })
+                    .collect()
+            }
+        }
+    }
+
+    fn scenario(
+        &mut self,
+        node: &Node,
+        name: &str,
+        shared: Option<&Scenario>,
+        before: Vec<Step>,
+    ) -> Scenario {
+        let mut principals = shared.map(|s| s.principals.clone()).unwrap_or_default();
+        for entry in node
+            .get("principals")
+            .map(Node::entries)
+            .unwrap_or_default()
+        {
+            principals.insert(entry.key.text.clone(), texts(&entry.value));
+        }
+        let mut steps = before;
+        if let Some(own) = node.get("steps") {
+            steps.extend(self.steps(own));
+        }
+        let input = node.get("input").map(|value| self.computed(value));
+        let refused = node.entry("refused");
+        Scenario {
+            name: node.get("name").map_or_else(|| name.to_owned(), text),
+            span: node.entry("name").map_or_else(
+                || Span::new(node.span.start, node.span.start),
+                |entry| entry.value.span,
+            ),
+            principals,
+            input: input.or_else(|| shared.and_then(|s| s.input.clone())),
+            at: match node.get("at") {
+                Some(at) => self.moment(at),
+                None => shared.map_or(0, |s| s.at),
+            },
+            refused: refused.map(|entry| (entry.key.span, refusal(&entry.value))),
+            steps,
+        }
+    }
+
+    fn steps(&mut self, node: &Node) -> Vec<Step> {
+        let items = match &node.value {
+            Value::List(items) => items.as_slice(),
+            _ => &[],
+        };
+        items.iter().filter_map(|item| self.step(item)).collect()
+    }
+
+    fn step(&mut self, node: &Node) -> Option<Step> {
+        let entry = node
+            .entries()
+            .iter()
+            .find(|entry| entry.key.text != "description")?;
+        Some(Step {
+            act: self.act(entry)?,
+            span: head(entry),
+            description: node.get("description").map(text),
+        })
+    }
+
+    fn act(&mut self, entry: &Entry) -> Option<Act> {
+        let node = &entry.value;
+        Some(match entry.key.text.as_str() {
+            "send" => Act::Send(self.sending(node)),
+            "refused" => Act::Refused(self.sending(node), refusal(node)),
+            "done" => {
+                let mut sending = self.sending(node);
+                sending.what = What::Done {
+                    actor: text_at(node, "actor"),
+                    output: node.get("output").map(|value| self.computed(value)),
+                };
+                Act::Send(sending)
+            }
+            "error" => {
+                let mut sending = self.sending(node);
+                sending.what = What::Failed {
+                    actor: text_at(node, "actor"),
+                    error: node.get("error").map(|value| self.computed(value)),
+                };
+                Act::Send(sending)
+            }
+            "expect" => Act::Expect(Box::new(self.expectation(node))),
+            "tick" => Act::Tick(self.tick(node)),
+            "restore" => Act::Restore,
+            "repeat" => Act::Repeat {
+                times: node.get("times").map_or(1, number),
+                steps: node
+                    .get("steps")
+                    .map(|steps| self.steps(steps))
+                    .unwrap_or_default(),
+            },
+            _ => return None,
+        })
+    }
+
+    fn sending(&mut self, node: &Node) -> Sending {
+        let actor = node.get("actor").map(text);
+        let what = match (actor, node.get("error")) {
+            (None, _) => What::Event {
+                kind: text_at(node, "type"),
+                data: node.get("data").map(|value| self.computed(value)),
+            },
+            (Some(actor), None) => What::Done {
+                actor,
+                output: node.get("output").map(|value| self.computed(value)),
+            },
+            (Some(actor), Some(error)) => What::Failed {
+                actor,
+                error: Some(self.computed(error)),
+            },
+        };
+        Sending {
+            what,
+            to: node.get("to").map(text),
+            at: node.get("at").map(|at| self.moment(at)),
+            sender: sender(node),
+            expected_seq: node.get("expected_seq").map(|seq| match &seq.value {
+                Value::Int(seq) => u64::try_from(*seq).unwrap_or_default(),
+                _ => 0,
+            }),
+            verdict: match text_at(node, "verdict").as_str() {
+                "vote" => "vote",
+                "ignored" => "ignored",
+                "late" => "late",
+                _ => "accepted",
+            },
+        }
+    }
+
+    fn expectation(&mut self, node: &Node) -> Expectation {
+        let mut expect = Expectation::default();
+        for entry in node.entries() {
+            let value = &entry.value;
+            expect.spans.insert(entry.key.text.clone(), head(entry));
+            match entry.key.text.as_str() {
+                "actor" => expect.actor = Some(text(value)),
+                "state" => expect.state = Some(texts(value)),
+                "status" => expect.status = Some(text(value)),
+                "context" => {
+                    for variable in value.entries() {
+                        let computed = self.computed(&variable.value);
+                        expect.context.insert(variable.key.text.clone(), computed);
+                    }
+                }
+                "output" => expect.output = Some(self.computed(value)),
+                "invocations" => expect.invocations = Some(texts(value)),
+                "effects" => {
+                    let list = list(value).iter().map(|item| self.computed(item));
+                    expect.effects = Some(list.collect());
+                }
+                "legal" => expect.legal = Some((sender(node), texts(value))),
+                "ledger" => expect.ledger = Some(self.computed(value)),
+                "actors" => expect.actors = Some(texts(value)),
+                "stuck" => expect.stuck = Some(value.value == Value::Bool(true)),
+                "assert" => {
+                    let conditions = value.one_or_many().iter().map(|item| self.condition(item));
+                    expect.assert = conditions.collect();
+                }
+                _ => {}
+            }
+        }
+        expect
+    }
+
+    fn tick(&mut self, node: &Node) -> Tick {
+        if let Some(text) = node.text()
+            && let Some(moment) = moment_text(text)
+        {
+            return Tick::Until(moment);
+        }
+        match delay::read(node) {
+            Ok(delay) => Tick::For(delay),
+            Err(problem) => {
+                let help = "a length such as `72h` or `1h30m`, a name from `delays`, or a moment such as `2026-11-21T10:00:00Z`";
+                let mut problem = problem;
+                problem.help = Some(help.to_owned());
+                self.cx.report(problem);
+                Tick::For(Delay::Ms(0))
+            }
+        }
+    }
+
+    fn moment(&mut self, node: &Node) -> i64 {
+        let read = match &node.value {
+            Value::Int(ms) => Some(*ms),
+            Value::Text(text) => moment_text(&text.text),
+            // Reported by the grammar.
+            _ => Some(0),
+        };
+        if read.is_none() {
+            let message = format!("`{}` is no moment", node.text().unwrap_or_default());
+            let help = "write RFC 3339, such as `2026-11-21T10:00:00Z`, or milliseconds since 1970";
+            self.cx
+                .report(Diagnostic::error(codes::VALUE, node.span, message).help(help));
+        }
+        read.unwrap_or_default()
+    }
+
+    fn computed(&mut self, node: &Node) -> Computed {
+        self.numbered(node, |cx| template(cx, node))
+    }
+
+    fn condition(&mut self, node: &Node) -> Computed {
+        self.numbered(node, |cx| Template::Cel(cx.cel(node)))
+    }
+
+    fn numbered(&mut self, node: &Node, read: impl FnOnce(&mut Context) -> Template) -> Computed {
+        let key = self.next.to_string();
+        self.next = self.next.saturating_add(1);
+        Computed {
+            template: self.cx.at(&key, |cx| {
+                cx.mark(node.span);
+                read(cx)
+            }),
+            at: format!("/{key}"),
+            span: node.span,
+        }
+    }
+}
+
+fn moment_text(text: &str) -> Option<i64> {
+    Timestamp::parse(text).ok().map(Timestamp::millis)
+}
+
+fn refusal(node: &Node) -> Refusal {
+    Refusal {
+        code: text_at(node, "code"),
+        message: node.get("message").map(text),
+    }
+}
+
+fn sender(node: &Node) -> Sender {
+    Sender {
+        id: text_at(node, "as"),
+        roles: node.get("roles").map(texts),
+    }
+}
+
+fn text_at(node: &Node, key: &str) -> String {
+    node.get(key).map(text).unwrap_or_default()
+}
+
+fn texts(node: &Node) -> Vec<String> {
+    node.one_or_many().iter().map(text).collect()
+}
+
+fn list(node: &Node) -> &[Node] {
+    match &node.value {
+        Value::List(items) => items,
+        _ => &[],
+    }
+}
+
+fn number(node: &Node) -> u32 {
+    match &node.value {
+        Value::Int(value) => u32::try_from(*value).unwrap_or(1),
+        _ => 1,
+    }
+}
+
+fn file_stem(name: &str) -> &str {
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    file.split_once('.').map_or(file, |(stem, _)| stem)
+}
+
+/// A key and its value, which is cut at the end of its line when it is shown.
+fn head(entry: &Entry) -> Span {
+    Span::new(
+        entry.key.span.start,
+        entry.value.span.end.max(entry.key.span.end),
+    )
+}
