@@ -26,7 +26,7 @@ pub struct Session<'m> {
 
 /// What became of one input.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct Outcome<'m> {
     /// The record's number; for inputs that write none, that of the last one.
     pub seq: u64,
     /// `accepted`, `refused`, `ignored`, `vote`, `late`.
@@ -37,12 +37,16 @@ pub struct Outcome {
     pub effects: Vec<Json>,
     /// Transitions taken; those of another actor than `to` with its id in front.
     pub transitions: Vec<String>,
+    /// Addresses in the core form of the transitions taken.
+    pub taken: Vec<&'m str>,
     /// Timers set and taken back.
     pub timers: Vec<Json>,
     /// What is worth knowing and changed no verdict.
     pub notes: Vec<Note>,
     /// How many timers fired, for a tick.
     pub fired: Option<u64>,
+    /// Timers that were refused, if others were accepted; they stay pending.
+    pub timers_refused: usize,
     /// Why it was refused.
     pub refusal: Option<Box<Explanation>>,
 }
@@ -79,7 +83,7 @@ impl<'m> Session<'m> {
         run: &str,
         input: Json,
         at: i64,
-    ) -> Result<(Session<'m>, Outcome), Box<Explanation>> {
+    ) -> Result<(Session<'m>, Outcome<'m>), Box<Explanation>> {
         let envelope = Envelope::host(0, Event::Start { input }, at);
         match machine.start(run, &envelope) {
             Ok(step) => {
@@ -124,7 +128,7 @@ impl<'m> Session<'m> {
     }
 
     /// One thing happens.
-    pub fn apply(&mut self, given: Given) -> Outcome {
+    pub fn apply(&mut self, given: Given) -> Outcome<'m> {
         let envelope = self.envelope(given);
         let to = self.addressee(&envelope);
         let mut outcome = Outcome::new(envelope.seq, to);
@@ -140,7 +144,7 @@ impl<'m> Session<'m> {
     }
 
     /// Refuses something that the kernel never saw, e.g. an event id that was used for another event.
-    pub fn refuse(&mut self, given: Given, code: Code, message: String) -> Outcome {
+    pub fn refuse(&mut self, given: Given, code: Code, message: String) -> Outcome<'m> {
         let envelope = self.envelope(given);
         let mut outcome = Outcome::new(envelope.seq, self.addressee(&envelope));
         let legal = self
@@ -163,7 +167,7 @@ impl<'m> Session<'m> {
     ///
     /// # Errors
     /// There is no end to them; nothing has changed then.
-    pub fn tick(&mut self, until: i64) -> Result<Outcome, Endless> {
+    pub fn tick(&mut self, until: i64) -> Result<Outcome<'m>, Endless> {
         let saved = self.clone();
         let mut ticking = Ticking::new();
         while self.fire(&mut ticking, until) {
@@ -180,7 +184,7 @@ impl<'m> Session<'m> {
     ///
     /// # Errors
     /// There is no end to them; the run stands where it was after [`MOST_FIRINGS`].
-    pub fn run_out(&mut self) -> Result<Outcome, Endless> {
+    pub fn run_out(&mut self) -> Result<Outcome<'m>, Endless> {
         let mut ticking = Ticking::new();
         while self.fire(&mut ticking, i64::MAX) {
             if ticking.fired >= MOST_FIRINGS {
@@ -194,7 +198,7 @@ impl<'m> Session<'m> {
     ///
     /// # Errors
     /// Says what has changed on the way, which must never happen.
-    pub fn restore(&mut self) -> Result<Outcome, String> {
+    pub fn restore(&mut self) -> Result<Outcome<'m>, String> {
         let text = self.machine.snapshot_json(&self.snapshot).to_string();
         let json = serde_json::from_str(&text)
             .map_err(|e| format!("the snapshot's JSON cannot be read: {e}"))?;
@@ -209,7 +213,7 @@ impl<'m> Session<'m> {
     }
 
     /// Fires the next timer that is due by `until` and was not tried before in this tick; false if there is none.
-    fn fire(&mut self, ticking: &mut Ticking, until: i64) -> bool {
+    fn fire(&mut self, ticking: &mut Ticking<'m>, until: i64) -> bool {
         // Paused: timers stand still.
         if self.snapshot.next_timer().is_none() {
             return false;
@@ -297,18 +301,18 @@ impl<'m> Session<'m> {
 }
 
 /// What has been gathered while time passes.
-struct Ticking {
+struct Ticking<'m> {
     fired: u64,
     accepted: bool,
     /// Names of transitions have the actor in front, whichever it is.
-    sum: Outcome,
+    sum: Outcome<'m>,
     actors: BTreeSet<String>,
     stories: Vec<(String, Explanation)>,
     refused: Vec<(String, u64)>,
 }
 
-impl Ticking {
-    fn new() -> Ticking {
+impl<'m> Ticking<'m> {
+    fn new() -> Ticking<'m> {
         Ticking {
             fired: 0,
             accepted: false,
@@ -319,7 +323,7 @@ impl Ticking {
         }
     }
 
-    fn outcome(self, seq: u64) -> Outcome {
+    fn outcome(self, seq: u64) -> Outcome<'m> {
         let mut outcome = self.sum;
         outcome.seq = seq;
         outcome.fired = Some(self.fired);
@@ -340,6 +344,7 @@ impl Ticking {
         } else if let Some((_, story)) = stories.next() {
             outcome.refuse(story);
         }
+        outcome.timers_refused = stories.len();
         outcome.notes.extend(stories.map(|(actor, story)| Note {
             actor: actor.into(),
             at: None,
@@ -349,22 +354,24 @@ impl Ticking {
     }
 }
 
-impl Outcome {
-    fn new(seq: u64, to: String) -> Outcome {
+impl<'m> Outcome<'m> {
+    fn new(seq: u64, to: String) -> Outcome<'m> {
         Outcome {
             seq,
             verdict: Verdict::Ignored.word(),
             to,
             effects: Vec::new(),
             transitions: Vec::new(),
+            taken: Vec::new(),
             timers: Vec::new(),
             notes: Vec::new(),
             fired: None,
+            timers_refused: 0,
             refusal: None,
         }
     }
 
-    fn add(&mut self, machine: &Machine, run: &str, step: &charter_kernel::Step) {
+    fn add(&mut self, machine: &'m Machine, run: &str, step: &charter_kernel::Step) {
         let effects = step.effects.iter().map(|effect: &Effect| effect.json(run));
         self.effects.extend(effects);
         self.transitions

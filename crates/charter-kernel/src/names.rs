@@ -22,6 +22,11 @@ impl Machine {
         step.taken.iter().map(name).collect()
     }
 
+    /// Addresses in the core form of the transitions that a step took, in order. For coverage.
+    pub fn taken<'m>(&'m self, step: &Step) -> impl Iterator<Item = &'m str> {
+        step.taken.iter().map(|t| self.chart(t.chart).transition(t.transition).at.as_ref())
+    }
+
     /// All transitions of the charter: machine, name, address in the core form. For coverage.
     pub fn transitions(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.charts.iter().flat_map(|c| {

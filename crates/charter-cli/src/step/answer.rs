@@ -80,7 +80,7 @@ impl Serialize for Variables<'_> {
 /// Those of the stream.
 pub(crate) fn write(
     out: &mut dyn io::Write,
-    outcome: &Outcome,
+    outcome: &Outcome<'_>,
     before: Option<&Snapshot>,
     after: &Snapshot,
 ) -> io::Result<()> {

@@ -152,7 +152,7 @@ fn one(
     Ok(exit_of(&outcome))
 }
 
-fn exit_of(outcome: &Outcome) -> Exit {
+fn exit_of(outcome: &Outcome<'_>) -> Exit {
     match outcome.refusal {
         Some(_) => Exit::No,
         None => Exit::Yes,
