@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::io::{Exit, Failure, Io};
-use crate::{eval, step};
+use crate::{eval, step, test};
 
 /// Charter: a deterministic kernel for AI agents
 #[derive(Debug, Parser)]
@@ -29,6 +29,8 @@ enum Command {
     Step(step::Args),
     /// Evaluate an expression, or a batch of them
     Eval(eval::Args),
+    /// Run the scenarios of charters
+    Test(test::Args),
 }
 
 /// Runs a command line, the name of the program included. Never ends the process.
@@ -44,6 +46,7 @@ where
     let done = match &cli.command {
         Command::Step(args) => step::run(args, cli.json, io),
         Command::Eval(args) => eval::run(args, io),
+        Command::Test(args) => test::run(args, cli.json, io),
     };
     let flushed = io.out.flush();
     match done.and_then(|exit| flushed.map(|()| exit).map_err(Failure::from)) {

@@ -24,8 +24,10 @@ mod io;
 pub mod lines;
 pub mod load;
 pub mod moment;
+pub mod scenario;
 pub mod session;
 pub mod step;
+pub mod test;
 
 pub use args::run;
 pub use io::{Exit, Failure, Io, Paint};

@@ -376,6 +376,7 @@ impl<'m> Outcome<'m> {
         self.effects.extend(effects);
         self.transitions
             .extend(machine.transition_names(step, &self.to));
+        self.taken.extend(machine.taken(step));
         self.timers
             .extend(step.timers.iter().map(TimerChange::json));
         self.notes.extend(step.notes.iter().cloned());

@@ -1,0 +1,66 @@
+//! Which refusals a charter can give, so that scenarios can be asked for them.
+
+use std::collections::BTreeSet;
+
+use charter_kernel::Code;
+use charter_kernel::definition::Definition;
+use serde_json::Value as Json;
+
+use super::Cover;
+
+/// The refusal codes that follow from what this charter says, and that no scenario has seen. What every charter can give, such as
+/// `unknown-actor`, is the kernel's business and not asked for.
+#[must_use]
+pub fn unseen_codes(definition: &Definition, cover: &Cover) -> Vec<&'static str> {
+    let json = serde_json::to_value(definition).unwrap_or_default();
+    let mut possible = BTreeSet::new();
+    if definition.strict {
+        possible.insert(Code::Unhandled);
+    }
+    if !definition.interlocks.is_empty() {
+        possible.insert(Code::Interlock);
+    }
+    if definition.events.values().any(|e| e.data.is_some()) {
+        possible.insert(Code::Schema);
+    }
+    if definition.events.values().any(|e| !e.by.is_empty()) {
+        possible.insert(Code::Authority);
+    }
+    charts(&json, &mut possible);
+    let seen: BTreeSet<&str> = cover.codes().collect();
+    let open = possible.iter().map(|code| code.word());
+    open.filter(|word| !seen.contains(word)).collect()
+}
+
+/// What stands in states, transitions and actions. Depth is bounded by the reader's.
+fn charts(json: &Json, possible: &mut BTreeSet<Code>) {
+    match json {
+        Json::Array(items) => items.iter().for_each(|item| charts(item, possible)),
+        Json::Object(fields) => {
+            // A transition is known by what it requires of the sender: only those that events select can refuse.
+            let transition = fields.get("transitions").and_then(Json::as_array);
+            for t in transition.into_iter().flatten() {
+                let has = |key: &str| t.get(key).is_some();
+                possible.extend(has("by").then_some(Code::Authority));
+                possible.extend((has("guard") || has("when")).then_some(Code::Guard));
+                possible.extend(has("approves").then_some(Code::Stale));
+                let requires = t.get("requires").and_then(Json::as_array);
+                for require in requires.into_iter().flatten() {
+                    possible.extend(require.get("use").map(|_| Code::PermitMissing));
+                    let scope = require.get("use").and_then(|u| u.get("when"));
+                    possible.extend(scope.map(|_| Code::PermitScope));
+                    possible.extend(require.get("open").map(|_| Code::ObligationMissing));
+                    possible.extend(require.get("none").map(|_| Code::ObligationOpen));
+                }
+            }
+            if let Some(grant) = fields.get("grant").filter(|g| g.get("kind").is_some()) {
+                possible.extend(grant.get("uses").map(|_| Code::PermitExhausted));
+                possible.extend(grant.get("expires").map(|_| Code::PermitExpired));
+            }
+            let revoke = fields.get("revoke").and_then(|r| r.get("kind"));
+            possible.extend(revoke.map(|_| Code::PermitRevoked));
+            fields.values().for_each(|value| charts(value, possible));
+        }
+        _ => {}
+    }
+}
