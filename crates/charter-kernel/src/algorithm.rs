@@ -66,6 +66,9 @@ impl Work<'_> {
                     let Some(ev) = session.internal.pop_front() else {
                         break;
                     };
+                    // An internal event counts even if nothing takes it: a failing condition raises an error each
+                    // time it is tried, and could go on for ever.
+                    self.count_microstep()?;
                     enabled = self.select(ai, &ev, &mut session);
                     if enabled.is_empty()
                         && self.m.definition.strict

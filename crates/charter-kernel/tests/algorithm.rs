@@ -427,3 +427,16 @@ states:
 ";
     check(chart, &["E", "SET", "BACK", "E"], "1 2", "t");
 }
+
+#[test]
+fn a_condition_that_fails_again_and_again_is_a_runaway() {
+    let chart = "
+context: {n: 0}
+states:
+  s: {on: {E: t}}
+  t: {always: {when: context.n < 'x', target: s}}
+";
+    let mut run = Run::start(&format!("strict: false\n{chart}"));
+    assert_eq!(run.refused("E", json!({})), "runaway");
+    assert_eq!(run.state(), "s");
+}
