@@ -26,11 +26,24 @@ impl Digest {
     /// 64 hex digits, as the function `digest(x)` of the expression language gives them.
     #[must_use]
     pub fn hex(&self) -> String {
-        use fmt::Write as _;
-        self.0.iter().fold(String::with_capacity(64), |mut s, b| {
-            let _ = write!(s, "{b:02x}"); // writing into a String cannot fail
-            s
-        })
+        let mut out = String::with_capacity(64);
+        self.push_hex(&mut out);
+        out
+    }
+
+    /// Appends 64 hex digits.
+    pub fn push_hex(&self, out: &mut String) {
+        let digit = |d: u8| char::from(if d < 10 { d.wrapping_add(b'0') } else { d.wrapping_add(b'a' - 10) });
+        for byte in self.0 {
+            out.push(digit(byte >> 4));
+            out.push(digit(byte & 15));
+        }
+    }
+
+    /// Appends `sha256:` and 64 hex digits.
+    pub fn push_text(&self, out: &mut String) {
+        out.push_str("sha256:");
+        self.push_hex(out);
     }
 
     /// Reads `sha256:HEX` or plain `HEX`.
@@ -57,14 +70,16 @@ impl Digest {
 /// The canonical JSON text of a value (RFC 8785): sorted keys, shortest numbers, no spaces.
 #[must_use]
 pub fn canonical(value: &Json) -> String {
-    // The only error of the canonicalizer on a Json is a number it cannot hold, which a Json cannot hold either.
-    serde_json_canonicalizer::to_string(value).unwrap_or_default()
+    let mut out = String::with_capacity(128);
+    crate::canonical::write(&mut out, value);
+    out
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sha256:")?;
-        self.0.iter().try_for_each(|b| write!(f, "{b:02x}"))
+        let mut text = String::with_capacity(71);
+        self.push_text(&mut text);
+        f.write_str(&text)
     }
 }
 

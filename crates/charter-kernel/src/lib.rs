@@ -22,6 +22,7 @@
 
 mod actors;
 mod algorithm;
+pub mod canonical;
 mod compile;
 mod content;
 pub mod definition;
@@ -46,6 +47,7 @@ mod run;
 mod schema;
 mod scope;
 mod snapshot;
+mod snapshot_text;
 mod step;
 mod time;
 mod work;

@@ -27,6 +27,14 @@ impl Machine {
         step.taken.iter().map(|t| self.chart(t.chart).transition(t.transition).at.as_ref())
     }
 
+    /// The approvals among the transitions that a step took: actor, name of the transition, what it approves (as written in the charter).
+    pub fn approvals<'a>(&'a self, step: &'a Step) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+        step.taken.iter().filter_map(|t| {
+            let transition = self.chart(t.chart).transition(t.transition);
+            Some((t.actor.as_ref(), transition.name.as_ref(), transition.approves.as_ref()?.source()))
+        })
+    }
+
     /// All transitions of the charter: machine, name, address in the core form. For coverage.
     pub fn transitions(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.charts.iter().flat_map(|c| {

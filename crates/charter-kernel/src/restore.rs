@@ -223,12 +223,6 @@ impl Machine {
         serde_json::to_value(form).unwrap_or_default()
     }
 
-    /// SHA-256 over the canonical JSON of the snapshot: what records carry.
-    #[must_use]
-    pub fn snapshot_digest(&self, s: &Snapshot) -> Digest {
-        Digest::of_json(&self.snapshot_json(s))
-    }
-
     fn actor_form(&self, a: &Actor) -> ActorForm {
         let chart = self.chart(a.chart());
         let path = |s: &StateId| chart.path(*s).to_string();

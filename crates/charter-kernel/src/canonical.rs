@@ -1,0 +1,224 @@
+//! Canonical JSON (RFC 8785), written straight into text: what digests are taken over.
+//!
+//! Sorted keys (by UTF-16 code units), shortest numbers as ECMAScript writes them, no spaces. Everything here appends to a
+//! `String`, so that whoever knows the order of its keys (a snapshot, a record) needs no [`Json`] in between.
+
+use std::cmp::Ordering;
+
+use serde_json::Value as Json;
+
+/// Nesting that is written; what lies deeper is written as `null`. Nothing that the kernel has let in nests deeper than 300.
+const MAX_DEPTH: usize = 1_000;
+
+/// Appends the canonical JSON of a value.
+pub fn write(out: &mut String, value: &Json) {
+    write_at(out, value, 0, &write_number);
+}
+
+/// As [`write()`], but integers of 64 bits keep all their digits, so that two different values never have the same text. It is
+/// RFC 8785 wherever RFC 8785 keeps the value.
+pub fn write_exact(out: &mut String, value: &Json) {
+    let exact = |out: &mut String, n: &serde_json::Number| match (n.as_i64(), n.as_u64()) {
+        (Some(i), _) => out.push_str(itoa::Buffer::new().format(i)),
+        (None, Some(u)) => out.push_str(itoa::Buffer::new().format(u)),
+        (None, None) => write_number(out, n),
+    };
+    write_at(out, value, 0, &exact);
+}
+
+type NumberWriter<'w> = &'w dyn Fn(&mut String, &serde_json::Number);
+
+fn write_at(out: &mut String, value: &Json, depth: usize, number: NumberWriter<'_>) {
+    let deeper = depth.saturating_add(1);
+    match value {
+        _ if depth > MAX_DEPTH => out.push_str("null"),
+        Json::Null => out.push_str("null"),
+        Json::Bool(true) => out.push_str("true"),
+        Json::Bool(false) => out.push_str("false"),
+        Json::Number(n) => number(out, n),
+        Json::String(s) => write_str(out, s),
+        Json::Array(list) => {
+            out.push('[');
+            for (i, item) in list.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write_at(out, item, deeper, number);
+            }
+            out.push(']');
+        }
+        Json::Object(map) => {
+            let entries = map.iter().map(|(k, v)| (k.as_str(), v));
+            write_object(out, entries, |out, value| write_at(out, value, deeper, number));
+        }
+    }
+}
+
+/// Appends an object: its entries, in whatever order they come, and how a value is written. Keys must differ.
+pub fn write_object<'k, V: Copy>(out: &mut String, entries: impl Iterator<Item = (&'k str, V)> + Clone, mut value: impl FnMut(&mut String, V)) {
+    let mut all = |out: &mut String, entries: &mut dyn Iterator<Item = (&'k str, V)>| {
+        out.push('{');
+        let mut first = true;
+        for (key, v) in entries {
+            if !std::mem::take(&mut first) {
+                out.push(',');
+            }
+            write_str(out, key);
+            out.push(':');
+            value(out, v);
+        }
+        out.push('}');
+    };
+    // Mostly they come in order: maps are sorted by UTF-8 bytes, which is the same order for all but rare characters.
+    if entries.clone().is_sorted_by(|a, b| compare_keys(a.0, b.0) != Ordering::Greater) {
+        all(out, &mut { entries });
+    } else {
+        let mut sorted: Vec<_> = entries.collect();
+        sorted.sort_by(|a, b| compare_keys(a.0, b.0));
+        all(out, &mut sorted.into_iter());
+    }
+}
+
+/// The order of keys: by UTF-16 code units (RFC 8785, 3.2.3).
+#[must_use]
+pub fn compare_keys(a: &str, b: &str) -> Ordering {
+    let same = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
+    match (a.as_bytes().get(same), b.as_bytes().get(same)) {
+        // Only a character beyond U+FFFF (first byte from F0 up) and one from U+E000 up (from EE up) are ordered otherwise than their bytes.
+        (Some(x), Some(y)) if *x < 0xee || *y < 0xee => x.cmp(y),
+        (Some(_), Some(_)) => a.encode_utf16().cmp(b.encode_utf16()),
+        (x, y) => x.is_some().cmp(&y.is_some()),
+    }
+}
+
+/// The largest integer that a double keeps: 2^53-1.
+const SAFE: u64 = (1 << 53) - 1;
+
+/// Appends a number: an integer within ±(2^53-1) as such, all others as the nearest double.
+pub fn write_number(out: &mut String, n: &serde_json::Number) {
+    match n.as_i64() {
+        Some(i) => write_int(out, i),
+        // A number of a Json is always finite.
+        None => out.push_str(ryu_js::Buffer::new().format(n.as_f64().unwrap_or_default())),
+    }
+}
+
+/// Appends an integer; beyond ±(2^53-1) the nearest double.
+pub fn write_int(out: &mut String, i: i64) {
+    if i.unsigned_abs() <= SAFE {
+        out.push_str(itoa::Buffer::new().format(i));
+    } else {
+        out.push_str(ryu_js::Buffer::new().format(i as f64));
+    }
+}
+
+/// Appends an integer; beyond 2^53-1 the nearest double.
+pub fn write_uint(out: &mut String, i: u64) {
+    if i <= SAFE {
+        out.push_str(itoa::Buffer::new().format(i));
+    } else {
+        out.push_str(ryu_js::Buffer::new().format(i as f64));
+    }
+}
+
+/// Appends a string in quotes, with the escapes of RFC 8785 (3.2.2.2).
+pub fn write_str(out: &mut String, s: &str) {
+    out.push('"');
+    let mut rest = s;
+    while let Some(at) = rest.bytes().position(|b| b < 0x20 || b == b'"' || b == b'\\') {
+        // What is escaped is one byte, so both cuts lie between characters.
+        let (plain, tail) = rest.split_at(at);
+        out.push_str(plain);
+        let mut tail = tail.chars();
+        match tail.next() {
+            Some('"') => out.push_str("\\\""),
+            Some('\\') => out.push_str("\\\\"),
+            Some('\n') => out.push_str("\\n"),
+            Some('\r') => out.push_str("\\r"),
+            Some('\t') => out.push_str("\\t"),
+            Some('\u{8}') => out.push_str("\\b"),
+            Some('\u{c}') => out.push_str("\\f"),
+            Some(c) => {
+                out.push_str("\\u00");
+                let digit = |d: u32| char::from_digit(d, 16).unwrap_or('0');
+                out.push(digit(u32::from(c) >> 4));
+                out.push(digit(u32::from(c) & 15));
+            }
+            None => {}
+        }
+        rest = tail.as_str();
+    }
+    out.push_str(rest);
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn text(value: &Json) -> String {
+        let mut out = String::new();
+        write(&mut out, value);
+        out
+    }
+
+    /// Any JSON: hostile strings, keys whose two orders differ, numbers of every kind.
+    fn any_json() -> impl Strategy<Value = Json> {
+        let string = prop_oneof![any::<String>(), "[\u{0}-\u{20}\"\\\\/\u{7f}]{0,8}", "[\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}a]{0,4}"];
+        let key = string.clone();
+        let number = prop_oneof![
+            any::<i64>().prop_map(Json::from),
+            any::<u64>().prop_map(Json::from),
+            any::<f64>().prop_map(Json::from), // not finite: null
+            (-1_000i64..1_000).prop_map(Json::from),
+            (-1_000i32..1_000).prop_map(|i| Json::from(f64::from(i) / 8.0)),
+            (any::<u64>(), -30i32..30).prop_map(|(m, e)| Json::from(m as f64 * 10f64.powi(e))),
+        ];
+        let leaf = prop_oneof![Just(Json::Null), any::<bool>().prop_map(Json::from), number, string.prop_map(Json::from)];
+        leaf.prop_recursive(5, 60, 6, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Json::from),
+                prop::collection::vec((key.clone(), inner), 0..6).prop_map(|kv| kv.into_iter().collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_what_the_published_canonicalizer_writes(value in any_json()) {
+            prop_assert_eq!(text(&value), serde_json_canonicalizer::to_string(&value).unwrap());
+        }
+
+        #[test]
+        fn keys_are_ordered_as_utf16(a in any::<String>(), b in "[\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}a]{0,4}", c in "[\u{e000}\u{10000}a]{0,4}") {
+            for (a, b) in [(&a, &b), (&b, &c), (&c, &a), (&b, &b)] {
+                prop_assert_eq!(compare_keys(a, b), a.encode_utf16().cmp(b.encode_utf16()));
+            }
+        }
+
+        #[test]
+        fn the_exact_text_tells_integers_apart(a in any::<u64>(), b in any::<u64>()) {
+            let exact = |u: u64| { let mut out = String::new(); write_exact(&mut out, &json!({"n": [u]})); out };
+            prop_assert_eq!(exact(a) == exact(b), a == b);
+        }
+    }
+
+    #[test]
+    fn the_example_of_the_rfc() {
+        let value: Json = serde_json::from_str(
+            r#"{"numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001], "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/", "literals": [null, true, false]}"#,
+        )
+        .unwrap();
+        let expected = r#"{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/"}"#;
+        assert_eq!(text(&value), expected);
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let deep = (0..2_000).fold(Json::Null, |inner, _| Json::Array(vec![inner]));
+        assert_eq!(text(&deep).len(), (MAX_DEPTH + 1) * 2 + 4);
+    }
+}
