@@ -1,0 +1,146 @@
+//! The end of a run's chain: makes the next record, and the snapshot that is kept with it when one is due.
+
+use charter_kernel::{Digest, Envelope, Machine, Refusal, Snapshot, Status, Step};
+
+use crate::record::{GENESIS, Making, Origin, Record};
+use crate::store::Append;
+
+/// How many records lie between two kept snapshots, unless said otherwise.
+pub const SNAPSHOT_EVERY: u64 = 100;
+
+/// The end of a run's chain. It is not moved by making a record, only by [`Chain::advance`] once that is durable.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chain {
+    run: String,
+    next: u64,
+    hash: Digest,
+    /// Digest of the run's snapshot.
+    snapshot: Option<Digest>,
+    status: Option<Status>,
+    since_snapshot: u64,
+    snapshot_every: u64,
+    pub(crate) forked_from: Option<Origin<'static>>,
+}
+
+impl Chain {
+    /// The chain of a run that does not exist yet.
+    #[must_use]
+    pub fn new(run: &str) -> Chain {
+        Chain {
+            run: run.into(),
+            next: 0,
+            hash: GENESIS,
+            snapshot: None,
+            status: None,
+            since_snapshot: 0,
+            snapshot_every: SNAPSHOT_EVERY,
+            forked_from: None,
+        }
+    }
+
+    /// The chain that ends with this record; `snapshot` is the last record with a kept snapshot.
+    pub(crate) fn after(last: &Record, snapshot: Option<u64>) -> Chain {
+        Chain {
+            run: last.run.to_string(),
+            next: last.seq.saturating_add(1),
+            hash: last.hash,
+            snapshot: Some(last.snapshot),
+            status: last.status,
+            since_snapshot: last.seq.saturating_sub(snapshot.unwrap_or(0)),
+            snapshot_every: SNAPSHOT_EVERY,
+            forked_from: None,
+        }
+    }
+
+    /// Keeps a snapshot every so many records (and whenever the status changes); 0: only then.
+    #[must_use]
+    pub fn snapshot_every(mut self, records: u64) -> Chain {
+        self.snapshot_every = records;
+        self
+    }
+
+    /// The run.
+    #[must_use]
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// The sequence number of the next record: the `seq` of the next envelope.
+    #[must_use]
+    pub fn next_seq(&self) -> u64 {
+        self.next
+    }
+
+    /// The hash of the last record.
+    #[must_use]
+    pub fn hash(&self) -> Digest {
+        self.hash
+    }
+
+    pub(crate) fn snapshot_digest(&self) -> Option<Digest> {
+        self.snapshot
+    }
+
+    /// The record of what became of the next envelope, to be given to a store. `envelope.seq` is [`Chain::next_seq`].
+    #[must_use]
+    pub fn append(
+        &self,
+        machine: &Machine,
+        id: Option<&str>,
+        envelope: &Envelope,
+        before: Option<&Snapshot>,
+        outcome: &Result<Step, Refusal>,
+    ) -> Append {
+        let mut text = None;
+        let digest = match (outcome, before) {
+            (Err(_), Some(_)) => self.snapshot,
+            // A late answer, a timer that is over: the kernel has left the snapshot as it was.
+            (Ok(step), Some(before))
+                if step.snapshot.seq() == before.seq() && self.snapshot.is_some() =>
+            {
+                self.snapshot
+            }
+            (Ok(step), _) => {
+                let written = machine.snapshot_text(&step.snapshot);
+                let digest = Digest::of_bytes(written.as_bytes());
+                text = Some(written);
+                Some(digest)
+            }
+            (Err(_), None) => None,
+        };
+        let forked_from = self.forked_from.clone().filter(|_| self.next == 0);
+        let making = Making {
+            machine,
+            run: &self.run,
+            id,
+            prev: self.hash,
+            envelope,
+            before,
+            outcome,
+            snapshot: digest,
+            forked_from,
+        };
+        let record = making.record();
+        let due =
+            self.snapshot_every > 0 && self.since_snapshot.saturating_add(1) >= self.snapshot_every;
+        let keep = due || record.status != self.status;
+        let after = outcome.as_ref().ok().map(|step| &step.snapshot).or(before);
+        let snapshot = keep
+            .then(|| text.or_else(|| after.map(|s| machine.snapshot_text(s))))
+            .flatten();
+        Append { record, snapshot }
+    }
+
+    /// Moves the end: the append is durable.
+    pub fn advance(&mut self, append: &Append) {
+        self.next = append.record.seq.saturating_add(1);
+        self.hash = append.record.hash;
+        self.snapshot = Some(append.record.snapshot);
+        self.status = append.record.status;
+        self.since_snapshot = if append.snapshot.is_some() {
+            0
+        } else {
+            self.since_snapshot.saturating_add(1)
+        };
+    }
+}

@@ -1,0 +1,372 @@
+//! A store in memory: for tests, for the checker, for hosts that keep their records elsewhere. Everything is gone when it is dropped.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use charter_kernel::{Digest, Status};
+
+use crate::error::StoreError;
+use crate::project::{Change, project};
+use crate::record::Record;
+use crate::store::{
+    Append, Head, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, Store, StoredCharter,
+    StoredSnapshot, follows,
+};
+
+/// A store in memory.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    runs: BTreeMap<String, Run>,
+    charters: BTreeMap<Digest, StoredCharter>,
+    blobs: BTreeMap<Digest, Vec<u8>>,
+    place: i64,
+}
+
+#[derive(Debug, Default)]
+struct Run {
+    /// With its place in the store.
+    records: Vec<(i64, Record)>,
+    snapshots: BTreeMap<u64, String>,
+    /// Id -> first record.
+    ids: BTreeMap<String, usize>,
+    /// Id and generation -> due.
+    timers: BTreeMap<(String, u64), i64>,
+    open: BTreeSet<(u64, u32)>,
+}
+
+impl Run {
+    fn head(&self) -> Option<Head> {
+        self.records.last().map(|(_, r)| Head {
+            seq: r.seq,
+            hash: r.hash,
+        })
+    }
+
+    fn status(&self) -> Option<Status> {
+        self.records.last().and_then(|(_, r)| r.status)
+    }
+
+    fn info(&self) -> Option<RunInfo> {
+        let ((_, first), (_, last)) = (self.records.first()?, self.records.last()?);
+        Some(RunInfo {
+            run: last.run.to_string(),
+            charter: last.charter,
+            status: last.status,
+            seq: last.seq,
+            hash: last.hash,
+            started: first.at,
+            updated: last.at,
+        })
+    }
+
+    fn push(&mut self, place: i64, append: Append) {
+        let record = append.record;
+        if record.has_given_id() {
+            self.ids
+                .entry(record.id.to_string())
+                .or_insert(self.records.len());
+        }
+        let Ok(()) = project::<Infallible>(&record, |change| {
+            match change {
+                Change::TimerSet {
+                    timer,
+                    generation,
+                    due,
+                } => drop(self.timers.insert((timer.to_owned(), generation), due)),
+                Change::TimerOver {
+                    timer, generation, ..
+                } => drop(self.timers.remove(&(timer.to_owned(), generation))),
+                Change::Effect {
+                    index, open: true, ..
+                } => drop(
+                    self.open
+                        .insert((record.seq, u32::try_from(index).unwrap_or(u32::MAX))),
+                ),
+                Change::EffectOver { effect, .. } => {
+                    self.open.remove(&(effect.seq, effect.index));
+                }
+                _ => {}
+            }
+            Ok(())
+        });
+        if let Some(snapshot) = append.snapshot {
+            self.snapshots.insert(record.seq, snapshot);
+        }
+        self.records.push((place, record));
+    }
+}
+
+impl MemoryStore {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> MemoryStore {
+        MemoryStore::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Nothing under the lock can panic half way; what a panicking caller left is whole.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn try_append(&self, batch: Vec<Append>) -> Result<(), StoreError> {
+        let mut inner = self.lock();
+        let mut heads: BTreeMap<&str, Head> = BTreeMap::new();
+        for Append { record, .. } in &batch {
+            let run = record.run.as_ref();
+            let head = heads
+                .get(run)
+                .copied()
+                .or_else(|| inner.runs.get(run).and_then(Run::head));
+            if head.is_none() && !inner.charters.contains_key(&record.charter) {
+                return Err(StoreError::UnknownCharter {
+                    digest: record.charter,
+                });
+            }
+            heads.insert(run, follows(head, record)?);
+        }
+        drop(heads);
+        for append in batch {
+            inner.place = inner.place.saturating_add(1);
+            let place = inner.place;
+            inner
+                .runs
+                .entry(append.record.run.to_string())
+                .or_default()
+                .push(place, append);
+        }
+        Ok(())
+    }
+}
+
+impl Store for MemoryStore {
+    fn submit(&self, batch: Vec<Append>, reply: Reply) {
+        reply(self.try_append(batch));
+    }
+
+    fn put_charter(&self, charter: &StoredCharter) -> Result<(), StoreError> {
+        charter.definition()?;
+        self.lock()
+            .charters
+            .entry(charter.digest)
+            .or_insert_with(|| charter.clone());
+        Ok(())
+    }
+
+    fn charter(&self, digest: Digest) -> Result<Option<StoredCharter>, StoreError> {
+        Ok(self.lock().charters.get(&digest).cloned())
+    }
+
+    fn charters(&self) -> Result<Vec<StoredCharter>, StoreError> {
+        Ok(self.lock().charters.values().cloned().collect())
+    }
+
+    fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError> {
+        let digest = Digest::of_bytes(data);
+        self.lock()
+            .blobs
+            .entry(digest)
+            .or_insert_with(|| data.to_vec());
+        Ok(digest)
+    }
+
+    fn blob(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.lock().blobs.get(&digest).cloned())
+    }
+
+    fn scan_blobs(&self, visit: &mut dyn FnMut(&str, &[u8])) -> Result<(), StoreError> {
+        let blobs = self.lock().blobs.clone();
+        blobs
+            .iter()
+            .for_each(|(digest, data)| visit(&digest.to_string(), data));
+        Ok(())
+    }
+
+    fn run(&self, run: &str) -> Result<Option<RunInfo>, StoreError> {
+        Ok(self.lock().runs.get(run).and_then(Run::info))
+    }
+
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunInfo>, StoreError> {
+        let inner = self.lock();
+        let fits = |i: &RunInfo| {
+            filter.charter.is_none_or(|c| c == i.charter)
+                && filter.status.is_none_or(|s| i.status == Some(s))
+                && filter.after.as_ref().is_none_or(|a| *a < i.run)
+        };
+        let limit = if filter.limit == 0 {
+            usize::MAX
+        } else {
+            filter.limit
+        };
+        Ok(inner
+            .runs
+            .values()
+            .filter_map(Run::info)
+            .filter(fits)
+            .take(limit)
+            .collect())
+    }
+
+    fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let inner = self.lock();
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let records = inner
+            .runs
+            .get(run)
+            .and_then(|r| r.records.get(from..))
+            .unwrap_or_default();
+        Ok(records.iter().take(limit).map(|(_, r)| r.clone()).collect())
+    }
+
+    fn find(&self, run: &str, id: &str) -> Result<Option<Record>, StoreError> {
+        let inner = self.lock();
+        let found = inner
+            .runs
+            .get(run)
+            .and_then(|r| r.records.get(*r.ids.get(id)?));
+        Ok(found.map(|(_, r)| r.clone()))
+    }
+
+    fn snapshot(&self, run: &str, at_most: u64) -> Result<Option<StoredSnapshot>, StoreError> {
+        let inner = self.lock();
+        let found = inner
+            .runs
+            .get(run)
+            .and_then(|r| r.snapshots.range(..=at_most).next_back());
+        Ok(found.map(|(seq, text)| StoredSnapshot {
+            seq: *seq,
+            text: text.clone(),
+        }))
+    }
+
+    fn put_snapshot(&self, run: &str, snapshot: &StoredSnapshot) -> Result<(), StoreError> {
+        let mut inner = self.lock();
+        let run = inner
+            .runs
+            .get_mut(run)
+            .ok_or_else(|| StoreError::UnknownRun(run.into()))?;
+        run.snapshots.insert(snapshot.seq, snapshot.text.clone());
+        Ok(())
+    }
+
+    fn forget_snapshots(&self) -> Result<(), StoreError> {
+        self.lock()
+            .runs
+            .values_mut()
+            .for_each(|r| r.snapshots.clear());
+        Ok(())
+    }
+
+    fn pending_timers(&self, until: i64, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
+        let inner = self.lock();
+        let active = inner
+            .runs
+            .iter()
+            .filter(|(_, r)| r.status() == Some(Status::Active));
+        let timers = active.flat_map(|(run, r)| {
+            r.timers
+                .iter()
+                .map(move |((timer, generation), due)| (run, timer, *generation, *due))
+        });
+        let mut due: Vec<PendingTimer> = timers
+            .filter(|(.., due)| *due <= until)
+            .map(|(run, timer, generation, due)| PendingTimer {
+                due,
+                run: run.clone(),
+                timer: timer.clone(),
+                generation,
+            })
+            .collect();
+        due.sort();
+        due.truncate(limit);
+        Ok(due)
+    }
+
+    fn open_effects(
+        &self,
+        after: Option<&OpenEffect>,
+        limit: usize,
+    ) -> Result<Vec<OpenEffect>, StoreError> {
+        let inner = self.lock();
+        let going = inner
+            .runs
+            .iter()
+            .filter(|(_, r)| matches!(r.status(), Some(Status::Active | Status::Paused)));
+        let open = going.flat_map(|(run, r)| {
+            r.open.iter().map(move |(seq, index)| OpenEffect {
+                run: run.clone(),
+                seq: *seq,
+                index: *index,
+            })
+        });
+        Ok(open
+            .filter(|e| after.is_none_or(|a| e > a))
+            .take(limit)
+            .collect())
+    }
+
+    fn scan(
+        &self,
+        run: Option<&str>,
+        from: u64,
+        visit: &mut dyn FnMut(&Row<'_>) -> bool,
+    ) -> Result<(), StoreError> {
+        // Copied out (records are shared, so this is cheap): the visitor may use the store.
+        let records: Vec<(i64, Record)> = {
+            let inner = self.lock();
+            let runs = inner
+                .runs
+                .iter()
+                .filter(|(id, _)| run.is_none_or(|r| r == id.as_str()));
+            runs.flat_map(|(_, r)| r.records.iter().filter(|(_, r)| r.seq >= from).cloned())
+                .collect()
+        };
+        for (place, r) in &records {
+            let (at, hash) = (crate::record::moment::text(r.at), r.hash.to_string());
+            let row = Row {
+                place: *place,
+                run: &r.run,
+                seq: i64::try_from(r.seq).unwrap_or(i64::MAX),
+                id: &r.id,
+                at: &at,
+                r#type: &r.event.r#type,
+                verdict: r.verdict.word(),
+                hash: &hash,
+                text: r.text().as_bytes(),
+            };
+            if !visit(&row) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn scan_snapshots(
+        &self,
+        run: Option<&str>,
+        visit: &mut dyn FnMut(&str, u64, &[u8]),
+    ) -> Result<(), StoreError> {
+        let snapshots: Vec<(String, u64, String)> = {
+            let inner = self.lock();
+            let runs = inner
+                .runs
+                .iter()
+                .filter(|(id, _)| run.is_none_or(|r| r == id.as_str()));
+            runs.flat_map(|(id, r)| {
+                r.snapshots
+                    .iter()
+                    .map(move |(seq, text)| (id.clone(), *seq, text.clone()))
+            })
+            .collect()
+        };
+        snapshots
+            .iter()
+            .for_each(|(run, seq, text)| visit(run, *seq, text.as_bytes()));
+        Ok(())
+    }
+}

@@ -1,0 +1,257 @@
+//! Projections: what a record changes in the tables that people query. A function of the record alone, so that they can be thrown
+//! away and made again. What each table means is in `docs/sql.md`.
+
+use charter_kernel::EffectId;
+use serde_json::Value as Json;
+
+use crate::record::{Fields, SourceKind, Verdict};
+
+/// Members of an answer's output that make it a decision (see `docs/sql.md`).
+const DECISIVE: [&str; 5] = ["confidence", "decision", "action", "outcome", "verdict"];
+
+/// A change to a projection; run and record are those of the record.
+#[derive(Debug)]
+pub(crate) enum Change<'r> {
+    Transition {
+        index: usize,
+        name: &'r str,
+    },
+    Refusal {
+        code: &'r str,
+        message: &'r str,
+    },
+    Effect {
+        index: usize,
+        kind: &'r str,
+        actor: &'r str,
+        invocation: Option<&'r str>,
+        src: Option<&'r str>,
+        data: Option<String>,
+        open: bool,
+    },
+    EffectOver {
+        effect: EffectId,
+        how: &'static str,
+    },
+    TimerSet {
+        timer: &'r str,
+        generation: u64,
+        due: i64,
+    },
+    TimerOver {
+        timer: &'r str,
+        generation: u64,
+        how: &'static str,
+    },
+    Approval {
+        index: usize,
+        actor: &'r str,
+        transition: Option<&'r str>,
+        approves: Option<&'r str>,
+        digest: Option<&'r str>,
+        reason: Option<&'r str>,
+        vote: bool,
+    },
+    Ledger {
+        kind: &'r str,
+        key: &'r str,
+        status: &'r str,
+        uses: Option<i64>,
+        expires: Option<i64>,
+        due: Option<i64>,
+        data: String,
+        how: Option<String>,
+    },
+    Decision {
+        kind: &'static str,
+        subject: &'r str,
+        outcome: Option<String>,
+        confidence: Option<f64>,
+        data: String,
+    },
+    /// The decision that waited for a person's word got it.
+    Review,
+    /// The decision that waited for a person's word waits no more: the run went on without one.
+    Unreviewed,
+}
+
+/// Says what a record changes, in order.
+pub(crate) fn project<E>(
+    r: &Fields<'_>,
+    mut put: impl FnMut(Change<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    if let Some(refusal) = &r.refusal {
+        return put(Change::Refusal {
+            code: refusal.code.word(),
+            message: &refusal.message,
+        });
+    }
+    for (index, name) in r.transitions.iter().enumerate() {
+        put(Change::Transition { index, name })?;
+    }
+    if let Some(effect) = r
+        .answers
+        .as_deref()
+        .and_then(EffectId::parse)
+        .filter(|_| r.verdict != Verdict::Late)
+    {
+        put(Change::EffectOver {
+            effect,
+            how: if r.source.kind == SourceKind::Done {
+                "done"
+            } else {
+                "error"
+            },
+        })?;
+    }
+    for change in &r.timers {
+        let generation = change
+            .get("generation")
+            .and_then(Json::as_u64)
+            .unwrap_or_default();
+        for (key, how) in [("fired", "fired"), ("cancel", "cancelled")] {
+            if let Some(timer) = text(change, key) {
+                put(Change::TimerOver {
+                    timer,
+                    generation,
+                    how,
+                })?;
+            }
+        }
+        if let Some(timer) = text(change, "set") {
+            put(Change::TimerSet {
+                timer,
+                generation,
+                due: change.get("due").and_then(Json::as_i64).unwrap_or_default(),
+            })?;
+        }
+    }
+    for (index, effect) in r.effects.iter().enumerate() {
+        let kind = text(effect, "kind").unwrap_or_default();
+        if let Some(cancelled) = text(effect, "effect")
+            .filter(|_| kind == "cancel")
+            .and_then(EffectId::parse)
+        {
+            put(Change::EffectOver {
+                effect: cancelled,
+                how: "cancelled",
+            })?;
+        }
+        let data = ["input", "data", "value"]
+            .iter()
+            .find_map(|key| effect.get(*key))
+            .map(canonical);
+        let actor = text(effect, "actor").unwrap_or("root");
+        let (invocation, src) = (
+            text(effect, "invocation"),
+            text(effect, "src").or_else(|| text(effect, "type")),
+        );
+        put(Change::Effect {
+            index,
+            kind,
+            actor,
+            invocation,
+            src,
+            data,
+            open: kind == "invoke",
+        })?;
+    }
+    for entry in &r.ledger {
+        let number = |key: &str| entry.get(key).and_then(Json::as_i64);
+        put(Change::Ledger {
+            kind: text(entry, "kind").unwrap_or_default(),
+            key: text(entry, "key").unwrap_or_default(),
+            status: text(entry, "status").unwrap_or_default(),
+            uses: number("uses"),
+            expires: number("expires"),
+            due: number("due"),
+            data: entry.get("data").map(canonical).unwrap_or_default(),
+            how: entry.get("how").map(canonical),
+        })?;
+    }
+    people(r, &mut put)
+}
+
+/// Approvals, votes and decisions.
+fn people<E>(r: &Fields<'_>, put: &mut impl FnMut(Change<'_>) -> Result<(), E>) -> Result<(), E> {
+    let (digest, reason) = (
+        text(&r.event.data, "digest"),
+        text(&r.event.data, "reason").or_else(|| text(&r.event.data, "feedback")),
+    );
+    if r.verdict == Verdict::Vote {
+        return put(Change::Approval {
+            index: 0,
+            actor: &r.to,
+            transition: None,
+            approves: None,
+            digest,
+            reason,
+            vote: true,
+        });
+    }
+    if r.verdict != Verdict::Accepted {
+        return Ok(());
+    }
+    // A person's word comes after the decision it is about; an answer means that the run went on without one.
+    match r.source.kind {
+        SourceKind::External if !r.event.r#type.starts_with("charter.") => put(Change::Review)?,
+        SourceKind::Done | SourceKind::Error => put(Change::Unreviewed)?,
+        _ => {}
+    }
+    for (index, a) in r.approvals.iter().enumerate() {
+        put(Change::Approval {
+            index,
+            actor: &a.actor,
+            transition: Some(&a.transition),
+            approves: Some(&a.approves),
+            digest: Some(&a.digest),
+            reason,
+            vote: false,
+        })?;
+        if index == 0 {
+            put(Change::Decision {
+                kind: "approval",
+                subject: &a.approves,
+                outcome: Some(r.event.r#type.to_string()),
+                confidence: None,
+                data: canonical(&r.event.data),
+            })?;
+        }
+    }
+    let output = r
+        .event
+        .data
+        .get("output")
+        .and_then(Json::as_object)
+        .filter(|_| r.source.kind == SourceKind::Done);
+    if let Some(output) = output.filter(|o| DECISIVE.iter().any(|key| o.contains_key(*key))) {
+        let outcome = DECISIVE
+            .iter()
+            .skip(1)
+            .find_map(|key| output.get(*key))
+            .map(|v| v.as_str().map_or_else(|| canonical(v), str::to_owned));
+        let subject = r.source.invocation.as_deref().unwrap_or_default();
+        let data = r
+            .event
+            .data
+            .get("output")
+            .map(canonical)
+            .unwrap_or_default();
+        put(Change::Decision {
+            kind: "answer",
+            subject,
+            outcome,
+            confidence: output.get("confidence").and_then(Json::as_f64),
+            data,
+        })?;
+    }
+    Ok(())
+}
+
+fn text<'j>(value: &'j Json, key: &str) -> Option<&'j str> {
+    value.get(key).and_then(Json::as_str)
+}
+
+fn canonical(value: &Json) -> String {
+    charter_kernel::digest::canonical(value)
+}

@@ -1,0 +1,384 @@
+//! From the kernel's answer to a record: what is written down of a step or a refusal.
+
+use std::borrow::Cow;
+
+use charter_kernel::{
+    Actor, Code, Digest, EffectId, Entry, Envelope, Event, Machine, Note, Refusal, Snapshot,
+    Status, Step, canonical,
+};
+use serde_json::{Value as Json, json};
+
+use super::fields::{Approval, EventField, Fields, Origin, Source, SourceKind, Verdict, Withheld};
+use super::{FORMAT, GENESIS, Record, moment};
+
+/// Nesting of data that is kept; the kernel lets in no more.
+const MAX_DATA_DEPTH: usize = 128;
+
+/// Everything that a record is made of.
+#[derive(Debug, Clone)]
+pub struct Making<'a> {
+    /// The charter.
+    pub machine: &'a Machine,
+    /// The run.
+    pub run: &'a str,
+    /// The sender's idempotency key.
+    pub id: Option<&'a str>,
+    /// Hash of the record before.
+    pub prev: Digest,
+    /// What came in.
+    pub envelope: &'a Envelope,
+    /// The snapshot it was applied to; none for the start.
+    pub before: Option<&'a Snapshot>,
+    /// What came out.
+    pub outcome: &'a Result<Step, Refusal>,
+    /// Digest of the snapshot afterwards, if it is known already; it is computed otherwise.
+    pub snapshot: Option<Digest>,
+    /// For record 0 of a fork.
+    pub forked_from: Option<Origin<'a>>,
+}
+
+impl<'a> Making<'a> {
+    /// The record.
+    #[must_use]
+    pub fn record(self) -> Record {
+        let mut fields = self.fields().owned();
+        if !charter_expr::json::is_canonical(&fields.event.data) {
+            charter_expr::json::normalize(fields.event.data.to_mut());
+        }
+        Making::finish(fields)
+    }
+
+    /// Hashes fields and makes them a record.
+    pub(crate) fn finish(mut fields: Fields<'static>) -> Record {
+        let mut text = String::with_capacity(1_024);
+        fields.write_hashed(&mut text);
+        Record::new(fields, text)
+    }
+
+    /// The fields, borrowed as far as possible; the hash is still to be computed.
+    pub(crate) fn fields(self) -> Fields<'a> {
+        let Making {
+            machine,
+            run,
+            id,
+            prev,
+            envelope,
+            before,
+            outcome,
+            snapshot,
+            forked_from,
+        } = self;
+        let step = outcome.as_ref().ok();
+        let after = step.map(|s| &s.snapshot).or(before);
+        let to = addressee(envelope, before);
+        let states = |s: Option<&'a Snapshot>| -> Vec<Cow<'a, str>> {
+            s.and_then(|s| s.actor(&to))
+                .map(|a| a.state().map(Cow::Borrowed).collect())
+                .unwrap_or_default()
+        };
+        let (event, source) = (
+            event_field(envelope, before, outcome),
+            source(run, envelope),
+        );
+        let from = states(before);
+        Fields {
+            v: FORMAT,
+            run: run.into(),
+            seq: envelope.seq,
+            at: envelope.at.clamp(moment::FIRST, moment::LAST),
+            id: id.map_or_else(|| format!("{run}/{}", envelope.seq).into(), Cow::Borrowed),
+            charter: machine.digest(),
+            by: Cow::Borrowed(&envelope.by),
+            source,
+            event,
+            expected_seq: envelope.expected_seq,
+            verdict: step.map_or(Verdict::Refused, |s| s.verdict.into()),
+            refusal: outcome
+                .as_ref()
+                .err()
+                .map(|refusal| Box::new(explain(machine, before, envelope, refusal))),
+            state: if step.is_some() {
+                states(after)
+            } else {
+                from.clone()
+            },
+            from,
+            transitions: step
+                .map(|s| machine.transition_names(s, &to))
+                .unwrap_or_default(),
+            effects: step
+                .map(|s| s.effects.iter().map(|e| e.json(run)).collect())
+                .unwrap_or_default(),
+            timers: step
+                .map(|s| timers(envelope, before, s))
+                .unwrap_or_default(),
+            ledger: step.map(|s| ledger(before, s)).unwrap_or_default(),
+            approvals: step
+                .map(|s| approvals(machine, envelope, s))
+                .unwrap_or_default(),
+            notes: step
+                .map(|s| s.notes.iter().map(note).collect())
+                .unwrap_or_default(),
+            answers: answered(envelope, before).map(|effect| effect.text(run)),
+            status: after.map(Snapshot::status),
+            forked_from,
+            snapshot: snapshot.unwrap_or_else(|| {
+                after.map_or_else(
+                    || Digest::of_json(&Json::Null),
+                    |s| machine.snapshot_digest(s),
+                )
+            }),
+            prev,
+            hash: GENESIS,
+            to,
+        }
+    }
+}
+
+/// The invocation that an answer belongs to, as the kernel finds it: its owner, the effect that asked.
+fn awaited<'s>(envelope: &Envelope, before: Option<&'s Snapshot>) -> Option<(&'s Actor, EffectId)> {
+    let (Event::Done {
+        invocation, effect, ..
+    }
+    | Event::Failed {
+        invocation, effect, ..
+    }) = &envelope.event
+    else {
+        return None;
+    };
+    let fits = |(actor, i): &(&Actor, &charter_kernel::Invocation)| {
+        actor.status() == Status::Active
+            && !i.is_machine()
+            && i.id.as_ref() == invocation
+            && effect.is_none_or(|e| e == i.effect)
+            && envelope.to.as_deref().is_none_or(|to| to == actor.id())
+    };
+    before?
+        .invocations()
+        .find(fits)
+        .map(|(actor, i)| (actor, i.effect))
+}
+
+fn answered(envelope: &Envelope, before: Option<&Snapshot>) -> Option<EffectId> {
+    awaited(envelope, before).map(|(_, effect)| effect)
+}
+
+fn addressee<'a>(envelope: &'a Envelope, before: Option<&'a Snapshot>) -> Cow<'a, str> {
+    let found = match &envelope.event {
+        Event::Start { .. } | Event::External { .. } => None,
+        Event::Done { .. } | Event::Failed { .. } => {
+            awaited(envelope, before).map(|(actor, _)| actor.id())
+        }
+        Event::Timer { timer, generation } => {
+            pending(before, timer, *generation).map(|t| t.actor.as_ref())
+        }
+    };
+    found.or(envelope.to.as_deref()).unwrap_or("root").into()
+}
+
+fn pending<'s>(
+    snapshot: Option<&'s Snapshot>,
+    id: &str,
+    generation: u64,
+) -> Option<&'s charter_kernel::Timer> {
+    snapshot?
+        .timers()
+        .iter()
+        .find(|t| t.id.as_ref() == id && t.generation == generation)
+        .map(AsRef::as_ref)
+}
+
+fn source<'a>(run: &str, envelope: &'a Envelope) -> Source<'a> {
+    let kind = match &envelope.event {
+        Event::Start { .. } => SourceKind::Start,
+        Event::External { .. } => SourceKind::External,
+        Event::Done { .. } => SourceKind::Done,
+        Event::Failed { .. } => SourceKind::Error,
+        Event::Timer { .. } => SourceKind::Timer,
+    };
+    let (invocation, effect) = match &envelope.event {
+        Event::Done {
+            invocation, effect, ..
+        }
+        | Event::Failed {
+            invocation, effect, ..
+        } => (Some(Cow::Borrowed(invocation.as_str())), *effect),
+        _ => (None, None),
+    };
+    let (timer, generation) = match &envelope.event {
+        Event::Timer { timer, generation } => {
+            (Some(Cow::Borrowed(timer.as_str())), Some(*generation))
+        }
+        _ => (None, None),
+    };
+    let sane = (moment::FIRST..=moment::LAST).contains(&envelope.at);
+    Source {
+        kind,
+        to: envelope.to.as_deref().map(Cow::Borrowed),
+        invocation,
+        effect: effect.map(|e| e.text(run).into()),
+        timer,
+        generation,
+        at: (!sane).then_some(envelope.at),
+    }
+}
+
+/// What of the event is kept. What the kernel has let in is kept whole; what it has refused at the door by digest and size only.
+fn event_field<'a>(
+    envelope: &'a Envelope,
+    before: Option<&Snapshot>,
+    outcome: &Result<Step, Refusal>,
+) -> EventField<'a> {
+    let r#type = Cow::Owned(envelope.event.type_name(before).into_owned());
+    let data = match &envelope.event {
+        Event::Start { input } => Cow::Borrowed(input),
+        Event::External { data, .. } => Cow::Borrowed(data),
+        Event::Done { output, .. } => Cow::Owned(json!({"output": output})),
+        Event::Failed { error, .. } => Cow::Owned(json!({"error": error})),
+        Event::Timer { .. } => Cow::Owned(json!({})),
+    };
+    let too_large = matches!(outcome, Err(r) if r.code == Code::TooLarge);
+    if too_large || (outcome.is_err() && !can_be_kept(&data)) {
+        let mut exact = String::new();
+        canonical::write_exact(&mut exact, &data);
+        let size = exact.len().try_into().unwrap_or(u64::MAX);
+        let withheld = Some(Withheld {
+            digest: Digest::of_bytes(exact.as_bytes()),
+            size,
+        });
+        return EventField {
+            r#type,
+            data: Cow::Owned(Json::Null),
+            withheld,
+        };
+    }
+    EventField {
+        r#type,
+        data,
+        withheld: None,
+    }
+}
+
+/// Whether data is the same after a trip through JSON: no integer beyond 2^53-1, no nesting that a reader refuses. Does not recurse.
+fn can_be_kept(data: &Json) -> bool {
+    let safe = |n: &serde_json::Number| match (n.as_i64(), n.is_f64()) {
+        (Some(i), _) => i.unsigned_abs() < 1 << 53,
+        (None, is_double) => is_double,
+    };
+    let mut level = vec![data];
+    for _ in 0..=MAX_DATA_DEPTH {
+        let mut next = Vec::new();
+        for value in level {
+            match value {
+                Json::Number(n) if !safe(n) => return false,
+                Json::Array(items) => next.extend(items),
+                Json::Object(map) => next.extend(map.values()),
+                _ => {}
+            }
+        }
+        if next.is_empty() {
+            return true;
+        }
+        level = next;
+    }
+    false
+}
+
+/// The story of a refusal, told of the event as it is kept, so that it is told again in the same words when the record is replayed.
+fn explain(
+    machine: &Machine,
+    before: Option<&Snapshot>,
+    envelope: &Envelope,
+    refusal: &Refusal,
+) -> charter_kernel::Explanation {
+    let mut kept = Cow::Borrowed(envelope);
+    let data = match &envelope.event {
+        Event::Start { input } => Some(input),
+        Event::External { data, .. } => Some(data),
+        Event::Done { output, .. } => Some(output),
+        Event::Failed { error, .. } => Some(error),
+        Event::Timer { .. } => None,
+    };
+    if refusal.code != Code::TooLarge
+        && data.is_some_and(|d| !charter_expr::json::is_canonical(d) && can_be_kept(d))
+    {
+        match &mut kept.to_mut().event {
+            Event::Start { input: data }
+            | Event::External { data, .. }
+            | Event::Done { output: data, .. }
+            | Event::Failed { error: data, .. } => {
+                charter_expr::json::normalize(data);
+            }
+            Event::Timer { .. } => {}
+        }
+    }
+    machine.explain(before, &kept, refusal)
+}
+
+fn timers(envelope: &Envelope, before: Option<&Snapshot>, step: &Step) -> Vec<Json> {
+    let mut out = Vec::new();
+    if let Event::Timer { timer, generation } = &envelope.event
+        && pending(before, timer, *generation).is_some()
+        && pending(Some(&step.snapshot), timer, *generation).is_none()
+    {
+        out.push(json!({"fired": timer, "generation": generation}));
+    }
+    out.extend(step.timers.iter().map(charter_kernel::TimerChange::json));
+    out
+}
+
+fn ledger(before: Option<&Snapshot>, step: &Step) -> Vec<Json> {
+    let Some(ledger) = step.snapshot.ledger() else {
+        return Vec::new();
+    };
+    ledger
+        .changes(before.and_then(Snapshot::ledger))
+        .map(|(kind, key, entry)| entry_json(kind, key, entry))
+        .collect()
+}
+
+fn entry_json(kind: &str, key: &str, e: &Entry) -> Json {
+    let mut out = json!({"kind": kind, "key": key, "status": e.status.word(), "data": *e.data});
+    if let Json::Object(map) = &mut out {
+        let optional = [
+            ("uses", e.uses.map(Json::from)),
+            ("expires", e.expires.map(Json::from)),
+            ("due", e.due.map(Json::from)),
+            ("how", e.how.as_deref().cloned()),
+        ];
+        map.extend(
+            optional
+                .into_iter()
+                .filter_map(|(key, value)| Some((key.to_string(), value?))),
+        );
+    }
+    out
+}
+
+fn approvals<'a>(
+    machine: &'a Machine,
+    envelope: &'a Envelope,
+    step: &'a Step,
+) -> Vec<Approval<'a>> {
+    let Event::External { data, .. } = &envelope.event else {
+        return Vec::new();
+    };
+    let digest = data
+        .get("digest")
+        .and_then(Json::as_str)
+        .unwrap_or_default();
+    let approval = |(actor, transition, approves)| Approval {
+        actor: Cow::Borrowed(actor),
+        transition: Cow::Borrowed(transition),
+        approves: Cow::Borrowed(approves),
+        digest: digest.into(),
+    };
+    machine.approvals(step).map(approval).collect()
+}
+
+fn note(n: &Note) -> Json {
+    match &n.at {
+        Some(at) => json!({"actor": n.actor.as_ref(), "at": at.as_ref(), "message": n.message}),
+        None => json!({"actor": n.actor.as_ref(), "message": n.message}),
+    }
+}

@@ -1,0 +1,255 @@
+//! The text of a record: its fields as canonical JSON, written directly, and the hash over it.
+
+use charter_kernel::canonical::{write, write_int, write_object, write_str, write_uint};
+use charter_kernel::{Digest, Principal};
+use serde::Deserialize as _;
+use serde_json::Value as Json;
+
+use super::fields::{Approval, EventField, Fields, Source};
+use super::moment;
+
+/// Nesting of a record's text that is read: data (128) within values of the charter (128) within the record.
+pub(crate) const MAX_DEPTH: usize = 512;
+
+/// The largest integer that every JSON reader keeps.
+const SAFE: u64 = (1 << 53) - 1;
+
+impl Fields<'_> {
+    /// Appends the record; sets and gives its hash.
+    pub(crate) fn write_hashed(&mut self, out: &mut String) -> Digest {
+        let start = out.len();
+        let place = self.write_without_hash(out);
+        let hash = Digest::of_bytes(out.as_bytes().get(start..).unwrap_or_default());
+        let mut member = String::with_capacity(82);
+        member.push_str("\"hash\":\"");
+        hash.push_text(&mut member);
+        member.push_str("\",");
+        // `place` is where a key begins.
+        out.insert_str(place, &member);
+        self.hash = hash;
+        hash
+    }
+
+    /// Appends the record without its hash, and gives the place where the hash belongs.
+    fn write_without_hash(&self, out: &mut String) -> usize {
+        out.push('{');
+        if let Some(effect) = &self.answers {
+            out.push_str("\"answers\":");
+            write_str(out, effect);
+            out.push(',');
+        }
+        if !self.approvals.is_empty() {
+            out.push_str("\"approvals\":");
+            list(out, &self.approvals, approval);
+            out.push(',');
+        }
+        out.push_str("\"at\":\"");
+        moment::push(out, self.at);
+        out.push_str("\",\"by\":");
+        principal(out, &self.by);
+        out.push_str(",\"charter\":\"");
+        self.charter.push_text(out);
+        out.push_str("\",\"effects\":");
+        list(out, &self.effects, write);
+        out.push_str(",\"event\":");
+        event(out, &self.event);
+        if let Some(seen) = self.expected_seq {
+            out.push_str(",\"expected_seq\":");
+            whole(out, seen);
+        }
+        if let Some(origin) = &self.forked_from {
+            out.push_str(",\"forked_from\":{\"hash\":\"");
+            origin.hash.push_text(out);
+            out.push_str("\",\"run\":");
+            write_str(out, &origin.run);
+            out.push_str(",\"seq\":");
+            write_uint(out, origin.seq);
+            out.push('}');
+        }
+        out.push_str(",\"from\":");
+        list(out, &self.from, |out, s| write_str(out, s));
+        out.push(',');
+        let place = out.len();
+        out.push_str("\"id\":");
+        write_str(out, &self.id);
+        if !self.ledger.is_empty() {
+            out.push_str(",\"ledger\":");
+            list(out, &self.ledger, write);
+        }
+        if !self.notes.is_empty() {
+            out.push_str(",\"notes\":");
+            list(out, &self.notes, write);
+        }
+        out.push_str(",\"prev\":\"");
+        self.prev.push_text(out);
+        out.push('"');
+        if let Some(refusal) = &self.refusal {
+            out.push_str(",\"refusal\":");
+            // Plain data with text keys always has a JSON form.
+            write(out, &serde_json::to_value(refusal).unwrap_or_default());
+        }
+        out.push_str(",\"run\":");
+        write_str(out, &self.run);
+        out.push_str(",\"seq\":");
+        write_uint(out, self.seq);
+        out.push_str(",\"snapshot\":\"");
+        self.snapshot.push_text(out);
+        out.push_str("\",\"source\":");
+        source(out, &self.source);
+        out.push_str(",\"state\":");
+        list(out, &self.state, |out, s| write_str(out, s));
+        if let Some(status) = self.status {
+            out.push_str(",\"status\":\"");
+            out.push_str(status.word());
+            out.push('"');
+        }
+        if !self.timers.is_empty() {
+            out.push_str(",\"timers\":");
+            list(out, &self.timers, write);
+        }
+        out.push_str(",\"to\":");
+        write_str(out, &self.to);
+        out.push_str(",\"transitions\":");
+        list(out, &self.transitions, |out, s| write_str(out, s));
+        out.push_str(",\"v\":");
+        write_uint(out, self.v.into());
+        out.push_str(",\"verdict\":\"");
+        out.push_str(self.verdict.word());
+        out.push_str("\"}");
+        place
+    }
+}
+
+fn list<T>(out: &mut String, items: &[T], mut item: impl FnMut(&mut String, &T)) {
+    out.push('[');
+    for (i, x) in items.iter().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        item(out, x);
+    }
+    out.push(']');
+}
+
+fn principal(out: &mut String, by: &Principal) {
+    out.push_str("{\"id\":");
+    write_str(out, &by.id);
+    out.push_str(",\"roles\":");
+    list(out, &by.roles, |out, r| write_str(out, r));
+    out.push('}');
+}
+
+fn event(out: &mut String, e: &EventField<'_>) {
+    out.push('{');
+    if e.withheld.is_none() {
+        out.push_str("\"data\":");
+        write(out, &e.data);
+        out.push(',');
+    }
+    out.push_str("\"type\":");
+    write_str(out, &e.r#type);
+    if let Some(w) = &e.withheld {
+        out.push_str(",\"withheld\":{\"digest\":\"");
+        w.digest.push_text(out);
+        out.push_str("\",\"size\":");
+        write_uint(out, w.size);
+        out.push('}');
+    }
+    out.push('}');
+}
+
+fn source(out: &mut String, s: &Source<'_>) {
+    out.push('{');
+    if let Some(at) = s.at {
+        // It is only there if it is far beyond 2^53.
+        out.push_str("\"at\":\"");
+        out.push_str(&at.to_string());
+        out.push_str("\",");
+    }
+    if let Some(effect) = &s.effect {
+        out.push_str("\"effect\":");
+        write_str(out, effect);
+        out.push(',');
+    }
+    if let Some(generation) = s.generation {
+        out.push_str("\"generation\":");
+        whole(out, generation);
+        out.push(',');
+    }
+    if let Some(invocation) = &s.invocation {
+        out.push_str("\"invocation\":");
+        write_str(out, invocation);
+        out.push(',');
+    }
+    out.push_str("\"kind\":\"");
+    out.push_str(s.kind.word());
+    out.push('"');
+    for (key, text) in [(",\"timer\":", &s.timer), (",\"to\":", &s.to)] {
+        if let Some(text) = text {
+            out.push_str(key);
+            write_str(out, text);
+        }
+    }
+    out.push('}');
+}
+
+fn approval(out: &mut String, a: &Approval<'_>) {
+    let entries = [
+        ("actor", &a.actor),
+        ("approves", &a.approves),
+        ("digest", &a.digest),
+        ("transition", &a.transition),
+    ];
+    write_object(out, entries.into_iter(), |out, text| write_str(out, text));
+}
+
+/// An integer: a number if every JSON reader keeps it, else a string.
+fn whole(out: &mut String, n: u64) {
+    if n <= SAFE {
+        write_int(out, n.try_into().unwrap_or(i64::MAX));
+    } else {
+        out.push('"');
+        out.push_str(&n.to_string());
+        out.push('"');
+    }
+}
+
+/// How deep a JSON text nests: before a parser that recurses is let at it.
+pub(crate) fn depth(text: &str) -> usize {
+    let (mut depth, mut most, mut quoted, mut escaped) = (0usize, 0usize, false, false);
+    for b in text.bytes() {
+        match b {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => {
+                depth = depth.saturating_add(1);
+                most = most.max(depth);
+            }
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
+}
+
+/// Reads JSON of our own writing, which may nest deeper than `serde_json` reads by default.
+pub(crate) fn json_of(text: &str) -> Result<Json, String> {
+    if depth(text) > MAX_DEPTH {
+        return Err(format!("it nests deeper than {MAX_DEPTH}"));
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.disable_recursion_limit();
+    let value = Json::deserialize(&mut reader).map_err(|e| e.to_string())?;
+    reader.end().map_err(|e| e.to_string())?;
+    Ok(value)
+}
+
+/// The hash that a record's text should have, by the documented way: parse, take `hash` out, canonical JSON, SHA-256.
+pub(crate) fn rehash(text: &str) -> Option<Digest> {
+    let Ok(Json::Object(mut map)) = json_of(text) else {
+        return None;
+    };
+    map.remove("hash");
+    Some(Digest::of_json(&Json::Object(map)))
+}

@@ -1,0 +1,347 @@
+//! From records back to a run: its state at any record, its end to go on from, a new run that shares its past.
+
+use charter_kernel::{Digest, Event, Machine, Snapshot};
+
+use crate::chain::Chain;
+use crate::error::StoreError;
+use crate::record::{Arrived, Making, Origin, Record, RecordError, json_of};
+use crate::store::{Append, Row, Store};
+
+/// Why a run could not be made again from its records.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ReplayError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The run has no such record.
+    #[error("run `{run}` has no record {seq}; its last one is {last}")]
+    NoSuchRecord {
+        /// The run.
+        run: String,
+        /// The record that was asked for.
+        seq: u64,
+        /// The last one there is.
+        last: u64,
+    },
+    /// The charter of the run is not in the store, or does not compile.
+    #[error("the charter {digest}: {why}")]
+    Charter {
+        /// Its digest.
+        digest: Digest,
+        /// Why.
+        why: String,
+    },
+    /// The records do not lead to what they say.
+    #[error("run `{run}`, record {seq}: {why}; `charter verify` tells more")]
+    Differs {
+        /// The run.
+        run: String,
+        /// The record.
+        seq: u64,
+        /// Why.
+        why: String,
+    },
+}
+
+/// A run, ready to go on.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// Its snapshot; none if its start was refused.
+    pub snapshot: Option<Snapshot>,
+    /// The end of its chain.
+    pub chain: Chain,
+}
+
+/// Compiles a charter that is kept in the store.
+///
+/// # Errors
+/// It is not there, is damaged, or does not compile.
+pub fn machine(store: &dyn Store, digest: Digest) -> Result<Machine, ReplayError> {
+    let stored = store.charter(digest)?.ok_or_else(|| ReplayError::Charter {
+        digest,
+        why: "it is not in this store".into(),
+    })?;
+    let definition = stored.definition()?;
+    Machine::compile(definition).map_err(|problems| {
+        let first = problems
+            .first()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        ReplayError::Charter {
+            digest,
+            why: format!("it does not compile: {first}"),
+        }
+    })
+}
+
+/// The state of a run after a record (none: after its last one): from the newest snapshot before it, and the records since.
+///
+/// The snapshot's digest is compared with the record's. The answer is none if the start was refused.
+///
+/// # Errors
+/// No such run or record, another charter than the machine's, or records that do not lead to what they say.
+pub fn replay(
+    store: &dyn Store,
+    machine: &Machine,
+    run: &str,
+    to: Option<u64>,
+) -> Result<Option<Snapshot>, ReplayError> {
+    Ok(load_at(store, machine, run, to)?.0)
+}
+
+/// A run at its end, ready for the next event.
+///
+/// # Errors
+/// As [`replay`].
+pub fn load(store: &dyn Store, machine: &Machine, run: &str) -> Result<Loaded, ReplayError> {
+    let (snapshot, last, kept) = load_at(store, machine, run, None)?;
+    Ok(Loaded {
+        snapshot,
+        chain: Chain::after(&last, kept),
+    })
+}
+
+/// The snapshot after a record, the record, and the record of the kept snapshot it was made from.
+fn load_at(
+    store: &dyn Store,
+    machine: &Machine,
+    run: &str,
+    to: Option<u64>,
+) -> Result<(Option<Snapshot>, Record, Option<u64>), ReplayError> {
+    let info = store
+        .run(run)?
+        .ok_or_else(|| StoreError::UnknownRun(run.into()))?;
+    if info.charter != machine.digest() {
+        return Err(ReplayError::Charter {
+            digest: info.charter,
+            why: format!("run `{run}` follows it, not {}", machine.digest()),
+        });
+    }
+    let to = to.unwrap_or(info.seq);
+    if to > info.seq {
+        return Err(ReplayError::NoSuchRecord {
+            run: run.into(),
+            seq: to,
+            last: info.seq,
+        });
+    }
+    let kept = kept_snapshot(store, machine, run, to)?;
+    let (mut snapshot, mut next) = match &kept {
+        Some((seq, snapshot)) => (Some(snapshot.clone()), seq.saturating_add(1)),
+        None => (None, 0),
+    };
+    let mut last = match &kept {
+        Some((seq, _)) => store.records(run, *seq, 1)?.into_iter().next(),
+        None => None,
+    };
+    let mut failure = None;
+    if next <= to {
+        store.scan(Some(run), next, &mut |row| {
+            match apply(machine, run, snapshot.as_ref(), row, next) {
+                Ok(Applied::Unchanged) => {}
+                Ok(Applied::Changed(s)) => snapshot = Some(*s),
+                Err(why) => {
+                    failure = Some(ReplayError::Differs {
+                        run: run.into(),
+                        seq: next,
+                        why,
+                    });
+                    return false;
+                }
+            }
+            if next == to {
+                last = std::str::from_utf8(row.text)
+                    .ok()
+                    .and_then(|text| Record::read(text).ok());
+            }
+            next = next.saturating_add(1);
+            next <= to
+        })?;
+    }
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    let differs = |why: String| ReplayError::Differs {
+        run: run.into(),
+        seq: to,
+        why,
+    };
+    let last = last
+        .filter(|r| r.seq == to)
+        .ok_or_else(|| differs("the record is missing or cannot be read".into()))?;
+    if let Some(s) = &snapshot {
+        let found = machine.snapshot_digest(s);
+        if found != last.snapshot {
+            return Err(differs(format!(
+                "replaying leads to the snapshot {found}, the record says {}",
+                last.snapshot
+            )));
+        }
+    }
+    Ok((snapshot, last, kept.map(|(seq, _)| seq)))
+}
+
+/// The newest kept snapshot that is what its record says. One that is not is passed over: snapshots only save time.
+fn kept_snapshot(
+    store: &dyn Store,
+    machine: &Machine,
+    run: &str,
+    at_most: u64,
+) -> Result<Option<(u64, Snapshot)>, ReplayError> {
+    let mut at_most = at_most;
+    while let Some(kept) = store.snapshot(run, at_most)? {
+        let record = store.records(run, kept.seq, 1)?.into_iter().next();
+        if record.is_some_and(|r| {
+            r.seq == kept.seq && r.snapshot == Digest::of_bytes(kept.text.as_bytes())
+        }) && let Ok(json) = json_of(&kept.text)
+            && let Ok(snapshot) = machine.restore(&json)
+        {
+            return Ok(Some((kept.seq, snapshot)));
+        }
+        match kept.seq.checked_sub(1) {
+            Some(before) => at_most = before,
+            None => break,
+        }
+    }
+    Ok(None)
+}
+
+enum Applied {
+    Unchanged,
+    Changed(Box<Snapshot>),
+}
+
+/// Applies a record as it lies in the store.
+fn apply(
+    machine: &Machine,
+    run: &str,
+    before: Option<&Snapshot>,
+    row: &Row<'_>,
+    seq: u64,
+) -> Result<Applied, String> {
+    if u64::try_from(row.seq) != Ok(seq) {
+        return Err(format!("it is missing; the next one is {}", row.seq));
+    }
+    // Nothing has changed; whether that was right is the business of `verify`.
+    if matches!(row.verdict, "refused" | "late") {
+        return Ok(Applied::Unchanged);
+    }
+    let text = std::str::from_utf8(row.text).map_err(|e| e.to_string())?;
+    let envelope = Arrived::read(text)
+        .and_then(Arrived::envelope)
+        .map_err(|e| e.to_string())?;
+    let outcome = match (&envelope.event, before) {
+        (Event::Start { .. }, None) => machine.start(run, &envelope),
+        (_, Some(before)) => machine.step(before, &envelope),
+        (_, None) => return Err("the run has not started".into()),
+    };
+    match outcome {
+        Ok(step) => Ok(Applied::Changed(Box::new(step.snapshot))),
+        Err(refusal) => Err(format!(
+            "the record says `{}`, the kernel refuses the event (`{}`)",
+            row.verdict, refusal.code
+        )),
+    }
+}
+
+/// Makes a new run that shares the past of another up to a record: the same events under a new id. Its record 0 says where it comes
+/// from (`forked_from`). Nothing is asked of the host again: effects and timers that were open at the record are open in the fork,
+/// and the host decides about them.
+///
+/// # Errors
+/// As [`replay`]; the new run exists already; or the past would go another way under the new id (a charter that reads `run.id`).
+pub fn fork(
+    store: &dyn Store,
+    machine: &Machine,
+    run: &str,
+    at: u64,
+    new: &str,
+) -> Result<Loaded, ReplayError> {
+    let info = store
+        .run(run)?
+        .ok_or_else(|| StoreError::UnknownRun(run.into()))?;
+    if info.charter != machine.digest() {
+        return Err(ReplayError::Charter {
+            digest: info.charter,
+            why: format!("run `{run}` follows it, not {}", machine.digest()),
+        });
+    }
+    if at > info.seq {
+        return Err(ReplayError::NoSuchRecord {
+            run: run.into(),
+            seq: at,
+            last: info.seq,
+        });
+    }
+    let past = store.records(
+        run,
+        0,
+        usize::try_from(at).unwrap_or(usize::MAX).saturating_add(1),
+    )?;
+    let last = past
+        .last()
+        .ok_or_else(|| StoreError::UnknownRun(run.into()))?;
+    let mut chain = Chain::new(new);
+    chain.forked_from = Some(Origin {
+        run: run.to_owned().into(),
+        seq: at,
+        hash: last.hash,
+    });
+    let mut snapshot: Option<Snapshot> = None;
+    let mut batch = Vec::with_capacity(past.len());
+    for original in &past {
+        let differs = |why: String| ReplayError::Differs {
+            run: run.into(),
+            seq: original.seq,
+            why,
+        };
+        let append = match original.envelope() {
+            Ok(envelope) => {
+                let outcome = match &snapshot {
+                    None => machine.start(new, &envelope),
+                    Some(before) => machine.step(before, &envelope),
+                };
+                let id = original.has_given_id().then_some(original.id.as_ref());
+                let append = chain.append(machine, id, &envelope, snapshot.as_ref(), &outcome);
+                let r = &append.record;
+                if (r.verdict, &r.transitions, &r.state, r.status)
+                    != (
+                        original.verdict,
+                        &original.transitions,
+                        &original.state,
+                        original.status,
+                    )
+                {
+                    return Err(differs("in a fork this event would go another way; the charter depends on the id of the run".into()));
+                }
+                if let Ok(step) = outcome {
+                    snapshot = Some(step.snapshot);
+                }
+                append
+            }
+            Err(RecordError::Withheld) => Append::from(chain.copy_withheld(original)),
+            Err(e) => return Err(differs(e.to_string())),
+        };
+        chain.advance(&append);
+        batch.push(append);
+    }
+    store.append(batch)?;
+    Ok(Loaded { snapshot, chain })
+}
+
+impl Chain {
+    /// The record of an event whose data was not kept, for a fork: nothing has changed, and it is told in the words of the original.
+    fn copy_withheld(&self, original: &Record) -> Record {
+        let mut fields = (**original).clone();
+        if !fields.has_given_id() {
+            fields.id = format!("{}/{}", self.run(), fields.seq).into();
+        }
+        fields.run = self.run().to_owned().into();
+        fields.prev = self.hash();
+        if let Some(digest) = self.snapshot_digest() {
+            fields.snapshot = digest;
+        }
+        fields.forked_from = self.forked_from.clone().filter(|_| self.next_seq() == 0);
+        Making::finish(fields)
+    }
+}

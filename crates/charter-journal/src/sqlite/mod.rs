@@ -1,0 +1,306 @@
+//! A store in a SQLite file: WAL, full sync, one writer whose commits are shared by all who wait, readers on their own connections.
+
+mod lock;
+mod read;
+mod schema;
+mod write;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::StoreError;
+use crate::store::Reply;
+use lock::Lock;
+use write::Writing;
+use writer::{Job, Request, said};
+
+/// How many idle connections are kept for reading.
+const MOST_READERS: usize = 4;
+
+/// A journal in a SQLite file.
+///
+/// One process writes (a second one is refused), any number read, also with other programs: the tables are described in `docs/sql.md`.
+#[derive(Debug)]
+pub struct SqliteStore {
+    path: PathBuf,
+    writer: Option<Writer>,
+    readers: Mutex<Vec<Connection>>,
+}
+
+#[derive(Debug)]
+struct Writer {
+    /// None while it is being dropped.
+    sender: Option<Sender<Request>>,
+    thread: Option<JoinHandle<()>>,
+    stopped: Arc<OnceLock<String>>,
+    _lock: Lock,
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // The thread ends when nobody can send any more; what was sent is written first.
+        drop(self.sender.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How to open a file.
+#[derive(Debug, Clone, Default)]
+pub struct SqliteOptions {
+    /// The most bytes the file may have; 0: no limit but the disk's. What would exceed it stops the writer, as a full disk does.
+    pub max_bytes: u64,
+}
+
+impl SqliteStore {
+    /// Opens a journal for writing and reading; makes it if there is no file.
+    ///
+    /// # Errors
+    /// Another process has it; it is from a newer version; it is no journal; the file cannot be opened.
+    pub fn open(path: &Path) -> Result<SqliteStore, StoreError> {
+        SqliteStore::open_with(path, &SqliteOptions::default())
+    }
+
+    /// As [`SqliteStore::open`], with options.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`].
+    pub fn open_with(path: &Path, options: &SqliteOptions) -> Result<SqliteStore, StoreError> {
+        let lock = Lock::take(path)?;
+        let connection = Connection::open_with_flags(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_WRITE
+                | OpenFlags::SQLITE_OPEN_CREATE
+                | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )
+        .map_err(|e| failed("opening the journal", &e))?;
+        if check(&connection, path)? == Found::Empty {
+            connection
+                .pragma_update(None, "journal_mode", "WAL")
+                .map_err(|e| failed("making the journal", &e))?;
+            schema::create(&connection).map_err(|e| failed("making the journal", &e))?;
+        }
+        let set = |name: &str, value: i64| {
+            connection
+                .pragma_update(None, name, value)
+                .map_err(|e| failed("opening the journal", &e))
+        };
+        connection
+            .pragma_update(None, "journal_mode", "WAL")
+            .map_err(|e| failed("opening the journal", &e))?;
+        // FULL: an event that was answered survives a power cut, not just a crash of the process.
+        connection
+            .pragma_update(None, "synchronous", "FULL")
+            .map_err(|e| failed("opening the journal", &e))?;
+        set("wal_autocheckpoint", 4_000)?;
+        set("cache_size", -32_768)?;
+        set("busy_timeout", 10_000)?;
+        if options.max_bytes > 0 {
+            let page: i64 = connection
+                .pragma_query_value(None, "page_size", |row| row.get(0))
+                .map_err(|e| failed("opening the journal", &e))?;
+            let pages = options
+                .max_bytes
+                .checked_div(u64::try_from(page).unwrap_or(4_096))
+                .unwrap_or(0)
+                .max(1);
+            set("max_page_count", i64::try_from(pages).unwrap_or(i64::MAX))?;
+        }
+        let (sender, requests) = channel();
+        let stopped = Arc::new(OnceLock::new());
+        let seen = stopped.clone();
+        let thread = std::thread::Builder::new()
+            .name("journal".into())
+            .spawn(move || writer::run(Writing::new(connection), &requests, &seen))
+            .map_err(|e| StoreError::Failed {
+                doing: "starting the writer",
+                reason: e.to_string(),
+            })?;
+        let writer = Writer {
+            sender: Some(sender),
+            thread: Some(thread),
+            stopped,
+            _lock: lock,
+        };
+        Ok(SqliteStore {
+            path: path.to_owned(),
+            writer: Some(writer),
+            readers: Mutex::default(),
+        })
+    }
+
+    /// Opens a journal for reading only, also while another process writes it.
+    ///
+    /// # Errors
+    /// It is from a newer version; it is no journal; the file cannot be opened.
+    pub fn open_read_only(path: &Path) -> Result<SqliteStore, StoreError> {
+        let store = SqliteStore {
+            path: path.to_owned(),
+            writer: None,
+            readers: Mutex::default(),
+        };
+        // Looked at first, before anything is set: a file that is no journal is told as such.
+        let connection = Connection::open_with_flags(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )
+        .map_err(|e| failed("opening the journal", &e))?;
+        let found = check(&connection, path)?;
+        if found == Found::Empty {
+            return Err(StoreError::NotAJournal {
+                path: path.display().to_string(),
+                why: "it is empty".into(),
+            });
+        }
+        Ok(store)
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the projections again, from the records and nothing else.
+    ///
+    /// # Errors
+    /// A record cannot be read (nothing has changed then); or writing failed.
+    pub fn rebuild(&self) -> Result<(), StoreError> {
+        self.wait(Job::Rebuild)
+    }
+
+    /// A query over the tables of `docs/sql.md`, on a connection that cannot write. The function gets the connection.
+    ///
+    /// # Errors
+    /// What SQLite says of the query.
+    pub fn query<T>(
+        &self,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.reading(query)
+    }
+
+    /// Whether the writer has stopped after a failure, and why.
+    #[must_use]
+    pub fn stopped(&self) -> Option<&str> {
+        self.writer.as_ref()?.stopped.get().map(String::as_str)
+    }
+
+    fn send(&self, job: Job, reply: Reply) {
+        let Some(sender) = self.writer.as_ref().and_then(|w| w.sender.as_ref()) else {
+            return reply(Err(StoreError::Failed {
+                doing: "writing the journal",
+                reason: "it was opened for reading only".into(),
+            }));
+        };
+        if let Err(unsent) = sender.send(Request { job, reply }) {
+            (unsent.0.reply)(Err(StoreError::Stopped {
+                reason: "the writer is gone".into(),
+            }));
+        }
+    }
+
+    fn wait(&self, job: Job) -> Result<(), StoreError> {
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        self.send(job, Box::new(move |result| drop(sender.send(result))));
+        receiver.recv().unwrap_or_else(|_| {
+            Err(StoreError::Stopped {
+                reason: "the writer is gone".into(),
+            })
+        })
+    }
+
+    /// Reads on a connection of its own.
+    fn reading<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let kept = self
+            .readers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        let connection = match kept {
+            Some(connection) => connection,
+            None => reader(&self.path).map_err(|e| failed("opening the journal", &e))?,
+        };
+        let result = read(&connection).map_err(|e| match e {
+            rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::Utf8Error(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..) => StoreError::Damaged(e.to_string()),
+            e => failed("reading the journal", &e),
+        });
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if readers.len() < MOST_READERS {
+            readers.push(connection);
+        }
+        result
+    }
+}
+
+fn reader(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.pragma_update(None, "busy_timeout", 10_000)?;
+    connection.pragma_update(None, "cache_size", -16_384)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(connection)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Empty,
+    Journal,
+}
+
+/// Whether a file is a journal that this program understands.
+fn check(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
+    let shown = || path.display().to_string();
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let read = number("PRAGMA application_id").and_then(|id| {
+        Ok((
+            id,
+            number("PRAGMA user_version")?,
+            number("SELECT count(*) FROM sqlite_schema")?,
+        ))
+    });
+    match read {
+        Err(e) if e.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => {
+            Err(StoreError::NotAJournal {
+                path: shown(),
+                why: "it is not a SQLite file".into(),
+            })
+        }
+        Err(e) => Err(failed("opening the journal", &e)),
+        Ok((0, 0, 0)) => Ok(Found::Empty),
+        Ok((schema::APPLICATION, schema::VERSION, _)) => Ok(Found::Journal),
+        Ok((schema::APPLICATION, found, _)) if found > schema::VERSION => Err(StoreError::Newer {
+            path: shown(),
+            found,
+            known: schema::VERSION,
+        }),
+        Ok((schema::APPLICATION, found, _)) => Err(StoreError::NotAJournal {
+            path: shown(),
+            why: format!("its schema version is {found}, which no program has written"),
+        }),
+        Ok(_) => Err(StoreError::NotAJournal {
+            path: shown(),
+            why: "it is a SQLite file of another program".into(),
+        }),
+    }
+}
+
+fn failed(doing: &'static str, e: &rusqlite::Error) -> StoreError {
+    StoreError::Failed {
+        doing,
+        reason: said(e),
+    }
+}

@@ -1,0 +1,388 @@
+//! The store's door to a SQLite file: reads directly, hands writes to the writer.
+
+use charter_kernel::{Digest, Status};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
+use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
+
+use super::SqliteStore;
+use super::schema::{self, TABLES};
+use super::write::{charter_check, project_all};
+use super::writer::Job;
+use crate::error::StoreError;
+use crate::record::{Record, moment};
+use crate::store::{
+    Append, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, Store, StoredCharter,
+    StoredSnapshot,
+};
+
+/// Columns that are text in the file and something else here.
+struct Text<T>(T);
+
+impl FromSql for Text<Digest> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Digest::parse(value.as_str()?)
+            .map(Text)
+            .ok_or(FromSqlError::InvalidType)
+    }
+}
+
+impl FromSql for Text<i64> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        moment::read(value.as_str()?)
+            .map(Text)
+            .ok_or(FromSqlError::InvalidType)
+    }
+}
+
+/// What counts from 0.
+impl FromSql for Text<u64> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let signed = value.as_i64()?;
+        u64::try_from(signed)
+            .map(Text)
+            .map_err(|_| FromSqlError::OutOfRange(signed))
+    }
+}
+
+fn whole(row: &SqlRow<'_>, column: usize) -> rusqlite::Result<u64> {
+    row.get(column).map(|Text(n)| n)
+}
+
+/// The status of a run; none: its start was refused.
+impl FromSql for Text<Option<Status>> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let all = [
+            Status::Active,
+            Status::Paused,
+            Status::Done,
+            Status::Failed,
+            Status::Cancelled,
+        ];
+        match (
+            value.as_str()?,
+            all.into_iter().find(|s| Ok(s.word()) == value.as_str()),
+        ) {
+            ("refused", _) => Ok(Text(None)),
+            (_, Some(status)) => Ok(Text(Some(status))),
+            (_, None) => Err(FromSqlError::InvalidType),
+        }
+    }
+}
+
+impl FromSql for Text<Record> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Record::read(value.as_str()?)
+            .map(Text)
+            .map_err(FromSqlError::other)
+    }
+}
+
+const RUN_COLUMNS: &str = "run, charter, status, seq, hash, started, updated";
+
+fn run_info(row: &SqlRow<'_>) -> rusqlite::Result<RunInfo> {
+    let (Text(charter), Text(status), Text(hash)) = (row.get(1)?, row.get(2)?, row.get(4)?);
+    let (Text(started), Text(updated)) = (row.get(5)?, row.get(6)?);
+    Ok(RunInfo {
+        run: row.get(0)?,
+        charter,
+        status,
+        seq: whole(row, 3)?,
+        hash,
+        started,
+        updated,
+    })
+}
+
+fn stored_charter(row: &SqlRow<'_>) -> rusqlite::Result<StoredCharter> {
+    let Text(digest) = row.get(0)?;
+    Ok(StoredCharter {
+        digest,
+        name: row.get(1)?,
+        core: row.get(2)?,
+        source: row.get(3)?,
+    })
+}
+
+/// At most so many, as SQLite wants it.
+fn most(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// A sequence number beyond SQLite's integers is beyond all records.
+fn seq(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+impl Store for SqliteStore {
+    fn submit(&self, batch: Vec<Append>, reply: Reply) {
+        self.send(Job::Append(batch), reply);
+    }
+
+    fn put_charter(&self, charter: &StoredCharter) -> Result<(), StoreError> {
+        self.wait(Job::Charter(Box::new(charter.clone())))
+    }
+
+    fn charter(&self, digest: Digest) -> Result<Option<StoredCharter>, StoreError> {
+        self.reading(|c| {
+            let mut select = c.prepare_cached(
+                "SELECT digest, name, core, source FROM charters WHERE digest = ?1",
+            )?;
+            select
+                .query_row([digest.to_string()], stored_charter)
+                .optional()
+        })
+    }
+
+    fn charters(&self) -> Result<Vec<StoredCharter>, StoreError> {
+        self.reading(|c| {
+            c.prepare_cached("SELECT digest, name, core, source FROM charters ORDER BY digest")?
+                .query_map([], stored_charter)?
+                .collect()
+        })
+    }
+
+    fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError> {
+        let digest = Digest::of_bytes(data);
+        self.wait(Job::Blob(digest, data.to_vec()))?;
+        Ok(digest)
+    }
+
+    fn blob(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        self.reading(|c| {
+            c.prepare_cached("SELECT data FROM blobs WHERE digest = ?1")?
+                .query_row([digest.to_string()], |row| row.get(0))
+                .optional()
+        })
+    }
+
+    fn scan_blobs(&self, visit: &mut dyn FnMut(&str, &[u8])) -> Result<(), StoreError> {
+        self.reading(|c| {
+            let mut select = c.prepare("SELECT digest, data FROM blobs ORDER BY digest")?;
+            let mut rows = select.query([])?;
+            while let Some(row) = rows.next()? {
+                visit(row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_bytes()?);
+            }
+            Ok(())
+        })
+    }
+
+    fn run(&self, run: &str) -> Result<Option<RunInfo>, StoreError> {
+        self.reading(|c| {
+            c.prepare_cached(&format!("SELECT {RUN_COLUMNS} FROM runs WHERE run = ?1"))?
+                .query_row([run], run_info)
+                .optional()
+        })
+    }
+
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunInfo>, StoreError> {
+        let limit = if filter.limit == 0 {
+            -1
+        } else {
+            most(filter.limit)
+        };
+        let (charter, status) = (
+            filter.charter.map(|d| d.to_string()),
+            filter.status.map(Status::word),
+        );
+        self.reading(|c| {
+            // With a status the index on it is used, which is in the order of runs, too.
+            let by_status = if status.is_some() { "status = ?2" } else { "?2 IS NULL" };
+            let sql = format!("SELECT {RUN_COLUMNS} FROM runs WHERE {by_status} AND run > ?3 AND (?1 IS NULL OR charter = ?1) ORDER BY run LIMIT ?4");
+            let mut select = c.prepare_cached(&sql)?;
+            select.query_map(params![charter, status, filter.after.as_deref().unwrap_or(""), limit], run_info)?.collect()
+        })
+    }
+
+    fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        self.reading(|c| {
+            let mut select = c.prepare_cached(
+                "SELECT json FROM records WHERE run = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3",
+            )?;
+            select
+                .query_map(params![run, seq(from), most(limit)], |row| {
+                    row.get(0).map(|Text(record)| record)
+                })?
+                .collect()
+        })
+    }
+
+    fn find(&self, run: &str, id: &str) -> Result<Option<Record>, StoreError> {
+        self.reading(|c| {
+            // The last condition is that of the index.
+            let mut select = c.prepare_cached("SELECT json FROM records WHERE run = ?1 AND id = ?2 AND id <> run || '/' || seq ORDER BY seq LIMIT 1")?;
+            select.query_row([run, id], |row| row.get(0).map(|Text(record)| record)).optional()
+        })
+    }
+
+    fn snapshot(&self, run: &str, at_most: u64) -> Result<Option<StoredSnapshot>, StoreError> {
+        self.reading(|c| {
+            let mut select = c.prepare_cached("SELECT seq, json FROM snapshots WHERE run = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1")?;
+            select.query_row(params![run, seq(at_most)], |row| Ok(StoredSnapshot { seq: whole(row, 0)?, text: row.get(1)? })).optional()
+        })
+    }
+
+    fn put_snapshot(&self, run: &str, snapshot: &StoredSnapshot) -> Result<(), StoreError> {
+        self.wait(Job::Snapshot(run.into(), snapshot.clone()))
+    }
+
+    fn forget_snapshots(&self) -> Result<(), StoreError> {
+        self.wait(Job::ForgetSnapshots)
+    }
+
+    fn pending_timers(&self, until: i64, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
+        self.reading(|c| {
+            let mut select = c.prepare_cached(
+                "SELECT t.due, t.run, t.timer, t.generation FROM timers t CROSS JOIN runs r ON r.run = t.run AND r.status = 'active'
+                 WHERE t.status = 'pending' AND t.due <= ?1 ORDER BY t.due, t.run, t.timer, t.generation LIMIT ?2",
+            )?;
+            let timer = |row: &SqlRow<'_>| Ok(PendingTimer { due: row.get(0)?, run: row.get(1)?, timer: row.get(2)?, generation: whole(row, 3)? });
+            select.query_map(params![until, most(limit)], timer)?.collect()
+        })
+    }
+
+    fn open_effects(
+        &self,
+        after: Option<&OpenEffect>,
+        limit: usize,
+    ) -> Result<Vec<OpenEffect>, StoreError> {
+        let (run, after_seq, index) = after.map_or(("", -1, -1), |e| {
+            (e.run.as_str(), seq(e.seq), i64::from(e.index))
+        });
+        self.reading(|c| {
+            let mut select = c.prepare_cached(
+                "SELECT e.run, e.seq, e.idx FROM effects e CROSS JOIN runs r ON r.run = e.run AND r.status IN ('active', 'paused')
+                 WHERE e.status = 'open' AND (e.run, e.seq, e.idx) > (?1, ?2, ?3) ORDER BY e.run, e.seq, e.idx LIMIT ?4",
+            )?;
+            select.query_map(params![run, after_seq, index, most(limit)], |row| Ok(OpenEffect { run: row.get(0)?, seq: whole(row, 1)?, index: row.get(2)? }))?.collect()
+        })
+    }
+
+    fn scan(
+        &self,
+        run: Option<&str>,
+        from: u64,
+        visit: &mut dyn FnMut(&Row<'_>) -> bool,
+    ) -> Result<(), StoreError> {
+        let columns = "n, run, seq, id, at, type, verdict, hash, json";
+        let sql = match run {
+            Some(_) => {
+                format!("SELECT {columns} FROM records WHERE run = ?1 AND seq >= ?2 ORDER BY seq")
+            }
+            None => format!(
+                "SELECT {columns} FROM records WHERE ?1 IS NULL AND seq >= ?2 ORDER BY run, seq"
+            ),
+        };
+        self.reading(|c| {
+            let mut select = c.prepare_cached(&sql)?;
+            let mut rows = select.query(params![run, seq(from)])?;
+            while let Some(row) = rows.next()? {
+                // What is no text any more is shown as what it is not: no column of a record is empty.
+                let text = |i: usize| row.get_ref(i).map(|v| v.as_str().unwrap_or("\u{fffd}"));
+                let found = Row {
+                    place: row.get(0)?,
+                    run: text(1)?,
+                    seq: row.get(2)?,
+                    id: text(3)?,
+                    at: text(4)?,
+                    r#type: text(5)?,
+                    verdict: text(6)?,
+                    hash: text(7)?,
+                    text: row.get_ref(8)?.as_bytes()?,
+                };
+                if !visit(&found) {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn scan_snapshots(
+        &self,
+        run: Option<&str>,
+        visit: &mut dyn FnMut(&str, u64, &[u8]),
+    ) -> Result<(), StoreError> {
+        self.reading(|c| {
+            let mut select = c.prepare_cached("SELECT run, seq, json FROM snapshots WHERE ?1 IS NULL OR run = ?1 ORDER BY run, seq")?;
+            let mut rows = select.query([run])?;
+            while let Some(row) = rows.next()? {
+                visit(row.get_ref(0)?.as_str()?, whole(row, 1)?, row.get_ref(2)?.as_bytes()?);
+            }
+            Ok(())
+        })
+    }
+
+    fn container_problems(&self) -> Result<Vec<String>, StoreError> {
+        let mut problems = Vec::new();
+        self.reading(|c| {
+            // A page that cannot be read is a finding, not a failure.
+            let checked: rusqlite::Result<Vec<String>> = c
+                .prepare("PRAGMA integrity_check(20)")
+                .and_then(|mut s| s.query_map([], |row| row.get(0))?.collect());
+            match checked {
+                Ok(lines) => problems.extend(
+                    lines
+                        .into_iter()
+                        .filter(|l| l != "ok")
+                        .map(|l| format!("the file: {l}")),
+                ),
+                Err(e) => problems.push(format!("the file: {e}")),
+            }
+            Ok(())
+        })?;
+        if problems.is_empty() {
+            self.reading(|c| charter_problems(c, &mut problems))?;
+            self.reading(|c| projection_problems(c, &mut problems))?;
+        }
+        Ok(problems)
+    }
+}
+
+/// Names and sources of charters have a digest of their own (their definitions are what their key is the digest of).
+fn charter_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::Result<()> {
+    let mut select = c.prepare(
+        "SELECT digest, id, version, name, source, check_digest FROM charters ORDER BY digest",
+    )?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let text = |i: usize| row.get_ref(i).map(|v| v.as_str().unwrap_or("\u{fffd}"));
+        if charter_check(text(1)?, text(2)?, text(3)?, text(4)?) != text(5)? {
+            problems.push(format!(
+                "charter {}: its id, version, name or source is not what was stored",
+                text(0)?
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the projections again in memory and compares.
+fn projection_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::Result<()> {
+    let fresh = Connection::open_in_memory()?;
+    fresh.set_prepared_statement_cache_capacity(32);
+    schema::create_projections(&fresh)?;
+    fresh.execute_batch("BEGIN")?;
+    // A record that cannot be read is found when the records are verified.
+    if project_all(c, &fresh)?.is_err() {
+        return Ok(());
+    }
+    for (table, order) in TABLES {
+        let sql = format!("SELECT * FROM {table} ORDER BY {order}");
+        let (mut kept, mut made) = (c.prepare(&sql)?, fresh.prepare(&sql)?);
+        let columns = kept.column_count();
+        let (mut kept, mut made) = (kept.query([])?, made.query([])?);
+        loop {
+            let same = match (kept.next()?, made.next()?) {
+                (None, None) => break,
+                (Some(a), Some(b)) => (0..columns)
+                    .all(|i| matches!((a.get_ref(i), b.get_ref(i)), (Ok(a), Ok(b)) if a == b)),
+                _ => false,
+            };
+            if !same {
+                problems.push(format!("table `{table}` is not what the records make of it; `charter rebuild` makes it again"));
+                break;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! The tables of a journal file. What their columns mean to people is in `docs/sql.md`; a test holds the two together.
+
+use rusqlite::Connection;
+
+/// Version of the tables; in `PRAGMA user_version`.
+pub(crate) const VERSION: i64 = 1;
+
+/// `PRAGMA application_id`: "chrt".
+pub(crate) const APPLICATION: i64 = 0x6368_7274;
+
+/// What is true: written once, never changed, but for the head of a run.
+const CANONICAL: &str = "
+CREATE TABLE charters(
+  digest TEXT NOT NULL PRIMARY KEY,
+  id TEXT NOT NULL,
+  version TEXT NOT NULL,
+  name TEXT NOT NULL,
+  core TEXT NOT NULL,
+  source TEXT NOT NULL,
+  check_digest TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE runs(
+  run TEXT NOT NULL PRIMARY KEY,
+  charter TEXT NOT NULL,
+  status TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  hash TEXT NOT NULL,
+  started TEXT NOT NULL,
+  updated TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX runs_status ON runs(status, run);
+CREATE TABLE records(
+  n INTEGER PRIMARY KEY,
+  run TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  at TEXT NOT NULL,
+  type TEXT NOT NULL,
+  verdict TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  json TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX records_run ON records(run, seq);
+CREATE INDEX records_id ON records(run, id) WHERE id <> run || '/' || seq;
+CREATE TABLE snapshots(
+  run TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  json TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX snapshots_run ON snapshots(run, seq);
+CREATE TABLE blobs(
+  digest TEXT NOT NULL,
+  data BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX blobs_digest ON blobs(digest);
+";
+
+/// What is made of the records, and can be made again.
+const PROJECTIONS: &str = "
+CREATE TABLE transitions(
+  run TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  idx INTEGER NOT NULL,
+  transition TEXT NOT NULL,
+  PRIMARY KEY(run, seq, idx)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE refusals(
+  run TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  at TEXT NOT NULL,
+  type TEXT NOT NULL,
+  by TEXT NOT NULL,
+  code TEXT NOT NULL,
+  message TEXT NOT NULL,
+  PRIMARY KEY(run, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE effects(
+  run TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  idx INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  invocation TEXT,
+  src TEXT,
+  data TEXT,
+  status TEXT NOT NULL,
+  ended_seq INTEGER,
+  PRIMARY KEY(run, seq, idx)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX effects_open ON effects(run, seq, idx) WHERE status = 'open';
+CREATE TABLE timers(
+  run TEXT NOT NULL,
+  timer TEXT NOT NULL,
+  generation INTEGER NOT NULL,
+  due INTEGER NOT NULL,
+  status TEXT NOT NULL,
+  set_seq INTEGER NOT NULL,
+  ended_seq INTEGER,
+  PRIMARY KEY(run, timer, generation)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX timers_pending ON timers(due, run, timer, generation) WHERE status = 'pending';
+CREATE TABLE approvals(
+  run TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  idx INTEGER NOT NULL,
+  at TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  by TEXT NOT NULL,
+  roles TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  transition TEXT,
+  approves TEXT,
+  digest TEXT,
+  reason TEXT,
+  PRIMARY KEY(run, seq, idx)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE ledger(
+  run TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  status TEXT NOT NULL,
+  uses INTEGER,
+  expires INTEGER,
+  due INTEGER,
+  data TEXT NOT NULL,
+  how TEXT,
+  first_seq INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY(run, kind, key)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE decisions(
+  run TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  at TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  outcome TEXT,
+  confidence REAL,
+  data TEXT NOT NULL,
+  by TEXT NOT NULL,
+  waiting INTEGER NOT NULL,
+  review_seq INTEGER,
+  review TEXT,
+  reviewer TEXT,
+  PRIMARY KEY(run, seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX decisions_waiting ON decisions(run) WHERE waiting = 1;
+CREATE VIEW events AS
+  SELECT run, seq, at, type, verdict,
+    json_extract(json, '$.by.id') AS by,
+    json_extract(json, '$.by.roles') AS roles,
+    json_extract(json, '$.to') AS \"to\",
+    json_extract(json, '$.event.data') AS data,
+    json_extract(json, '$.from') AS \"from\",
+    json_extract(json, '$.state') AS state
+  FROM records;
+";
+
+/// The projections, in the order in which they are emptied and compared, with the columns they are ordered by.
+pub(crate) const TABLES: [(&str, &str); 7] = [
+    ("transitions", "run, seq, idx"),
+    ("refusals", "run, seq"),
+    ("effects", "run, seq, idx"),
+    ("timers", "run, timer, generation"),
+    ("approvals", "run, seq, idx"),
+    ("ledger", "run, kind, key"),
+    ("decisions", "run, seq"),
+];
+
+/// Makes the tables in an empty file.
+pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(&format!(
+        "BEGIN IMMEDIATE;\n{CANONICAL}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};\nCOMMIT;"
+    ))
+}
+
+/// Makes the projections only, for a comparison.
+pub(crate) fn create_projections(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("CREATE TABLE records(run, seq, at, type, verdict, json);")?;
+    connection.execute_batch(PROJECTIONS)
+}

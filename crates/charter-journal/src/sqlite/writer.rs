@@ -1,0 +1,146 @@
+//! The writer's thread: everything that waits is written in one transaction and answered after its commit.
+
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::{Arc, OnceLock};
+
+use charter_kernel::Digest;
+
+use super::write::{Unwritten, Writing};
+use crate::error::StoreError;
+use crate::store::{Append, Reply, StoredCharter, StoredSnapshot};
+
+/// The most batches in a transaction, and the most bytes of records: enough to share an fsync, little enough to be answered soon.
+const MOST_JOBS: usize = 1_024;
+const MOST_BYTES: usize = 8 << 20;
+
+/// Something to write.
+pub(crate) enum Job {
+    Append(Vec<Append>),
+    Charter(Box<StoredCharter>),
+    Blob(Digest, Vec<u8>),
+    Snapshot(String, StoredSnapshot),
+    ForgetSnapshots,
+    Rebuild,
+}
+
+/// Something to write, and whom to tell.
+pub(crate) struct Request {
+    pub(crate) job: Job,
+    pub(crate) reply: Reply,
+}
+
+impl Request {
+    fn size(&self) -> usize {
+        match &self.job {
+            Job::Append(batch) => batch
+                .iter()
+                .map(|a| {
+                    a.record
+                        .text()
+                        .len()
+                        .saturating_add(a.snapshot.as_ref().map_or(0, String::len))
+                })
+                .fold(0, usize::saturating_add),
+            Job::Blob(_, data) => data.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// Writes until nobody can send any more. `stopped` is set by the first failure; nothing is written after it.
+pub(crate) fn run(
+    mut writing: Writing,
+    requests: &Receiver<Request>,
+    stopped: &Arc<OnceLock<String>>,
+) {
+    while let Ok(first) = requests.recv() {
+        let mut bytes = first.size();
+        let mut group = vec![first];
+        while group.len() < MOST_JOBS && bytes < MOST_BYTES {
+            match requests.try_recv() {
+                Ok(request) => {
+                    bytes = bytes.saturating_add(request.size());
+                    group.push(request);
+                }
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+            }
+        }
+        if let Some(reason) = stopped.get() {
+            for request in group {
+                (request.reply)(Err(StoreError::Stopped {
+                    reason: reason.clone(),
+                }));
+            }
+            continue;
+        }
+        let (jobs, replies): (Vec<Job>, Vec<Reply>) =
+            group.into_iter().map(|r| (r.job, r.reply)).unzip();
+        match commit(&mut writing, &jobs) {
+            Ok(results) => replies
+                .into_iter()
+                .zip(results)
+                .for_each(|(reply, result)| reply(result)),
+            Err(failure) => {
+                let reason = said(&failure);
+                // Whether it is undone now or when the file is opened again, nothing of it will be seen.
+                let _ = writing.connection.execute_batch("ROLLBACK");
+                let _ = stopped.set(reason.clone());
+                for reply in replies {
+                    reply(Err(StoreError::Failed {
+                        doing: "writing the journal",
+                        reason: reason.clone(),
+                    }));
+                }
+            }
+        }
+    }
+}
+
+/// One transaction for all jobs. A job that does not fit has written nothing, and does not disturb the others.
+fn commit(writing: &mut Writing, jobs: &[Job]) -> rusqlite::Result<Vec<Result<(), StoreError>>> {
+    writing
+        .connection
+        .prepare_cached("BEGIN IMMEDIATE")?
+        .execute([])?;
+    let mut results = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let written = match job {
+            Job::Append(batch) => writing.append(batch),
+            Job::Charter(charter) => writing.charter(charter),
+            Job::Blob(digest, data) => writing.blob(*digest, data),
+            Job::Snapshot(run, snapshot) => writing.put_snapshot(run, snapshot),
+            Job::ForgetSnapshots => writing.forget_snapshots(),
+            Job::Rebuild => {
+                // It empties tables before it may find damage, so it is undone by itself.
+                writing.connection.execute_batch("SAVEPOINT rebuild")?;
+                let result = writing.rebuild();
+                if matches!(result, Err(Unwritten::Refused(_))) {
+                    writing.connection.execute_batch("ROLLBACK TO rebuild")?;
+                }
+                writing.connection.execute_batch("RELEASE rebuild")?;
+                result
+            }
+        };
+        results.push(match written {
+            Ok(()) => Ok(()),
+            Err(Unwritten::Refused(e)) => Err(e),
+            Err(Unwritten::Failed(e)) => return Err(e),
+        });
+    }
+    writing.connection.prepare_cached("COMMIT")?.execute([])?;
+    Ok(results)
+}
+
+/// What SQLite says, in words that help.
+pub(crate) fn said(e: &rusqlite::Error) -> String {
+    match e.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DiskFull) => {
+            "the disk is full (or the file has reached its size limit)".into()
+        }
+        Some(rusqlite::ErrorCode::ReadOnly) => format!("the file cannot be written ({e})"),
+        Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
+            format!("the file is damaged ({e})")
+        }
+        _ => e.to_string(),
+    }
+}

@@ -1,0 +1,468 @@
+//! Charters, and a driver that sends them anything: what the tests of this crate share.
+#![allow(dead_code, unreachable_pub)] // each test file uses a part of it
+
+use charter_journal::{Append, Chain, Record, Store, StoredCharter};
+use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Snapshot, Step};
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+/// Invocations, timers, an approval, a quorum, permits and obligations, guards, an error in an action.
+pub const DESK: &str = "
+charter: 1
+id: desk
+roles: {clerk: {}, boss: {}}
+input: {type: object}
+context: {count: 0, seen: null, change: null, float: 1.5}
+events:
+  ASK: {by: clerk, data: {type: object, properties: {amount: {type: number}}}}
+  APPROVE: {by: boss}
+  REJECT: {by: boss}
+  VOTE: {}
+  WORK: {}
+  BREAK: {}
+  AGAIN: {by: clerk}
+  FLAG: {whilePaused: true}
+actors:
+  judge: {kind: model, output: {type: object}, timeout: 10s}
+ledger:
+  token: {}
+  duty: {}
+initial: idle
+states:
+  idle:
+    on:
+      ASK:
+        target: judging
+        actions:
+          - assign: {count: '= context.count + 1', seen: '= event.data'}
+          - grant: {kind: token, key: \"= 't' + string(context.count)\", uses: 1, expires: '= now + duration(\"5s\")', data: '= event.data'}
+          - open: {kind: duty, key: \"= 'd' + string(context.count)\", due: '= now + duration(\"20s\")'}
+      FLAG: {actions: [{emit: {type: FLAGGED, data: {n: '= context.count'}}}]}
+      VOTE: {target: closed, quorum: {count: 2, of: boss}}
+      '*': {actions: [{log: odd}]}
+  judging:
+    invoke:
+      src: judge
+      input: {seen: '= context.seen'}
+      onDone: {target: review, actions: {assign: {change: '= event.output'}}}
+      onError: {target: idle, actions: [{close: {kind: duty, all: true, as: failed}}]}
+    after: {60s: idle}
+  review:
+    on:
+      APPROVE: {target: working, approves: context.change}
+      REJECT: idle
+    after: {30s: idle}
+  working:
+    on:
+      WORK:
+        target: working
+        guard: {and: [enough]}
+        requires: [{use: {kind: token, key: \"= 't' + string(context.count)\"}}]
+      BREAK: {actions: [{assign: {count: '= context.count / 0'}}]}
+      AGAIN:
+        - {target: closed, when: 'context.seen.nope > 1'}
+        - {target: idle, when: 'event.really', actions: [{close: {kind: duty, key: \"= 'd' + string(context.count)\"}}]}
+  closed: {type: final}
+guards: {enough: context.count > 0}
+";
+
+/// Several machines in one run, spawned; an interlock; delayed sends.
+pub const PLANS: &str = "
+charter: 1
+id: plans
+events: {SUBMIT: {}, NEXT: {}, SELECT: {}, DROP: {}, LATER: {}}
+initial: open
+states:
+  open:
+    on:
+      SUBMIT: {actions: [{spawn: {machine: plan, id: '= event.plan', input: {by: '= by.id'}}}]}
+      NEXT: busy
+      LATER: {actions: [{send: {type: NEXT, delay: 5s, id: later}}]}
+      DROP: {actions: [{cancel: later}]}
+  busy:
+    on: {NEXT: over, SUBMIT: {target: open, actions: [{raise: {type: LATER}}]}}
+  over: {type: final, output: '= size(actors)'}
+machines:
+  plan:
+    context: {name: '= input.by'}
+    initial: pending
+    states:
+      pending: {on: {SELECT: selected, DROP: dropped}, after: {9s: dropped}}
+      selected: {on: {DROP: dropped}}
+      dropped: {type: final}
+interlocks:
+  - {id: fits, given: root, machine: plan, allow: {open: [pending, selected], busy: [selected]}}
+";
+
+/// Not strict: what is unknown is ignored; names and data beyond ASCII; no declared events.
+pub const LOOSE: &str = "
+charter: 1
+id: loose
+strict: false
+context: {'straße': 1, a𐀀: {}, a: [1e17, 0.1], n: 0}
+initial: a
+states:
+  a:
+    entry: [{assign: {n: '= context.n + 1'}}]
+    on:
+      GO: b
+      SET: {actions: [{assign: {a: '= event.data', a𐀀: {deep: ['= context.a']}}}]}
+  b:
+    type: parallel
+    on: {GO: a}
+    states:
+      left: {initial: one, states: {one: {on: {SET: two}}, two: {always: {target: one, when: context.n > 3}}, h: {type: history, target: one}}}
+      right: {invoke: {src: worker, id: w}, on: {done.invoke.w: {actions: [{log: {done: '= event.output'}}]}}}
+actors: {worker: {kind: tool}}
+";
+
+pub const ALL: [&str; 3] = [DESK, PLANS, LOOSE];
+
+pub fn definition(source: &str) -> Definition {
+    match charter_format::read(source, "test.yaml", &charter_format::ReadOptions::default()) {
+        Ok(document) => document.definition,
+        Err(e) => panic!("{e}"),
+    }
+}
+
+pub fn machine(source: &str) -> Machine {
+    Machine::compile(definition(source)).unwrap_or_else(|e| panic!("{e:?}"))
+}
+
+pub fn stored(source: &str) -> StoredCharter {
+    StoredCharter::new(&definition(source), "test.yaml", source)
+}
+
+pub const T0: i64 = 1_795_255_200_000;
+
+/// Something that a hostile or a friendly world does to a run.
+#[derive(Debug, Clone)]
+pub enum Act {
+    Send {
+        kind: String,
+        data: Json,
+        by: Principal,
+        to: Option<String>,
+        expected: Option<u64>,
+        id: Option<String>,
+    },
+    /// The answer of an invocation: of the n-th open one, or of none.
+    Answer {
+        which: usize,
+        ok: bool,
+        data: Json,
+        named: bool,
+    },
+    /// A timer: the n-th pending one, in time or early, or one that is over.
+    Timer {
+        which: usize,
+        late: i64,
+        generation_off: u64,
+    },
+    /// One of the events that are legal now, so that runs get somewhere.
+    Legal {
+        which: usize,
+        data: Json,
+    },
+    Restart,
+}
+
+pub fn any_data() -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::from),
+        (-5i64..5).prop_map(Json::from),
+        prop_oneof![
+            Just(2.0),
+            Just(-0.0),
+            Just(1e17),
+            Just(1e300),
+            Just(0.1),
+            Just(9_007_199_254_740_993.0)
+        ]
+        .prop_map(|f: f64| Json::from(f)),
+        prop_oneof![Just(u64::MAX), Just(1u64 << 53)].prop_map(Json::from),
+        "[a-z\u{0}\"\\\\é𐀀\u{e000}]{0,5}".prop_map(Json::from),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Json::from),
+            prop::collection::btree_map(
+                "[a-c𐀀\u{e000}]{1,2}|amount|plan|digest|really",
+                inner,
+                0..4
+            )
+            .prop_map(|m| m.into_iter().collect()),
+        ]
+    })
+}
+
+fn any_by() -> impl Strategy<Value = Principal> {
+    prop_oneof![
+        5 => Just(Principal::new("ana", &["clerk", "boss"])),
+        2 => Just(Principal::new("bob", &["boss", "operator"])),
+        1 => Just(Principal::new("", &[])),
+        1 => Just(Principal::new("eve", &["system"])),
+    ]
+}
+
+pub fn any_act() -> impl Strategy<Value = Act> {
+    let kind = prop_oneof![
+        8 => prop::sample::select(vec!["ASK", "APPROVE", "REJECT", "VOTE", "WORK", "BREAK", "AGAIN", "FLAG", "SUBMIT", "NEXT", "SELECT", "DROP", "LATER", "GO", "SET"]).prop_map(str::to_owned),
+        1 => prop::sample::select(vec!["charter.pause", "charter.resume", "charter.resume", "done.invoke.x", "nobody.knows"]).prop_map(str::to_owned),
+        1 => any::<String>(),
+    ];
+    // Mostly data that fits the charters above.
+    let data = prop_oneof![
+        3 => Just(json!({})),
+        3 => prop::sample::select(vec!["p1", "p2"]).prop_map(|p| json!({"plan": p, "really": true, "amount": 3})),
+        2 => any_data(),
+    ];
+    let to = prop_oneof![5 => Just(None), 1 => Just(Some("root".to_owned())), 2 => Just(Some("p1".to_owned())), 1 => any::<String>().prop_map(Some)];
+    let expected =
+        prop_oneof![8 => Just(None), 1 => (0u64..9).prop_map(Some), 1 => Just(Some(u64::MAX))];
+    let id = prop_oneof![3 => Just(None), 1 => "[a-c]{1,2}".prop_map(Some)];
+    prop_oneof![
+        8 => (kind, data, any_by(), to, expected, id).prop_map(|(kind, data, by, to, expected, id)| Act::Send { kind, data, by, to, expected, id }),
+        4 => (0usize..3, prop::bool::weighted(0.8), any_data(), any::<bool>()).prop_map(|(which, ok, data, named)| Act::Answer { which, ok, data, named }),
+        4 => (0usize..3, prop_oneof![Just(0i64), Just(-1), Just(1_000)], prop_oneof![4 => Just(0u64), 1 => Just(1), 1 => Just(u64::MAX)])
+            .prop_map(|(which, late, generation_off)| Act::Timer { which, late, generation_off }),
+        8 => (0usize..5, prop::sample::select(vec![json!({}), json!({"really": true, "amount": 3, "plan": "p1"}), json!({"really": false, "plan": "p2"})])).prop_map(|(which, data)| Act::Legal { which, data }),
+        1 => Just(Act::Restart),
+    ]
+}
+
+/// A run that is driven by acts, on no store: it gives what is to be appended.
+pub struct Driver<'m> {
+    pub machine: &'m Machine,
+    pub chain: Chain,
+    pub snapshot: Option<Snapshot>,
+    pub now: i64,
+}
+
+impl<'m> Driver<'m> {
+    pub fn start(machine: &'m Machine, run: &str) -> (Driver<'m>, Append) {
+        let mut driver = Driver {
+            machine,
+            chain: Chain::new(run),
+            snapshot: None,
+            now: T0,
+        };
+        let append = driver.apply(
+            Envelope::host(
+                0,
+                Event::Start {
+                    input: json!({"n": 1}),
+                },
+                T0,
+            ),
+            None,
+        );
+        (driver, append)
+    }
+
+    pub fn apply(&mut self, envelope: Envelope, id: Option<&str>) -> Append {
+        let outcome = match &self.snapshot {
+            None => self.machine.start(self.chain.run(), &envelope),
+            Some(before) => self.machine.step(before, &envelope),
+        };
+        let append = self.chain.append(
+            self.machine,
+            id,
+            &envelope,
+            self.snapshot.as_ref(),
+            &outcome,
+        );
+        self.chain.advance(&append);
+        if let Ok(Step { snapshot, .. }) = outcome {
+            self.snapshot = Some(snapshot);
+        }
+        append
+    }
+
+    pub fn send(&mut self, kind: &str, data: Json, by: &Principal) -> Append {
+        self.now += 7;
+        let envelope = Envelope::event(self.chain.next_seq(), kind, data, by.clone(), self.now);
+        self.apply(envelope, None)
+    }
+
+    pub fn act(&mut self, act: &Act) -> Append {
+        self.now += 700;
+        let seq = self.chain.next_seq();
+        let snapshot = self
+            .snapshot
+            .clone()
+            .unwrap_or_else(|| panic!("the run has not started"));
+        match act {
+            Act::Send {
+                kind,
+                data,
+                by,
+                to,
+                expected,
+                id,
+            } => {
+                let mut data = data.clone();
+                // An approval needs the right digest.
+                if kind == "APPROVE" {
+                    let change = snapshot
+                        .actor("root")
+                        .and_then(|a| a.variable("change"))
+                        .cloned()
+                        .unwrap_or_default();
+                    data = json!({"digest": charter_kernel::Digest::of_json(&change).hex(), "reason": "fine"});
+                }
+                let envelope = Envelope {
+                    to: to.clone(),
+                    expected_seq: *expected,
+                    ..Envelope::event(seq, kind, data, by.clone(), self.now)
+                };
+                self.apply(envelope, id.as_deref())
+            }
+            Act::Answer {
+                which,
+                ok,
+                data,
+                named,
+            } => {
+                let open: Vec<_> = snapshot
+                    .invocations()
+                    .map(|(_, i)| (i.id.to_string(), i.effect))
+                    .collect();
+                let (invocation, effect) = open.get(*which).cloned().unwrap_or_else(|| {
+                    (
+                        "judge".into(),
+                        charter_kernel::EffectId { seq: 1, index: 0 },
+                    )
+                });
+                let effect = named.then_some(effect);
+                let event = if *ok {
+                    Event::Done {
+                        invocation,
+                        effect,
+                        output: json!({"confidence": 0.9, "of": data}),
+                    }
+                } else {
+                    Event::Failed {
+                        invocation,
+                        effect,
+                        error: data.clone(),
+                    }
+                };
+                self.apply(Envelope::host(seq, event, self.now), None)
+            }
+            Act::Timer {
+                which,
+                late,
+                generation_off,
+            } => {
+                let timer = snapshot
+                    .timers()
+                    .get(*which)
+                    .map(|t| (t.id.to_string(), t.generation, t.due));
+                let (timer, generation, due) =
+                    timer.unwrap_or_else(|| ("root:idle/after/1".into(), 1, self.now));
+                self.now = self.now.max(due + late);
+                self.apply(
+                    Envelope::host(
+                        seq,
+                        Event::Timer {
+                            timer,
+                            generation: generation.wrapping_add(*generation_off),
+                        },
+                        self.now,
+                    ),
+                    None,
+                )
+            }
+            Act::Legal { which, data } => {
+                let by = Principal::new("ana", &["clerk", "boss"]);
+                let legal = self.machine.legal(&snapshot, &by, self.now);
+                let (kind, to) = match legal.get(*which % legal.len().max(1)) {
+                    Some(l) => (l.r#type.clone(), Some(l.to.clone())),
+                    None => ("WORK".to_owned(), None),
+                };
+                self.act(&Act::Send {
+                    kind,
+                    data: data.clone(),
+                    by,
+                    to,
+                    expected: None,
+                    id: None,
+                })
+            }
+            Act::Restart => self.apply(
+                Envelope::host(
+                    seq,
+                    Event::Start {
+                        input: json!(u64::MAX),
+                    },
+                    self.now,
+                ),
+                None,
+            ),
+        }
+    }
+}
+
+/// A whole run in memory.
+pub fn drive(machine: &Machine, run: &str, acts: &[Act]) -> Vec<Append> {
+    let (mut driver, first) = Driver::start(machine, run);
+    let mut appends = vec![first];
+    appends.extend(acts.iter().map(|act| driver.act(act)));
+    appends
+}
+
+/// A whole run of every charter, put into a store.
+pub fn fill(store: &dyn Store, acts: &[Act], prefix: &str) -> Vec<Vec<Record>> {
+    ALL.iter()
+        .enumerate()
+        .map(|(i, source)| {
+            let machine = machine(source);
+            store
+                .put_charter(&stored(source))
+                .unwrap_or_else(|e| panic!("{e}"));
+            let appends = drive(&machine, &format!("{prefix}{i}"), acts);
+            let records = appends.iter().map(|a| a.record.clone()).collect();
+            for chunk in appends.chunks(3) {
+                store
+                    .append(chunk.to_vec())
+                    .unwrap_or_else(|e| panic!("{e}"));
+            }
+            records
+        })
+        .collect()
+}
+
+/// A folder of its own, gone at the end of the test.
+pub struct Folder(pub std::path::PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Folder {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path =
+            std::env::temp_dir().join(format!("charter-journal-{name}-{}-{n}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap_or_else(|e| panic!("{e}"));
+        Folder(path)
+    }
+
+    pub fn file(&self) -> std::path::PathBuf {
+        self.0.join("journal.db")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Some acts, the same every time.
+pub fn some_acts(n: usize) -> Vec<Act> {
+    use proptest::strategy::ValueTree as _;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let tree = prop::collection::vec(any_act(), n).new_tree(&mut runner);
+    tree.unwrap_or_else(|e| panic!("{e}")).current()
+}

@@ -1,0 +1,591 @@
+//! What every store does, asked of all of them; and what only a file can do.
+
+mod common;
+
+use std::path::Path;
+use std::sync::{Arc, Barrier};
+
+use charter_journal::{
+    Append, MemoryStore, OpenEffect, RunFilter, SqliteOptions, SqliteStore, Store, StoreError,
+    StoredSnapshot, load, replay,
+};
+use charter_kernel::{Digest, Principal, Status};
+use common::*;
+use proptest::prelude::*;
+use serde_json::json;
+
+fn on_each_store(test: impl Fn(&dyn Store)) {
+    test(&MemoryStore::new());
+    let folder = Folder::new("each");
+    test(&SqliteStore::open(&folder.file()).unwrap());
+}
+
+#[test]
+fn records_come_back_in_order_and_in_parts() {
+    on_each_store(|store| {
+        let runs = fill(store, &some_acts(40), "r");
+        for records in &runs {
+            let run = records[0].run.as_ref();
+            assert_eq!(&store.records(run, 0, usize::MAX).unwrap(), records);
+            assert_eq!(store.records(run, 3, 2).unwrap(), records[3..5]);
+            assert_eq!(store.records(run, 1_000, 2).unwrap(), []);
+            assert_eq!(store.records(run, u64::MAX, 2).unwrap(), []);
+            let (info, last) = (store.run(run).unwrap().unwrap(), records.last().unwrap());
+            assert_eq!(
+                (info.seq, info.hash, info.charter, info.status),
+                (last.seq, last.hash, last.charter, last.status)
+            );
+            assert_eq!((info.started, info.updated), (records[0].at, last.at));
+        }
+        assert_eq!(store.run("nobody").unwrap(), None);
+        assert_eq!(store.records("nobody", 0, 9).unwrap(), []);
+        let mut seen = Vec::new();
+        store
+            .scan(None, 0, &mut |row| {
+                seen.push((row.run.to_owned(), row.seq, row.text.to_vec()));
+                assert_eq!((row.hash.len(), row.at.len()), (71, 24));
+                true
+            })
+            .unwrap();
+        let expected: Vec<_> = runs
+            .iter()
+            .flatten()
+            .map(|r| {
+                (
+                    r.run.to_string(),
+                    r.seq as i64,
+                    r.text().as_bytes().to_vec(),
+                )
+            })
+            .collect();
+        assert_eq!(seen, expected);
+        let mut seen = Vec::new();
+        store
+            .scan(Some("r1"), 2, &mut |row| {
+                seen.push(row.seq);
+                seen.len() < 3
+            })
+            .unwrap();
+        assert_eq!(seen, [2, 3, 4]);
+    });
+}
+
+#[test]
+fn a_batch_that_does_not_follow_is_refused_whole() {
+    on_each_store(|store| {
+        let machine = machine(DESK);
+        let appends = drive(&machine, "a", &some_acts(4));
+        let unknown = store.append(vec![appends[0].clone()]).unwrap_err();
+        assert_eq!(
+            unknown,
+            StoreError::UnknownCharter {
+                digest: machine.digest()
+            }
+        );
+        store.put_charter(&stored(DESK)).unwrap();
+        store.put_charter(&stored(DESK)).unwrap();
+        store.append(appends[..2].to_vec()).unwrap();
+        let other = drive(&machine, "b", &[]);
+        let conflict = |batch: &[Append]| match store.append(batch.to_vec()).unwrap_err() {
+            StoreError::Conflict {
+                run, seq, expected, ..
+            } => (run, seq, expected),
+            e => panic!("{e}"),
+        };
+        // Again, too early, in the middle of a batch that is good otherwise.
+        assert_eq!(conflict(&appends[1..2]), ("a".into(), 1, 2));
+        assert_eq!(conflict(&appends[3..4]), ("a".into(), 3, 2));
+        assert_eq!(
+            conflict(&[other[0].clone(), appends[2].clone(), appends[4].clone()]),
+            ("a".into(), 4, 3)
+        );
+        assert_eq!(store.run("b").unwrap(), None);
+        assert_eq!(store.run("a").unwrap().unwrap().seq, 1);
+        // The right number, but of another past.
+        let (mut driver, _) = Driver::start(&machine, "a");
+        driver.send("nobody", json!({}), &Principal::default());
+        let fake = driver.send("ASK", json!({}), &Principal::new("x", &["clerk"]));
+        assert_eq!(conflict(&[fake]), ("a".into(), 2, 2));
+        store
+            .append(vec![
+                other[0].clone(),
+                appends[2].clone(),
+                appends[3].clone(),
+                appends[4].clone(),
+            ])
+            .unwrap();
+        assert_eq!(store.run("a").unwrap().unwrap().seq, 4);
+        assert_eq!(store.run("b").unwrap().unwrap().seq, 0);
+    });
+}
+
+#[test]
+fn an_id_finds_the_first_record() {
+    on_each_store(|store| {
+        store.put_charter(&stored(DESK)).unwrap();
+        let machine = machine(DESK);
+        let (mut driver, first) = Driver::start(&machine, "a");
+        store.append(vec![first]).unwrap();
+        let ana = Principal::new("ana", &["clerk"]);
+        let mut send = |kind: &str, data, id: &str| {
+            let act = Act::Send {
+                kind: kind.into(),
+                data,
+                by: ana.clone(),
+                to: None,
+                expected: None,
+                id: Some(id.into()),
+            };
+            let append = driver.act(&act);
+            store.append(vec![append.clone()]).unwrap();
+            append.record
+        };
+        let asked = send("ASK", json!({"amount": 2.0}), "k");
+        let again = send("ASK", json!({"amount": 2}), "k");
+        let other = send("ASK", json!({"amount": 3}), "k");
+        let found = store.find("a", "k").unwrap().unwrap();
+        assert_eq!(found, asked);
+        assert!(found.says_the_same(&again) && !found.says_the_same(&other));
+        // The id that a record gets by itself is nobody's key.
+        assert_eq!(store.find("a", "a/0").unwrap(), None);
+        assert_eq!(store.find("b", "k").unwrap(), None);
+    });
+}
+
+#[test]
+fn snapshots_are_kept_as_asked_and_can_all_be_thrown_away() {
+    on_each_store(|store| {
+        store.put_charter(&stored(LOOSE)).unwrap();
+        let machine = machine(LOOSE);
+        let (mut driver, first) = Driver::start(&machine, "a");
+        driver.chain = driver.chain.clone().snapshot_every(4);
+        store.append(vec![first]).unwrap();
+        for _ in 0..10 {
+            store
+                .append(vec![driver.send("GO", json!({}), &Principal::default())])
+                .unwrap();
+        }
+        let at = |seq| store.snapshot("a", seq).unwrap().map(|s| s.seq);
+        assert_eq!(
+            [at(0), at(3), at(4), at(7), at(8), at(u64::MAX)],
+            [Some(0), Some(0), Some(4), Some(4), Some(8), Some(8)]
+        );
+        let mut seen = Vec::new();
+        store
+            .scan_snapshots(None, &mut |run, seq, text| {
+                let record = store.records(run, seq, 1).unwrap().remove(0);
+                assert_eq!(record.snapshot, Digest::of_bytes(text));
+                seen.push(seq);
+            })
+            .unwrap();
+        assert_eq!(seen, [0, 4, 8]);
+        // One that lies is passed over.
+        store
+            .put_snapshot(
+                "a",
+                &StoredSnapshot {
+                    seq: 9,
+                    text: "{}".into(),
+                },
+            )
+            .unwrap();
+        assert_eq!(
+            load(store, &machine, "a").unwrap().snapshot,
+            driver.snapshot
+        );
+        assert_eq!(
+            store.put_snapshot(
+                "b",
+                &StoredSnapshot {
+                    seq: 0,
+                    text: "{}".into()
+                }
+            ),
+            Err(StoreError::UnknownRun("b".into()))
+        );
+        store.forget_snapshots().unwrap();
+        assert_eq!(at(u64::MAX), None);
+        assert_eq!(
+            load(store, &machine, "a").unwrap().snapshot,
+            driver.snapshot
+        );
+    });
+}
+
+#[test]
+fn runs_are_listed_as_asked() {
+    on_each_store(|store| {
+        fill(store, &some_acts(5), "r");
+        store.put_charter(&stored(DESK)).unwrap();
+        let desk = machine(DESK);
+        let (mut driver, first) = Driver::start(&desk, "paused");
+        let pause = driver.send(
+            "charter.pause",
+            json!({}),
+            &Principal::new("op", &["operator"]),
+        );
+        store.append(vec![first, pause]).unwrap();
+        let list = |filter: &RunFilter| {
+            store
+                .runs(filter)
+                .unwrap()
+                .into_iter()
+                .map(|i| i.run)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(list(&RunFilter::default()), ["paused", "r0", "r1", "r2"]);
+        assert_eq!(
+            list(&RunFilter {
+                limit: 2,
+                after: Some("paused".into()),
+                ..RunFilter::default()
+            }),
+            ["r0", "r1"]
+        );
+        assert_eq!(
+            list(&RunFilter {
+                status: Some(Status::Paused),
+                ..RunFilter::default()
+            }),
+            ["paused"]
+        );
+        assert_eq!(
+            list(&RunFilter {
+                charter: Some(desk.digest()),
+                ..RunFilter::default()
+            }),
+            ["paused", "r0"]
+        );
+        assert_eq!(
+            list(&RunFilter {
+                charter: Some(desk.digest()),
+                status: Some(Status::Paused),
+                after: Some("q".into()),
+                limit: 9
+            }),
+            [""; 0]
+        );
+    });
+}
+
+#[test]
+fn what_waits_is_found_again() {
+    on_each_store(|store| {
+        store.put_charter(&stored(DESK)).unwrap();
+        let machine = machine(DESK);
+        let ana = Principal::new("ana", &["clerk", "operator"]);
+        for run in ["a", "b", "c"] {
+            let (mut driver, first) = Driver::start(&machine, run);
+            let asked = driver.send("ASK", json!({}), &ana);
+            store.append(vec![first, asked]).unwrap();
+            if run == "b" {
+                store
+                    .append(vec![driver.send("charter.pause", json!({}), &ana)])
+                    .unwrap();
+            }
+            if run == "c" {
+                store
+                    .append(vec![driver.send("charter.cancel", json!({}), &ana)])
+                    .unwrap();
+            }
+        }
+        let effect = |run: &str| OpenEffect {
+            run: run.into(),
+            seq: 1,
+            index: 0,
+        };
+        assert_eq!(
+            store.open_effects(None, 9).unwrap(),
+            [effect("a"), effect("b")]
+        );
+        assert_eq!(
+            store.open_effects(Some(&effect("a")), 9).unwrap(),
+            [effect("b")]
+        );
+        assert_eq!(store.open_effects(None, 1).unwrap(), [effect("a")]);
+        // Timers stand still while a run is paused.
+        let due = |until| {
+            store
+                .pending_timers(until, 9)
+                .unwrap()
+                .into_iter()
+                .map(|t| (t.run, t.due - T0))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(due(T0 + 10_006), []);
+        assert_eq!(
+            due(T0 + 20_007),
+            [("a".into(), 10_007), ("a".into(), 20_007)]
+        );
+        assert_eq!(due(i64::MAX).len(), 3);
+        assert_eq!(
+            store.pending_timers(i64::MAX, 1).unwrap()[0].due,
+            T0 + 10_007
+        );
+    });
+}
+
+#[test]
+fn charters_and_blobs_are_kept_by_their_digests() {
+    on_each_store(|store| {
+        let charter = stored(PLANS);
+        store.put_charter(&charter).unwrap();
+        assert_eq!(
+            store.charter(charter.digest).unwrap(),
+            Some(charter.clone())
+        );
+        assert_eq!(store.charters().unwrap(), [charter.clone()]);
+        assert_eq!(
+            charter_journal::machine(store, charter.digest)
+                .unwrap()
+                .digest(),
+            charter.digest
+        );
+        let mut changed = charter.clone();
+        changed.core = changed.core.replace("plans", "plane");
+        assert!(matches!(
+            store.put_charter(&changed),
+            Err(StoreError::Damaged(_))
+        ));
+        let blob = store.put_blob(b"large").unwrap();
+        assert_eq!(store.put_blob(b"large").unwrap(), blob);
+        assert_eq!(store.blob(blob).unwrap(), Some(b"large".to_vec()));
+        assert_eq!(store.blob(Digest::of_bytes(b"")).unwrap(), None);
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(25))]
+
+    #[test]
+    fn every_store_ends_in_the_same_head_and_projections_are_made_again_byte_for_byte(acts in prop::collection::vec(any_act(), 0..25)) {
+        let folder = Folder::new("same");
+        let (memory, file) = (MemoryStore::new(), SqliteStore::open(&folder.file()).unwrap());
+        prop_assert_eq!(fill(&memory, &acts, "r"), fill(&file, &acts, "r"));
+        prop_assert_eq!(memory.runs(&RunFilter::default()).unwrap(), file.runs(&RunFilter::default()).unwrap());
+        prop_assert_eq!(memory.pending_timers(i64::MAX, 999).unwrap(), file.pending_timers(i64::MAX, 999).unwrap());
+        prop_assert_eq!(memory.open_effects(None, 999).unwrap(), file.open_effects(None, 999).unwrap());
+        prop_assert_eq!(file.container_problems().unwrap(), Vec::<String>::new());
+        let before = dump(&file);
+        file.rebuild().unwrap();
+        prop_assert_eq!(dump(&file), before);
+    }
+}
+
+/// Every table, as text.
+fn dump(store: &SqliteStore) -> String {
+    store
+        .query(|c| {
+            let mut out = String::new();
+            let tables: Vec<String> = c
+                .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")?
+                .query_map([], |r| r.get(0))?
+                .collect::<Result<_, _>>()?;
+            for table in tables {
+                let mut select = c.prepare(&format!("SELECT * FROM {table}"))?;
+                let columns = select.column_count();
+                let mut rows = select.query([])?;
+                while let Some(row) = rows.next()? {
+                    let values: Vec<_> = (0..columns)
+                        .map(|i| format!("{:?}", row.get_ref(i).unwrap()))
+                        .collect();
+                    out.push_str(&format!("{table}: {}\n", values.join(", ")));
+                }
+            }
+            Ok(out)
+        })
+        .unwrap()
+}
+
+#[test]
+fn a_file_is_written_by_one_and_read_by_many() {
+    let folder = Folder::new("one");
+    let file = folder.file();
+    let store = SqliteStore::open(&file).unwrap();
+    let refused = SqliteStore::open(&file).unwrap_err();
+    assert!(matches!(refused, StoreError::InUse { .. }));
+    assert!(
+        refused
+            .to_string()
+            .contains(&format!("(process {})", std::process::id())),
+        "{refused}"
+    );
+    let reader = SqliteStore::open_read_only(&file).unwrap();
+    let runs = fill(&store, &some_acts(10), "r");
+    assert_eq!(reader.records("r0", 0, 99).unwrap(), runs[0]);
+    assert!(
+        reader
+            .put_blob(b"x")
+            .unwrap_err()
+            .to_string()
+            .contains("reading only")
+    );
+    assert!(
+        reader
+            .query(|c| c.execute("DELETE FROM records", []))
+            .is_err()
+    );
+    drop(store);
+    let store = SqliteStore::open(&file).unwrap();
+    assert_eq!(store.records("r2", 0, 99).unwrap(), runs[2]);
+    fill(&store, &some_acts(3), "s");
+}
+
+#[test]
+fn a_file_that_is_not_ours_is_left_alone() {
+    let folder = Folder::new("foreign");
+    let path = |name: &str| folder.0.join(name);
+    std::fs::write(path("text"), "x".repeat(5_000)).unwrap();
+    rusqlite::Connection::open(path("other"))
+        .unwrap()
+        .execute_batch("CREATE TABLE t(x)")
+        .unwrap();
+    drop(SqliteStore::open(&path("newer")).unwrap());
+    rusqlite::Connection::open(path("newer"))
+        .unwrap()
+        .execute_batch("PRAGMA user_version = 9")
+        .unwrap();
+    let refused = |name: &str| {
+        let e = SqliteStore::open(&path(name)).unwrap_err();
+        assert_eq!(SqliteStore::open_read_only(&path(name)).unwrap_err(), e);
+        e.to_string()
+            .replace(&path(name).display().to_string(), "FILE")
+    };
+    assert_eq!(
+        refused("text"),
+        "`FILE` is not a journal: it is not a SQLite file"
+    );
+    assert_eq!(
+        refused("other"),
+        "`FILE` is not a journal: it is a SQLite file of another program"
+    );
+    assert_eq!(
+        refused("newer"),
+        "`FILE` has schema version 9; this program knows up to 1: use the newer program, or export the runs with it and import them here"
+    );
+    assert!(SqliteStore::open_read_only(&path("absent")).is_err());
+    assert!(!path("absent").exists());
+    assert!(SqliteStore::open(Path::new("/nowhere/at/all")).is_err());
+}
+
+#[test]
+fn waiting_appends_share_commits_and_do_not_disturb_each_other() {
+    let folder = Folder::new("group");
+    let store = Arc::new(SqliteStore::open(&folder.file()).unwrap());
+    store.put_charter(&stored(LOOSE)).unwrap();
+    let machine = Arc::new(machine(LOOSE));
+    let (threads, events) = (8, 30);
+    let barrier = Arc::new(Barrier::new(threads));
+    let workers: Vec<_> = (0..threads)
+        .map(|t| {
+            let (store, machine, barrier) = (store.clone(), machine.clone(), barrier.clone());
+            std::thread::spawn(move || {
+                let run = format!("run-{t}");
+                let (mut driver, first) = Driver::start(&machine, &run);
+                barrier.wait();
+                store.append(vec![first.clone()]).unwrap();
+                for _ in 0..events {
+                    // A stranger tries the wrong number in between.
+                    assert!(matches!(
+                        store.append(vec![first.clone()]),
+                        Err(StoreError::Conflict { .. })
+                    ));
+                    store
+                        .append(vec![driver.send("GO", json!({}), &Principal::default())])
+                        .unwrap();
+                }
+                driver.chain.hash()
+            })
+        })
+        .collect();
+    let heads: Vec<_> = workers.into_iter().map(|w| w.join().unwrap()).collect();
+    for (t, head) in heads.into_iter().enumerate() {
+        let info = store.run(&format!("run-{t}")).unwrap().unwrap();
+        assert_eq!((info.seq, info.hash), (events, head));
+        assert!(
+            replay(&*store, &machine, &info.run, None)
+                .unwrap()
+                .is_some()
+        );
+    }
+}
+
+#[test]
+fn a_full_disk_stops_the_writer_and_loses_nothing() {
+    let folder = Folder::new("full");
+    let file = folder.file();
+    let machine = machine(LOOSE);
+    let mut acknowledged;
+    let (mut driver, first) = Driver::start(&machine, "a");
+    {
+        let store = SqliteStore::open_with(&file, &SqliteOptions { max_bytes: 400_000 }).unwrap();
+        store.put_charter(&stored(LOOSE)).unwrap();
+        store.append(vec![first]).unwrap();
+        acknowledged = 0;
+        let error = loop {
+            let append = driver.send("SET", json!("x".repeat(3_000)), &Principal::default());
+            match store.append(vec![append]) {
+                Ok(()) => acknowledged += 1,
+                Err(e) => break e,
+            }
+        };
+        assert_eq!(
+            error.to_string(),
+            "writing the journal failed: the disk is full (or the file has reached its size limit)"
+        );
+        assert!(acknowledged > 20, "{acknowledged}");
+        let stopped = store.append(vec![]).unwrap_err();
+        assert!(matches!(stopped, StoreError::Stopped { .. }), "{stopped}");
+        assert!(store.stopped().is_some());
+        // Reading goes on.
+        assert_eq!(store.run("a").unwrap().unwrap().seq, acknowledged);
+    }
+    let store = SqliteStore::open(&file).unwrap();
+    assert_eq!(store.container_problems().unwrap(), Vec::<String>::new());
+    let loaded = load(&store, &machine, "a").unwrap();
+    assert_eq!(loaded.chain.next_seq(), acknowledged + 1);
+    let mut driver = Driver {
+        machine: &machine,
+        chain: loaded.chain,
+        snapshot: loaded.snapshot,
+        now: driver.now,
+    };
+    store
+        .append(vec![driver.send("GO", json!({}), &Principal::default())])
+        .unwrap();
+}
+
+#[test]
+fn the_tables_are_documented() {
+    let docs = include_str!("../../../docs/sql.md");
+    let folder = Folder::new("docs");
+    let store = SqliteStore::open(&folder.file()).unwrap();
+    let tables: Vec<String> = store
+        .query(|c| {
+            c.prepare(
+                "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name",
+            )?
+            .query_map([], |r| r.get(0))?
+            .collect()
+        })
+        .unwrap();
+    for table in tables {
+        let section = docs
+            .split("\n## ")
+            .find(|s| s.starts_with(&format!("`{table}`")))
+            .unwrap_or_else(|| panic!("docs/sql.md has no section `{table}`"));
+        let columns: Vec<String> = store
+            .query(|c| {
+                c.prepare(&format!("SELECT name FROM pragma_table_info('{table}')"))?
+                    .query_map([], |r| r.get(0))?
+                    .collect()
+            })
+            .unwrap();
+        let documented: Vec<&str> = section
+            .lines()
+            .filter_map(|l| l.strip_prefix("| `")?.split_once('`'))
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(documented, columns, "docs/sql.md, `{table}`");
+    }
+}
