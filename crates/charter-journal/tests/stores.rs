@@ -334,7 +334,7 @@ fn charters_and_blobs_are_kept_by_their_digests() {
             store.charter(charter.digest).unwrap(),
             Some(charter.clone())
         );
-        assert_eq!(store.charters().unwrap(), [charter.clone()]);
+        assert_eq!(store.charters().unwrap(), std::slice::from_ref(&charter));
         assert_eq!(
             charter_journal::machine(store, charter.digest)
                 .unwrap()

@@ -186,7 +186,7 @@ fn effect_text(out: &mut String, effect: EffectId) -> bool {
 
 fn context(out: &mut String, c: &Context) {
     let slot = |s: &u32| Some((c.shape.slots.get(*s as usize)?.as_ref(), c.values.get(*s as usize)?.as_deref()?));
-    write_object(out, c.shape.sorted.iter().filter_map(slot), |out, value| write(out, value));
+    write_object(out, c.shape.sorted.iter().filter_map(slot), write);
 }
 
 fn invocation(out: &mut String, chart: &Chart, i: &Arc<Invocation>) {
