@@ -52,9 +52,12 @@
 )]
 
 pub mod codes;
+mod explore;
 mod finding;
 mod lints;
 mod model;
+mod outcome;
+mod properties;
 mod tree;
 mod types;
 
@@ -62,6 +65,7 @@ use charter_format::Document;
 use charter_kernel::{Definition, Machine};
 use serde_json::Value as Json;
 
+pub use explore::{Exploration, explore};
 pub use finding::{Explored, Finding, Report, Severity};
 
 /// How to check.
@@ -71,6 +75,8 @@ pub struct Options {
     pub explore: bool,
     /// Situations to look at before the exploration is cut.
     pub max_states: usize,
+    /// The same, where nothing but the configuration matters (no conditions, no work, no timers): these are cheap, 30 bytes each.
+    pub max_plain_states: usize,
     /// Events on a path before the exploration is cut.
     pub max_depth: usize,
     /// Data that is tried for one event, answer or input.
@@ -82,6 +88,7 @@ impl Default for Options {
         Options {
             explore: true,
             max_states: 20_000,
+            max_plain_states: 10_000_000,
             max_depth: 10_000,
             max_data: 64,
         }
@@ -119,8 +126,12 @@ fn report(
     let mut findings = Vec::new();
     types::check(&model, &mut findings);
     lints::lint(&model, &mut findings);
-    let explored = Explored::default();
-    let _ = options;
+    let mut explored = Explored::default();
+    if options.explore {
+        let exploration = explore::run(&model, options);
+        outcome::report(&model, &exploration, &mut findings);
+        explored = exploration.explored().clone();
+    }
     Report {
         findings: finding::finish(findings, document),
         explored,

@@ -23,7 +23,10 @@ impl Machine {
     /// Writes the essence of a snapshot.
     pub fn essence(&self, s: &Snapshot, lens: &dyn Lens, out: &mut Vec<u8>) {
         out.push(s.status as u8);
-        for actor in s.actors() {
+        // Who was there first decides nothing.
+        let mut actors: Vec<&Actor> = s.actors().collect();
+        actors.sort_by(|a, b| a.id.cmp(&b.id));
+        for actor in actors {
             self.actor_essence(actor, lens, out);
         }
         number(out, s.timers.len());

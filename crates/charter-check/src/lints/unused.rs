@@ -34,9 +34,15 @@ pub(crate) fn used_names<'d>(model: &Model<'d>) -> Used<'d> {
     for cel in rules(model) {
         literals(model, cel, &mut texts);
     }
-    for state in model.charts.iter().flat_map(|c| &c.states) {
-        used.sources
-            .extend(state.def.invoke.iter().map(|i| i.src.as_str()));
+    for invoke in model
+        .charts
+        .iter()
+        .flat_map(|c| &c.states)
+        .flat_map(|s| &s.def.invoke)
+    {
+        used.sources.insert(invoke.src.as_str());
+        let chosen = invoke.choose.iter().flat_map(|c| c.machines.values());
+        used.sources.extend(chosen.map(String::as_str));
     }
     used.roles.extend(
         model

@@ -262,15 +262,6 @@ impl<'d> Chart<'d> {
         out
     }
 
-    /// Whether two states can be active at once: they stand in different regions of a parallel state, or one inside the other.
-    pub(crate) fn together(&self, a: u32, b: u32) -> bool {
-        if a == b || self.inside(a, b) || self.inside(b, a) {
-            return true;
-        }
-        let meet = self.upwards(a).find(|up| self.inside(b, *up));
-        meet.is_some_and(|up| self.state(up).kind == StateKind::Parallel)
-    }
-
     /// The name of a state for people.
     pub(crate) fn label(&self, state: u32) -> String {
         let path = self.state(state).path;

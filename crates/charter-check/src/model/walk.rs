@@ -233,6 +233,12 @@ impl<'d> Model<'d> {
             if let Some(input) = &invoke.input {
                 template(input, &format!("{at}/invoke/{i}/input"), visit);
             }
+            if let Some(choose) = &invoke.choose {
+                visit(
+                    &format!("{at}/invoke/{i}/choose/value"),
+                    Item::Cel(&choose.value),
+                );
+            }
             if let Some(timeout) = &invoke.timeout {
                 self.visit_delay(timeout, &format!("{at}/invoke/{i}/timeout"), visit);
             }

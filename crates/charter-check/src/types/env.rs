@@ -128,6 +128,9 @@ impl Types {
         env.function("in", vec![Type::String], Type::Bool);
         env.function("In", vec![Type::String], Type::Bool);
         env.function("digest", vec![Type::Dyn], Type::String);
+        if !model.def.strict {
+            env.function("fail", vec![Type::String], Type::Dyn);
+        }
         env
     }
 

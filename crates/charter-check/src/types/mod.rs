@@ -94,6 +94,10 @@ impl<'d> Checker<'_, 'd> {
                     .as_ref()
                     .map(|t| self.template(t, &format!("{at}/input"), &anything));
                 self.fits_input(&invoke.src, invoke.input.as_ref(), ty, &at, "input");
+                if let Some(choose) = &invoke.choose {
+                    let at = format!("{at}/choose/value");
+                    self.cel(&choose.value, &at, &anything, Want::Text);
+                }
                 if let Some(timeout) = &invoke.timeout {
                     self.delay(timeout, &format!("{at}/timeout"), &anything);
                 }

@@ -1,0 +1,62 @@
+//! Checks a charter and prints what is found: `cargo run -p charter-check --example check FILE`.
+
+use charter_check::{Options, check};
+use charter_format::{ReadOptions, read_file};
+use charter_kernel::Machine;
+
+fn main() {
+    let Some(file) = std::env::args().nth(1) else {
+        eprintln!("name a charter");
+        std::process::exit(2);
+    };
+    let document = match read_file(file.as_ref(), &ReadOptions::default()) {
+        Ok(document) => document,
+        Err(problems) => {
+            eprintln!("{problems}");
+            std::process::exit(1);
+        }
+    };
+    let machine = match Machine::compile(document.definition.clone()) {
+        Ok(machine) => machine,
+        Err(problems) => {
+            for problem in &problems {
+                eprintln!(
+                    "{}",
+                    document
+                        .diagnose(problem)
+                        .render(&document.source, &document.name, false)
+                );
+            }
+            std::process::exit(1);
+        }
+    };
+    let report = check(&document, &machine, &Options::default());
+    for f in &report.findings {
+        println!(
+            "{}:{}:{}: {} [{}] {}",
+            document.name,
+            f.line,
+            f.column,
+            f.severity.word(),
+            f.code,
+            f.message
+        );
+        if let Some(help) = &f.help {
+            println!("    help: {help}");
+        }
+        for (i, event) in f.witness.iter().enumerate() {
+            println!("    {}. {event}", i + 1);
+        }
+    }
+    let e = &report.explored;
+    println!(
+        "explored: {} situations, {} edges, {}",
+        e.states,
+        e.edges,
+        if e.complete {
+            "all of them".to_string()
+        } else {
+            format!("cut: {}", e.cut.join("; "))
+        }
+    );
+}

@@ -1,0 +1,722 @@
+//! What decides about the ways of a run: context variables that conditions read, and where in events, answers and inputs what they
+//! compare comes from.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use charter_expr::ast::{BinaryOp, Kind, LinkKind, Node};
+use charter_kernel::definition::{Action, Block, InterlockRule, PropertyRule, Require, Template};
+use rustc_hash::FxHashSet;
+use serde_json::Value as Json;
+
+use crate::model::walk::{Item, indexes, variable_of};
+use crate::model::{Chart, Model, Transition, Trigger, is_platform, matches};
+use crate::tree;
+
+/// Where data comes from that an exploration has to make up.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Source {
+    /// The data of an event.
+    Event(String),
+    /// The output of an actor.
+    Output(String),
+    /// The error of an actor.
+    Error,
+    /// The input of the run.
+    Input,
+}
+
+/// What is asked of one place in such data.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Probe {
+    /// Whether a condition depends on it; else it only has to be there.
+    pub(crate) decides: bool,
+    /// Literals it is compared with.
+    pub(crate) constants: Vec<Json>,
+    /// Literals its size is compared with.
+    pub(crate) sizes: Vec<i64>,
+    /// It names something (a key, an id): two different ones are needed.
+    pub(crate) names: bool,
+    /// Expressions over the snapshot that it is compared with.
+    pub(crate) like: BTreeSet<String>,
+}
+
+/// Probes by path of fields.
+pub(crate) type Probes = BTreeMap<Vec<String>, Probe>;
+
+/// A place that a value was copied from: a source, or a context variable of a chart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Origin {
+    Source(Source),
+    Context(usize),
+}
+
+/// `context.TO...` of a chart gets what is at `from`.
+#[derive(Debug, Clone)]
+struct Flow {
+    chart: usize,
+    to: Vec<String>,
+    origin: Origin,
+    from: Vec<String>,
+}
+
+/// What decides.
+#[derive(Debug, Default)]
+pub(crate) struct Interest {
+    /// By chart: variables that decide.
+    pub(crate) variables: Vec<FxHashSet<String>>,
+    /// Whether the inputs of actors, and the data of ledger entries, decide.
+    pub(crate) inputs: bool,
+    pub(crate) entries: bool,
+    /// Whether conditions look at the sender.
+    pub(crate) sender: bool,
+    /// Whether conditions look at the clock.
+    pub(crate) clock: bool,
+    /// By source.
+    pub(crate) probes: BTreeMap<Source, Probes>,
+}
+
+/// What `event` is in an expression: the sources it can be, and how many leading fields to drop.
+type Events<'s> = &'s [(Source, Option<&'static str>)];
+
+struct Reader<'m, 'd> {
+    model: &'m Model<'d>,
+    interest: Interest,
+    flows: Vec<Flow>,
+    /// Paths that conditions compare, to be followed to where they come from: chart, variable and fields, what is asked.
+    asked: Vec<(usize, Vec<String>, Probe)>,
+}
+
+pub(crate) fn interest(model: &Model<'_>) -> Interest {
+    let mut r = Reader {
+        model,
+        interest: Interest::default(),
+        flows: Vec::new(),
+        asked: Vec::new(),
+    };
+    r.interest.variables = vec![FxHashSet::default(); model.charts.len()];
+    r.rules();
+    for number in 0..model.charts.len() {
+        r.chart(number);
+    }
+    r.variables();
+    r.follow();
+    r.interest
+}
+
+impl<'d> Reader<'_, 'd> {
+    /// Interlocks and properties.
+    fn rules(&mut self) {
+        let model = self.model;
+        for lock in &model.def.interlocks {
+            if let InterlockRule::Assert(cel) = &lock.rule {
+                self.deciding(0, cel, &[]);
+            }
+        }
+        for property in &model.def.properties {
+            match &property.rule {
+                PropertyRule::Never { when, .. } => self.deciding(0, when, &[]),
+                PropertyRule::Always(cel) | PropertyRule::Eventually(cel) => {
+                    self.deciding(0, cel, &[])
+                }
+            }
+        }
+    }
+
+    fn chart(&mut self, number: usize) {
+        let model = self.model;
+        let Some(chart) = model.charts.get(number) else {
+            return;
+        };
+        for (name, value) in &chart.def.context {
+            self.flow(number, std::slice::from_ref(name), value, &[]);
+            self.touch(number, value, &[]);
+        }
+        if let Some(output) = &chart.def.output {
+            self.touch(number, output, &[]);
+        }
+        for state in &chart.states {
+            let mut cels: Vec<&'d str> = Vec::new();
+            model.visit_state(state.def, &state.at, &mut |_, item| {
+                if let Item::Cel(cel) = item {
+                    cels.push(cel);
+                }
+            });
+            cels.into_iter()
+                .for_each(|cel| self.reads(number, cel, &[], false));
+            for after in &state.def.after {
+                model.visit_delay(&after.delay, "", &mut |_, item| {
+                    if let Item::Cel(cel) = item {
+                        self.deciding(number, cel, &[]);
+                    }
+                });
+            }
+            let blocks = state
+                .def
+                .entry
+                .iter()
+                .chain(&state.def.exit)
+                .chain(state.def.initial.iter().map(|i| &i.actions));
+            // What is entered after an event sees that event: any that leads here.
+            let events = self.events_into(chart, &state.at);
+            for block in blocks {
+                self.block(number, block, &events, 0);
+            }
+        }
+        for t in &chart.transitions {
+            let events = sources(model, chart, t);
+            model.visit_condition(t.def, t.at, &mut |_, item| {
+                if let Item::Cel(cel) = item {
+                    self.deciding(number, cel, &events);
+                }
+            });
+            for require in &t.def.requires {
+                if let Require::Use { key, .. } | Require::Open { key, .. } = require {
+                    self.naming(number, key, &events);
+                }
+                self.interest.entries |= matches!(require, Require::Use { when: Some(_), .. });
+            }
+            self.block(number, &t.def.actions, &events, 0);
+        }
+    }
+
+    /// The events with which a state is entered, as far as its entry actions see them.
+    fn events_into(&self, chart: &Chart<'d>, at: &str) -> Vec<(Source, Option<&'static str>)> {
+        let mut out = Vec::new();
+        for t in &chart.transitions {
+            let into = |s: &u32| {
+                chart
+                    .default_leaves(*s)
+                    .into_iter()
+                    .flat_map(|l| chart.upwards(l).collect::<Vec<_>>())
+                    .any(|s| chart.state(s).at == at)
+            };
+            if t.targets.iter().any(into) {
+                out.extend(sources(self.model, chart, t));
+            }
+        }
+        out.sort();
+        out.dedup();
+        out
+    }
+
+    fn block(&mut self, chart: usize, block: &'d Block, events: Events<'_>, depth: usize) {
+        if depth > 110 {
+            return;
+        }
+        let deeper = depth.saturating_add(1);
+        for action in block {
+            match action {
+                Action::Name(name) => {
+                    if let Some(block) = self.model.def.actions.get(name) {
+                        self.block(chart, block, events, deeper);
+                    }
+                }
+                Action::Assign(list) => {
+                    for (path, value) in list {
+                        let to = if path.contains('[') {
+                            vec![variable_of(path).to_string()]
+                        } else {
+                            path.split('.').map(str::to_string).collect()
+                        };
+                        self.flow(chart, &to, value, events);
+                        indexes(path)
+                            .into_iter()
+                            .for_each(|cel| self.reads(chart, cel, events, false));
+                    }
+                }
+                Action::If(branches) => {
+                    for branch in branches {
+                        if let Some(when) = &branch.when {
+                            self.deciding(chart, when, events);
+                        }
+                        self.block(chart, &branch.r#do, events, deeper);
+                    }
+                }
+                Action::Each { r#in, r#do, .. } => {
+                    self.deciding(chart, r#in, events);
+                    self.block(chart, r#do, events, deeper);
+                }
+                Action::Spawn { id, .. } => self.naming(chart, id, events),
+                Action::Stop(id) => self.naming(chart, id, events),
+                Action::Grant {
+                    key, uses, expires, ..
+                } => {
+                    self.naming(chart, key, events);
+                    for t in uses.iter().chain(expires) {
+                        Model::cels(t)
+                            .into_iter()
+                            .for_each(|cel| self.deciding(chart, cel, events));
+                    }
+                }
+                Action::Revoke { key: Some(key), .. }
+                | Action::Open { key, .. }
+                | Action::Close { key: Some(key), .. } => self.naming(chart, key, events),
+                Action::Send(send) => {
+                    for t in send.to.iter().chain([&send.r#type]) {
+                        Model::cels(t)
+                            .into_iter()
+                            .for_each(|cel| self.deciding(chart, cel, events));
+                    }
+                }
+                _ => {}
+            }
+            let mut cels: Vec<&'d str> = Vec::new();
+            if !matches!(
+                action,
+                Action::Name(_) | Action::If(_) | Action::Each { .. }
+            ) {
+                self.model
+                    .visit_block(std::slice::from_ref(action), "", &mut |_, item| {
+                        if let Item::Cel(cel) = item {
+                            cels.push(cel);
+                        }
+                    });
+            }
+            cels.into_iter()
+                .for_each(|cel| self.reads(chart, cel, events, false));
+        }
+    }
+
+    /// The expressions of a template are read, and decide nothing themselves.
+    fn touch(&mut self, chart: usize, value: &'d Template, events: Events<'_>) {
+        Model::cels(value)
+            .into_iter()
+            .for_each(|cel| self.reads(chart, cel, events, false));
+    }
+
+    /// A template that names something.
+    fn naming(&mut self, chart: usize, value: &'d Template, events: Events<'_>) {
+        for cel in Model::cels(value) {
+            self.deciding(chart, cel, events);
+            let Some(ast) = self.model.ast(cel) else {
+                continue;
+            };
+            let ask = Probe {
+                decides: true,
+                names: true,
+                ..Probe::default()
+            };
+            if let Some((root, fields)) = tree::path_of(ast.root()) {
+                self.ask(chart, &root, &fields, events, &ask);
+            }
+        }
+    }
+
+    /// Values that are copied as they are.
+    fn flow(&mut self, chart: usize, to: &[String], value: &'d Template, events: Events<'_>) {
+        match value {
+            Template::Literal(_) | Template::List(_) => {}
+            Template::Object(fields) => {
+                for (key, value) in fields {
+                    let mut to = to.to_vec();
+                    to.push(key.clone());
+                    self.flow(chart, &to, value, events);
+                }
+            }
+            Template::Cel(cel) => {
+                let Some((root, fields)) = self
+                    .model
+                    .ast(cel)
+                    .and_then(|ast| tree::path_of(ast.root()))
+                else {
+                    return;
+                };
+                let mut add = |origin: Origin, from: Vec<String>| {
+                    self.flows.push(Flow {
+                        chart,
+                        to: to.to_vec(),
+                        origin,
+                        from,
+                    })
+                };
+                match root.as_str() {
+                    "event" => {
+                        for (source, drop) in events {
+                            if let Some(from) = strip(&fields, *drop) {
+                                add(Origin::Source(source.clone()), from);
+                            }
+                        }
+                    }
+                    "input" if chart == 0 => add(Origin::Source(Source::Input), fields),
+                    "context" => add(Origin::Context(chart), fields),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// An expression that decides.
+    fn deciding(&mut self, chart: usize, cel: &'d str, events: Events<'_>) {
+        self.reads(chart, cel, events, true);
+        let Some(ast) = self.model.ast(cel) else {
+            return;
+        };
+        let mut asks: Vec<(String, Vec<String>, Probe)> = Vec::new();
+        tree::comparisons(ast.root(), &mut |left, op, right| {
+            for (a, b) in [(left, right), (right, left)] {
+                if let Some((root, fields)) = tree::path_of(a) {
+                    asks.extend(compared(a, b, op, cel).map(|probe| (root, fields, probe)));
+                } else if let (Some((root, fields)), Some(n)) = (
+                    sized(a).and_then(tree::path_of),
+                    tree::literal_of(b).and_then(|l| l.as_i64()),
+                ) {
+                    asks.push((
+                        root,
+                        fields,
+                        Probe {
+                            decides: true,
+                            sizes: vec![n],
+                            ..Probe::default()
+                        },
+                    ));
+                }
+            }
+        });
+        for (root, fields, probe) in asks {
+            self.ask(chart, &root, &fields, events, &probe);
+        }
+    }
+
+    fn ask(
+        &mut self,
+        chart: usize,
+        root: &str,
+        fields: &[String],
+        events: Events<'_>,
+        probe: &Probe,
+    ) {
+        match root {
+            "event" => {
+                for (source, drop) in events {
+                    if let Some(path) = strip(fields, *drop) {
+                        self.put(source.clone(), path, probe);
+                    }
+                }
+            }
+            "input" if chart == 0 => self.put(Source::Input, fields.to_vec(), probe),
+            "context" => self.asked.push((chart, fields.to_vec(), probe.clone())),
+            // `actors.root.context.spent`.
+            "actors" => {
+                if let [_, context, rest @ ..] = fields
+                    && context == "context"
+                {
+                    for chart in 0..self.model.charts.len() {
+                        self.asked.push((chart, rest.to_vec(), probe.clone()));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn put(&mut self, source: Source, path: Vec<String>, probe: &Probe) {
+        let known = self
+            .interest
+            .probes
+            .entry(source)
+            .or_default()
+            .entry(path)
+            .or_default();
+        known.decides |= probe.decides;
+        known.names |= probe.names;
+        known.like.extend(probe.like.iter().cloned());
+        known.constants.extend(
+            probe
+                .constants
+                .iter()
+                .filter(|c| !known.constants.contains(c))
+                .cloned()
+                .collect::<Vec<_>>(),
+        );
+        known.sizes.extend(
+            probe
+                .sizes
+                .iter()
+                .filter(|s| !known.sizes.contains(s))
+                .copied()
+                .collect::<Vec<_>>(),
+        );
+    }
+
+    /// What an expression reads.
+    fn reads(&mut self, chart: usize, cel: &'d str, events: Events<'_>, decides: bool) {
+        let Some(ast) = self.model.ast(cel) else {
+            return;
+        };
+        let probe = Probe {
+            decides,
+            ..Probe::default()
+        };
+        for path in ast.reads() {
+            let mut fields = Vec::new();
+            for segment in path.segments() {
+                match segment {
+                    charter_expr::Segment::Field(name) => fields.push(name.to_string()),
+                    charter_expr::Segment::Index(charter_expr::Key::String(name)) => {
+                        fields.push(name.as_str().to_string())
+                    }
+                    charter_expr::Segment::Index(_) => break,
+                }
+            }
+            self.ask(chart, path.root(), &fields, events, &probe);
+            if !decides {
+                continue;
+            }
+            match path.root() {
+                "context" => self.decide(chart, fields.first()),
+                "by" => self.interest.sender = true,
+                "now" => self.interest.clock = true,
+                "input" => self.interest.inputs = true,
+                "ledger" | "entry" => self.interest.entries = true,
+                "actors" => {
+                    let context = match fields.as_slice() {
+                        [_, word, rest @ ..] if word == "context" => Some(rest.first()),
+                        // `actors.all(a, ... .context...)`: all of them may be meant.
+                        [] | [_] if cel.contains("context") => Some(None),
+                        _ => None,
+                    };
+                    if let Some(variable) = context {
+                        (0..self.model.charts.len()).for_each(|chart| self.decide(chart, variable));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn decide(&mut self, chart: usize, variable: Option<&String>) {
+        let all = self
+            .model
+            .charts
+            .get(chart)
+            .map(|c| c.outline.variables.clone())
+            .unwrap_or_default();
+        let Some(set) = self.interest.variables.get_mut(chart) else {
+            return;
+        };
+        match variable {
+            Some(name) => drop(set.insert(name.clone())),
+            None => set.extend(all.into_iter().map(str::to_string)),
+        }
+    }
+
+    /// What a deciding variable is computed from decides, too.
+    fn variables(&mut self) {
+        let model = self.model;
+        // Named actions may be used by several charts: every assignment counts for the charts that have the variable.
+        let mut assignments: Vec<(String, Vec<&'d str>)> = Vec::new();
+        model.visit_all(&mut |_, item| {
+            if let Item::Assign(path, value) = item {
+                let mut cels = Model::cels(value);
+                cels.extend(indexes(path));
+                assignments.push((variable_of(path).to_string(), cels));
+            }
+            // What is sent along with events inside the run may decide there.
+            if let Item::Action(Action::Raise {
+                data: Some(data), ..
+            }) = item
+            {
+                assignments.push((String::new(), Model::cels(data)));
+            }
+            if let Item::Action(Action::Send(send)) = item {
+                assignments.push((
+                    String::new(),
+                    send.data.iter().flat_map(Model::cels).collect(),
+                ));
+            }
+            if let Item::Action(Action::Spawn {
+                input: Some(input), ..
+            }) = item
+            {
+                assignments.push((String::new(), Model::cels(input)));
+            }
+        });
+        loop {
+            let before: usize = self.interest.variables.iter().map(FxHashSet::len).sum();
+            for (chart, decides) in self.interest.variables.iter_mut().enumerate() {
+                for (variable, cels) in &assignments {
+                    if variable.is_empty() || decides.contains(variable) {
+                        for read in cels.iter().flat_map(|cel| model.context_reads(cel)) {
+                            match read {
+                                Some(name) => drop(decides.insert(name)),
+                                None => decides.extend(
+                                    model
+                                        .charts
+                                        .get(chart)
+                                        .into_iter()
+                                        .flat_map(|c| &c.outline.variables)
+                                        .map(|v| (*v).to_string()),
+                                ),
+                            }
+                        }
+                    }
+                }
+            }
+            if self
+                .interest
+                .variables
+                .iter()
+                .map(FxHashSet::len)
+                .sum::<usize>()
+                == before
+            {
+                break;
+            }
+        }
+        // What is compared on the way into a deciding variable: `ok ? 'a' : 'b'`.
+        for number in 0..model.charts.len() {
+            let Some(chart) = model.charts.get(number) else {
+                continue;
+            };
+            for t in &chart.transitions {
+                let events = sources(model, chart, t);
+                let mut deciding: Vec<&'d str> = Vec::new();
+                model.visit_block(&t.def.actions, "", &mut |_, item| {
+                    if let Item::Assign(path, value) = item
+                        && self
+                            .interest
+                            .variables
+                            .get(number)
+                            .is_some_and(|v| v.contains(variable_of(path)))
+                    {
+                        deciding.extend(Model::cels(value).into_iter().filter(|cel| {
+                            model
+                                .ast(cel)
+                                .is_some_and(|ast| tree::path_of(ast.root()).is_none())
+                        }));
+                    }
+                });
+                deciding
+                    .into_iter()
+                    .for_each(|cel| self.deciding(number, cel, &events));
+            }
+        }
+    }
+
+    /// Follows what is asked of context variables to the data they were copied from.
+    fn follow(&mut self) {
+        let mut seen: BTreeSet<(usize, Vec<String>, bool, String)> = BTreeSet::new();
+        while let Some((chart, fields, probe)) = self.asked.pop() {
+            let what = format!("{:?}{:?}{}", probe.constants, probe.sizes, probe.names);
+            if fields.len() > 16
+                || seen.len() > 100_000
+                || !seen.insert((chart, fields.clone(), probe.decides, what))
+            {
+                continue;
+            }
+            let mut found: Vec<(Origin, Vec<String>)> = Vec::new();
+            for flow in self.flows.iter().filter(|f| f.chart == chart) {
+                if let Some(rest) = fields.strip_prefix(flow.to.as_slice()) {
+                    found.push((
+                        flow.origin.clone(),
+                        flow.from.iter().chain(rest).cloned().collect(),
+                    ));
+                }
+            }
+            for (origin, path) in found {
+                match origin {
+                    Origin::Source(source) => self.put(source, path, &probe),
+                    Origin::Context(chart) => self.asked.push((chart, path, probe.clone())),
+                }
+            }
+        }
+    }
+}
+
+/// What is asked of a path that is compared with `other`.
+fn compared(path: &Node, other: &Node, op: BinaryOp, cel: &str) -> Option<Probe> {
+    let mut probe = Probe {
+        decides: true,
+        ..Probe::default()
+    };
+    if let Some(literal) = tree::literal_of(other) {
+        probe.constants.push(literal);
+        return Some(probe);
+    }
+    if let Kind::List(items) = &other.kind {
+        probe
+            .constants
+            .extend(items.iter().filter_map(tree::literal_of));
+        return Some(probe);
+    }
+    if !matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::In) {
+        return None;
+    }
+    // Another part of the run: what is there at the time will be tried.
+    let mut of_event = false;
+    tree::visit(
+        other,
+        &mut |n| of_event |= matches!(&n.kind, Kind::Ident { name, .. } if matches!(name.as_ref(), "event" | "entry" | "by")),
+    );
+    if of_event || path.span == other.span {
+        return None;
+    }
+    probe
+        .like
+        .insert(cel.get(other.span.start..other.span.end)?.to_string());
+    Some(probe)
+}
+
+/// The operand of `size(x)` or `x.size()`.
+fn sized(node: &Node) -> Option<&Node> {
+    match &node.kind {
+        Kind::Call { function, args } if function.as_ref() == "size" => args.first(),
+        Kind::Postfix { base, links } => match links.as_slice() {
+            [link] if matches!(&link.kind, LinkKind::Method { name, .. } if name.as_ref() == "size") => {
+                Some(base)
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A path in `event` as a path in the data: without `data`, and without what the platform wraps around it.
+fn strip(fields: &[String], wrapped: Option<&'static str>) -> Option<Vec<String>> {
+    let fields = fields.strip_prefix(&["data".to_string()]).unwrap_or(fields);
+    match (wrapped, fields) {
+        (None, [first, ..]) if first == "type" => None,
+        (None, fields) => Some(fields.to_vec()),
+        (Some(word), [first, rest @ ..]) if first == word => Some(rest.to_vec()),
+        (Some(_), _) => None,
+    }
+}
+
+/// The sources of `event` for a transition.
+pub(crate) fn sources(
+    model: &Model<'_>,
+    chart: &Chart<'_>,
+    t: &Transition<'_>,
+) -> Vec<(Source, Option<&'static str>)> {
+    match t.trigger {
+        Trigger::Always | Trigger::After | Trigger::StateDone => Vec::new(),
+        Trigger::InvokeDone(_) => t
+            .invocation(chart)
+            .map(|i| (Source::Output(i.src.clone()), Some("output")))
+            .into_iter()
+            .collect(),
+        Trigger::InvokeError(_) => vec![(Source::Error, Some("error"))],
+        Trigger::On(descriptors) => {
+            let mut out = Vec::new();
+            for d in descriptors {
+                if let Some(id) = d.strip_prefix("done.invoke.") {
+                    let of = chart
+                        .states
+                        .iter()
+                        .flat_map(|s| &s.def.invoke)
+                        .filter(|i| id == "*" || crate::model::invocation_id(i) == id);
+                    out.extend(of.map(|i| (Source::Output(i.src.clone()), Some("output"))));
+                } else if d.starts_with("error.") {
+                    out.push((Source::Error, Some("error")));
+                } else if !is_platform(d) {
+                    let declared = model.def.events.keys().filter(|name| matches(d, name));
+                    out.extend(declared.map(|name| (Source::Event(name.clone()), None)));
+                    if !d.contains('*') && !model.def.events.contains_key(d) {
+                        out.push((Source::Event(d.clone()), None));
+                    }
+                }
+            }
+            out
+        }
+    }
+}

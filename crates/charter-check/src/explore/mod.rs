@@ -1,0 +1,292 @@
+//! Exploration: everything a run can do, for the data that is tried, breadth first, so that the first way found is a shortest one.
+//!
+//! Two snapshots count as one situation if they agree in all that decides: configurations, histories, pending work, the order (not the
+//! times) of timers, the ledger, and the context variables that some condition reads. Run control is left out: a pause changes nothing
+//! about what comes after it.
+
+mod data;
+mod interest;
+mod moves;
+mod search;
+mod set;
+mod table;
+mod trail;
+
+use std::sync::Arc;
+
+use charter_kernel::definition::StateKind;
+use charter_kernel::{Machine, Snapshot, Status};
+
+use crate::finding::Explored;
+use crate::model::Model;
+use crate::{Options, Path};
+pub(crate) use moves::Move;
+use trail::Trail;
+pub(crate) use trail::path_of;
+
+/// The situation and the move in which something happened first.
+type First = Option<(u32, Arc<Move>)>;
+
+/// What an exploration found.
+pub struct Exploration {
+    pub(crate) explored: Explored,
+    pub(crate) trail: Trail,
+    /// By chart and state: the first situation in which it is active.
+    pub(crate) reached: Vec<Vec<Option<u32>>>,
+    /// By chart and state: the first situation from which one event passes through it.
+    pub(crate) passed: Vec<Vec<First>>,
+    /// By chart and transition: the first situation in which it is taken, and how.
+    pub(crate) taken: Vec<Vec<First>>,
+    /// Situations in which nothing that was tried is accepted, and whether nothing ever can.
+    pub(crate) ends: Vec<(u32, bool)>,
+    /// Moves that an action, an interlock or the microstep limit refused: situation, move, code, what, explanation.
+    pub(crate) refused: Vec<RefusedMove>,
+    /// Inputs that no run can start with: why.
+    pub(crate) not_started: Vec<String>,
+    pub(crate) missing: Vec<(String, String)>,
+    pub(crate) verdicts: Vec<crate::properties::Verdict>,
+    names: Vec<ChartNames>,
+}
+
+pub(crate) struct RefusedMove {
+    pub(crate) node: u32,
+    pub(crate) how: Arc<Move>,
+    pub(crate) code: charter_kernel::Code,
+    pub(crate) interlock: Option<String>,
+    pub(crate) message: String,
+}
+
+/// Names of a chart's parts, so that an exploration can be asked by name.
+struct ChartNames {
+    machine: String,
+    states: Vec<String>,
+    transitions: Vec<(String, String)>,
+}
+
+/// Explores a charter: for coverage, and to propose scenarios.
+///
+/// ```
+/// # use charter_check::{Options, explore};
+/// # use charter_format::{ReadOptions, read};
+/// # use charter_kernel::Machine;
+/// # let source = "{charter: 1, id: t, events: {GO: {}, BACK: {}}, states: {a: {on: {GO: b}}, b: {on: {GO: c, BACK: a}}, c: {type: final}}}";
+/// # let definition = read(source, "t.yaml", &ReadOptions::default())?.definition;
+/// let machine = Machine::compile(definition).unwrap();
+/// let exploration = explore(&machine, &Options::default());
+/// let path = exploration.path_to_state("root", "c").unwrap();
+/// assert_eq!(path.events.len(), 2);
+/// # Ok::<(), charter_format::Diagnostics>(())
+/// ```
+#[must_use]
+pub fn explore(machine: &Machine, options: &Options) -> Exploration {
+    let model = Model::new(machine.definition(), machine);
+    run(&model, options)
+}
+
+pub(crate) fn run(model: &Model<'_>, options: &Options) -> Exploration {
+    let mut exploration = match table::table(model) {
+        Some(table) => table.explore(model, options),
+        None => search::search(model, options),
+    };
+    for ((chart, taken), passed) in model
+        .charts
+        .iter()
+        .zip(&exploration.taken)
+        .zip(&mut exploration.passed)
+    {
+        for (t, found) in chart.transitions.iter().zip(taken) {
+            let Some(found) = found else { continue };
+            let entered = t.targets.iter().flat_map(|s| chart.default_leaves(*s));
+            for state in std::iter::once(t.source)
+                .chain(entered)
+                .flat_map(|s| chart.upwards(s).collect::<Vec<_>>())
+            {
+                if let Some(place) = passed.get_mut(state as usize) {
+                    place.get_or_insert_with(|| found.clone());
+                }
+            }
+        }
+    }
+    exploration
+}
+
+impl Exploration {
+    fn new(model: &Model<'_>) -> Exploration {
+        let names = model.charts.iter().map(|c| ChartNames {
+            machine: c.name.to_string(),
+            states: c.states.iter().map(|s| s.path.to_string()).collect(),
+            transitions: c
+                .transitions
+                .iter()
+                .map(|t| (t.name.to_string(), t.at.to_string()))
+                .collect(),
+        });
+        Exploration {
+            explored: Explored {
+                complete: true,
+                ..Explored::default()
+            },
+            trail: Trail::default(),
+            reached: model
+                .charts
+                .iter()
+                .map(|c| vec![None; c.states.len()])
+                .collect(),
+            passed: model
+                .charts
+                .iter()
+                .map(|c| vec![None; c.states.len()])
+                .collect(),
+            taken: model
+                .charts
+                .iter()
+                .map(|c| vec![None; c.transitions.len()])
+                .collect(),
+            ends: Vec::new(),
+            refused: Vec::new(),
+            not_started: Vec::new(),
+            missing: Vec::new(),
+            verdicts: Vec::new(),
+            names: names.collect(),
+        }
+    }
+
+    /// How much was explored.
+    #[must_use]
+    pub fn explored(&self) -> &Explored {
+        &self.explored
+    }
+
+    /// A shortest way to a situation in which a state is active: machine (`root` for the run's own chart) and path.
+    #[must_use]
+    pub fn path_to_state(&self, machine: &str, state: &str) -> Option<Path> {
+        let chart = self.names.iter().position(|c| c.machine == machine)?;
+        let number = self
+            .names
+            .get(chart)?
+            .states
+            .iter()
+            .position(|s| s == state)?;
+        if let Some(node) = self.reached.get(chart)?.get(number).copied().flatten() {
+            return Some(self.trail.path(node));
+        }
+        // It is only passed through: entered and left again by one event.
+        let (node, how) = self.passed.get(chart)?.get(number)?.as_ref()?;
+        Some(self.trail.path_and(*node, how))
+    }
+
+    /// A shortest way that takes a transition, by its name (`review/on/APPROVE/0`); its last event takes it.
+    #[must_use]
+    pub fn path_to_transition(&self, machine: &str, name: &str) -> Option<Path> {
+        let chart = self.names.iter().position(|c| c.machine == machine)?;
+        let number = self
+            .names
+            .get(chart)?
+            .transitions
+            .iter()
+            .position(|(n, _)| n == name)?;
+        let (node, how) = self.taken.get(chart)?.get(number)?.as_ref()?;
+        Some(self.trail.path_and(*node, how))
+    }
+
+    /// Transitions that were never taken: machine, name, pointer into the core form.
+    pub fn not_taken(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.names
+            .iter()
+            .zip(&self.taken)
+            .flat_map(|(names, taken)| {
+                let open = names
+                    .transitions
+                    .iter()
+                    .zip(taken)
+                    .filter(|(_, t)| t.is_none());
+                open.map(|((name, at), _)| (names.machine.as_str(), name.as_str(), at.as_str()))
+            })
+    }
+
+    /// Transitions that were taken: machine, name, pointer into the core form.
+    pub fn taken(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.names
+            .iter()
+            .zip(&self.taken)
+            .flat_map(|(names, taken)| {
+                let done = names
+                    .transitions
+                    .iter()
+                    .zip(taken)
+                    .filter(|(_, t)| t.is_some());
+                done.map(|((name, at), _)| (names.machine.as_str(), name.as_str(), at.as_str()))
+            })
+    }
+
+    /// The snapshot of a situation: its way is gone again.
+    pub(crate) fn snapshot(&self, machine: &Machine, node: u32) -> Option<Snapshot> {
+        let mut at: Option<Snapshot> = None;
+        for how in self.trail.moves(node) {
+            at = Some(match (&how.what, at) {
+                (moves::What::Start { input }, None) => {
+                    moves::start(machine, input, how.at).ok()?.snapshot
+                }
+                (_, Some(snapshot)) => how.apply(machine, &snapshot).ok()?.snapshot,
+                (_, None) => return None,
+            });
+        }
+        at
+    }
+
+    /// Where a situation is: the pointer of a state of the root, and the names of all active ones.
+    pub(crate) fn where_is(&self, model: &Model<'_>, node: u32) -> (String, String) {
+        let Some(snapshot) = self.snapshot(model.machine, node) else {
+            return ("/root".into(), "one situation".into());
+        };
+        let mut names: Vec<String> = Vec::new();
+        for actor in snapshot
+            .actors()
+            .filter(|a| a.id() == "root" || a.status() == Status::Active)
+            .take(5)
+        {
+            let states: Vec<String> = actor.state().map(|s| format!("`{s}`")).collect();
+            names.push(if actor.id() == "root" {
+                states.join(" and ")
+            } else {
+                format!("{} of actor `{}`", states.join(" and "), actor.id())
+            });
+        }
+        let of_root = |s: &u32| model.charts.first().and_then(|c| c.states.get(*s as usize));
+        let root = snapshot
+            .actors()
+            .next()
+            .map(|a| a.configuration().1.to_vec())
+            .unwrap_or_default();
+        let leaf = root
+            .iter()
+            .filter_map(of_root)
+            .rfind(|s| matches!(s.kind, StateKind::Atomic | StateKind::Final));
+        (
+            leaf.map_or_else(|| "/root".into(), |s| s.at.clone()),
+            names.join(", "),
+        )
+    }
+
+    /// Whether a state was ever active, if only for a moment.
+    pub(crate) fn saw(&self, chart: usize, state: u32) -> bool {
+        let reached = self
+            .reached
+            .get(chart)
+            .and_then(|c| c.get(state as usize))
+            .is_some_and(Option::is_some);
+        reached
+            || self
+                .passed
+                .get(chart)
+                .and_then(|c| c.get(state as usize))
+                .is_some_and(Option::is_some)
+    }
+
+    pub(crate) fn cut(&mut self, why: String) {
+        self.explored.complete = false;
+        if !self.explored.cut.contains(&why) {
+            self.explored.cut.push(why);
+        }
+    }
+}

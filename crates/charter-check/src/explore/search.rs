@@ -1,0 +1,331 @@
+//! The general exploration: the kernel itself, step by step, with snapshots told apart by what decides.
+
+use std::collections::VecDeque;
+use std::hash::Hasher;
+use std::sync::Arc;
+
+use charter_kernel::{Code, Lens, Machine, Snapshot, Status, Verdict};
+use rustc_hash::FxHashMap;
+use serde_json::Value as Json;
+
+use super::interest::{Interest, interest};
+use super::moves::{Move, Moves, Refused, START, What, start};
+use super::trail::{NO_PARENT, Trail};
+use super::{Exploration, RefusedMove};
+use crate::Options;
+use crate::model::Model;
+use crate::properties::Watch;
+
+/// Different refusals that are kept for the report.
+const MAX_REFUSED: usize = 50;
+
+/// Chooses the variables that decide.
+pub(crate) struct Deciding {
+    /// By chart and slot.
+    variables: Vec<Vec<bool>>,
+    inputs: bool,
+    entries: bool,
+}
+
+impl Deciding {
+    pub(crate) fn new(model: &Model<'_>, interest: &Interest) -> Deciding {
+        let of = |(chart, names): (&crate::model::Chart<'_>, &rustc_hash::FxHashSet<String>)| {
+            chart
+                .outline
+                .variables
+                .iter()
+                .map(|v| names.contains(*v))
+                .collect()
+        };
+        Deciding {
+            variables: model
+                .charts
+                .iter()
+                .zip(&interest.variables)
+                .map(of)
+                .collect(),
+            inputs: interest.inputs,
+            entries: interest.entries,
+        }
+    }
+}
+
+impl Lens for Deciding {
+    fn variable(&self, chart: usize, slot: usize, value: &Json, out: &mut Vec<u8>) {
+        if self.variables.get(chart).and_then(|v| v.get(slot)) == Some(&true) {
+            write(value, out);
+        }
+    }
+    fn input(&self, _: usize, value: &Json, out: &mut Vec<u8>) {
+        if self.inputs {
+            write(value, out);
+        }
+    }
+    fn entry(&self, value: &Json, out: &mut Vec<u8>) {
+        if self.entries {
+            write(value, out);
+        }
+    }
+}
+
+fn write(value: &Json, out: &mut Vec<u8>) {
+    // Writing into a Vec cannot fail.
+    let _ = serde_json::to_writer(&mut *out, value);
+    out.push(0);
+}
+
+/// 128 bits of two hashes: among a million situations a collision has a chance of one in 10^26.
+fn key(bytes: &[u8]) -> u128 {
+    #[allow(clippy::disallowed_types)] // SipHash with fixed keys: the same on every machine
+    let hash = |salt: u8| {
+        let mut hasher = std::hash::DefaultHasher::new();
+        hasher.write_u8(salt);
+        hasher.write(bytes);
+        hasher.finish()
+    };
+    (u128::from(hash(0)) << 64) | u128::from(hash(1))
+}
+
+/// A situation that waits for its turn.
+struct Waiting {
+    node: u32,
+    snapshot: Snapshot,
+    now: i64,
+    depth: usize,
+    /// Events that properties wait for and that have happened.
+    seen: u64,
+}
+
+struct Search<'m> {
+    machine: &'m Machine,
+    lens: Deciding,
+    out: Exploration,
+    steps: Vec<(u32, Arc<Move>)>,
+    known: FxHashMap<u128, u32>,
+    waiting: VecDeque<Waiting>,
+    watch: Watch,
+    buffer: Vec<u8>,
+}
+
+pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
+    let interest = interest(model);
+    let moves = Moves::new(model, &interest, options);
+    let mut s = Search {
+        machine: model.machine,
+        lens: Deciding::new(model, &interest),
+        out: Exploration::new(model),
+        steps: Vec::new(),
+        known: FxHashMap::default(),
+        waiting: VecDeque::new(),
+        watch: Watch::new(model),
+        buffer: Vec::new(),
+    };
+    moves.cut.iter().for_each(|why| s.out.cut(why.clone()));
+    if interest.clock {
+        s.out
+            .cut("conditions read `now`: only times at which timers are due were tried".into());
+    }
+    s.out.missing.clone_from(&moves.missing);
+    for input in &moves.inputs {
+        s.begin(input);
+    }
+    s.run(&moves, options);
+    s.watch.finish();
+    s.out.verdicts = s.watch.verdicts(s.out.explored.complete, s.known.len());
+    s.out.explored.states = s.known.len();
+    s.out.trail = Trail::Moves(s.steps);
+    s.out
+}
+
+impl Search<'_> {
+    fn begin(&mut self, input: &Json) {
+        let how = Arc::new(Move {
+            at: START,
+            what: What::Start {
+                input: input.clone(),
+            },
+        });
+        match start(self.machine, input, START) {
+            Ok(outcome) => {
+                let seen = self.watch.noticed(0, None);
+                self.took(NO_PARENT, &how, &outcome.taken);
+                let node = self.arrive(NO_PARENT, &how, outcome.snapshot, 0, seen);
+                self.watch.start(node, &how);
+            }
+            Err(Refused { refusal, envelope }) => {
+                let story = self.machine.explain(None, &envelope, &refusal);
+                if !self.out.not_started.contains(&story.message) {
+                    self.out.not_started.push(story.message);
+                }
+            }
+        }
+    }
+
+    fn run(&mut self, moves: &Moves<'_, '_>, options: &Options) {
+        let mut list = Vec::new();
+        while let Some(w) = self.waiting.pop_front() {
+            if w.snapshot.status() != Status::Active {
+                self.watch.rests(w.node);
+                continue;
+            }
+            if w.depth >= options.max_depth {
+                self.out.cut(format!(
+                    "ways of more than {} events were not followed",
+                    options.max_depth
+                ));
+                continue;
+            }
+            list.clear();
+            moves.of(&w.snapshot, w.now, &mut list);
+            let mut accepted = false;
+            for how in list.drain(..) {
+                let outcome = match how.apply(self.machine, &w.snapshot) {
+                    Ok(outcome) => outcome,
+                    Err(refused) => {
+                        self.refused(&w, how, &refused);
+                        continue;
+                    }
+                };
+                if outcome.verdict == Verdict::Ignored && outcome.snapshot.seq() == w.snapshot.seq()
+                {
+                    continue;
+                }
+                accepted = true;
+                self.out.explored.edges = self.out.explored.edges.saturating_add(1);
+                let how = Arc::new(how);
+                self.took(w.node, &how, &outcome.taken);
+                let event = Some(how.as_ref()).filter(|_| outcome.verdict == Verdict::Accepted);
+                let seen = self.watch.noticed(w.seen, event);
+                let full = self.known.len() >= options.max_states;
+                self.step(&w, &how, outcome.snapshot, seen, full);
+                if full {
+                    self.out
+                        .cut(format!("more than {} situations", options.max_states));
+                }
+            }
+            if !accepted {
+                let stuck = self.machine.is_stuck(&w.snapshot);
+                self.out.ends.push((w.node, stuck));
+            }
+            if !accepted
+                || !w.snapshot.invocations().any(|(_, i)| !i.is_machine())
+                    && w.snapshot.timers().is_empty()
+            {
+                // Nothing makes it go on but people, who need not.
+                self.watch.rests(w.node);
+            }
+        }
+    }
+
+    /// Goes along an edge.
+    fn step(&mut self, from: &Waiting, how: &Arc<Move>, snapshot: Snapshot, seen: u64, full: bool) {
+        let same = if self.watch.wants_edges() {
+            self.watch.continuing(&from.snapshot, &snapshot)
+        } else {
+            0
+        };
+        let to = if full {
+            self.find(&snapshot, seen)
+        } else {
+            Some(self.arrive(from.node, how, snapshot, from.depth.saturating_add(1), seen))
+        };
+        if let Some(to) = to {
+            self.watch.edge(from.node, to, how, same);
+        }
+    }
+
+    fn key_of(&mut self, snapshot: &Snapshot, seen: u64) -> u128 {
+        self.buffer.clear();
+        self.buffer.extend_from_slice(&seen.to_le_bytes());
+        self.machine.essence(snapshot, &self.lens, &mut self.buffer);
+        key(&self.buffer)
+    }
+
+    fn find(&mut self, snapshot: &Snapshot, seen: u64) -> Option<u32> {
+        let key = self.key_of(snapshot, seen);
+        self.known.get(&key).copied()
+    }
+
+    /// A situation is reached; gives its number.
+    fn arrive(
+        &mut self,
+        parent: u32,
+        how: &Arc<Move>,
+        snapshot: Snapshot,
+        depth: usize,
+        seen: u64,
+    ) -> u32 {
+        let key = self.key_of(&snapshot, seen);
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        let node = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
+        self.known.insert(key, node);
+        self.steps.push((parent, how.clone()));
+        for actor in snapshot.actors() {
+            let (chart, configuration) = actor.configuration();
+            let Some(reached) = self.out.reached.get_mut(chart) else {
+                continue;
+            };
+            for state in configuration {
+                if let Some(place) = reached.get_mut(*state as usize) {
+                    place.get_or_insert(node);
+                }
+            }
+        }
+        self.watch
+            .situation(self.machine, node, &snapshot, how.at, seen);
+        self.waiting.push_back(Waiting {
+            node,
+            snapshot,
+            now: how.at,
+            depth,
+            seen,
+        });
+        node
+    }
+
+    fn took(&mut self, from: u32, how: &Arc<Move>, taken: &[(usize, u32)]) {
+        for (chart, transition) in taken {
+            if let Some(place) = self
+                .out
+                .taken
+                .get_mut(*chart)
+                .and_then(|c| c.get_mut(*transition as usize))
+            {
+                place.get_or_insert_with(|| (from, how.clone()));
+            }
+        }
+    }
+
+    /// Keeps what is worth telling of a refusal.
+    fn refused(&mut self, w: &Waiting, how: Move, refused: &Refused) {
+        let code = refused.refusal.code;
+        if !matches!(code, Code::Execution | Code::Runaway | Code::Interlock)
+            || self.out.refused.len() >= MAX_REFUSED
+        {
+            return;
+        }
+        let story = self
+            .machine
+            .explain(Some(&w.snapshot), &refused.envelope, &refused.refusal);
+        let label = how.label();
+        let same = |r: &RefusedMove| match code {
+            Code::Interlock => r.code == code && r.interlock == story.interlock,
+            _ => {
+                r.code == code
+                    && (r.message == story.message || r.how.label() == label)
+                    && r.how.is_from_outside() == how.is_from_outside()
+            }
+        };
+        if !self.out.refused.iter().any(same) {
+            self.out.refused.push(RefusedMove {
+                node: w.node,
+                how: Arc::new(how),
+                code,
+                interlock: story.interlock,
+                message: story.message,
+            });
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! A set of configurations that remembers the order in which they came: 8 bytes each, and 5 to 10 for the way to find them again.
+
+use super::table::push;
+
+/// Numbered by insertion.
+pub(crate) struct Set {
+    keys: Vec<u64>,
+    /// Open addressing, a power of two: number + 1, or 0.
+    slots: Vec<u32>,
+    mask: usize,
+}
+
+impl Set {
+    pub(crate) fn new() -> Set {
+        Set {
+            keys: Vec::new(),
+            slots: vec![0; 1024],
+            mask: 1023,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, number: usize) -> Option<u64> {
+        self.keys.get(number).copied()
+    }
+
+    /// The slot of a key, or the empty one where it belongs.
+    #[inline]
+    fn slot(&self, key: u64) -> usize {
+        let mut at = self.home(key);
+        loop {
+            match self.slots.get(at) {
+                Some(0) | None => return at,
+                Some(number) => {
+                    if self.keys.get((*number as usize).wrapping_sub(1)) == Some(&key) {
+                        return at;
+                    }
+                }
+            }
+            at = at.wrapping_add(1) & self.mask;
+        }
+    }
+
+    /// Fibonacci hashing after folding, so that any few bits that differ give different places.
+    #[inline]
+    fn home(&self, key: u64) -> usize {
+        let mixed = (key ^ (key >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        #[allow(clippy::cast_possible_truncation)] // masked
+        let place = (mixed ^ (mixed >> 29)) as usize;
+        place & self.mask
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, key: u64) -> bool {
+        self.slots.get(self.slot(key)).is_some_and(|n| *n != 0)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.keys.capacity() * 8 + self.slots.capacity() * 4
+    }
+
+    /// Whether it is new.
+    #[inline]
+    pub(crate) fn insert(&mut self, key: u64) -> bool {
+        let at = self.slot(key);
+        if self.slots.get(at).is_some_and(|n| *n != 0) {
+            return false;
+        }
+        push(&mut self.keys, key);
+        if let Some(slot) = self.slots.get_mut(at) {
+            *slot = u32::try_from(self.keys.len()).unwrap_or(u32::MAX);
+        }
+        // At most three quarters full.
+        if self.keys.len().saturating_mul(4) > self.slots.len().saturating_mul(3) {
+            self.grow();
+        }
+        true
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let size = self.slots.len().saturating_mul(2);
+        self.slots = Vec::new();
+        self.slots = vec![0; size];
+        self.mask = size.saturating_sub(1);
+        for (key, number) in self.keys.iter().zip(1u32..) {
+            let mut at = self.home(*key);
+            while self.slots.get(at).is_some_and(|n| *n != 0) {
+                at = at.wrapping_add(1) & self.mask;
+            }
+            if let Some(slot) = self.slots.get_mut(at) {
+                *slot = number;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_order_of_insertion() {
+        let mut set = Set::new();
+        for key in 0..10_000u64 {
+            assert!(set.insert(key << 7));
+            assert!(!set.insert(key << 7));
+        }
+        assert_eq!(set.len(), 10_000);
+        assert_eq!(set.get(77), Some(77 << 7));
+        assert!(set.contains(9_999 << 7) && !set.contains(1));
+    }
+}

@@ -1,0 +1,258 @@
+//! `eventually`: is there a way on which it never holds? A run that ends or rests (only people could make it go on, and they need not),
+//! or a circle that is fair: what a run waits for (an answer, a timer) comes sooner or later, so a circle on which one and the same wait
+//! goes on for ever is none.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::EdgeRef;
+
+use crate::explore::Move;
+
+/// All situations and the moves between them.
+#[derive(Default)]
+pub(crate) struct Graph {
+    /// By situation: the properties that hold, and whether a run may stay there.
+    nodes: Vec<(u64, bool)>,
+    edges: Vec<Edge>,
+    /// Situations that a run starts in.
+    starts: Vec<u32>,
+}
+
+struct Edge {
+    from: u32,
+    to: u32,
+    how: Arc<Move>,
+    /// What is waited for before and after.
+    continuing: u128,
+}
+
+/// A way: its moves, and how many of them (the last) repeat for ever.
+type Way = (Vec<Arc<Move>>, usize);
+
+impl Graph {
+    pub(crate) fn node(&mut self, node: u32, holding: u64) {
+        let place = node as usize;
+        if self.nodes.len() <= place {
+            self.nodes.resize(place.saturating_add(1), (0, false));
+        }
+        if let Some(n) = self.nodes.get_mut(place) {
+            n.0 = holding;
+        }
+    }
+
+    pub(crate) fn start(&mut self, node: u32, how: Arc<Move>) {
+        if !self.starts.contains(&node) {
+            self.starts.push(node);
+            self.edges.push(Edge {
+                from: u32::MAX,
+                to: node,
+                how,
+                continuing: 0,
+            });
+        }
+    }
+
+    pub(crate) fn rests(&mut self, node: u32) {
+        if let Some(n) = self.nodes.get_mut(node as usize) {
+            n.1 = true;
+        }
+    }
+
+    pub(crate) fn edge(&mut self, from: u32, to: u32, how: Arc<Move>, continuing: u128) {
+        self.edges.push(Edge {
+            from,
+            to,
+            how,
+            continuing,
+        });
+    }
+
+    fn lacks(&self, node: u32, bit: u64) -> bool {
+        self.nodes
+            .get(node as usize)
+            .is_some_and(|(holding, _)| holding & bit == 0)
+    }
+
+    /// A way on which the property never holds; a shortest one to where it stays or begins to repeat.
+    pub(crate) fn avoids(&self, bit: u64) -> Option<Way> {
+        // The part of the graph where it does not hold.
+        let mut graph: DiGraph<u32, usize> = DiGraph::new();
+        let indexes: Vec<NodeIndex> = (0u32..)
+            .zip(&self.nodes)
+            .map(|(n, _)| graph.add_node(n))
+            .collect();
+        let index = |n: u32| indexes.get(n as usize).copied();
+        for (place, edge) in self.edges.iter().enumerate() {
+            if self.lacks(edge.from, bit)
+                && self.lacks(edge.to, bit)
+                && let (Some(a), Some(b)) = (index(edge.from), index(edge.to))
+            {
+                graph.add_edge(a, b, place);
+            }
+        }
+        // Breadth first from the starts: the first edge into each situation.
+        let mut first: Vec<Option<usize>> = vec![None; self.nodes.len()];
+        let mut order: Vec<u32> = Vec::new();
+        let mut waiting = VecDeque::new();
+        let enter =
+            |place: usize, to: u32, first: &mut Vec<Option<usize>>, waiting: &mut VecDeque<u32>| {
+                if let Some(slot) = first.get_mut(to as usize).filter(|s| s.is_none()) {
+                    *slot = Some(place);
+                    waiting.push_back(to);
+                }
+            };
+        for (place, edge) in self
+            .edges
+            .iter()
+            .enumerate()
+            .filter(|(_, e)| e.from == u32::MAX && self.lacks(e.to, bit))
+        {
+            enter(place, edge.to, &mut first, &mut waiting);
+        }
+        while let Some(n) = waiting.pop_front() {
+            order.push(n);
+            for edge in index(n).into_iter().flat_map(|i| graph.edges(i)) {
+                if let Some(to) = graph.node_weight(edge.target()) {
+                    enter(*edge.weight(), *to, &mut first, &mut waiting);
+                }
+            }
+        }
+        let way_to = |node: u32| {
+            let mut moves = Vec::new();
+            let mut at = node;
+            while let Some(edge) = first
+                .get(at as usize)
+                .copied()
+                .flatten()
+                .and_then(|p| self.edges.get(p))
+            {
+                moves.push(edge.how.clone());
+                if edge.from == u32::MAX {
+                    break;
+                }
+                at = edge.from;
+            }
+            moves.reverse();
+            moves
+        };
+        if let Some(node) = order.iter().find(|n| {
+            self.nodes
+                .get(**n as usize)
+                .is_some_and(|(_, rests)| *rests)
+        }) {
+            return Some((way_to(*node), 0));
+        }
+        // Circles. If everything that is waited for ends somewhere in a component, going round all of it is fair.
+        let mut component_of: Vec<usize> = vec![usize::MAX; self.nodes.len()];
+        let components = petgraph::algo::tarjan_scc(&graph);
+        for (number, component) in components.iter().enumerate() {
+            for n in component {
+                if let Some(slot) = component_of.get_mut(n.index()) {
+                    *slot = number;
+                }
+            }
+        }
+        let mut waits: Vec<Option<u128>> = vec![None; components.len()];
+        for edge in graph.edge_references() {
+            let (a, b) = (
+                component_of.get(edge.source().index()),
+                component_of.get(edge.target().index()),
+            );
+            if a == b
+                && let Some(slot) = a.and_then(|c| waits.get_mut(*c))
+            {
+                let continuing = self.edges.get(*edge.weight()).map_or(0, |e| e.continuing);
+                *slot = Some(slot.map_or(continuing, |w| w & continuing));
+            }
+        }
+        let fair = |n: &&u32| {
+            component_of
+                .get(**n as usize)
+                .and_then(|c| waits.get(*c))
+                .copied()
+                .flatten()
+                == Some(0)
+        };
+        let node = *order.iter().find(fair)?;
+        let round = self.round(&graph, index(node)?, &component_of);
+        let mut moves = way_to(node);
+        let repeats = round.len();
+        moves.extend(round);
+        Some((moves, repeats))
+    }
+
+    /// A way round a component, back to where it began, on which every wait ends.
+    fn round(
+        &self,
+        graph: &DiGraph<u32, usize>,
+        start: NodeIndex,
+        component_of: &[usize],
+    ) -> Vec<Arc<Move>> {
+        let inside = |n: NodeIndex| component_of.get(n.index()) == component_of.get(start.index());
+        let mut at = start;
+        let mut waits = u128::MAX;
+        let mut moves = Vec::new();
+        // Each part ends at least one wait, so there are at most as many as there are waits.
+        for _ in 0..130 {
+            let goal = |e: &Edge| waits & !e.continuing != 0;
+            let Some((edges, end)) = nearest(graph, at, &inside, &|place, _| {
+                self.edges.get(place).is_some_and(goal)
+            }) else {
+                break;
+            };
+            for edge in edges.iter().filter_map(|p| self.edges.get(*p)) {
+                waits &= edge.continuing;
+                moves.push(edge.how.clone());
+            }
+            at = end;
+            if waits == 0 {
+                break;
+            }
+        }
+        if at != start
+            && let Some((edges, _)) = nearest(graph, at, &inside, &|_, to| to == start)
+        {
+            moves.extend(
+                edges
+                    .iter()
+                    .filter_map(|p| self.edges.get(*p))
+                    .map(|e| e.how.clone()),
+            );
+        }
+        moves
+    }
+}
+
+/// The shortest way to an edge that is wanted, that edge included; and where it ends.
+fn nearest(
+    graph: &DiGraph<u32, usize>,
+    from: NodeIndex,
+    inside: &dyn Fn(NodeIndex) -> bool,
+    wanted: &dyn Fn(usize, NodeIndex) -> bool,
+) -> Option<(Vec<usize>, NodeIndex)> {
+    let mut before: rustc_hash::FxHashMap<NodeIndex, (NodeIndex, usize)> =
+        rustc_hash::FxHashMap::default();
+    let mut waiting = VecDeque::from([from]);
+    while let Some(at) = waiting.pop_front() {
+        for edge in graph.edges(at).filter(|e| inside(e.target())) {
+            if wanted(*edge.weight(), edge.target()) {
+                let mut way = vec![*edge.weight()];
+                let mut back = at;
+                while back != from {
+                    let (previous, place) = before.get(&back).copied()?;
+                    way.push(place);
+                    back = previous;
+                }
+                way.reverse();
+                return Some((way, edge.target()));
+            }
+            if edge.target() != from && !before.contains_key(&edge.target()) {
+                before.insert(edge.target(), (at, *edge.weight()));
+                waiting.push_back(edge.target());
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,356 @@
+//! What exploration finds, and that its witnesses lead there.
+
+mod support;
+
+use charter_check::{Finding, Options, Report, explore};
+use charter_kernel::{Envelope, Event, Machine, Principal, Refusal, Snapshot};
+use serde_json::Value as Json;
+use support::{all, machine, report_with};
+
+fn report(source: &str) -> Report {
+    report_with(source, &Options::default())
+}
+
+#[track_caller]
+fn one(source: &str, code: &str) -> Finding {
+    let report = report(source);
+    let found: Vec<&Finding> = report.findings.iter().filter(|f| f.code == code).collect();
+    assert_eq!(found.len(), 1, "{:#?}", all(&report));
+    found[0].clone()
+}
+
+#[track_caller]
+fn none(source: &str, code: &str) {
+    let report = report(source);
+    assert!(
+        report.findings.iter().all(|f| f.code != code),
+        "{:#?}",
+        all(&report)
+    );
+}
+
+fn millis(line: &Json, key: &str) -> i64 {
+    charter_expr::Timestamp::parse(line[key].as_str().unwrap())
+        .unwrap()
+        .millis()
+}
+
+/// Runs a witness as `charter step` does: each line an event. Gives the snapshot before the last line, and what the last came to.
+fn replay(
+    machine: &Machine,
+    input: Option<&Json>,
+    lines: &[Json],
+) -> (Snapshot, Result<Snapshot, Refusal>) {
+    let begin = Envelope::host(
+        0,
+        Event::Start {
+            input: input.cloned().unwrap_or(Json::Null),
+        },
+        1_767_225_600_000,
+    );
+    let mut before = machine.start("r", &begin).unwrap().snapshot;
+    let mut now = Ok(before.clone());
+    for line in lines {
+        before = now.unwrap();
+        let seq = before.seq() + 1;
+        let to = line["to"].as_str().map(str::to_string);
+        now = if line.get("tick").is_some() {
+            let at = millis(line, "tick");
+            let mut s = before.clone();
+            while let Some(timer) = s.next_timer().filter(|t| t.due <= at) {
+                let event = Event::Timer {
+                    timer: timer.id.to_string(),
+                    generation: timer.generation,
+                };
+                s = machine
+                    .step(&s, &Envelope::host(s.seq() + 1, event, at))
+                    .unwrap()
+                    .snapshot;
+            }
+            Ok(s)
+        } else {
+            let at = millis(line, "at");
+            let event = if let Some(id) = line["done"].as_str() {
+                Event::Done {
+                    invocation: id.into(),
+                    effect: None,
+                    output: line["output"].clone(),
+                }
+            } else if let Some(id) = line["failed"].as_str() {
+                Event::Failed {
+                    invocation: id.into(),
+                    effect: None,
+                    error: line["error"].clone(),
+                }
+            } else {
+                Event::External {
+                    r#type: line["type"].as_str().unwrap().into(),
+                    data: line["data"].clone(),
+                }
+            };
+            let by = if line["by"].is_object() {
+                serde_json::from_value(line["by"].clone()).unwrap()
+            } else {
+                Principal::system()
+            };
+            machine
+                .step(
+                    &before,
+                    &Envelope {
+                        seq,
+                        to,
+                        event,
+                        by,
+                        at,
+                        expected_seq: None,
+                    },
+                )
+                .map(|s| s.snapshot)
+        };
+    }
+    (before, now)
+}
+
+/// The state of the root at the end of a witness.
+fn led_to(source: &str, finding: &Finding) -> Vec<String> {
+    let (_, end) = replay(&machine(source), finding.input.as_ref(), &finding.witness);
+    end.unwrap()
+        .actors()
+        .next()
+        .unwrap()
+        .state()
+        .map(str::to_string)
+        .collect()
+}
+
+const DOOR: &str = "
+events: {GO: {data: {type: object, required: [n], properties: {n: {type: integer}}}}, BACK: {}}
+context: {n: 0}
+states:
+  a: {on: {GO: {target: b, when: event.n > 41, actions: {assign: {n: '= event.n'}}}}}
+  b: {on: {BACK: a, GO: {target: c, when: 'event.n == context.n'}}}
+  c: {on: {BACK: {target: a, when: context.n < 0}}}
+";
+
+#[test]
+fn dead_ends_have_a_shortest_witness() {
+    let stuck = one(DOOR, "stuck");
+    assert_eq!(stuck.message, "in `c` nothing that was tried is accepted");
+    assert_eq!(stuck.witness.len(), 2);
+    assert_eq!(led_to(DOOR, &stuck), ["c"]);
+    assert!(
+        report(DOOR)
+            .findings
+            .iter()
+            .any(|f| f.code == "transition-not-taken" && f.message.contains("c/on/BACK/0"))
+    );
+    let deadlock = "events: {GO: {}}\nstates: {p: {type: parallel, states: {q: {states: {x: {on: {GO: y}}, y: {}}}, r: {states: {z: {}}}}}}";
+    let found = one(deadlock, "deadlock");
+    assert_eq!(
+        (found.message.as_str(), found.witness.len()),
+        (
+            "deadlock: in `p.q.y` and `p.r.z` nothing can happen any more, and the run is not at its end",
+            1
+        )
+    );
+    assert_eq!(led_to(deadlock, &found), ["p.q.y", "p.r.z"]);
+}
+
+#[test]
+fn everything_is_reached_in_a_sound_charter() {
+    let source = "
+roles: {person: {}}
+input: {type: object, required: [limit], properties: {limit: {type: integer, minimum: 0}}}
+context: {limit: '= input.limit', n: 0, answer: null}
+events: {ASK: {by: person, data: {type: object, required: [text], properties: {text: {type: string}}}}, RETRY: {by: person, data: {type: object}}}
+actors:
+  think: {kind: model, timeout: 1m, output: {type: object, required: [confidence], properties: {confidence: {type: number, minimum: 0, maximum: 1}, more: {type: array, items: {type: string}}}}}
+states:
+  idle: {on: {ASK: think}, after: {1h: gone}}
+  think:
+    invoke:
+      src: think
+      onDone: {target: judge, actions: {assign: {answer: '= event.output'}}}
+      onError: {target: broken, actions: {log: '= event.error.message'}}
+  judge:
+    always:
+      - {target: done, when: 'context.answer.confidence >= 0.85'}
+      - {target: think, when: 'context.n < context.limit', actions: {assign: {n: '= context.n + 1'}}}
+      - {target: broken, when: 'has(context.answer.more) && size(context.answer.more) > 2'}
+      - gone
+  broken: {on: {RETRY: idle}}
+  gone: {type: final, tags: [failed]}
+  done: {type: final}
+";
+    let found = report(source);
+    let open: Vec<String> = all(&found)
+        .into_iter()
+        .filter(|f| {
+            f.contains("not-reached")
+                || f.contains("not-taken")
+                || f.contains("execution")
+                || f.contains("stuck")
+        })
+        .collect();
+    assert_eq!(open, Vec::<String>::new());
+    assert!(found.explored.complete, "{:?}", found.explored);
+}
+
+#[test]
+fn paths_to_states_and_transitions() {
+    let machine = machine(DOOR);
+    let exploration = explore(&machine, &Options::default());
+    let path = exploration.path_to_state("root", "c").unwrap();
+    assert_eq!(path.events.len(), 2);
+    let path = exploration
+        .path_to_transition("root", "b/on/BACK/0")
+        .unwrap();
+    assert_eq!(path.events.last().unwrap()["type"], "BACK");
+    let (before, after) = replay(&machine, None, &path.events);
+    assert_eq!(
+        before.actors().next().unwrap().state().collect::<Vec<_>>(),
+        ["b"]
+    );
+    assert_eq!(
+        after
+            .unwrap()
+            .actors()
+            .next()
+            .unwrap()
+            .state()
+            .collect::<Vec<_>>(),
+        ["a"]
+    );
+    assert_eq!(
+        exploration
+            .not_taken()
+            .map(|(_, name, _)| name)
+            .collect::<Vec<_>>(),
+        ["c/on/BACK/0"]
+    );
+    assert_eq!(exploration.path_to_transition("root", "c/on/BACK/0"), None);
+}
+
+#[test]
+fn refusals_inside_a_step() {
+    let source = "
+actors: {w: {kind: tool, output: {type: object}}}
+context: {list: []}
+states:
+  a: {invoke: {src: w, onDone: {target: b, actions: {assign: {list: '= context.list[5]'}}}, onError: b}}
+  b: {type: final}
+";
+    let found = one(source, "execution");
+    assert_eq!(found.severity, charter_check::Severity::Warning);
+    assert!(
+        found
+            .message
+            .contains("the answer of `w` in `a` can be refused as `execution`"),
+        "{}",
+        found.message
+    );
+    let (_, end) = replay(&machine(source), None, &found.witness);
+    assert_eq!(end.unwrap_err().code, charter_kernel::Code::Execution);
+    let source =
+        "events: {GO: {}}\nstates: {a: {on: {GO: b}}, b: {always: {target: b, reenter: true}}}";
+    let found = one(source, "runaway");
+    assert_eq!(found.witness.len(), 1);
+}
+
+const PLANS: &str = "
+roles: {judge: {}}
+events:
+  SUBMIT: {data: {type: object, required: [plan], properties: {plan: {type: string}}}}
+  ADVANCE: {}
+  SELECT: {by: judge}
+machines: {plan: {states: {PENDING: {on: {SELECT: SELECTED}}, SELECTED: {type: final}}}}
+interlocks:
+  - {id: phases, given: root, machine: plan, allow: {PLANNING: [PENDING], DECISION: [SELECTED]}}
+  - {id: few, assert: size(actors) <= 3}
+states:
+  PLANNING: {on: {SUBMIT: {actions: {spawn: {machine: plan, id: '= event.plan'}}}, ADVANCE: DECISION}}
+  DECISION: {type: final}
+";
+
+#[test]
+fn several_machines_and_interlocks() {
+    let found = report(PLANS);
+    let lock: Vec<&Finding> = found
+        .findings
+        .iter()
+        .filter(|f| f.code == "interlock")
+        .collect();
+    assert_eq!(lock.len(), 1, "{:#?}", all(&found));
+    assert!(lock[0].path.starts_with("interlocks"), "{}", lock[0].path);
+    let (_, end) = replay(&machine(PLANS), None, &lock[0].witness);
+    assert_eq!(end.unwrap_err().code, charter_kernel::Code::Interlock);
+    // No plan may be selected while planning: the table says so.
+    assert!(
+        all(&found)
+            .iter()
+            .any(|f| f.contains("state-not-reached") && f.contains("`SELECTED` of machine `plan`")),
+        "{:#?}",
+        all(&found)
+    );
+    assert_eq!(
+        found.explored.states, 5,
+        "no plan, a, b, both, and the end without any"
+    );
+}
+
+#[test]
+fn approvals_are_given_with_the_right_digest() {
+    let source = "
+roles: {person: {}}
+events: {YES: {by: person, data: {type: object, required: [digest], properties: {digest: {type: string}}}}}
+context: {change: {files: [a]}, by: ben}
+states:
+  ask: {on: {YES: {target: done, approves: context.change, when: 'by.id != context.by'}}, after: {1h: late}}
+  late: {type: final}
+  done: {type: final}
+";
+    none(source, "transition-not-taken");
+    let exploration = explore(&machine(source), &Options::default());
+    let path = exploration.path_to_state("root", "done").unwrap();
+    assert_eq!(path.events[0]["by"]["id"], "ana");
+}
+
+#[test]
+fn what_is_cut_is_said() {
+    let source = "events: {UP: {}, OUT: {}}\ncontext: {n: 0}\nstates: {a: {on: {UP: {actions: {assign: {n: '= context.n + 1'}}}, OUT: {target: b, when: 'context.n > 1000000'}}}, b: {type: final}}";
+    let found = report_with(
+        source,
+        &Options {
+            max_states: 100,
+            ..Options::default()
+        },
+    );
+    assert_eq!(
+        (found.explored.states, found.explored.complete),
+        (100, false)
+    );
+    assert_eq!(found.explored.cut, ["more than 100 situations"]);
+    let missed = found
+        .findings
+        .iter()
+        .find(|f| f.code == "state-not-reached")
+        .unwrap();
+    assert_eq!(missed.severity, charter_check::Severity::Info);
+    let json = serde_json::to_value(&found).unwrap();
+    assert_eq!(json["explored"]["complete"], false);
+    assert_eq!(json["explored"]["states"], 100);
+    assert!(json["findings"][0]["severity"].is_string() && json["findings"][0]["line"].is_number());
+}
+
+#[test]
+fn what_cannot_start_is_said() {
+    let source = "context: {n: '= input.a.b'}\ninput: {type: object, required: [a], properties: {a: {type: integer}}}\nevents: {X: {}}\nstates: {a: {on: {X: a}}}";
+    let found = one(source, "cannot-start");
+    assert!(
+        found
+            .message
+            .starts_with("no run of this charter could be started: "),
+        "{}",
+        found.message
+    );
+}
