@@ -2,10 +2,10 @@
 
 use std::ffi::OsString;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::io::{Exit, Failure, Io};
-use crate::{eval, step, test};
+use crate::{check, codes, eval, graph, new, step, test};
 
 /// Charter: a deterministic kernel for AI agents
 #[derive(Debug, Parser)]
@@ -25,12 +25,25 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Read, validate, lint and explore a charter
+    Check(check::Args),
     /// Step a charter through events on the pure kernel: one line out for each line in
     Step(step::Args),
     /// Evaluate an expression, or a batch of them
     Eval(eval::Args),
+    /// Draw a charter, or write it in another format
+    Graph(graph::Args),
     /// Run the scenarios of charters
     Test(test::Args),
+    /// Begin a charter: a working one with a scenario, in a folder of its own
+    New(new::Args),
+    /// Say what a refusal code, a finding or an error code means
+    Explain(codes::Args),
+    /// Write the completion script of a shell to standard output
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 /// Runs a command line, the name of the program included. Never ends the process.
@@ -47,6 +60,11 @@ where
         Command::Step(args) => step::run(args, cli.json, io),
         Command::Eval(args) => eval::run(args, io),
         Command::Test(args) => test::run(args, cli.json, io),
+        Command::Check(args) => check::run(args, cli.json, io),
+        Command::Graph(args) => graph::run(args, io),
+        Command::New(args) => new::run(args, io),
+        Command::Explain(args) => codes::run(args, cli.json, io),
+        Command::Completions { shell } => completions(*shell, io),
     };
     let flushed = io.out.flush();
     match done.and_then(|exit| flushed.map(|()| exit).map_err(Failure::from)) {
@@ -60,6 +78,14 @@ where
             Exit::CouldNot
         }
     }
+}
+
+fn completions(shell: clap_complete::Shell, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    // clap's generator panics when it cannot write, so it writes to memory.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "charter", &mut script);
+    io.out.write_all(&script)?;
+    Ok(Exit::Yes)
 }
 
 /// What clap has to say: help and version are results, the rest is wrong usage.

@@ -18,12 +18,16 @@
 
 mod args;
 pub mod bundled;
+pub mod check;
+pub mod codes;
 pub mod eval;
+pub mod graph;
 mod input;
 mod io;
 pub mod lines;
 pub mod load;
 pub mod moment;
+pub mod new;
 pub mod scenario;
 pub mod session;
 pub mod step;

@@ -143,23 +143,37 @@ pub fn plain(error: &std::io::Error) -> String {
 /// # Errors
 /// Everything that is wrong with it, with places.
 pub fn read(source: Source) -> Result<(Source, Document), Failure> {
-    let document = match Format::of(&source) {
+    let read = match Format::of(&source) {
         Format::Charter => {
             charter_format::read(&source.text, &source.name, &ReadOptions::default())
-                .map_err(|e| Failure::Source(Box::new(e)))?
         }
-        // Hook for `charter_format::import`.
-        Format::Xstate => return Err(not_yet(&source.name, "an XState config")),
-        Format::Scxml => return Err(not_yet(&source.name, "an SCXML document")),
+        Format::Scxml => {
+            let files = |name: &str| beside(&source, name);
+            charter_format::import::scxml(&source.text, &source.name, &files)
+        }
+        // Hook for `charter_format::import::xstate`.
+        Format::Xstate => {
+            return Err(Failure::with_help(
+                format!(
+                    "`{}` looks like an XState config, which cannot be imported yet",
+                    source.name
+                ),
+                "a charter has the key `charter`, e.g. `\"charter\": 1`",
+            ));
+        }
     };
-    Ok((source, document))
+    match read {
+        Ok(document) => Ok((source, document)),
+        Err(wrong) => Err(Failure::Source(Box::new(wrong))),
+    }
 }
 
-fn not_yet(name: &str, what: &str) -> Failure {
-    Failure::with_help(
-        format!("`{name}` looks like {what}, which cannot be imported yet"),
-        "a charter has the key `charter`, e.g. `charter: 1`",
-    )
+/// The text of a file that a document names, relative to where that document lies.
+fn beside(source: &Source, name: &str) -> Result<String, String> {
+    match source.path.as_deref().and_then(Path::parent) {
+        Some(folder) => text_of(&folder.join(name)).map_err(|e| e.to_string()),
+        None => charter_format::import::no_files(name),
+    }
 }
 
 /// Compiles what was read.

@@ -1,0 +1,213 @@
+//! `charter check`: what is wrong with a charter, or probably not meant, and how much of its behaviour was looked at.
+
+use charter_check::{Finding, Options, Report, Severity};
+use charter_format::{Diagnostic, Diagnostics, Span};
+use serde_json::{Value as Json, json};
+
+use crate::io::{Exit, Failure, Io, Paint};
+use crate::load::{Loaded, compile, find, read};
+
+/// Checks a charter.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A charter, an XState config (.json) or SCXML (.scxml); or the name of a bundled charter
+    file: String,
+    /// Warnings make the answer no, too
+    #[arg(long)]
+    deny_warnings: bool,
+    /// Only read and lint; do not step through what can happen
+    #[arg(long)]
+    no_explore: bool,
+    /// Different situations to look at before the exploration is cut
+    #[arg(long, value_name = "N", default_value_t = Options::default().max_states)]
+    max_states: usize,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The file cannot be read at all. What is wrong with its content is the answer, not an error.
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let loaded = match find(&args.file).and_then(read).and_then(compile) {
+        Ok(loaded) => loaded,
+        Err(Failure::Source(wrong)) => return unusable(&wrong, machine_output, io),
+        Err(other) => return Err(other),
+    };
+    let options = Options {
+        explore: !args.no_explore,
+        max_states: args.max_states,
+        ..Options::default()
+    };
+    let report = charter_check::check(&loaded.document, &loaded.machine, &options);
+    if machine_output {
+        print_json(&loaded, &report, io)?;
+    } else {
+        print(&loaded, &report, args.no_explore, io)?;
+    }
+    let warned = report
+        .findings
+        .iter()
+        .any(|f| f.severity == Severity::Warning)
+        || !loaded.document.warnings.is_empty();
+    match report.has_errors() || (args.deny_warnings && warned) {
+        true => Ok(Exit::No),
+        false => Ok(Exit::Yes),
+    }
+}
+
+/// A text that is no charter: the errors are the findings.
+fn unusable(wrong: &Diagnostics, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    if machine_output {
+        let explored = json!({"states": 0, "edges": 0, "complete": false});
+        let all = json!({"findings": wrong, "explored": explored});
+        writeln!(io.out, "{all}")?;
+        return Ok(Exit::No);
+    }
+    write!(io.out, "{}", wrong.render(io.colour_out))?;
+    let severities = wrong.list.iter().map(|d| match d.severity {
+        charter_format::Severity::Error => Severity::Error,
+        charter_format::Severity::Warning => Severity::Warning,
+    });
+    let paint = Paint(io.colour_out);
+    let count = counted(severities, wrong.omitted, paint);
+    writeln!(io.out, "{}: {count}", paint.strong(&wrong.name))?;
+    Ok(Exit::No)
+}
+
+fn print_json(loaded: &Loaded, report: &Report, io: &mut Io<'_>) -> Result<(), Failure> {
+    let warnings = loaded.document.warnings.iter();
+    let mut findings: Vec<Json> = warnings
+        .map(|w| serde_json::to_value(w).unwrap_or_default())
+        .collect();
+    let found = report.findings.iter();
+    findings.extend(found.map(|f| serde_json::to_value(f).unwrap_or_default()));
+    let all = json!({"findings": findings, "explored": report.explored});
+    Ok(writeln!(io.out, "{all}")?)
+}
+
+fn print(
+    loaded: &Loaded,
+    report: &Report,
+    unexplored: bool,
+    io: &mut Io<'_>,
+) -> Result<(), Failure> {
+    let (source, paint) = (&loaded.document.source, Paint(io.colour_out));
+    for warning in &loaded.document.warnings {
+        let text = warning.render(source, &loaded.name, io.colour_out);
+        writeln!(io.out, "{text}\n")?;
+    }
+    for finding in &report.findings {
+        show(finding, loaded, io)?;
+    }
+    let read = loaded.document.warnings.iter().map(|_| Severity::Warning);
+    let severities = report.findings.iter().map(|f| f.severity).chain(read);
+    let mut line = counted(severities, 0, paint);
+    let explored = &report.explored;
+    if !unexplored {
+        line.push_str(&format!(
+            "; explored {} and {}, {}",
+            number(explored.states, "situation"),
+            number(explored.edges, "event"),
+            if explored.complete {
+                "all there is"
+            } else {
+                "not all there is"
+            },
+        ));
+        for why in &explored.cut {
+            line.push_str(&format!("\n  not all: {why}"));
+        }
+    }
+    writeln!(io.out, "{}: {line}", paint.strong(&loaded.name))?;
+    Ok(())
+}
+
+/// One finding, as rustc would print it, with the events that lead there.
+fn show(finding: &Finding, loaded: &Loaded, io: &mut Io<'_>) -> Result<(), Failure> {
+    let paint = Paint(io.colour_out);
+    if finding.severity == Severity::Info {
+        writeln!(
+            io.out,
+            "{}: {}\n --> {}:{}:{}",
+            paint.help(&format!("info[{}]", finding.code)),
+            paint.strong(&finding.message),
+            loaded.name,
+            finding.line,
+            finding.column
+        )?;
+    } else {
+        let diagnostic = Diagnostic {
+            severity: match finding.severity {
+                Severity::Error => charter_format::Severity::Error,
+                _ => charter_format::Severity::Warning,
+            },
+            code: finding.code,
+            message: finding.message.clone(),
+            path: finding.path.clone(),
+            span: Span {
+                start: finding.span.0,
+                end: finding.span.1,
+            },
+            line: finding.line,
+            column: finding.column,
+            help: finding.help.clone(),
+            notes: Vec::new(),
+        };
+        let text = diagnostic.render(&loaded.document.source, &loaded.name, io.colour_out);
+        writeln!(io.out, "{text}")?;
+    }
+    witness(finding, io)?;
+    Ok(writeln!(io.out)?)
+}
+
+/// Events that `charter step` takes as they stand.
+fn witness(finding: &Finding, io: &mut Io<'_>) -> Result<(), Failure> {
+    const MOST: usize = 12;
+    if finding.witness.is_empty() {
+        return Ok(());
+    }
+    let input = finding.input.as_ref();
+    let input = input
+        .map(|i| format!(", with the input {i}"))
+        .unwrap_or_default();
+    writeln!(io.out, "  reached by these events{input}:")?;
+    for event in finding.witness.iter().take(MOST) {
+        writeln!(io.out, "    {event}")?;
+    }
+    let more = finding.witness.len().saturating_sub(MOST);
+    if more > 0 {
+        writeln!(io.out, "    and {more} more (`--json` has them all)")?;
+    }
+    Ok(())
+}
+
+/// `2 errors, 1 warning`, or that nothing was found.
+fn counted(all: impl Iterator<Item = Severity>, omitted: usize, paint: Paint) -> String {
+    let (mut errors, mut warnings) = (omitted, 0_usize);
+    for severity in all {
+        match severity {
+            Severity::Error => errors += 1,
+            Severity::Warning => warnings += 1,
+            Severity::Info => {}
+        }
+    }
+    let mut parts = Vec::new();
+    if errors > 0 {
+        parts.push(paint.error(&number(errors, "error")));
+    }
+    if warnings > 0 {
+        parts.push(paint.warning(&number(warnings, "warning")));
+    }
+    match parts.is_empty() {
+        true => paint.good("nothing to complain about"),
+        false => parts.join(", "),
+    }
+}
+
+/// `1 error`, `2 errors`.
+fn number(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    }
+}

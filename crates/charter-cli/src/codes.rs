@@ -1,0 +1,66 @@
+//! `charter explain CODE`: the pages of `docs/codes/`, which are in the binary.
+
+use charter_expr::nearest;
+use serde_json::json;
+
+use crate::io::{Exit, Failure, Io, Paint};
+
+/// Code and page, sorted by code.
+pub const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/bundled_codes.rs"));
+
+/// Says what a code means.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A code, such as `authority`; without one, all codes are listed
+    code: Option<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// There is no such code.
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let Some(code) = &args.code else {
+        return list(machine_output, io);
+    };
+    let Some((code, page)) = PAGES.iter().find(|(known, _)| known == code) else {
+        let near = nearest(code, PAGES.iter().map(|(known, _)| *known));
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`charter explain` lists all codes".to_owned(),
+        };
+        return Err(Failure::with_help(
+            format!("there is no code `{code}`"),
+            help,
+        ));
+    };
+    match machine_output {
+        true => writeln!(io.out, "{}", json!({"code": code, "page": page}))?,
+        false => writeln!(io.out, "{}", page.trim_end())?,
+    }
+    Ok(Exit::Yes)
+}
+
+fn list(machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let paint = Paint(io.colour_out);
+    if machine_output {
+        let codes = PAGES
+            .iter()
+            .map(|(code, page)| json!({"code": code, "summary": summary(page)}));
+        writeln!(io.out, "{}", json!({"codes": codes.collect::<Vec<_>>()}))?;
+        return Ok(Exit::Yes);
+    }
+    let width = PAGES.iter().map(|(code, _)| code.len()).max().unwrap_or(0);
+    for (code, page) in PAGES {
+        let blanks = " ".repeat(width.saturating_sub(code.len()));
+        writeln!(io.out, "{}{blanks}  {}", paint.strong(code), summary(page))?;
+    }
+    Ok(Exit::Yes)
+}
+
+/// The first sentence after the heading and the line that says what kind of code it is.
+fn summary(page: &str) -> &str {
+    let texts = page.lines().filter(|line| !line.is_empty());
+    let mut texts = texts.filter(|line| !line.starts_with(['#', '*']));
+    texts.next().unwrap_or_default()
+}
