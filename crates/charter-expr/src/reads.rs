@@ -78,7 +78,14 @@ impl Ast {
     ) -> Result<Ast, ParseError> {
         let mut root = self.root().clone();
         let mut locals = Vec::new();
-        renamed(&mut root, &mut locals, &mut Renaming { env, rename: &mut rename });
+        renamed(
+            &mut root,
+            &mut locals,
+            &mut Renaming {
+                env,
+                rename: &mut rename,
+            },
+        );
         crate::parse(&crate::unparse::node(&root))
     }
 }

@@ -36,8 +36,8 @@
 
 mod diagnostic;
 mod grammar;
-mod picture;
 pub mod import;
+mod picture;
 mod read;
 pub mod scenario;
 mod schema;

@@ -429,7 +429,11 @@ impl Work<'_> {
                     }
                 }
                 // Imports: where no parameter is left there is no data (SCXML 5.5).
-                if map.is_empty() && !faults.is_empty() && !self.m.definition.strict { Json::Null } else { Json::Object(map) }
+                if map.is_empty() && !faults.is_empty() && !self.m.definition.strict {
+                    Json::Null
+                } else {
+                    Json::Object(map)
+                }
             }
             other => compute(other),
         };

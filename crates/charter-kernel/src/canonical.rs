@@ -49,13 +49,19 @@ fn write_at(out: &mut String, value: &Json, depth: usize, number: NumberWriter<'
         }
         Json::Object(map) => {
             let entries = map.iter().map(|(k, v)| (k.as_str(), v));
-            write_object(out, entries, |out, value| write_at(out, value, deeper, number));
+            write_object(out, entries, |out, value| {
+                write_at(out, value, deeper, number)
+            });
         }
     }
 }
 
 /// Appends an object: its entries, in whatever order they come, and how a value is written. Keys must differ.
-pub fn write_object<'k, V: Copy>(out: &mut String, entries: impl Iterator<Item = (&'k str, V)> + Clone, mut value: impl FnMut(&mut String, V)) {
+pub fn write_object<'k, V: Copy>(
+    out: &mut String,
+    entries: impl Iterator<Item = (&'k str, V)> + Clone,
+    mut value: impl FnMut(&mut String, V),
+) {
     let mut all = |out: &mut String, entries: &mut dyn Iterator<Item = (&'k str, V)>| {
         out.push('{');
         let mut first = true;
@@ -70,7 +76,10 @@ pub fn write_object<'k, V: Copy>(out: &mut String, entries: impl Iterator<Item =
         out.push('}');
     };
     // Mostly they come in order: maps are sorted by UTF-8 bytes, which is the same order for all but rare characters.
-    if entries.clone().is_sorted_by(|a, b| compare_keys(a.0, b.0) != Ordering::Greater) {
+    if entries
+        .clone()
+        .is_sorted_by(|a, b| compare_keys(a.0, b.0) != Ordering::Greater)
+    {
         all(out, &mut { entries });
     } else {
         let mut sorted: Vec<_> = entries.collect();
@@ -125,7 +134,10 @@ pub fn write_uint(out: &mut String, i: u64) {
 pub fn write_str(out: &mut String, s: &str) {
     out.push('"');
     let mut rest = s;
-    while let Some(at) = rest.bytes().position(|b| b < 0x20 || b == b'"' || b == b'\\') {
+    while let Some(at) = rest
+        .bytes()
+        .position(|b| b < 0x20 || b == b'"' || b == b'\\')
+    {
         // What is escaped is one byte, so both cuts lie between characters.
         let (plain, tail) = rest.split_at(at);
         out.push_str(plain);
@@ -167,7 +179,11 @@ mod tests {
 
     /// Any JSON: hostile strings, keys whose two orders differ, numbers of every kind.
     fn any_json() -> impl Strategy<Value = Json> {
-        let string = prop_oneof![any::<String>(), "[\u{0}-\u{20}\"\\\\/\u{7f}]{0,8}", "[\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}a]{0,4}"];
+        let string = prop_oneof![
+            any::<String>(),
+            "[\u{0}-\u{20}\"\\\\/\u{7f}]{0,8}",
+            "[\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}a]{0,4}"
+        ];
         let key = string.clone();
         let number = prop_oneof![
             any::<i64>().prop_map(Json::from),
@@ -177,11 +193,17 @@ mod tests {
             (-1_000i32..1_000).prop_map(|i| Json::from(f64::from(i) / 8.0)),
             (any::<u64>(), -30i32..30).prop_map(|(m, e)| Json::from(m as f64 * 10f64.powi(e))),
         ];
-        let leaf = prop_oneof![Just(Json::Null), any::<bool>().prop_map(Json::from), number, string.prop_map(Json::from)];
+        let leaf = prop_oneof![
+            Just(Json::Null),
+            any::<bool>().prop_map(Json::from),
+            number,
+            string.prop_map(Json::from)
+        ];
         leaf.prop_recursive(5, 60, 6, move |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..6).prop_map(Json::from),
-                prop::collection::vec((key.clone(), inner), 0..6).prop_map(|kv| kv.into_iter().collect()),
+                prop::collection::vec((key.clone(), inner), 0..6)
+                    .prop_map(|kv| kv.into_iter().collect()),
             ]
         })
     }

@@ -33,7 +33,13 @@ impl Digest {
 
     /// Appends 64 hex digits.
     pub fn push_hex(&self, out: &mut String) {
-        let digit = |d: u8| char::from(if d < 10 { d.wrapping_add(b'0') } else { d.wrapping_add(b'a' - 10) });
+        let digit = |d: u8| {
+            char::from(if d < 10 {
+                d.wrapping_add(b'0')
+            } else {
+                d.wrapping_add(b'a' - 10)
+            })
+        };
         for byte in self.0 {
             out.push(digit(byte >> 4));
             out.push(digit(byte & 15));

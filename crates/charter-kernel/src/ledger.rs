@@ -113,13 +113,27 @@ impl Ledger {
     }
 
     /// The entries that are new or other than `before`: kind, key, entry; by kind as declared, then by key. Entries never go away.
-    pub fn changes<'a>(&'a self, before: Option<&'a Ledger>) -> impl Iterator<Item = (&'a str, &'a str, &'a Entry)> {
+    pub fn changes<'a>(
+        &'a self,
+        before: Option<&'a Ledger>,
+    ) -> impl Iterator<Item = (&'a str, &'a str, &'a Entry)> {
         let same_ledger = before.is_some_and(|b| std::ptr::eq(b, self));
-        let kinds = self.names.iter().zip(&self.kinds).enumerate().filter(move |_| !same_ledger);
+        let kinds = self
+            .names
+            .iter()
+            .zip(&self.kinds)
+            .enumerate()
+            .filter(move |_| !same_ledger);
         kinds.flat_map(move |(i, (name, kind))| {
             let old = before.and_then(|b| b.kinds.get(i));
-            let same = move |key: &str, e: &Arc<Entry>| old.and_then(|k| k.entries.get(key)).is_some_and(|o| Arc::ptr_eq(o, e) || o == e);
-            kind.entries.iter().filter(move |(key, e)| !same(key, e)).map(move |(key, e)| (name.as_ref(), key.as_ref(), e.as_ref()))
+            let same = move |key: &str, e: &Arc<Entry>| {
+                old.and_then(|k| k.entries.get(key))
+                    .is_some_and(|o| Arc::ptr_eq(o, e) || o == e)
+            };
+            kind.entries
+                .iter()
+                .filter(move |(key, e)| !same(key, e))
+                .map(move |(key, e)| (name.as_ref(), key.as_ref(), e.as_ref()))
         })
     }
 

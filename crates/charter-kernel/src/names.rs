@@ -24,14 +24,23 @@ impl Machine {
 
     /// Addresses in the core form of the transitions that a step took, in order. For coverage.
     pub fn taken<'m>(&'m self, step: &Step) -> impl Iterator<Item = &'m str> {
-        step.taken.iter().map(|t| self.chart(t.chart).transition(t.transition).at.as_ref())
+        step.taken
+            .iter()
+            .map(|t| self.chart(t.chart).transition(t.transition).at.as_ref())
     }
 
     /// The approvals among the transitions that a step took: actor, name of the transition, what it approves (as written in the charter).
-    pub fn approvals<'a>(&'a self, step: &'a Step) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+    pub fn approvals<'a>(
+        &'a self,
+        step: &'a Step,
+    ) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
         step.taken.iter().filter_map(|t| {
             let transition = self.chart(t.chart).transition(t.transition);
-            Some((t.actor.as_ref(), transition.name.as_ref(), transition.approves.as_ref()?.source()))
+            Some((
+                t.actor.as_ref(),
+                transition.name.as_ref(),
+                transition.approves.as_ref()?.source(),
+            ))
         })
     }
 

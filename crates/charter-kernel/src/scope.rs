@@ -100,7 +100,12 @@ impl<'a> Scope<'a> for Eyes<'a> {
             };
         }
         if f.fail == Some(function) {
-            return Err(EvalError::new(ErrorKind::Host, arg.as_str().unwrap_or("the expression cannot be evaluated").to_string()));
+            return Err(EvalError::new(
+                ErrorKind::Host,
+                arg.as_str()
+                    .unwrap_or("the expression cannot be evaluated")
+                    .to_string(),
+            ));
         }
         if function == f.digest {
             let json = arg.to_json()?;
