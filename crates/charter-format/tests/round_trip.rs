@@ -330,6 +330,7 @@ fn invoke() -> impl Strategy<Value = Invoke> {
         .prop_map(
             |(id, input, timeout, on_done, on_error, finalize, autoforward)| Invoke {
                 src: "model".to_owned(),
+                choose: None,
                 id,
                 id_location: None,
                 input,

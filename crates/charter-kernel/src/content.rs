@@ -33,6 +33,9 @@ impl From<Refusal> for Stop {
     }
 }
 
+/// The way into a context variable: a key or an index each.
+type Keys = SmallVec<[Json; 2]>;
+
 /// Where an event of an action goes.
 enum Receiver {
     Internal,
@@ -219,11 +222,11 @@ impl Work<'_> {
         ev: Option<&Ev<'_>>,
         locals: &[Arc<Json>],
     ) -> Result<(), Fault> {
-        let mut values: SmallVec<[(Arc<Json>, SmallVec<[Json; 2]>); 2]> = SmallVec::new();
+        let mut values: SmallVec<[(Arc<Json>, Keys); 2]> = SmallVec::new();
         {
             let eyes = self.eyes(ai, ev, locals);
             for assign in assigns {
-                let mut keys: SmallVec<[Json; 2]> = SmallVec::new();
+                let mut keys = Keys::new();
                 for segment in &assign.path {
                     keys.push(match segment {
                         Segment::Key(key) => Json::String(key.to_string()),

@@ -428,6 +428,9 @@ pub(crate) struct Send {
     pub(crate) processor: Option<Template>,
 }
 
+/// What each value of an expression stands for.
+pub(crate) type Choices = Vec<(Box<str>, Src)>;
+
 /// What an invocation or a spawn starts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Src {
@@ -442,7 +445,7 @@ pub(crate) struct Invoke {
     pub(crate) id: Arc<str>,
     pub(crate) src: Src,
     /// What `src` is instead, by the value of an expression.
-    pub(crate) choose: Option<(Program, Vec<(Box<str>, Src)>)>,
+    pub(crate) choose: Option<(Program, Choices)>,
     pub(crate) input: Option<Template>,
     pub(crate) timeout: Option<Delay>,
     pub(crate) id_location: Option<u32>,

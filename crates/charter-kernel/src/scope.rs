@@ -363,8 +363,11 @@ fn map<'a, const N: usize>(fields: [(&'a str, Value<'a>); N]) -> Value<'a> {
     Map::from_entries(entries.collect()).map_or(Value::Null, Value::Map)
 }
 
+/// An item, and its position or key.
+type Item = (Arc<Json>, Arc<Json>);
+
 /// Turns a list (or the values of a map, with their keys) into what `each` walks through.
-pub(crate) fn items(value: &Value<'_>) -> Result<Vec<(Arc<Json>, Arc<Json>)>, EvalError> {
+pub(crate) fn items(value: &Value<'_>) -> Result<Vec<Item>, EvalError> {
     let mut out = Vec::new();
     match value {
         Value::List(list) => {
