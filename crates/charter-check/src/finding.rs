@@ -166,8 +166,36 @@ impl Report {
     }
 }
 
+/// Findings of one code that are shown; a charter of 100,000 states must not make 100,000 of them.
+const MOST_OF_A_CODE: usize = 100;
+
+/// Keeps the first of each code; the last one kept says how many more there are.
+fn thin(findings: &mut Vec<Finding>) {
+    let mut counts: std::collections::BTreeMap<&'static str, usize> = Default::default();
+    for f in findings.iter() {
+        let count = counts.entry(f.code).or_default();
+        *count = count.saturating_add(1);
+    }
+    let mut seen: std::collections::BTreeMap<&'static str, usize> = Default::default();
+    findings.retain_mut(|f| {
+        let nth = seen.entry(f.code).or_default();
+        *nth = nth.saturating_add(1);
+        let all = counts.get(f.code).copied().unwrap_or_default();
+        if *nth == MOST_OF_A_CODE && all > MOST_OF_A_CODE {
+            let more = all.saturating_sub(MOST_OF_A_CODE);
+            let rest = format!("{more} more findings of this kind are not shown");
+            f.help = Some(match f.help.take() {
+                Some(help) => format!("{help}; {rest}"),
+                None => rest,
+            });
+        }
+        *nth <= MOST_OF_A_CODE
+    });
+}
+
 /// Fills in places, drops doubles, sorts.
 pub(crate) fn finish(mut findings: Vec<Finding>, document: Option<&Document>) -> Vec<Finding> {
+    thin(&mut findings);
     for f in &mut findings {
         match document {
             Some(document) => {
