@@ -72,7 +72,7 @@ impl Record {
         .record()
     }
 
-    /// Reads a record. Whether it is what the kernel would have written is a question for [`crate::verify`].
+    /// Reads a record. Whether it is what the kernel would have written is a question for verification.
     ///
     /// # Errors
     /// The text is not a record of this version.
