@@ -70,6 +70,8 @@ mod record;
 mod replay;
 mod sqlite;
 mod store;
+mod transfer;
+mod verify;
 
 pub use chain::{Chain, SNAPSHOT_EVERY};
 pub use error::StoreError;
@@ -81,6 +83,10 @@ pub use record::{
 pub use replay::{Loaded, ReplayError, fork, load, machine, replay};
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
-    Append, MAX_RECORD_BYTES, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, Store,
-    StoredCharter, StoredSnapshot,
+    Append, MAX_RECORD_BYTES, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow,
+    Store, StoredCharter, StoredSnapshot,
+};
+pub use transfer::{EXPORT, TransferError, export, import};
+pub use verify::{
+    Anchor, Difference, Finding, Report, VerifiedRun, VerifyOptions, verify, verify_with,
 };

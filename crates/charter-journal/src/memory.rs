@@ -10,8 +10,8 @@ use crate::error::StoreError;
 use crate::project::{Change, project};
 use crate::record::Record;
 use crate::store::{
-    Append, Head, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, Store, StoredCharter,
-    StoredSnapshot, follows,
+    Append, Head, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store,
+    StoredCharter, StoredSnapshot, follows,
 };
 
 /// A store in memory.
@@ -342,6 +342,45 @@ impl Store for MemoryStore {
             if !visit(&row) {
                 break;
             }
+        }
+        Ok(())
+    }
+
+    fn scan_runs(
+        &self,
+        run: Option<&str>,
+        visit: &mut dyn FnMut(&RunRow<'_>),
+    ) -> Result<(), StoreError> {
+        let infos: Vec<RunInfo> = {
+            let inner = self.lock();
+            inner
+                .runs
+                .iter()
+                .filter(|(id, _)| run.is_none_or(|r| r == id.as_str()))
+                .filter_map(|(_, r)| r.info())
+                .collect()
+        };
+        for i in infos {
+            let moment = crate::record::moment::text;
+            let (charter, hash, started, updated) = (
+                i.charter.to_string(),
+                i.hash.to_string(),
+                moment(i.started),
+                moment(i.updated),
+            );
+            let (status, seq) = (
+                i.status.map_or("refused", Status::word),
+                i64::try_from(i.seq).unwrap_or(i64::MAX),
+            );
+            visit(&RunRow {
+                run: &i.run,
+                charter: &charter,
+                status,
+                seq,
+                hash: &hash,
+                started: &started,
+                updated: &updated,
+            });
         }
         Ok(())
     }

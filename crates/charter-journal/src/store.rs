@@ -142,6 +142,16 @@ pub trait Store: Send + Sync {
         visit: &mut dyn FnMut(&Row<'_>) -> bool,
     ) -> Result<(), StoreError>;
 
+    /// Visits the heads of one run or of all, as they are stored, by run. For verification.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn scan_runs(
+        &self,
+        run: Option<&str>,
+        visit: &mut dyn FnMut(&RunRow<'_>),
+    ) -> Result<(), StoreError>;
+
     /// Visits every snapshot: run, record, text. For verification.
     ///
     /// # Errors
@@ -312,6 +322,25 @@ pub struct Row<'a> {
     pub hash: &'a str,
     /// The record.
     pub text: &'a [u8],
+}
+
+/// The head of a run as it lies in a store. Nothing of it is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunRow<'a> {
+    /// The run.
+    pub run: &'a str,
+    /// Digest of its charter.
+    pub charter: &'a str,
+    /// Status, in a word.
+    pub status: &'a str,
+    /// Sequence number of its last record.
+    pub seq: i64,
+    /// Hash of its last record.
+    pub hash: &'a str,
+    /// Time of its first record, as text.
+    pub started: &'a str,
+    /// Time of its last record, as text.
+    pub updated: &'a str,
 }
 
 /// Where a run's chain ends.

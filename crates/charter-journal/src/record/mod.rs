@@ -15,7 +15,7 @@ use charter_kernel::{Digest, Envelope, Machine, Refusal, Snapshot, Step};
 pub(crate) use arrived::Arrived;
 pub use fields::{Approval, EventField, Fields, Origin, Source, SourceKind, Verdict, Withheld};
 pub use make::Making;
-pub(crate) use text::{MAX_DEPTH, depth, json_of};
+pub(crate) use text::{MAX_DEPTH, depth, json_of, rehash};
 
 /// The version of the record format.
 pub const FORMAT: u32 = 1;

@@ -11,7 +11,7 @@ use super::writer::Job;
 use crate::error::StoreError;
 use crate::record::{Record, moment};
 use crate::store::{
-    Append, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, Store, StoredCharter,
+    Append, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter,
     StoredSnapshot,
 };
 
@@ -292,6 +292,38 @@ impl Store for SqliteStore {
                 if !visit(&found) {
                     break;
                 }
+            }
+            Ok(())
+        })
+    }
+
+    fn scan_runs(
+        &self,
+        run: Option<&str>,
+        visit: &mut dyn FnMut(&RunRow<'_>),
+    ) -> Result<(), StoreError> {
+        let condition = if run.is_some() {
+            "run = ?1"
+        } else {
+            "?1 IS NULL"
+        };
+        self.reading(|c| {
+            let mut select = c.prepare_cached(&format!(
+                "SELECT {RUN_COLUMNS} FROM runs WHERE {condition} ORDER BY run"
+            ))?;
+            let mut rows = select.query([run])?;
+            while let Some(row) = rows.next()? {
+                let text = |i: usize| row.get_ref(i).map(|v| v.as_str().unwrap_or("\u{fffd}"));
+                let found = RunRow {
+                    run: text(0)?,
+                    charter: text(1)?,
+                    status: text(2)?,
+                    seq: row.get(3)?,
+                    hash: text(4)?,
+                    started: text(5)?,
+                    updated: text(6)?,
+                };
+                visit(&found);
             }
             Ok(())
         })

@@ -1,0 +1,335 @@
+//! What the journal costs, against its peers in the same run: the disk's own fsync, and SQLite alone writing the same bytes.
+//!
+//! `cargo bench -p charter-journal` (a few minutes), `-- quick` (less of everything), `-- verify` (only what has that word in its name).
+//! The folder for the files is the system's temporary one; set `TMPDIR` to measure another disk.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use charter_journal::{Append, Chain, MemoryStore, SqliteStore, Store, StoredCharter, replay, verify};
+use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Snapshot};
+use serde_json::json;
+
+/// A timer in each state, a context of some size, an effect in every fourth record.
+const CHARTER: &str = "
+charter: 1
+id: bench
+roles: {founder: {}}
+context: {count: 0, last: null, note: a line of text that stays}
+events:
+  NEXT: {by: founder, data: {type: object, required: [message], properties: {message: {type: string}}}}
+initial: one
+states:
+  one: {on: {NEXT: {target: two, actions: {assign: {count: '= context.count + 1', last: '= event.message'}}}}, after: {24h: four}}
+  two: {on: {NEXT: {target: three, when: 'context.count > 0'}}, after: {24h: four}}
+  three: {on: {NEXT: {target: four, actions: [{emit: {type: MOVED, data: {count: '= context.count'}}}]}}, after: {24h: one}}
+  four: {on: {NEXT: one}, after: {24h: one}}
+";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let quick = arguments.iter().any(|a| a == "quick");
+    let wanted = |name: &str| arguments.iter().filter(|a| *a != "quick").all(|a| name.contains(a.as_str()));
+    let bench = Bench { folder: Folder::new(), machine: machine(), quick };
+    let sections: [(&str, fn(&Bench)); 5] =
+        [("durable events", durable), ("make records", make), ("replay", replay_rate), ("verify", verify_rate), ("open 1M records", open)];
+    for (name, section) in sections {
+        if wanted(name) {
+            println!("\n{name}");
+            section(&bench);
+        }
+    }
+}
+
+struct Bench {
+    folder: Folder,
+    machine: Machine,
+    quick: bool,
+}
+
+/// A folder of its own, gone at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        let path = std::env::temp_dir().join(format!("charter-journal-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn definition() -> Definition {
+    charter_format::read(CHARTER, "bench.yaml", &charter_format::ReadOptions::default()).unwrap().definition
+}
+
+fn machine() -> Machine {
+    Machine::compile(definition()).unwrap()
+}
+
+fn stored() -> StoredCharter {
+    StoredCharter::new(&definition(), "bench.yaml", CHARTER)
+}
+
+/// A run that makes its records as a host does.
+struct Run<'m> {
+    machine: &'m Machine,
+    chain: Chain,
+    snapshot: Option<Snapshot>,
+}
+
+impl<'m> Run<'m> {
+    fn new(machine: &'m Machine, id: &str) -> Run<'m> {
+        Run { machine, chain: Chain::new(id), snapshot: None }
+    }
+
+    fn next(&mut self) -> Append {
+        let seq = self.chain.next_seq();
+        let at = 1_795_255_200_000 + i64::try_from(seq).unwrap() * 1_000;
+        let envelope = match seq {
+            0 => Envelope::host(0, Event::Start { input: json!({}) }, at),
+            _ => Envelope::event(seq, "NEXT", json!({"message": "Should we raise prices?"}), Principal::new("ana", &["founder"]), at),
+        };
+        let outcome = match &self.snapshot {
+            None => self.machine.start(self.chain.run(), &envelope),
+            Some(before) => self.machine.step(before, &envelope),
+        };
+        let append = self.chain.append(self.machine, None, &envelope, self.snapshot.as_ref(), &outcome);
+        self.chain.advance(&append);
+        self.snapshot = Some(outcome.unwrap().snapshot);
+        append
+    }
+}
+
+/// Records of many runs, by run.
+fn appends(bench: &Bench, prefix: &str, runs: usize, records: usize) -> Vec<Vec<Append>> {
+    (0..runs)
+        .map(|i| {
+            let mut run = Run::new(&bench.machine, &format!("018f2c7e-{prefix}-7000-8000-{i:012}"));
+            (0..records).map(|_| run.next()).collect()
+        })
+        .collect()
+}
+
+fn rate(name: &str, n: usize, took: Duration, note: &str) -> f64 {
+    let rate = n as f64 / took.as_secs_f64();
+    println!("  {name:<58} {rate:>11.0}/s  {:>9.2} µs each  {note}", took.as_secs_f64() * 1e6 / n as f64);
+    rate
+}
+
+fn durable(bench: &Bench) {
+    let events = if bench.quick { 1_500 } else { 6_000 };
+    let sample = &appends(bench, "size", 1, 20)[0];
+    let bytes: usize = sample.iter().map(|a| a.record.text().len()).sum::<usize>() / sample.len();
+    println!("  (records of {bytes} bytes)");
+
+    let mut file = std::fs::File::create(bench.folder.file("fsync")).unwrap();
+    file.set_len(8 << 20).unwrap();
+    let start = Instant::now();
+    for _ in 0..events {
+        file.write_all(&vec![1; bytes]).unwrap();
+        file.sync_data().unwrap();
+    }
+    rate("the disk: write the same bytes, fdatasync", events, start.elapsed(), "");
+
+    // One run: each event waits for its commit.
+    let one = appends(bench, "one1", 1, events).remove(0);
+    let start = Instant::now();
+    bare(&bench.folder.file("bare1"), &one, 1);
+    let bare_one = rate("SQLite alone, a transaction for each", events, start.elapsed(), "");
+    let store = SqliteStore::open(&bench.folder.file("one")).unwrap();
+    store.put_charter(&stored()).unwrap();
+    let start = Instant::now();
+    for append in one {
+        store.append(vec![append]).unwrap();
+    }
+    let ours = rate("journal, 1 run", events, start.elapsed(), "");
+    println!("  -> {:.2} x the time of a bare transaction (goal: at most 1.3)", bare_one / ours);
+
+    for runs in [8, 1_000] {
+        let each = (events * if runs == 8 { 4 } else { 20 } / runs).max(10);
+        let all = appends(bench, &format!("{runs:04}"), runs, each);
+        // In the order in which a fair host would write them.
+        let mut order = Vec::with_capacity(runs * each);
+        for i in 0..each {
+            order.extend(all.iter().map(|run| run[i].clone()));
+        }
+        let start = Instant::now();
+        bare(&bench.folder.file(&format!("bare{runs}")), &order, runs);
+        let bare_many = rate(&format!("SQLite alone, {runs} records a transaction"), runs * each, start.elapsed(), "");
+        let store = Arc::new(SqliteStore::open(&bench.folder.file(&format!("many{runs}"))).unwrap());
+        store.put_charter(&stored()).unwrap();
+        let start = Instant::now();
+        concurrent(&store, all);
+        let ours = rate(&format!("journal, {runs} runs"), runs * each, start.elapsed(), "");
+        println!("  -> {:.2} x the rate of a bare batched insert (goal: at least 0.8)", ours / bare_many);
+    }
+}
+
+/// Every run has one event in flight; the next is submitted when it is durable.
+fn concurrent(store: &Arc<SqliteStore>, all: Vec<Vec<Append>>) {
+    let (sender, done) = channel();
+    let mut waiting: Vec<_> = all.into_iter().map(Vec::into_iter).collect();
+    let mut open = 0;
+    let submit = |run: usize, append: Append| {
+        let sender = sender.clone();
+        store.submit(
+            vec![append],
+            Box::new(move |result| {
+                result.unwrap();
+                sender.send(run).unwrap();
+            }),
+        );
+    };
+    for (run, appends) in waiting.iter_mut().enumerate() {
+        if let Some(append) = appends.next() {
+            submit(run, append);
+            open += 1;
+        }
+    }
+    while open > 0 {
+        let run = done.recv().unwrap();
+        match waiting[run].next() {
+            Some(append) => submit(run, append),
+            None => open -= 1,
+        }
+    }
+}
+
+/// What one would write without a journal: the record, the run's head, a pending timer, a snapshot now and then.
+fn bare(path: &Path, appends: &[Append], group: usize) {
+    let c = rusqlite::Connection::open(path).unwrap();
+    c.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -32768;
+         CREATE TABLE records(n INTEGER PRIMARY KEY, run TEXT, seq INTEGER, json TEXT); CREATE UNIQUE INDEX r ON records(run, seq);
+         CREATE TABLE runs(run TEXT PRIMARY KEY, seq INTEGER, hash TEXT) WITHOUT ROWID;
+         CREATE TABLE timers(run TEXT, timer TEXT, due INTEGER, PRIMARY KEY(run, timer)) WITHOUT ROWID;
+         CREATE TABLE snapshots(run TEXT, seq INTEGER, json TEXT);",
+    )
+    .unwrap();
+    c.set_prepared_statement_cache_capacity(32);
+    for chunk in appends.chunks(group) {
+        c.execute_batch("BEGIN IMMEDIATE").unwrap();
+        for Append { record, snapshot } in chunk {
+            let (run, seq) = (record.run.as_ref(), i64::try_from(record.seq).unwrap());
+            c.prepare_cached("INSERT INTO records(run, seq, json) VALUES (?1, ?2, ?3)").unwrap().execute((run, seq, record.text())).unwrap();
+            c.prepare_cached("INSERT OR REPLACE INTO runs VALUES (?1, ?2, ?3)").unwrap().execute((run, seq, record.hash.to_string())).unwrap();
+            c.prepare_cached("INSERT OR REPLACE INTO timers VALUES (?1, 'timer', ?2)").unwrap().execute((run, record.at)).unwrap();
+            if let Some(text) = snapshot {
+                c.prepare_cached("INSERT INTO snapshots VALUES (?1, ?2, ?3)").unwrap().execute((run, seq, text)).unwrap();
+            }
+        }
+        c.execute_batch("COMMIT").unwrap();
+    }
+}
+
+fn make(bench: &Bench) {
+    let n = if bench.quick { 50_000 } else { 300_000 };
+    let mut run = Run::new(&bench.machine, "018f2c7e-make-7000-8000-000000000000");
+    run.next();
+    let start = Instant::now();
+    for _ in 0..n {
+        std::hint::black_box(run.next());
+    }
+    rate("kernel step + record + hashes", n, start.elapsed(), "");
+    let snapshot = run.snapshot.clone().unwrap();
+    let start = Instant::now();
+    for _ in 0..n {
+        std::hint::black_box(bench.machine.snapshot_digest(std::hint::black_box(&snapshot)));
+    }
+    rate(&format!("of it: digest of a snapshot of {} bytes", bench.machine.snapshot_text(&snapshot).len()), n, start.elapsed(), "");
+    let append = run.next();
+    let start = Instant::now();
+    for _ in 0..n {
+        std::hint::black_box(append.record.envelope().unwrap());
+    }
+    rate("a record back to its envelope", n, start.elapsed(), "");
+}
+
+/// A store in memory and one in a file, with the same records.
+fn filled(bench: &Bench, name: &str, runs: usize, records: usize) -> (MemoryStore, SqliteStore) {
+    let (memory, file) = (MemoryStore::new(), SqliteStore::open(&bench.folder.file(name)).unwrap());
+    for store in [&memory as &dyn Store, &file] {
+        store.put_charter(&stored()).unwrap();
+        for run in appends(bench, name, runs, records) {
+            for chunk in run.chunks(1_000) {
+                store.append(chunk.to_vec()).unwrap();
+            }
+        }
+    }
+    (memory, file)
+}
+
+fn replay_rate(bench: &Bench) {
+    let (runs, records) = (10, if bench.quick { 5_000 } else { 30_000 });
+    let (memory, file) = filled(bench, "play", runs, records);
+    let file = file;
+    for (name, store) in [("in memory", &memory as &dyn Store), ("SQLite", &file)] {
+        let list = store.runs(&Default::default()).unwrap();
+        let start = Instant::now();
+        for info in &list {
+            std::hint::black_box(replay(store, &bench.machine, &info.run, None).unwrap());
+        }
+        rate(&format!("{name}: open a run of {records} records, with snapshots"), runs, start.elapsed(), "");
+        store.forget_snapshots().unwrap();
+        let start = Instant::now();
+        for info in &list {
+            std::hint::black_box(replay(store, &bench.machine, &info.run, None).unwrap());
+        }
+        rate(&format!("{name}: replay, records"), runs * records, start.elapsed(), "goal: 300,000/s");
+    }
+}
+
+fn verify_rate(bench: &Bench) {
+    let (runs, records) = (10, if bench.quick { 5_000 } else { 30_000 });
+    let (memory, file) = filled(bench, "veri", runs, records);
+    let list = memory.runs(&Default::default()).unwrap();
+    for (name, store) in [("in memory", &memory as &dyn Store), ("SQLite", &file)] {
+        let start = Instant::now();
+        for info in &list {
+            assert!(verify(store, Some(&info.run)).unwrap().is_verified());
+        }
+        rate(&format!("{name}: verify runs, records"), runs * records, start.elapsed(), "goal: 300,000/s");
+    }
+    let start = Instant::now();
+    assert!(verify(&file, None).unwrap().is_verified());
+    rate("SQLite: verify all, with the file and the projections", runs * records, start.elapsed(), "");
+    let start = Instant::now();
+    file.rebuild().unwrap();
+    rate("SQLite: rebuild the projections, records", runs * records, start.elapsed(), "");
+}
+
+fn open(bench: &Bench) {
+    let (runs, records) = (1_000, if bench.quick { 100 } else { 1_000 });
+    let path = bench.folder.file("open");
+    let start = Instant::now();
+    {
+        let store = SqliteStore::open(&path).unwrap();
+        store.put_charter(&stored()).unwrap();
+        for i in 0..runs {
+            let mut run = Run::new(&bench.machine, &format!("018f2c7e-open-7000-8000-{i:012}"));
+            store.append((0..records).map(|_| run.next()).collect()).unwrap();
+        }
+    }
+    rate("write them, 1,000 records a transaction", runs * records, start.elapsed(), "");
+    println!("  the file has {} MB", std::fs::metadata(&path).unwrap().len() >> 20);
+    let start = Instant::now();
+    let store = SqliteStore::open(&path).unwrap();
+    let list = store.runs(&Default::default()).unwrap();
+    assert_eq!(list.len(), runs);
+    println!("  open the store and list {runs} runs: {:.1} ms (goal: < 1 s)", start.elapsed().as_secs_f64() * 1e3);
+    let start = Instant::now();
+    std::hint::black_box(replay(&store, &bench.machine, &list[500].run, None).unwrap());
+    println!("  load one of them:                {:.2} ms", start.elapsed().as_secs_f64() * 1e3);
+}

@@ -1,0 +1,250 @@
+//! Why a record is not what it should be, in words. Only reached when something is wrong.
+
+use charter_kernel::Digest;
+use charter_kernel::digest::canonical;
+use serde_json::Value as Json;
+
+use super::{Current, Difference, Wrong};
+use crate::record::{Arrived, Fields, RecordError, json_of, moment, rehash};
+use crate::store::{Row, RunRow};
+
+/// The order in which fields are compared: what a reader wants to know first.
+const FIELDS: [&str; 27] = [
+    "v",
+    "charter",
+    "verdict",
+    "refusal",
+    "to",
+    "from",
+    "state",
+    "transitions",
+    "effects",
+    "timers",
+    "ledger",
+    "approvals",
+    "notes",
+    "answers",
+    "status",
+    "snapshot",
+    "event",
+    "source",
+    "by",
+    "at",
+    "id",
+    "expected_seq",
+    "forked_from",
+    "run",
+    "seq",
+    "prev",
+    "hash",
+];
+
+/// The row's number is not the next one.
+pub(super) fn out_of_place(next: u64, row: &Row<'_>) -> Wrong {
+    let text = std::str::from_utf8(row.text).unwrap_or_default();
+    match Arrived::read(text) {
+        Ok(arrived) if arrived.seq == next => (
+            Difference::Place,
+            format!("its row says that it is number {}", row.seq),
+        ),
+        _ => (
+            Difference::Missing,
+            format!("it is missing; the next one that is there is {}", row.seq),
+        ),
+    }
+}
+
+/// The text is not a record.
+pub(super) fn unreadable(text: &str, e: &RecordError) -> Wrong {
+    match json_of(text) {
+        // It is JSON, so its hash can tell that it was changed.
+        Ok(_) => first_intact(text).unwrap_or((Difference::Unreadable, e.to_string())),
+        Err(e) => (Difference::Unreadable, format!("it is not JSON: {e}")),
+    }
+}
+
+/// Whether a record's own hash is wrong, if so how.
+pub(super) fn first_intact(text: &str) -> Option<Wrong> {
+    let json = json_of(text).ok()?;
+    let said = json.get("hash").and_then(Json::as_str).unwrap_or_default();
+    let given = rehash(text)?.to_string();
+    if said != given {
+        return Some((
+            Difference::Hash,
+            format!(
+                "its content does not give its hash: `hash` says {said}, the content gives {given}"
+            ),
+        ));
+    }
+    (canonical(&json) != text).then(|| {
+        (
+            Difference::Canonical,
+            "it is not written canonically (RFC 8785), though it says the same".into(),
+        )
+    })
+}
+
+/// The record is intact, perhaps, but of another place.
+pub(super) fn elsewhere(text: &str, run: &str, seq: u64, arrived: &Arrived<'_>) -> Wrong {
+    if let Some(wrong) = first_intact(text) {
+        return wrong;
+    }
+    if arrived.run == run {
+        (
+            Difference::Place,
+            format!(
+                "what is stored here is record {} of this run, not {seq}",
+                arrived.seq
+            ),
+        )
+    } else {
+        (
+            Difference::Place,
+            format!(
+                "what is stored here is record {} of run `{}`",
+                arrived.seq, arrived.run
+            ),
+        )
+    }
+}
+
+pub(super) fn wrong_prev(said: Digest, before: Digest) -> Wrong {
+    (
+        Difference::Prev,
+        format!("`prev` says {said}, but the record before it has the hash {before}"),
+    )
+}
+
+/// The text is not the one that the chain and the kernel lead to.
+pub(super) fn why(text: &str, expected: &str) -> Wrong {
+    if let Some(wrong) = first_intact(text) {
+        return wrong;
+    }
+    let (Ok(found), Ok(expected)) = (json_of(text), json_of(expected)) else {
+        return (Difference::Unreadable, "it is not JSON".into());
+    };
+    let digest = |json: &Json, key: &str| {
+        json.get(key)
+            .and_then(Json::as_str)
+            .and_then(Digest::parse)
+            .unwrap_or_default()
+    };
+    if found.get("prev") != expected.get("prev") {
+        return wrong_prev(digest(&found, "prev"), digest(&expected, "prev"));
+    }
+    let differs = |key: &&str| found.get(*key) != expected.get(*key);
+    let Some(key) = FIELDS.into_iter().find(differs) else {
+        let unknown = found
+            .as_object()
+            .into_iter()
+            .flat_map(|m| m.keys())
+            .find(|k| !FIELDS.contains(&k.as_str()));
+        return (
+            Difference::Replay,
+            format!(
+                "it has a field that this program does not know: `{}`",
+                unknown.map_or("", String::as_str)
+            ),
+        );
+    };
+    let (said, gives) = (shown(found.get(key)), shown(expected.get(key)));
+    let what = if key == "charter" {
+        Difference::Charter
+    } else {
+        Difference::Replay
+    };
+    (
+        what,
+        format!("`{key}` says {said}; replaying gives {gives}"),
+    )
+}
+
+/// A value for people: short.
+fn shown(value: Option<&Json>) -> String {
+    const MOST: usize = 300;
+    let Some(value) = value else {
+        return "nothing".into();
+    };
+    let text = canonical(value);
+    if text.chars().count() > MOST {
+        format!("`{}…`", text.chars().take(MOST).collect::<String>())
+    } else {
+        format!("`{text}`")
+    }
+}
+
+/// The columns beside a record repeat parts of it.
+pub(super) fn columns(row: &Row<'_>, r: &Fields<'_>) -> Result<(), Wrong> {
+    let wrong = |column: &str, said: &str, is: &str| {
+        Err((
+            Difference::Columns,
+            format!("its column `{column}` says `{said}`, the record says `{is}`"),
+        ))
+    };
+    // Without making text of the two that are not: this runs for every record.
+    let mut written = String::with_capacity(71);
+    r.hash.push_text(&mut written);
+    if row.hash != written {
+        return wrong("hash", row.hash, &written);
+    }
+    written.clear();
+    moment::push(&mut written, r.at);
+    if row.at != written {
+        return wrong("at", row.at, &written);
+    }
+    for (column, said, is) in [
+        ("id", row.id, r.id.as_ref()),
+        ("type", row.r#type, r.event.r#type.as_ref()),
+        ("verdict", row.verdict, r.verdict.word()),
+    ] {
+        if said != is {
+            return wrong(column, said, is);
+        }
+    }
+    Ok(())
+}
+
+pub(super) enum Head {
+    /// It says that there are more records.
+    Behind(i64),
+    Wrong(String),
+}
+
+/// The row in `runs` repeats parts of the first and the last record.
+pub(super) fn head(row: &RunRow<'_>, current: &Current) -> Result<(), Head> {
+    let last = i64::try_from(current.next)
+        .unwrap_or(i64::MAX)
+        .saturating_sub(1);
+    if row.seq > last {
+        return Err(Head::Behind(row.seq));
+    }
+    if row.seq < last {
+        return Err(Head::Wrong(format!(
+            "`runs` says that the last record is {}, but there is this one",
+            row.seq
+        )));
+    }
+    let (hash, started, updated) = (
+        current.hash.to_string(),
+        current.started_text(),
+        current.updated_text(),
+    );
+    let charter = current
+        .machine
+        .as_ref()
+        .map(|m| m.digest().to_string())
+        .unwrap_or_default();
+    let columns = [
+        ("hash", row.hash, hash.as_str()),
+        ("status", row.status, current.status),
+        ("charter", row.charter, &charter),
+        ("started", row.started, &started),
+        ("updated", row.updated, &updated),
+    ];
+    match columns.into_iter().find(|(_, said, is)| said != is) {
+        Some((column, said, is)) => Err(Head::Wrong(format!(
+            "column `{column}` of its row in `runs` says `{said}`, the records say `{is}`"
+        ))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,641 @@
+//! Verification names the first record that differs, whatever was changed, and how.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use charter_journal::{
+    Anchor, Append, Difference, MemoryStore, OpenEffect, PendingTimer, Record, Reply, Report, Row,
+    RunFilter, RunInfo, RunRow, SqliteStore, Store, StoreError, StoredCharter, StoredSnapshot,
+    VerifyOptions, fork, verify, verify_with,
+};
+use charter_kernel::{Digest, Principal, digest::canonical};
+use common::*;
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+const DOOR: &str = "
+charter: 1
+id: door
+context: {n: 0}
+events: {OPEN: {}, CLOSE: {}}
+states:
+  closed: {on: {OPEN: {target: opened, actions: {assign: {n: '= context.n + event.by'}}}}}
+  opened: {on: {CLOSE: closed}}
+";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn what_was_written_verifies(acts in prop::collection::vec(any_act(), 0..25)) {
+        let store = MemoryStore::new();
+        let runs = fill(&store, &acts, "r");
+        let report = verify(&store, None).unwrap();
+        prop_assert_eq!(&report.findings, &[]);
+        prop_assert_eq!(report.records(), runs.iter().map(|r| r.len() as u64).sum::<u64>());
+        for (run, records) in report.runs.iter().zip(&runs) {
+            prop_assert_eq!((run.records, run.hash), (records.len() as u64, records.last().unwrap().hash));
+        }
+        // A fork is a run like any other.
+        for (source, records) in ALL.iter().zip(&runs) {
+            let at = records.len() as u64 / 2;
+            fork(&store, &machine(source), &records[0].run, at, &format!("fork of {}", records[0].run)).unwrap();
+        }
+        let report = verify(&store, None).unwrap();
+        prop_assert_eq!(&report.findings, &[]);
+        prop_assert_eq!(report.runs.len(), 6);
+    }
+}
+
+#[test]
+fn a_file_that_was_written_verifies() {
+    let folder = Folder::new("verifies");
+    let store = SqliteStore::open(&folder.file()).unwrap();
+    fill(&store, &some_acts(60), "r");
+    store.put_blob(b"x").unwrap();
+    assert_eq!(verify(&store, None).unwrap().findings, []);
+    assert_eq!(verify(&store, Some("r1")).unwrap().runs.len(), 1);
+    assert_eq!(
+        verify(&store, Some("nobody")).unwrap_err(),
+        StoreError::UnknownRun("nobody".into())
+    );
+}
+
+/// A store that shows one run's rows as a test wants them.
+struct Shown<'s> {
+    inner: &'s MemoryStore,
+    rows: Vec<(i64, i64, Vec<u8>)>,
+}
+
+impl Shown<'_> {
+    fn of(inner: &MemoryStore) -> Shown<'_> {
+        let mut rows = Vec::new();
+        inner
+            .scan(None, 0, &mut |row| {
+                rows.push((row.place, row.seq, row.text.to_vec()));
+                true
+            })
+            .unwrap();
+        Shown { inner, rows }
+    }
+}
+
+impl Store for Shown<'_> {
+    fn scan(
+        &self,
+        run: Option<&str>,
+        from: u64,
+        visit: &mut dyn FnMut(&Row<'_>) -> bool,
+    ) -> Result<(), StoreError> {
+        let mut at = 0;
+        let rows = &self.rows;
+        self.inner.scan(run, 0, &mut |row| {
+            let Some((place, seq, text)) = rows.get(at) else {
+                return false;
+            };
+            at += 1;
+            (*seq as u64) < from
+                || visit(&Row {
+                    place: *place,
+                    seq: *seq,
+                    text,
+                    ..*row
+                })
+        })
+    }
+    fn submit(&self, batch: Vec<Append>, reply: Reply) {
+        self.inner.submit(batch, reply);
+    }
+    fn put_charter(&self, charter: &StoredCharter) -> Result<(), StoreError> {
+        self.inner.put_charter(charter)
+    }
+    fn charter(&self, digest: Digest) -> Result<Option<StoredCharter>, StoreError> {
+        self.inner.charter(digest)
+    }
+    fn charters(&self) -> Result<Vec<StoredCharter>, StoreError> {
+        self.inner.charters()
+    }
+    fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError> {
+        self.inner.put_blob(data)
+    }
+    fn blob(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.blob(digest)
+    }
+    fn scan_blobs(&self, visit: &mut dyn FnMut(&str, &[u8])) -> Result<(), StoreError> {
+        self.inner.scan_blobs(visit)
+    }
+    fn run(&self, run: &str) -> Result<Option<RunInfo>, StoreError> {
+        self.inner.run(run)
+    }
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunInfo>, StoreError> {
+        self.inner.runs(filter)
+    }
+    fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        self.inner.records(run, from, limit)
+    }
+    fn find(&self, run: &str, id: &str) -> Result<Option<Record>, StoreError> {
+        self.inner.find(run, id)
+    }
+    fn snapshot(&self, run: &str, at_most: u64) -> Result<Option<StoredSnapshot>, StoreError> {
+        self.inner.snapshot(run, at_most)
+    }
+    fn put_snapshot(&self, run: &str, snapshot: &StoredSnapshot) -> Result<(), StoreError> {
+        self.inner.put_snapshot(run, snapshot)
+    }
+    fn forget_snapshots(&self) -> Result<(), StoreError> {
+        self.inner.forget_snapshots()
+    }
+    fn pending_timers(&self, until: i64, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
+        self.inner.pending_timers(until, limit)
+    }
+    fn open_effects(
+        &self,
+        after: Option<&OpenEffect>,
+        limit: usize,
+    ) -> Result<Vec<OpenEffect>, StoreError> {
+        self.inner.open_effects(after, limit)
+    }
+    fn scan_runs(
+        &self,
+        run: Option<&str>,
+        visit: &mut dyn FnMut(&RunRow<'_>),
+    ) -> Result<(), StoreError> {
+        self.inner.scan_runs(run, visit)
+    }
+    fn scan_snapshots(
+        &self,
+        run: Option<&str>,
+        visit: &mut dyn FnMut(&str, u64, &[u8]),
+    ) -> Result<(), StoreError> {
+        self.inner.scan_snapshots(run, visit)
+    }
+}
+
+fn door_store() -> (MemoryStore, Vec<Record>) {
+    let store = MemoryStore::new();
+    store.put_charter(&stored(DOOR)).unwrap();
+    let machine = machine(DOOR);
+    let (mut driver, first) = Driver::start(&machine, "a");
+    let ana = Principal::new("ana", &["clerk"]);
+    let mut batch = vec![first];
+    for (kind, data) in [
+        ("OPEN", json!({"by": 2})),
+        ("OPEN", json!({"by": u64::MAX})),
+        ("CLOSE", json!({})),
+        ("CLOSE", json!({"x": "\n"})),
+    ] {
+        batch.push(driver.send(kind, data, &ana));
+    }
+    store.append(batch.clone()).unwrap();
+    (store, batch.into_iter().map(|a| a.record).collect())
+}
+
+/// The first finding: record, kind.
+fn first(report: &Report) -> (Option<u64>, Difference) {
+    let finding = report
+        .findings
+        .first()
+        .unwrap_or_else(|| panic!("nothing was found"));
+    (finding.seq, finding.what)
+}
+
+#[test]
+fn every_flipped_bit_of_every_record_is_named() {
+    let (store, _) = door_store();
+    let intact = Shown::of(&store);
+    assert_eq!(verify(&intact, None).unwrap().findings, []);
+    let mut kinds = BTreeSet::new();
+    for at in 0..intact.rows.len() {
+        let mut shown = Shown::of(&store);
+        for byte in 0..intact.rows[at].2.len() {
+            for bit in 0..8 {
+                shown.rows[at].2[byte] ^= 1 << bit;
+                let report = verify(&shown, None).unwrap();
+                let (seq, what) = first(&report);
+                assert_eq!(
+                    seq,
+                    Some(at as u64),
+                    "byte {byte}, bit {bit}: {}",
+                    report.findings[0]
+                );
+                kinds.insert(what);
+                shown.rows[at].2[byte] ^= 1 << bit;
+            }
+        }
+    }
+    assert!(
+        kinds.contains(&Difference::Hash) && kinds.contains(&Difference::Unreadable),
+        "{kinds:?}"
+    );
+}
+
+#[test]
+fn cuts_splices_reorderings_and_renumberings_are_named() {
+    let (store, records) = door_store();
+    let check = |change: &dyn Fn(&mut Vec<(i64, i64, Vec<u8>)>),
+                 expected: (Option<u64>, Difference)| {
+        let mut shown = Shown::of(&store);
+        change(&mut shown.rows);
+        let report = verify(&shown, None).unwrap();
+        assert_eq!(first(&report), expected, "{}", report.findings[0]);
+        report.findings[0].to_string()
+    };
+    let last = records.len() - 1;
+    for at in 0..records.len() {
+        let seq = Some(at as u64);
+        // A record is gone.
+        let message = check(&|rows| drop(rows.remove(at)), (seq, Difference::Missing));
+        if at == last {
+            assert_eq!(
+                message,
+                "run `a`, record 4: it is missing, with all that follow: `runs` says that the last one is 4"
+            );
+        }
+        // ... and those that follow are renumbered.
+        check(
+            &|rows| {
+                rows.remove(at);
+                rows.iter_mut().zip(0..).for_each(|(row, i)| row.1 = i);
+            },
+            (
+                seq,
+                if at == last {
+                    Difference::Missing
+                } else {
+                    Difference::Place
+                },
+            ),
+        );
+        // A record twice; another in its place; only its number changed.
+        check(
+            &|rows| {
+                let again = rows[at].clone();
+                rows.insert(at, again);
+                rows.pop();
+                rows.iter_mut().zip(0..).for_each(|(row, i)| row.1 = i);
+            },
+            (
+                Some(at as u64 + 1).filter(|s| *s <= last as u64).or(seq),
+                Difference::Place,
+            ),
+        )
+        .len();
+        if at < last {
+            let message = check(
+                &|rows| {
+                    let (one, other) = (rows[at].2.clone(), rows[at + 1].2.clone());
+                    (rows[at].2, rows[at + 1].2) = (other, one);
+                },
+                (seq, Difference::Place),
+            );
+            assert_eq!(
+                message,
+                format!(
+                    "run `a`, record {at}: what is stored here is record {} of this run, not {at}",
+                    at + 1
+                )
+            );
+            check(&|rows| rows[at].1 = 77, (seq, Difference::Place));
+            check(
+                &|rows| rows[at + 1].0 = rows[at].0,
+                (Some(at as u64 + 1), Difference::Place),
+            );
+        }
+    }
+}
+
+/// Changes a record and hashes it, and all that follow, again: what a careful forger does.
+fn forge(records: &[Record], at: usize, change: impl Fn(&mut Json)) -> Vec<Vec<u8>> {
+    let mut prev: Option<Json> = None;
+    let mut texts = Vec::new();
+    for (i, record) in records.iter().enumerate() {
+        let mut json: Json = serde_json::from_str(record.text()).unwrap();
+        if i == at {
+            change(&mut json);
+        }
+        if let Some(prev) = &prev {
+            json["prev"] = prev.clone();
+        }
+        json.as_object_mut().unwrap().remove("hash");
+        json["hash"] = Digest::of_json(&json).to_string().into();
+        prev = Some(json["hash"].clone());
+        texts.push(canonical(&json).into_bytes());
+    }
+    texts
+}
+
+#[test]
+fn a_forged_record_with_good_hashes_is_named_by_the_kernel() {
+    let (store, records) = door_store();
+    let check = |at: usize, change: &dyn Fn(&mut Json), expected: &str| {
+        let mut shown = Shown::of(&store);
+        for (row, text) in shown.rows.iter_mut().zip(forge(&records, at, change)) {
+            row.2 = text;
+        }
+        let report = verify(&shown, None).unwrap();
+        assert_eq!(
+            report.findings[0].to_string(),
+            format!("run `a`, record {at}: {expected}")
+        );
+    };
+    check(
+        1,
+        &|r| r["verdict"] = "ignored".into(),
+        "`verdict` says `\"ignored\"`; replaying gives `\"accepted\"`",
+    );
+    check(
+        1,
+        &|r| r["state"] = json!(["closed"]),
+        "`state` says `[\"closed\"]`; replaying gives `[\"opened\"]`",
+    );
+    check(
+        1,
+        &|r| r["effects"] = json!([{"kind": "log"}]),
+        "`effects` says `[{\"kind\":\"log\"}]`; replaying gives `[]`",
+    );
+    check(
+        1,
+        &|r| r["secret"] = json!(1),
+        "it has a field that this program does not know: `secret`",
+    );
+    check(
+        3,
+        &|r| r["refusal"] = json!({}),
+        "`refusal` says `{}`; replaying gives nothing",
+    );
+    check(
+        2,
+        &|r| r["state"] = json!(["closed"]),
+        "its data was not kept, so it must have been refused at the door and have changed nothing; it says otherwise",
+    );
+    // Another input: the snapshots show it.
+    let mut shown = Shown::of(&store);
+    for (row, text) in shown
+        .rows
+        .iter_mut()
+        .zip(forge(&records, 1, |r| r["event"]["data"]["by"] = json!(3)))
+    {
+        row.2 = text;
+    }
+    let report = verify(&shown, None).unwrap();
+    assert!(
+        report.findings[0].message.starts_with("`snapshot` says"),
+        "{}",
+        report.findings[0]
+    );
+    // Not canonical, though it says the same.
+    let mut shown = Shown::of(&store);
+    shown.rows[1].2.splice(1..1, *b" ");
+    assert_eq!(
+        first(&verify(&shown, None).unwrap()),
+        (Some(1), Difference::Canonical)
+    );
+}
+
+#[test]
+fn a_chain_forged_with_the_kernel_is_told_by_an_anchor_only() {
+    let (_, records) = door_store();
+    let machine = machine(DOOR);
+    let forged = MemoryStore::new();
+    forged.put_charter(&stored(DOOR)).unwrap();
+    let (mut driver, first_append) = Driver::start(&machine, "a");
+    let other = driver.send("OPEN", json!({"by": 9}), &Principal::new("ana", &["clerk"]));
+    forged.append(vec![first_append, other]).unwrap();
+    assert_eq!(verify(&forged, None).unwrap().findings, []);
+    let anchor = |seq: usize| Anchor {
+        run: "a".into(),
+        seq: seq as u64,
+        hash: records[seq].hash,
+    };
+    let with =
+        |anchors: Vec<Anchor>| verify_with(&forged, &VerifyOptions { run: None, anchors }).unwrap();
+    assert_eq!(with(vec![anchor(0)]).findings, []);
+    assert_eq!(
+        first(&with(vec![anchor(0), anchor(1)])),
+        (Some(1), Difference::Anchor)
+    );
+    assert_eq!(first(&with(vec![anchor(4)])), (Some(4), Difference::Anchor));
+}
+
+/// Changes a file with another program's hands.
+fn tamper(sql: &str) -> Vec<String> {
+    let folder = Folder::new("tamper");
+    let machine = machine(DESK);
+    {
+        let store = SqliteStore::open(&folder.file()).unwrap();
+        store.put_charter(&stored(DESK)).unwrap();
+        let ana = Principal::new("ana", &["clerk", "boss"]);
+        for run in ["a", "b"] {
+            let (mut driver, first) = Driver::start(&machine, run);
+            store
+                .append(vec![
+                    first,
+                    driver.send("ASK", json!({}), &ana),
+                    driver.send("WORK", json!({}), &ana),
+                    driver.send("FLAG", json!({}), &ana),
+                ])
+                .unwrap();
+        }
+        store.put_blob(b"blob").unwrap();
+    }
+    rusqlite::Connection::open(folder.file())
+        .unwrap()
+        .execute_batch(sql)
+        .unwrap();
+    let store = SqliteStore::open_read_only(&folder.file()).unwrap();
+    verify(&store, None)
+        .unwrap()
+        .findings
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+#[test]
+fn changes_to_the_tables_are_named() {
+    assert_eq!(tamper(""), Vec::<String>::new());
+    let check = |sql: &str, expected: &[&str]| {
+        let found = tamper(sql);
+        let short = |s: &String| {
+            // Digests are shown by their first digits.
+            let mut s = s.clone();
+            while let Some(at) = s.find("sha256:").filter(|at| s.len() >= at + 71) {
+                s.replace_range(at + 9..at + 71, "");
+                s.replace_range(at..at + 7, "#");
+            }
+            s
+        };
+        assert_eq!(
+            found.iter().map(short).collect::<Vec<_>>(),
+            expected,
+            "{sql}"
+        );
+    };
+    let first = |sql: &str, expected: &str| {
+        let found = tamper(sql);
+        assert!(
+            found.iter().any(|f| f.contains(expected)),
+            "{sql}: {found:?}"
+        );
+    };
+    check(
+        "DELETE FROM runs WHERE run = 'a'",
+        &["run `a`: it has records, but no row in `runs`"],
+    );
+    check(
+        "UPDATE runs SET status = 'done' WHERE run = 'b'",
+        &[
+            "run `b`, record 3: column `status` of its row in `runs` says `done`, the records say `active`",
+        ],
+    );
+    check(
+        "UPDATE runs SET seq = 2 WHERE run = 'b'",
+        &["run `b`, record 3: `runs` says that the last record is 2, but there is this one"],
+    );
+    check(
+        "UPDATE runs SET seq = 9 WHERE run = 'b'",
+        &[
+            "run `b`, record 4: it is missing, with all that follow: `runs` says that the last one is 9",
+        ],
+    );
+    for column in ["hash", "charter", "started", "updated"] {
+        first(
+            &format!("UPDATE runs SET {column} = upper({column}) || 'x' WHERE run = 'b'"),
+            &format!("run `b`, record 3: column `{column}` of its row in `runs` says"),
+        );
+    }
+    first(
+        "UPDATE runs SET hash = 'sha256:' || upper(substr(hash, 8)) WHERE run = 'b'",
+        "run `b`, record 3: column `hash`",
+    );
+    first(
+        "UPDATE runs SET run = 'c' WHERE run = 'b'",
+        "run `b`: it has records, but no row in `runs`",
+    );
+    first(
+        "UPDATE runs SET run = 'c' WHERE run = 'b'",
+        "run `c`: all its records are missing: `runs` says that the last one is 3",
+    );
+    first(
+        "DELETE FROM records WHERE run = 'b'",
+        "run `b`: all its records are missing",
+    );
+    first(
+        "DELETE FROM records WHERE run = 'b' AND seq = 3",
+        "run `b`, record 3: it is missing, with all that follow",
+    );
+    first(
+        "DELETE FROM records WHERE run = 'b' AND seq = 0",
+        "run `b`, record 0: it is missing; the next one that is there is 1",
+    );
+    first(
+        "UPDATE records SET seq = 5 WHERE run = 'b' AND seq = 2",
+        "run `b`, record 2: it is missing; the next one that is there is 3",
+    );
+    first(
+        "UPDATE records SET seq = seq + 10 WHERE run = 'b' AND seq = 3",
+        "run `b`, record 3: its row says that it is number 13",
+    );
+    first(
+        "UPDATE records SET run = 'c' WHERE run = 'b'",
+        "run `c`, record 0: what is stored here is record 0 of run `b`",
+    );
+    first(
+        "UPDATE records SET json = (SELECT json FROM records WHERE run = 'a' AND seq = 1) WHERE run = 'b' AND seq = 1",
+        "run `b`, record 1: what is stored here is record 1 of run `a`",
+    );
+    first(
+        "UPDATE records SET json = replace(json, 'ana', 'eve') WHERE run = 'b' AND seq = 1",
+        "run `b`, record 1: its content does not give its hash",
+    );
+    first(
+        "UPDATE records SET n = n + 100 WHERE run = 'b' AND seq = 1",
+        "run `b`, record 2: it was stored before the record in front of it",
+    );
+    for column in ["id", "at", "type", "verdict", "hash"] {
+        check_column(column);
+    }
+    first(
+        "DELETE FROM charters",
+        "run `a`, record 0: the charter sha256:",
+    );
+    first(
+        "UPDATE charters SET core = replace(core, 'boss', 'bass')",
+        "run `a`, record 0: the charter sha256:",
+    );
+    first(
+        "UPDATE charters SET source = source || ' '",
+        "its id, version, name or source is not what was stored",
+    );
+    first(
+        "UPDATE snapshots SET json = json || ' ' WHERE run = 'b'",
+        "run `b`, record 0: the snapshot that is kept after it has the digest",
+    );
+    first(
+        "UPDATE snapshots SET seq = 9 WHERE run = 'b'",
+        "run `b`, record 9: a snapshot is kept after it, but there is no such record",
+    );
+    first("UPDATE blobs SET data = x'00'", "has the digest");
+    for table in ["transitions", "refusals", "effects", "timers", "ledger"] {
+        check(
+            &format!("DELETE FROM {table} WHERE run = 'b'"),
+            &[&format!(
+                "table `{table}` is not what the records make of it; `charter rebuild` makes it again"
+            )],
+        );
+    }
+    check(
+        "UPDATE effects SET status = 'done'",
+        &["table `effects` is not what the records make of it; `charter rebuild` makes it again"],
+    );
+}
+
+fn check_column(column: &str) {
+    let found = tamper(&format!(
+        "UPDATE records SET {column} = {column} || 'x' WHERE run = 'b' AND seq = 1"
+    ));
+    assert!(
+        found[0].starts_with(&format!("run `b`, record 1: its column `{column}` says `")),
+        "{found:?}"
+    );
+    // Every letter of it counts, also where a reader would not care.
+    let found = tamper(&format!(
+        "UPDATE records SET {column} = upper({column}) || lower({column}) WHERE run = 'a' AND seq = 2"
+    ));
+    assert!(
+        found[0].starts_with(&format!("run `a`, record 2: its column `{column}` says `")),
+        "{found:?}"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// Any byte of the file: either it is found, or nothing that was recorded has changed.
+    #[test]
+    fn no_change_to_the_file_goes_unnoticed(at in any::<prop::sample::Index>(), mask in 1u8.., seed in 0u8..2) {
+        let folder = Folder::new("bytes");
+        let file = folder.file();
+        let rows = |store: &SqliteStore| {
+            let mut rows = Vec::new();
+            store.scan(None, 0, &mut |row| { rows.push(format!("{row:?}")); true }).map(|()| rows)
+        };
+        let before = {
+            let store = SqliteStore::open(&file).unwrap();
+            fill(&store, &some_acts(6 + seed as usize), "r");
+            rows(&store).unwrap()
+        };
+        // Closed cleanly, so that everything is in the one file.
+        let mut bytes = std::fs::read(&file).unwrap();
+        let at = at.index(bytes.len());
+        bytes[at] ^= mask;
+        std::fs::write(&file, &bytes).unwrap();
+        let Ok(store) = SqliteStore::open_read_only(&file) else { return Ok(()) };
+        match verify(&store, None) {
+            Err(_) => {}
+            Ok(report) if !report.is_verified() => {}
+            Ok(_) => prop_assert_eq!(rows(&store).unwrap(), before, "byte {} was changed and nothing was said", at),
+        }
+    }
+}
