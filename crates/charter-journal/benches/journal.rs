@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use charter_journal::{Append, Chain, MemoryStore, SqliteStore, Store, StoredCharter, replay, verify};
+use charter_journal::{
+    Append, Chain, MemoryStore, SqliteStore, Store, StoredCharter, replay, verify,
+};
 use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Snapshot};
 use serde_json::json;
 
@@ -29,13 +31,33 @@ states:
   four: {on: {NEXT: one}, after: {24h: one}}
 ";
 
+/// Measures something and prints it.
+type Section = fn(&Bench);
+
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with("--"))
+        .collect();
     let quick = arguments.iter().any(|a| a == "quick");
-    let wanted = |name: &str| arguments.iter().filter(|a| *a != "quick").all(|a| name.contains(a.as_str()));
-    let bench = Bench { folder: Folder::new(), machine: machine(), quick };
-    let sections: [(&str, fn(&Bench)); 5] =
-        [("durable events", durable), ("make records", make), ("replay", replay_rate), ("verify", verify_rate), ("open 1M records", open)];
+    let wanted = |name: &str| {
+        arguments
+            .iter()
+            .filter(|a| *a != "quick")
+            .all(|a| name.contains(a.as_str()))
+    };
+    let bench = Bench {
+        folder: Folder::new(),
+        machine: machine(),
+        quick,
+    };
+    let sections: [(&str, Section); 5] = [
+        ("durable events", durable),
+        ("make records", make),
+        ("replay", replay_rate),
+        ("verify", verify_rate),
+        ("open 1M records", open),
+    ];
     for (name, section) in sections {
         if wanted(name) {
             println!("\n{name}");
@@ -55,7 +77,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Folder {
-        let path = std::env::temp_dir().join(format!("charter-journal-bench-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("charter-journal-bench-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
@@ -71,7 +94,13 @@ impl Drop for Folder {
 }
 
 fn definition() -> Definition {
-    charter_format::read(CHARTER, "bench.yaml", &charter_format::ReadOptions::default()).unwrap().definition
+    charter_format::read(
+        CHARTER,
+        "bench.yaml",
+        &charter_format::ReadOptions::default(),
+    )
+    .unwrap()
+    .definition
 }
 
 fn machine() -> Machine {
@@ -91,7 +120,11 @@ struct Run<'m> {
 
 impl<'m> Run<'m> {
     fn new(machine: &'m Machine, id: &str) -> Run<'m> {
-        Run { machine, chain: Chain::new(id), snapshot: None }
+        Run {
+            machine,
+            chain: Chain::new(id),
+            snapshot: None,
+        }
     }
 
     fn next(&mut self) -> Append {
@@ -99,13 +132,25 @@ impl<'m> Run<'m> {
         let at = 1_795_255_200_000 + i64::try_from(seq).unwrap() * 1_000;
         let envelope = match seq {
             0 => Envelope::host(0, Event::Start { input: json!({}) }, at),
-            _ => Envelope::event(seq, "NEXT", json!({"message": "Should we raise prices?"}), Principal::new("ana", &["founder"]), at),
+            _ => Envelope::event(
+                seq,
+                "NEXT",
+                json!({"message": "Should we raise prices?"}),
+                Principal::new("ana", &["founder"]),
+                at,
+            ),
         };
         let outcome = match &self.snapshot {
             None => self.machine.start(self.chain.run(), &envelope),
             Some(before) => self.machine.step(before, &envelope),
         };
-        let append = self.chain.append(self.machine, None, &envelope, self.snapshot.as_ref(), &outcome);
+        let append = self.chain.append(
+            self.machine,
+            None,
+            &envelope,
+            self.snapshot.as_ref(),
+            &outcome,
+        );
         self.chain.advance(&append);
         self.snapshot = Some(outcome.unwrap().snapshot);
         append
@@ -116,7 +161,10 @@ impl<'m> Run<'m> {
 fn appends(bench: &Bench, prefix: &str, runs: usize, records: usize) -> Vec<Vec<Append>> {
     (0..runs)
         .map(|i| {
-            let mut run = Run::new(&bench.machine, &format!("018f2c7e-{prefix}-7000-8000-{i:012}"));
+            let mut run = Run::new(
+                &bench.machine,
+                &format!("018f2c7e-{prefix}-7000-8000-{i:012}"),
+            );
             (0..records).map(|_| run.next()).collect()
         })
         .collect()
@@ -124,7 +172,10 @@ fn appends(bench: &Bench, prefix: &str, runs: usize, records: usize) -> Vec<Vec<
 
 fn rate(name: &str, n: usize, took: Duration, note: &str) -> f64 {
     let rate = n as f64 / took.as_secs_f64();
-    println!("  {name:<58} {rate:>11.0}/s  {:>9.2} µs each  {note}", took.as_secs_f64() * 1e6 / n as f64);
+    println!(
+        "  {name:<58} {rate:>11.0}/s  {:>9.2} µs each  {note}",
+        took.as_secs_f64() * 1e6 / n as f64
+    );
     rate
 }
 
@@ -141,13 +192,23 @@ fn durable(bench: &Bench) {
         file.write_all(&vec![1; bytes]).unwrap();
         file.sync_data().unwrap();
     }
-    rate("the disk: write the same bytes, fdatasync", events, start.elapsed(), "");
+    rate(
+        "the disk: write the same bytes, fdatasync",
+        events,
+        start.elapsed(),
+        "",
+    );
 
     // One run: each event waits for its commit.
     let one = appends(bench, "one1", 1, events).remove(0);
     let start = Instant::now();
     bare(&bench.folder.file("bare1"), &one, 1);
-    let bare_one = rate("SQLite alone, a transaction for each", events, start.elapsed(), "");
+    let bare_one = rate(
+        "SQLite alone, a transaction for each",
+        events,
+        start.elapsed(),
+        "",
+    );
     let store = SqliteStore::open(&bench.folder.file("one")).unwrap();
     store.put_charter(&stored()).unwrap();
     let start = Instant::now();
@@ -155,7 +216,10 @@ fn durable(bench: &Bench) {
         store.append(vec![append]).unwrap();
     }
     let ours = rate("journal, 1 run", events, start.elapsed(), "");
-    println!("  -> {:.2} x the time of a bare transaction (goal: at most 1.3)", bare_one / ours);
+    println!(
+        "  -> {:.2} x the time of a bare transaction (goal: at most 1.3)",
+        bare_one / ours
+    );
 
     for runs in [8, 1_000] {
         let each = (events * if runs == 8 { 4 } else { 20 } / runs).max(10);
@@ -167,13 +231,27 @@ fn durable(bench: &Bench) {
         }
         let start = Instant::now();
         bare(&bench.folder.file(&format!("bare{runs}")), &order, runs);
-        let bare_many = rate(&format!("SQLite alone, {runs} records a transaction"), runs * each, start.elapsed(), "");
-        let store = Arc::new(SqliteStore::open(&bench.folder.file(&format!("many{runs}"))).unwrap());
+        let bare_many = rate(
+            &format!("SQLite alone, {runs} records a transaction"),
+            runs * each,
+            start.elapsed(),
+            "",
+        );
+        let store =
+            Arc::new(SqliteStore::open(&bench.folder.file(&format!("many{runs}"))).unwrap());
         store.put_charter(&stored()).unwrap();
         let start = Instant::now();
         concurrent(&store, all);
-        let ours = rate(&format!("journal, {runs} runs"), runs * each, start.elapsed(), "");
-        println!("  -> {:.2} x the rate of a bare batched insert (goal: at least 0.8)", ours / bare_many);
+        let ours = rate(
+            &format!("journal, {runs} runs"),
+            runs * each,
+            start.elapsed(),
+            "",
+        );
+        println!(
+            "  -> {:.2} x the rate of a bare batched insert (goal: at least 0.8)",
+            ours / bare_many
+        );
     }
 }
 
@@ -223,11 +301,23 @@ fn bare(path: &Path, appends: &[Append], group: usize) {
         c.execute_batch("BEGIN IMMEDIATE").unwrap();
         for Append { record, snapshot } in chunk {
             let (run, seq) = (record.run.as_ref(), i64::try_from(record.seq).unwrap());
-            c.prepare_cached("INSERT INTO records(run, seq, json) VALUES (?1, ?2, ?3)").unwrap().execute((run, seq, record.text())).unwrap();
-            c.prepare_cached("INSERT OR REPLACE INTO runs VALUES (?1, ?2, ?3)").unwrap().execute((run, seq, record.hash.to_string())).unwrap();
-            c.prepare_cached("INSERT OR REPLACE INTO timers VALUES (?1, 'timer', ?2)").unwrap().execute((run, record.at)).unwrap();
+            c.prepare_cached("INSERT INTO records(run, seq, json) VALUES (?1, ?2, ?3)")
+                .unwrap()
+                .execute((run, seq, record.text()))
+                .unwrap();
+            c.prepare_cached("INSERT OR REPLACE INTO runs VALUES (?1, ?2, ?3)")
+                .unwrap()
+                .execute((run, seq, record.hash.to_string()))
+                .unwrap();
+            c.prepare_cached("INSERT OR REPLACE INTO timers VALUES (?1, 'timer', ?2)")
+                .unwrap()
+                .execute((run, record.at))
+                .unwrap();
             if let Some(text) = snapshot {
-                c.prepare_cached("INSERT INTO snapshots VALUES (?1, ?2, ?3)").unwrap().execute((run, seq, text)).unwrap();
+                c.prepare_cached("INSERT INTO snapshots VALUES (?1, ?2, ?3)")
+                    .unwrap()
+                    .execute((run, seq, text))
+                    .unwrap();
             }
         }
         c.execute_batch("COMMIT").unwrap();
@@ -246,9 +336,21 @@ fn make(bench: &Bench) {
     let snapshot = run.snapshot.clone().unwrap();
     let start = Instant::now();
     for _ in 0..n {
-        std::hint::black_box(bench.machine.snapshot_digest(std::hint::black_box(&snapshot)));
+        std::hint::black_box(
+            bench
+                .machine
+                .snapshot_digest(std::hint::black_box(&snapshot)),
+        );
     }
-    rate(&format!("of it: digest of a snapshot of {} bytes", bench.machine.snapshot_text(&snapshot).len()), n, start.elapsed(), "");
+    rate(
+        &format!(
+            "of it: digest of a snapshot of {} bytes",
+            bench.machine.snapshot_text(&snapshot).len()
+        ),
+        n,
+        start.elapsed(),
+        "",
+    );
     let append = run.next();
     let start = Instant::now();
     for _ in 0..n {
@@ -259,7 +361,10 @@ fn make(bench: &Bench) {
 
 /// A store in memory and one in a file, with the same records.
 fn filled(bench: &Bench, name: &str, runs: usize, records: usize) -> (MemoryStore, SqliteStore) {
-    let (memory, file) = (MemoryStore::new(), SqliteStore::open(&bench.folder.file(name)).unwrap());
+    let (memory, file) = (
+        MemoryStore::new(),
+        SqliteStore::open(&bench.folder.file(name)).unwrap(),
+    );
     for store in [&memory as &dyn Store, &file] {
         store.put_charter(&stored()).unwrap();
         for run in appends(bench, name, runs, records) {
@@ -281,13 +386,23 @@ fn replay_rate(bench: &Bench) {
         for info in &list {
             std::hint::black_box(replay(store, &bench.machine, &info.run, None).unwrap());
         }
-        rate(&format!("{name}: open a run of {records} records, with snapshots"), runs, start.elapsed(), "");
+        rate(
+            &format!("{name}: open a run of {records} records, with snapshots"),
+            runs,
+            start.elapsed(),
+            "",
+        );
         store.forget_snapshots().unwrap();
         let start = Instant::now();
         for info in &list {
             std::hint::black_box(replay(store, &bench.machine, &info.run, None).unwrap());
         }
-        rate(&format!("{name}: replay, records"), runs * records, start.elapsed(), "goal: 300,000/s");
+        rate(
+            &format!("{name}: replay, records"),
+            runs * records,
+            start.elapsed(),
+            "goal: 300,000/s",
+        );
     }
 }
 
@@ -300,14 +415,29 @@ fn verify_rate(bench: &Bench) {
         for info in &list {
             assert!(verify(store, Some(&info.run)).unwrap().is_verified());
         }
-        rate(&format!("{name}: verify runs, records"), runs * records, start.elapsed(), "goal: 300,000/s");
+        rate(
+            &format!("{name}: verify runs, records"),
+            runs * records,
+            start.elapsed(),
+            "goal: 300,000/s",
+        );
     }
     let start = Instant::now();
     assert!(verify(&file, None).unwrap().is_verified());
-    rate("SQLite: verify all, with the file and the projections", runs * records, start.elapsed(), "");
+    rate(
+        "SQLite: verify all, with the file and the projections",
+        runs * records,
+        start.elapsed(),
+        "",
+    );
     let start = Instant::now();
     file.rebuild().unwrap();
-    rate("SQLite: rebuild the projections, records", runs * records, start.elapsed(), "");
+    rate(
+        "SQLite: rebuild the projections, records",
+        runs * records,
+        start.elapsed(),
+        "",
+    );
 }
 
 fn open(bench: &Bench) {
@@ -319,17 +449,33 @@ fn open(bench: &Bench) {
         store.put_charter(&stored()).unwrap();
         for i in 0..runs {
             let mut run = Run::new(&bench.machine, &format!("018f2c7e-open-7000-8000-{i:012}"));
-            store.append((0..records).map(|_| run.next()).collect()).unwrap();
+            store
+                .append((0..records).map(|_| run.next()).collect())
+                .unwrap();
         }
     }
-    rate("write them, 1,000 records a transaction", runs * records, start.elapsed(), "");
-    println!("  the file has {} MB", std::fs::metadata(&path).unwrap().len() >> 20);
+    rate(
+        "write them, 1,000 records a transaction",
+        runs * records,
+        start.elapsed(),
+        "",
+    );
+    println!(
+        "  the file has {} MB",
+        std::fs::metadata(&path).unwrap().len() >> 20
+    );
     let start = Instant::now();
     let store = SqliteStore::open(&path).unwrap();
     let list = store.runs(&Default::default()).unwrap();
     assert_eq!(list.len(), runs);
-    println!("  open the store and list {runs} runs: {:.1} ms (goal: < 1 s)", start.elapsed().as_secs_f64() * 1e3);
+    println!(
+        "  open the store and list {runs} runs: {:.1} ms (goal: < 1 s)",
+        start.elapsed().as_secs_f64() * 1e3
+    );
     let start = Instant::now();
     std::hint::black_box(replay(&store, &bench.machine, &list[500].run, None).unwrap());
-    println!("  load one of them:                {:.2} ms", start.elapsed().as_secs_f64() * 1e3);
+    println!(
+        "  load one of them:                {:.2} ms",
+        start.elapsed().as_secs_f64() * 1e3
+    );
 }

@@ -42,6 +42,13 @@ pub enum StoreError {
         /// What the system said.
         reason: String,
     },
+    /// It could not be written now (the disk is full, another program holds the file). Nothing of it was kept; the store goes on, and
+    /// takes it as soon as the cause is mended.
+    #[error("nothing was written: {reason}; mend that and try again")]
+    NotWritten {
+        /// The cause.
+        reason: String,
+    },
     /// Another process has it open for writing.
     #[error(
         "`{path}` is in use by another process{holder}; one process writes a journal at a time (reading it meanwhile is fine)"

@@ -22,7 +22,8 @@ pub trait Store: Send + Sync {
     /// Writes records and waits until they are durable.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`], [`StoreError::UnknownCharter`], [`StoreError::TooLarge`]: nothing was written, the store goes on.
+    /// [`StoreError::Conflict`], [`StoreError::UnknownCharter`], [`StoreError::TooLarge`], [`StoreError::NotWritten`],
+    /// [`StoreError::Damaged`]: nothing was written, the store goes on.
     /// [`StoreError::Failed`], [`StoreError::Stopped`]: the writer has stopped.
     fn append(&self, batch: Vec<Append>) -> Result<(), StoreError> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
@@ -89,7 +90,7 @@ pub trait Store: Send + Sync {
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError>;
 
     /// The first record of a run whose sender gave it this id. For events that arrive twice: if it
-    /// [says the same](Record::says_the_same), it is the answer; if not, the event is refused as `stale`.
+    /// [is of the same event](Record::is_of), it is the answer and nothing is written; if not, the event is refused as `stale`.
     ///
     /// # Errors
     /// The store cannot be read.

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::{Arc, Barrier};
 
 use charter_journal::{
-    Append, MemoryStore, OpenEffect, RunFilter, SqliteOptions, SqliteStore, Store, StoreError,
-    StoredSnapshot, load, replay,
+    Append, MemoryStore, OpenEffect, RunFilter, SqliteStore, Store, StoreError, StoredSnapshot,
+    load, replay,
 };
-use charter_kernel::{Digest, Principal, Status};
+use charter_kernel::{Digest, Envelope, Event, Principal, Status};
 use common::*;
 use proptest::prelude::*;
 use serde_json::json;
@@ -511,48 +511,63 @@ fn waiting_appends_share_commits_and_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_full_disk_stops_the_writer_and_loses_nothing() {
-    let folder = Folder::new("full");
-    let file = folder.file();
-    let machine = machine(LOOSE);
-    let mut acknowledged;
-    let (mut driver, first) = Driver::start(&machine, "a");
-    {
-        let store = SqliteStore::open_with(&file, &SqliteOptions { max_bytes: 400_000 }).unwrap();
+fn an_id_finds_an_event_that_comes_twice_before_the_kernel_sees_it() {
+    on_each_store(|store| {
         store.put_charter(&stored(LOOSE)).unwrap();
+        let machine = machine(LOOSE);
+        let (mut driver, first) = Driver::start(&machine, "a");
         store.append(vec![first]).unwrap();
-        acknowledged = 0;
-        let error = loop {
-            let append = driver.send("SET", json!("x".repeat(3_000)), &Principal::default());
-            match store.append(vec![append]) {
-                Ok(()) => acknowledged += 1,
-                Err(e) => break e,
-            }
-        };
-        assert_eq!(
-            error.to_string(),
-            "writing the journal failed: the disk is full (or the file has reached its size limit)"
+        let by = Principal::new("ana", &["clerk"]);
+        let event = |data| Envelope::event(1, "SET", data, by.clone(), T0);
+        let large = "x".repeat(2 << 20);
+        for (i, data) in [json!({"n": 2.0}), json!(1i64 << 60), json!({"text": large})]
+            .into_iter()
+            .enumerate()
+        {
+            let id = format!("k{i}");
+            let mut sent = event(data.clone());
+            sent.seq = driver.chain.next_seq();
+            let append = driver.apply(sent, Some(&id));
+            store.append(vec![append.clone()]).unwrap();
+            let found = store.find("a", &id).unwrap().unwrap();
+            assert_eq!(found, append.record);
+            let again = Envelope {
+                seq: 77,
+                at: T0 + 9,
+                expected_seq: Some(3),
+                to: Some("root".into()),
+                ..event(data.clone())
+            };
+            assert!(found.is_of(&again));
+            let others = [
+                event(json!({"other": data})),
+                Envelope::event(1, "GO", data.clone(), by.clone(), T0),
+                Envelope {
+                    by: Principal::new("ana", &[]),
+                    ..event(data.clone())
+                },
+                Envelope {
+                    to: Some("p1".into()),
+                    ..event(data.clone())
+                },
+                Envelope::host(
+                    1,
+                    Event::Start {
+                        input: data.clone(),
+                    },
+                    T0,
+                ),
+            ];
+            assert!(others.iter().all(|other| !found.is_of(other)));
+        }
+        assert!(
+            store
+                .find("a", "k0")
+                .unwrap()
+                .unwrap()
+                .is_of(&event(json!({"n": 2})))
         );
-        assert!(acknowledged > 20, "{acknowledged}");
-        let stopped = store.append(vec![]).unwrap_err();
-        assert!(matches!(stopped, StoreError::Stopped { .. }), "{stopped}");
-        assert!(store.stopped().is_some());
-        // Reading goes on.
-        assert_eq!(store.run("a").unwrap().unwrap().seq, acknowledged);
-    }
-    let store = SqliteStore::open(&file).unwrap();
-    assert_eq!(store.container_problems().unwrap(), Vec::<String>::new());
-    let loaded = load(&store, &machine, "a").unwrap();
-    assert_eq!(loaded.chain.next_seq(), acknowledged + 1);
-    let mut driver = Driver {
-        machine: &machine,
-        chain: loaded.chain,
-        snapshot: loaded.snapshot,
-        now: driver.now,
-    };
-    store
-        .append(vec![driver.send("GO", json!({}), &Principal::default())])
-        .unwrap();
+    });
 }
 
 #[test]

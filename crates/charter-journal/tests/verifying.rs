@@ -62,10 +62,13 @@ fn a_file_that_was_written_verifies() {
     );
 }
 
+/// Places, numbers and texts.
+type Rows = Vec<(i64, i64, Vec<u8>)>;
+
 /// A store that shows one run's rows as a test wants them.
 struct Shown<'s> {
     inner: &'s MemoryStore,
-    rows: Vec<(i64, i64, Vec<u8>)>,
+    rows: Rows,
 }
 
 impl Shown<'_> {
@@ -233,8 +236,7 @@ fn every_flipped_bit_of_every_record_is_named() {
 #[test]
 fn cuts_splices_reorderings_and_renumberings_are_named() {
     let (store, records) = door_store();
-    let check = |change: &dyn Fn(&mut Vec<(i64, i64, Vec<u8>)>),
-                 expected: (Option<u64>, Difference)| {
+    let check = |change: &dyn Fn(&mut Rows), expected: (Option<u64>, Difference)| {
         let mut shown = Shown::of(&store);
         change(&mut shown.rows);
         let report = verify(&shown, None).unwrap();
@@ -268,20 +270,16 @@ fn cuts_splices_reorderings_and_renumberings_are_named() {
             ),
         );
         // A record twice; another in its place; only its number changed.
-        check(
-            &|rows| {
-                let again = rows[at].clone();
-                rows.insert(at, again);
-                rows.pop();
-                rows.iter_mut().zip(0..).for_each(|(row, i)| row.1 = i);
-            },
-            (
-                Some(at as u64 + 1).filter(|s| *s <= last as u64).or(seq),
-                Difference::Place,
-            ),
-        )
-        .len();
         if at < last {
+            check(
+                &|rows| {
+                    let again = rows[at].clone();
+                    rows.insert(at, again);
+                    rows.pop();
+                    rows.iter_mut().zip(0..).for_each(|(row, i)| row.1 = i);
+                },
+                (Some(at as u64 + 1), Difference::Place),
+            );
             let message = check(
                 &|rows| {
                     let (one, other) = (rows[at].2.clone(), rows[at + 1].2.clone());

@@ -11,8 +11,6 @@ use super::{RecordError, text};
 
 /// What came in. Everything else of the record is skipped while reading: replaying needs no more.
 #[derive(Debug, Deserialize)]
-// `run`, `id`, `charter` and `forked_from` are what verification compares; it is the next part of this crate.
-#[allow(dead_code)]
 pub(crate) struct Arrived<'a> {
     #[serde(borrow)]
     pub(crate) run: Cow<'a, str>,

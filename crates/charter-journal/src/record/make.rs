@@ -230,32 +230,72 @@ fn event_field<'a>(
     outcome: &Result<Step, Refusal>,
 ) -> EventField<'a> {
     let r#type = Cow::Owned(envelope.event.type_name(before).into_owned());
-    let data = match &envelope.event {
-        Event::Start { input } => Cow::Borrowed(input),
-        Event::External { data, .. } => Cow::Borrowed(data),
-        Event::Done { output, .. } => Cow::Owned(json!({"output": output})),
-        Event::Failed { error, .. } => Cow::Owned(json!({"error": error})),
-        Event::Timer { .. } => Cow::Owned(json!({})),
-    };
+    let data = sent(&envelope.event);
     let too_large = matches!(outcome, Err(r) if r.code == Code::TooLarge);
     if too_large || (outcome.is_err() && !can_be_kept(&data)) {
-        let mut exact = String::new();
-        canonical::write_exact(&mut exact, &data);
-        let size = exact.len().try_into().unwrap_or(u64::MAX);
-        let withheld = Some(Withheld {
-            digest: Digest::of_bytes(exact.as_bytes()),
-            size,
-        });
         return EventField {
             r#type,
             data: Cow::Owned(Json::Null),
-            withheld,
+            withheld: Some(withheld_of(&data)),
         };
     }
     EventField {
         r#type,
         data,
         withheld: None,
+    }
+}
+
+/// Whether a record is of this event, whenever it came and whatever its sender had seen.
+pub(super) fn is_of(r: &Fields<'_>, envelope: &Envelope) -> bool {
+    let said = source(&r.run, envelope);
+    let root = |to: &Option<Cow<'_, str>>| to.as_deref().unwrap_or("root").to_owned();
+    let same_source = said.kind == r.source.kind
+        && root(&said.to) == root(&r.source.to)
+        && said.invocation == r.source.invocation
+        && said.effect == r.source.effect
+        && said.timer == r.source.timer
+        && said.generation == r.source.generation;
+    let same_type = match &envelope.event {
+        Event::External { r#type, .. } => *r#type == r.event.r#type,
+        // Of the others the type follows from the source.
+        _ => true,
+    };
+    same_source && same_type && envelope.by == *r.by && {
+        let data = sent(&envelope.event);
+        match r.event.withheld {
+            Some(withheld) => withheld_of(&data) == withheld,
+            None => can_be_kept(&data) && *canonically(&data) == *r.event.data,
+        }
+    }
+}
+
+fn canonically(data: &Json) -> Cow<'_, Json> {
+    if charter_expr::json::is_canonical(data) {
+        return Cow::Borrowed(data);
+    }
+    let mut data = data.clone();
+    charter_expr::json::normalize(&mut data);
+    Cow::Owned(data)
+}
+
+fn withheld_of(data: &Json) -> Withheld {
+    let mut exact = String::new();
+    canonical::write_exact(&mut exact, data);
+    Withheld {
+        digest: Digest::of_bytes(exact.as_bytes()),
+        size: exact.len().try_into().unwrap_or(u64::MAX),
+    }
+}
+
+/// The data of an event, as it stands in a record.
+fn sent(event: &Event) -> Cow<'_, Json> {
+    match event {
+        Event::Start { input } => Cow::Borrowed(input),
+        Event::External { data, .. } => Cow::Borrowed(data),
+        Event::Done { output, .. } => Cow::Owned(json!({"output": output})),
+        Event::Failed { error, .. } => Cow::Owned(json!({"error": error})),
+        Event::Timer { .. } => Cow::Owned(json!({})),
     }
 }
 

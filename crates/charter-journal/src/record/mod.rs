@@ -118,6 +118,13 @@ impl Record {
             && a.by == b.by
     }
 
+    /// Whether this is the record of the same event: same addressee, type, data and sender. The time, and what the sender had seen, may
+    /// differ. As [`Record::says_the_same`], but asked before the event is given to the kernel: if so, this record is its answer.
+    #[must_use]
+    pub fn is_of(&self, envelope: &Envelope) -> bool {
+        make::is_of(&self.fields, envelope)
+    }
+
     /// Whether its own hash is right.
     #[must_use]
     pub fn is_intact(&self) -> bool {

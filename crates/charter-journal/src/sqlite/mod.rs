@@ -54,7 +54,7 @@ impl Drop for Writer {
 /// How to open a file.
 #[derive(Debug, Clone, Default)]
 pub struct SqliteOptions {
-    /// The most bytes the file may have; 0: no limit but the disk's. What would exceed it stops the writer, as a full disk does.
+    /// The most bytes the file may have; 0: no limit but the disk's. What would exceed it is refused, as on a full disk.
     pub max_bytes: u64,
 }
 

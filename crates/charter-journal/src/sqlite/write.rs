@@ -1,7 +1,7 @@
 //! The statements that write: records, heads, projections.
 
 use charter_kernel::Digest;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::schema::TABLES;
@@ -42,6 +42,12 @@ impl Writing {
             heads: FxHashMap::default(),
             charters: FxHashSet::default(),
         }
+    }
+
+    /// What was remembered may not be what is in the file: a transaction was undone.
+    pub(crate) fn forget(&mut self) {
+        self.heads.clear();
+        self.charters.clear();
     }
 
     fn head(&self, run: &str) -> Result<Option<Head>, Unwritten> {
@@ -249,14 +255,25 @@ pub(crate) fn project_all(
     let mut select = from.prepare("SELECT run, seq, json FROM records ORDER BY n")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
+        let damaged = |why: String| -> rusqlite::Result<Result<(), StoreError>> {
+            let (run, seq): (String, i64) = (row.get(0)?, row.get(1)?);
+            Ok(Err(StoreError::Damaged(format!(
+                "run `{run}`, record {seq}: {why}"
+            ))))
+        };
         match Fields::read(row.get_ref(2)?.as_str()?) {
-            Ok(fields) => put_changes(to, &fields)?,
-            Err(e) => {
-                let (run, seq): (String, i64) = (row.get(0)?, row.get(1)?);
-                return Ok(Err(StoreError::Damaged(format!(
-                    "run `{run}`, record {seq}: {e}"
-                ))));
-            }
+            Ok(fields) => match put_changes(to, &fields) {
+                Ok(()) => {}
+                // Each record has a place of its own in every table.
+                Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                    return damaged(format!(
+                        "what it says has its place already (it says that it is record {} of run `{}`)",
+                        fields.seq, fields.run
+                    ));
+                }
+                Err(e) => return Err(e),
+            },
+            Err(e) => return damaged(e.to_string()),
         }
     }
     Ok(Ok(()))

@@ -47,7 +47,8 @@ impl Request {
     }
 }
 
-/// Writes until nobody can send any more. `stopped` is set by the first failure; nothing is written after it.
+/// Writes until nobody can send any more. `stopped` is set by the first failure that leaves open what is on the disk; nothing is
+/// written after it.
 pub(crate) fn run(
     mut writing: Writing,
     requests: &Receiver<Request>,
@@ -65,34 +66,75 @@ pub(crate) fn run(
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
             }
         }
-        if let Some(reason) = stopped.get() {
-            for request in group {
-                (request.reply)(Err(StoreError::Stopped {
-                    reason: reason.clone(),
-                }));
-            }
-            continue;
-        }
         let (jobs, replies): (Vec<Job>, Vec<Reply>) =
             group.into_iter().map(|r| (r.job, r.reply)).unzip();
-        match commit(&mut writing, &jobs) {
-            Ok(results) => replies
-                .into_iter()
-                .zip(results)
-                .for_each(|(reply, result)| reply(result)),
-            Err(failure) => {
-                let reason = said(&failure);
-                // Whether it is undone now or when the file is opened again, nothing of it will be seen.
-                let _ = writing.connection.execute_batch("ROLLBACK");
-                let _ = stopped.set(reason.clone());
-                for reply in replies {
-                    reply(Err(StoreError::Failed {
-                        doing: "writing the journal",
-                        reason: reason.clone(),
-                    }));
-                }
-            }
+        let results = write(&mut writing, &jobs, stopped);
+        replies
+            .into_iter()
+            .zip(results)
+            .for_each(|(reply, result)| reply(result));
+    }
+}
+
+/// Writes jobs together, and if that is not possible each by itself, so that one that cannot be written does not disturb the others.
+fn write(
+    writing: &mut Writing,
+    jobs: &[Job],
+    stopped: &OnceLock<String>,
+) -> Vec<Result<(), StoreError>> {
+    if let Some(reason) = stopped.get() {
+        let answer = || {
+            Err(StoreError::Stopped {
+                reason: reason.clone(),
+            })
+        };
+        return jobs.iter().map(|_| answer()).collect();
+    }
+    let failure = match commit(writing, jobs) {
+        Ok(results) => return results,
+        Err(failure) => failure,
+    };
+    writing.forget();
+    // SQLite may have taken everything back by itself.
+    let undone =
+        writing.connection.is_autocommit() || writing.connection.execute_batch("ROLLBACK").is_ok();
+    let reason = said(&failure);
+    match undone.then(|| harmless(&failure)).flatten() {
+        Some(error) if jobs.len() == 1 => vec![Err(error(reason))],
+        Some(_) => jobs
+            .iter()
+            .flat_map(|job| write(writing, std::slice::from_ref(job), stopped))
+            .collect(),
+        // Whether it is undone now or when the file is opened again, nobody was told that it was written.
+        None => {
+            let _ = stopped.set(reason.clone());
+            let failed = || {
+                Err(StoreError::Failed {
+                    doing: "writing the journal",
+                    reason: reason.clone(),
+                })
+            };
+            jobs.iter().map(|_| failed()).collect()
         }
+    }
+}
+
+/// Failures after which it is certain that nothing was written, and as what they are answered.
+fn harmless(e: &rusqlite::Error) -> Option<fn(String) -> StoreError> {
+    use rusqlite::ErrorCode::{
+        ConstraintViolation, DatabaseBusy, DatabaseLocked, DiskFull, TooBig,
+    };
+    match e.sqlite_error_code()? {
+        DiskFull | DatabaseBusy | DatabaseLocked | TooBig => {
+            Some(|reason| StoreError::NotWritten { reason })
+        }
+        // The record follows its run's head, but something is in its place already.
+        ConstraintViolation => Some(|reason| {
+            StoreError::Damaged(format!(
+                "the tables have something in the place of a new record ({reason})"
+            ))
+        }),
+        _ => None,
     }
 }
 
@@ -136,6 +178,9 @@ pub(crate) fn said(e: &rusqlite::Error) -> String {
     match e.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DiskFull) => {
             "the disk is full (or the file has reached its size limit)".into()
+        }
+        Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
+            "another program is writing to the file".into()
         }
         Some(rusqlite::ErrorCode::ReadOnly) => format!("the file cannot be written ({e})"),
         Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {

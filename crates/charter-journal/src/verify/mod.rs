@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::StoreError;
 use crate::record::{Arrived, GENESIS, Making, Origin, Record, RecordError, Verdict, moment};
-use crate::replay::machine;
+use crate::replay::{ReplayError, machine};
 use crate::store::{Row, RunRow, Store};
 
 /// What to verify.
@@ -484,7 +484,10 @@ impl Verifier<'_> {
             .unwrap_or_default();
         let code = record.refusal.as_ref().map_or("", |r| r.code.word());
         let unchanged = record.verdict == Verdict::Refused
-            && matches!(code, "too-large" | "schema" | "charter-mismatch")
+            && matches!(
+                code,
+                "too-large" | "schema" | "charter-mismatch" | "reserved"
+            )
             && record.from == state
             && record.state == state
             && record.transitions.is_empty()
@@ -510,9 +513,11 @@ impl Verifier<'_> {
         self.machines
             .entry(digest)
             .or_insert_with(|| {
-                machine(store, digest)
-                    .map(Arc::new)
-                    .map_err(|e| e.to_string())
+                machine(store, digest).map(Arc::new).map_err(|e| match e {
+                    // Its other words send people here.
+                    ReplayError::Store(StoreError::Damaged(why)) => why,
+                    e => e.to_string(),
+                })
             })
             .clone()
     }
