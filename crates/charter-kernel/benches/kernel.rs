@@ -59,7 +59,7 @@ states:
 mod flat {
     use super::*;
 
-    #[divan::bench]
+    #[divan::bench(sample_size = 1000)]
     fn charter(bencher: Bencher) {
         let machine = machine(FLAT);
         let mut snapshot = start(&machine);
@@ -72,7 +72,7 @@ mod flat {
         });
     }
 
-    #[divan::bench]
+    #[divan::bench(sample_size = 1000)]
     fn charter_refusal(bencher: Bencher) {
         let machine = machine(FLAT);
         let snapshot = start(&machine);
@@ -100,7 +100,7 @@ mod flat {
         Never,
     }
 
-    #[divan::bench]
+    #[divan::bench(sample_size = 1000)]
     fn hand_match(bencher: Bencher) {
         let mut state = State::A;
         bencher.bench_local(move || {
@@ -141,7 +141,7 @@ mod flat {
         F,
     }
 
-    #[divan::bench]
+    #[divan::bench(sample_size = 1000)]
     fn rust_fsm(bencher: Bencher) {
         let mut machine = ring::StateMachine::new();
         bencher.bench_local(move || {
@@ -191,7 +191,7 @@ mod flat {
         }
     }
 
-    #[divan::bench]
+    #[divan::bench(sample_size = 1000)]
     fn statig(bencher: Bencher) {
         use ::statig::prelude::*;
         let mut machine = with_statig::Ring.state_machine();
@@ -213,7 +213,7 @@ mod shapes {
         });
     }
 
-    #[divan::bench]
+    #[divan::bench(sample_size = 1000)]
     fn parallel_four_regions(bencher: Bencher) {
         let region = |n: usize| {
             format!("  r{n}: {{states: {{a: {{on: {{GO: b}}}}, b: {{on: {{GO: a}}}}}}}}\n")
@@ -225,7 +225,7 @@ mod shapes {
         ring(bencher, &yaml, &["GO"]);
     }
 
-    #[divan::bench]
+    #[divan::bench(sample_size = 1000)]
     fn nested_sixteen_deep(bencher: Bencher) {
         fn nest(depth: usize, indent: usize, out: &mut String) {
             let pad = " ".repeat(indent);
@@ -241,7 +241,7 @@ mod shapes {
         ring(bencher, &yaml, &["GO"]);
     }
 
-    #[divan::bench]
+    #[divan::bench(sample_size = 1000)]
     fn guard_and_assign(bencher: Bencher) {
         let yaml = "
 events: {GO: {}}
@@ -253,7 +253,7 @@ states:
         ring(bencher, yaml, &["GO"]);
     }
 
-    #[divan::bench]
+    #[divan::bench(sample_size = 1000)]
     fn snapshot_digest(bencher: Bencher) {
         let machine = machine(FLAT);
         let snapshot = start(&machine);

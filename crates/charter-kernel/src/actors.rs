@@ -12,7 +12,7 @@ use crate::event::Ev;
 use crate::judge::Enabled;
 use crate::machine::{Src, StateId};
 use crate::refusal::Refusal;
-use crate::snapshot::{Actor, Context, Invocation, Shape, Status, TimerKind};
+use crate::snapshot::{Actor, Context, Identity, Invocation, Status, TimerKind};
 use crate::step::EffectKind;
 use crate::work::{Fault, MAX_GENERATIONS, Queued, Session, Work};
 
@@ -22,19 +22,16 @@ pub(crate) const MACHINE_EFFECT: EffectId = EffectId {
     index: u32::MAX,
 };
 
-pub(crate) fn new_actor(id: Arc<str>, shape: &Arc<Shape>, input: Arc<Json>) -> Actor {
+/// An actor that has not begun.
+pub(crate) fn new_actor(identity: Identity) -> Actor {
     Actor {
-        id,
-        parent: None,
-        invocation: false,
         status: Status::Active,
         configuration: SmallVec::new(),
         history: Vec::new(),
         context: Context {
-            shape: shape.clone(),
-            values: shape.slots.iter().map(|_| None).collect(),
+            values: Arc::new(vec![None; identity.shape.slots.len()]),
+            identity: Arc::new(identity),
         },
-        input,
         output: None,
         invocations: SmallVec::new(),
         votes: Vec::new(),
@@ -54,9 +51,9 @@ pub(crate) fn child_id(strict: bool, owner: &str, invocation: &Arc<str>) -> Arc<
 
 /// What [`child_id`] was made of: the id of the invocation that an actor answers to.
 pub(crate) fn invocation_of(strict: bool, actor: &Actor) -> Arc<str> {
-    let owner = actor.parent.as_deref().filter(|_| !strict);
-    let name = owner.and_then(|owner| actor.id.strip_prefix(owner)?.strip_prefix('/'));
-    name.map_or_else(|| actor.id.clone(), Arc::from)
+    let owner = actor.identity().parent.as_deref().filter(|_| !strict);
+    let name = owner.and_then(|owner| actor.identity().id.strip_prefix(owner)?.strip_prefix('/'));
+    name.map_or_else(|| actor.identity().id.clone(), Arc::from)
 }
 
 impl Work<'_> {
@@ -136,7 +133,7 @@ impl Work<'_> {
                 if invoke.autoforward
                     && self.actor(ai).invocations.iter().any(|i| i.id == invoke.id)
                 {
-                    let parent = self.actor(ai).id.clone();
+                    let parent = self.actor(ai).identity().id.clone();
                     let to = child_id(self.m.definition.strict, &parent, &invoke.id);
                     self.queue.push_back(Queued {
                         to,
@@ -242,7 +239,7 @@ impl Work<'_> {
             return Ok(());
         };
         let delay = self.eyes(ai, ev, &[]).delay(delay)?;
-        let actor = self.actor(ai).id.clone();
+        let actor = self.actor(ai).identity().id.clone();
         let Some(effect) = self
             .actor(ai)
             .invocations
@@ -295,7 +292,7 @@ impl Work<'_> {
                 send_id: None,
             });
         }
-        let actor = self.actor(ai).id.clone();
+        let actor = self.actor(ai).identity().id.clone();
         let kind = EffectKind::Invoke {
             invocation: id.clone(),
             src: decl.name.clone(),
@@ -325,7 +322,11 @@ impl Work<'_> {
         state: Option<StateId>,
     ) -> Result<(), Fault> {
         let id = if invoked {
-            child_id(self.m.definition.strict, &self.actor(ai).id, &name)
+            child_id(
+                self.m.definition.strict,
+                &self.actor(ai).identity().id,
+                &name,
+            )
         } else {
             name.clone()
         };
@@ -345,14 +346,14 @@ impl Work<'_> {
             .s
             .actors
             .find(&id)
-            .is_some_and(|a| a.status == Status::Active || !a.invocation);
+            .is_some_and(|a| a.status == Status::Active || !a.identity().invocation);
         if taken {
             return Err(Fault::execution(format!(
                 "there is an actor `{id}` already"
             )));
         }
         let mut generations = 0usize;
-        let mut up = Some(self.actor(ai).id.clone());
+        let mut up = Some(self.actor(ai).identity().id.clone());
         while let Some(parent) = up {
             generations = generations.saturating_add(1);
             if generations > MAX_GENERATIONS {
@@ -360,7 +361,11 @@ impl Work<'_> {
                     "machines start machines more than {MAX_GENERATIONS} deep"
                 )));
             }
-            up = self.s.actors.find(&parent).and_then(|a| a.parent.clone());
+            up = self
+                .s
+                .actors
+                .find(&parent)
+                .and_then(|a| a.identity().parent.clone());
         }
         let target = self.m.chart(chart);
         if let Some(schema) = &target.input
@@ -379,10 +384,14 @@ impl Work<'_> {
                 send_id: None,
             });
         }
-        let parent = self.actor(ai).id.clone();
-        let mut actor = new_actor(id.clone(), &target.shape, input.clone());
-        actor.parent = Some(parent.clone());
-        actor.invocation = invoked;
+        let parent = self.actor(ai).identity().id.clone();
+        let mut actor = new_actor(Identity {
+            id: id.clone(),
+            parent: Some(parent.clone()),
+            invocation: invoked,
+            input: input.clone(),
+            shape: target.shape.clone(),
+        });
         if invoked {
             // Imports bind what is passed to variables of the same name (SCXML 6.4); charters read `input`.
             if !self.m.definition.strict
@@ -393,8 +402,7 @@ impl Work<'_> {
                         .shape
                         .slot(name)
                         .filter(|s| target.context.iter().any(|(c, _)| c == s));
-                    if let Some(place) = slot.and_then(|s| actor.context.values.get_mut(s as usize))
-                    {
+                    if let Some(place) = slot.and_then(|s| actor.context.place(s)) {
                         *place = Some(Arc::new(value.clone()));
                     }
                 }
@@ -443,7 +451,7 @@ impl Work<'_> {
     }
 
     fn end_invocation(&mut self, ai: usize, invocation: &Invocation) -> Result<(), Refusal> {
-        let owner = self.actor(ai).id.clone();
+        let owner = self.actor(ai).identity().id.clone();
         self.cancel_timers(|t| t.actor == owner && matches!(&t.what, TimerKind::Timeout { invocation: i, .. } if *i == invocation.id));
         if invocation.service == NO_SERVICE {
             let id = child_id(self.m.definition.strict, &owner, &invocation.id);
@@ -451,7 +459,7 @@ impl Work<'_> {
                 .s
                 .actors
                 .position(&id)
-                .filter(|c| self.actor(*c).parent.as_ref() == Some(&owner))
+                .filter(|c| self.actor(*c).identity().parent.as_ref() == Some(&owner))
             {
                 Some(child) => self.cancel_actor(child),
                 None => Ok(()),
@@ -474,7 +482,10 @@ impl Work<'_> {
             return Ok(());
         }
         self.actor_mut(ai).status = Status::Cancelled;
-        let (id, parent) = (self.actor(ai).id.clone(), self.actor(ai).parent.clone());
+        let (id, parent) = (
+            self.actor(ai).identity().id.clone(),
+            self.actor(ai).identity().parent.clone(),
+        );
         self.queue
             .retain(|q| q.to != id && !(q.from == id && Some(&q.to) == parent.as_ref()));
         let mut session = Session::new();
@@ -497,7 +508,10 @@ impl Work<'_> {
             return Ok(());
         }
         match self.s.actors.position(id) {
-            Some(child) if !self.actor(child).invocation && self.actor(child).parent.is_some() => {
+            Some(child)
+                if !self.actor(child).identity().invocation
+                    && self.actor(child).identity().parent.is_some() =>
+            {
                 if child == ai {
                     return Err(Fault::execution(
                         "an actor cannot stop itself; it ends in a final state",
@@ -516,7 +530,7 @@ impl Work<'_> {
         let actor = self.actor_mut(ai);
         actor.status = if failed { Status::Failed } else { Status::Done };
         actor.output = Some(Arc::new(output.clone()));
-        let (id, parent) = (actor.id.clone(), actor.parent.clone());
+        let (id, parent) = (actor.identity().id.clone(), actor.identity().parent.clone());
         let name = invocation_of(self.m.definition.strict, self.actor(ai));
         match parent {
             None => {
@@ -554,9 +568,9 @@ impl Work<'_> {
             self.s.paused_at = None;
         } else if self.s.actors.0.len() > 1 {
             let gone = |a: &Arc<Actor>| {
-                a.parent.is_some()
+                a.identity().parent.is_some()
                     && a.status != Status::Active
-                    && (a.invocation || a.status == Status::Cancelled)
+                    && (a.identity().invocation || a.status == Status::Cancelled)
             };
             if self.s.actors.0.iter().any(gone) {
                 self.s.actors.0.retain(|a| !gone(a));

@@ -46,7 +46,7 @@ impl Work<'_> {
             Begin::Start => {
                 let ev = self.named(
                     "charter.start",
-                    Json::clone(&self.actor(ai).input),
+                    Json::clone(&self.actor(ai).identity().input),
                     Origin::Platform,
                 );
                 self.interpret(ai, &ev, &mut session)?;
@@ -245,7 +245,7 @@ impl Work<'_> {
             self.cancel_invocations(ai, Some(state))?;
         }
         if !node.after.is_empty() {
-            let actor = self.actor(ai).id.clone();
+            let actor = self.actor(ai).identity().id.clone();
             self.cancel_timers(|t| {
                 t.actor == actor
                     && matches!(t.what, TimerKind::After { state: s, .. } if s == state)
@@ -322,7 +322,7 @@ impl Work<'_> {
     }
 
     pub(crate) fn bind(&mut self, ai: usize, slot: u32, value: Arc<Json>) {
-        if let Some(place) = self.actor_mut(ai).context.values.get_mut(slot as usize) {
+        if let Some(place) = self.actor_mut(ai).context.place(slot) {
             *place = Some(value);
         }
     }
@@ -341,7 +341,7 @@ impl Work<'_> {
             .delay(&after.delay)
             .map_err(Into::into)
             .and_then(|delay| {
-                let actor = self.actor(ai).id.clone();
+                let actor = self.actor(ai).identity().id.clone();
                 let id = if actor.as_ref() == "root" {
                     after.timer.clone()
                 } else {
@@ -504,7 +504,7 @@ impl Work<'_> {
             self.exit_state(ai, *state, ev, session)?;
         }
         self.cancel_invocations(ai, None)?;
-        let id = self.actor(ai).id.clone();
+        let id = self.actor(ai).identity().id.clone();
         self.cancel_timers(|t| t.actor == id);
         if cancelled {
             return Ok(());

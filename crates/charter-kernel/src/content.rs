@@ -108,7 +108,7 @@ impl Work<'_> {
             Action::Send(send) => self.send(ai, send, ev, locals, session)?,
             Action::Cancel(id) => {
                 let id = self.eyes(ai, ev, locals).text(id)?;
-                let actor = self.actor(ai).id.clone();
+                let actor = self.actor(ai).identity().id.clone();
                 self.cancel_timers(|t| {
                     t.actor == actor
                         && matches!(&t.what, TimerKind::Send { send_id: Some(s), .. } if *s == id)
@@ -121,12 +121,12 @@ impl Work<'_> {
                     .map(|t| self.eyes(ai, ev, locals).json(t))
                     .transpose()?
                     .unwrap_or(Json::Null);
-                let actor = self.actor(ai).id.clone();
+                let actor = self.actor(ai).identity().id.clone();
                 self.effect(actor, EffectKind::Emit { r#type: kind, data });
             }
             Action::Log { value, label } => {
                 let value = self.eyes(ai, ev, locals).json(value)?;
-                let actor = self.actor(ai).id.clone();
+                let actor = self.actor(ai).identity().id.clone();
                 self.effect(
                     actor,
                     EffectKind::Log {
@@ -244,12 +244,7 @@ impl Work<'_> {
         }
         let before = self.actor(ai).context.clone();
         for (assign, (value, keys)) in assigns.iter().zip(values) {
-            let Some(place) = self
-                .actor_mut(ai)
-                .context
-                .values
-                .get_mut(assign.slot as usize)
-            else {
+            let Some(place) = self.actor_mut(ai).context.place(assign.slot) else {
                 continue;
             };
             if keys.is_empty() {
@@ -342,7 +337,7 @@ impl Work<'_> {
             .receiver(ai, to.as_deref(), delay > 0)
             .map_err(&mut with_id)?;
         let send_id = given_id.clone();
-        let sender = self.actor(ai).id.clone();
+        let sender = self.actor(ai).identity().id.clone();
         match receiver {
             Receiver::Internal if delay > 0 => Err(with_id(Fault::execution(
                 "an event for the internal queue cannot be delayed",
@@ -391,12 +386,13 @@ impl Work<'_> {
     ) {
         let actor = self.actor(ai);
         // The parent of a cancelled actor hears nothing of it any more (SCXML 6.4).
-        if actor.status != Status::Active && actor.parent.as_ref() == Some(&to) {
+        if actor.status != Status::Active && actor.identity().parent.as_ref() == Some(&to) {
             return;
         }
-        let invoke_id = (actor.invocation && actor.parent.as_ref() == Some(&to))
-            .then(|| crate::actors::invocation_of(self.m.definition.strict, actor));
-        let from = actor.id.clone();
+        let invoke_id = (actor.identity().invocation
+            && actor.identity().parent.as_ref() == Some(&to))
+        .then(|| crate::actors::invocation_of(self.m.definition.strict, actor));
+        let from = actor.identity().id.clone();
         ev.meta = Some(Arc::new(Meta {
             send_id,
             origin: Some(self.session_target(&from).into()),
@@ -421,7 +417,11 @@ impl Work<'_> {
         let me = self.actor(ai);
         let actor = |id: &str| {
             // A delayed event may be for somebody who is not there yet.
-            let there = self.s.actors.find(id).map(|a| (a.id.clone(), a.status));
+            let there = self
+                .s
+                .actors
+                .find(id)
+                .map(|a| (a.identity().id.clone(), a.status));
             match there {
                 // A session that has ended is no session any more (SCXML 6.2.4).
                 Some((_, status)) if !self.m.definition.strict && status != Status::Active => Err(
@@ -433,9 +433,10 @@ impl Work<'_> {
             }
         };
         match to {
-            None | Some("self") => Ok(Receiver::Actor(me.id.clone())),
+            None | Some("self") => Ok(Receiver::Actor(me.identity().id.clone())),
             Some("#_internal") => Ok(Receiver::Internal),
             Some("parent" | "#_parent") => me
+                .identity()
                 .parent
                 .clone()
                 .map(Receiver::Actor)
@@ -452,7 +453,7 @@ impl Work<'_> {
                 if let Some(id) = to.strip_prefix("#_") {
                     return actor(&crate::actors::child_id(
                         self.m.definition.strict,
-                        &me.id,
+                        &me.identity().id,
                         &id.into(),
                     ));
                 }
@@ -571,7 +572,7 @@ impl Work<'_> {
                 }
                 match due {
                     Some(due) => {
-                        let actor = self.actor(ai).id.clone();
+                        let actor = self.actor(ai).identity().id.clone();
                         self.set_timer_at(timer, actor, due, TimerKind::Due { kind: *kind, key })
                     }
                     None => Ok(()),

@@ -25,7 +25,7 @@ impl Machine {
         out.push(s.status as u8);
         // Who was there first decides nothing.
         let mut actors: Vec<&Actor> = s.actors().collect();
-        actors.sort_by(|a, b| a.id.cmp(&b.id));
+        actors.sort_by(|a, b| a.identity().id.cmp(&b.identity().id));
         for actor in actors {
             self.actor_essence(actor, lens, out);
         }
@@ -55,7 +55,7 @@ impl Machine {
 
     fn actor_essence(&self, a: &Actor, lens: &dyn Lens, out: &mut Vec<u8>) {
         let chart = a.chart() as usize;
-        text(out, &a.id);
+        text(out, &a.identity().id);
         out.extend_from_slice(&a.chart().to_le_bytes());
         out.push(a.status as u8);
         number(out, a.configuration.len());
@@ -75,7 +75,7 @@ impl Machine {
                 None => out.push(0),
             }
         }
-        lens.input(chart, &a.input, out);
+        lens.input(chart, &a.identity().input, out);
         number(out, a.invocations.len());
         for i in &a.invocations {
             text(out, &i.id);

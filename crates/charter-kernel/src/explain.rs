@@ -65,7 +65,7 @@ impl Machine {
                 );
             }
         }
-        let Some(snapshot) = snapshot.filter(|s| s.charter == self.digest) else {
+        let Some(snapshot) = snapshot.filter(|s| s.charter() == self.digest) else {
             if story.message.is_empty() {
                 story.message = self.start_message(envelope, refusal.code, &mut story.misfits);
             }
@@ -473,7 +473,7 @@ impl Machine {
     /// there yet; [`Legal::depends_on_data`] says where the data may still make the answer no.
     #[must_use]
     pub fn legal(&self, snapshot: &Snapshot, principal: &Principal, at: i64) -> Vec<Legal> {
-        if snapshot.charter != self.digest || snapshot.status.is_finished() {
+        if snapshot.charter() != self.digest || snapshot.status.is_finished() {
             return Vec::new();
         }
         let mut out = Vec::new();
@@ -523,7 +523,7 @@ impl Machine {
                 let fits_empty = info.schema.as_ref().is_none_or(|s| s.fits(&empty));
                 if !depends {
                     // Nothing that decides reads the data: a trial with the least data tells about interlocks and errors too.
-                    envelope.to = Some(actor.id.to_string());
+                    envelope.to = Some(actor.identity().id.to_string());
                     let data = if fits_empty { empty } else { sample(schema, 0) };
                     envelope.event = Event::External {
                         r#type: info.name.to_string(),
@@ -537,7 +537,7 @@ impl Machine {
                     }
                 }
                 out.push(Legal {
-                    to: actor.id.to_string(),
+                    to: actor.identity().id.to_string(),
                     r#type: info.name.to_string(),
                     data: schema.cloned(),
                     description: decl.and_then(|d| d.description.clone()),

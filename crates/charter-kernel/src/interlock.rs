@@ -47,7 +47,7 @@ impl Work<'_> {
         let given_ended = judge.status != Status::Active;
         let was_final = |actor: &Actor| {
             before
-                .and_then(|b| b.actors.find(&actor.id))
+                .and_then(|b| b.actors.find(&actor.identity().id))
                 .is_some_and(|a| a.status != Status::Active)
         };
         // Several states of `given` may be active (regions, or a state and its parent): what any of their rows allows is allowed.
@@ -114,9 +114,9 @@ fn incompatible(
     let allowed: Vec<&str> = allowed.map(|c| chart.path(*c).as_ref()).collect();
     let who = format!(
         "`{}` would be in `{}` while `{}` is in `{}`",
-        actor.id,
+        actor.identity().id,
         chart.path(state),
-        judge.id,
+        judge.identity().id,
         at.join(", ")
     );
     let rest = if allowed.is_empty() {

@@ -5,13 +5,17 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::definition::StateKind;
 use crate::event::Ev;
 use crate::judge::{candidates, rank};
-use crate::machine::{Chart, Domain, Machine, NONE, RoleSet, StateId, StateNode, Transition};
-use crate::refusal::{Code, Refusal};
+use crate::machine::{
+    Chart, Domain, Machine, NONE, RoleSet, StateId, StateNode, Transition, TransitionId,
+};
+use crate::refusal::Code;
 use crate::scope::Eyes;
-use crate::snapshot::{Snapshot, Status};
+use crate::snapshot::{Actor, Snapshot, Status, Vote};
 use crate::step::{Step, Taken, Verdict};
 
 /// What a plain transition does: the states it leaves are those after `domain`, the states it enters follow in document order.
@@ -93,6 +97,8 @@ fn plain_move(chart: &Chart, t: &Transition) -> Option<Move> {
 
 impl Machine {
     /// Tries the short way for an external event; `None`: the algorithm has to decide.
+    ///
+    /// It tells what to do and leaves the doing to the caller: a step is large, and each frame it is handed through copies it.
     pub(crate) fn short_way(
         &self,
         snapshot: &Snapshot,
@@ -100,8 +106,7 @@ impl Machine {
         ev: &Ev<'_>,
         eyes: &Eyes<'_>,
         held: RoleSet,
-        seq: u64,
-    ) -> Option<Result<Step, Refusal>> {
+    ) -> Option<Result<(TransitionId, &Move), Code>> {
         if self.only_algorithm
             || snapshot.ledger.is_some()
             || !self.interlocks.is_empty()
@@ -139,49 +144,68 @@ impl Machine {
                     }
                 }
                 let plain = chart.moves.get(id as usize)?.as_ref()?;
-                return Some(Ok(self.moved(snapshot, ai, chart, id, plain, seq)));
+                return Some(Ok((id, plain)));
             }
             state = node.parent;
         }
         self.definition
             .strict
-            .then(|| Err(furthest.unwrap_or(Code::Unhandled).into()))
+            .then(|| Err(furthest.unwrap_or(Code::Unhandled)))
     }
 
-    fn moved(
+    /// The step of a plain transition, made in one piece: what did not change is shared with the snapshot before.
+    #[inline(always)]
+    pub(crate) fn moved(
         &self,
-        snapshot: &Snapshot,
+        before: &Snapshot,
         ai: usize,
-        chart: &Chart,
-        id: u32,
+        id: TransitionId,
         plain: &Move,
         seq: u64,
     ) -> Step {
-        let mut snapshot = snapshot.clone();
-        snapshot.seq = seq;
-        let mut taken = smallvec::SmallVec::new();
-        if let Some(actor) = snapshot.actors.0.get_mut(ai) {
+        let mut actors = before.actors.clone();
+        let mut taken = SmallVec::new();
+        if let Some(place) = actors.0.get_mut(ai) {
+            let chart = self.chart(place.chart());
             taken.push(Taken {
-                actor: actor.id.clone(),
-                chart: actor.chart(),
+                actor: place.identity().id.clone(),
+                chart: place.chart(),
                 transition: id,
             });
-            let actor = Arc::make_mut(actor);
-            let stay = actor
+            // One region: what is inside the domain stands at the end.
+            let stay = place
                 .configuration
                 .partition_point(|s| !chart.inside(*s, plain.domain));
-            // One region: what is inside the domain stands at the end.
-            actor.configuration.truncate(stay);
-            actor.configuration.extend_from_slice(&plain.entered);
-            if !actor.votes.is_empty() {
-                actor
-                    .votes
-                    .retain(|v| !chart.inside(chart.transition(v.transition).source, plain.domain));
-            }
+            let kept = place.configuration.get(..stay).unwrap_or_default();
+            let mut configuration = SmallVec::from_slice(kept);
+            configuration.extend_from_slice(&plain.entered);
+            let left =
+                |v: &&Vote| !chart.inside(chart.transition(v.transition).source, plain.domain);
+            *place = Arc::new(Actor {
+                status: place.status,
+                configuration,
+                history: place.history.clone(),
+                context: place.context.clone(),
+                output: place.output.clone(),
+                invocations: place.invocations.clone(),
+                votes: place.votes.iter().filter(left).cloned().collect(),
+                bound: place.bound.clone(),
+            });
         }
         Step {
             verdict: Verdict::Accepted,
-            snapshot,
+            snapshot: Snapshot {
+                run: before.run.clone(),
+                seq,
+                status: before.status,
+                paused_at: before.paused_at,
+                output: before.output.clone(),
+                actors,
+                timers: before.timers.clone(),
+                ledger: before.ledger.clone(),
+                held: before.held.clone(),
+                counter: before.counter,
+            },
             effects: Vec::new(),
             timers: Vec::new(),
             notes: Vec::new(),

@@ -15,7 +15,7 @@ use crate::envelope::EffectId;
 use crate::ledger::{Entry, EntryStatus, Kind, Ledger};
 use crate::machine::{Chart, Machine, StateId};
 use crate::snapshot::{
-    Actor, Actors, Held, Invocation, RunName, Snapshot, Status, Timer, TimerKind, Vote,
+    Actor, Actors, Held, Identity, Invocation, RunName, Snapshot, Status, Timer, TimerKind, Vote,
 };
 
 /// Why a JSON is not a snapshot of this machine.
@@ -208,7 +208,7 @@ impl Machine {
         let form = SnapshotForm {
             v: 1,
             run: s.run.id.to_string(),
-            charter: s.charter,
+            charter: s.charter(),
             seq: s.seq,
             status: s.status,
             paused_at: s.paused_at,
@@ -243,10 +243,10 @@ impl Machine {
             by: v.by.iter().map(ToString::to_string).collect(),
         };
         ActorForm {
-            id: a.id.to_string(),
+            id: a.identity().id.to_string(),
             machine: a.machine().to_string(),
-            parent: a.parent.as_deref().map(Into::into),
-            invoked: a.invocation,
+            parent: a.identity().parent.as_deref().map(Into::into),
+            invoked: a.identity().invocation,
             status: a.status,
             active: a.active().map(Into::into).collect(),
             history: history.collect(),
@@ -254,7 +254,7 @@ impl Machine {
                 Json::Object(map) => map,
                 _ => serde_json::Map::new(),
             },
-            input: Json::clone(&a.input),
+            input: Json::clone(&a.identity().input),
             output: a.output.as_deref().cloned(),
             invocations: a.invocations.iter().map(invocation).collect(),
             votes: a.votes.iter().map(vote).collect(),
@@ -324,14 +324,17 @@ impl Machine {
         let mut actors: SmallVec<[Arc<Actor>; 1]> = SmallVec::new();
         for actor in form.actors {
             let actor = self.actor_of(actor)?;
-            if actors.iter().any(|a| a.id == actor.id) {
-                return bad(format!("two actors are called `{}`", actor.id));
+            if actors
+                .iter()
+                .any(|a| a.identity().id == actor.identity().id)
+            {
+                return bad(format!("two actors are called `{}`", actor.identity().id));
             }
             actors.push(Arc::new(actor));
         }
         if actors
             .first()
-            .is_none_or(|a| a.id.as_ref() != "root" || a.chart() != 0)
+            .is_none_or(|a| a.identity().id.as_ref() != "root" || a.chart() != 0)
         {
             return bad("the first actor is not the root");
         }
@@ -352,8 +355,8 @@ impl Machine {
             run: Arc::new(RunName {
                 id: form.run.into(),
                 charter: self.definition.id.as_str().into(),
+                digest: self.digest,
             }),
-            charter: form.charter,
             seq: form.seq,
             status: form.status,
             paused_at: form.paused_at,
@@ -379,9 +382,13 @@ impl Machine {
                 RestoreError(format!("machine `{}` has no state `{path}`", form.machine))
             })
         };
-        let mut actor = new_actor(form.id.as_str().into(), &chart.shape, data(form.input));
-        actor.parent = form.parent.map(|p| p.as_str().into());
-        actor.invocation = form.invoked;
+        let mut actor = new_actor(Identity {
+            id: form.id.as_str().into(),
+            parent: form.parent.map(|p| p.as_str().into()),
+            invocation: form.invoked,
+            input: data(form.input),
+            shape: chart.shape.clone(),
+        });
         actor.status = form.status;
         actor.configuration.push(0);
         for path in &form.active {
@@ -409,10 +416,7 @@ impl Machine {
         }
         actor.history.sort_by_key(|(h, _)| *h);
         for (name, value) in form.context {
-            let slot = chart
-                .shape
-                .slot(&name)
-                .and_then(|s| actor.context.values.get_mut(s as usize));
+            let slot = chart.shape.slot(&name).and_then(|s| actor.context.place(s));
             let Some(slot) = slot else {
                 return bad(format!("the context of `{}` has no `{name}`", form.id));
             };
@@ -505,7 +509,7 @@ impl Machine {
             id: form.id.as_str().into(),
             generation: form.generation,
             due: form.due,
-            actor: actor.id.clone(),
+            actor: actor.identity().id.clone(),
             what,
         })
     }

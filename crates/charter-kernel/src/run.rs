@@ -15,7 +15,9 @@ use crate::ledger::Ledger;
 use crate::machine::{Machine, RoleSet, TransitionId};
 use crate::refusal::{Code, Refusal};
 use crate::scope::Eyes;
-use crate::snapshot::{Actors, Held, Invocation, RunName, Snapshot, Status, TimerKind, Vote};
+use crate::snapshot::{
+    Actors, Held, Identity, Invocation, RunName, Snapshot, Status, TimerKind, Vote,
+};
 use crate::step::{EffectKind, Step, Verdict};
 use crate::work::{Session, Work};
 
@@ -43,13 +45,19 @@ impl Machine {
         if chart.input.as_ref().is_some_and(|s| !s.fits(&input)) {
             return Err(Code::Schema.into());
         }
-        let root = new_actor("root".into(), &chart.shape, Arc::new(input.into_owned()));
+        let root = new_actor(Identity {
+            id: "root".into(),
+            parent: None,
+            invocation: false,
+            input: Arc::new(input.into_owned()),
+            shape: chart.shape.clone(),
+        });
         let snapshot = Snapshot {
             run: Arc::new(RunName {
                 id: run.into(),
                 charter: self.definition.id.as_str().into(),
+                digest: self.digest,
             }),
-            charter: self.digest,
             seq: envelope.seq,
             status: Status::Active,
             paused_at: None,
@@ -81,7 +89,7 @@ impl Machine {
     /// # Errors
     /// A refusal; nothing has changed. [`Machine::explain`] tells the whole story.
     pub fn step(&self, snapshot: &Snapshot, envelope: &Envelope) -> Result<Step, Refusal> {
-        if snapshot.charter != self.digest {
+        if snapshot.run.digest != self.digest {
             return Err(Code::CharterMismatch.into());
         }
         if !crate::time::is_sane(envelope.at) {
@@ -219,8 +227,12 @@ impl Machine {
                 locals: &[],
                 entry: None,
             };
-            if let Some(result) = self.short_way(snapshot, ai, &ev, &eyes, held, envelope.seq) {
-                return result;
+            match self.short_way(snapshot, ai, &ev, &eyes, held) {
+                Some(Ok((id, plain))) => {
+                    return Ok(self.moved(snapshot, ai, id, plain, envelope.seq));
+                }
+                Some(Err(code)) => return Err(code.into()),
+                None => {}
             }
         }
         let mut work = self.work(snapshot, envelope, held);
@@ -338,7 +350,7 @@ impl Machine {
             return Err(Code::Schema.into());
         }
         let mut work = self.work(snapshot, envelope, RoleSet::SYSTEM);
-        let owner = work.actor(ai).id.clone();
+        let owner = work.actor(ai).identity().id.clone();
         if snapshot.status == Status::Paused {
             // It waits; a second answer to the same effect is late.
             if snapshot.held.iter().any(|h| h.effect == invocation.effect) {
@@ -415,7 +427,7 @@ impl Machine {
                 work.post(ai, to.clone(), ev, send_id.clone());
             }
             TimerKind::Timeout { invocation, effect } => {
-                let owner = work.actor(ai).id.clone();
+                let owner = work.actor(ai).identity().id.clone();
                 let cancel = EffectKind::Cancel {
                     invocation: invocation.clone(),
                     effect: *effect,
@@ -476,7 +488,7 @@ impl Work<'_> {
         self.actor_mut(ai)
             .invocations
             .retain(|i| !(i.effect == effect && i.id.as_ref() == invocation));
-        let owner = self.actor(ai).id.clone();
+        let owner = self.actor(ai).identity().id.clone();
         self.cancel_timers(|t| t.actor == owner && matches!(&t.what, TimerKind::Timeout { effect: e, invocation: i } if *e == effect && i.as_ref() == invocation));
         let ev = self.answer_event(invocation, outcome);
         self.receive(ai, &ev)

@@ -63,7 +63,7 @@ impl<'a> Scope<'a> for Eyes<'a> {
             4 => Value::object(self.snapshot.run.as_ref()),
             5 => Value::object(&self.snapshot.actors),
             6 => Value::object(self.snapshot.ledger.as_deref()?),
-            7 => Value::from_json(&self.actor.input),
+            7 => Value::from_json(&self.actor.identity().input),
             8 => Value::object(self.entry?),
             other => return self.further(other.checked_sub(ROOTS.len())?),
         })
@@ -141,11 +141,11 @@ impl<'a> Eyes<'a> {
                     .unwrap_or(&self.machine.definition.id),
             ),
             1 => Value::from(self.actor.machine()),
-            2 => Value::from(session_id(&self.snapshot.run.id, &self.actor.id)),
+            2 => Value::from(session_id(&self.snapshot.run.id, &self.actor.identity().id)),
             3 => {
                 let location = Value::from(format!(
                     "#_scxml_{}",
-                    session_id(&self.snapshot.run.id, &self.actor.id)
+                    session_id(&self.snapshot.run.id, &self.actor.identity().id)
                 ));
                 let entry = map([("location", location)]);
                 map([

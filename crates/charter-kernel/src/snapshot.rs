@@ -17,7 +17,6 @@ use crate::machine::{StateId, TransitionId};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     pub(crate) run: Arc<RunName>,
-    pub(crate) charter: Digest,
     pub(crate) seq: u64,
     pub(crate) status: Status,
     pub(crate) paused_at: Option<i64>,
@@ -40,7 +39,7 @@ impl Snapshot {
     /// Digest of the charter it belongs to.
     #[must_use]
     pub fn charter(&self) -> Digest {
-        self.charter
+        self.run.digest
     }
     /// Sequence number of the last record that changed it.
     #[must_use]
@@ -132,11 +131,14 @@ impl Status {
     }
 }
 
-/// `run` in expressions.
+/// What of a run never changes; `run` in expressions.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RunName {
     pub(crate) id: Box<str>,
+    /// Id of the charter.
     pub(crate) charter: Box<str>,
+    /// Digest of the charter.
+    pub(crate) digest: Digest,
 }
 
 impl Object for RunName {
@@ -162,7 +164,7 @@ pub(crate) struct Actors(pub(crate) SmallVec<[Arc<Actor>; 1]>);
 impl Actors {
     /// The newest actor of that id: an invocation may be started again while its predecessor is being taken down.
     pub(crate) fn position(&self, id: &str) -> Option<usize> {
-        self.0.iter().rposition(|a| a.id.as_ref() == id)
+        self.0.iter().rposition(|a| a.identity().id.as_ref() == id)
     }
     pub(crate) fn find(&self, id: &str) -> Option<&Actor> {
         self.position(id)
@@ -176,7 +178,7 @@ impl Object for Actors {
         self.find(key).map(|a| Value::object(a))
     }
     fn keys(&self) -> Vec<Str<'_>> {
-        let mut keys: Vec<_> = self.0.iter().map(|a| Str::from(a.id.as_ref())).collect();
+        let mut keys: Vec<_> = self.0.iter().map(|a| Str::from(a.id())).collect();
         keys.sort_unstable_by(|a: &Str<'_>, b| a.as_str().cmp(b.as_str()));
         keys
     }
@@ -226,19 +228,36 @@ impl Shape {
     }
 }
 
-/// A machine inside a run: the root, or one that was spawned or invoked.
-#[derive(Debug, Clone)]
-pub struct Actor {
+/// What of an actor never changes: one shared part, so that a step need not copy it.
+#[derive(Debug)]
+pub(crate) struct Identity {
     pub(crate) id: Arc<str>,
     pub(crate) parent: Option<Arc<str>>,
-    /// The invocation of the parent that it answers to; none for a spawned actor.
+    /// Whether it answers to an invocation of its parent; else it was spawned.
     pub(crate) invocation: bool,
+    pub(crate) input: Arc<Json>,
+    pub(crate) shape: Arc<Shape>,
+}
+
+impl PartialEq for Identity {
+    fn eq(&self, o: &Identity) -> bool {
+        // Shapes are compared by the number of their chart: snapshots are compared within one machine.
+        self.shape.chart == o.shape.chart
+            && self.id == o.id
+            && self.parent == o.parent
+            && self.invocation == o.invocation
+            && self.input == o.input
+    }
+}
+
+/// A machine inside a run: the root, or one that was spawned or invoked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Actor {
     pub(crate) status: Status,
     /// All active states, ancestors included, in document order.
     pub(crate) configuration: SmallVec<[StateId; 6]>,
     pub(crate) history: Vec<(StateId, SmallVec<[StateId; 4]>)>,
     pub(crate) context: Context,
-    pub(crate) input: Arc<Json>,
     pub(crate) output: Option<Arc<Json>>,
     /// Services at work for it (machines it invoked are actors themselves).
     pub(crate) invocations: SmallVec<[Arc<Invocation>; 1]>,
@@ -247,40 +266,24 @@ pub struct Actor {
     pub(crate) bound: Vec<StateId>,
 }
 
-impl PartialEq for Actor {
-    fn eq(&self, o: &Actor) -> bool {
-        // Shapes are compared by the number of their chart: snapshots are compared within one machine.
-        self.context.shape.chart == o.context.shape.chart
-            && self.id == o.id
-            && self.parent == o.parent
-            && self.invocation == o.invocation
-            && self.status == o.status
-            && self.configuration == o.configuration
-            && self.history == o.history
-            && self.context.values == o.context.values
-            && self.input == o.input
-            && self.output == o.output
-            && self.invocations == o.invocations
-            && self.votes == o.votes
-            && self.bound == o.bound
-    }
-}
-
 impl Actor {
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.context.identity
+    }
     /// Its id; `root` for the run's own chart.
     #[must_use]
     pub fn id(&self) -> &str {
-        &self.id
+        &self.identity().id
     }
     /// The name of its machine; `root` for the run's own chart.
     #[must_use]
     pub fn machine(&self) -> &str {
-        &self.context.shape.machine
+        &self.identity().shape.machine
     }
     /// Who spawned or invoked it.
     #[must_use]
     pub fn parent(&self) -> Option<&str> {
-        self.parent.as_deref()
+        self.identity().parent.as_deref()
     }
     /// Whether it goes on.
     #[must_use]
@@ -289,7 +292,7 @@ impl Actor {
     }
     /// Paths of the active atomic states, in document order.
     pub fn state(&self) -> impl Iterator<Item = &str> {
-        let shape = &self.context.shape;
+        let shape = &self.identity().shape;
         self.configuration
             .iter()
             .filter(|s| shape.atomic.get(**s as usize) == Some(&true))
@@ -297,7 +300,7 @@ impl Actor {
     }
     /// Paths of all active states, in document order; the chart itself is left out.
     pub fn active(&self) -> impl Iterator<Item = &str> {
-        let shape = &self.context.shape;
+        let shape = &self.identity().shape;
         self.configuration
             .iter()
             .filter(|s| **s != 0)
@@ -315,13 +318,18 @@ impl Actor {
     }
     /// Its context variables that have a value, in document order.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &Json)> {
-        let named = self.context.shape.slots.iter().zip(&self.context.values);
+        let named = self
+            .identity()
+            .shape
+            .slots
+            .iter()
+            .zip(self.context.values.iter());
         named.filter_map(|(name, value)| value.as_deref().map(|v| (name.as_ref(), v)))
     }
     /// What it started with.
     #[must_use]
     pub fn input(&self) -> &Json {
-        &self.input
+        &self.identity().input
     }
     /// What it gave.
     #[must_use]
@@ -336,7 +344,7 @@ impl Actor {
         self.configuration.binary_search(&state).is_ok()
     }
     pub(crate) fn chart(&self) -> u32 {
-        self.context.shape.chart
+        self.identity().shape.chart
     }
 }
 
@@ -364,19 +372,26 @@ impl Object for Actor {
 }
 
 /// Context variables: a slot each. A variable may be absent (SCXML: declared but unbound).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Context {
-    pub(crate) shape: Arc<Shape>,
-    pub(crate) values: SmallVec<[Option<Arc<Json>>; 4]>,
+    pub(crate) identity: Arc<Identity>,
+    /// Copied by the first step that assigns.
+    pub(crate) values: Arc<Vec<Option<Arc<Json>>>>,
 }
 
 impl Context {
+    /// Where a slot's value stands, to change it.
+    pub(crate) fn place(&mut self, slot: u32) -> Option<&mut Option<Arc<Json>>> {
+        Arc::make_mut(&mut self.values).get_mut(slot as usize)
+    }
     pub(crate) fn slot(&self, name: &str) -> Option<&Json> {
-        self.values.get(self.shape.slot(name)? as usize)?.as_deref()
+        self.values
+            .get(self.identity.shape.slot(name)? as usize)?
+            .as_deref()
     }
     pub(crate) fn json(&self) -> Json {
         let mut map = serde_json::Map::new();
-        for (name, value) in self.shape.slots.iter().zip(&self.values) {
+        for (name, value) in self.identity.shape.slots.iter().zip(self.values.iter()) {
             if let Some(value) = value {
                 map.insert(name.to_string(), Json::clone(value));
             }
@@ -389,19 +404,27 @@ impl Object for Context {
     fn get(&self, key: &str) -> Option<Value<'_>> {
         match self.slot(key) {
             Some(value) => Some(Value::from_json(value)),
-            None if self.shape.lenient && self.shape.slot(key).is_some() => Some(Value::Null),
+            None if self.identity.shape.lenient && self.identity.shape.slot(key).is_some() => {
+                Some(Value::Null)
+            }
             None => None,
         }
     }
     fn keys(&self) -> Vec<Str<'_>> {
         let named = |s: &u32| {
             self.values.get(*s as usize)?.as_ref()?;
-            self.shape
+            self.identity
+                .shape
                 .slots
                 .get(*s as usize)
                 .map(|n| Str::from(n.as_ref()))
         };
-        self.shape.sorted.iter().filter_map(named).collect()
+        self.identity
+            .shape
+            .sorted
+            .iter()
+            .filter_map(named)
+            .collect()
     }
     fn len(&self) -> usize {
         self.values.iter().filter(|v| v.is_some()).count()

@@ -31,7 +31,7 @@ impl Machine {
         out.push_str("{\"actors\":");
         list(out, s.actors.0.iter(), |out, a| self.write_actor(out, a));
         out.push_str(",\"charter\":\"");
-        s.charter.push_text(out);
+        s.charter().push_text(out);
         out.push_str("\",\"counter\":");
         write_uint(out, s.counter);
         if !s.held.is_empty() {
@@ -90,16 +90,16 @@ impl Machine {
             write_object(out, entries, |out, states| paths(out, states));
         }
         out.push_str(",\"id\":");
-        write_str(out, &a.id);
+        write_str(out, &a.identity().id);
         out.push_str(",\"input\":");
-        write(out, &a.input);
+        write(out, &a.identity().input);
         if !a.invocations.is_empty() {
             out.push_str(",\"invocations\":");
             list(out, a.invocations.iter(), |out, i| {
                 invocation(out, chart, i)
             });
         }
-        if a.invocation {
+        if a.identity().invocation {
             out.push_str(",\"invoked\":true");
         }
         out.push_str(",\"machine\":");
@@ -108,7 +108,7 @@ impl Machine {
             out.push_str(",\"output\":");
             write(out, output);
         }
-        if let Some(parent) = &a.parent {
+        if let Some(parent) = &a.identity().parent {
             out.push_str(",\"parent\":");
             write_str(out, parent);
         }
@@ -211,11 +211,11 @@ fn effect_text(out: &mut String, effect: EffectId) -> bool {
 fn context(out: &mut String, c: &Context) {
     let slot = |s: &u32| {
         Some((
-            c.shape.slots.get(*s as usize)?.as_ref(),
+            c.identity.shape.slots.get(*s as usize)?.as_ref(),
             c.values.get(*s as usize)?.as_deref()?,
         ))
     };
-    write_object(out, c.shape.sorted.iter().filter_map(slot), write);
+    write_object(out, c.identity.shape.sorted.iter().filter_map(slot), write);
 }
 
 fn invocation(out: &mut String, chart: &Chart, i: &Arc<Invocation>) {

@@ -195,7 +195,7 @@ impl<'m> Work<'m> {
 
     pub(crate) fn note(&mut self, ai: usize, at: Option<Arc<str>>, message: String) {
         if self.notes.len() < MAX_NOTES {
-            let actor = self.actor(ai).id.clone();
+            let actor = self.actor(ai).identity().id.clone();
             self.notes.push(Note { actor, at, message });
         }
     }
@@ -203,7 +203,7 @@ impl<'m> Work<'m> {
     pub(crate) fn take(&mut self, ai: usize, transition: TransitionId) {
         let actor = self.actor(ai);
         let taken = Taken {
-            actor: actor.id.clone(),
+            actor: actor.identity().id.clone(),
             chart: actor.chart(),
             transition,
         };
