@@ -18,7 +18,7 @@ fn main() -> io::Result<()> {
     )
 }
 
-/// `&[Bundled { name, source, scenarios: &[(file, text)] }]`
+/// `&[Bundled { name, source, scenarios: &[(file, text)], prompts: &[(path, text)] }]`
 fn charters(folder: &Path) -> io::Result<String> {
     let mut list = String::from("&[\n");
     for charter in entries(folder)? {
@@ -37,9 +37,20 @@ fn charters(folder: &Path) -> io::Result<String> {
                 );
             }
         }
+        let mut prompts = String::new();
+        for prompt in entries(&charter.join("prompts"))? {
+            if has_extension(&prompt, &["md", "txt"]) {
+                let path = format!("prompts/{}", name(&prompt));
+                let _ = write!(
+                    prompts,
+                    "({path:?}, include_str!({:?})), ",
+                    prompt.canonicalize()?
+                );
+            }
+        }
         let _ = writeln!(
             list,
-            "    Bundled {{ name: {:?}, source: include_str!({:?}), scenarios: &[{scenarios}] }},",
+            "    Bundled {{ name: {:?}, source: include_str!({:?}), scenarios: &[{scenarios}], prompts: &[{prompts}] }},",
             name(&charter),
             file.canonicalize()?
         );
