@@ -67,7 +67,7 @@ fn op() -> impl Strategy<Value = Op> {
 fn decision(n: u8) -> Json {
     let action = ["auto_execute", "recommend", "escalate"][usize::from(n) % 3];
     let confidence = [0.2, 0.84, 0.85, 0.86, 0.99][usize::from(n / 3) % 5];
-    json!({"action": action, "content": format!("Do {}", n / 16), "confidence": confidence, "requiresHumanApproval": n % 7 == 0})
+    json!({"action": action, "content": format!("Do {}", n / 16), "confidence": confidence, "requiresHumanApproval": n.is_multiple_of(7)})
 }
 
 fn good(actor: &str, n: u8) -> Json {
@@ -160,7 +160,7 @@ fn run(input: Json, ops: &[Op]) -> Judge {
             }
             Op::Done(actor, n) => {
                 let actor = ACTORS[usize::from(*actor) % ACTORS.len()];
-                let output = if n % 3 == 0 {
+                let output = if n.is_multiple_of(3) {
                     good(actor, *n)
                 } else {
                     bad(actor, *n)
