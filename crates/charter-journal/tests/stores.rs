@@ -425,7 +425,11 @@ fn a_file_is_written_by_one_and_read_by_many() {
             .query(|c| c.execute("DELETE FROM records", []))
             .is_err()
     );
+    drop(reader);
     drop(store);
+    // Closed, the file stands alone.
+    let wal = folder.0.join("journal.db-wal");
+    assert!(!wal.exists());
     let store = SqliteStore::open(&file).unwrap();
     assert_eq!(store.records("r2", 0, 99).unwrap(), runs[2]);
     fill(&store, &some_acts(3), "s");

@@ -575,6 +575,13 @@ fn changes_to_the_tables_are_named() {
         "run `b`, record 9: a snapshot is kept after it, but there is no such record",
     );
     first("UPDATE blobs SET data = x'00'", "has the digest");
+    check(
+        "DROP INDEX records_id; DROP VIEW events; CREATE VIEW events AS SELECT 1; CREATE INDEX mine ON records(at)",
+        &[
+            "the view `events` is not defined as it should be",
+            "the index `records_id` is missing",
+        ],
+    );
     for table in ["transitions", "refusals", "effects", "timers", "ledger"] {
         check(
             &format!("DELETE FROM {table} WHERE run = 'b'"),
@@ -636,4 +643,72 @@ proptest! {
             Ok(_) => prop_assert_eq!(rows(&store).unwrap(), before, "byte {} was changed and nothing was said", at),
         }
     }
+}
+
+/// Pages that are gone, full of noise, exchanged, and files cut short: either it is found, or nothing that was recorded has changed.
+#[test]
+fn damaged_pages_are_found() {
+    let folder = Folder::new("pages");
+    let file = folder.file();
+    let rows = |store: &SqliteStore| {
+        let mut rows = Vec::new();
+        store
+            .scan(None, 0, &mut |row| {
+                rows.push(format!("{row:?}"));
+                true
+            })
+            .map(|()| rows)
+    };
+    let before = {
+        let store = SqliteStore::open(&file).unwrap();
+        fill(&store, &some_acts(12), "r");
+        store.put_blob(b"blob").unwrap();
+        rows(&store).unwrap()
+    };
+    let intact = std::fs::read(&file).unwrap();
+    let page = 4096;
+    let pages = intact.len() / page;
+    let mut said = BTreeSet::new();
+    let mut check = |bytes: &[u8], how: &str| {
+        std::fs::write(&file, bytes).unwrap();
+        let store = match SqliteStore::open_read_only(&file) {
+            Ok(store) => store,
+            Err(e) => {
+                said.insert(e.to_string());
+                return;
+            }
+        };
+        match verify(&store, None) {
+            Err(e) => drop(said.insert(e.to_string())),
+            Ok(report) if report.is_verified() => {
+                assert_eq!(rows(&store).unwrap(), before, "{how}: nothing was said");
+            }
+            Ok(report) => said.extend(report.findings.iter().map(ToString::to_string)),
+        }
+    };
+    for n in 0..pages {
+        let (from, to) = (n * page, (n + 1) * page);
+        let mut bytes = intact.clone();
+        bytes[from..to].fill(0);
+        check(&bytes, &format!("page {n} zeroed"));
+        bytes[from..to].iter_mut().zip(0u32..).for_each(|(b, i)| {
+            *b = (i.wrapping_mul(2_654_435_761) >> 13) as u8;
+        });
+        check(&bytes, &format!("page {n} noise"));
+        let other = (n * 7 + 3) % pages;
+        let mut bytes = intact.clone();
+        bytes.copy_within(other * page..(other + 1) * page, from);
+        check(&bytes, &format!("page {n} is page {other}"));
+        check(&intact[..from], &format!("cut to {n} pages"));
+        check(&intact[..from + 700], &format!("cut in page {n}"));
+    }
+    let said: Vec<_> = said.into_iter().collect();
+    let some = |words: &str| {
+        assert!(said.iter().any(|s| s.contains(words)), "{words}: {said:#?}");
+    };
+    some("the file:");
+    some("from here on the records cannot be read: the file is damaged");
+    some("is not a journal");
+    // The records behind a page that cannot be read are still looked at.
+    assert!(said.iter().all(|s| !s.contains("tells more")), "{said:#?}");
 }

@@ -32,6 +32,16 @@ pub struct SqliteStore {
     readers: Mutex<Vec<Connection>>,
 }
 
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        // The writer closes last: only so does SQLite move everything from `FILE-wal` into the file, which then stands alone.
+        self.readers
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+}
+
 #[derive(Debug)]
 struct Writer {
     /// None while it is being dropped.

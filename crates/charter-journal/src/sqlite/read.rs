@@ -362,6 +362,10 @@ impl Store for SqliteStore {
             }
             Ok(())
         })?;
+        self.reading(|c| {
+            problems.extend(schema::problems(c)?);
+            Ok(())
+        })?;
         if problems.is_empty() {
             self.reading(|c| charter_problems(c, &mut problems))?;
             self.reading(|c| projection_problems(c, &mut problems))?;

@@ -1,5 +1,7 @@
 //! The tables of a journal file. What their columns mean to people is in `docs/sql.md`; a test holds the two together.
 
+use std::collections::BTreeMap;
+
 use rusqlite::Connection;
 
 /// Version of the tables; in `PRAGMA user_version`.
@@ -178,4 +180,26 @@ pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {
 pub(crate) fn create_projections(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("CREATE TABLE records(run, seq, at, type, verdict, json);")?;
     connection.execute_batch(PROJECTIONS)
+}
+
+/// Tables, indexes and views of ours that are missing or not what they should be.
+pub(crate) fn problems(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let fresh = Connection::open_in_memory()?;
+    create(&fresh)?;
+    let list = |c: &Connection| -> rusqlite::Result<BTreeMap<String, (String, Option<String>)>> {
+        c.prepare("SELECT name, type, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")?
+            .query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?
+            .collect()
+    };
+    let (mut found, expected) = (list(connection)?, list(&fresh)?);
+    Ok(expected
+        .into_iter()
+        .filter_map(|(name, (kind, sql))| match found.remove(&name) {
+            None => Some(format!("the {kind} `{name}` is missing")),
+            Some(other) if other != (kind.clone(), sql) => Some(format!(
+                "the {kind} `{name}` is not defined as it should be"
+            )),
+            Some(_) => None,
+        })
+        .collect())
 }

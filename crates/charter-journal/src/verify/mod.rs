@@ -5,7 +5,7 @@
 
 mod differ;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -187,24 +187,26 @@ pub fn verify_with(store: &dyn Store, options: &VerifyOptions) -> Result<Report,
             verifier.found(None, None, Difference::Container, problem);
         }
         let mut wrong = Vec::new();
-        store.scan_blobs(&mut |digest, data| {
+        let scanned = store.scan_blobs(&mut |digest, data| {
             let found = Digest::of_bytes(data).to_string();
             if found != digest {
                 wrong.push(format!("the blob {digest} has the digest {found}"));
             }
-        })?;
+        });
         wrong
             .into_iter()
             .for_each(|w| verifier.found(None, None, Difference::Container, w));
+        verifier.readable("the blobs", scanned)?;
     }
     // Taken first: what is written meanwhile has its snapshot later than its record.
-    store.scan_snapshots(only, &mut |run, seq, text| {
+    let scanned = store.scan_snapshots(only, &mut |run, seq, text| {
         verifier
             .snapshots
             .entry(run.to_owned())
             .or_default()
             .insert(seq, Digest::of_bytes(text));
-    })?;
+    });
+    verifier.readable("the snapshots", scanned)?;
     for a in options
         .anchors
         .iter()
@@ -216,45 +218,18 @@ pub fn verify_with(store: &dyn Store, options: &VerifyOptions) -> Result<Report,
             .or_default()
             .insert(a.seq, a.hash);
     }
-    let mut current: Option<Current> = None;
-    let mut failure = None;
-    let scanned = store.scan(only, 0, &mut |row| {
-        if current.as_ref().is_none_or(|c| c.run != row.run) {
-            if let Some(done) = current.take()
-                && let Err(e) = verifier.finish(done)
-            {
-                failure = Some(e);
-                return false;
+    if let Err(stopped_in) = verifier.records(only)? {
+        // What lies behind the place that cannot be read is looked at run by run.
+        let mut others = Vec::new();
+        if only.is_none() {
+            let scanned = store.scan_runs(None, &mut |row| others.push(row.run.to_owned()));
+            verifier.readable("the list of runs", scanned)?;
+        }
+        for run in others {
+            if stopped_in.as_ref().is_none_or(|stopped| run > *stopped) {
+                let _ = verifier.records(Some(&run))?;
             }
-            current = Some(Current::new(row.run));
         }
-        if let Some(current) = &mut current {
-            verifier.row(current, row);
-        }
-        true
-    });
-    match scanned {
-        Ok(()) => {}
-        // The file cannot be read any further: a finding, with the place where it stopped.
-        Err(e @ (StoreError::Failed { .. } | StoreError::Damaged(_))) => {
-            let (run, seq) = current
-                .as_ref()
-                .map_or((None, None), |c| (Some(c.run.clone()), Some(c.next)));
-            verifier.found(
-                run,
-                seq,
-                Difference::Unreadable,
-                format!("from here on the store cannot be read: {e}"),
-            );
-            return Ok(verifier.report);
-        }
-        Err(e) => return Err(e),
-    }
-    if let Some(e) = failure {
-        return Err(e);
-    }
-    if let Some(done) = current {
-        verifier.finish(done)?;
     }
     verifier.rest(only)?;
     Ok(verifier.report)
@@ -317,6 +292,75 @@ impl Verifier<'_> {
             what,
             message,
         });
+    }
+
+    /// That a part of the store cannot be read is a finding.
+    fn readable(&mut self, what: &str, read: Result<(), StoreError>) -> Result<(), StoreError> {
+        match read {
+            Err(e @ (StoreError::Failed { .. } | StoreError::Damaged(_))) => {
+                let message = format!("{what} cannot be read: {}", why_unreadable(e));
+                self.found(None, None, Difference::Container, message);
+                Ok(())
+            }
+            read => read,
+        }
+    }
+
+    /// All records, of one run or of all. If they cannot be read to their end: the run in which that happened, if it is known.
+    fn records(&mut self, only: Option<&str>) -> Result<Result<(), Option<String>>, StoreError> {
+        let mut current: Option<Current> = None;
+        let mut failure = None;
+        let store = self.store;
+        let scanned = store.scan(only, 0, &mut |row| {
+            if current.as_ref().is_none_or(|c| c.run != row.run) {
+                if let Some(done) = current.take()
+                    && let Err(e) = self.finish(done)
+                {
+                    failure = Some(e);
+                    return false;
+                }
+                current = Some(Current::new(row.run));
+            }
+            if let Some(current) = &mut current {
+                self.row(current, row);
+            }
+            true
+        });
+        if let Some(e) = failure {
+            return Err(e);
+        }
+        match scanned {
+            Ok(()) => {
+                if let Some(done) = current {
+                    self.finish(done)?;
+                }
+                Ok(Ok(()))
+            }
+            // The file cannot be read any further: a finding, with the place where it stopped.
+            Err(e @ (StoreError::Failed { .. } | StoreError::Damaged(_))) => {
+                let (run, seq) = match (&current, only) {
+                    (Some(c), _) => (Some(c.run.clone()), Some(c.next)),
+                    (None, run) => (run.map(str::to_owned), run.map(|_| 0)),
+                };
+                let message = format!(
+                    "from here on the records cannot be read: {}",
+                    why_unreadable(e)
+                );
+                self.found(run.clone(), seq, Difference::Unreadable, message);
+                let (records, hash) = current.map_or((0, GENESIS), |c| (c.next, c.hash));
+                if let Some(run) = &run {
+                    self.snapshots.remove(run);
+                    self.anchors.remove(run);
+                    self.report.runs.push(VerifiedRun {
+                        run: run.clone(),
+                        records,
+                        hash,
+                    });
+                }
+                Ok(Err(run))
+            }
+            Err(e) => Err(e),
+        }
     }
 
     fn row(&mut self, current: &mut Current, row: &Row<'_>) {
@@ -532,9 +576,14 @@ impl Verifier<'_> {
             }
             let last = current.next.saturating_sub(1);
             let mut head = None;
-            self.store.scan_runs(Some(&run), &mut |row| {
+            let scanned = self.store.scan_runs(Some(&run), &mut |row| {
                 head = Some(differ::head(row, &current))
-            })?;
+            });
+            if let Err(e @ (StoreError::Failed { .. } | StoreError::Damaged(_))) = scanned {
+                let message = format!("its row in `runs` cannot be read: {}", why_unreadable(e));
+                self.found(Some(run.clone()), None, Difference::Head, message);
+                break;
+            }
             match head {
                 None => {
                     self.found(
@@ -553,10 +602,19 @@ impl Verifier<'_> {
                 Some(Err(differ::Head::Behind(seq))) => {
                     let before = current.next;
                     let store = self.store;
-                    store.scan(Some(&run), current.next, &mut |row| {
+                    let scanned = store.scan(Some(&run), current.next, &mut |row| {
                         self.row(&mut current, row);
                         !current.broken
-                    })?;
+                    });
+                    if let Err(e @ (StoreError::Failed { .. } | StoreError::Damaged(_))) = scanned {
+                        let message = format!(
+                            "from here on the records cannot be read: {}",
+                            why_unreadable(e)
+                        );
+                        let seq = Some(current.next);
+                        self.found(Some(run.clone()), seq, Difference::Unreadable, message);
+                        current.broken = true;
+                    }
                     if !current.broken && current.next == before {
                         let message = format!(
                             "it is missing, with all that follow: `runs` says that the last one is {seq}"
@@ -601,23 +659,20 @@ impl Verifier<'_> {
     /// What no record has asked for: heads, snapshots, anchors of records that are not there.
     fn rest(&mut self, only: Option<&str>) -> Result<(), StoreError> {
         let mut without = Vec::new();
-        self.store.scan_runs(only, &mut |row: &RunRow<'_>| {
+        let scanned = self.store.scan_runs(only, &mut |row: &RunRow<'_>| {
             without.push((row.run.to_owned(), row.seq))
-        })?;
-        without.retain(|(run, _)| {
-            self.report
-                .runs
-                .binary_search_by(|r| r.run.as_str().cmp(run))
-                .is_err()
         });
+        self.readable("the list of runs", scanned)?;
+        let seen: BTreeSet<&str> = self.report.runs.iter().map(|r| r.run.as_str()).collect();
+        without.retain(|(run, _)| !seen.contains(run.as_str()));
         for (run, seq) in without {
             // A run that has begun meanwhile has records by now.
             let mut begun = false;
-            self.store.scan(Some(&run), 0, &mut |_| {
+            let scanned = self.store.scan(Some(&run), 0, &mut |_| {
                 begun = true;
                 false
-            })?;
-            if !begun {
+            });
+            if scanned.is_ok() && !begun {
                 self.found(
                     Some(run),
                     None,
@@ -657,6 +712,14 @@ impl Verifier<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// What is wrong with the file, without what people are told who are not verifying it.
+fn why_unreadable(e: StoreError) -> String {
+    match e {
+        StoreError::Failed { reason, .. } | StoreError::Damaged(reason) => reason,
+        e => e.to_string(),
     }
 }
 
