@@ -17,7 +17,7 @@ use crate::error::StoreError;
 use crate::store::Reply;
 use lock::Lock;
 use write::Writing;
-use writer::{Job, Request, said};
+use writer::{Committing, Job, Request, said};
 
 /// How many idle connections are kept for reading.
 const MOST_READERS: usize = 4;
@@ -82,6 +82,14 @@ impl SqliteStore {
     /// # Errors
     /// As [`SqliteStore::open`].
     pub fn open_with(path: &Path, options: &SqliteOptions) -> Result<SqliteStore, StoreError> {
+        SqliteStore::open_committing(path, options, writer::commit)
+    }
+
+    fn open_committing(
+        path: &Path,
+        options: &SqliteOptions,
+        commit: impl Committing + Send + 'static,
+    ) -> Result<SqliteStore, StoreError> {
         let lock = Lock::take(path)?;
         let connection = Connection::open_with_flags(
             path,
@@ -127,7 +135,7 @@ impl SqliteStore {
         let seen = stopped.clone();
         let thread = std::thread::Builder::new()
             .name("journal".into())
-            .spawn(move || writer::run(Writing::new(connection), &requests, &seen))
+            .spawn(move || writer::run(Writing::new(connection), &requests, &seen, commit))
             .map_err(|e| StoreError::Failed {
                 doing: "starting the writer",
                 reason: e.to_string(),

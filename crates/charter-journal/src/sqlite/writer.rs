@@ -47,12 +47,23 @@ impl Request {
     }
 }
 
+/// What came of each of some jobs.
+pub(crate) type Results = Vec<Result<(), StoreError>>;
+
+/// How jobs are committed: [`commit`]; in tests also something that fails on the way.
+pub(crate) trait Committing:
+    FnMut(&mut Writing, &[Job]) -> rusqlite::Result<Results>
+{
+}
+impl<F: FnMut(&mut Writing, &[Job]) -> rusqlite::Result<Results>> Committing for F {}
+
 /// Writes until nobody can send any more. `stopped` is set by the first failure that leaves open what is on the disk; nothing is
 /// written after it.
 pub(crate) fn run(
     mut writing: Writing,
     requests: &Receiver<Request>,
     stopped: &Arc<OnceLock<String>>,
+    mut commit: impl Committing,
 ) {
     while let Ok(first) = requests.recv() {
         let mut bytes = first.size();
@@ -68,7 +79,7 @@ pub(crate) fn run(
         }
         let (jobs, replies): (Vec<Job>, Vec<Reply>) =
             group.into_iter().map(|r| (r.job, r.reply)).unzip();
-        let results = write(&mut writing, &jobs, stopped);
+        let results = write(&mut writing, &jobs, stopped, &mut commit);
         replies
             .into_iter()
             .zip(results)
@@ -81,7 +92,8 @@ fn write(
     writing: &mut Writing,
     jobs: &[Job],
     stopped: &OnceLock<String>,
-) -> Vec<Result<(), StoreError>> {
+    commit: &mut impl Committing,
+) -> Results {
     if let Some(reason) = stopped.get() {
         let answer = || {
             Err(StoreError::Stopped {
@@ -103,7 +115,7 @@ fn write(
         Some(error) if jobs.len() == 1 => vec![Err(error(reason))],
         Some(_) => jobs
             .iter()
-            .flat_map(|job| write(writing, std::slice::from_ref(job), stopped))
+            .flat_map(|job| write(writing, std::slice::from_ref(job), stopped, commit))
             .collect(),
         // Whether it is undone now or when the file is opened again, nobody was told that it was written.
         None => {
@@ -139,11 +151,18 @@ fn harmless(e: &rusqlite::Error) -> Option<fn(String) -> StoreError> {
 }
 
 /// One transaction for all jobs. A job that does not fit has written nothing, and does not disturb the others.
-fn commit(writing: &mut Writing, jobs: &[Job]) -> rusqlite::Result<Vec<Result<(), StoreError>>> {
+pub(crate) fn commit(writing: &mut Writing, jobs: &[Job]) -> rusqlite::Result<Results> {
     writing
         .connection
         .prepare_cached("BEGIN IMMEDIATE")?
         .execute([])?;
+    let results = perform(writing, jobs)?;
+    writing.connection.prepare_cached("COMMIT")?.execute([])?;
+    Ok(results)
+}
+
+/// What lies between begin and commit.
+fn perform(writing: &mut Writing, jobs: &[Job]) -> rusqlite::Result<Results> {
     let mut results = Vec::with_capacity(jobs.len());
     for job in jobs {
         let written = match job {
@@ -169,7 +188,6 @@ fn commit(writing: &mut Writing, jobs: &[Job]) -> rusqlite::Result<Vec<Result<()
             Err(Unwritten::Failed(e)) => return Err(e),
         });
     }
-    writing.connection.prepare_cached("COMMIT")?.execute([])?;
     Ok(results)
 }
 
@@ -189,3 +207,7 @@ pub(crate) fn said(e: &rusqlite::Error) -> String {
         _ => e.to_string(),
     }
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

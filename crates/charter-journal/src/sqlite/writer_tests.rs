@@ -1,0 +1,277 @@
+//! The writer under commits that fail: before anything is written, in the middle, when the disk is asked to keep it, and after it is kept
+//! (nobody can tell the last two apart). At every commit of a workload of 200 events.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use charter_kernel::{Envelope, Event, Machine, Principal, Snapshot};
+use rusqlite::ffi;
+use serde_json::json;
+
+use super::*;
+use crate::chain::Chain;
+use crate::replay::load;
+use crate::sqlite::{SqliteOptions, SqliteStore};
+use crate::store::Store;
+use crate::verify::verify;
+
+const CHARTER: &str = "
+charter: 1
+id: pump
+context: {n: 0}
+events: {GO: {}, ASK: {}}
+states:
+  a: {on: {GO: {target: b, actions: {assign: {n: '= context.n + 1'}}}}, after: {60s: b}}
+  b: {on: {GO: a, ASK: {actions: [{emit: {type: ASKED, data: {n: '= context.n'}}}]}}}
+";
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path =
+            std::env::temp_dir().join(format!("charter-writer-tests-{}-{n}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+    fn file(&self) -> PathBuf {
+        self.0.join("journal.db")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn charter() -> (Machine, StoredCharter) {
+    let document = charter_format::read(CHARTER, "pump.yaml", &Default::default());
+    let definition = document.unwrap_or_else(|e| panic!("{e}")).definition;
+    let stored = StoredCharter::new(&definition, "pump.yaml", CHARTER);
+    (Machine::compile(definition).unwrap(), stored)
+}
+
+/// A host that sends events to one run, as hosts do: step, append, and only then go on.
+struct Host<'m> {
+    machine: &'m Machine,
+    chain: Chain,
+    snapshot: Option<Snapshot>,
+}
+
+impl Host<'_> {
+    fn next(&self) -> (Append, Option<Snapshot>) {
+        let seq = self.chain.next_seq();
+        let at = 1_795_255_200_000 + i64::try_from(seq).unwrap();
+        let kind = if seq % 3 == 0 { "ASK" } else { "GO" };
+        let by = Principal::new("ana", &[]);
+        let (envelope, outcome) = match &self.snapshot {
+            None => {
+                let start = Envelope::host(0, Event::Start { input: json!({}) }, at);
+                let outcome = self.machine.start(self.chain.run(), &start);
+                (start, outcome)
+            }
+            Some(before) => {
+                let event = Envelope::event(seq, kind, json!({}), by, at);
+                let outcome = self.machine.step(before, &event);
+                (event, outcome)
+            }
+        };
+        let before = self.snapshot.as_ref();
+        let id = format!("event {seq}");
+        let append = self
+            .chain
+            .append(self.machine, Some(&id), &envelope, before, &outcome);
+        let after = outcome.ok().map(|s| s.snapshot);
+        (append, after.or_else(|| self.snapshot.clone()))
+    }
+
+    fn advance(&mut self, append: &Append, after: Option<Snapshot>) {
+        self.chain.advance(append);
+        self.snapshot = after;
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Before,
+    Torn,
+    Sync,
+    After,
+    Full,
+}
+
+fn error(code: i32) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)
+}
+
+/// Commits that fail once, at the n-th.
+fn failing(fault: Fault, mut at: usize) -> impl Committing {
+    move |writing: &mut Writing, jobs: &[Job]| {
+        if at > 0 {
+            at -= 1;
+            return commit(writing, jobs);
+        }
+        at = usize::MAX;
+        let begin = |w: &Writing| w.connection.execute_batch("BEGIN IMMEDIATE");
+        match fault {
+            Fault::Before => Err(error(ffi::SQLITE_IOERR)),
+            Fault::Torn => {
+                begin(writing)?;
+                perform(writing, jobs)?;
+                Err(error(ffi::SQLITE_IOERR_WRITE))
+            }
+            // SQLite takes its own transaction back when a sync fails.
+            Fault::Sync => {
+                begin(writing)?;
+                perform(writing, jobs)?;
+                writing.connection.execute_batch("ROLLBACK")?;
+                Err(error(ffi::SQLITE_IOERR_FSYNC))
+            }
+            Fault::After => {
+                commit(writing, jobs)?;
+                Err(error(ffi::SQLITE_IOERR_FSYNC))
+            }
+            Fault::Full => {
+                begin(writing)?;
+                perform(writing, jobs)?;
+                Err(error(ffi::SQLITE_FULL))
+            }
+        }
+    }
+}
+
+/// Sends events until there are so many; gives how many were acknowledged, and the failure that ended it, if one did.
+fn send(store: &SqliteStore, machine: &Machine, events: u64) -> (u64, Option<StoreError>) {
+    let mut host = match store.run("r").unwrap() {
+        None => Host {
+            machine,
+            chain: Chain::new("r"),
+            snapshot: None,
+        },
+        Some(_) => {
+            let loaded = load(store, machine, "r").unwrap();
+            Host {
+                machine,
+                chain: loaded.chain,
+                snapshot: loaded.snapshot,
+            }
+        }
+    };
+    while host.chain.next_seq() < events {
+        let (append, after) = host.next();
+        match store.append(vec![append.clone()]) {
+            Ok(()) => host.advance(&append, after),
+            Err(e) => return (host.chain.next_seq(), Some(e)),
+        }
+    }
+    (events, None)
+}
+
+#[test]
+fn a_commit_that_fails_loses_nothing_and_writes_nothing_twice() {
+    let (machine, stored) = charter();
+    // One file goes through the whole workload; before every event, copies of it go through the faults.
+    let base = Folder::new();
+    let open = |folder: &Folder| SqliteStore::open(&folder.file()).unwrap();
+    open(&base).put_charter(&stored).unwrap();
+    for sent in 0..200 {
+        let expected = {
+            let ahead = Folder::new();
+            std::fs::copy(base.file(), ahead.file()).unwrap();
+            let store = open(&ahead);
+            assert_eq!(send(&store, &machine, sent + 3), (sent + 3, None));
+            store.run("r").unwrap().unwrap().hash
+        };
+        let all = [
+            Fault::Before,
+            Fault::Torn,
+            Fault::Sync,
+            Fault::After,
+            Fault::Full,
+        ];
+        // Two of the five at every event.
+        let turn = usize::try_from(sent).unwrap();
+        for fault in [all[turn % 5], all[(turn + 2) % 5]] {
+            let folder = Folder::new();
+            std::fs::copy(base.file(), folder.file()).unwrap();
+            fails_once(&folder, &machine, sent, fault);
+            let store = open(&folder);
+            assert_eq!(send(&store, &machine, sent + 3), (sent + 3, None));
+            assert_eq!(store.run("r").unwrap().unwrap().hash, expected, "{fault:?}");
+            if sent % 9 == 0 {
+                assert_eq!(verify(&store, None).unwrap().findings, []);
+            }
+        }
+        assert_eq!(send(&open(&base), &machine, sent + 1), (sent + 1, None));
+    }
+}
+
+/// The next commit fails.
+fn fails_once(folder: &Folder, machine: &Machine, sent: u64, fault: Fault) {
+    let options = SqliteOptions::default();
+    let store = SqliteStore::open_committing(&folder.file(), &options, failing(fault, 0)).unwrap();
+    let (acknowledged, failure) = send(&store, machine, sent + 3);
+    assert_eq!(acknowledged, sent, "{fault:?}");
+    let failure = failure.unwrap();
+    if fault == Fault::Full {
+        // It goes on as if nothing had been.
+        assert!(
+            matches!(failure, StoreError::NotWritten { .. }),
+            "{failure}"
+        );
+        assert_eq!(store.stopped(), None);
+        assert_eq!(send(&store, machine, sent + 2), (sent + 2, None));
+        return;
+    }
+    assert!(
+        failure
+            .to_string()
+            .starts_with("writing the journal failed: "),
+        "{failure}"
+    );
+    // Stopped, for everybody and everything; reading goes on.
+    let again = store.put_blob(b"x").unwrap_err();
+    assert!(matches!(again, StoreError::Stopped { .. }), "{again}");
+    assert!(store.stopped().is_some());
+    let kept = store.run("r").unwrap().map_or(0, |r| r.seq + 1);
+    assert_eq!(kept, sent + u64::from(fault == Fault::After), "{fault:?}");
+}
+
+#[test]
+fn one_that_cannot_be_written_does_not_disturb_those_who_share_its_commit() {
+    let (machine, stored) = charter();
+    let folder = Folder::new();
+    let store = SqliteStore::open(&folder.file()).unwrap();
+    store.put_charter(&stored).unwrap();
+    assert_eq!(send(&store, &machine, 3), (3, None));
+    drop(store);
+    // Something sits where record 1 of the next run will want to be.
+    rusqlite::Connection::open(folder.file())
+        .unwrap()
+        .execute_batch("INSERT INTO transitions VALUES ('s', 1, 0, 'x')")
+        .unwrap();
+    let mut writing = Writing::new(rusqlite::Connection::open(folder.file()).unwrap());
+    let start = |run: &str| {
+        let mut host = Host {
+            machine: &machine,
+            chain: Chain::new(run),
+            snapshot: None,
+        };
+        let (first, after) = host.next();
+        host.advance(&first, after);
+        vec![first, host.next().0]
+    };
+    let jobs = ["s", "t"].map(|run| Job::Append(start(run)));
+    let stopped = OnceLock::new();
+    let results = write(&mut writing, &jobs, &stopped, &mut commit);
+    assert!(
+        matches!(&results[0], Err(StoreError::Damaged(why)) if why.contains("in the place of a new record")),
+        "{:?}",
+        results[0]
+    );
+    assert_eq!(results[1], Ok(()));
+    assert_eq!(stopped.get(), None);
+}
