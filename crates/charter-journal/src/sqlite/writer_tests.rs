@@ -65,7 +65,7 @@ impl Host<'_> {
     fn next(&self) -> (Append, Option<Snapshot>) {
         let seq = self.chain.next_seq();
         let at = 1_795_255_200_000 + i64::try_from(seq).unwrap();
-        let kind = if seq % 3 == 0 { "ASK" } else { "GO" };
+        let kind = if seq.is_multiple_of(3) { "ASK" } else { "GO" };
         let by = Principal::new("ana", &[]);
         let (envelope, outcome) = match &self.snapshot {
             None => {
@@ -201,7 +201,7 @@ fn a_commit_that_fails_loses_nothing_and_writes_nothing_twice() {
             let store = open(&folder);
             assert_eq!(send(&store, &machine, sent + 3), (sent + 3, None));
             assert_eq!(store.run("r").unwrap().unwrap().hash, expected, "{fault:?}");
-            if sent % 9 == 0 {
+            if sent.is_multiple_of(9) {
                 assert_eq!(verify(&store, None).unwrap().findings, []);
             }
         }
