@@ -35,6 +35,7 @@
 #![allow(clippy::result_large_err)]
 
 mod diagnostic;
+pub mod export;
 mod grammar;
 pub mod import;
 mod picture;
@@ -46,7 +47,7 @@ mod write;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Note, Severity, codes};
 pub use picture::{MOST_STATES, Marks, Overlay, dot, mermaid, svg};
-pub use read::{Document, ReadOptions, read, read_file};
+pub use read::{Document, ReadOptions, read, read_file, read_with};
 pub use schema::json_schema;
 pub use source::{Span, Syntax};
 pub use write::{Unsayable, json};

@@ -714,15 +714,18 @@ fn domain(chart: &Chart, actor: &Actor, t: TransitionId) -> Option<StateId> {
                 return None;
             }
             let source = transition.source;
-            let compound = source == 0 || chart.state(source).kind == StateKind::Compound;
+            let can = |state: StateId| {
+                let kind = chart.state(state).kind;
+                kind == StateKind::Compound
+                    || (transition.parallel_domain && kind == StateKind::Parallel)
+            };
+            let compound = source == 0 || can(source);
             if transition.internal && compound && targets.iter().all(|t| chart.inside(*t, source)) {
                 return Some(source);
             }
             let mut up = chart.state(source).parent;
             while up != NONE && up != 0 {
-                if chart.state(up).kind == StateKind::Compound
-                    && targets.iter().all(|t| chart.inside(*t, up))
-                {
+                if can(up) && targets.iter().all(|t| chart.inside(*t, up)) {
                     return Some(up);
                 }
                 up = chart.state(up).parent;

@@ -367,6 +367,10 @@ pub struct Transition {
     /// Leave and re-enter the source even where SCXML would allow an internal transition.
     #[serde(default, skip_serializing_if = "is_false")]
     pub reenter: bool,
+    /// What is left may be the inside of a parallel state, which itself stays (XState's domain: the least common ancestor of any kind);
+    /// imports only. SCXML leaves the parallel state too.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub parallel_domain: bool,
     /// What the transition means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,

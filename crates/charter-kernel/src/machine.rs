@@ -272,6 +272,8 @@ pub(crate) struct Transition {
     /// The domain (SCXML 3.13, `getTransitionDomain`), unless a history target makes it depend on the configuration.
     pub(crate) domain: Domain,
     pub(crate) internal: bool,
+    /// A parallel state may be the domain.
+    pub(crate) parallel_domain: bool,
     pub(crate) guard: Option<Guard>,
     pub(crate) by: RoleSet,
     /// As written, for refusals.

@@ -14,9 +14,11 @@
 //! # Ok::<(), charter_format::Diagnostics>(())
 //! ```
 
-mod scxml;
+pub(crate) mod scxml;
+mod xstate;
 
 pub use scxml::scxml;
+pub use xstate::xstate;
 
 /// Gives the text of a file that a document names, or says why there is none. The library reads no files by itself.
 pub type Resolver<'r> = dyn Fn(&str) -> Result<String, String> + 'r;

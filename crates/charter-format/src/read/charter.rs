@@ -72,7 +72,6 @@ pub(crate) fn charter(cx: &mut Context, node: &Node) -> Definition {
             }
             "limits" => read.limits = limits(&entry.value),
             "stream" => read.stream = Some(cx.field(key, entry, stream)),
-            "statechart" => refuse_import(cx, entry),
             _ => {}
         }
     }
@@ -287,22 +286,4 @@ fn stream(cx: &mut Context, node: &Node) -> Stream {
         by: part("by"),
         input: part("input"),
     }
-}
-
-fn refuse_import(cx: &mut Context, entry: &Entry) {
-    let file = entry
-        .value
-        .get("import")
-        .and_then(Node::text)
-        .unwrap_or_default();
-    let format = entry
-        .value
-        .get("format")
-        .and_then(Node::text)
-        .unwrap_or_default();
-    let message = format!("taking the statechart from `{file}` ({format}) is not supported yet");
-    cx.report(
-        Diagnostic::error(codes::NOT_YET, entry.key.span, message)
-            .help("write the states into this charter"),
-    );
 }

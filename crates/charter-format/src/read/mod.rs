@@ -7,6 +7,7 @@ pub(crate) mod delay;
 mod names;
 pub(crate) mod places;
 mod state;
+mod statechart;
 pub(crate) mod template;
 mod transition;
 mod types;
@@ -55,6 +56,19 @@ pub struct Document {
 /// # Errors
 /// Everything that is wrong with the text, in its order, at most [`Diagnostics::MOST`]. A syntax error is always alone.
 pub fn read(source: &str, name: &str, options: &ReadOptions) -> Result<Document, Diagnostics> {
+    read_with(source, name, options, &crate::import::no_files)
+}
+
+/// The same for a charter that may take its statechart from another file (`statechart: {import, format}`), whose text `files` gives.
+///
+/// # Errors
+/// As [`read`]; also what is wrong with the other file.
+pub fn read_with(
+    source: &str,
+    name: &str,
+    options: &ReadOptions,
+    files: &crate::import::Resolver<'_>,
+) -> Result<Document, Diagnostics> {
     let source: Arc<str> = Arc::from(source);
     let fail = |sink: Sink, root: Option<&Node>| {
         let (list, omitted) = sink.finish(&source, root);
@@ -84,7 +98,10 @@ pub fn read(source: &str, name: &str, options: &ReadOptions) -> Result<Document,
         return Err(fail(cx.sink, Some(&root)));
     }
     check::check(&root, &Form::Object(&table::CHARTER), &mut cx.sink);
-    let definition = charter::charter(&mut cx, &root);
+    let mut definition = charter::charter(&mut cx, &root);
+    if let Some(entry) = root.entry("statechart").filter(|_| cx.sink.errors == 0) {
+        statechart::take(&mut cx, &root, entry, &mut definition, files);
+    }
     names::resolve(&mut cx, &definition, &root);
     if cx.sink.errors > 0 {
         return Err(fail(cx.sink, Some(&root)));
@@ -108,7 +125,11 @@ pub fn read(source: &str, name: &str, options: &ReadOptions) -> Result<Document,
 pub fn read_file(path: &Path, options: &ReadOptions) -> Result<Document, Diagnostics> {
     let name = path.display().to_string();
     match std::fs::read_to_string(path) {
-        Ok(source) => read(&source, &name, options),
+        Ok(source) => {
+            let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+            let files = |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|e| e.to_string());
+            read_with(&source, &name, options, &files)
+        }
         Err(error) => {
             let problem = Diagnostic::error(
                 codes::FILE,

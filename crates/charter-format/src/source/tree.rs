@@ -20,6 +20,11 @@ impl Span {
         }
     }
 
+    /// Its first byte: where the whole would underline too much.
+    pub(crate) fn first(self) -> Span {
+        Span::new(self.start, self.start.saturating_add(1).min(self.end))
+    }
+
     fn holds(self, offset: usize) -> bool {
         self.start <= offset && offset < self.end
     }

@@ -1,7 +1,7 @@
 //! Writes a definition as a charter, so that what was built in Rust or imported can be kept, shown and read back.
 
 mod chart;
-mod out;
+pub(crate) mod out;
 
 use charter_kernel::Definition;
 use charter_kernel::definition::{FinalRule, InterlockRule, Limits, PropertyRule};

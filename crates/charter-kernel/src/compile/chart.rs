@@ -101,13 +101,16 @@ impl Scheme<'_> {
         self.descend(base, target)
     }
     /// The least common compound ancestor of some states; the root counts as one (SCXML `findLCCA`).
-    fn lcca(&self, states: &[StateId]) -> StateId {
+    fn lcca(&self, states: &[StateId], parallel: bool) -> StateId {
         let Some((first, rest)) = states.split_first() else {
             return 0;
         };
         let mut at = self.parent(*first);
         while at != NONE && at != 0 {
-            if self.kind(at) == StateKind::Compound && rest.iter().all(|s| self.inside(*s, at)) {
+            let kind = self.kind(at);
+            if (kind == StateKind::Compound || (parallel && kind == StateKind::Parallel))
+                && rest.iter().all(|s| self.inside(*s, at))
+            {
                 return at;
             }
             at = self.parent(at);
@@ -722,14 +725,16 @@ impl<'d> Compiler<'d> {
         {
             Domain::Dynamic
         } else if internal
-            && (scheme.kind(source) == StateKind::Compound || source == 0)
+            && (scheme.kind(source) == StateKind::Compound
+                || source == 0
+                || (def.parallel_domain && scheme.kind(source) == StateKind::Parallel))
             && targets.iter().all(|t| scheme.inside(*t, source))
         {
             Domain::State(source)
         } else {
             let mut states: SmallVec<[StateId; 4]> = SmallVec::from_slice(&[source]);
             states.extend(targets.iter().copied());
-            Domain::State(scheme.lcca(&states))
+            Domain::State(scheme.lcca(&states, def.parallel_domain))
         };
         let guard = match (&def.guard, &def.when) {
             (None, None) => None,
@@ -792,6 +797,7 @@ impl<'d> Compiler<'d> {
             targets,
             domain,
             internal,
+            parallel_domain: def.parallel_domain,
             guard,
             by,
             approves,

@@ -24,6 +24,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::expression::{Model, Names};
 use super::{Resolver, charter_id};
+use crate::export::Embedded;
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::read::context::Context;
 use crate::read::{Document, finished};
@@ -52,6 +53,14 @@ pub fn scxml(source: &str, name: &str, files: &Resolver<'_>) -> Result<Document,
             return finished(cx, Definition::default(), name, Arc::clone(&source), whole);
         }
     };
+    match crate::export::embedded_scxml(&source) {
+        Embedded::Unchanged(definition) => return finished(cx, *definition, name, Arc::clone(&source), whole),
+        Embedded::Edited => cx.report(
+            Diagnostic::warning(codes::AMBIGUOUS, xml::tag(tree.root_element()), "this export of a charter was edited: it is read as plain SCXML")
+                .help("its roles, ledger, interlocks and events are not taken over; take the states into a charter with `statechart: {import: ...}`"),
+        ),
+        Embedded::Nothing => {}
+    }
     let mut shared = Shared::new(files);
     let scxml = tree.root_element();
     let title = scxml.attribute("name").map(str::to_owned);

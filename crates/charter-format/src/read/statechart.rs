@@ -1,0 +1,81 @@
+//! `statechart: {import: FILE, format: xstate | scxml}`: the states come from another file, everything else from the charter.
+
+use charter_kernel::Definition;
+
+use super::context::Context;
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity, codes};
+use crate::import::{self, Resolver};
+use crate::source::{Entry, Node};
+
+/// Keys of a statechart, which then stand in the other file.
+const STATES: [&str; 9] = ["type", "initial", "states", "on", "always", "after", "entry", "exit", "invoke"];
+
+/// Takes the statechart that `entry` names into the definition.
+pub(super) fn take(cx: &mut Context, root: &Node, entry: &Entry, definition: &mut Definition, files: &Resolver<'_>) {
+    let part = |key: &str| entry.value.entry(key);
+    let (Some(file), Some(format)) = (part("import"), part("format")) else { return };
+    for key in STATES.iter().filter_map(|key| root.entry(key)) {
+        let message = format!("`{}` stands in `{}`", key.key.text, file.value.text().unwrap_or_default());
+        cx.report(
+            Diagnostic::error(codes::CONFLICT, key.key.span, message)
+                .help("the statechart is either here or in the other file, not in both"),
+        );
+    }
+    let name = file.value.text().unwrap_or_default();
+    let text = match files(name) {
+        Ok(text) => text,
+        Err(why) => {
+            let message = format!("`{name}` cannot be read: {why}");
+            cx.report(Diagnostic::error(codes::FILE, file.value.span, message));
+            return;
+        }
+    };
+    // What was written for SCXML or XState ignores what a charter refuses, unless the charter around says otherwise.
+    definition.strict = root.get("strict").is_some_and(|strict| strict.json() == true);
+    let scxml = format.value.text() == Some("scxml");
+    let read = if scxml { import::scxml(&text, name, files) } else { import::xstate(&text, name, definition) };
+    match read {
+        Ok(document) => {
+            for warning in &document.warnings {
+                report(cx, file, name, warning);
+            }
+            let imported = document.definition;
+            if scxml {
+                let around = std::mem::take(&mut definition.root);
+                definition.root = imported.root;
+                definition.root.context.extend(around.context);
+                definition.root.input = around.input;
+                definition.root.output = around.output.or(definition.root.output.take());
+                definition.root.context_schema = around.context_schema;
+                definition.title = definition.title.take().or(imported.title);
+                for (machine, chart) in imported.machines {
+                    definition.machines.entry(machine).or_insert(chart);
+                }
+            } else {
+                *definition = imported;
+            }
+            cx.at("root", |cx| cx.mark(file.value.span));
+        }
+        Err(Diagnostics { list, omitted, .. }) => {
+            for problem in &list {
+                report(cx, file, name, problem);
+            }
+            (0..omitted).for_each(|_| cx.sink.omit());
+        }
+    }
+}
+
+/// A problem of the other file, shown where this one names it.
+fn report(cx: &mut Context, file: &Entry, name: &str, problem: &Diagnostic) {
+    let place = match problem.path.as_str() {
+        "" => String::new(),
+        path => format!(" (`{path}`)"),
+    };
+    let message = format!("{name}:{}:{}{place}: {}", problem.line, problem.column, problem.message);
+    let mut shown = match problem.severity {
+        Severity::Error => Diagnostic::error(problem.code, file.value.span, message),
+        Severity::Warning => Diagnostic::warning(problem.code, file.value.span, message),
+    };
+    shown.help.clone_from(&problem.help);
+    cx.report(shown);
+}
