@@ -315,3 +315,20 @@ fn the_kernel_does_what_xstate_does() {
     eprintln!("{compared} configs compared with XState, {refused} that it cannot run");
     assert!(compared * 10 > count * 6, "too few were compared: {compared} of {count}");
 }
+
+#[test]
+fn the_charter_around_has_the_last_word() {
+    let inner = "charter: 1\nid: inner\nroles: {nobody: {}}\nevents: {OPEN: {}}\nguards: {free: \"false\"}\nstates: {shut: {on: {OPEN: {target: open, guard: free}}}, open: {}}\n";
+    let inner = Machine::compile(read(inner, "inner.yaml", &ReadOptions::default()).unwrap().definition).unwrap();
+    let exported = charter_format::export::xstate(&inner);
+    // On its own, an export is the charter it was made from.
+    let alone = import::xstate(&exported, "inner.json", &Definition::default()).unwrap();
+    assert_eq!(alone.definition.digest(), inner.digest());
+    // Inside another charter it gives its states only.
+    let outer = "charter: 1\nid: outer\nroles: {keeper: {}}\nstatechart: {import: inner.json, format: xstate}\nguards: {free: \"true\"}\n";
+    let files = |_: &str| Ok(exported.clone());
+    let document = read_with(outer, "outer.yaml", &ReadOptions::default(), &files).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(document.definition.id, "outer");
+    assert!(document.definition.roles.contains_key("keeper") && !document.definition.roles.contains_key("nobody"));
+    assert_eq!(Run::start(document.definition).send("OPEN").state(), "open");
+}

@@ -18,6 +18,7 @@ pub(crate) mod scxml;
 mod xstate;
 
 pub use scxml::scxml;
+pub(crate) use xstate::config as xstate_config;
 pub use xstate::xstate;
 
 /// Gives the text of a file that a document names, or says why there is none. The library reads no files by itself.

@@ -33,7 +33,7 @@ pub(super) fn take(cx: &mut Context, root: &Node, entry: &Entry, definition: &mu
     // What was written for SCXML or XState ignores what a charter refuses, unless the charter around says otherwise.
     definition.strict = root.get("strict").is_some_and(|strict| strict.json() == true);
     let scxml = format.value.text() == Some("scxml");
-    let read = if scxml { import::scxml(&text, name, files) } else { import::xstate(&text, name, definition) };
+    let read = if scxml { import::scxml(&text, name, files) } else { import::xstate_config(&text, name, definition, false) };
     match read {
         Ok(document) => {
             for warning in &document.warnings {

@@ -27,6 +27,12 @@ use crate::source::{self, Bounds, Entry, Node, Span, Syntax, Value};
 /// # Errors
 /// What is no JSON, no config, names what is not declared, or is not done by this program, each with its place and the reason.
 pub fn xstate(source: &str, name: &str, around: &Definition) -> Result<Document, Diagnostics> {
+    config(source, name, around, true)
+}
+
+/// The same where the charter around has the last word: what a file carries of an exported charter (`carried`: whether that counts) must
+/// not replace the roles and guards of the charter that takes its states from it.
+pub(crate) fn config(source: &str, name: &str, around: &Definition, carried: bool) -> Result<Document, Diagnostics> {
     let source: Arc<str> = source.into();
     let mut cx = Context::new(&source);
     let root = match source::parse(&source, name, Syntax::Json, &Bounds::default()) {
@@ -37,14 +43,14 @@ pub fn xstate(source: &str, name: &str, around: &Definition) -> Result<Document,
             return finished(cx, Definition::default(), name, Arc::clone(&source), nothing);
         }
     };
-    let carried;
-    let around = match crate::export::xstate::embedded(&root) {
+    let brought;
+    let around = match crate::export::xstate::embedded(&root).filter(|_| carried) {
         Some((definition, true)) => return finished(cx, definition, name, Arc::clone(&source), root),
         // Edited since it was exported: the chart is what the config says, the rest is what it was.
         Some((mut definition, false)) => {
             definition.root.context = Default::default();
-            carried = definition;
-            &carried
+            brought = definition;
+            &brought
         }
         None => around,
     };
