@@ -51,8 +51,8 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
         Format::Charter => {
             charter_format::json(definition).map_err(|e| Failure::new(e.to_string()))?
         }
-        Format::Xstate => return Err(not_yet("XState configs")),
-        Format::Scxml => return Err(not_yet("SCXML documents")),
+        Format::Xstate => charter_format::export::xstate(&loaded.machine),
+        Format::Scxml => charter_format::export::scxml(&loaded.machine),
     };
     if !text.ends_with('\n') {
         text.push('\n');
@@ -64,11 +64,4 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
         })?,
     }
     Ok(Exit::Yes)
-}
-
-fn not_yet(what: &str) -> Failure {
-    Failure::with_help(
-        format!("{what} cannot be written yet"),
-        "`mermaid`, `dot`, `svg` and `charter` can",
-    )
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use charter_expr::nearest;
 use charter_format::{Diagnostics, Document, ReadOptions};
-use charter_kernel::Machine;
+use charter_kernel::{Definition, Machine};
 
 use crate::bundled;
 use crate::io::Failure;
@@ -143,24 +143,12 @@ pub fn plain(error: &std::io::Error) -> String {
 /// # Errors
 /// Everything that is wrong with it, with places.
 pub fn read(source: Source) -> Result<(Source, Document), Failure> {
+    let files = |name: &str| beside(&source, name);
+    let (text, name) = (&source.text, &source.name);
     let read = match Format::of(&source) {
-        Format::Charter => {
-            charter_format::read(&source.text, &source.name, &ReadOptions::default())
-        }
-        Format::Scxml => {
-            let files = |name: &str| beside(&source, name);
-            charter_format::import::scxml(&source.text, &source.name, &files)
-        }
-        // Hook for `charter_format::import::xstate`.
-        Format::Xstate => {
-            return Err(Failure::with_help(
-                format!(
-                    "`{}` looks like an XState config, which cannot be imported yet",
-                    source.name
-                ),
-                "a charter has the key `charter`, e.g. `\"charter\": 1`",
-            ));
-        }
+        Format::Charter => charter_format::read_with(text, name, &ReadOptions::default(), &files),
+        Format::Scxml => charter_format::import::scxml(text, name, &files),
+        Format::Xstate => charter_format::import::xstate(text, name, &Definition::default()),
     };
     match read {
         Ok(document) => Ok((source, document)),
@@ -171,7 +159,14 @@ pub fn read(source: Source) -> Result<(Source, Document), Failure> {
 /// The text of a file that a document names, relative to where that document lies.
 fn beside(source: &Source, name: &str) -> Result<String, String> {
     match source.path.as_deref().and_then(Path::parent) {
-        Some(folder) => text_of(&folder.join(name)).map_err(|e| e.to_string()),
+        Some(folder) => text_of(&folder.join(name)).map_err(|e| {
+            let text = e.to_string();
+            // Who asks says which file it was.
+            let why = text
+                .split_once("`: ")
+                .filter(|_| text.starts_with("cannot read"));
+            why.map_or_else(|| text.clone(), |(_, why)| why.to_owned())
+        }),
         None => charter_format::import::no_files(name),
     }
 }

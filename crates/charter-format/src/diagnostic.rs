@@ -45,8 +45,6 @@ pub mod codes {
     pub const CONFLICT: &str = "conflicting-keys";
     /// A version of the language that this program does not know.
     pub const LANGUAGE_VERSION: &str = "language-version";
-    /// A part of the language that this program does not do yet.
-    pub const NOT_YET: &str = "not-supported-yet";
     /// Something that an imported document may say and this program does not do.
     pub const NOT_SUPPORTED: &str = "not-supported";
     /// A name that is declared nowhere.

@@ -108,7 +108,7 @@ tells! {
     blocks_and_actions_mixed: "entry: [[{log: 1}], {log: 2}]" =>
         "3:21 entry[1] [wrong-type] a list holds either actions or lists of actions, not both (put the single actions into a list of their own)";
     a_statechart_elsewhere: "statechart: {import: fred.json, format: xstate}" =>
-        "3:1 statechart [not-supported-yet] taking the statechart from `fred.json` (xstate) is not supported yet (write the states into this charter)";
+        "3:22 statechart.import [file] `fred.json` cannot be read: a document from outside may not name files";
     a_limit_of_nothing: "limits: {microsteps: 0}" => "3:22 limits.microsteps [bad-value] expected a number of at least 1, found 0";
     a_number_beyond_json: "context: {n: 9007199254740993}" =>
         "3:14  [bad-number] the number `9007199254740993` is beyond 2^53-1, where readers of JSON disagree (write it in quotes, as text)";

@@ -219,6 +219,8 @@ fn transition() -> impl Strategy<Value = Transition> {
             quorum: quorum.map(|(count, of)| Quorum { count, of }),
             actions,
             reenter,
+            // Imports only: a charter cannot say it.
+            parallel_domain: false,
             description,
             meta,
         },

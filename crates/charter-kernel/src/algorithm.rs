@@ -639,7 +639,8 @@ fn add_descendants(chart: &Chart, actor: &Actor, state: StateId, entry: &mut Ent
     }
 }
 
-/// Appendix D, `addAncestorStatesToEnter`.
+/// Appendix D, `addAncestorStatesToEnter`. It ends at what is active, too: the ancestors that a history state adds may not have been left
+/// (REC 3.10: as if the stored states were the targets), and an active state is not entered again.
 fn add_ancestors(
     chart: &Chart,
     actor: &Actor,
@@ -648,25 +649,25 @@ fn add_ancestors(
     entry: &mut EntrySet,
 ) {
     let mut up = chart.state(state).parent;
-    while up != NONE && up != until {
-        entry.insert(up);
+    while up != NONE {
         let node = chart.state(up);
+        let stays = up == until || actor.is_active(up);
+        if !stays {
+            entry.insert(up);
+        }
         if node.kind == StateKind::Parallel {
             for child in &node.children {
-                if !entry.touches(chart, *child) {
+                // Where the parallel state stays, regions that were left start anew.
+                let left = !stays || !actor.is_active(*child);
+                if left && !entry.touches(chart, *child) {
                     add_descendants(chart, actor, *child, entry);
                 }
             }
         }
-        up = node.parent;
-    }
-    // A domain that is parallel is not exited itself, but its regions are: those without a target start anew.
-    if up == until && up != NONE && chart.state(up).kind == StateKind::Parallel {
-        for child in &chart.state(up).children {
-            if !entry.touches(chart, *child) && !actor.is_active(*child) {
-                add_descendants(chart, actor, *child, entry);
-            }
+        if stays {
+            break;
         }
+        up = node.parent;
     }
 }
 

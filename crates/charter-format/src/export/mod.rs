@@ -10,8 +10,8 @@ pub(crate) mod xstate;
 use charter_kernel::Definition;
 use charter_kernel::definition::{State, StateKind};
 
-pub(crate) use self::scxml::{Embedded, embedded as embedded_scxml};
 pub use self::scxml::scxml;
+pub(crate) use self::scxml::{Embedded, embedded as embedded_scxml};
 pub use self::xstate::xstate;
 
 /// A chart in pre-order, as the kernel numbers its states: definition, keys from the root down.

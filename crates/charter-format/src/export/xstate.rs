@@ -1,7 +1,9 @@
 //! A charter as an XState v5 authoring config. Named guards, actions, actors and delays stay names, to be supplied to XState's `setup`;
 //! what has no name is a `charter.guard` or `charter.action` with its core form as parameters.
 
-use charter_kernel::definition::{Action, Delay, Guard, Invoke, State, StateKind, Template, Transition};
+use charter_kernel::definition::{
+    Action, Delay, Guard, Invoke, State, StateKind, Template, Transition,
+};
 use charter_kernel::{Definition, Digest, Machine, Outline};
 use serde_json::{Value as Json, json};
 
@@ -18,11 +20,20 @@ use crate::write::out::{Object, Out};
 pub fn xstate(machine: &Machine) -> String {
     let definition = machine.definition();
     let outlines = machine.outlines();
-    let Some(outline) = outlines.first() else { return String::new() };
-    let writer = Writer { definition, outline, flat: flat(&definition.root.state) };
+    let Some(outline) = outlines.first() else {
+        return String::new();
+    };
+    let writer = Writer {
+        definition,
+        outline,
+        flat: flat(&definition.root.state),
+    };
     let seal = seal(writer.machine());
     let mut config = writer.machine();
-    config.put("meta", json!({"charter": {"seal": seal, "definition": text(definition)}}));
+    config.put(
+        "meta",
+        json!({"charter": {"seal": seal, "definition": text(definition)}}),
+    );
     serde_json::to_string_pretty(&Out::Object(config)).unwrap_or_default()
 }
 
@@ -30,8 +41,13 @@ pub fn xstate(machine: &Machine) -> String {
 pub(crate) fn embedded(root: &Node) -> Option<(Definition, bool)> {
     let charter = root.get("meta")?.get("charter")?;
     let definition = serde_json::from_str(charter.get("definition")?.text()?).ok()?;
-    let entries = root.entries().iter().filter(|entry| entry.key.text != "meta");
-    let config: Object = entries.map(|entry| (entry.key.text.clone(), written(&entry.value))).collect();
+    let entries = root
+        .entries()
+        .iter()
+        .filter(|entry| entry.key.text != "meta");
+    let config: Object = entries
+        .map(|entry| (entry.key.text.clone(), written(&entry.value)))
+        .collect();
     let unchanged = charter.get("seal").and_then(Node::text) == Some(seal(config).as_str());
     Some((definition, unchanged))
 }
@@ -45,7 +61,12 @@ fn seal(config: Object) -> String {
 fn written(node: &Node) -> Out {
     match &node.value {
         Value::List(items) => Out::List(items.iter().map(written).collect()),
-        Value::Map(entries) => Out::Object(entries.iter().map(|e| (e.key.text.clone(), written(&e.value))).collect()),
+        Value::Map(entries) => Out::Object(
+            entries
+                .iter()
+                .map(|e| (e.key.text.clone(), written(&e.value)))
+                .collect(),
+        ),
         _ => Out::Json(node.json()),
     }
 }
@@ -63,36 +84,61 @@ impl Writer<'_> {
         if !self.definition.version.is_empty() {
             out.put("version", self.definition.version.as_str());
         }
-        let description = self.definition.title.as_deref().or(self.definition.description.as_deref());
+        let description = self
+            .definition
+            .title
+            .as_deref()
+            .or(self.definition.description.as_deref());
         out.maybe("description", description);
         let literal = |template: &Template| match template {
             Template::Literal(json) => json.clone(),
             // Computed when a run starts: XState has functions for that, JSON has not.
             _ => Json::Null,
         };
-        out.map("context", &self.definition.root.context, |t| Out::Json(literal(t)));
+        out.map("context", &self.definition.root.context, |t| {
+            Out::Json(literal(t))
+        });
         out.append(self.state(0));
         out
     }
 
     /// `#ID.KEY.KEY`: how XState finds any state.
     fn target(&self, number: u32) -> String {
-        let keys = self.flat.get(number as usize).map(|(_, path)| path.as_slice()).unwrap_or_default();
-        let keys: String = keys.iter().map(|key| format!(".{}", key.replace('.', "\\."))).collect();
+        let keys = self
+            .flat
+            .get(number as usize)
+            .map(|(_, path)| path.as_slice())
+            .unwrap_or_default();
+        let keys: String = keys
+            .iter()
+            .map(|key| format!(".{}", key.replace('.', "\\.")))
+            .collect();
         format!("#{}{keys}", self.definition.id)
     }
 
     fn state(&self, number: u32) -> Object {
         let mut out = Object::default();
-        let Some((state, path)) = self.flat.get(number as usize) else { return out };
-        let Some(outline) = self.outline.states.get(number as usize) else { return out };
+        let Some((state, path)) = self.flat.get(number as usize) else {
+            return out;
+        };
+        let Some(outline) = self.outline.states.get(number as usize) else {
+            return out;
+        };
         match kind(state) {
             StateKind::Parallel => out.put("type", "parallel"),
             StateKind::Final => out.put("type", "final"),
             StateKind::Shallow | StateKind::Deep => {
                 out.put("type", "history");
-                out.put("history", if state.kind == StateKind::Deep { "deep" } else { "shallow" });
-                let targets: Vec<String> = outline.initial.iter().map(|t| self.target(*t)).collect();
+                out.put(
+                    "history",
+                    if state.kind == StateKind::Deep {
+                        "deep"
+                    } else {
+                        "shallow"
+                    },
+                );
+                let targets: Vec<String> =
+                    outline.initial.iter().map(|t| self.target(*t)).collect();
                 out.names("target", &targets);
             }
             StateKind::Atomic | StateKind::Compound => {}
@@ -107,8 +153,16 @@ impl Writer<'_> {
         if kind(state) == StateKind::Compound {
             self.initial(state, outline.initial, path.len(), &mut out);
         }
-        out.list("entry", &state.entry.iter().flatten().collect::<Vec<_>>(), |a| action(a));
-        out.list("exit", &state.exit.iter().flatten().collect::<Vec<_>>(), |a| action(a));
+        out.list(
+            "entry",
+            &state.entry.iter().flatten().collect::<Vec<_>>(),
+            action,
+        );
+        out.list(
+            "exit",
+            &state.exit.iter().flatten().collect::<Vec<_>>(),
+            action,
+        );
         out.list("invoke", &state.invoke, |i| self.invoke(i, number));
         self.listeners(state, number, &mut out);
         if let Some(Template::Literal(json)) = &state.output {
@@ -129,9 +183,16 @@ impl Writer<'_> {
 
     /// XState begins at a child; from there on, the states on the way begin at theirs.
     fn initial(&self, state: &State, targets: &[u32], depth: usize, out: &mut Object) {
-        let first = targets.first().and_then(|t| self.flat.get(*t as usize)).and_then(|(_, path)| path.get(depth));
+        let first = targets
+            .first()
+            .and_then(|t| self.flat.get(*t as usize))
+            .and_then(|(_, path)| path.get(depth));
         let key = first.copied().unwrap_or_default();
-        let actions = state.initial.as_ref().map(|i| i.actions.as_slice()).unwrap_or_default();
+        let actions = state
+            .initial
+            .as_ref()
+            .map(|i| i.actions.as_slice())
+            .unwrap_or_default();
         if actions.is_empty() {
             out.put("initial", key);
         } else {
@@ -146,7 +207,11 @@ impl Writer<'_> {
         let mut on: Vec<(String, Vec<Out>)> = Vec::new();
         for entry in &state.on {
             for event in &entry.events {
-                let list: Vec<Out> = entry.transitions.iter().map(|t| self.transition(t, number)).collect();
+                let list: Vec<Out> = entry
+                    .transitions
+                    .iter()
+                    .map(|t| self.transition(t, number))
+                    .collect();
                 let event = own_event(event, &self.definition.id);
                 match on.iter_mut().find(|(known, _)| *known == event) {
                     Some((_, all)) => all.extend(list),
@@ -155,7 +220,12 @@ impl Writer<'_> {
             }
         }
         if !on.is_empty() {
-            out.put("on", on.into_iter().map(|(event, list)| (event, Out::List(list))).collect::<Object>());
+            out.put(
+                "on",
+                on.into_iter()
+                    .map(|(event, list)| (event, Out::List(list)))
+                    .collect::<Object>(),
+            );
         }
         out.list("always", &state.always, |t| self.transition(t, number));
         out.list("onDone", &state.on_done, |t| self.transition(t, number));
@@ -167,7 +237,16 @@ impl Writer<'_> {
                     Delay::Name(name) => name.clone(),
                     Delay::Cel(_) => entry.key.clone(),
                 };
-                after.put(&key, Out::List(entry.transitions.iter().map(|t| self.transition(t, number)).collect()));
+                after.put(
+                    &key,
+                    Out::List(
+                        entry
+                            .transitions
+                            .iter()
+                            .map(|t| self.transition(t, number))
+                            .collect(),
+                    ),
+                );
             }
             out.put("after", after);
         }
@@ -179,7 +258,10 @@ impl Writer<'_> {
         out.put("id", invoke.id.as_deref().unwrap_or(&invoke.src));
         match &invoke.input {
             Some(Template::Literal(json)) => out.put("input", json.clone()),
-            Some(other) => out.put("meta", json!({"charter": {"input": serde_json::to_value(other).unwrap_or_default()}})),
+            Some(other) => out.put(
+                "meta",
+                json!({"charter": {"input": serde_json::to_value(other).unwrap_or_default()}}),
+            ),
             None => {}
         }
         out.list("onDone", &invoke.on_done, |t| self.transition(t, source));
@@ -189,7 +271,11 @@ impl Writer<'_> {
 
     fn transition(&self, t: &Transition, source: u32) -> Out {
         let mut out = Object::default();
-        let resolved = self.outline.transitions.iter().find(|o| o.source == source && self.same(o.at, t));
+        let resolved = self
+            .outline
+            .transitions
+            .iter()
+            .find(|o| o.source == source && self.same(o.at, t));
         let numbers = resolved.map(|o| o.targets).unwrap_or_default();
         let targets: Vec<String> = numbers.iter().map(|t| self.target(*t)).collect();
         out.names("target", &targets);
@@ -198,16 +284,30 @@ impl Writer<'_> {
             (Some(Guard::Name(name)), None) => out.put("guard", name.as_str()),
             (guard, when) => {
                 let mut params = serde_json::Map::new();
-                params.extend(guard.as_ref().map(|g| ("guard".to_owned(), serde_json::to_value(g).unwrap_or_default())));
-                params.extend(when.as_ref().map(|w| ("when".to_owned(), Json::from(w.as_str()))));
+                params.extend(guard.as_ref().map(|g| {
+                    (
+                        "guard".to_owned(),
+                        serde_json::to_value(g).unwrap_or_default(),
+                    )
+                }));
+                params.extend(
+                    when.as_ref()
+                        .map(|w| ("when".to_owned(), Json::from(w.as_str()))),
+                );
                 out.put("guard", json!({"type": "charter.guard", "params": params}));
             }
         }
         out.list("actions", &t.actions, action);
         // XState stays in the source where all targets are inside it, whatever it is; SCXML only in a compound one.
-        let last = self.outline.states.get(source as usize).map_or(source, |s| s.last);
+        let last = self
+            .outline
+            .states
+            .get(source as usize)
+            .map_or(source, |s| s.last);
         let inside = !numbers.is_empty() && numbers.iter().all(|n| (source..=last).contains(n));
-        let leaves = resolved.and_then(|o| o.domain).is_some_and(|domain| domain != source);
+        let leaves = resolved
+            .and_then(|o| o.domain)
+            .is_some_and(|domain| domain != source);
         if t.reenter || (inside && leaves && !t.parallel_domain) {
             out.put("reenter", true);
         }
@@ -223,27 +323,51 @@ impl Writer<'_> {
     fn same(&self, at: &str, t: &Transition) -> bool {
         let mut found: Option<&Transition> = None;
         let mut state = &self.definition.root.state;
-        let parts: Vec<String> = at.split('/').skip(3).map(|p| p.replace("~1", "/").replace("~0", "~")).collect();
+        let parts: Vec<String> = at
+            .split('/')
+            .skip(3)
+            .map(|p| p.replace("~1", "/").replace("~0", "~"))
+            .collect();
         let mut rest = parts.as_slice();
         while let [states, key, tail @ ..] = rest {
             if states != "states" {
                 break;
             }
-            let Some(child) = state.states.get(key) else { return false };
+            let Some(child) = state.states.get(key) else {
+                return false;
+            };
             (state, rest) = (child, tail);
         }
         let index = |text: &String| text.parse::<usize>().ok();
         match rest {
-            [on, i, _, k] if on == "on" => found = index(i).zip(index(k)).and_then(|(i, k)| state.on.get(i)?.transitions.get(k)),
-            [after, i, _, k] if after == "after" => found = index(i).zip(index(k)).and_then(|(i, k)| state.after.get(i)?.transitions.get(k)),
+            [on, i, _, k] if on == "on" => {
+                found = index(i)
+                    .zip(index(k))
+                    .and_then(|(i, k)| state.on.get(i)?.transitions.get(k))
+            }
+            [after, i, _, k] if after == "after" => {
+                found = index(i)
+                    .zip(index(k))
+                    .and_then(|(i, k)| state.after.get(i)?.transitions.get(k))
+            }
             [invoke, i, list, k] if invoke == "invoke" => {
                 found = index(i).zip(index(k)).and_then(|(i, k)| {
                     let invoke = state.invoke.get(i)?;
-                    if list == "on_done" { invoke.on_done.get(k) } else { invoke.on_error.get(k) }
+                    if list == "on_done" {
+                        invoke.on_done.get(k)
+                    } else {
+                        invoke.on_error.get(k)
+                    }
                 });
             }
             [list, k] => {
-                found = index(k).and_then(|k| if list == "always" { state.always.get(k) } else { state.on_done.get(k) });
+                found = index(k).and_then(|k| {
+                    if list == "always" {
+                        state.always.get(k)
+                    } else {
+                        state.on_done.get(k)
+                    }
+                });
             }
             _ => {}
         }

@@ -127,7 +127,8 @@ pub fn read_file(path: &Path, options: &ReadOptions) -> Result<Document, Diagnos
     match std::fs::read_to_string(path) {
         Ok(source) => {
             let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-            let files = |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|e| e.to_string());
+            let files =
+                |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|e| e.to_string());
             read_with(&source, &name, options, &files)
         }
         Err(error) => {

@@ -8,14 +8,28 @@ use crate::import::{self, Resolver};
 use crate::source::{Entry, Node};
 
 /// Keys of a statechart, which then stand in the other file.
-const STATES: [&str; 9] = ["type", "initial", "states", "on", "always", "after", "entry", "exit", "invoke"];
+const STATES: [&str; 9] = [
+    "type", "initial", "states", "on", "always", "after", "entry", "exit", "invoke",
+];
 
 /// Takes the statechart that `entry` names into the definition.
-pub(super) fn take(cx: &mut Context, root: &Node, entry: &Entry, definition: &mut Definition, files: &Resolver<'_>) {
+pub(super) fn take(
+    cx: &mut Context,
+    root: &Node,
+    entry: &Entry,
+    definition: &mut Definition,
+    files: &Resolver<'_>,
+) {
     let part = |key: &str| entry.value.entry(key);
-    let (Some(file), Some(format)) = (part("import"), part("format")) else { return };
+    let (Some(file), Some(format)) = (part("import"), part("format")) else {
+        return;
+    };
     for key in STATES.iter().filter_map(|key| root.entry(key)) {
-        let message = format!("`{}` stands in `{}`", key.key.text, file.value.text().unwrap_or_default());
+        let message = format!(
+            "`{}` stands in `{}`",
+            key.key.text,
+            file.value.text().unwrap_or_default()
+        );
         cx.report(
             Diagnostic::error(codes::CONFLICT, key.key.span, message)
                 .help("the statechart is either here or in the other file, not in both"),
@@ -31,9 +45,15 @@ pub(super) fn take(cx: &mut Context, root: &Node, entry: &Entry, definition: &mu
         }
     };
     // What was written for SCXML or XState ignores what a charter refuses, unless the charter around says otherwise.
-    definition.strict = root.get("strict").is_some_and(|strict| strict.json() == true);
+    definition.strict = root
+        .get("strict")
+        .is_some_and(|strict| strict.json() == true);
     let scxml = format.value.text() == Some("scxml");
-    let read = if scxml { import::scxml(&text, name, files) } else { import::xstate_config(&text, name, definition, false) };
+    let read = if scxml {
+        import::scxml(&text, name, files)
+    } else {
+        import::xstate_config(&text, name, definition, false)
+    };
     match read {
         Ok(document) => {
             for warning in &document.warnings {
@@ -71,7 +91,10 @@ fn report(cx: &mut Context, file: &Entry, name: &str, problem: &Diagnostic) {
         "" => String::new(),
         path => format!(" (`{path}`)"),
     };
-    let message = format!("{name}:{}:{}{place}: {}", problem.line, problem.column, problem.message);
+    let message = format!(
+        "{name}:{}:{}{place}: {}",
+        problem.line, problem.column, problem.message
+    );
     let mut shown = match problem.severity {
         Severity::Error => Diagnostic::error(problem.code, file.value.span, message),
         Severity::Warning => Diagnostic::warning(problem.code, file.value.span, message),

@@ -1,10 +1,18 @@
 //! Random configs and streams of events, without the deviations that are named in `docs/xstate.md`. A seed makes a case, always the same.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::indexing_slicing
+)]
 
 use serde_json::{Value as Json, json};
 
 pub const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
-const EVENTS: [&str; 6] = ["E", "F", "G.x", "G.x.y", "G", "H"];
+const EVENTS: [&str; 10] = ["E", "F", "G.x", "G.x.y", "G", "H", "P0", "P1", "P2", "P3"];
+/// What states with regions inside listen to, by their depth. In SCXML regions that do not take an event leave it to their ancestors
+/// even if others take it, a named deviation: so nobody inside takes these.
+const OUTER: [&str; 4] = ["P0", "P1", "P2", "P3"];
 const DESCRIPTORS: [&str; 8] = ["E", "F", "G.x", "G.*", "G.x.*", "H", "*", "E"];
 
 pub struct Case {
@@ -30,7 +38,12 @@ impl Case {
                 Happening::Wait(ms) => json!({"wait": ms}),
             })
             .collect();
-        format!("{{\"config\":{},\"names\":{},\"events\":{}}}", self.config, json!(NAMES), json!(events))
+        format!(
+            "{{\"config\":{},\"names\":{},\"events\":{}}}",
+            self.config,
+            json!(NAMES),
+            json!(events)
+        )
     }
 }
 
@@ -71,15 +84,36 @@ struct State {
 
 pub fn case(seed: u64) -> Case {
     let mut r = Random(seed);
-    let mut states = vec![State { key: "m".into(), kind: if r.chance(15) { Kind::Parallel } else { Kind::Compound }, children: vec![], parent: None }];
+    let mut states = vec![State {
+        key: "m".into(),
+        kind: if r.chance(15) {
+            Kind::Parallel
+        } else {
+            Kind::Compound
+        },
+        children: vec![],
+        parent: None,
+    }];
     let mut next = 0;
     while next < states.len() {
         grow(&mut states, next, &mut r);
         next += 1;
     }
     let config = write(&states, 0, &mut r);
-    let events = (0..12).map(|_| if r.chance(20) { Happening::Wait(5) } else { Happening::Event(r.pick(&EVENTS)) }).collect();
-    Case { seed, config, events }
+    let events = (0..12)
+        .map(|_| {
+            if r.chance(20) {
+                Happening::Wait(5)
+            } else {
+                Happening::Event(r.pick(&EVENTS))
+            }
+        })
+        .collect();
+    Case {
+        seed,
+        config,
+        events,
+    }
 }
 
 fn depth(states: &[State], mut at: usize) -> usize {
@@ -108,7 +142,12 @@ fn grow(states: &mut Vec<State>, at: usize, r: &mut Random) {
             _ => Kind::Atomic,
         };
         let number = states.len();
-        states.push(State { key: format!("s{number}"), kind: child, children: vec![], parent: Some(at) });
+        states.push(State {
+            key: format!("s{number}"),
+            kind: child,
+            children: vec![],
+            parent: Some(at),
+        });
         states[at].children.push(number);
     }
 }
@@ -121,16 +160,45 @@ fn path(states: &[State], at: usize) -> String {
 }
 
 /// Somewhere to go: anywhere but the root.
-fn target(states: &[State], r: &mut Random) -> String {
-    let to = 1 + r.below(states.len() - 1);
-    format!("#{}", path(states, to))
+fn target(states: &[State], r: &mut Random) -> usize {
+    1 + r.below(states.len() - 1)
+}
+
+fn in_regions(states: &[State], mut at: usize) -> bool {
+    while let Some(up) = states[at].parent {
+        if states[up].kind == Kind::Parallel {
+            return true;
+        }
+        at = up;
+    }
+    false
+}
+
+fn has_regions(states: &[State], at: usize) -> bool {
+    let parallel = |s: usize| states[s].kind == Kind::Parallel;
+    (at..states.len()).any(|s| parallel(s) && (s == at || is_inside(states, s, at)))
+}
+
+fn is_inside(states: &[State], mut at: usize, of: usize) -> bool {
+    while let Some(up) = states[at].parent {
+        if up == of {
+            return true;
+        }
+        at = up;
+    }
+    false
 }
 
 /// A sibling further on, so that transitions which nobody sends come to an end.
 fn onward(states: &[State], at: usize, r: &mut Random) -> Option<String> {
     let siblings = &states[states[at].parent?].children;
-    let later: Vec<usize> = siblings.iter().copied().filter(|s| *s > at && states[*s].kind != Kind::History).collect();
-    (!later.is_empty() && states[states[at].parent?].kind == Kind::Compound).then(|| states[r.pick(&later)].key.clone())
+    let later: Vec<usize> = siblings
+        .iter()
+        .copied()
+        .filter(|s| *s > at && states[*s].kind != Kind::History)
+        .collect();
+    (!later.is_empty() && states[states[at].parent?].kind == Kind::Compound)
+        .then(|| states[r.pick(&later)].key.clone())
 }
 
 fn actions(r: &mut Random) -> String {
@@ -141,9 +209,26 @@ fn actions(r: &mut Random) -> String {
 fn transition(states: &[State], at: usize, r: &mut Random) -> String {
     let mut parts = vec![format!("\"actions\":{}", actions(r))];
     let leaf = matches!(states[at].kind, Kind::Atomic);
-    // Targetless on a state with regions is a named deviation.
-    if !(leaf && r.chance(15)) {
-        parts.push(format!("\"target\":\"{}\"", target(states, r)));
+    // What leaves nothing, beside regions: in SCXML the regions' ancestors are asked all the same, a named deviation.
+    let regions = in_regions(states, at);
+    if !(leaf && !regions && r.chance(15)) {
+        let mut to = target(states, r);
+        // From inside its parent, a history makes XState enter what it has not left, a named deviation.
+        let looks_in = |to: usize| {
+            let of = states[to]
+                .parent
+                .filter(|_| states[to].kind == Kind::History);
+            of.is_some_and(|of| of == at || is_inside(states, at, of))
+        };
+        let mut tries = 0;
+        while looks_in(to) || (regions && leaf && to == at) {
+            to = target(states, r);
+            tries += 1;
+            if tries > 50 {
+                return "{\"guard\":\"no\"}".into();
+            }
+        }
+        parts.push(format!("\"target\":\"#{}\"", path(states, to)));
         if r.chance(25) && states[at].parent.is_some() {
             parts.push("\"reenter\":true".into());
         }
@@ -171,7 +256,12 @@ fn write(states: &[State], at: usize, r: &mut Random) -> String {
         Kind::Final => parts.push("\"type\":\"final\"".into()),
         Kind::Parallel => parts.push("\"type\":\"parallel\"".into()),
         Kind::Compound => {
-            let able: Vec<usize> = state.children.iter().copied().filter(|c| states[*c].kind != Kind::History).collect();
+            let able: Vec<usize> = state
+                .children
+                .iter()
+                .copied()
+                .filter(|c| states[*c].kind != Kind::History)
+                .collect();
             parts.push(format!("\"initial\":\"{}\"", states[r.pick(&able)].key));
         }
         Kind::Atomic => {}
@@ -180,26 +270,49 @@ fn write(states: &[State], at: usize, r: &mut Random) -> String {
     if state.kind != Kind::Final {
         let mut on: Vec<(&str, String)> = Vec::new();
         for _ in 0..r.below(4) {
-            let event = r.pick(&DESCRIPTORS);
+            let event = if has_regions(states, at) {
+                OUTER[depth(states, at).min(3)]
+            } else {
+                r.pick(&DESCRIPTORS)
+            };
+            if event == "*" && in_regions(states, at) {
+                continue;
+            }
             if on.iter().all(|(e, _)| *e != event) {
-                let list: Vec<String> = (0..1 + r.below(2)).map(|_| transition(states, at, r)).collect();
+                let list: Vec<String> = (0..1 + r.below(2))
+                    .map(|_| transition(states, at, r))
+                    .collect();
                 on.push((event, format!("[{}]", list.join(","))));
             }
         }
-        let on: Vec<String> = on.into_iter().map(|(e, t)| format!("\"{e}\":{t}")).collect();
+        let on: Vec<String> = on
+            .into_iter()
+            .map(|(e, t)| format!("\"{e}\":{t}"))
+            .collect();
         parts.push(format!("\"on\":{{{}}}", on.join(",")));
         if let Some(to) = onward(states, at, r).filter(|_| r.chance(30)) {
-            parts.push(format!("\"onDone\":{{\"target\":\"{to}\",\"actions\":{}}}", actions(r)));
+            parts.push(format!(
+                "\"onDone\":{{\"target\":\"{to}\",\"actions\":{}}}",
+                actions(r)
+            ));
         }
         if let Some(to) = onward(states, at, r).filter(|_| r.chance(12)) {
             parts.push(format!("\"always\":[{{\"guard\":\"no\",\"target\":\"{to}\"}},{{\"target\":\"{to}\",\"actions\":{}}}]", actions(r)));
         }
         if at > 0 && r.chance(25) {
-            parts.push(format!("\"after\":{{\"5\":{},\"10\":{}}}", transition(states, at, r), transition(states, at, r)));
+            parts.push(format!(
+                "\"after\":{{\"5\":{},\"10\":{}}}",
+                transition(states, at, r),
+                transition(states, at, r)
+            ));
         }
     }
     if !state.children.is_empty() {
-        let children: Vec<String> = state.children.iter().map(|c| format!("\"{}\":{}", states[*c].key, write(states, *c, r))).collect();
+        let children: Vec<String> = state
+            .children
+            .iter()
+            .map(|c| format!("\"{}\":{}", states[*c].key, write(states, *c, r)))
+            .collect();
         parts.push(format!("\"states\":{{{}}}", children.join(",")));
     }
     format!("{{{}}}", parts.join(","))

@@ -24,8 +24,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::expression::{Model, Names};
 use super::{Resolver, charter_id};
-use crate::export::Embedded;
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
+use crate::export::Embedded;
 use crate::read::context::Context;
 use crate::read::{Document, finished};
 use crate::source::{Node as Tree, Span, Value};

@@ -32,20 +32,36 @@ pub fn xstate(source: &str, name: &str, around: &Definition) -> Result<Document,
 
 /// The same where the charter around has the last word: what a file carries of an exported charter (`carried`: whether that counts) must
 /// not replace the roles and guards of the charter that takes its states from it.
-pub(crate) fn config(source: &str, name: &str, around: &Definition, carried: bool) -> Result<Document, Diagnostics> {
+pub(crate) fn config(
+    source: &str,
+    name: &str,
+    around: &Definition,
+    carried: bool,
+) -> Result<Document, Diagnostics> {
     let source: Arc<str> = source.into();
     let mut cx = Context::new(&source);
     let root = match source::parse(&source, name, Syntax::Json, &Bounds::default()) {
         Ok(parsed) => parsed.root,
         Err(problem) => {
             cx.report(problem);
-            let nothing = Node { span: Span::new(0, source.len()), value: Value::Null };
-            return finished(cx, Definition::default(), name, Arc::clone(&source), nothing);
+            let nothing = Node {
+                span: Span::new(0, source.len()),
+                value: Value::Null,
+            };
+            return finished(
+                cx,
+                Definition::default(),
+                name,
+                Arc::clone(&source),
+                nothing,
+            );
         }
     };
     let brought;
     let around = match crate::export::xstate::embedded(&root).filter(|_| carried) {
-        Some((definition, true)) => return finished(cx, definition, name, Arc::clone(&source), root),
+        Some((definition, true)) => {
+            return finished(cx, definition, name, Arc::clone(&source), root);
+        }
         // Edited since it was exported: the chart is what the config says, the rest is what it was.
         Some((mut definition, false)) => {
             definition.root.context = Default::default();
@@ -56,17 +72,34 @@ pub(crate) fn config(source: &str, name: &str, around: &Definition, carried: boo
     };
     let id = root.get("id").and_then(Node::text).unwrap_or("(machine)");
     let names = Names::new(id, &root, &mut cx);
-    let mut definition = Definition { charter: 1, ..around.clone() };
+    let mut definition = Definition {
+        charter: 1,
+        ..around.clone()
+    };
     if definition.id.is_empty() {
         definition.id = charter_id(if id == "(machine)" { name } else { id });
     }
     if definition.version.is_empty() {
-        definition.version = root.get("version").and_then(Node::text).unwrap_or_default().to_owned();
+        definition.version = root
+            .get("version")
+            .and_then(Node::text)
+            .unwrap_or_default()
+            .to_owned();
     }
-    let mut reader = Reader { cx, names, definition };
+    let mut reader = Reader {
+        cx,
+        names,
+        definition,
+    };
     let chart = reader.chart(&root);
-    let Reader { cx, mut definition, .. } = reader;
-    definition.root = Chart { input: around.root.input.clone(), context_schema: around.root.context_schema.clone(), ..chart };
+    let Reader {
+        cx, mut definition, ..
+    } = reader;
+    definition.root = Chart {
+        input: around.root.input.clone(),
+        context_schema: around.root.context_schema.clone(),
+        ..chart
+    };
     // What the charter around gives for the context and the output comes on top of the config's own.
     definition.root.context.extend(around.root.context.clone());
     if around.root.output.is_some() {
@@ -91,10 +124,18 @@ impl Reader<'_> {
             match &context.value.value {
                 Value::Map(_) => {
                     for entry in ordered(&context.value) {
-                        chart.context.insert(entry.key.text.clone(), Template::Literal(entry.value.json()));
+                        chart.context.insert(
+                            entry.key.text.clone(),
+                            Template::Literal(entry.value.json()),
+                        );
                     }
                 }
-                _ => self.refuse(codes::TYPE, context.value.span, "`context` is an object in a config of JSON", None),
+                _ => self.refuse(
+                    codes::TYPE,
+                    context.value.span,
+                    "`context` is an object in a config of JSON",
+                    None,
+                ),
             }
         }
         let above_state = self.cx.down("state");
@@ -107,7 +148,13 @@ impl Reader<'_> {
         chart
     }
 
-    fn refuse(&mut self, code: &'static str, span: Span, message: impl Into<String>, help: Option<&str>) {
+    fn refuse(
+        &mut self,
+        code: &'static str,
+        span: Span,
+        message: impl Into<String>,
+        help: Option<&str>,
+    ) {
         let mut problem = Diagnostic::error(code, span, message);
         problem.help = help.map(str::to_owned);
         self.cx.report(problem);
@@ -133,11 +180,19 @@ impl Reader<'_> {
         if known.iter().any(|k| k.as_str() == name) {
             return true;
         }
-        let mut problem = Diagnostic::error(codes::UNDEFINED, span, format!("no {what} `{name}` is supplied"));
-        problem.help = Some(match crate::diagnostic::nearest(name, known.iter().map(|k| k.as_str())) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("declare it under `{place}` of the charter that takes this config in; a config of JSON has names, not functions"),
-        });
+        let mut problem = Diagnostic::error(
+            codes::UNDEFINED,
+            span,
+            format!("no {what} `{name}` is supplied"),
+        );
+        problem.help = Some(
+            match crate::diagnostic::nearest(name, known.iter().map(|k| k.as_str())) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!(
+                    "declare it under `{place}` of the charter that takes this config in; a config of JSON has names, not functions"
+                ),
+            },
+        );
         self.cx.report(problem);
         false
     }
@@ -147,8 +202,13 @@ impl Reader<'_> {
         for entry in node.entries() {
             let key = entry.key.text.as_str();
             if !known.contains(&key) {
-                let mut problem = Diagnostic::warning(codes::UNKNOWN_KEY, entry.key.span, format!("{what} has no `{key}`; it is ignored"));
-                problem.help = crate::diagnostic::nearest(key, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+                let mut problem = Diagnostic::warning(
+                    codes::UNKNOWN_KEY,
+                    entry.key.span,
+                    format!("{what} has no `{key}`; it is ignored"),
+                );
+                problem.help = crate::diagnostic::nearest(key, known.iter().copied())
+                    .map(|near| format!("did you mean `{near}`?"));
                 self.cx.report(problem);
             }
         }
@@ -165,7 +225,10 @@ impl Reader<'_> {
 fn ordered(node: &Node) -> Vec<&Entry> {
     let index = |entry: &Entry| {
         let text = entry.key.text.as_str();
-        let plain = text == "0" || (!text.starts_with('0') && !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
+        let plain = text == "0"
+            || (!text.starts_with('0')
+                && !text.is_empty()
+                && text.bytes().all(|b| b.is_ascii_digit()));
         text.parse::<u32>().ok().filter(|n| plain && *n < u32::MAX)
     };
     let mut entries: Vec<&Entry> = node.entries().iter().collect();
