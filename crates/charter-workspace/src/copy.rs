@@ -1,0 +1,152 @@
+//! A copy of a workspace with a changeset in it, for the `verify` command to look at.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, symlink};
+use std::path::Path;
+
+use crate::changeset::{Changeset, Operation};
+use crate::dir::{Dir, Node};
+use crate::error::{Doing as _, Error};
+use crate::path::STAGE;
+use crate::store;
+use crate::workspace::Workspace;
+
+/// Files and bytes of a copy.
+const MAX_FILES: usize = 200_000;
+const MAX_BYTES: u64 = 4 << 30;
+/// Folders inside each other.
+const MAX_DEPTH: usize = 128;
+
+impl Workspace {
+    /// Copies everything but `.git` and what is no file (pipes, devices), then makes the changes. Links keep their target if it stays
+    /// inside; others are left out, or a command could follow them back into the workspace itself.
+    pub(crate) fn copy_to(
+        &self,
+        to: &Path,
+        changeset: &Changeset,
+        modes: &BTreeMap<&str, u32>,
+    ) -> Result<(), Error> {
+        if to.exists() {
+            fs::remove_dir_all(to).doing(|| format!("remove `{}`", to.display()))?;
+        }
+        store::make(to)?;
+        let mut left = Left {
+            files: MAX_FILES,
+            bytes: MAX_BYTES,
+        };
+        copy(&self.root, to, 0, &mut left)?;
+        for change in changeset.changes() {
+            let path = to.join(change.path.as_str());
+            let doing = || format!("write `{}`", path.display());
+            if change.operation != Operation::Create {
+                fs::remove_file(&path).doing(doing)?;
+            }
+            let Some(content) = &change.content else {
+                continue;
+            };
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent).doing(doing)?;
+            }
+            let mode = modes.get(change.path.as_str()).copied().unwrap_or(0o644);
+            let written = new(&path, mode).and_then(|mut file| file.write_all(content));
+            written.doing(doing)?;
+        }
+        Ok(())
+    }
+}
+
+struct Left {
+    files: usize,
+    bytes: u64,
+}
+
+fn copy(from: &Dir, to: &Path, depth: usize, left: &mut Left) -> Result<(), Error> {
+    if depth > MAX_DEPTH {
+        return Err(Error::TooLarge(format!(
+            "more than {MAX_DEPTH} folders inside each other, at `{}`",
+            to.display()
+        )));
+    }
+    for name in from.names(&to.display().to_string())?.0 {
+        if depth == 0 && name == STAGE || name == ".git" {
+            continue;
+        }
+        let path = to.join(&name);
+        let shown = path.display().to_string();
+        let doing = || format!("write `{shown}`");
+        match from.node(&name, &name)? {
+            Node::Folder => {
+                fs::create_dir(&path).doing(doing)?;
+                if let Some(below) = from.enter(&name, &name)? {
+                    copy(&below, &path, depth.saturating_add(1), left)?;
+                }
+            }
+            Node::File { size, mode } => {
+                let (files, bytes) = (left.files.checked_sub(1), left.bytes.checked_sub(size));
+                let (Some(files), Some(bytes)) = (files, bytes) else {
+                    let why = format!(
+                        "the workspace has more than {MAX_FILES} files or {} GiB: too much to copy for the `verify` command",
+                        MAX_BYTES >> 30
+                    );
+                    return Err(Error::TooLarge(why));
+                };
+                *left = Left { files, bytes };
+                let (mut file, _) = from.open_file(&name, &name)?;
+                let copied = new(&path, mode & 0o777 | 0o600)
+                    .and_then(|mut new| io::copy(&mut file, &mut new));
+                copied.doing(doing)?;
+            }
+            Node::Link { target } if stays_inside(&target, depth) => {
+                symlink(&target, &path).doing(doing)?
+            }
+            Node::Link { .. } | Node::Other(_) | Node::Absent => {}
+        }
+    }
+    Ok(())
+}
+
+fn new(path: &Path, mode: u32) -> io::Result<fs::File> {
+    fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)
+}
+
+/// Whether a link that stands `depth` folders deep leads to something inside.
+fn stays_inside(target: &str, depth: usize) -> bool {
+    let mut level = depth;
+    !target.starts_with('/')
+        && target.split('/').all(|name| {
+            if name == ".." {
+                level.checked_sub(1).map(|l| level = l).is_some()
+            } else {
+                if !matches!(name, "" | ".") {
+                    level = level.saturating_add(1);
+                }
+                true
+            }
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stays_inside;
+
+    #[test]
+    fn links_that_stay_inside() {
+        for (target, depth, inside) in [
+            ("a", 0, true),
+            ("../a", 0, false),
+            ("../a", 1, true),
+            ("a/../../b", 1, true),
+            ("a/../../../b", 1, false),
+            ("/a", 3, false),
+            ("./a/..", 0, true),
+        ] {
+            assert_eq!(stays_inside(target, depth), inside, "{target} at {depth}");
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! An open folder, and files reached from it name by name. Whatever is done goes through handles that were opened one by one without
+//! following links, so that a folder swapped for a link in between leads nowhere.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use charter_kernel::Digest;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+use sha2::{Digest as _, Sha256};
+
+use crate::error::{Doing as _, Error};
+use crate::path::RelPath;
+
+/// An open folder of the workspace.
+#[derive(Debug)]
+pub(crate) struct Dir {
+    fd: OwnedFd,
+    device: u64,
+    /// Whether two names may be exchanged in one go; tests try what is done on file systems that cannot.
+    exchanges: bool,
+}
+
+/// What stands at a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Node {
+    Absent,
+    File {
+        size: u64,
+        mode: u32,
+    },
+    Link {
+        target: String,
+    },
+    Folder,
+    /// A device, pipe or socket, or a folder of another file system.
+    Other(&'static str),
+}
+
+impl Node {
+    /// In words, for "is ...".
+    pub(crate) fn words(&self) -> &'static str {
+        match self {
+            Node::Absent => "not there",
+            Node::File { .. } => "a file",
+            Node::Link { .. } => "a symbolic link",
+            Node::Folder => "a folder",
+            Node::Other(what) => what,
+        }
+    }
+}
+
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+impl Dir {
+    /// Opens the root: the folder that a person named, wherever that name leads.
+    pub(crate) fn root(path: &Path) -> Result<Dir, Error> {
+        let doing = || format!("open the workspace `{}`", path.display());
+        let fd = rustix::fs::open(path, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty())
+            .doing(doing)?;
+        let device = device(&rustix::fs::fstat(&fd).doing(doing)?);
+        Ok(Dir {
+            fd,
+            device,
+            exchanges: true,
+        })
+    }
+
+    /// A handle of its own on the same folder.
+    pub(crate) fn again(&self) -> Result<Dir, Error> {
+        let fd = self.fd.try_clone().doing(|| "keep a folder open".into())?;
+        Ok(Dir {
+            fd,
+            device: self.device,
+            exchanges: self.exchanges,
+        })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn without_exchange(&mut self) {
+        self.exchanges = false;
+    }
+
+    pub(crate) fn handle(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    /// The folder below, by its name: a real folder of the same file system, or nothing if there is none.
+    pub(crate) fn enter(&self, name: &str, path: &str) -> Result<Option<Dir>, Error> {
+        let fd = match rustix::fs::openat(&self.fd, name, FOLDER, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                let what = self.node(name, path)?;
+                return Err(escape(
+                    path,
+                    &format!("`{name}` on the way is {}, not a folder", what.words()),
+                ));
+            }
+            Err(e) => return Err(e).doing(|| format!("open `{name}` on the way to `{path}`")),
+        };
+        let stat = rustix::fs::fstat(&fd).doing(|| format!("look at `{name}`"))?;
+        if device(&stat) != self.device {
+            return Err(escape(
+                path,
+                &format!("`{name}` on the way is another file system"),
+            ));
+        }
+        Ok(Some(Dir {
+            fd,
+            device: self.device,
+            exchanges: self.exchanges,
+        }))
+    }
+
+    /// The folder in which a path stands, and its last name; nothing if a folder on the way is missing.
+    pub(crate) fn parent<'p>(&self, path: &'p RelPath) -> Result<Option<(Dir, &'p str)>, Error> {
+        let (folders, name) = path.split();
+        let mut dir = self.again()?;
+        for folder in folders {
+            match dir.enter(folder, path.as_str())? {
+                Some(below) => dir = below,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some((dir, name)))
+    }
+
+    /// What stands at a name, without following it.
+    pub(crate) fn node(&self, name: &str, path: &str) -> Result<Node, Error> {
+        let stat = match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(Node::Absent),
+            Err(e) => return Err(e).doing(|| format!("look at `{path}`")),
+        };
+        Ok(match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => file_node(&stat),
+            FileType::Symlink => {
+                let target = rustix::fs::readlinkat(&self.fd, name, Vec::new())
+                    .doing(|| format!("read the link `{path}`"))?;
+                match target.into_string() {
+                    Ok(target) => Node::Link { target },
+                    Err(_) => Node::Other("a link whose target is not UTF-8"),
+                }
+            }
+            FileType::Directory if device(&stat) == self.device => Node::Folder,
+            FileType::Directory => Node::Other("a folder of another file system"),
+            FileType::Fifo => Node::Other("a pipe"),
+            FileType::Socket => Node::Other("a socket"),
+            _ => Node::Other("a device"),
+        })
+    }
+
+    /// Opens a regular file for reading; an error that says what else stands there.
+    pub(crate) fn open_file(&self, name: &str, path: &str) -> Result<(File, Node), Error> {
+        // A pipe would wait for its other end without NONBLOCK.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::LOOP) => {
+                return Err(escape(path, "is a symbolic link, which is not followed"));
+            }
+            Err(e) => return Err(e).doing(|| format!("open `{path}`")),
+        };
+        let stat = rustix::fs::fstat(&fd).doing(|| format!("look at `{path}`"))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(escape(path, "is no regular file"));
+        }
+        if device(&stat) != self.device {
+            return Err(escape(path, "is on another file system"));
+        }
+        Ok((File::from(fd), file_node(&stat)))
+    }
+
+    /// The content of a regular file, at most `limit` bytes.
+    pub(crate) fn read(&self, name: &str, path: &str, limit: u64) -> Result<(Vec<u8>, u32), Error> {
+        let (file, node) = self.open_file(name, path)?;
+        let Node::File { size, mode } = node else {
+            return Err(escape(path, "is no regular file"));
+        };
+        let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or_default());
+        file.take(limit.saturating_add(1))
+            .read_to_end(&mut bytes)
+            .doing(|| format!("read `{path}`"))?;
+        if bytes.len() as u64 > limit {
+            return Err(Error::TooLarge(format!(
+                "`{path}` has more than {limit} bytes"
+            )));
+        }
+        Ok((bytes, mode))
+    }
+
+    /// The SHA-256 of a regular file.
+    pub(crate) fn digest(&self, name: &str, path: &str) -> Result<Digest, Error> {
+        let (mut file, _) = self.open_file(name, path)?;
+        let (mut hasher, mut buffer) = (Sha256::new(), vec![0u8; 64 << 10]);
+        loop {
+            let n = file.read(&mut buffer).doing(|| format!("read `{path}`"))?;
+            if n == 0 {
+                return Ok(Digest(hasher.finalize().into()));
+            }
+            hasher.update(buffer.get(..n).unwrap_or_default());
+        }
+    }
+
+    /// Writes a new file and brings it to the disk.
+    pub(crate) fn write_new(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        mode: u32,
+        path: &str,
+    ) -> Result<(), Error> {
+        let doing = || format!("write `{path}`");
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd =
+            rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o600)).doing(doing)?;
+        let mut file = File::from(fd);
+        file.write_all(bytes).doing(doing)?;
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777)).doing(doing)?;
+        file.sync_all().doing(doing)
+    }
+
+    /// Brings the names in this folder to the disk.
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        rustix::fs::fsync(&self.fd).doing(|| "bring a folder to the disk".into())
+    }
+
+    /// Makes a folder; `false` if there is one already.
+    pub(crate) fn make(&self, name: &str, path: &str) -> Result<bool, Error> {
+        match rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) => Ok(false),
+            Err(e) => Err(e).doing(|| format!("make the folder `{path}`")),
+        }
+    }
+
+    pub(crate) fn link(&self, target: &str, name: &str, path: &str) -> Result<(), Error> {
+        rustix::fs::symlinkat(target, &self.fd, name).doing(|| format!("make the link `{path}`"))
+    }
+
+    /// Removes a name that is no folder; nothing if there is none.
+    pub(crate) fn remove(&self, name: &str, path: &str) -> Result<(), Error> {
+        match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(e) => Err(e).doing(|| format!("remove `{path}`")),
+        }
+    }
+
+    /// Removes an empty folder; `false` if something is in it, or it is not there.
+    pub(crate) fn remove_empty(&self, name: &str, path: &str) -> Result<bool, Error> {
+        match rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Ok(false),
+            Err(e) => Err(e).doing(|| format!("remove the folder `{path}`")),
+        }
+    }
+
+    /// Moves a file here to a name there at which nothing stands; `false` if something does.
+    pub(crate) fn move_new(
+        &self,
+        name: &str,
+        there: &Dir,
+        to: &str,
+        path: &str,
+    ) -> Result<bool, Error> {
+        let doing = || format!("put `{path}` in its place");
+        let moved = if self.exchanges {
+            rustix::fs::renameat_with(&self.fd, name, &there.fd, to, RenameFlags::NOREPLACE)
+        } else {
+            Err(Errno::NOSYS)
+        };
+        match moved {
+            Ok(()) => return Ok(true),
+            Err(Errno::EXIST) => return Ok(false),
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+            Err(e) => return Err(e).doing(doing),
+        }
+        // File systems without it: a second name fails where one stands already, which is the same.
+        match rustix::fs::linkat(&self.fd, name, &there.fd, to, AtFlags::empty()) {
+            Ok(()) => {}
+            Err(Errno::EXIST) => return Ok(false),
+            Err(e) => return Err(e).doing(doing),
+        }
+        self.remove(name, path).map(|()| true)
+    }
+
+    /// Moves a file here to a name there, of whatever stands at it.
+    pub(crate) fn move_over(
+        &self,
+        name: &str,
+        there: &Dir,
+        to: &str,
+        path: &str,
+    ) -> Result<(), Error> {
+        rustix::fs::renameat(&self.fd, name, &there.fd, to).doing(|| format!("move `{path}`"))
+    }
+
+    /// Exchanges two names in one go; `false` where the file system cannot.
+    pub(crate) fn exchange(
+        &self,
+        name: &str,
+        there: &Dir,
+        to: &str,
+        path: &str,
+    ) -> Result<bool, Error> {
+        let exchanged = if self.exchanges {
+            rustix::fs::renameat_with(&self.fd, name, &there.fd, to, RenameFlags::EXCHANGE)
+        } else {
+            Err(Errno::NOSYS)
+        };
+        match exchanged {
+            Ok(()) => Ok(true),
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
+            Err(e) => Err(e).doing(|| format!("put `{path}` in its place")),
+        }
+    }
+
+    /// The names in the folder, sorted; those that are not UTF-8 apart.
+    pub(crate) fn names(&self, path: &str) -> Result<(Vec<String>, Vec<String>), Error> {
+        let doing = || format!("list the folder `{path}`");
+        let (mut good, mut odd) = (Vec::new(), Vec::new());
+        for entry in rustix::fs::Dir::read_from(self.fd.as_fd()).doing(doing)? {
+            let entry = entry.doing(doing)?;
+            match entry.file_name().to_str() {
+                Ok("." | "..") => {}
+                Ok(name) => good.push(name.to_owned()),
+                Err(_) => odd.push(entry.file_name().to_string_lossy().into_owned()),
+            }
+        }
+        good.sort();
+        odd.sort();
+        Ok((good, odd))
+    }
+}
+
+#[allow(clippy::useless_conversion)] // its type differs between systems
+fn file_node(stat: &Stat) -> Node {
+    Node::File {
+        size: u64::try_from(stat.st_size).unwrap_or_default(),
+        mode: u32::from(Mode::from_raw_mode(stat.st_mode).bits()) & 0o7777,
+    }
+}
+
+#[allow(clippy::useless_conversion, clippy::unnecessary_cast)] // its type differs between systems
+fn device(stat: &Stat) -> u64 {
+    stat.st_dev as u64
+}
+
+pub(crate) fn escape(path: &str, why: &str) -> Error {
+    Error::Escape {
+        path: path.to_owned(),
+        why: why.to_owned(),
+    }
+}

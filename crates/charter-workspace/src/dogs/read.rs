@@ -1,0 +1,399 @@
+//! Reads the text form strictly: whatever is unknown or could mean two things refuses the whole text.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use charter_kernel::Digest;
+
+use super::{FENCE, backticks, longest_run};
+use crate::changeset::{
+    Change, Changeset, MAX_CHANGES, MAX_CONTENT_BYTES, Operation, summary_fault,
+};
+use crate::path::RelPath;
+use crate::refused::Refused;
+
+/// Reads a changeset in the text form.
+///
+/// `````
+/// let text = "\
+/// ## Proposal
+///
+/// **Summary:** Say hello
+/// **Changes:** 1
+///
+/// ---
+///
+/// ```paws-change
+/// operation: CREATE
+/// file_path: hello.txt
+/// ```
+///
+/// ```
+/// Hello!
+/// ```
+/// ";
+/// let changeset = charter_workspace::dogs::read(text.as_bytes())?;
+/// assert_eq!(changeset.changes()[0].content.as_deref(), Some(&b"Hello!\n"[..]));
+/// # Ok::<(), charter_workspace::Refused>(())
+/// `````
+///
+/// # Errors
+/// The first line that is unknown or could mean two things, why, and what would be right.
+pub fn read(text: &[u8]) -> Result<Changeset, Refused> {
+    if text.len() > MAX_CONTENT_BYTES.saturating_mul(2) {
+        let why = format!(
+            "the text has {} bytes, more than {}",
+            text.len(),
+            MAX_CONTENT_BYTES.saturating_mul(2)
+        );
+        return Err(Refused::new(why, "split the changeset"));
+    }
+    let text = std::str::from_utf8(text).map_err(|e| {
+        let before = text.get(..e.valid_up_to()).unwrap_or_default();
+        let line = before
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count()
+            .saturating_add(1);
+        Refused::new(
+            "the text is not UTF-8",
+            "write content that is no UTF-8 with `encoding: base64`",
+        )
+        .at_line(line)
+    })?;
+    let mut lines = Lines {
+        rest: text,
+        number: 0,
+    };
+    let (summary, count, counted_at) = head(&mut lines)?;
+    let (mut changes, mut places) = (Vec::new(), Vec::new());
+    while let Some(line) = lines.filled() {
+        let at = lines.number;
+        let change =
+            change(&mut lines, line, changes.len()).map_err(|refused| refused.at_line(at))?;
+        changes.push(change);
+        places.push(at);
+        if changes.len() > MAX_CHANGES {
+            return Err(Refused::new(
+                format!("more than {MAX_CHANGES} changes"),
+                "split the changeset",
+            )
+            .at_line(at));
+        }
+    }
+    if count != changes.len() {
+        let why = format!("`**Changes:** {count}`, but {} follow", changes.len());
+        return Err(
+            Refused::new(why, "write how many `paws-change` fences there are").at_line(counted_at),
+        );
+    }
+    Changeset::new(summary, changes).map_err(|refused| {
+        let line = refused
+            .change
+            .as_ref()
+            .and_then(|(n, _)| places.get(n.saturating_sub(1)));
+        match line.copied() {
+            Some(line) => refused.at_line(line),
+            None => refused,
+        }
+    })
+}
+
+/// The lines of a text, without their line feeds, counted from 1.
+struct Lines<'t> {
+    rest: &'t str,
+    number: usize,
+}
+
+impl<'t> Lines<'t> {
+    fn next(&mut self) -> Option<&'t str> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        self.number = self.number.saturating_add(1);
+        let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+        self.rest = rest;
+        Some(line)
+    }
+
+    /// The next line that is not blank.
+    fn filled(&mut self) -> Option<&'t str> {
+        while let Some(line) = self.next() {
+            if !line.trim_matches([' ', '\t']).is_empty() {
+                return Some(line);
+            }
+        }
+        None
+    }
+
+    /// Refuses at the line read last (or the end).
+    fn refuse(&self, why: impl Into<String>, help: impl Into<String>) -> Refused {
+        Refused::new(why, help).at_line(self.number.max(1))
+    }
+
+    /// Refuses a line of the form that ends with CR.
+    fn no_cr(&self, line: &str) -> Result<(), Refused> {
+        if line.ends_with('\r') {
+            return Err(self.refuse(
+                "the line ends with CR LF",
+                "write the form with LF alone: with CR LF nobody can tell which line ends of the content are meant",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Heading, summary, number of changes and where it stands, rule.
+fn head<'t>(lines: &mut Lines<'t>) -> Result<(&'t str, usize, usize), Refused> {
+    let mut want = |what: &str| {
+        let Some(line) = lines.filled() else {
+            return Err(lines.refuse(format!("the text ends before {what}"), FORM));
+        };
+        lines.no_cr(line)?;
+        Ok((line, lines.number))
+    };
+    let refuse = |line: &str, at, what: &str| {
+        Err(Refused::new(
+            format!("{what} is expected here, not `{}`", clip(line)),
+            FORM,
+        )
+        .at_line(at))
+    };
+    let (line, at) = want("a heading")?;
+    let title = line.trim_start_matches('#');
+    let level = line.len().saturating_sub(title.len());
+    if !(1..=6).contains(&level) || !title.starts_with(' ') || title.trim().is_empty() {
+        return refuse(line, at, "a heading (`# Changeset`)");
+    }
+    let (line, at) = want("`**Summary:**`")?;
+    let Some(summary) = line.strip_prefix("**Summary:** ") else {
+        return refuse(line, at, "`**Summary:** ` and what the changes do");
+    };
+    if let Some(why) = summary_fault(summary) {
+        return Err(Refused::new(why, "write what the changes do, in one line").at_line(at));
+    }
+    let (line, counted_at) = want("`**Changes:**`")?;
+    let count = line
+        .strip_prefix("**Changes:** ")
+        .filter(|n| n.bytes().all(|b| b.is_ascii_digit()));
+    let Some(count) = count.and_then(|n| n.parse().ok()) else {
+        return refuse(line, counted_at, "`**Changes:** ` and their number");
+    };
+    let (line, at) = want("a rule (`---`)")?;
+    if line.len() < 3 || line.bytes().any(|b| b != b'-') {
+        return refuse(line, at, "a rule (`---`)");
+    }
+    Ok((summary, count, counted_at))
+}
+
+const FORM: &str = "a changeset is a heading, `**Summary:** ...`, `**Changes:** n`, `---`, then per change a `paws-change` fence and a fence with the content";
+
+/// What a `paws-change` fence says.
+#[derive(Default)]
+struct Head<'t> {
+    operation: Option<Operation>,
+    path: Option<RelPath>,
+    old_sha256: Option<Digest>,
+    base64: Option<bool>,
+    final_newline: Option<bool>,
+    place: &'t str,
+}
+
+fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, Refused> {
+    let opened_at = lines.number;
+    let fence = backticks(opening);
+    lines.no_cr(opening)?;
+    if fence < 3 || opening.get(fence..) != Some(FENCE) {
+        let help =
+            "a change begins with the line ```paws-change, and nothing else stands between changes";
+        return Err(lines.refuse(
+            format!("`{}` is not the beginning of a change", clip(opening)),
+            help,
+        ));
+    }
+    let mut head = Head::default();
+    loop {
+        let Some(line) = lines.next() else {
+            let help = format!("close it with a line of {fence} backticks");
+            return Err(
+                Refused::new("the `paws-change` fence is not closed", help).at_line(opened_at)
+            );
+        };
+        lines.no_cr(line)?;
+        if backticks(line) == line.len() && line.len() == fence {
+            break;
+        }
+        field(lines, line, &mut head).map_err(|refused| refused.at_change(index, head.place))?;
+    }
+    let missing = |key: &str| {
+        let why = format!("the change has no `{key}`");
+        Err(Refused::new(why, "write `operation` and `file_path`")
+            .at_line(opened_at)
+            .at_change(index, head.place))
+    };
+    let Some(operation) = head.operation else {
+        return missing("operation");
+    };
+    let Some(path) = head.path.clone() else {
+        return missing("file_path");
+    };
+    let content = if operation == Operation::Delete {
+        if head.base64.is_some() || head.final_newline.is_some() {
+            let why =
+                "DELETE has no content, but `encoding` or `final_newline` says how it is written";
+            return Err(Refused::new(why, "leave it out")
+                .at_line(opened_at)
+                .at_change(index, path.as_str()));
+        }
+        None
+    } else {
+        Some(content(lines, &head).map_err(|refused| refused.at_change(index, path.as_str()))?)
+    };
+    Ok(Change {
+        operation,
+        path,
+        old_sha256: head.old_sha256,
+        content,
+    })
+}
+
+fn field<'t>(lines: &Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<(), Refused> {
+    const KEYS: &str = "the keys are `operation`, `file_path`, `old_sha256`, `encoding` and `final_newline`, each `key: value` with one space";
+    let Some((key, value)) = line.split_once(": ") else {
+        return Err(lines.refuse(format!("`{}` is no `key: value`", clip(line)), KEYS));
+    };
+    let wrong = |help: &str| lines.refuse(format!("`{key}` cannot be `{}`", clip(value)), help);
+    let twice = match key {
+        "operation" => {
+            let read =
+                Operation::parse(value).ok_or_else(|| wrong("write CREATE, MODIFY or DELETE"))?;
+            head.operation.replace(read).is_some()
+        }
+        "file_path" => {
+            head.place = value;
+            let read = RelPath::parse(value).map_err(|fault| {
+                lines.refuse(
+                    format!("the path `{}` {fault}", clip(value)),
+                    "name a file inside the workspace",
+                )
+            })?;
+            head.path.replace(read).is_some()
+        }
+        "old_sha256" => {
+            let lower = !value.bytes().any(|b| b.is_ascii_uppercase());
+            let read = Digest::parse(value)
+                .filter(|_| lower)
+                .ok_or_else(|| wrong("write the 64 hex digits of the SHA-256, in small letters"))?;
+            head.old_sha256.replace(read).is_some()
+        }
+        "encoding" => {
+            let read = match value {
+                "base64" => true,
+                "utf-8" => false,
+                _ => return Err(wrong("write `base64`, or `utf-8`, which is the default")),
+            };
+            head.base64.replace(read).is_some()
+        }
+        "final_newline" => {
+            let read = value
+                .parse()
+                .map_err(|_| wrong("write `true`, which is the default, or `false`"))?;
+            head.final_newline.replace(read).is_some()
+        }
+        _ => return Err(lines.refuse(format!("the key `{}` is unknown", clip(key)), KEYS)),
+    };
+    if twice {
+        return Err(lines.refuse(format!("`{key}` is given twice"), "give it once"));
+    }
+    Ok(())
+}
+
+/// The content: the lines between a fence and the next line that is exactly that fence.
+fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, Refused> {
+    const HELP: &str = "give the whole new content of the file in a fence of backticks after the `paws-change` fence";
+    let Some(opening) = lines.filled() else {
+        return Err(lines.refuse("the content is missing: the text ends here", HELP));
+    };
+    lines.no_cr(opening)?;
+    let opened_at = lines.number;
+    let fence = backticks(opening);
+    let language = opening.get(fence..).unwrap_or_default();
+    if fence < 3 || language == FENCE {
+        return Err(lines.refuse(
+            format!("the content is expected here, not `{}`", clip(opening)),
+            HELP,
+        ));
+    }
+    if language.contains('`') || language.chars().any(char::is_control) {
+        return Err(lines.refuse(format!("`{}` is no fence", clip(opening)), HELP));
+    }
+    let start = lines.rest;
+    let mut length = 0usize;
+    loop {
+        let Some(line) = lines.next() else {
+            let help = format!("close it with a line of {fence} backticks");
+            return Err(
+                Refused::new("the fence of the content is not closed", help).at_line(opened_at)
+            );
+        };
+        let run = longest_run(line);
+        if run >= fence {
+            if line.len() == fence {
+                break;
+            }
+            lines.no_cr(line)?;
+            let why = format!(
+                "{run} backticks in a row inside a fence of {fence}: is this the end of the content or a part of it?"
+            );
+            let help = format!(
+                "write the fence of this content with {} backticks or more",
+                run.saturating_add(1)
+            );
+            return Err(lines.refuse(why, help));
+        }
+        length = length.saturating_add(line.len()).saturating_add(1);
+    }
+    let mut text = start.get(..length).unwrap_or_default();
+    if head.base64 == Some(true) {
+        if head.final_newline.is_some() {
+            return Err(
+                Refused::new("`final_newline` means nothing for base64", "leave it out")
+                    .at_line(opened_at),
+            );
+        }
+        let joined: String = text.split('\n').collect();
+        return STANDARD.decode(joined).map_err(|e| {
+            Refused::new(
+                format!("the content is not base64: {e}"),
+                "use the standard alphabet, with padding",
+            )
+            .at_line(opened_at)
+        });
+    }
+    if head.final_newline == Some(false) {
+        text = text.strip_suffix('\n').ok_or_else(|| {
+            Refused::new(
+                "an empty content has no line to end",
+                "leave `final_newline` out",
+            )
+            .at_line(opened_at)
+        })?;
+        if text.is_empty() || text.ends_with('\n') {
+            let why = "`final_newline: false`, but the content ends with an empty line";
+            return Err(Refused::new(why, "leave out either of them").at_line(opened_at));
+        }
+    }
+    Ok(text.as_bytes().to_vec())
+}
+
+/// The beginning of a line, for a message.
+fn clip(line: &str) -> String {
+    let mut out: String = line
+        .chars()
+        .take(60)
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
+    if out.len() < line.len() && line.chars().nth(60).is_some() {
+        out.push('…');
+    }
+    out
+}

@@ -1,0 +1,156 @@
+//! The JSON form of a changeset, read as strictly as the text form.
+//!
+//! `{"summary": "...", "changes": [{"operation": "MODIFY", "file_path": "...", "old_sha256": "...", "content": "..."}]}`; content that
+//! is no UTF-8 stands as `content_base64`.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use charter_kernel::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::changeset::{Change, Changeset, Operation};
+use crate::path::RelPath;
+use crate::refused::Refused;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Form {
+    summary: String,
+    changes: Vec<FormChange>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FormChange {
+    operation: String,
+    file_path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    old_sha256: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content_base64: Option<String>,
+}
+
+/// Reads a changeset in the JSON form. Keys that are unknown or given twice refuse it as a whole.
+///
+/// # Errors
+/// What is wrong and what would be right, with the line (errors of JSON) or the number of the change.
+pub fn read(text: &[u8]) -> Result<Changeset, Refused> {
+    let form: Form = serde_json::from_slice(text).map_err(|e| unreadable(&e))?;
+    of_form(form)
+}
+
+/// As [`read()`], of a value that was read already (an answer of an actor). A key given twice cannot be seen any more.
+///
+/// # Errors
+/// As [`read()`].
+pub fn of_value(value: &serde_json::Value) -> Result<Changeset, Refused> {
+    of_form(Form::deserialize(value).map_err(|e| unreadable(&e))?)
+}
+
+fn unreadable(e: &serde_json::Error) -> Refused {
+    let message = e.to_string();
+    let why = message
+        .split(" at line ")
+        .next()
+        .unwrap_or_default()
+        .replace("field", "key");
+    let help = "a changeset is {\"summary\": \"...\", \"changes\": [{\"operation\", \"file_path\", \"old_sha256\", \"content\"}]}";
+    let refused = Refused::new(format!("the JSON is not a changeset: {why}"), help);
+    if e.line() > 0 {
+        refused.at_line(e.line())
+    } else {
+        refused
+    }
+}
+
+fn of_form(form: Form) -> Result<Changeset, Refused> {
+    let mut changes = Vec::with_capacity(form.changes.len());
+    for (i, change) in form.changes.into_iter().enumerate() {
+        let place = change.file_path.clone();
+        changes.push(change_of(change).map_err(|refused| refused.at_change(i, &place))?);
+    }
+    Changeset::new(form.summary, changes)
+}
+
+fn change_of(change: FormChange) -> Result<Change, Refused> {
+    let operation = Operation::parse(&change.operation).ok_or_else(|| {
+        Refused::new(
+            format!("`operation` cannot be `{}`", change.operation),
+            "write CREATE, MODIFY or DELETE",
+        )
+    })?;
+    let path = RelPath::parse(&change.file_path).map_err(|fault| {
+        Refused::new(
+            format!("the path {fault}"),
+            "name a file inside the workspace",
+        )
+    })?;
+    let old_sha256 = match change.old_sha256 {
+        None => None,
+        Some(text) => Some(
+            Digest::parse(&text)
+                .filter(|_| !text.bytes().any(|b| b.is_ascii_uppercase()))
+                .ok_or_else(|| {
+                    Refused::new(
+                        format!("`old_sha256` cannot be `{text}`"),
+                        "write the 64 hex digits of the SHA-256, in small letters",
+                    )
+                })?,
+        ),
+    };
+    let content = match (change.content, change.content_base64) {
+        (Some(_), Some(_)) => {
+            return Err(Refused::new(
+                "both `content` and `content_base64` are given",
+                "give one of them",
+            ));
+        }
+        (Some(text), None) => Some(text.into_bytes()),
+        (None, Some(text)) => Some(STANDARD.decode(text).map_err(|e| {
+            Refused::new(
+                format!("`content_base64` is not base64: {e}"),
+                "use the standard alphabet, with padding",
+            )
+        })?),
+        (None, None) => None,
+    };
+    Ok(Change {
+        operation,
+        path,
+        old_sha256,
+        content,
+    })
+}
+
+/// The JSON form, on several lines; [`read()`] gives the same changeset again.
+#[must_use]
+pub fn write(changeset: &Changeset) -> String {
+    let changes = changeset.changes().iter().map(|change| {
+        let (mut content, mut content_base64) = (None, None);
+        match change.content.as_deref().map(std::str::from_utf8) {
+            Some(Ok(text)) => content = Some(text.to_owned()),
+            Some(Err(_)) => {
+                content_base64 = change
+                    .content
+                    .as_deref()
+                    .map(|bytes| STANDARD.encode(bytes))
+            }
+            None => {}
+        }
+        FormChange {
+            operation: change.operation.as_str().to_owned(),
+            file_path: change.path.as_str().to_owned(),
+            old_sha256: change.old_sha256.map(|d| d.hex()),
+            content,
+            content_base64,
+        }
+    });
+    let form = Form {
+        summary: changeset.summary().to_owned(),
+        changes: changes.collect(),
+    };
+    // Strings and lists of strings: there is nothing in it that JSON cannot hold.
+    serde_json::to_string_pretty(&form).unwrap_or_default()
+}

@@ -1,0 +1,178 @@
+//! A path inside a workspace: what may be written in a changeset, before any file is looked at.
+
+use std::fmt;
+
+/// The folder inside a workspace in which an apply prepares its files; no change may name it.
+pub(crate) const STAGE: &str = ".charter-apply";
+
+/// Bytes of a path, and of one name in it, as file systems have them.
+const MAX_PATH_BYTES: usize = 1_024;
+const MAX_NAME_BYTES: usize = 255;
+
+/// A path relative to a workspace: names parted by `/`, none of them empty, `.` or `..`; UTF-8, and nothing in it that would show
+/// as something else on a screen.
+///
+/// ```
+/// use charter_workspace::RelPath;
+/// assert!(RelPath::parse("src/main.rs").is_ok());
+/// for bad in ["", "/etc/passwd", "a/../b", "a//b", "C:\\x", ".git/hooks/pre-commit"] {
+///     assert!(RelPath::parse(bad).is_err());
+/// }
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RelPath(String);
+
+/// What is wrong with a path, as a sentence part after "the path `...`".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathFault(pub &'static str);
+
+impl RelPath {
+    /// Reads a path.
+    ///
+    /// # Errors
+    /// When it could mean something outside the workspace, or not be what it looks like.
+    pub fn parse(text: &str) -> Result<RelPath, PathFault> {
+        let fault = |why| Err(PathFault(why));
+        if text.is_empty() {
+            return fault("is empty: name a file, like `src/main.rs`");
+        }
+        if text.len() > MAX_PATH_BYTES {
+            return fault("is longer than 1,024 bytes");
+        }
+        if text.starts_with('/') {
+            return fault("is absolute: write it relative to the workspace, without the first `/`");
+        }
+        if text.contains('\\') {
+            return fault("holds a backslash: names are parted by `/`");
+        }
+        if text.chars().any(misleading) {
+            return fault("holds a control character or one that changes the direction of text");
+        }
+        for (i, name) in text.split('/').enumerate() {
+            match name {
+                "" => return fault("holds an empty name: `//`, or `/` at the end"),
+                "." => return fault("holds `.`: leave it out"),
+                ".." => return fault("holds `..`: a change stays inside the workspace"),
+                _ => {}
+            }
+            if name.len() > MAX_NAME_BYTES {
+                return fault("holds a name of more than 255 bytes");
+            }
+            if name.starts_with(' ') || name.ends_with(' ') {
+                return fault("holds a name that begins or ends with a space");
+            }
+            if name.eq_ignore_ascii_case(".git") {
+                return fault("goes into `.git`, which runs programs of its own (hooks)");
+            }
+            if i == 0 && name.eq_ignore_ascii_case(STAGE) {
+                return fault("goes into `.charter-apply`, where an apply prepares its files");
+            }
+        }
+        if text.get(1..2) == Some(":") && text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            return fault("begins with a drive letter: write it relative to the workspace");
+        }
+        Ok(RelPath(text.to_owned()))
+    }
+
+    /// The text, with `/` between names.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The folders on the way, and the last name.
+    #[must_use]
+    pub(crate) fn split(&self) -> (Vec<&str>, &str) {
+        match self.0.rsplit_once('/') {
+            Some((folders, name)) => (folders.split('/').collect(), name),
+            None => (Vec::new(), &self.0),
+        }
+    }
+
+    /// The folders on the way, each as a path from the workspace: `a`, `a/b` for `a/b/c`.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = &str> {
+        self.0
+            .match_indices('/')
+            .map(|(at, _)| self.0.get(..at).unwrap_or_default())
+    }
+}
+
+/// Characters that make a path show as something it is not: controls, and marks of direction (Unicode's bidirectional algorithm).
+pub(crate) fn misleading(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{61c}')
+}
+
+impl fmt::Display for RelPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for RelPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.0)
+    }
+}
+
+impl fmt::Display for PathFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_stays_inside_and_shows_as_what_it_is() {
+        for good in [
+            "a",
+            "a/b.c",
+            "ä/ö",
+            "...",
+            "a/..b",
+            ".gitignore",
+            "a b/c",
+            "xy:y/z",
+            "src/.charter-apply",
+        ] {
+            assert_eq!(RelPath::parse(good).map(|p| p.0), Ok(good.to_owned()));
+        }
+        for bad in [
+            "",
+            "/",
+            "/a",
+            "a/",
+            "a//b",
+            ".",
+            "..",
+            "a/..",
+            "../a",
+            "./a",
+            "a/./b",
+            "a\\b",
+            "a\0b",
+            "a\nb",
+            "a\u{202e}b",
+            ".git",
+            "x/.GIT/y",
+            " a",
+            "a /b",
+            ".charter-apply/0",
+            "c:/x",
+        ] {
+            assert!(RelPath::parse(bad).is_err(), "{bad:?}");
+        }
+        assert!(RelPath::parse(&"a".repeat(256)).is_err());
+        assert!(RelPath::parse(&"a/".repeat(600)).is_err());
+    }
+
+    #[test]
+    fn folders_on_the_way() {
+        let path = RelPath::parse("a/b/c").unwrap();
+        assert_eq!(path.folders().collect::<Vec<_>>(), ["a", "a/b"]);
+        assert_eq!(path.split(), (vec!["a", "b"], "c"));
+    }
+}

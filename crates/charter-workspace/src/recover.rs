@@ -1,0 +1,297 @@
+//! After an interruption: finishes or undoes an apply. May itself be interrupted, and begins again then.
+
+use std::io::Read as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::apply::{Step, is};
+use crate::dir::Dir;
+use crate::error::Error;
+use crate::intent::{Applied, Checkpoint, Intent, Phase, Planned};
+use crate::path::STAGE;
+use crate::store;
+use crate::watch::Watch;
+use crate::workspace::{Kept, Workspace, look};
+
+/// What was found when a workspace was opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Recovery {
+    /// Nothing was interrupted.
+    Nothing,
+    /// An apply had been interrupted and was undone: nothing of it is left.
+    Undone {
+        /// Its key.
+        key: String,
+    },
+    /// An apply had been interrupted when all was in place; it counts as applied.
+    Finished {
+        /// Its key.
+        key: String,
+    },
+    /// It could not be undone: the workspace is dirty.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Workspace {
+    /// Puts right what an interruption left; what fails makes the workspace dirty.
+    pub(crate) fn recover(&self, watch: &mut dyn Watch) -> Result<Recovery, Error> {
+        match self.recover_now(watch) {
+            Ok(recovery) => Ok(recovery),
+            Err(error @ Error::Interrupted { .. }) => Err(error),
+            Err(error) => {
+                let reason = format!("an interrupted apply could not be undone: {error}");
+                self.mark_dirty(&reason, watch)?;
+                Ok(Recovery::Failed { reason })
+            }
+        }
+    }
+
+    pub(crate) fn recover_now(&self, watch: &mut dyn Watch) -> Result<Recovery, Error> {
+        let Some(intent) = self.read_intent()? else {
+            self.foreign_stage()?;
+            let _ = std::fs::remove_dir_all(self.state.join("scratch"));
+            return Ok(Recovery::Nothing);
+        };
+        let key = intent.applied.key.clone();
+        match intent.phase {
+            Phase::Done => {
+                self.finish(&intent, watch)?;
+                return Ok(Recovery::Finished { key });
+            }
+            Phase::Staging => {}
+            Phase::Switching => self.undo(&intent, watch)?,
+        }
+        if intent.undoing {
+            let applied = Applied {
+                undone: true,
+                ..intent.applied
+            };
+            self.write_applied(&applied, watch)?;
+        }
+        self.remove_stage(watch)?;
+        store::remove(&self.state, "intent.json", watch)?;
+        Ok(Recovery::Undone { key })
+    }
+
+    /// A stage without an intent belongs to another database.
+    fn foreign_stage(&self) -> Result<(), Error> {
+        let Some(stage) = self.stage()? else {
+            return Ok(());
+        };
+        let mut origin = Vec::new();
+        if let Ok((file, _)) = stage.open_file("origin", STAGE) {
+            let _ = file.take(4_096).read_to_end(&mut origin);
+        }
+        let (path, ours) = (
+            self.path.display().to_string(),
+            self.store.folder().as_os_str().as_encoded_bytes(),
+        );
+        if origin.is_empty() || origin == ours {
+            return Err(Error::Escape {
+                path,
+                why: format!(
+                    "holds a folder `{STAGE}` that no apply of this database left; look into it, and remove it"
+                ),
+            });
+        }
+        Err(Error::Interrupted {
+            path,
+            store: String::from_utf8_lossy(&origin).into_owned(),
+        })
+    }
+
+    /// Undoes an apply that was done: as when it would have been interrupted. Nothing happens if there was none, or it is undone.
+    /// Returns the paths that were put back.
+    ///
+    /// # Errors
+    /// [`Error::Dirty`] when it fails, for example because somebody changed one of the files since: the workspace is then marked.
+    pub fn roll_back(&self, key: &str, watch: &mut dyn Watch) -> Result<Vec<String>, Error> {
+        self.clean()?;
+        let Some(plan) = self.read_plan(key)? else {
+            return Ok(Vec::new());
+        };
+        let paths = plan.paths.iter().map(|p| p.path.clone()).collect();
+        let undo = (|| {
+            self.write_intent(
+                &Intent {
+                    phase: Phase::Switching,
+                    undoing: true,
+                    ..plan
+                },
+                watch,
+            )?;
+            self.recover_now(watch)
+        })();
+        match undo {
+            Ok(_) => Ok(paths),
+            Err(error) => {
+                let reason = format!("`{key}` could not be rolled back: {error}");
+                self.mark_dirty(&reason, watch)?;
+                Err(Error::Dirty(reason))
+            }
+        }
+    }
+
+    /// What an apply did, from its note and its checkpoint.
+    fn read_plan(&self, key: &str) -> Result<Option<Intent>, Error> {
+        let Some(applied) = self.applied(key)? else {
+            return Ok(None);
+        };
+        if applied.undone {
+            return Ok(None);
+        }
+        let checkpoint = self.store.get(applied.checkpoint)?;
+        let Checkpoint { paths, folders } = serde_json::from_slice(&checkpoint)
+            .map_err(|e| Error::Damaged(format!("the checkpoint of `{key}`: {e}")))?;
+        Ok(Some(Intent {
+            v: 1,
+            phase: Phase::Switching,
+            undoing: true,
+            applied,
+            paths,
+            folders,
+        }))
+    }
+
+    fn undo(&self, intent: &Intent, watch: &mut dyn Watch) -> Result<(), Error> {
+        let mut step = Step {
+            watch,
+            stoppable: false,
+        };
+        let stage = self.make_stage(&mut step)?;
+        // All that can be put back is put back, before the first that cannot is reported.
+        let mut failed = None;
+        for (i, planned) in intent.paths.iter().enumerate().rev() {
+            if let Err(error) = self.undo_one(&stage, i, planned, &mut step) {
+                failed.get_or_insert(error);
+            }
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        for folder in intent.folders.iter().rev() {
+            let path = crate::path::RelPath::parse(folder)
+                .map_err(|fault| Error::Damaged(format!("`{folder}` {fault}")))?;
+            if let Some((parent, name)) = self.root.parent(&path)? {
+                step.about("remove", folder)?;
+                if parent.remove_empty(name, folder)? {
+                    parent.sync()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn undo_one(
+        &self,
+        stage: &Dir,
+        i: usize,
+        planned: &Planned,
+        step: &mut Step<'_>,
+    ) -> Result<(), Error> {
+        let path = planned.path()?;
+        let shown = path.as_str();
+        let (old, new) = (&planned.old, &planned.new);
+        let Some((parent, name)) = self.root.parent(&path)? else {
+            return match old {
+                Kept::Absent => Ok(()),
+                _ => Err(changed(shown, "its folder has gone")),
+            };
+        };
+        let now = look(&parent, name, shown)?;
+        // What the switch took out may be neither old nor new: somebody wrote at that very moment. Then that goes back.
+        for aside in [format!("new-{i}"), format!("old-{i}")] {
+            let Ok(taken) = look(stage, &aside, shown) else {
+                continue;
+            };
+            if taken == Kept::Absent || taken.same(old) || taken.same(new) {
+                continue;
+            }
+            return self.place(stage, &aside, &parent, name, &now, new, shown, step);
+        }
+        if now.same(old) {
+            return Ok(());
+        }
+        // Where two names cannot be exchanged there is a moment at which the old file is out and the new one not yet in.
+        let between = now == Kept::Absent && is(stage, &format!("old-{i}"), old);
+        if !now.same(new) && !between {
+            return Err(changed(shown, "somebody has changed it since"));
+        }
+        if *old == Kept::Absent {
+            step.about("rename", shown)?;
+            let aside = format!("undo-{i}");
+            parent.move_over(name, stage, &aside, shown)?;
+            if !is(stage, &aside, new) {
+                stage.move_new(&aside, &parent, name, shown)?;
+                return Err(changed(shown, "somebody has changed it since"));
+            }
+            step.about("sync", shown)?;
+            return parent.sync();
+        }
+        // The very file that was taken out is best: it has its owner and its times still.
+        let own = [format!("new-{i}"), format!("old-{i}")]
+            .into_iter()
+            .find(|aside| is(stage, aside, old));
+        let from = match own {
+            Some(aside) => aside,
+            None => {
+                let aside = format!("undo-{i}");
+                step.about("write", shown)?;
+                stage.remove(&aside, shown)?;
+                match old {
+                    Kept::File { sha256, mode } => {
+                        stage.write_new(&aside, &self.store.get(*sha256)?, *mode, shown)?
+                    }
+                    Kept::Link { target } => stage.link(target, &aside, shown)?,
+                    Kept::Absent => {}
+                }
+                aside
+            }
+        };
+        self.place(stage, &from, &parent, name, &now, new, shown, step)
+    }
+
+    /// Puts `aside` where `now` stands, if that is what the apply put there.
+    #[allow(clippy::too_many_arguments)] // one place from another
+    fn place(
+        &self,
+        stage: &Dir,
+        aside: &str,
+        parent: &Dir,
+        name: &str,
+        now: &Kept,
+        new: &Kept,
+        shown: &str,
+        step: &mut Step<'_>,
+    ) -> Result<(), Error> {
+        if *now != Kept::Absent && !now.same(new) {
+            return Err(changed(shown, "somebody has changed it since"));
+        }
+        step.about("rename", shown)?;
+        if *now == Kept::Absent {
+            if !stage.move_new(aside, parent, name, shown)? {
+                return Err(changed(shown, "somebody has written it since"));
+            }
+        } else if stage.exchange(aside, parent, name, shown)? {
+            if !is(stage, aside, new) {
+                stage.exchange(aside, parent, name, shown)?;
+                return Err(changed(shown, "somebody has changed it since"));
+            }
+        } else {
+            stage.move_over(aside, parent, name, shown)?;
+        }
+        step.about("sync", shown)?;
+        parent.sync()
+    }
+}
+
+fn changed(path: &str, why: &str) -> Error {
+    Error::Undo {
+        path: path.to_owned(),
+        why: why.to_owned(),
+    }
+}

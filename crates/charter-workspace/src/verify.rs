@@ -1,0 +1,279 @@
+//! The `verify` command: run with limits on time and output, in a process group of its own that is killed as a whole.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, Signal};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Doing as _, Error};
+use crate::watch::Watch;
+
+/// A command that accepts changed files with exit code 0. It runs with the rights of the host, on files that the changeset may have
+/// written; it gets no environment but what is listed here, and no input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verify {
+    /// Program and arguments; no shell reads them.
+    pub command: Vec<String>,
+    /// How long it may take.
+    pub time_limit: Duration,
+    /// Bytes it may print, on both outputs together; more ends it.
+    pub output_limit: usize,
+    /// Its environment, `PATH` for example.
+    pub environment: BTreeMap<String, String>,
+}
+
+impl Verify {
+    /// A command with the usual limits: 30 seconds, 1 MiB of output.
+    #[must_use]
+    pub fn new(command: Vec<String>) -> Verify {
+        Verify {
+            command,
+            time_limit: Duration::from_secs(30),
+            output_limit: 1 << 20,
+            environment: BTreeMap::new(),
+        }
+    }
+}
+
+/// How a `verify` command ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verification {
+    /// Whether it accepted the changes.
+    pub accepted: bool,
+    /// How it ended, in words.
+    pub ended: String,
+    /// What it printed: the last 64 KiB, what is no UTF-8 replaced.
+    pub output: String,
+}
+
+/// Bytes of output that are kept.
+const KEPT: usize = 64 << 10;
+/// How often the command is looked at.
+const TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
+
+impl Verify {
+    /// Runs it in a folder.
+    pub(crate) fn run(&self, folder: &Path, watch: &dyn Watch) -> Result<Verification, Error> {
+        let Some((program, arguments)) = self.command.split_first() else {
+            return Err(Error::Usage(
+                "the `verify` command is empty; name a program and its arguments".into(),
+            ));
+        };
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(folder)
+            .env_clear()
+            .envs(&self.environment);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let mut child = command
+            .spawn()
+            .doing(|| format!("start the `verify` command `{program}`"))?;
+        let ended = self.follow(&mut child, watch);
+        // Whatever it has started goes with it, also after a good end.
+        if let Ok(Some(group)) = i32::try_from(child.id()).map(Pid::from_raw) {
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        }
+        let _ = child.wait();
+        ended
+    }
+
+    fn follow(&self, child: &mut Child, watch: &dyn Watch) -> Result<Verification, Error> {
+        let started = Instant::now();
+        let doing = || "follow the `verify` command".to_owned();
+        let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+        for fd in [
+            out.as_ref().map(std::os::fd::AsFd::as_fd),
+            err.as_ref().map(std::os::fd::AsFd::as_fd),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            rustix::io::ioctl_fionbio(fd, true).doing(doing)?;
+        }
+        let mut printed = Printed::default();
+        loop {
+            let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(2);
+            fds.extend(out.as_ref().map(|o| PollFd::new(o, PollFlags::IN)));
+            fds.extend(err.as_ref().map(|e| PollFd::new(e, PollFlags::IN)));
+            match rustix::event::poll(&mut fds, Some(&TICK)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return Err(e).doing(doing),
+            }
+            let exited = child.try_wait().doing(doing)?;
+            printed.take(&mut out, self.output_limit).doing(doing)?;
+            printed.take(&mut err, self.output_limit).doing(doing)?;
+            let ended = if printed.total > self.output_limit {
+                Some((
+                    false,
+                    format!(
+                        "it printed more than {} bytes and was ended",
+                        self.output_limit
+                    ),
+                ))
+            } else if let Some(status) = exited {
+                Some((status.success(), words(status)))
+            } else if started.elapsed() >= self.time_limit {
+                Some((
+                    false,
+                    format!(
+                        "it took longer than {} s and was ended",
+                        self.time_limit.as_secs_f64()
+                    ),
+                ))
+            } else if watch.stopped() {
+                return Err(Error::Stopped("verify".into()));
+            } else {
+                None
+            };
+            if let Some((accepted, ended)) = ended {
+                return Ok(Verification {
+                    accepted,
+                    ended,
+                    output: printed.text(),
+                });
+            }
+        }
+    }
+}
+
+fn words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("it ended with exit code {code}"),
+        (None, Some(signal)) => format!("it was ended by signal {signal}"),
+        (None, None) => "it ended".to_owned(),
+    }
+}
+
+/// What was printed: how much, and the end of it.
+#[derive(Default)]
+struct Printed {
+    total: usize,
+    tail: Vec<u8>,
+}
+
+impl Printed {
+    /// Takes what is there without waiting; at the end the pipe is let go.
+    fn take<R: Read>(&mut self, pipe: &mut Option<R>, limit: usize) -> std::io::Result<()> {
+        let Some(from) = pipe else { return Ok(()) };
+        let mut buffer = [0u8; 16 << 10];
+        while self.total <= limit {
+            match from.read(&mut buffer) {
+                Ok(0) => {
+                    *pipe = None;
+                    return Ok(());
+                }
+                Ok(n) => {
+                    self.total = self.total.saturating_add(n);
+                    self.tail
+                        .extend_from_slice(buffer.get(..n).unwrap_or_default());
+                    if self.tail.len() > KEPT.saturating_mul(2) {
+                        self.tail.drain(..self.tail.len().saturating_sub(KEPT));
+                    }
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        let start = self.tail.len().saturating_sub(KEPT);
+        String::from_utf8_lossy(self.tail.get(start..).unwrap_or_default()).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watch::Unwatched;
+
+    fn run(script: &str, change: impl FnOnce(&mut Verify)) -> Verification {
+        let mut verify = Verify::new(["/bin/sh", "-c", script].map(String::from).to_vec());
+        change(&mut verify);
+        let folder = tempfile::tempdir().unwrap();
+        let started = Instant::now();
+        let verification = verify.run(folder.path(), &Unwatched).unwrap();
+        assert!(started.elapsed() < Duration::from_secs(10));
+        verification
+    }
+
+    #[test]
+    fn it_ends_by_itself_or_is_ended() {
+        let good = run("echo fine; echo also >&2", |_| {});
+        assert!(good.accepted);
+        assert!(
+            good.output.contains("fine") && good.output.contains("also"),
+            "{}",
+            good.output
+        );
+        let bad = run("echo no; exit 3", |_| {});
+        assert_eq!(
+            (bad.accepted, bad.ended.as_str(), bad.output.as_str()),
+            (false, "it ended with exit code 3", "no\n")
+        );
+        let slow = run("/bin/sleep 60 & wait", |v| {
+            v.time_limit = Duration::from_millis(200)
+        });
+        assert_eq!(
+            (slow.accepted, slow.ended.as_str()),
+            (false, "it took longer than 0.2 s and was ended")
+        );
+        let loud = run("while :; do echo yes; done", |v| v.output_limit = 100_000);
+        assert_eq!(
+            (loud.accepted, loud.ended.as_str()),
+            (false, "it printed more than 100000 bytes and was ended")
+        );
+        assert!(loud.output.len() <= KEPT);
+        let killed = run("kill -9 $$", |_| {});
+        assert_eq!(
+            (killed.accepted, killed.ended.as_str()),
+            (false, "it was ended by signal 9")
+        );
+    }
+
+    #[test]
+    fn a_child_that_stays_behind_does_not_hold_it_up_and_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("late");
+        let script = format!("(/bin/sleep 1; echo late > {}) & exit 0", file.display());
+        assert!(run(&script, |_| {}).accepted);
+        std::thread::sleep(Duration::from_millis(1_300));
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn its_environment_is_what_was_listed() {
+        let env = run("/usr/bin/env", |v| {
+            v.environment = BTreeMap::from([("A".to_owned(), "b".to_owned())])
+        });
+        assert!(env.output.lines().any(|l| l == "A=b"));
+        assert!(!env.output.contains("HOME="), "{}", env.output);
+    }
+
+    #[test]
+    fn a_command_that_is_not_there_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = |command: &[&str]| {
+            Verify::new(command.iter().map(|s| (*s).to_owned()).collect())
+                .run(folder.path(), &Unwatched)
+        };
+        assert_eq!(run(&["/no/such/program"]).unwrap_err().code(), "io");
+        assert_eq!(run(&[]).unwrap_err().code(), "usage");
+    }
+}

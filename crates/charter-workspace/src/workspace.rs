@@ -1,0 +1,243 @@
+//! An opened workspace: locked, recovered, and with what is known about it beside the database.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use charter_kernel::Digest;
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::dir::{Dir, Node, escape};
+use crate::error::{Doing as _, Error};
+use crate::path::{RelPath, STAGE};
+use crate::recover::Recovery;
+use crate::store::{self, Store};
+use crate::watch::Watch;
+
+/// A folder that one run works on. As long as it is open nobody else can open it; what an interrupted apply left is put right when
+/// it is opened.
+#[derive(Debug)]
+pub struct Workspace {
+    pub(crate) root: Dir,
+    pub(crate) path: PathBuf,
+    pub(crate) store: Store,
+    /// What is known about this workspace, in the store.
+    pub(crate) state: PathBuf,
+    recovery: Recovery,
+}
+
+/// What a path was before an apply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kept {
+    Absent,
+    File { sha256: Digest, mode: u32 },
+    Link { target: String },
+}
+
+impl Kept {
+    /// Whether it is the same content; permissions are not looked at.
+    pub(crate) fn same(&self, other: &Kept) -> bool {
+        match (self, other) {
+            (Kept::File { sha256: a, .. }, Kept::File { sha256: b, .. }) => a == b,
+            (a, b) => a == b,
+        }
+    }
+}
+
+/// That a restore failed.
+#[derive(Debug, Serialize, Deserialize)]
+struct DirtyMark {
+    reason: String,
+}
+
+/// Who has the lock; only for the message to whoever is refused.
+#[derive(Debug, Serialize, Deserialize)]
+struct Holder {
+    holder: String,
+}
+
+impl Workspace {
+    /// Opens a folder for `holder` (a run), locks it, and finishes or undoes what an interrupted apply left. What is known about it
+    /// is kept in the store, which must lie outside.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] when another run or process has it open, [`Error::Interrupted`] when an apply of another database was
+    /// interrupted in it. A recovery that fails is no error here: the workspace is then [dirty](Workspace::dirty).
+    pub fn open(
+        path: &Path,
+        store: &Store,
+        holder: &str,
+        watch: &mut dyn Watch,
+    ) -> Result<Workspace, Error> {
+        let shown = path.display().to_string();
+        let path = path
+            .canonicalize()
+            .doing(|| format!("open the workspace `{shown}`"))?;
+        let root = Dir::root(&path)?;
+        if store.folder().starts_with(&path) {
+            return Err(Error::Usage(format!(
+                "the database's folder `{}` lies inside the workspace `{shown}`; put it elsewhere (`--db`)",
+                store.folder().display()
+            )));
+        }
+        let id = Digest::of_bytes(path.as_os_str().as_encoded_bytes()).hex();
+        let state = store
+            .folder()
+            .join("workspaces")
+            .join(id.get(..32).unwrap_or(&id));
+        store::make(&state.join("done"))?;
+        match rustix::fs::flock(root.handle(), FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => {
+                let holder = store::read_json::<Holder>(&state, "holder.json")
+                    .ok()
+                    .flatten();
+                return Err(Error::Locked {
+                    path: shown,
+                    holder: holder.map(|h| h.holder),
+                });
+            }
+            Err(e) => return Err(e).doing(|| format!("lock the workspace `{shown}`")),
+        }
+        // For a message only: nothing depends on it.
+        let _ = fs::write(
+            state.join("holder.json"),
+            serde_json::json!({"holder": holder}).to_string(),
+        );
+        let mut workspace = Workspace {
+            root,
+            path,
+            store: store.clone(),
+            state,
+            recovery: Recovery::Nothing,
+        };
+        workspace.recovery = workspace.recover(watch)?;
+        Ok(workspace)
+    }
+
+    /// The folder, without links.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The store that belongs to it.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// What was put right when it was opened.
+    #[must_use]
+    pub fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    /// Why nothing may start here, if a restore failed.
+    ///
+    /// # Errors
+    /// When the mark cannot be read.
+    pub fn dirty(&self) -> Result<Option<String>, Error> {
+        Ok(store::read_json::<DirtyMark>(&self.state, "dirty.json")?.map(|mark| mark.reason))
+    }
+
+    /// Nothing starts in a dirty workspace.
+    pub(crate) fn clean(&self) -> Result<(), Error> {
+        match self.dirty()? {
+            Some(reason) => Err(Error::Dirty(reason)),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn mark_dirty(&self, reason: &str, watch: &mut dyn Watch) -> Result<(), Error> {
+        store::write_json(
+            &self.state,
+            "dirty.json",
+            &DirtyMark {
+                reason: reason.to_owned(),
+            },
+            watch,
+        )
+    }
+
+    /// A person has looked at a dirty workspace and takes it as it is. What an apply had set aside is kept in the store: names and
+    /// digests are returned.
+    ///
+    /// # Errors
+    /// When something cannot be kept or removed.
+    pub fn clear_dirty(&self, watch: &mut dyn Watch) -> Result<BTreeMap<String, Digest>, Error> {
+        let mut kept = BTreeMap::new();
+        if let Some(stage) = self.stage()? {
+            for name in stage.names(STAGE)?.0 {
+                if matches!(stage.node(&name, &name)?, Node::File { .. }) {
+                    let (bytes, _) = stage.read(&name, &name, MAX_FILE_BYTES)?;
+                    kept.insert(name, self.store.put(&bytes, watch)?);
+                }
+            }
+            self.remove_stage(watch)?;
+        }
+        store::remove(&self.state, "intent.json", watch)?;
+        store::remove(&self.state, "dirty.json", watch)?;
+        Ok(kept)
+    }
+
+    /// What stands at a path: nothing, a file with its digest, a link. Everything else is refused.
+    pub(crate) fn look(&self, path: &RelPath) -> Result<Kept, Error> {
+        match self.root.parent(path)? {
+            Some((dir, name)) => look(&dir, name, path.as_str()),
+            None => Ok(Kept::Absent),
+        }
+    }
+
+    /// The folder in which an apply prepares its files, if it is there.
+    pub(crate) fn stage(&self) -> Result<Option<Dir>, Error> {
+        self.root.enter(STAGE, STAGE)
+    }
+
+    /// Removes it with what is in it.
+    pub(crate) fn remove_stage(&self, watch: &mut dyn Watch) -> Result<(), Error> {
+        let Some(stage) = self.stage()? else {
+            return Ok(());
+        };
+        for name in stage.names(STAGE)?.0 {
+            watch
+                .before("remove", &name)
+                .doing(|| format!("remove `{STAGE}/{name}`"))?;
+            stage.remove(&name, &name)?;
+        }
+        watch
+            .before("remove", STAGE)
+            .doing(|| format!("remove `{STAGE}`"))?;
+        self.root.remove_empty(STAGE, STAGE)?;
+        self.root.sync()
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        // Closing the handle is not enough: a process that another thread starts at this moment holds a copy for an instant.
+        let _ = rustix::fs::flock(self.root.handle(), FlockOperation::Unlock);
+    }
+}
+
+/// Bytes of a file that is read as a whole.
+pub(crate) const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// What stands at a name in a folder.
+pub(crate) fn look(dir: &Dir, name: &str, path: &str) -> Result<Kept, Error> {
+    match dir.node(name, path)? {
+        Node::Absent => Ok(Kept::Absent),
+        Node::File { mode, .. } => Ok(Kept::File {
+            sha256: dir.digest(name, path)?,
+            mode,
+        }),
+        Node::Link { target } => Ok(Kept::Link { target }),
+        other => Err(escape(
+            path,
+            &format!("is {}, which no change can name", other.words()),
+        )),
+    }
+}

@@ -1,0 +1,644 @@
+//! What an apply does to a folder, and what it never does: all or nothing at every interruption, nothing outside, nothing unapproved.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects
+)]
+
+mod folder;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use charter_kernel::Digest;
+use charter_workspace::{
+    Applied, Approval, Change, Changeset, Error, Order, Recovery, Unwatched, Verify, Watch,
+};
+use folder::{Folder, image, path};
+
+/// Does something before the n-th write.
+struct At<F: FnMut() -> std::io::Result<()>> {
+    n: usize,
+    seen: usize,
+    then: F,
+    /// From there on, not only once.
+    always: bool,
+}
+
+impl<F: FnMut() -> std::io::Result<()>> Watch for At<F> {
+    fn before(&mut self, _: &'static str, _: &str) -> std::io::Result<()> {
+        self.seen += 1;
+        if self.seen == self.n || self.always && self.seen > self.n {
+            return (self.then)();
+        }
+        Ok(())
+    }
+}
+
+fn at<F: FnMut() -> std::io::Result<()>>(n: usize, then: F) -> At<F> {
+    At {
+        n,
+        seen: 0,
+        then,
+        always: false,
+    }
+}
+
+fn full() -> std::io::Result<()> {
+    Err(std::io::ErrorKind::StorageFull.into())
+}
+
+fn apply(folder: &Folder, changeset: &Changeset, watch: &mut dyn Watch) -> Result<Applied, Error> {
+    let approval = Approval {
+        changeset: changeset.digest(),
+        approver: "ana".into(),
+        proposer: "agent".into(),
+    };
+    folder.open(watch)?.apply(
+        Order {
+            key: "run/1",
+            changeset,
+            approval: &approval,
+            verify: None,
+        },
+        watch,
+    )
+}
+
+/// How many writes an apply makes.
+fn writes() -> usize {
+    let folder = Folder::new();
+    let mut watch = at(0, || Ok(()));
+    apply(&folder, &folder.changeset(), &mut watch).unwrap();
+    watch.seen
+}
+
+#[test]
+fn all_of_it_is_done_and_can_be_undone() {
+    for folder in [Folder::new(), Folder::on_disk()] {
+        done_and_undone(&folder);
+    }
+}
+
+fn done_and_undone(folder: &Folder) {
+    let before = image(&folder.workspace);
+    let applied = apply(folder, &folder.changeset(), &mut Unwatched).unwrap();
+    assert_eq!(image(&folder.workspace), folder.after());
+    assert_eq!(applied.changed.len(), 5);
+    // The same again is answered from what is known.
+    assert_eq!(
+        apply(folder, &folder.changeset(), &mut Unwatched).unwrap(),
+        applied
+    );
+    let workspace = folder.open(&mut Unwatched).unwrap();
+    assert_eq!(
+        workspace.roll_back("run/1", &mut Unwatched).unwrap().len(),
+        5
+    );
+    assert_eq!(image(&folder.workspace), before);
+    assert!(
+        workspace
+            .roll_back("run/1", &mut Unwatched)
+            .unwrap()
+            .is_empty(),
+        "once"
+    );
+    drop(workspace);
+    assert_eq!(
+        apply(folder, &folder.changeset(), &mut Unwatched)
+            .unwrap_err()
+            .code(),
+        "stopped"
+    );
+}
+
+/// The process ends at every single write; the next start finds all or nothing and says which.
+#[test]
+fn killed_at_every_write() {
+    if let Ok(n) = std::env::var("CHARTER_TEST_KILL_AT") {
+        let folder = Folder::at(std::env::var("CHARTER_TEST_FOLDER").unwrap().into());
+        let mut kill = at(n.parse().unwrap(), || std::process::abort());
+        let _ = apply(&folder, &folder.changeset(), &mut kill);
+        return;
+    }
+    let (mut undone, mut finished) = (0, 0);
+    for n in 1..=writes() {
+        let folder = Folder::new();
+        let before = image(&folder.workspace);
+        let status = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "killed_at_every_write"])
+            .env("CHARTER_TEST_KILL_AT", n.to_string())
+            .env("CHARTER_TEST_FOLDER", &folder.root)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert!(!status.success(), "killed at {n}");
+        let workspace = folder.open(&mut Unwatched).unwrap();
+        match workspace.recovery() {
+            Recovery::Finished { .. } => {
+                finished += 1;
+                assert_eq!(image(&folder.workspace), folder.after(), "killed at {n}");
+            }
+            Recovery::Failed { reason } => panic!("killed at {n}: {reason}"),
+            recovery => {
+                undone += usize::from(matches!(recovery, Recovery::Undone { .. }));
+                let done = workspace.applied("run/1").unwrap().is_some();
+                assert_eq!(
+                    image(&folder.workspace),
+                    if done { folder.after() } else { before },
+                    "killed at {n}: {recovery:?}"
+                );
+            }
+        }
+        drop(workspace);
+        apply(&folder, &folder.changeset(), &mut Unwatched).unwrap();
+        assert_eq!(
+            image(&folder.workspace),
+            folder.after(),
+            "killed at {n}, then done"
+        );
+    }
+    assert!(
+        undone > 10 && finished > 1,
+        "{undone} undone, {finished} finished"
+    );
+}
+
+/// Interrupted at every write, and the recovery at every one of its writes, and that recovery again: still all or nothing.
+#[test]
+fn interrupted_while_recovering() {
+    let interrupt = |n| at(n, || std::panic::resume_unwind(Box::new("interrupted")));
+    for n in 1..=writes() {
+        for m in 1.. {
+            let folder = Folder::new();
+            let before = image(&folder.workspace);
+            catch_unwind(AssertUnwindSafe(|| {
+                apply(&folder, &folder.changeset(), &mut interrupt(n))
+            }))
+            .unwrap_err();
+            let again = catch_unwind(AssertUnwindSafe(|| {
+                folder.open(&mut interrupt(m)).map(drop)
+            }));
+            folder.open(&mut Unwatched).unwrap();
+            let now = image(&folder.workspace);
+            assert!(
+                now == before || now == folder.after(),
+                "interrupted at {n}, then at {m}: {now:?}"
+            );
+            if again.is_ok() {
+                break; // the recovery has no m-th write
+            }
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_at_every_write_leaves_all_or_nothing() {
+    for n in 1..=writes() {
+        let folder = Folder::new();
+        let before = image(&folder.workspace);
+        // Room comes back: undone at once.
+        match apply(&folder, &folder.changeset(), &mut at(n, full)) {
+            Ok(_) => assert_eq!(image(&folder.workspace), folder.after(), "full at {n}"),
+            Err(error) => {
+                assert_eq!(error.code(), "io", "full at {n}: {error}");
+                assert_eq!(image(&folder.workspace), before, "full at {n}");
+                assert_eq!(folder.open(&mut Unwatched).unwrap().dirty().unwrap(), None);
+            }
+        }
+        // It does not: the next start, with room, puts everything right.
+        let folder = Folder::new();
+        let mut watch = At {
+            n,
+            seen: 0,
+            then: full,
+            always: true,
+        };
+        let ended = apply(&folder, &folder.changeset(), &mut watch);
+        let workspace = folder.open(&mut Unwatched).unwrap();
+        let done = workspace.applied("run/1").unwrap().is_some();
+        assert_eq!(
+            image(&folder.workspace),
+            if done { folder.after() } else { before.clone() },
+            "full from {n} on: {ended:?}"
+        );
+    }
+}
+
+#[test]
+#[allow(clippy::type_complexity)] // what somebody does to the file of that name
+fn what_somebody_changed_since_is_never_overwritten() {
+    let changes: [(&str, &dyn Fn(&Folder)); 6] = [
+        ("a.txt", &|f| f.write("a.txt", "theirs\n")),
+        ("a.txt", &|f| {
+            fs::remove_file(f.workspace.join("a.txt")).unwrap()
+        }),
+        ("gone.txt", &|f| f.write("gone.txt", "theirs\n")),
+        ("top.txt", &|f| f.write("top.txt", "theirs\n")),
+        ("sub/b.sh", &|f| {
+            fs::remove_dir_all(f.workspace.join("sub")).unwrap()
+        }),
+        ("new/deep/c.txt", &|f| f.write("new", "a file\n")),
+    ];
+    for (name, change) in changes {
+        let folder = Folder::new();
+        let changeset = folder.changeset();
+        change(&folder);
+        let theirs = image(&folder.workspace);
+        let error = apply(&folder, &changeset, &mut Unwatched).unwrap_err();
+        assert!(["conflict", "escape"].contains(&error.code()), "{error}");
+        assert!(error.to_string().contains(name), "{error}");
+        assert_eq!(image(&folder.workspace), theirs, "{name}");
+    }
+}
+
+/// Somebody writes between any two writes of an apply: their content is there afterwards, or in the store; never lost, never half.
+#[test]
+fn a_change_at_every_moment_of_an_apply() {
+    let (mut refused, mut applied) = (0, 0);
+    for file in ["a.txt", "gone.txt", "top.txt", "new/deep/c.txt"] {
+        for n in 1..=writes() {
+            let folder = Folder::new();
+            let changeset = folder.changeset();
+            let target = folder.workspace.join(file);
+            let mut wrote = false;
+            let ended = apply(
+                &folder,
+                &changeset,
+                &mut at(n, || {
+                    // As an editor does: a new file, put in place.
+                    if target.parent().is_some_and(|p| p.is_dir()) {
+                        fs::write(folder.root.join("theirs"), "theirs\n")?;
+                        fs::rename(folder.root.join("theirs"), &target)?;
+                        wrote = true;
+                    }
+                    Ok(())
+                }),
+            );
+            match ended {
+                Ok(_) => applied += 1,
+                Err(_) => refused += 1,
+            }
+            if wrote {
+                assert_eq!(
+                    fs::read(&target).unwrap_or_default(),
+                    b"theirs\n",
+                    "{file} at {n}: {:?}",
+                    folder.open(&mut Unwatched)
+                );
+            }
+        }
+    }
+    assert!(
+        refused > 50 && applied > 10,
+        "{refused} refused, {applied} applied"
+    );
+}
+
+#[test]
+fn links_lead_nowhere() {
+    let folder = Folder::new();
+    let changeset = folder.changeset();
+    let outside = folder.root.join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("a.txt"), "one\ntwo\n").unwrap();
+    fs::write(outside.join("b.sh"), "echo b\n").unwrap();
+    let untouched = image(&outside);
+
+    // The file itself, with the very content that was approved.
+    fs::remove_file(folder.workspace.join("a.txt")).unwrap();
+    symlink("../outside/a.txt", folder.workspace.join("a.txt")).unwrap();
+    assert_eq!(
+        apply(&folder, &changeset, &mut Unwatched)
+            .unwrap_err()
+            .code(),
+        "conflict"
+    );
+    // A folder on the way.
+    let folder = Folder::new();
+    fs::rename(folder.workspace.join("sub"), folder.root.join("moved")).unwrap();
+    symlink(&outside, folder.workspace.join("sub")).unwrap();
+    let error = apply(&folder, &changeset, &mut Unwatched).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`sub/b.sh`: `sub` on the way is a symbolic link, not a folder"
+    );
+    // A new file where a link waits.
+    let folder = Folder::new();
+    symlink(outside.join("fresh"), folder.workspace.join("top.txt")).unwrap();
+    assert_eq!(
+        apply(&folder, &changeset, &mut Unwatched)
+            .unwrap_err()
+            .code(),
+        "conflict"
+    );
+    assert_eq!(image(&outside), untouched);
+}
+
+/// A folder or file is swapped for a link between any two writes.
+#[test]
+fn links_swapped_in_at_every_moment_lead_nowhere() {
+    for (name, is_folder) in [
+        ("sub", true),
+        ("a.txt", false),
+        ("gone.txt", false),
+        ("new", true),
+        (".charter-apply", true),
+    ] {
+        for n in 1..=writes() {
+            let folder = Folder::new();
+            let outside = folder.root.join("outside");
+            fs::create_dir_all(outside.join("deep")).unwrap();
+            for file in ["a.txt", "gone.txt", "b.sh"] {
+                fs::write(outside.join(file), "outside\n").unwrap();
+            }
+            let untouched = image(&outside);
+            let (target, aside) = (folder.workspace.join(name), folder.root.join("aside"));
+            let to = if is_folder {
+                outside.clone()
+            } else {
+                outside.join(name)
+            };
+            let _ = apply(
+                &folder,
+                &folder.changeset(),
+                &mut at(n, || {
+                    let _ = fs::rename(&target, &aside);
+                    symlink(&to, &target)
+                }),
+            );
+            let _ = folder.open(&mut Unwatched);
+            assert_eq!(image(&outside), untouched, "{name} at {n}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_file_is_refused() {
+    let folder = Folder::new();
+    let changeset = folder.changeset();
+    fs::remove_file(folder.workspace.join("a.txt")).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(folder.workspace.join("a.txt"))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let error = apply(&folder, &changeset, &mut Unwatched).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`a.txt`: is a pipe, which no change can name"
+    );
+}
+
+#[test]
+fn without_an_approval_of_exactly_this_by_somebody_else_nothing_happens() {
+    let folder = Folder::new();
+    let before = image(&folder.workspace);
+    let whole = folder.changeset();
+    let part = whole.subset(&["a.txt"]).unwrap();
+    let workspace = folder.open(&mut Unwatched).unwrap();
+    let order = |changeset, approved: &Changeset, approver: &str| {
+        let approval = Approval {
+            changeset: approved.digest(),
+            approver: approver.into(),
+            proposer: "agent".into(),
+        };
+        workspace.apply(
+            Order {
+                key: "k",
+                changeset,
+                approval: &approval,
+                verify: None,
+            },
+            &mut Unwatched,
+        )
+    };
+    for (changeset, approved, approver) in [
+        (&whole, &part, "ana"),
+        (&part, &whole, "ana"),
+        (&whole, &whole, "agent"),
+        (&whole, &whole, ""),
+    ] {
+        assert_eq!(
+            order(changeset, approved, approver).unwrap_err().code(),
+            "unapproved"
+        );
+    }
+    assert_eq!(image(&folder.workspace), before);
+    order(&part, &part, "ana").unwrap();
+    assert_eq!(
+        fs::read_to_string(folder.workspace.join("a.txt")).unwrap(),
+        "one\n2\n"
+    );
+    assert_eq!(
+        order(&whole, &whole, "ana").unwrap_err().code(),
+        "unapproved",
+        "a key applies one changeset"
+    );
+}
+
+#[test]
+fn a_verify_command_decides_before_anything_is_written() {
+    let sh = |script: &str| Verify {
+        time_limit: std::time::Duration::from_millis(500),
+        output_limit: 100_000,
+        ..Verify::new(["/bin/sh", "-c", script].map(String::from).to_vec())
+    };
+    let run = |script: &str| {
+        let folder = Folder::new();
+        symlink("a.txt", folder.workspace.join("inside")).unwrap();
+        symlink(&folder.workspace, folder.workspace.join("outside")).unwrap();
+        let before = image(&folder.workspace);
+        let changeset = folder.changeset();
+        let approval = Approval {
+            changeset: changeset.digest(),
+            approver: "ana".into(),
+            proposer: "agent".into(),
+        };
+        let verify = sh(script);
+        let workspace = folder.open(&mut Unwatched).unwrap();
+        let ended = workspace.apply(
+            Order {
+                key: "k",
+                changeset: &changeset,
+                approval: &approval,
+                verify: Some(&verify),
+            },
+            &mut Unwatched,
+        );
+        if ended.is_err() {
+            assert_eq!(image(&folder.workspace), before);
+            assert_eq!(workspace.dirty().unwrap(), None);
+        }
+        ended
+    };
+    // It sees the changes, all other files, and links that stay inside; it works in a copy.
+    let script = "grep -q 2 a.txt && grep -q 2 inside && test ! -e gone.txt && test -f new/deep/c.txt && test -x sub/b.sh && test ! -e outside && touch made && pwd";
+    let applied = run(script).unwrap();
+    assert!(applied.verification.unwrap().accepted);
+    let refused = |script: &str| match run(script) {
+        Err(Error::Verify { why, .. }) => why,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused("exit 1"), "it ended with exit code 1");
+    assert_eq!(
+        refused("sleep 100"),
+        "it took longer than 0.5 s and was ended"
+    );
+    assert_eq!(
+        refused("while :; do echo more; done"),
+        "it printed more than 100000 bytes and was ended"
+    );
+}
+
+#[test]
+fn one_at_a_time() {
+    let folder = Folder::new();
+    let first = folder.open(&mut Unwatched).unwrap();
+    let error = folder.open(&mut Unwatched).unwrap_err();
+    assert_eq!(error.code(), "locked");
+    assert!(
+        error.to_string().contains("in use by `run-1`; wait"),
+        "{error}"
+    );
+    // Another database is refused too.
+    let other = charter_workspace::Store::open(&folder.root.join("other")).unwrap();
+    assert_eq!(
+        charter_workspace::Workspace::open(&folder.workspace, &other, "run-2", &mut Unwatched)
+            .unwrap_err()
+            .code(),
+        "locked"
+    );
+    drop(first);
+    folder.open(&mut Unwatched).unwrap();
+}
+
+#[test]
+fn an_apply_of_another_database_is_not_guessed_at() {
+    let folder = Folder::new();
+    let stage = |n: usize| {
+        catch_unwind(AssertUnwindSafe(|| {
+            apply(
+                &folder,
+                &folder.changeset(),
+                &mut at(n, || std::panic::resume_unwind(Box::new(()))),
+            )
+        }))
+    };
+    stage(writes() / 2).unwrap_err();
+    assert!(folder.workspace.join(".charter-apply/origin").exists());
+    let other = charter_workspace::Store::open(&folder.root.join("other")).unwrap();
+    let error =
+        charter_workspace::Workspace::open(&folder.workspace, &other, "run-2", &mut Unwatched)
+            .unwrap_err();
+    assert_eq!(error.code(), "interrupted");
+    assert!(error.to_string().contains("store"), "{error}");
+    assert!(matches!(
+        folder.open(&mut Unwatched).unwrap().recovery(),
+        Recovery::Undone { .. }
+    ));
+    charter_workspace::Workspace::open(&folder.workspace, &other, "run-2", &mut Unwatched).unwrap();
+}
+
+#[test]
+fn a_restore_that_fails_makes_it_dirty_until_a_person_has_looked() {
+    let folder = Folder::new();
+    apply(&folder, &folder.changeset(), &mut Unwatched).unwrap();
+    folder.write("a.txt", "theirs\n");
+    let workspace = folder.open(&mut Unwatched).unwrap();
+    let error = workspace.roll_back("run/1", &mut Unwatched).unwrap_err();
+    assert_eq!(error.code(), "dirty");
+    assert!(
+        error
+            .to_string()
+            .contains("`a.txt` cannot be put back: somebody has changed it since"),
+        "{error}"
+    );
+    assert_eq!(
+        fs::read_to_string(folder.workspace.join("a.txt")).unwrap(),
+        "theirs\n"
+    );
+    assert!(
+        folder.workspace.join("gone.txt").exists(),
+        "what can be put back is"
+    );
+    drop(workspace);
+    // A start tries again, and is refused as long as nobody has looked.
+    let workspace = folder.open(&mut Unwatched).unwrap();
+    assert!(workspace.dirty().unwrap().is_some());
+    assert_eq!(
+        workspace.curate(&Default::default()).unwrap_err().code(),
+        "dirty"
+    );
+    let (digest, changeset) = (Digest::of_bytes(b"theirs\n"), |d| {
+        Changeset::new("s", vec![Change::modify(path("a.txt"), d, "mine\n")]).unwrap()
+    });
+    let changeset = changeset(digest);
+    let approval = Approval {
+        changeset: changeset.digest(),
+        approver: "ana".into(),
+        proposer: "agent".into(),
+    };
+    let order = Order {
+        key: "run/2",
+        changeset: &changeset,
+        approval: &approval,
+        verify: None,
+    };
+    assert_eq!(
+        workspace.apply(order, &mut Unwatched).unwrap_err().code(),
+        "dirty"
+    );
+    let kept = workspace.clear_dirty(&mut Unwatched).unwrap();
+    assert!(
+        kept.values()
+            .all(|digest| workspace.store().get(*digest).is_ok())
+    );
+    workspace.apply(order, &mut Unwatched).unwrap();
+    assert_eq!(
+        fs::read_to_string(folder.workspace.join("a.txt")).unwrap(),
+        "mine\n"
+    );
+}
+
+#[test]
+fn permissions_and_links_are_kept() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    symlink("a.txt", folder.workspace.join("link")).unwrap();
+    fs::set_permissions(
+        folder.workspace.join("a.txt"),
+        fs::Permissions::from_mode(0o640),
+    )
+    .unwrap();
+    let before = image(&folder.workspace);
+    let old = Digest::of_bytes(&fs::read(folder.workspace.join("a.txt")).unwrap());
+    let changeset = Changeset::new(
+        "s",
+        vec![
+            Change::delete(path("link"), None),
+            Change::modify(path("a.txt"), old, "x"),
+        ],
+    )
+    .unwrap();
+    apply(&folder, &changeset, &mut Unwatched).unwrap();
+    assert!(fs::symlink_metadata(folder.workspace.join("link")).is_err());
+    assert_eq!(
+        fs::metadata(folder.workspace.join("a.txt"))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777,
+        0o640
+    );
+    folder
+        .open(&mut Unwatched)
+        .unwrap()
+        .roll_back("run/1", &mut Unwatched)
+        .unwrap();
+    assert_eq!(image(&folder.workspace), before);
+}

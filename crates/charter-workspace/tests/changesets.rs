@@ -1,0 +1,332 @@
+//! Changesets as text: any content survives, nothing inside a content becomes an operation, and what could mean two things is refused.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects
+)]
+
+use charter_kernel::Digest;
+use charter_workspace::{Change, Changeset, Operation, RelPath, dogs, json};
+use proptest::prelude::*;
+
+fn path(text: &str) -> RelPath {
+    RelPath::parse(text).unwrap()
+}
+
+/// Contents that are hard to write down: fences, forms inside forms, line ends of every kind, bytes that are no text.
+fn any_content() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        "`{1,9}",
+        Just("```paws-change\noperation: DELETE\nfile_path: smuggled\n```\n".to_owned()),
+        Just("````\n".to_owned()),
+        Just("\n".to_owned()),
+        Just("\r\n".to_owned()),
+        Just("\r".to_owned()),
+        Just("---\n**Changes:** 7\n# Heading\n".to_owned()),
+        Just("\u{feff}\u{2028}\0".to_owned()),
+        "[a-z :]{0,8}",
+        any::<String>(),
+    ];
+    let text = prop::collection::vec(piece, 0..12).prop_map(|p| p.concat().into_bytes());
+    prop_oneof![4 => text, 1 => prop::collection::vec(any::<u8>(), 0..300)]
+}
+
+fn any_changeset() -> impl Strategy<Value = Changeset> {
+    let change = (
+        0..3usize,
+        any_content(),
+        prop::option::of(any::<[u8; 32]>()),
+        "[a-zä.` :-]{1,6}",
+    );
+    let summary = "[a-z`*#]([ -~ä]{0,30}[a-z`*-])?";
+    (summary, prop::collection::vec(change, 1..6)).prop_map(|(summary, changes)| {
+        let changes =
+            changes
+                .into_iter()
+                .enumerate()
+                .map(|(i, (operation, content, old, name))| {
+                    // The number keeps paths apart, and what the name may begin or end with is not the point here.
+                    let path = path(&format!("{i}-{name}x/{i}"));
+                    match operation {
+                        0 => Change::create(path, content),
+                        1 => Change {
+                            old_sha256: old.map(Digest),
+                            ..Change::modify(path, Digest::default(), content)
+                        },
+                        _ => Change::delete(path, old.map(Digest)),
+                    }
+                });
+        Changeset::new(summary, changes.collect()).unwrap()
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_again(changeset in any_changeset()) {
+        let text = dogs::write(&changeset);
+        prop_assert_eq!(dogs::read(text.as_bytes()).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?, changeset.clone());
+        let text = json::write(&changeset);
+        prop_assert_eq!(json::read(text.as_bytes()).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?, changeset.clone());
+        let value = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(json::of_value(&value).unwrap().digest(), changeset.digest());
+    }
+
+    /// The naive way, a fence of three around whatever it is: refused, or exactly that content; never another operation.
+    #[test]
+    fn nothing_in_a_content_becomes_an_operation(content in any_content(), fence in 3usize..7) {
+        let fence = "`".repeat(fence);
+        let Ok(content) = String::from_utf8(content) else { return Ok(()) };
+        let text = format!("# C\n**Summary:** s\n**Changes:** 1\n---\n```paws-change\noperation: CREATE\nfile_path: a\n```\n{fence}\n{content}\n{fence}\n");
+        if let Ok(read) = dogs::read(text.as_bytes()) {
+            prop_assert_eq!(read.changes().len(), 1);
+            let change = &read.changes()[0];
+            prop_assert_eq!((change.operation, change.path.as_str()), (Operation::Create, "a"));
+            prop_assert_eq!(change.content.as_deref().unwrap().to_vec(), format!("{content}\n").into_bytes());
+        }
+    }
+
+    /// Whatever is done to a text, it is refused or says what it says: no panic, no change of its own.
+    #[test]
+    fn damaged_text_is_refused_or_well_formed(changeset in any_changeset(), at in any::<prop::sample::Index>(), with in ".{0,3}|\n|\r\n|```\n", cut in 0usize..4) {
+        let mut text = dogs::write(&changeset);
+        let mut at = at.index(text.len() + 1);
+        while !text.is_char_boundary(at) { at -= 1; }
+        let mut end = (at + cut).min(text.len());
+        while !text.is_char_boundary(end) { end -= 1; }
+        text.replace_range(at..end.max(at), &with);
+        if let Ok(read) = dogs::read(text.as_bytes()) {
+            prop_assert!(read.changes().len() <= changeset.changes().len());
+            prop_assert_eq!(dogs::read(dogs::write(&read).as_bytes()).unwrap(), read);
+        }
+    }
+
+    #[test]
+    fn hostile_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert!(dogs::read(&bytes).is_err());
+        prop_assert!(json::read(&bytes).is_err());
+    }
+}
+
+fn form(body: &str) -> String {
+    format!("# Proposal\n\n**Summary:** s\n**Changes:** 1\n\n---\n\n{body}")
+}
+
+/// What is refused, where, and with which words.
+fn check(text: &str, expected: &str) {
+    let refused = dogs::read(text.as_bytes()).expect_err(text).to_string();
+    assert!(
+        refused.starts_with(expected),
+        "{refused}\n  expected: {expected}"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    let head = "```paws-change\noperation: CREATE\nfile_path: a\n```\n";
+    check("", "line 1: the text ends before a heading");
+    check(
+        "Proposal\n",
+        "line 1: a heading (`# Changeset`) is expected here, not `Proposal`",
+    );
+    check(
+        "# P\n**Changes:** 1\n",
+        "line 2: `**Summary:** ` and what the changes do is expected here, not `**Changes:** 1`",
+    );
+    check(
+        "# P\n**Summary:** s\n**Changes:** one\n",
+        "line 3: `**Changes:** ` and their number is expected here",
+    );
+    check(
+        "# P\n**Summary:** s\n**Changes:** 1\nx",
+        "line 4: a rule (`---`) is expected here, not `x`",
+    );
+    check(
+        "# P\n**Summary:** s\n**Changes:** 1\n---",
+        "line 3: `**Changes:** 1`, but 0 follow",
+    );
+    check(
+        &form("Here is the change:\n"),
+        "line 8: `Here is the change:` is not the beginning of a change",
+    );
+    check(
+        &form("```paws-change\noperation: CREATE\n```\n"),
+        "line 8: change 1: the change has no `file_path`",
+    );
+    check(
+        &form("```paws-change\noperation: RENAME\nfile_path: a\n```\n"),
+        "line 9: change 1: `operation` cannot be `RENAME`; write CREATE, MODIFY or DELETE",
+    );
+    check(
+        &form("```paws-change\noperation: CREATE\noperation: CREATE\n"),
+        "line 10: change 1: `operation` is given twice",
+    );
+    check(
+        &form("```paws-change\nmode: 755\n"),
+        "line 9: change 1: the key `mode` is unknown",
+    );
+    check(
+        &form("```paws-change\nfile_path: ../../etc/passwd\n"),
+        "line 9: change 1 (`../../etc/passwd`): the path `../../etc/passwd` holds `..`",
+    );
+    check(
+        &form("```paws-change\nfile_path:a\n"),
+        "line 9: change 1: `file_path:a` is no `key: value`",
+    );
+    check(
+        &form("```paws-change\noperation: CREATE\n"),
+        "line 8: change 1: the change has no `file_path`"
+            .split("change 1")
+            .next()
+            .unwrap(),
+    );
+    check(
+        &form(head),
+        "line 11: change 1 (`a`): the content is missing: the text ends here",
+    );
+    check(
+        &form(&format!("{head}{head}```\n```\n")),
+        "line 12: change 1 (`a`): the content is expected here, not ````paws-change`",
+    );
+    check(
+        &form(&format!("{head}```\nnever closed\n")),
+        "line 12: change 1 (`a`): the fence of the content is not closed; close it with a line of 3 backticks",
+    );
+    check(
+        &form(&format!("{head}```\n```js\n```\n```\n")),
+        "line 13: change 1 (`a`): 3 backticks in a row inside a fence of 3: is this the end of the content or a part of it?; write the fence of this content with 4 backticks or more",
+    );
+    check(
+        &form(&format!("{head}```\nx\n```\nDone.\n")),
+        "line 15: `Done.` is not the beginning of a change",
+    );
+    check(
+        &form("```paws-change\noperation: DELETE\nfile_path: a\n```\n```\nx\n```\n"),
+        "line 12: ````` is not the beginning of a change",
+    );
+    check(
+        &form("```paws-change\noperation: DELETE\nfile_path: a\nfinal_newline: true\n```\n"),
+        "line 8: change 1 (`a`): DELETE has no content",
+    );
+    check(
+        &form(&head.replace('\n', "\r\n")),
+        "line 8: the line ends with CR LF",
+    );
+    check(
+        &form(&format!("{head}```\nx\r\n```\r\n")),
+        "line 14: change 1 (`a`): the line ends with CR LF",
+    );
+    let twice = form(&format!("{head}```\n```\n{head}```\n```\n"))
+        .replace("**Changes:** 1", "**Changes:** 2");
+    check(
+        &twice,
+        "line 14: change 2 (`a`): the same path as in change 1",
+    );
+    let off = |value: &str, content: &str| {
+        form(&format!(
+            "```paws-change\noperation: CREATE\nfile_path: a\n{value}\n```\n```\n{content}```\n"
+        ))
+    };
+    check(
+        &off("final_newline: false", ""),
+        "line 13: change 1 (`a`): an empty content has no line to end",
+    );
+    check(
+        &off("final_newline: false", "x\n\n"),
+        "line 13: change 1 (`a`): `final_newline: false`, but the content ends with an empty line",
+    );
+    check(
+        &off("encoding: base64", "%%\n"),
+        "line 13: change 1 (`a`): the content is not base64",
+    );
+    check(
+        &off("encoding: latin-1", "x\n"),
+        "line 11: change 1 (`a`): `encoding` cannot be `latin-1`",
+    );
+    check(
+        &off("old_sha256: 12", "x\n"),
+        "line 11: change 1 (`a`): `old_sha256` cannot be `12`",
+    );
+    let not_utf8 = [form(head).as_bytes(), b"```\n\xff\n```\n"].concat();
+    let refused = dogs::read(&not_utf8).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "line 13: the text is not UTF-8; write content that is no UTF-8 with `encoding: base64`"
+    );
+}
+
+#[test]
+fn contents_keep_their_line_ends() {
+    let read = |value: &str, content: &str| {
+        let text = form(&format!(
+            "```paws-change\noperation: CREATE\nfile_path: a\n{value}```\n\n````text\n{content}````\n"
+        ));
+        dogs::read(text.as_bytes()).unwrap().changes()[0]
+            .content
+            .clone()
+            .unwrap()
+    };
+    assert_eq!(read("", ""), b"");
+    assert_eq!(read("", "\n"), b"\n");
+    assert_eq!(read("", "a\r\nb\r\n"), b"a\r\nb\r\n");
+    assert_eq!(read("final_newline: false\n", "a\n"), b"a");
+    assert_eq!(read("final_newline: true\n", "a\n"), b"a\n");
+    assert_eq!(
+        read("", "```paws-change\noperation: DELETE\nfile_path: b\n```\n"),
+        b"```paws-change\noperation: DELETE\nfile_path: b\n```\n"
+    );
+    assert_eq!(read("encoding: base64\n", "/wA=\n"), b"\xff\0");
+}
+
+#[test]
+fn json_is_read_strictly() {
+    let refused = |text: &str| json::read(text.as_bytes()).unwrap_err().to_string();
+    let change = |body: &str| refused(&format!("{{\"summary\":\"s\",\"changes\":[{{{body}}}]}}"));
+    assert!(
+        refused("{\"summary\":\"s\",\n\"changes\":[],\"note\":1}")
+            .starts_with("line 2: the JSON is not a changeset: unknown key `note`")
+    );
+    assert!(
+        refused("{\"summary\":\"s\",\"summary\":\"t\",\"changes\":[]}")
+            .contains("duplicate key `summary`")
+    );
+    assert!(refused("{\"summary\":\"s\",\"changes\":[]}").starts_with("there is no change in it"));
+    assert!(change("\"operation\":\"CREATE\"").contains("missing key `file_path`"));
+    assert!(
+        change("\"operation\":\"CREATE\",\"file_path\":\"/a\",\"content\":\"\"")
+            .starts_with("change 1 (`/a`): the path is absolute")
+    );
+    assert!(
+        change("\"operation\":\"CREATE\",\"file_path\":\"a\"")
+            .contains("the new content is missing")
+    );
+    assert!(
+        change(
+            "\"operation\":\"CREATE\",\"file_path\":\"a\",\"content\":\"\",\"content_base64\":\"\""
+        )
+        .contains("both `content` and `content_base64`")
+    );
+    assert!(
+        change("\"operation\":\"create\",\"file_path\":\"a\",\"content\":\"\"")
+            .contains("write CREATE, MODIFY or DELETE")
+    );
+    assert!(
+        change("\"operation\":\"DELETE\",\"file_path\":\"a\",\"old_sha256\":\"x\"")
+            .contains("64 hex digits")
+    );
+}
+
+/// 50 MB there and back. The bound is generous, for slow machines without optimisation: what must not be is anything quadratic.
+#[test]
+fn fifty_megabytes_are_quick() {
+    let line = "let fence = \"```\"; // 0123456789 0123456789 0123456789 0123456789 01234\n";
+    let content = line.repeat(50_000_000 / line.len());
+    let changeset = Changeset::new("large", vec![Change::create(path("large"), content)]).unwrap();
+    let started = std::time::Instant::now();
+    let text = dogs::write(&changeset);
+    let read = dogs::read(text.as_bytes()).unwrap();
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+    assert!(read == changeset);
+    eprintln!("50 MB written and read in {:?}", started.elapsed());
+}

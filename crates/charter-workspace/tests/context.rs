@@ -1,0 +1,206 @@
+//! What an agent may be shown: curate and bundle; and what is learned: insights.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects
+)]
+
+mod folder;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use charter_kernel::Digest;
+use charter_workspace::{Curate, Insight, Kind, Outcome, Unwatched, Workspace};
+use folder::{Folder, path};
+use serde_json::json;
+
+fn listed(workspace: &Workspace, patterns: &[&str]) -> Vec<String> {
+    let curate = Curate {
+        patterns: patterns.iter().map(|p| (*p).to_owned()).collect(),
+        ..Curate::default()
+    };
+    workspace
+        .curate(&curate)
+        .unwrap()
+        .files
+        .into_iter()
+        .map(|f| f.path)
+        .collect()
+}
+
+#[test]
+fn files_are_listed_by_pattern_and_ignore_rules() {
+    let folder = Folder::new();
+    for (name, text) in [
+        (".gitignore", "target/\n*.log\n!keep.log\n"),
+        ("target/x", ""),
+        ("a.log", ""),
+        ("keep.log", ""),
+        ("sub/.gitignore", "b.sh\n/only-here\n"),
+        ("sub/only-here", ""),
+        ("only-here", ""),
+        (".git/config", ""),
+        ("sub/.git/config", ""),
+    ] {
+        fs::create_dir_all(folder.workspace.join(name).parent().unwrap()).unwrap();
+        folder.write(name, text);
+    }
+    let workspace = folder.open(&mut Unwatched).unwrap();
+    let all = [
+        ".gitignore",
+        "a.txt",
+        "gone.txt",
+        "keep.log",
+        "only-here",
+        "other.txt",
+        "sub/.gitignore",
+    ];
+    assert_eq!(listed(&workspace, &[]), all);
+    assert_eq!(
+        listed(&workspace, &["*.txt", "!gone.*"]),
+        ["a.txt", "other.txt"]
+    );
+    assert_eq!(listed(&workspace, &["sub/**"]), ["sub/.gitignore"]);
+    let bad = Curate {
+        patterns: vec!["a[".into()],
+        ..Curate::default()
+    };
+    assert!(
+        workspace
+            .curate(&bad)
+            .unwrap_err()
+            .to_string()
+            .starts_with("the pattern `a[`: ")
+    );
+    let few = Curate {
+        max_files: 3,
+        ..Curate::default()
+    };
+    assert_eq!(
+        workspace.curate(&few).unwrap_err().to_string(),
+        "more than 3 files; choose some with patterns, like `src/**`"
+    );
+}
+
+#[test]
+fn what_is_passed_over_is_said() {
+    let folder = Folder::new();
+    symlink("a.txt", folder.workspace.join("link")).unwrap();
+    symlink("/etc", folder.workspace.join("etc")).unwrap();
+    fs::write(folder.workspace.join("large"), vec![b'x'; 2 << 20]).unwrap();
+    fs::write(folder.workspace.join("binary"), [0, 1]).unwrap();
+    folder.write("odd\u{202e}name", "");
+    let workspace = folder.open(&mut Unwatched).unwrap();
+    let listing = workspace.curate(&Curate::default()).unwrap();
+    let passed: Vec<_> = listing
+        .passed_over
+        .iter()
+        .map(|(p, why)| format!("{p:?}: {why}"))
+        .collect();
+    assert_eq!(
+        passed,
+        [
+            "\"etc\": a symbolic link, which is not followed",
+            "\"large\": it has 2097152 bytes, more than 1048576",
+            "\"link\": a symbolic link, which is not followed",
+            "\"odd\\u{202e}name\": its path holds a control character or one that changes the direction of text",
+        ]
+    );
+    let kind = |name: &str| listing.files.iter().find(|f| f.path == name).unwrap().kind;
+    assert_eq!((kind("binary"), kind("a.txt")), (Kind::Binary, Kind::Text));
+}
+
+#[test]
+fn a_bundle_is_what_was_approved_or_nothing() {
+    let folder = Folder::new();
+    let workspace = folder.open(&mut Unwatched).unwrap();
+    let approved: Vec<_> = workspace
+        .curate(&Curate::default())
+        .unwrap()
+        .files
+        .iter()
+        .map(|f| (path(&f.path), Digest::parse(&f.sha256).unwrap()))
+        .collect();
+    let bundle = workspace.bundle(&approved).unwrap();
+    assert_eq!(bundle.files[&path("a.txt")], b"one\ntwo\n");
+    assert_eq!(bundle.digests().len(), 4);
+    assert_eq!(
+        bundle.digest(),
+        workspace.bundle(&approved).unwrap().digest()
+    );
+    let refused = |change: &dyn Fn()| {
+        change();
+        workspace.bundle(&approved).unwrap_err().to_string()
+    };
+    assert!(
+        refused(&|| folder.write("a.txt", "changed"))
+            .starts_with("`a.txt` was changed since the context was approved")
+    );
+    assert!(
+        refused(&|| fs::remove_file(folder.workspace.join("a.txt")).unwrap())
+            .starts_with("`a.txt` is not there any more")
+    );
+    assert!(
+        refused(&|| symlink("other.txt", folder.workspace.join("a.txt")).unwrap())
+            .starts_with("`a.txt`: is a symbolic link now")
+    );
+}
+
+#[test]
+fn insights_are_kept_once_and_survive_a_cut_line() {
+    let folder = Folder::new();
+    let insight = |text: &str| Insight {
+        outcome: Outcome::Failed,
+        category: "verification".into(),
+        description: text.into(),
+        tags: vec!["tests".into()],
+        evidence: json!({"exit": 1}),
+    };
+    let workspace = folder.open(&mut Unwatched).unwrap();
+    workspace
+        .learn("run-1/1", &[insight("a"), insight("b")], &mut Unwatched)
+        .unwrap();
+    workspace
+        .learn("run-1/1", &[insight("a"), insight("b")], &mut Unwatched)
+        .unwrap();
+    let texts = |w: &Workspace| {
+        w.learned()
+            .unwrap()
+            .into_iter()
+            .map(|l| l.insight.description)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(texts(&workspace), ["a", "b"]);
+    let file = walk(&folder.root.join("store"))
+        .into_iter()
+        .find(|p| p.ends_with("insights.jsonl"))
+        .unwrap();
+    let text = fs::read(&file).unwrap();
+    fs::write(&file, &text[..text.len() - 9]).unwrap();
+    assert_eq!(texts(&workspace), ["a"]);
+    workspace
+        .learn("run-1/1", &[insight("a"), insight("b")], &mut Unwatched)
+        .unwrap();
+    workspace
+        .learn("run-1/2", &[insight("c")], &mut Unwatched)
+        .unwrap();
+    assert_eq!(texts(&workspace), ["a", "b", "c"]);
+    let large = insight(&"x".repeat(100_000));
+    assert_eq!(
+        workspace
+            .learn("run-1/3", &[large], &mut Unwatched)
+            .unwrap_err()
+            .code(),
+        "too-large"
+    );
+}
+
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
+    entries
+        .flat_map(|p| if p.is_dir() { walk(&p) } else { vec![p] })
+        .collect()
+}
