@@ -77,6 +77,7 @@ mod step;
 mod time;
 mod work;
 
+pub use compile::parse_delay;
 pub use definition::Definition;
 pub use digest::Digest;
 pub use envelope::{EffectId, Envelope, Event, Principal};

@@ -118,6 +118,29 @@ pub fn read_with(
     })
 }
 
+/// Reads any JSON or YAML text into a value, with the same rules and limits as a charter (no duplicate keys, no tags, `010` is the
+/// integer 10). For files that belong to a charter; `name` is for messages.
+///
+/// # Errors
+/// The first thing that is wrong with the text.
+pub fn value(source: &str, name: &str) -> Result<serde_json::Value, Diagnostics> {
+    let source: Arc<str> = Arc::from(source);
+    match source::parse(&source, name, Syntax::Auto, &Bounds::default()) {
+        Ok(parsed) => Ok(parsed.root.json()),
+        Err(problem) => {
+            let mut sink = Sink::default();
+            sink.push(problem);
+            let (list, omitted) = sink.finish(&source, None);
+            Err(Diagnostics {
+                name: name.to_owned(),
+                source,
+                list,
+                omitted,
+            })
+        }
+    }
+}
+
 /// Reads a charter from a file. The only function of this crate that touches the file system.
 ///
 /// # Errors

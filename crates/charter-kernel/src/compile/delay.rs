@@ -3,7 +3,7 @@
 /// Milliseconds, if the text is a length of time. Units: `ms`, `s`, `m`, `h`, `d`, `w`; parts may follow each other; a fraction is
 /// allowed (`1.5s`). A number alone is milliseconds.
 #[must_use]
-pub(crate) fn parse_delay(text: &str) -> Option<i64> {
+pub fn parse_delay(text: &str) -> Option<i64> {
     let text = text.trim();
     if let Ok(ms) = text.parse::<u32>() {
         return Some(i64::from(ms));

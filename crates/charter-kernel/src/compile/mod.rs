@@ -12,7 +12,7 @@ use charter_expr::{Env, Type};
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
-pub(crate) use delay::parse_delay;
+pub use delay::parse_delay;
 
 use crate::definition::{self, Definition, InterlockRule};
 use crate::machine::{

@@ -1,0 +1,75 @@
+//! How often a principal may send events: a bucket of tokens for each.
+
+use rustc_hash::FxHashMap;
+
+use crate::error::RuntimeError;
+
+/// More principals than this are not remembered: those whose buckets are full are forgotten.
+const MOST: usize = 10_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Rates {
+    /// Thousandths of an event that are left, and when they were counted.
+    buckets: FxHashMap<String, (i64, i64)>,
+}
+
+impl Rates {
+    /// Takes an event of a principal, or says that it sends too many.
+    pub(crate) fn take(&mut self, by: &str, now: i64, per_second: u32) -> Result<(), RuntimeError> {
+        if per_second == 0 {
+            return Ok(());
+        }
+        let rate = i64::from(per_second);
+        let full = rate.saturating_mul(2_000);
+        if self.buckets.len() >= MOST && !self.buckets.contains_key(by) {
+            self.buckets.retain(|_, (left, at)| {
+                left.saturating_add(now.saturating_sub(*at).saturating_mul(rate)) < full
+            });
+        }
+        let (left, at) = self.buckets.entry(by.to_owned()).or_insert((full, now));
+        // `rate` events per second are `rate` thousandths per millisecond.
+        *left = left
+            .saturating_add(now.saturating_sub(*at).max(0).saturating_mul(rate))
+            .min(full);
+        *at = now;
+        if *left < 1_000 {
+            return Err(RuntimeError::Limit {
+                limit: "events_per_second",
+                value: per_second.into(),
+                what: format!(
+                    "`{by}` sends too many events; the next one is taken in {} ms",
+                    1_000i64
+                        .saturating_sub(*left)
+                        .checked_div(rate)
+                        .unwrap_or(0)
+                        .saturating_add(1)
+                ),
+            });
+        }
+        *left = left.saturating_sub(1_000);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_empties_and_fills() {
+        let mut rates = Rates::default();
+        let mut took = 0;
+        while rates.take("ana", 0, 10).is_ok() {
+            took += 1;
+        }
+        assert_eq!(took, 20, "twice the rate at once");
+        assert!(
+            rates.take("bob", 0, 10).is_ok(),
+            "each has a bucket of its own"
+        );
+        assert!(rates.take("ana", 99, 10).is_err());
+        assert!(rates.take("ana", 100, 10).is_ok());
+        assert!(rates.take("ana", 100, 10).is_err());
+        assert!(rates.take("ana", 100, 0).is_ok(), "0 is no limit");
+    }
+}

@@ -1,0 +1,435 @@
+//! Actors at work: started after the commit that asks for them, tried again when they fail, stopped when nobody waits any more.
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use charter_journal::StoreError;
+use charter_kernel::EffectId;
+use serde_json::Value as Json;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::AbortHandle;
+
+use crate::call::{Call, Executor, Fault, Outcome};
+use crate::charter::Charter;
+use crate::clock::Work;
+use crate::error::RuntimeError;
+use crate::mailbox::Letter;
+use crate::publish::{Happening, Publisher, Working};
+use crate::runtime::{Inner, Mail, Receipt, lock};
+use crate::tally::Tally;
+
+/// Actors at work.
+pub(crate) struct Calls {
+    live: Mutex<BTreeMap<(Arc<str>, EffectId), Live>>,
+    pub(crate) tally: Tally,
+    permits: Semaphore,
+}
+
+struct Live {
+    task: AbortHandle,
+    working: Working,
+}
+
+const FIRST: EffectId = EffectId { seq: 0, index: 0 };
+const LAST: EffectId = EffectId {
+    seq: u64::MAX,
+    index: u32::MAX,
+};
+
+impl Calls {
+    pub(crate) fn new(at_once: u32) -> Calls {
+        let permits = if at_once == 0 {
+            Semaphore::MAX_PERMITS
+        } else {
+            at_once as usize
+        };
+        Calls {
+            live: Mutex::default(),
+            tally: Tally::default(),
+            permits: Semaphore::new(permits),
+        }
+    }
+
+    /// What is at work for a run.
+    pub(crate) fn of_run(&self, run: &str) -> Vec<Working> {
+        let run: Arc<str> = run.into();
+        lock(&self.live)
+            .range((run.clone(), FIRST)..=(run, LAST))
+            .map(|(_, l)| l.working.clone())
+            .collect()
+    }
+
+    /// Stops one.
+    pub(crate) fn cancel(&self, run: &Arc<str>, effect: EffectId, publisher: &Publisher) {
+        let stopped = lock(&self.live).remove(&(run.clone(), effect));
+        if let Some(live) = stopped {
+            live.task.abort();
+            publisher.tell(Happening::Stopped(live.working));
+        }
+    }
+
+    /// Stops those of a run that are not wanted.
+    pub(crate) fn keep(
+        &self,
+        run: &Arc<str>,
+        publisher: &Publisher,
+        wanted: impl Fn(EffectId) -> bool,
+    ) {
+        let unwanted: Vec<EffectId> = {
+            let live = lock(&self.live);
+            let of_run = live.range((run.clone(), FIRST)..=(run.clone(), LAST));
+            of_run
+                .map(|((_, effect), _)| *effect)
+                .filter(|e| !wanted(*e))
+                .collect()
+        };
+        for effect in unwanted {
+            // One whose answer has just been recorded is over, not stopped.
+            let live = lock(&self.live).remove(&(run.clone(), effect));
+            if let Some(live) = live.filter(|l| !l.task.is_finished()) {
+                live.task.abort();
+                publisher.tell(Happening::Stopped(live.working));
+            }
+        }
+    }
+
+    pub(crate) fn abort_all(&self) {
+        for live in lock(&self.live).values() {
+            live.task.abort();
+        }
+    }
+
+    fn attempt(
+        &self,
+        run: &Arc<str>,
+        effect: EffectId,
+        attempt: u32,
+        since: i64,
+    ) -> Option<Working> {
+        let mut live = lock(&self.live);
+        let working = &mut live.get_mut(&(run.clone(), effect))?.working;
+        working.attempt = attempt;
+        working.since = since;
+        Some(working.clone())
+    }
+}
+
+/// What a run asks of an actor.
+pub(crate) struct Asked {
+    pub(crate) effect: EffectId,
+    pub(crate) invocation: Arc<str>,
+    pub(crate) src: Arc<str>,
+    pub(crate) input: Arc<Json>,
+    /// The attempt to begin with.
+    pub(crate) attempt: u32,
+    /// When it may begin, milliseconds since 1970.
+    pub(crate) not_before: i64,
+}
+
+/// Held by a call's task as long as it exists, however it ends.
+struct Existing {
+    inner: Arc<Inner>,
+    key: (Arc<str>, EffectId),
+}
+
+impl Drop for Existing {
+    fn drop(&mut self) {
+        lock(&self.inner.calls.live).remove(&self.key);
+        self.inner.calls.tally.down();
+    }
+}
+
+impl Inner {
+    /// Sets an actor to work.
+    pub(crate) fn invoke(self: &Arc<Self>, charter: &Arc<Charter>, run: &Arc<str>, asked: Asked) {
+        if self.is_closing() {
+            // It is open in the journal, and taken up when that is opened again.
+            return;
+        }
+        let Asked {
+            effect: id,
+            invocation,
+            src,
+            input,
+            attempt,
+            not_before,
+        } = asked;
+        let found = charter
+            .actors
+            .get(src.as_ref())
+            .map(|s| (s.clone(), self.executors.get(s.kind.as_ref()).cloned()));
+        let Some((service, Some(executor))) = found else {
+            let kind = found.map(|(s, _)| s.kind.to_string()).unwrap_or_default();
+            let fault = Fault::new(
+                "no-executor",
+                &format!("this host has no executor for `{src}` (kind `{kind}`)"),
+            );
+            let (inner, run) = (self.clone(), run.clone());
+            let work = self.clock.work();
+            self.handle.spawn(async move {
+                inner.give(&run, &invocation, id, Err(fault.json())).await;
+                drop(work);
+            });
+            return;
+        };
+        let working = Working {
+            run: run.clone(),
+            effect: id.text(run).into(),
+            invocation: invocation.clone(),
+            src: src.clone(),
+            kind: service.kind.clone(),
+            attempt,
+            since: self.clock.now(),
+        };
+        let call = Call {
+            run: run.clone(),
+            effect: working.effect.clone(),
+            invocation,
+            attempt,
+            input,
+            deadline: i64::MAX,
+            id,
+            charter: charter.clone(),
+            service,
+            inner: self.clone(),
+        };
+        let key = (run.clone(), id);
+        let mut live = lock(&self.calls.live);
+        self.calls.tally.up();
+        let existing = Existing {
+            inner: self.clone(),
+            key: key.clone(),
+        };
+        let work = self.clock.work();
+        let task = self.handle.spawn(async move {
+            let _existing = existing;
+            work_on(call, executor, not_before, work).await;
+        });
+        live.insert(
+            key,
+            Live {
+                task: task.abort_handle(),
+                working,
+            },
+        );
+    }
+
+    /// Gives an answer to a run. What the run refuses becomes a failure, so that the charter hears of it.
+    pub(crate) async fn give(
+        self: &Arc<Self>,
+        run: &Arc<str>,
+        invocation: &str,
+        effect: EffectId,
+        outcome: Result<Json, Json>,
+    ) {
+        let failed = outcome.is_err();
+        let fault = match self.answer(run, invocation, effect, outcome).await {
+            Ok(receipt) if receipt.is_refused() => {
+                let why = receipt
+                    .refusal()
+                    .map(|r| format!("{} ({})", r.message, r.code))
+                    .unwrap_or_default();
+                Fault::new("refused", &format!("the run refuses the answer: {why}"))
+            }
+            Ok(_) => return,
+            Err(RuntimeError::Store(StoreError::TooLarge { size, limit, .. })) => Fault::new(
+                "too-large",
+                &format!("the record of the answer would have {size} bytes; the most is {limit}"),
+            ),
+            // Said already by whoever could not write it.
+            Err(_) => return,
+        };
+        if !failed {
+            let again = self
+                .answer(run, invocation, effect, Err(fault.json()))
+                .await;
+            if again.is_ok_and(|r| !r.is_refused()) {
+                return;
+            }
+        }
+        self.publisher.trouble(Some(run), format!("the run takes neither the answer of `{invocation}` nor its failure; it waits on: {}", fault.message));
+    }
+
+    async fn answer(
+        self: &Arc<Self>,
+        run: &Arc<str>,
+        invocation: &str,
+        effect: EffectId,
+        outcome: Result<Json, Json>,
+    ) -> Result<Receipt, RuntimeError> {
+        let (reply, receiver) = oneshot::channel();
+        let mail = Mail::Answer {
+            invocation: invocation.to_owned(),
+            effect,
+            outcome,
+            person: None,
+            reply,
+        };
+        self.deliver(run, Letter::new(mail, self.clock.work()), false)?;
+        receiver.await.unwrap_or(Err(RuntimeError::Closing))
+    }
+}
+
+/// From the first attempt to the answer.
+async fn work_on(mut call: Call, executor: Arc<dyn Executor>, not_before: i64, work: Work) {
+    let inner = call.inner.clone();
+    let clock = inner.clock.clone();
+    let conduct = call.service.conduct.clone();
+    let mut work = Some(work);
+    if not_before > clock.now() {
+        clock.sleep_until(not_before).await;
+    }
+    loop {
+        let permit = match inner.calls.permits.try_acquire() {
+            Ok(permit) => permit,
+            Err(_) => {
+                // Who waits for its turn is not at work.
+                work.take();
+                let Ok(permit) = inner.calls.permits.acquire().await else {
+                    return;
+                };
+                work = Some(clock.work());
+                permit
+            }
+        };
+        let now = clock.now();
+        let Some(working) = inner.calls.attempt(&call.run, call.id, call.attempt, now) else {
+            return;
+        };
+        inner.publisher.tell(Happening::Began(working.clone()));
+        let most = conduct.attempt_timeout.or(executor.attempt_timeout());
+        call.deadline = most.map_or(i64::MAX, |ms| now.saturating_add(ms));
+        let mut results = vec![attempt(&call, executor.as_ref()).await];
+        if inner.faults.twice {
+            results.push(attempt(&call, executor.as_ref()).await);
+        }
+        drop(permit);
+        let last = call.attempt >= conduct.retry.attempts;
+        if let Some(Err(fault)) = results.first()
+            && fault.retryable
+            && !last
+        {
+            let at = clock
+                .now()
+                .saturating_add(conduct.retry.pause(&call.effect, call.attempt));
+            inner.publisher.tell(Happening::Retrying {
+                work: working,
+                error: fault.json(),
+                at,
+            });
+            clock.sleep_until(at).await;
+            call.attempt = call.attempt.saturating_add(1);
+            continue;
+        }
+        for result in results {
+            match result {
+                Ok(Outcome::Waits) => {
+                    inner.publisher.tell(Happening::Waiting(working));
+                    break;
+                }
+                Ok(Outcome::Done(output)) => {
+                    inner
+                        .give(&call.run, &call.invocation, call.id, Ok(output))
+                        .await
+                }
+                Err(fault) => {
+                    let fault = if call.attempt > 1 {
+                        fault.with("attempts", call.attempt)
+                    } else {
+                        fault
+                    };
+                    inner
+                        .give(&call.run, &call.invocation, call.id, Err(fault.json()))
+                        .await;
+                }
+            }
+        }
+        drop(work);
+        return;
+    }
+}
+
+/// One attempt, within its time, its answer checked.
+async fn attempt(call: &Call, executor: &dyn Executor) -> Result<Outcome, Fault> {
+    let mut alarm = call.inner.clock.alarm_at(call.deadline);
+    let mut work = executor.call(call.clone());
+    let guarded = std::future::poll_fn(|cx| {
+        match std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+            Ok(poll) => poll,
+            Err(_) => Poll::Ready(Err(Fault::new(
+                "panic",
+                "the executor has a bug and broke down",
+            ))),
+        }
+    });
+    let result = tokio::select! {
+        biased;
+        result = guarded => Some(result),
+        () = &mut alarm => None,
+    };
+    // First the work, then the alarm: a clock that is moved by hand counts on it.
+    drop(work);
+    drop(alarm);
+    let outcome = match result {
+        Some(result) => result?,
+        None => {
+            return Err(Fault::new(
+                "timeout",
+                &format!(
+                    "an attempt of `{}` took too long (`attemptTimeout`)",
+                    call.name()
+                ),
+            )
+            .retryable());
+        }
+    };
+    if let Outcome::Done(output) = &outcome {
+        check(call, output)?;
+    }
+    Ok(outcome)
+}
+
+/// Whether an answer may be given: its size, its schema.
+fn check(call: &Call, output: &Json) -> Result<(), Fault> {
+    let most = call.charter.machine.definition().limits.data;
+    if crate::runtime::is_larger(output, most) {
+        return Err(Fault::new(
+            "too-large",
+            &format!(
+                "the answer of `{}` has more than {most} bytes (`limits.data`)",
+                call.name()
+            ),
+        )
+        .retryable());
+    }
+    let Some(schema) = call.service.output.as_ref().filter(|s| !s.fits(output)) else {
+        return Ok(());
+    };
+    let misfits = schema.misfits(output);
+    let first = misfits
+        .first()
+        .map(|m| {
+            format!(
+                ": {}{}",
+                if m.at.is_empty() {
+                    String::new()
+                } else {
+                    format!("at `{}` ", m.at)
+                },
+                m.message
+            )
+        })
+        .unwrap_or_default();
+    let all = serde_json::to_value(&misfits).unwrap_or_default();
+    Err(Fault::new(
+        "schema",
+        &format!(
+            "the answer of `{}` does not fit its schema{first}",
+            call.name()
+        ),
+    )
+    .with("misfits", all)
+    .retryable())
+}

@@ -1,0 +1,250 @@
+//! A clock that is moved by hand: it stands still while anything is at work, and hours pass at once when nothing is.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use tokio::sync::Notify;
+
+use crate::clock::{Boxed, Clock, Gauge, Work};
+
+/// A clock that is moved by hand. Clones are the same clock.
+///
+/// ```
+/// # let rt = tokio::runtime::Builder::new_current_thread().build().unwrap();
+/// # rt.block_on(async {
+/// use charter_runtime::{Clock, VirtualClock};
+/// let clock = VirtualClock::new(0);
+/// let work = clock.work();
+/// let sleeper = { let clock = clock.clone(); tokio::spawn(async move { clock.sleep_until(3_600_000).await; let at = clock.now(); drop(work); at }) };
+/// clock.advance(86_400_000).await;
+/// assert_eq!(sleeper.await.unwrap(), 3_600_000);
+/// assert_eq!(clock.now(), 86_400_000);
+/// # });
+/// ```
+#[derive(Clone)]
+pub struct VirtualClock(Arc<Inner>);
+
+struct Inner {
+    state: Mutex<State>,
+    idle: Notify,
+}
+
+struct State {
+    now: i64,
+    next: u64,
+    /// By moment, then in the order in which they lay down.
+    sleepers: BTreeMap<(i64, u64), Option<Waker>>,
+    /// How many are at work and not asleep.
+    working: i64,
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self, by: i64) {
+        let mut state = self.lock();
+        state.working = state.working.saturating_add(by);
+        if state.working <= 0 {
+            drop(state);
+            self.idle.notify_waiters();
+        }
+    }
+}
+
+impl Gauge for Inner {
+    fn up(&self) {
+        self.count(1);
+    }
+    fn down(&self) {
+        self.count(-1);
+    }
+}
+
+impl VirtualClock {
+    /// A clock that stands at a moment (milliseconds since 1970).
+    #[must_use]
+    pub fn new(now: i64) -> VirtualClock {
+        VirtualClock(Arc::new(Inner {
+            state: Mutex::new(State {
+                now,
+                next: 0,
+                sleepers: BTreeMap::new(),
+                working: 0,
+            }),
+            idle: Notify::new(),
+        }))
+    }
+
+    /// Waits until nothing is at work: all that is left waits for time, for a person, or for an event.
+    pub async fn settle(&self) {
+        loop {
+            let idle = self.0.idle.notified();
+            tokio::pin!(idle);
+            // Enlisted before looking, or a notice in between would be missed.
+            idle.as_mut().enable();
+            if self.0.lock().working <= 0 {
+                return;
+            }
+            idle.await;
+        }
+    }
+
+    /// Lets time pass: everything that is due meanwhile happens at its own moment, one after the other.
+    pub async fn advance(&self, ms: i64) {
+        let until = self.now().saturating_add(ms.max(0));
+        loop {
+            self.settle().await;
+            if !self.wake(until) {
+                break;
+            }
+        }
+        self.settle().await;
+    }
+
+    /// Lets time pass until nothing sleeps any more, but at most so long. Gives the time that passed.
+    pub async fn run(&self, at_most: i64) -> i64 {
+        let begin = self.now();
+        let until = begin.saturating_add(at_most.max(0));
+        loop {
+            self.settle().await;
+            let more = self
+                .0
+                .lock()
+                .sleepers
+                .first_key_value()
+                .is_some_and(|((at, _), _)| *at <= until);
+            if !more || !self.wake(until) {
+                return self.now().saturating_sub(begin);
+            }
+        }
+    }
+
+    /// When the next sleeper is due; none if nothing sleeps (or only for ever).
+    #[must_use]
+    pub fn next(&self) -> Option<i64> {
+        let state = self.0.lock();
+        state
+            .sleepers
+            .first_key_value()
+            .map(|((at, _), _)| *at)
+            .filter(|at| *at < i64::MAX)
+    }
+
+    /// Moves to the next sleeper's moment, at most to `until`, and wakes it. Gives false if nobody sleeps till then.
+    fn wake(&self, until: i64) -> bool {
+        let mut state = self.0.lock();
+        let due = state
+            .sleepers
+            .first_key_value()
+            .map(|((at, _), _)| *at)
+            .filter(|at| *at <= until);
+        let Some(at) = due else {
+            state.now = state.now.max(until);
+            return false;
+        };
+        state.now = state.now.max(at);
+        // One at a time, so that what happens at the same moment happens in one order.
+        if let Some((_, waker)) = state.sleepers.pop_first() {
+            state.working = state.working.saturating_add(1);
+            drop(state);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+        true
+    }
+
+    fn sleep(&self, at: i64, idles: bool) -> Sleep {
+        let mut state = self.0.lock();
+        let id = (at, state.next);
+        let waits = at > state.now;
+        if waits {
+            state.next = state.next.saturating_add(1);
+            state.sleepers.insert(id, None);
+        }
+        drop(state);
+        if waits && idles {
+            self.0.count(-1);
+        }
+        Sleep {
+            clock: self.0.clone(),
+            id: waits.then_some(id),
+            idles,
+        }
+    }
+}
+
+impl std::fmt::Debug for VirtualClock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = self.0.lock();
+        write!(
+            f,
+            "VirtualClock({}, {} at work, {} asleep)",
+            state.now,
+            state.working,
+            state.sleepers.len()
+        )
+    }
+}
+
+impl Clock for VirtualClock {
+    fn now(&self) -> i64 {
+        self.0.lock().now
+    }
+    fn sleep_until(&self, at: i64) -> Boxed<'static, ()> {
+        Box::pin(self.sleep(at, true))
+    }
+    fn alarm_at(&self, at: i64) -> Boxed<'static, ()> {
+        Box::pin(self.sleep(at, false))
+    }
+    fn work(&self) -> Work {
+        self.0.up();
+        Work(Some(self.0.clone()))
+    }
+}
+
+/// One sleep. It is in the list of sleepers from the beginning, not only once it is polled.
+///
+/// What sleeps is not at work (`idles`), so it counts one less while it is in the list; who is woken counts one more until it has
+/// dropped the sleep (an alarm) or goes on working (a sleeper), so that the clock does not run away in between.
+struct Sleep {
+    clock: Arc<Inner>,
+    /// None: it was over before it began.
+    id: Option<(i64, u64)>,
+    idles: bool,
+}
+
+impl Future for Sleep {
+    type Output = ();
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(id) = self.id else {
+            return Poll::Ready(());
+        };
+        match self.clock.lock().sleepers.get_mut(&id) {
+            Some(waker) => {
+                *waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            None => Poll::Ready(()),
+        }
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        let Some(id) = self.id else {
+            return;
+        };
+        let asleep = self.clock.lock().sleepers.remove(&id).is_some();
+        match (asleep, self.idles) {
+            (true, true) => self.clock.count(1),
+            (false, false) => self.clock.count(-1),
+            _ => {}
+        }
+    }
+}
