@@ -103,7 +103,8 @@ fn print(
     let severities = report.findings.iter().map(|f| f.severity).chain(read);
     let mut line = counted(severities, 0, paint);
     let explored = &report.explored;
-    if !unexplored {
+    // Nothing was looked at if it was not asked for.
+    if !unexplored && explored.states > 0 {
         line.push_str(&format!(
             "; explored {} and {}, {}",
             number(explored.states, "situation"),

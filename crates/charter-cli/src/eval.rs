@@ -13,6 +13,7 @@ use crate::lines::{Lines, Read};
 
 /// Evaluates an expression, or a batch of them.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "charter eval EXPR [--with JSON]\n       charter eval --batch F.jsonl")]
 pub struct Args {
     /// The expression (CEL)
     #[arg(

@@ -81,6 +81,10 @@ pub fn find(what: &str) -> Result<Source, Failure> {
 
 fn unknown(what: &str) -> Failure {
     let names = || bundled::ALL.iter().map(|charter| charter.name);
+    // What looks like a path was not meant as the name of a bundled charter.
+    if what.contains(['/', '\\', '.']) {
+        return Failure::new(format!("there is no file `{what}`"));
+    }
     let message = format!("there is no file `{what}`, and no bundled charter of that name");
     if let Some(near) = nearest(what, names()) {
         return Failure::with_help(message, format!("did you mean `{near}`?"));

@@ -14,9 +14,10 @@ pub const HELP: &str =
 pub fn from_json(value: &Json) -> Result<i64, String> {
     match value {
         Json::String(text) => parse(text),
-        Json::Number(n) => n
-            .as_i64()
-            .ok_or_else(|| format!("`{n}` is no moment; {HELP}")),
+        Json::Number(n) => match n.as_i64() {
+            Some(ms) => sane(ms),
+            None => Err(format!("`{n}` is no moment; {HELP}")),
+        },
         other => Err(format!("`{}` is no moment; {HELP}", shorten(other))),
     }
 }
@@ -27,11 +28,20 @@ pub fn from_json(value: &Json) -> Result<i64, String> {
 /// Says what is wrong.
 pub fn parse(text: &str) -> Result<i64, String> {
     if let Ok(ms) = text.parse() {
-        return Ok(ms);
+        return sane(ms);
     }
     Timestamp::parse(text)
         .map(Timestamp::millis)
         .map_err(|_| format!("`{}` is no moment; {HELP}", cut(text)))
+}
+
+/// The kernel knows the years 1 to 9999. What is outside of them must not become the time of the events that follow.
+fn sane(ms: i64) -> Result<i64, String> {
+    if Timestamp::from_millis(ms).millis() == ms {
+        Ok(ms)
+    } else {
+        Err(format!("`{ms}` is outside the years 1 to 9999"))
+    }
 }
 
 /// RFC 3339 in UTC.
@@ -65,6 +75,7 @@ mod tests {
         assert_eq!(parse("-5"), Ok(-5));
         assert_eq!(from_json(&Json::from(7)), Ok(7));
         assert!(parse("tomorrow").is_err());
+        assert!(parse("9223372036854775807").is_err());
         assert!(from_json(&Json::from(1.5)).is_err());
         assert_eq!(text(1000), "1970-01-01T00:00:01Z");
     }
