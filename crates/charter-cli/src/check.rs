@@ -1,11 +1,16 @@
 //! `charter check`: what is wrong with a charter, or probably not meant, and how much of its behaviour was looked at.
 
+use std::collections::BTreeMap;
+
 use charter_check::{Finding, Options, Report, Severity};
 use charter_format::{Diagnostic, Diagnostics, Span};
 use serde_json::{Value as Json, json};
 
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::load::{Loaded, compile, find, read};
+
+/// So many remarks of a kind are shown to people.
+const MOST_INFOS: usize = 5;
 
 /// Checks a charter.
 #[derive(Debug, clap::Args)]
@@ -96,8 +101,29 @@ fn print(
         let text = warning.render(source, &loaded.name, io.colour_out);
         writeln!(io.out, "{text}\n")?;
     }
+    let mut shown: BTreeMap<&str, usize> = BTreeMap::new();
     for finding in &report.findings {
-        show(finding, loaded, io)?;
+        let of_its_kind = shown.entry(finding.code).or_default();
+        *of_its_kind += 1;
+        if finding.severity != Severity::Info || *of_its_kind <= MOST_INFOS {
+            show(finding, loaded, io)?;
+        }
+    }
+    // What an exploration that was cut did not reach can be most of a charter.
+    for (code, count) in shown {
+        let more = count.saturating_sub(MOST_INFOS);
+        if more > 0
+            && report
+                .findings
+                .iter()
+                .any(|f| f.code == code && f.severity == Severity::Info)
+        {
+            let kind = paint.help(&format!("info[{code}]"));
+            writeln!(
+                io.out,
+                "{kind}: {more} more of this kind (`--json` has them all)\n"
+            )?;
+        }
     }
     let read = loaded.document.warnings.iter().map(|_| Severity::Warning);
     let severities = report.findings.iter().map(|f| f.severity).chain(read);

@@ -28,11 +28,33 @@ pub(crate) struct Move {
 /// For each transition of a chart, what it does if that is plain.
 pub(crate) fn moves(chart: &Chart) -> Vec<Option<Move>> {
     let single = !chart.has_always && !chart.forwards && !chart.has_parallel;
-    chart
-        .transitions
-        .iter()
-        .map(|t| if single { plain_move(chart, t) } else { None })
-        .collect()
+    if !single {
+        return chart.transitions.iter().map(|_| None).collect();
+    }
+    let mut loud = Loud(vec![0]);
+    let mut sum = 0u32;
+    for node in &chart.states {
+        sum = sum.saturating_add(u32::from(is_loud(node)));
+        loud.0.push(sum);
+    }
+    let plain = |t| plain_move(chart, t, &loud);
+    chart.transitions.iter().map(plain).collect()
+}
+
+/// How many loud states stand before each state in document order. A chart may have 100,000 states with a transition each: looking at
+/// all states for each transition would take minutes.
+struct Loud(Vec<u32>);
+
+impl Loud {
+    /// Whether something happens on leaving or entering a state inside this one.
+    fn any_inside(&self, chart: &Chart, domain: StateId) -> bool {
+        let before = |id: StateId| self.0.get(id as usize).copied().unwrap_or(u32::MAX);
+        let (first, end) = (
+            domain.saturating_add(1),
+            chart.state(domain).last.saturating_add(1),
+        );
+        before(first) != before(end)
+    }
 }
 
 /// Nothing happens on entering or leaving such a state.
@@ -47,26 +69,21 @@ fn is_quiet(node: &StateNode) -> bool {
         && matches!(node.kind, StateKind::Atomic | StateKind::Compound)
 }
 
-fn plain_move(chart: &Chart, t: &Transition) -> Option<Move> {
+/// A final state that nothing happens on leaving may be left the short way, but not entered.
+fn is_loud(node: &StateNode) -> bool {
+    match node.kind {
+        StateKind::Final => !node.exit.is_empty(),
+        _ => !is_quiet(node),
+    }
+}
+
+fn plain_move(chart: &Chart, t: &Transition, loud: &Loud) -> Option<Move> {
     let simple =
         t.block.is_empty() && t.requires.is_empty() && t.approves.is_none() && t.quorum.is_none();
     let (Domain::State(domain), [target]) = (t.domain, t.targets.as_slice()) else {
         return None;
     };
-    // A final state that nothing happens on leaving may be left the short way, but not entered.
-    let loud = |node: &StateNode| {
-        if node.kind == StateKind::Final {
-            !node.exit.is_empty()
-        } else {
-            !is_quiet(node)
-        }
-    };
-    let inside = chart
-        .states
-        .iter()
-        .zip(0u32..)
-        .filter(|(_, id)| chart.inside(*id, domain));
-    if !simple || inside.map(|(node, _)| node).any(loud) {
+    if !simple || loud.any_inside(chart, domain) {
         return None;
     }
     let mut entered = vec![*target];

@@ -134,7 +134,8 @@ impl<'d> Reader<'_, 'd> {
         if let Some(output) = &chart.def.output {
             self.touch(number, output, &[]);
         }
-        for state in &chart.states {
+        let arrivals = self.arrivals(chart);
+        for (state, events) in chart.states.iter().zip(&arrivals) {
             let mut cels: Vec<&'d str> = Vec::new();
             model.visit_state(state.def, &state.at, &mut |_, item| {
                 if let Item::Cel(cel) = item {
@@ -157,9 +158,8 @@ impl<'d> Reader<'_, 'd> {
                 .chain(&state.def.exit)
                 .chain(state.def.initial.iter().map(|i| &i.actions));
             // What is entered after an event sees that event: any that leads here.
-            let events = self.events_into(chart, &state.at);
             for block in blocks {
-                self.block(number, block, &events, 0);
+                self.block(number, block, events, 0);
             }
         }
         for t in &chart.transitions {
@@ -179,24 +179,21 @@ impl<'d> Reader<'_, 'd> {
         }
     }
 
-    /// The events with which a state is entered, as far as its entry actions see them.
-    fn events_into(&self, chart: &Chart<'d>, at: &str) -> Vec<(Source, Option<&'static str>)> {
-        let mut out = Vec::new();
+    /// By state: the events with which it is entered, as far as its entry actions see them.
+    fn arrivals(&self, chart: &Chart<'d>) -> Vec<Vec<(Source, Option<&'static str>)>> {
+        let mut arrivals = vec![BTreeSet::new(); chart.states.len()];
         for t in &chart.transitions {
-            let into = |s: &u32| {
-                chart
-                    .default_leaves(*s)
-                    .into_iter()
-                    .flat_map(|l| chart.upwards(l).collect::<Vec<_>>())
-                    .any(|s| chart.state(s).at == at)
-            };
-            if t.targets.iter().any(into) {
-                out.extend(sources(self.model, chart, t));
+            let leaves = t.targets.iter().flat_map(|s| chart.default_leaves(*s));
+            let entered: BTreeSet<u32> = leaves.flat_map(|l| chart.upwards(l)).collect();
+            let events = sources(self.model, chart, t);
+            for state in entered {
+                if let Some(arrivals) = arrivals.get_mut(state as usize) {
+                    arrivals.extend(events.iter().cloned());
+                }
             }
         }
-        out.sort();
-        out.dedup();
-        out
+        let sorted = arrivals.into_iter().map(|set| set.into_iter().collect());
+        sorted.collect()
     }
 
     fn block(&mut self, chart: usize, block: &'d Block, events: Events<'_>, depth: usize) {

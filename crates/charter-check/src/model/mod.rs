@@ -2,13 +2,15 @@
 
 pub(crate) mod walk;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use charter_expr::Ast;
 use charter_kernel::definition::{self, StateKind};
 use charter_kernel::{Definition, Machine, Outline};
 use rustc_hash::FxHashMap;
+use serde_json::Value as Json;
 
 /// A charter as the checks see it.
 pub(crate) struct Model<'d> {
@@ -17,6 +19,16 @@ pub(crate) struct Model<'d> {
     /// The root first, then `machines` in document order.
     pub(crate) charts: Vec<Chart<'d>>,
     asts: RefCell<FxHashMap<&'d str, Rc<Ast>>>,
+    raised: OnceCell<Raised<'d>>,
+}
+
+/// What the actions of a charter raise and send into the run without declaring it under `events`.
+#[derive(Default)]
+pub(crate) struct Raised<'d> {
+    /// Names, each once.
+    pub(crate) names: BTreeSet<&'d str>,
+    /// Whether a name is computed, so that it could be any.
+    pub(crate) any: bool,
 }
 
 /// A statechart.
@@ -88,6 +100,7 @@ impl<'d> Model<'d> {
             machine,
             charts,
             asts: RefCell::default(),
+            raised: OnceCell::new(),
         }
     }
 
@@ -99,6 +112,32 @@ impl<'d> Model<'d> {
         let ast = Rc::new(charter_expr::parse(text).ok()?);
         self.asts.borrow_mut().insert(text, ast.clone());
         Some(ast)
+    }
+
+    /// What is raised or sent without being declared. Gathered once: there may be 100,000 transitions that ask.
+    pub(crate) fn raised(&self) -> &Raised<'d> {
+        self.raised.get_or_init(|| {
+            let mut raised = Raised::default();
+            self.visit_all(&mut |_, item| {
+                let walk::Item::Action(action) = item else {
+                    return;
+                };
+                let kind = match action {
+                    definition::Action::Raise { r#type, .. } => r#type,
+                    definition::Action::Send(send) => &send.r#type,
+                    _ => return,
+                };
+                match kind {
+                    definition::Template::Literal(Json::String(name)) => {
+                        if !self.def.events.contains_key(name) {
+                            raised.names.insert(name);
+                        }
+                    }
+                    _ => raised.any = true,
+                }
+            });
+            raised
+        })
     }
 
     /// The chart of that name, if `src` names a machine.

@@ -1,7 +1,7 @@
 //! What the names of an expression mean at each place of a charter: typed environments.
 
 use charter_expr::{Env, Field, Type};
-use charter_kernel::definition::{self, Template};
+use charter_kernel::definition;
 use serde_json::Value as Json;
 
 use crate::model::{Chart, Model, Transition, Trigger, invocation_id, matches};
@@ -297,23 +297,6 @@ fn described(model: &Model<'_>, chart: &Chart<'_>, descriptor: &str) -> Type {
 
 /// Whether some action raises or sends an event that the descriptor takes but `events` does not declare.
 fn raises_undeclared(model: &Model<'_>, descriptor: &str) -> bool {
-    use charter_kernel::definition::Action;
-    let mut found = false;
-    model.visit_all(&mut |_, item| {
-        let crate::model::walk::Item::Action(action) = item else {
-            return;
-        };
-        let kind = match action {
-            Action::Raise { r#type, .. } => r#type,
-            Action::Send(send) => &send.r#type,
-            _ => return,
-        };
-        found |= match kind {
-            Template::Literal(Json::String(name)) => {
-                matches(descriptor, name) && !model.def.events.contains_key(name)
-            }
-            _ => true,
-        };
-    });
-    found
+    let raised = model.raised();
+    raised.any || raised.names.iter().any(|name| matches(descriptor, name))
 }

@@ -28,6 +28,8 @@ struct Flat<'d> {
 /// What compiling one chart needs to know about it.
 pub(crate) struct Scheme<'d> {
     flat: Vec<Flat<'d>>,
+    /// Each state by its parent and key.
+    children: FxHashMap<(StateId, &'d str), StateId>,
     /// Explicit ids and paths.
     names: FxHashMap<Arc<str>, StateId>,
     slots: FxHashMap<String, u32>,
@@ -60,11 +62,7 @@ impl Scheme<'_> {
         inner > outer && inner <= self.last(outer)
     }
     fn child(&self, of: StateId, key: &str) -> Option<StateId> {
-        self.get(of)?
-            .children
-            .iter()
-            .copied()
-            .find(|c| self.get(*c).is_some_and(|f| f.key == key))
+        self.children.get(&(of, key)).copied()
     }
     /// Follows `a.b.c` down from a state. A key may itself contain dots: the longest match is tried first.
     fn descend(&self, from: StateId, path: &str) -> Option<StateId> {
@@ -142,7 +140,9 @@ impl<'d> Compiler<'d> {
         let flat = self.flatten(chart, &format!("{at}/state"));
         let names = self.names(&flat);
         let slots = slots_of(chart, &self.def.actions);
+        let children = flat.iter().zip(0..).map(|(f, id)| ((f.parent, f.key), id));
         let mut scheme = Scheme {
+            children: children.collect(),
             slots: slots
                 .iter()
                 .enumerate()
