@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::io::{Exit, Failure, Io};
+use crate::journal::{fork, log, replay, runs, show, sql, transfer, verify};
 use crate::{check, codes, eval, graph, new, step, test};
 
 /// Charter: a deterministic kernel for AI agents
@@ -37,8 +38,28 @@ enum Command {
     Test(test::Args),
     /// Begin a charter: a working one with a scenario, in a folder of its own
     New(new::Args),
-    /// Say what a refusal code, a finding or an error code means
+    /// List the runs of a journal
+    Runs(runs::Args),
+    /// Show a run: its state, its data, what it waits for
+    Show(show::Args),
+    /// List the records of a run
+    Log(log::Args),
+    /// Say what a code means, or why something was taken or refused in a run
     Explain(codes::Args),
+    /// Verify a journal: every hash again, every event through the kernel again
+    Verify(verify::Args),
+    /// Show a run as it was after any of its records
+    Replay(replay::Args),
+    /// Make a new run that shares the past of another one
+    Fork(fork::Args),
+    /// Ask the tables of a journal
+    Sql(sql::Args),
+    /// Make the projections of a journal again, from its records
+    Rebuild(sql::RebuildArgs),
+    /// Write a run as a file
+    Export(transfer::ExportArgs),
+    /// Verify a run in a file and take it into a journal
+    Import(transfer::ImportArgs),
     /// Write the completion script of a shell to standard output
     Completions {
         /// The shell
@@ -64,6 +85,16 @@ where
         Command::Graph(args) => graph::run(args, io),
         Command::New(args) => new::run(args, io),
         Command::Explain(args) => codes::run(args, cli.json, io),
+        Command::Runs(args) => runs::run(args, cli.json, io),
+        Command::Show(args) => show::run(args, cli.json, io),
+        Command::Log(args) => log::run(args, cli.json, io),
+        Command::Verify(args) => verify::run(args, cli.json, io),
+        Command::Replay(args) => replay::run(args, cli.json, io),
+        Command::Fork(args) => fork::run(args, cli.json, io),
+        Command::Sql(args) => sql::run(args, cli.json, io),
+        Command::Rebuild(args) => sql::rebuild(args, io),
+        Command::Export(args) => transfer::export(args, io),
+        Command::Import(args) => transfer::import(args, cli.json, io),
         Command::Completions { shell } => completions(*shell, io),
     };
     let flushed = io.out.flush();

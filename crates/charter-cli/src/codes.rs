@@ -1,18 +1,25 @@
-//! `charter explain CODE`: the pages of `docs/codes/`, which are in the binary.
+//! `charter explain CODE`: the pages of `docs/codes/`, which are in the binary. `charter explain RUN SEQ` is in `journal::story`.
 
 use charter_expr::nearest;
 use serde_json::json;
 
+use crate::journal::{Db, story};
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Code and page, sorted by code.
 pub const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/bundled_codes.rs"));
 
-/// Says what a code means.
+/// Says what a code means, or why something happened in a run.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "charter explain [CODE]\n       charter explain RUN SEQ [--db FILE]")]
 pub struct Args {
-    /// A code, such as `authority`; without one, all codes are listed
+    /// A code, such as `authority` (without one, all codes are listed); or a run
+    #[arg(value_name = "CODE|RUN")]
     code: Option<String>,
+    /// The record of the run
+    seq: Option<u64>,
+    #[command(flatten)]
+    db: Db,
 }
 
 /// Runs the command.
@@ -23,11 +30,14 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let Some(code) = &args.code else {
         return list(machine_output, io);
     };
+    if let Some(seq) = args.seq {
+        return story::run(&args.db, code, seq, machine_output, io);
+    }
     let Some((code, page)) = PAGES.iter().find(|(known, _)| known == code) else {
         let near = nearest(code, PAGES.iter().map(|(known, _)| *known));
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`charter explain` lists all codes".to_owned(),
+            None => "`charter explain` lists all codes; `charter explain RUN SEQ` explains a record of a run".to_owned(),
         };
         return Err(Failure::with_help(
             format!("there is no code `{code}`"),

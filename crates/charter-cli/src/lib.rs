@@ -24,6 +24,7 @@ pub mod eval;
 pub mod graph;
 mod input;
 mod io;
+pub mod journal;
 pub mod lines;
 pub mod load;
 pub mod moment;

@@ -1,0 +1,87 @@
+//! `charter log RUN`: its records, one line each.
+
+use std::time::Duration;
+
+use charter_journal::{Record, Store};
+
+use super::lines::Lines;
+use super::{Db, find};
+use crate::io::{Exit, Failure, Io, Paint};
+
+/// Records read at a time.
+const PAGE: usize = 1_000;
+/// How often a journal that another process writes is looked at.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Lists the records of a run.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run, or the beginning of its id
+    run: String,
+    /// Only with this verdict (may be given several times)
+    #[arg(long, value_name = "VERDICT", value_parser = ["accepted", "refused", "ignored", "vote", "late"])]
+    verdict: Vec<String>,
+    /// Only events of this type; `done.*` for all that begin with `done.`
+    #[arg(long, value_name = "TYPE")]
+    event: Vec<String>,
+    /// Only records of this actor of the run (`root` is the run itself)
+    #[arg(long, value_name = "ID")]
+    actor: Option<String>,
+    /// Only what this principal sent
+    #[arg(long, value_name = "ID")]
+    by: Option<String>,
+    /// Only records from this one on
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    from: u64,
+    /// Go on until the run ends
+    #[arg(short, long)]
+    follow: bool,
+    #[command(flatten)]
+    db: Db,
+}
+
+/// Runs the command. With `--json`: the records themselves, as they are kept.
+///
+/// # Errors
+/// There is no such run, or the journal cannot be read.
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let store = args.db.read()?;
+    let mut head = find(&store, &args.run)?;
+    let mut next = args.from;
+    let mut lines: Option<Lines> = None;
+    loop {
+        let page = store.records(&head.run, next, PAGE)?;
+        let lines = lines.get_or_insert_with(|| {
+            let widths = page.iter().map(|r| r.event.r#type.chars().count());
+            Lines::new(Paint(io.colour_out), widths.max().unwrap_or(0))
+        });
+        for record in page.iter().filter(|r| wanted(args, r)) {
+            match machine_output {
+                true => writeln!(io.out, "{}", record.text())?,
+                false => io.out.write_all(lines.line(record).as_bytes())?,
+            }
+        }
+        if let Some(last) = page.last() {
+            next = last.seq.saturating_add(1);
+            continue;
+        }
+        if !args.follow || head.status.is_none_or(charter_kernel::Status::is_finished) {
+            return Ok(Exit::Yes);
+        }
+        io.out.flush()?;
+        std::thread::sleep(PAUSE);
+        head = find(&store, &head.run)?;
+    }
+}
+
+fn wanted(args: &Args, record: &Record) -> bool {
+    let kind = |wanted: &String| match wanted.strip_suffix('*') {
+        Some(start) => record.event.r#type.starts_with(start),
+        None => record.event.r#type == wanted.as_str(),
+    };
+    let verdict = |wanted: &String| wanted == record.verdict.word();
+    (args.verdict.is_empty() || args.verdict.iter().any(verdict))
+        && (args.event.is_empty() || args.event.iter().any(kind))
+        && args.actor.as_ref().is_none_or(|a| record.to == a.as_str())
+        && args.by.as_ref().is_none_or(|by| record.by.id == *by)
+}

@@ -1,0 +1,199 @@
+//! Commands on a journal: which file it is, how a run is named, and what they all need.
+
+pub mod fork;
+pub(crate) mod lines;
+pub mod log;
+pub mod replay;
+pub mod runs;
+pub mod show;
+pub mod sql;
+pub mod story;
+pub(crate) mod table;
+pub mod transfer;
+pub mod verify;
+
+use std::path::{Path, PathBuf};
+
+use charter_journal::{
+    ReplayError, RunFilter, RunInfo, SqliteStore, Store, StoreError, StoredCharter, TransferError,
+};
+use charter_kernel::{Digest, Machine, Snapshot};
+
+use crate::io::Failure;
+use crate::load::plain;
+
+/// The journal that is used unless another one is named: in the current folder, where everybody sees it.
+pub const DEFAULT: &str = "charter.db";
+
+/// Which journal.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Db {
+    /// The journal
+    #[arg(long, value_name = "FILE", default_value = DEFAULT)]
+    pub db: PathBuf,
+}
+
+impl Db {
+    /// Opens it for reading; somebody else may be writing it.
+    ///
+    /// # Errors
+    /// There is no such journal.
+    pub fn read(&self) -> Result<SqliteStore, Failure> {
+        open(&self.db)
+    }
+
+    /// Opens it for writing.
+    ///
+    /// # Errors
+    /// There is no such journal, or another process writes it.
+    pub fn write(&self) -> Result<SqliteStore, Failure> {
+        exists(&self.db)?;
+        Ok(SqliteStore::open(&self.db)?)
+    }
+
+    /// Opens it for writing; makes it if it is not there.
+    ///
+    /// # Errors
+    /// Another process writes it, or it cannot be made.
+    pub fn make(&self) -> Result<SqliteStore, Failure> {
+        if let Some(folder) = self.db.parent().filter(|f| !f.as_os_str().is_empty())
+            && !folder.is_dir()
+        {
+            return Err(Failure::new(format!(
+                "there is no folder `{}` to keep the journal in",
+                folder.display()
+            )));
+        }
+        if self.db.is_dir() {
+            return Err(is_folder(&self.db));
+        }
+        Ok(SqliteStore::open(&self.db)?)
+    }
+}
+
+/// Opens a journal for reading.
+///
+/// # Errors
+/// There is no such journal.
+pub fn open(path: &Path) -> Result<SqliteStore, Failure> {
+    exists(path)?;
+    Ok(SqliteStore::open_read_only(path)?)
+}
+
+fn exists(path: &Path) -> Result<(), Failure> {
+    let shown = path.display();
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(is_folder(path)),
+        Ok(_) => Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(Failure::with_help(
+            format!("there is no journal `{shown}`"),
+            "`charter run CHARTER` makes one, `charter import FILE` too; `--db FILE` names another",
+        )),
+        Err(e) => Err(Failure::new(format!("cannot read `{shown}`: {}", plain(&e)))),
+    }
+}
+
+fn is_folder(path: &Path) -> Failure {
+    Failure::new(format!("`{}` is a folder, not a journal", path.display()))
+}
+
+/// A run by its id, or by a beginning of it that no other run has.
+///
+/// # Errors
+/// There is none, or there are several.
+pub fn find(store: &dyn Store, name: &str) -> Result<RunInfo, Failure> {
+    if let Some(run) = store.run(name)? {
+        return Ok(run);
+    }
+    let all = store.runs(&RunFilter::default())?;
+    let mut found = all.iter().filter(|r| r.run.starts_with(name));
+    match (found.next(), found.next()) {
+        (Some(one), None) if !name.is_empty() => Ok(one.clone()),
+        (Some(one), Some(two)) => {
+            let more = found.count();
+            let more = match more {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            Err(Failure::with_help(
+                format!("several runs begin with `{name}`"),
+                format!("`{}`, `{}`{more}", one.run, two.run),
+            ))
+        }
+        _ => {
+            let near = charter_expr::nearest(name, all.iter().map(|r| r.run.as_str()));
+            let help = match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if all.is_empty() => "it has no runs yet".to_owned(),
+                None => "`charter runs` lists them".to_owned(),
+            };
+            let message = format!("there is no run `{name}` in this journal");
+            Err(Failure::with_help(message, help))
+        }
+    }
+}
+
+/// The charter of a run, as it is kept.
+///
+/// # Errors
+/// It is not there.
+pub fn charter_of(store: &dyn Store, digest: Digest) -> Result<StoredCharter, Failure> {
+    let stored = store.charter(digest)?;
+    stored.ok_or_else(|| {
+        Failure::with_help(
+            format!("the charter {digest} is not in this journal"),
+            "`charter verify` tells more",
+        )
+    })
+}
+
+/// A run at a record: its machine and its snapshot.
+///
+/// # Errors
+/// The records do not lead there, or its start was refused.
+pub fn at(
+    store: &dyn Store,
+    run: &RunInfo,
+    seq: Option<u64>,
+) -> Result<(Machine, Snapshot), Failure> {
+    let machine = charter_journal::machine(store, run.charter)?;
+    let snapshot = charter_journal::replay(store, &machine, &run.run, seq)?;
+    match snapshot {
+        Some(snapshot) => Ok((machine, snapshot)),
+        None => Err(Failure::with_help(
+            format!("run `{}` never started: its start was refused", run.run),
+            format!("`charter explain {} 0` says why", run.run),
+        )),
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        match error {
+            StoreError::InUse { path, holder } => Failure::with_help(
+                format!("`{path}` is in use by another process{holder}"),
+                "one process writes a journal at a time; stop it or wait for it. Reading is possible meanwhile: `runs`, `show`, `log`, `verify`, `sql`",
+            ),
+            other => Failure::new(other.to_string()),
+        }
+    }
+}
+
+impl From<ReplayError> for Failure {
+    fn from(error: ReplayError) -> Failure {
+        match error {
+            ReplayError::Store(error) => error.into(),
+            other => Failure::new(other.to_string()),
+        }
+    }
+}
+
+impl From<TransferError> for Failure {
+    fn from(error: TransferError) -> Failure {
+        match error {
+            TransferError::Store(error) => error.into(),
+            TransferError::Replay(error) => error.into(),
+            other => Failure::new(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! `charter replay RUN --to SEQ`: a run as it was after any of its records, made again from the records before it.
+
+use super::{Db, at, find, show};
+use crate::io::{Exit, Failure, Io, Paint};
+use charter_journal::Store as _;
+
+/// Shows a run as it was.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run, or the beginning of its id
+    run: String,
+    /// After this record; without it, after the last one
+    #[arg(long, value_name = "SEQ")]
+    to: Option<u64>,
+    #[command(flatten)]
+    db: Db,
+}
+
+/// Runs the command. With `--json`: the snapshot, as canonical JSON.
+///
+/// # Errors
+/// There is no such run or record, or the records do not lead to what they say.
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let store = args.db.read()?;
+    let run = find(&store, &args.run)?;
+    let (machine, snapshot) = at(&store, &run, args.to)?;
+    if machine_output {
+        writeln!(io.out, "{}", machine.snapshot_text(&snapshot))?;
+        return Ok(Exit::Yes);
+    }
+    let paint = Paint(io.colour_out);
+    let seq = args.to.unwrap_or(run.seq);
+    let record = store.records(&run.run, seq, 1)?.into_iter().next();
+    let when = record.as_ref().map_or(run.updated, |r| r.at);
+    writeln!(
+        io.out,
+        "{}  after record {seq} of {}, {}, {}",
+        paint.strong(&run.run),
+        run.seq,
+        super::lines::when(when),
+        snapshot.status().word()
+    )?;
+    let digest = machine.snapshot_digest(&snapshot);
+    writeln!(io.out, "  {}", paint.faint(&format!("snapshot {digest}, as record {seq} says")))?;
+    show::print(&machine, &snapshot, when, io)?;
+    Ok(Exit::Yes)
+}

@@ -1,0 +1,97 @@
+//! `charter runs`: the runs of a journal, the latest first.
+
+use charter_journal::{RunFilter, Store};
+use charter_kernel::Status;
+use rustc_hash::FxHashMap;
+use serde_json::json;
+
+use super::lines::{count, when};
+use super::table::Table;
+use super::{Db, charter_of};
+use crate::io::{Exit, Failure, Io, Paint};
+use crate::moment;
+
+/// Lists runs.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only of this charter
+    #[arg(long, value_name = "ID")]
+    charter: Option<String>,
+    /// Only with this status
+    #[arg(long, value_name = "STATUS", value_parser = ["active", "paused", "done", "failed", "cancelled", "refused"])]
+    status: Option<String>,
+    /// At most so many; 0: all
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+    #[command(flatten)]
+    db: Db,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The journal cannot be read.
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let store = args.db.read()?;
+    let mut runs = store.runs(&RunFilter::default())?;
+    let mut charters: FxHashMap<_, String> = FxHashMap::default();
+    for run in &runs {
+        if !charters.contains_key(&run.charter) {
+            let id = charter_of(&store, run.charter)?.definition()?.id.clone();
+            charters.insert(run.charter, id);
+        }
+    }
+    let id = |digest| charters.get(&digest).map_or("", String::as_str);
+    let word = |status: Option<Status>| status.map_or("refused", Status::word);
+    runs.retain(|r| args.status.as_deref().is_none_or(|s| s == word(r.status)));
+    runs.retain(|r| args.charter.as_deref().is_none_or(|c| c == id(r.charter)));
+    runs.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| b.run.cmp(&a.run)));
+    let all = runs.len();
+    if args.limit > 0 {
+        runs.truncate(args.limit);
+    }
+    let mut table = Table::new(&["RUN", "CHARTER", "STATUS", "STATE", "RECORDS", "LAST (UTC)"]);
+    for run in &runs {
+        let last = store.records(&run.run, run.seq, 1)?;
+        let state = last.first().map(|r| r.state.clone()).unwrap_or_default();
+        if machine_output {
+            let line = json!({
+                "run": run.run, "charter": id(run.charter), "digest": run.charter,
+                "status": word(run.status), "state": state, "records": run.seq + 1,
+                "started": moment::text(run.started), "updated": moment::text(run.updated), "hash": run.hash,
+            });
+            writeln!(io.out, "{line}")?;
+        } else {
+            table.row(vec![
+                run.run.clone(),
+                id(run.charter).to_owned(),
+                word(run.status).to_owned(),
+                state.join(", "),
+                (run.seq + 1).to_string(),
+                when(run.updated),
+            ]);
+        }
+    }
+    if machine_output {
+        return Ok(Exit::Yes);
+    }
+    if runs.is_empty() {
+        let such = match all_wanted(args) {
+            true => "no runs yet: `charter run CHARTER` starts one",
+            false => "no such runs",
+        };
+        writeln!(io.out, "{such}")?;
+        return Ok(Exit::Yes);
+    }
+    table.write(io.out, Paint(io.colour_out))?;
+    let more = all.saturating_sub(runs.len());
+    if more > 0 {
+        let more = count(more as u64, "more run");
+        writeln!(io.out, "and {more} (`--limit 0` shows all)")?;
+    }
+    Ok(Exit::Yes)
+}
+
+fn all_wanted(args: &Args) -> bool {
+    args.charter.is_none() && args.status.is_none()
+}

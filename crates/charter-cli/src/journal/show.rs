@@ -1,0 +1,172 @@
+//! `charter show RUN`: a run as it is now, and what it waits for.
+
+use std::collections::BTreeMap;
+
+use charter_kernel::{Machine, Principal, Snapshot};
+use serde_json::{Value as Json, json};
+
+use super::lines::{clean, count, short, when};
+use super::{Db, at, charter_of, find};
+use crate::io::{Exit, Failure, Io, Paint};
+use crate::moment;
+
+/// Shows a run.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run, or the beginning of its id
+    run: String,
+    #[command(flatten)]
+    db: Db,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// There is no such run, or its records do not lead to what they say.
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let store = args.db.read()?;
+    let run = find(&store, &args.run)?;
+    let charter = charter_of(&store, run.charter)?;
+    let (machine, snapshot) = at(&store, &run, None)?;
+    let definition = machine.definition();
+    if machine_output {
+        let mut all = json!({
+            "run": run.run,
+            "charter": {"id": definition.id, "version": definition.version, "digest": run.charter, "name": charter.name},
+            "records": run.seq + 1,
+            "started": moment::text(run.started),
+            "updated": moment::text(run.updated),
+            "hash": run.hash,
+        });
+        if let (Json::Object(all), Json::Object(now)) = (&mut all, now(&machine, &snapshot, run.updated)) {
+            all.extend(now);
+        }
+        writeln!(io.out, "{all}")?;
+        return Ok(Exit::Yes);
+    }
+    let paint = Paint(io.colour_out);
+    let name = format!("{} {}", definition.id, definition.version);
+    writeln!(io.out, "{}  {}", paint.strong(&run.run), name.trim_end())?;
+    writeln!(
+        io.out,
+        "  {}, {} from {} to {}",
+        status(&snapshot, paint),
+        count(run.seq + 1, "record"),
+        when(run.started),
+        when(run.updated)
+    )?;
+    writeln!(io.out, "  {}", paint.faint(&format!("charter {}, head {}", run.charter, run.hash)))?;
+    print(&machine, &snapshot, run.updated, io)?;
+    Ok(Exit::Yes)
+}
+
+fn status(snapshot: &Snapshot, paint: Paint) -> String {
+    let word = snapshot.status().word();
+    match word {
+        "done" => paint.good(word),
+        "failed" | "cancelled" => paint.error(word),
+        "paused" => paint.warning(word),
+        _ => paint.help(word),
+    }
+}
+
+/// Event type, and the roles that may send it now; without roles: anybody.
+pub(crate) fn legal(machine: &Machine, snapshot: &Snapshot, now: i64) -> BTreeMap<String, Vec<String>> {
+    let mut legal: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let nobody = machine.legal(snapshot, &Principal::new("", &[]), now);
+    for event in nobody {
+        legal.entry(event.r#type).or_default();
+    }
+    for role in machine.definition().roles.keys() {
+        for event in machine.legal(snapshot, &Principal::new("", &[role]), now) {
+            if event.r#type.starts_with("charter.") {
+                continue;
+            }
+            match legal.get_mut(&event.r#type) {
+                Some(roles) if roles.is_empty() || roles.contains(role) => {}
+                Some(roles) => roles.push(role.clone()),
+                None => drop(legal.insert(event.r#type, vec![role.clone()])),
+            }
+        }
+    }
+    legal
+}
+
+/// A snapshot for machines.
+pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: i64) -> Json {
+    let actors = snapshot.actors().map(|actor| {
+        json!({
+            "id": actor.id(), "machine": actor.machine(), "status": actor.status().word(),
+            "state": actor.state().collect::<Vec<_>>(), "context": actor.context(),
+        })
+    });
+    let open = snapshot.invocations().filter(|(_, i)| !i.is_machine());
+    let working = open.map(|(actor, i)| {
+        json!({"actor": actor.id(), "invocation": &*i.id, "src": &*i.src, "effect": i.effect.text(snapshot.run()), "input": &*i.input})
+    });
+    let timers = snapshot
+        .timers()
+        .iter()
+        .map(|t| json!({"id": &*t.id, "actor": &*t.actor, "generation": t.generation, "due": moment::text(t.due)}));
+    let legal = legal(machine, snapshot, at);
+    let legal = legal.iter().map(|(kind, roles)| json!({"type": kind, "roles": roles}));
+    let state: Vec<&str> = snapshot.actor("root").iter().flat_map(|a| a.state()).collect();
+    json!({
+        "status": snapshot.status().word(),
+        "state": state,
+        "actors": actors.collect::<Vec<_>>(),
+        "working": working.collect::<Vec<_>>(),
+        "timers": timers.collect::<Vec<_>>(),
+        "legal": legal.collect::<Vec<_>>(),
+        "output": snapshot.output(),
+    })
+}
+
+/// A snapshot for people.
+pub(crate) fn print(machine: &Machine, snapshot: &Snapshot, at: i64, io: &mut Io<'_>) -> Result<(), Failure> {
+    const WIDE: usize = 100;
+    let paint = Paint(io.colour_out);
+    for actor in snapshot.actors() {
+        let state: Vec<&str> = actor.state().collect();
+        let (name, state) = (clean(actor.id()), paint.strong(&state.join(", ")));
+        match actor.id() {
+            "root" => writeln!(io.out, "\nstate    {state}")?,
+            _ => writeln!(io.out, "\nactor    {name} ({}): {state}", clean(actor.machine()))?,
+        }
+        let all: Vec<(&str, &Json)> = actor.variables().collect();
+        let width = all.iter().map(|(n, _)| n.chars().count()).max().unwrap_or(0);
+        for (name, value) in all {
+            writeln!(io.out, "  {name:<width$}  {}", short(value, WIDE))?;
+        }
+    }
+    let mut heading = "\nentries  ";
+    for (kind, key, entry) in snapshot.ledger().iter().flat_map(|l| l.entries()) {
+        writeln!(io.out, "{heading}{kind} {}: {}", clean(key), entry.status.word())?;
+        heading = "         ";
+    }
+    let mut heading = "\nat work  ";
+    for (_, i) in snapshot.invocations().filter(|(_, i)| !i.is_machine()) {
+        writeln!(io.out, "{heading}{} since record {}", clean(&i.id), i.effect.seq)?;
+        heading = "         ";
+    }
+    let mut heading = "\ntimers   ";
+    for timer in snapshot.timers() {
+        writeln!(io.out, "{heading}{}  {}", when(timer.due), clean(&timer.id))?;
+        heading = "         ";
+    }
+    let mut heading = "\nlegal    ";
+    if !snapshot.status().is_finished() {
+        for (kind, roles) in legal(machine, snapshot, at) {
+            let roles = match roles.is_empty() {
+                true => "anybody".to_owned(),
+                false => roles.join(" or "),
+            };
+            writeln!(io.out, "{heading}{kind} {}", paint.faint(&format!("by {roles}")))?;
+            heading = "         ";
+        }
+    }
+    if let Some(output) = snapshot.output() {
+        writeln!(io.out, "\noutput   {}", short(output, 2_000))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! `charter sql DB "SELECT ..."` asks the tables of a journal on a connection that cannot write; `charter rebuild DB` makes the
+//! projections again.
+
+use std::path::PathBuf;
+
+use charter_journal::{SqliteStore, StoreError};
+use rusqlite::types::ValueRef;
+use serde_json::{Map, Value as Json};
+
+use super::table::Table;
+use super::{DEFAULT, Db, open};
+use crate::io::{Exit, Failure, Io, Paint};
+
+/// Asks a journal.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The journal
+    #[arg(value_name = "DB")]
+    db: PathBuf,
+    /// The question: one SQL statement that reads
+    query: String,
+}
+
+/// Makes the projections again.
+#[derive(Debug, clap::Args)]
+pub struct RebuildArgs {
+    /// The journal
+    #[arg(value_name = "DB", default_value = DEFAULT)]
+    db: PathBuf,
+}
+
+/// Runs `sql`. With `--json`: an object a line.
+///
+/// # Errors
+/// What SQLite says of the question.
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let store = open(&args.db)?;
+    let (names, rows) = ask(&store, &args.query)?;
+    if machine_output {
+        for row in rows {
+            let object: Map<String, Json> = names.iter().cloned().zip(row).collect();
+            writeln!(io.out, "{}", Json::Object(object))?;
+        }
+        return Ok(Exit::Yes);
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut table = Table::new(&names);
+    for row in rows {
+        let cell = |value: Json| match value {
+            Json::String(text) => text,
+            Json::Null => String::new(),
+            other => other.to_string(),
+        };
+        table.row(row.into_iter().map(cell).collect());
+    }
+    table.write(io.out, Paint(io.colour_out))?;
+    Ok(Exit::Yes)
+}
+
+type Rows = (Vec<String>, Vec<Vec<Json>>);
+
+fn ask(store: &SqliteStore, query: &str) -> Result<Rows, Failure> {
+    let asked = store.query(|connection| {
+        let mut statement = connection.prepare(query)?;
+        let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        let mut all = Vec::new();
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let cells = (0..names.len()).map(|i| Ok(json(row.get_ref(i)?)));
+            all.push(cells.collect::<rusqlite::Result<Vec<Json>>>()?);
+        }
+        Ok((names, all))
+    });
+    asked.map_err(|e| match e {
+        StoreError::Failed { reason, .. } => Failure::with_help(
+            reason,
+            "the tables are described in docs/sql.md; `SELECT name FROM sqlite_schema` lists them",
+        ),
+        other => other.into(),
+    })
+}
+
+fn json(value: ValueRef<'_>) -> Json {
+    match value {
+        ValueRef::Null => Json::Null,
+        ValueRef::Integer(i) => i.into(),
+        ValueRef::Real(r) => r.into(),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into(),
+        ValueRef::Blob(bytes) => bytes.iter().map(|b| format!("{b:02x}")).collect::<String>().into(),
+    }
+}
+
+/// Runs `rebuild`.
+///
+/// # Errors
+/// Another process writes the journal, or a record cannot be read.
+pub fn rebuild(args: &RebuildArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let store = Db { db: args.db.clone() }.write()?;
+    store.rebuild()?;
+    let done = Paint(io.colour_err).faint("the projections are made again from the records");
+    writeln!(io.err, "{done}")?;
+    Ok(Exit::Yes)
+}

@@ -1,0 +1,145 @@
+//! `charter explain RUN SEQ`: why something was taken or refused, in words.
+
+use charter_journal::{Record, Store, Verdict};
+use serde_json::{Value as Json, json};
+
+use super::lines::{clean, short, when};
+use super::{Db, find};
+use crate::io::{Exit, Failure, Io, Paint};
+
+/// Explains a record.
+///
+/// # Errors
+/// There is no such run or record.
+pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let store = db.read()?;
+    let info = find(&store, run)?;
+    let record = store.records(&info.run, seq, 1)?.into_iter().next();
+    let Some(record) = record.filter(|r| r.seq == seq) else {
+        return Err(Failure::new(format!(
+            "run `{}` has no record {seq}; its last one is {}",
+            info.run, info.seq
+        )));
+    };
+    if machine_output {
+        let json: Json = serde_json::to_value(&record).unwrap_or_default();
+        writeln!(io.out, "{}", json!({"record": json, "story": story(&record, Paint(false))}))?;
+    } else {
+        writeln!(io.out, "{}", story(&record, Paint(io.colour_out)).trim_end())?;
+    }
+    Ok(Exit::Yes)
+}
+
+fn story(record: &Record, paint: Paint) -> String {
+    let mut out = Vec::new();
+    let roles = match record.by.roles.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", record.by.roles.join(", ")),
+    };
+    out.push(format!(
+        "record {} of run {}, {}",
+        record.seq,
+        record.run,
+        when(record.at)
+    ));
+    out.push(format!(
+        "{} from {}{}{}",
+        paint.strong(&format!("`{}`", clean(&record.event.r#type))),
+        clean(&record.by.id),
+        clean(&roles),
+        match record.to.as_ref() {
+            "root" => String::new(),
+            actor => format!(" to the actor `{}`", clean(actor)),
+        }
+    ));
+    match &record.event.withheld {
+        Some(withheld) => out.push(format!("data: not kept ({} bytes)", withheld.size)),
+        None if record.event.data.as_ref() == &json!({}) || record.event.data.is_null() => {}
+        None => out.push(format!("data: {}", short(&record.event.data, 400))),
+    }
+    out.push(String::new());
+    out.push(verdict(record, paint));
+    if let Some(refusal) = &record.refusal {
+        refused(refusal, &clean(&record.by.id), paint, &mut out);
+    }
+    taken(record, paint, &mut out);
+    out.join("\n")
+}
+
+fn verdict(record: &Record, paint: Paint) -> String {
+    let (from, to) = (record.from.join(", "), record.state.join(", "));
+    let still = format!("nothing has changed; the state is still {}", paint.strong(&from));
+    match record.verdict {
+        Verdict::Accepted if from.is_empty() => format!("{}: the run begins in {}", paint.good("accepted"), paint.strong(&to)),
+        Verdict::Accepted if from == to => format!("{}: the state is still {}", paint.good("accepted"), paint.strong(&to)),
+        Verdict::Accepted => format!("{}: from {} to {}", paint.good("accepted"), paint.strong(&from), paint.strong(&to)),
+        Verdict::Refused if record.seq == 0 => format!("{}: the run has not started", paint.error("refused")),
+        Verdict::Refused => format!("{}: {still}", paint.error("refused")),
+        Verdict::Ignored => format!("{}: nothing takes this event here, and the charter is not strict; {still}", paint.warning("ignored")),
+        Verdict::Vote => format!("{}: counted, but the quorum is not reached yet; {still}", paint.help("vote")),
+        Verdict::Late => format!("{}: nobody waits for this answer any more; {still}", paint.warning("late")),
+    }
+}
+
+fn refused(refusal: &charter_kernel::Explanation, by: &str, paint: Paint, out: &mut Vec<String>) {
+    let code = refusal.code.word();
+    out.push(format!("  {}: {}", paint.error(code), clean(&refusal.message)));
+    for misfit in &refusal.misfits {
+        let at = match misfit.at.is_empty() {
+            true => "/",
+            false => &misfit.at,
+        };
+        out.push(format!("  at `{}`: {}", clean(at), clean(&misfit.message)));
+    }
+    for candidate in &refusal.candidates {
+        let name = paint.strong(&clean(&candidate.transition));
+        out.push(format!("  {name} was considered: {}", clean(&candidate.message)));
+        if let Some(expression) = &candidate.expression {
+            out.push(format!("    `{}` did not hold", clean(expression)));
+        }
+        for (path, value) in &candidate.read {
+            out.push(format!("    {} was {}", clean(path), short(value, 200)));
+        }
+    }
+    out.push(String::new());
+    out.push(match refusal.legal.is_empty() {
+        true => format!("nothing was legal for {by} then"),
+        false => format!("legal for {by} then: {}", refusal.legal.join(", ")),
+    });
+    out.push(format!("`charter explain {code}` says more about the code"));
+}
+
+fn taken(record: &Record, paint: Paint, out: &mut Vec<String>) {
+    let text = |value: &Json, key: &str| value.get(key).and_then(Json::as_str).map(clean).unwrap_or_default();
+    for name in &record.transitions {
+        out.push(format!("  took {}", paint.strong(&clean(name))));
+    }
+    for approval in &record.approvals {
+        out.push(format!("  approved `{}` with the digest {}", clean(&approval.approves), clean(&approval.digest)));
+    }
+    for entry in &record.ledger {
+        out.push(format!("  ledger: {} {} is {}", text(entry, "kind"), text(entry, "key"), text(entry, "status")));
+    }
+    for effect in &record.effects {
+        let what = match text(effect, "src") {
+            src if src.is_empty() => text(effect, "kind"),
+            src => format!("{} {src}", text(effect, "kind")),
+        };
+        out.push(format!("  asked the host: {what}"));
+    }
+    for timer in &record.timers {
+        for what in ["set", "cancel", "fired"] {
+            let id = text(timer, what);
+            if !id.is_empty() {
+                let due = timer.get("due").and_then(Json::as_str).map(|d| format!(", due {d}"));
+                out.push(format!("  timer {what}: {id}{}", due.unwrap_or_default()));
+            }
+        }
+    }
+    for note in &record.notes {
+        out.push(format!("  {}: {}", paint.warning("note"), text(note, "message")));
+    }
+    if let Some(status) = record.status.filter(|s| s.is_finished()) {
+        out.push(format!("  the run is {}", paint.strong(status.word())));
+    }
+}

@@ -1,0 +1,95 @@
+//! `charter verify DB [RUN]`: hashes every record again and runs every event through the kernel again.
+
+use std::path::PathBuf;
+
+use charter_journal::{Anchor, VerifyOptions, verify_with};
+use charter_kernel::Digest;
+use serde_json::json;
+
+use super::lines::{clean, count};
+use super::{DEFAULT, find, open};
+use crate::io::{Exit, Failure, Io, Paint};
+
+/// Verifies a journal.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The journal
+    #[arg(value_name = "DB", default_value = DEFAULT)]
+    db: PathBuf,
+    /// Only this run
+    run: Option<String>,
+    /// A hash that is known from elsewhere: `RUN/SEQ=sha256:...` (may be given several times)
+    #[arg(long, value_name = "RUN/SEQ=HASH", value_parser = anchor)]
+    anchor: Vec<Anchor>,
+}
+
+fn anchor(text: &str) -> Result<Anchor, String> {
+    let read = || {
+        let (place, hash) = text.split_once('=')?;
+        let (run, seq) = place.rsplit_once('/')?;
+        Some(Anchor {
+            run: run.to_owned(),
+            seq: seq.parse().ok()?,
+            hash: serde_json::from_value::<Digest>(hash.into()).ok()?,
+        })
+    };
+    read().ok_or_else(|| "an anchor is written `RUN/SEQ=sha256:...`".to_owned())
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The journal cannot be read. What is wrong with it is the answer, not an error.
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let store = open(&args.db)?;
+    let run = match &args.run {
+        Some(name) => Some(find(&store, name)?.run),
+        None => None,
+    };
+    let options = VerifyOptions {
+        run,
+        anchors: args.anchor.clone(),
+    };
+    let report = verify_with(&store, &options)?;
+    let exit = match report.is_verified() {
+        true => Exit::Yes,
+        false => Exit::No,
+    };
+    if machine_output {
+        let runs = report.runs.iter();
+        let runs = runs.map(|r| json!({"run": r.run, "records": r.records, "hash": r.hash}));
+        let findings = report.findings.iter();
+        let findings = findings.map(|f| {
+            json!({"run": f.run, "seq": f.seq, "what": f.what.word(), "message": f.message})
+        });
+        let all = json!({
+            "verified": report.is_verified(),
+            "records": report.records(),
+            "runs": runs.collect::<Vec<_>>(),
+            "findings": findings.collect::<Vec<_>>(),
+        });
+        writeln!(io.out, "{all}")?;
+        return Ok(exit);
+    }
+    let paint = Paint(io.colour_out);
+    for finding in &report.findings {
+        let kind = paint.error(&format!("{}:", finding.what.word()));
+        writeln!(io.out, "{kind} {}", clean(&finding.to_string()))?;
+    }
+    let sum = format!(
+        "{} of {}",
+        count(report.records(), "record"),
+        count(report.runs.len() as u64, "run")
+    );
+    match (exit, report.runs.as_slice()) {
+        (Exit::Yes, [one]) => writeln!(io.out, "{}: {sum}, head {}", paint.good("verified"), one.hash)?,
+        (Exit::Yes, _) => writeln!(io.out, "{}: {sum}", paint.good("verified"))?,
+        _ => writeln!(
+            io.out,
+            "{}: {}; {sum} as they should be",
+            paint.error("not verified"),
+            count(report.findings.len() as u64, "difference")
+        )?,
+    }
+    Ok(exit)
+}
