@@ -3,8 +3,8 @@
 use charter_expr::nearest;
 use serde_json::json;
 
-use crate::journal::{Db, story};
 use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::{Db, story};
 
 /// Code and page, sorted by code.
 pub const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/bundled_codes.rs"));

@@ -89,7 +89,10 @@ fn overlaid(file: Option<&str>, run: &str, db: &Db) -> Result<(Machine, Overlay)
         let named = load(file)?.machine.digest();
         if named != run.charter {
             return Err(Failure::with_help(
-                format!("run `{}` follows another charter than `{file}`, or an earlier version of it", run.run),
+                format!(
+                    "run `{}` follows another charter than `{file}`, or an earlier version of it",
+                    run.run
+                ),
                 "leave the file out: the journal has the charter that the run follows",
             ));
         }

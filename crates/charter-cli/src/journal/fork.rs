@@ -43,7 +43,10 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     } else {
         writeln!(io.out, "{new}")?;
         let paint = Paint(io.colour_err);
-        let to = format!("`charter run --resume {new}` goes on from record {}", args.at);
+        let to = format!(
+            "`charter run --resume {new}` goes on from record {}",
+            args.at
+        );
         writeln!(io.err, "{}", paint.faint(&to))?;
     }
     Ok(Exit::Yes)

@@ -40,7 +40,11 @@ impl Lines {
             Verdict::Vote => paint.help(&word),
             Verdict::Ignored | Verdict::Late => paint.warning(&word),
         };
-        let kind = format!("{:<width$}", clean(&record.event.r#type), width = self.width);
+        let kind = format!(
+            "{:<width$}",
+            clean(&record.event.r#type),
+            width = self.width
+        );
         out.push_str(&format!(
             "{:>5}  {}  {verdict}  {}  ",
             record.seq,

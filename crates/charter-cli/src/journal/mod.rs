@@ -89,7 +89,10 @@ fn exists(path: &Path) -> Result<(), Failure> {
             format!("there is no journal `{shown}`"),
             "`charter run CHARTER` makes one, `charter import FILE` too; `--db FILE` names another",
         )),
-        Err(e) => Err(Failure::new(format!("cannot read `{shown}`: {}", plain(&e)))),
+        Err(e) => Err(Failure::new(format!(
+            "cannot read `{shown}`: {}",
+            plain(&e)
+        ))),
     }
 }
 

@@ -1,5 +1,7 @@
 //! `charter runs`: the runs of a journal, the latest first.
 
+use std::collections::hash_map::Entry;
+
 use charter_journal::{RunFilter, Store};
 use charter_kernel::Status;
 use rustc_hash::FxHashMap;
@@ -36,9 +38,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let mut runs = store.runs(&RunFilter::default())?;
     let mut charters: FxHashMap<_, String> = FxHashMap::default();
     for run in &runs {
-        if !charters.contains_key(&run.charter) {
-            let id = charter_of(&store, run.charter)?.definition()?.id.clone();
-            charters.insert(run.charter, id);
+        if let Entry::Vacant(unknown) = charters.entry(run.charter) {
+            unknown.insert(charter_of(&store, run.charter)?.definition()?.id.clone());
         }
     }
     let id = |digest| charters.get(&digest).map_or("", String::as_str);

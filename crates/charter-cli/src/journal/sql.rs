@@ -86,7 +86,11 @@ fn json(value: ValueRef<'_>) -> Json {
         ValueRef::Integer(i) => i.into(),
         ValueRef::Real(r) => r.into(),
         ValueRef::Text(text) => String::from_utf8_lossy(text).into(),
-        ValueRef::Blob(bytes) => bytes.iter().map(|b| format!("{b:02x}")).collect::<String>().into(),
+        ValueRef::Blob(bytes) => bytes
+            .iter()
+            .map(|b| format!("{b:02x}"))
+            .collect::<String>()
+            .into(),
     }
 }
 
@@ -95,7 +99,10 @@ fn json(value: ValueRef<'_>) -> Json {
 /// # Errors
 /// Another process writes the journal, or a record cannot be read.
 pub fn rebuild(args: &RebuildArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let store = Db { db: args.db.clone() }.write()?;
+    let store = Db {
+        db: args.db.clone(),
+    }
+    .write()?;
     store.rebuild()?;
     let done = Paint(io.colour_err).faint("the projections are made again from the records");
     writeln!(io.err, "{done}")?;

@@ -59,9 +59,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         let runs = report.runs.iter();
         let runs = runs.map(|r| json!({"run": r.run, "records": r.records, "hash": r.hash}));
         let findings = report.findings.iter();
-        let findings = findings.map(|f| {
-            json!({"run": f.run, "seq": f.seq, "what": f.what.word(), "message": f.message})
-        });
+        let findings = findings.map(
+            |f| json!({"run": f.run, "seq": f.seq, "what": f.what.word(), "message": f.message}),
+        );
         let all = json!({
             "verified": report.is_verified(),
             "records": report.records(),
@@ -82,7 +82,12 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         count(report.runs.len() as u64, "run")
     );
     match (exit, report.runs.as_slice()) {
-        (Exit::Yes, [one]) => writeln!(io.out, "{}: {sum}, head {}", paint.good("verified"), one.hash)?,
+        (Exit::Yes, [one]) => writeln!(
+            io.out,
+            "{}: {sum}, head {}",
+            paint.good("verified"),
+            one.hash
+        )?,
         (Exit::Yes, _) => writeln!(io.out, "{}: {sum}", paint.good("verified"))?,
         _ => writeln!(
             io.out,
