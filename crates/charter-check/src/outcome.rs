@@ -180,7 +180,7 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             .filter(|(_, found)| found.is_none())
         {
             // Of a state that is never active that is said already.
-            if !e.saw(number, t.source) || known.contains(t.at) {
+            if !e.saw(number, t.source) || known.contains(t.at) || t.def.refuse.is_some() {
                 continue;
             }
             let message = format!("`{}` was never taken in {states} situations{tail}", t.name);

@@ -6,7 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::io::{Exit, Failure, Io};
 use crate::journal::{fork, log, replay, runs, show, sql, transfer, verify};
-use crate::{check, codes, eval, graph, new, step, test};
+use crate::{check, codes, conform, eval, graph, new, step, test};
 
 /// Charter: a deterministic kernel for AI agents
 #[derive(Debug, Parser)]
@@ -30,6 +30,8 @@ enum Command {
     Check(check::Args),
     /// Step a charter through events on the pure kernel: one line out for each line in
     Step(step::Args),
+    /// Judge a recorded stream against a charter, item by item
+    Conform(conform::Args),
     /// Evaluate an expression, or a batch of them
     Eval(eval::Args),
     /// Draw a charter, or write it in another format
@@ -79,6 +81,7 @@ where
     };
     let done = match &cli.command {
         Command::Step(args) => step::run(args, cli.json, io),
+        Command::Conform(args) => conform::run(args, cli.json, io),
         Command::Eval(args) => eval::run(args, io),
         Command::Test(args) => test::run(args, cli.json, io),
         Command::Check(args) => check::run(args, cli.json, io),

@@ -20,6 +20,7 @@ mod args;
 pub mod bundled;
 pub mod check;
 pub mod codes;
+pub mod conform;
 pub mod eval;
 pub mod graph;
 mod input;

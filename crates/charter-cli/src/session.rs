@@ -155,6 +155,7 @@ impl<'m> Session<'m> {
         outcome.refuse(Explanation {
             code,
             message,
+            rule: None,
             candidates: Vec::new(),
             misfits: Vec::new(),
             interlock: None,

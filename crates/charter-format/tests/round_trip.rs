@@ -172,16 +172,30 @@ fn block() -> impl Strategy<Value = Block> {
     vec(action(), 0..3)
 }
 
+fn rule() -> impl Strategy<Value = Option<String>> {
+    option::of(Just("R1".to_owned()))
+}
+
 fn require() -> impl Strategy<Value = Require> {
     let kind = || Just("token".to_owned());
     prop_oneof![
-        (kind(), template(), option::of(cel())).prop_map(|(kind, key, when)| Require::Use {
+        (kind(), template(), option::of(cel()), any::<bool>()).prop_map(
+            |(kind, key, when, ruled)| Require::Use {
+                kind,
+                key,
+                when,
+                rules: ruled
+                    .then(|| ("expired".to_owned(), "R1".to_owned()))
+                    .into_iter()
+                    .collect(),
+            }
+        ),
+        (kind(), template(), rule()).prop_map(|(kind, key, rule)| Require::Open {
             kind,
             key,
-            when
+            rule
         }),
-        (kind(), template()).prop_map(|(kind, key)| Require::Open { kind, key }),
-        kind().prop_map(|kind| Require::None { kind }),
+        (kind(), rule()).prop_map(|(kind, rule)| Require::None { kind, rule }),
     ]
 }
 
@@ -200,11 +214,12 @@ fn transition() -> impl Strategy<Value = Transition> {
         any::<bool>(),
         option::of((1..9_u32, option::of(Just("boss".to_owned())))),
         literal(),
+        rule(),
     );
     (first, second).prop_map(
         |(
             (target, guard, when, approves, requires, actions),
-            (reenter, description, by, quorum, meta),
+            (reenter, description, by, quorum, meta, refuse),
         )| Transition {
             target,
             guard,
@@ -217,6 +232,7 @@ fn transition() -> impl Strategy<Value = Transition> {
             approves,
             requires,
             quorum: quorum.map(|(count, of)| Quorum { count, of }),
+            refuse,
             actions,
             reenter,
             // Imports only: a charter cannot say it.
@@ -384,6 +400,19 @@ fn definition() -> impl Strategy<Value = Definition> {
                 )]
                 .into_iter()
                 .collect(),
+                rules: [
+                    ("R1".to_owned(), Template::Literal(value!("no"))),
+                    ("R2".to_owned(), Template::Cel("string(now)".to_owned())),
+                ]
+                .into_iter()
+                .collect(),
+                stream: strict.then(|| Stream {
+                    run: Some("item.run".to_owned()),
+                    clocks: [("c".to_owned(), "item.c".to_owned())].into_iter().collect(),
+                    duplicate: Some("R1".to_owned()),
+                    summary: [("s".to_owned(), "run.id".to_owned())].into_iter().collect(),
+                    ..Stream::default()
+                }),
                 guards: [
                     (
                         "rich".to_owned(),

@@ -78,7 +78,7 @@ impl Work<'_> {
                     self.count_microstep()?;
                     let mut session = Session::new();
                     self.before_selection(ai, &ev, &mut session)?;
-                    let enabled = self.select(ai, &ev, &mut session);
+                    let enabled = self.select(ai, &ev, &mut session)?;
                     if enabled.is_empty()
                         && self.m.definition.strict
                         && !crate::compile::is_platform(ev.name())

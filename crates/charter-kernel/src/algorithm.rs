@@ -61,7 +61,8 @@ impl Work<'_> {
         }
         loop {
             while session.running {
-                let mut enabled = self.select_eventless(ai, current.as_ref(), &mut session);
+                let mut enabled =
+                    self.select_eventless(ai, current.as_ref(), &mut session)?;
                 if enabled.is_empty() {
                     let Some(ev) = session.internal.pop_front() else {
                         break;
@@ -69,7 +70,7 @@ impl Work<'_> {
                     // An internal event counts even if nothing takes it: a failing condition raises an error each
                     // time it is tried, and could go on for ever.
                     self.count_microstep()?;
-                    enabled = self.select(ai, &ev, &mut session);
+                    enabled = self.select(ai, &ev, &mut session)?;
                     if enabled.is_empty()
                         && self.m.definition.strict
                         && ev.name().starts_with("error.")
@@ -450,10 +451,10 @@ impl Work<'_> {
         ai: usize,
         current: Option<&Ev<'_>>,
         session: &mut Session,
-    ) -> Enabled {
+    ) -> Result<Enabled, Refusal> {
         let chart = self.chart(ai);
         if !chart.has_always {
-            return Enabled::new();
+            return Ok(Enabled::new());
         }
         let mut enabled = Enabled::new();
         let mut judged: SmallVec<[(TransitionId, bool); 4]> = SmallVec::new();
@@ -466,9 +467,13 @@ impl Work<'_> {
             'up: while state != NONE {
                 for t in &chart.state(state).always {
                     let known = judged.iter().find(|(k, _)| k == t).map(|(_, b)| *b);
-                    let holds = known.unwrap_or_else(|| {
-                        self.judge(ai, *t, current, None, session) == Judged::Enabled
-                    });
+                    let holds = match known {
+                        Some(known) => known,
+                        None => match self.judge(ai, *t, current, None, session) {
+                            Judged::Refused => return Err(self.refusal_of(ai, *t, current)),
+                            judged => judged == Judged::Enabled,
+                        },
+                    };
                     if known.is_none() {
                         judged.push((*t, holds));
                     }
@@ -482,12 +487,21 @@ impl Work<'_> {
                 state = chart.state(state).parent;
             }
         }
-        remove_conflicting(chart, self.actor(ai), enabled)
+        Ok(remove_conflicting(chart, self.actor(ai), enabled))
     }
 
     /// Appendix D, `selectTransitions`, for an event of the run itself.
-    pub(crate) fn select(&mut self, ai: usize, ev: &Ev<'_>, session: &mut Session) -> Enabled {
-        self.select_judged(ai, ev, session).enabled
+    pub(crate) fn select(
+        &mut self,
+        ai: usize,
+        ev: &Ev<'_>,
+        session: &mut Session,
+    ) -> Result<Enabled, Refusal> {
+        let selection = self.select_judged(ai, ev, session);
+        match selection.refused {
+            Some(t) => Err(self.refusal_of(ai, t, Some(ev))),
+            None => Ok(selection.enabled),
+        }
     }
 
     /// Appendix D, `exitInterpreter`. The configuration is kept, so that one sees where the actor ended.

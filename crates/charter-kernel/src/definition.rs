@@ -55,6 +55,9 @@ pub struct Definition {
     /// Kinds of permits and obligations.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub ledger: IndexMap<String, LedgerDecl>,
+    /// Rules that refusals name, each with the sentence that explains a refusal.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub rules: IndexMap<String, Template>,
     /// Statecharts that a run can spawn or invoke.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub machines: IndexMap<String, Chart>,
@@ -361,6 +364,9 @@ pub struct Transition {
     /// How many different principals have to send the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quorum: Option<Quorum>,
+    /// An entry of `rules`: if this transition is selected, the whole event is refused in the name of that rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refuse: Option<String>,
     /// Run between exits and entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Block,
@@ -390,6 +396,9 @@ pub struct Quorum {
     pub of: Option<String>,
 }
 
+/// What can be wrong with a permit: the ends of the codes `permit.*`.
+pub const PERMIT_FAILURES: [&str; 5] = ["missing", "revoked", "expired", "exhausted", "scope"];
+
 /// One line of `requires`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
@@ -403,6 +412,9 @@ pub enum Require {
         /// CEL over the permit, bound to `entry`: is this use within its scope?
         #[serde(default, skip_serializing_if = "Option::is_none")]
         when: Option<String>,
+        /// What failed (one of [`PERMIT_FAILURES`]) -> the entry of `rules` that a refusal names.
+        #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+        rules: IndexMap<String, String>,
     },
     /// An open obligation.
     Open {
@@ -410,11 +422,17 @@ pub enum Require {
         kind: String,
         /// Which one.
         key: Template,
+        /// The entry of `rules` that a refusal names.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
     },
     /// No open obligation of the kind.
     None {
         /// An entry of `ledger`.
         kind: String,
+        /// The entry of `rules` that a refusal names.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
     },
 }
 
@@ -753,4 +771,13 @@ pub struct Stream {
     /// Input of a run that an item opens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
+    /// Further times of an item that may be taken as its time, by name (`--clock NAME`).
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub clocks: IndexMap<String, String>,
+    /// The entry of `rules` that is named when an item comes a second time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<String>,
+    /// What a report says of a run beside its state and ledger, by name: CEL over the run.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub summary: IndexMap<String, String>,
 }

@@ -42,6 +42,7 @@ impl Machine {
         let mut story = Explanation {
             code: refusal.code,
             message: String::new(),
+            rule: None,
             candidates: Vec::new(),
             misfits: Vec::new(),
             interlock: None,
@@ -56,6 +57,9 @@ impl Machine {
                     detail.subject.as_deref().unwrap_or(""),
                     detail.message
                 );
+            }
+            if refusal.code == Code::Rule {
+                story.rule.clone_from(&detail.subject);
             }
             if refusal.code == Code::Execution {
                 story.message = format!(
@@ -96,6 +100,7 @@ impl Machine {
                     .and_then(|i| i.schema.as_ref())
                     .map(|s| s.misfits(&admitted))
                     .unwrap_or_default();
+                story.rule = self.rule_of_schema(r#type, &story.misfits);
             }
             if let Some(actor) = snapshot.actors.find(to)
                 && judged_late(refusal.code, self.door_authority(envelope, ev.id))
@@ -104,6 +109,15 @@ impl Machine {
             }
             if story.message.is_empty() {
                 story.message = self.message(snapshot, envelope, &ev, to, &story);
+            }
+            if let (Code::Schema, Some(rule)) = (refusal.code, &story.rule)
+                && let Some(said) = self.say(rule, snapshot, envelope)
+            {
+                story.message = format!("{said}{}", first_misfit(&story.misfits));
+            }
+            let decided = story.candidates.iter().find(|c| c.failed == refusal.code);
+            if let Some(candidate) = decided.filter(|_| story.rule.is_none()) {
+                story.rule.clone_from(&candidate.rule);
             }
         } else if story.message.is_empty() {
             if let (
@@ -272,6 +286,64 @@ impl Machine {
         }
     }
 
+    /// The sentence of an entry of `rules`, as it reads for this event; none if there is no such entry.
+    #[must_use]
+    pub fn say(&self, rule: &str, snapshot: &Snapshot, envelope: &Envelope) -> Option<String> {
+        let place = self.rules.iter().position(|(name, _)| name.as_ref() == rule)?;
+        let nothing = Json::Null;
+        let (kind, data) = match &envelope.event {
+            Event::External { r#type, data } => (r#type.as_str(), data),
+            _ => ("", &nothing),
+        };
+        let ev = Ev {
+            id: self.events.id(kind),
+            name: Name::Borrowed(kind),
+            data: Data::Borrowed(data),
+            origin: Origin::External,
+            meta: None,
+        };
+        let actor = snapshot.actors.find(envelope.to.as_deref().unwrap_or("root"))?;
+        let eyes = Eyes {
+            machine: self,
+            snapshot,
+            actor,
+            event: Some(&ev),
+            by: &envelope.by,
+            now: envelope.at,
+            locals: &[],
+            entry: None,
+        };
+        Some(self.sentence(u32::try_from(place).ok()?, &eyes))
+    }
+
+    pub(crate) fn rule_name(&self, rule: u32) -> &str {
+        self.rules.get(rule as usize).map_or("", |(name, _)| name)
+    }
+
+    /// The sentence of a rule, as it reads for this event.
+    pub(crate) fn sentence(&self, rule: u32, eyes: &Eyes<'_>) -> String {
+        let Some((name, sentence)) = self.rules.get(rule as usize) else {
+            return String::new();
+        };
+        match eyes.text(sentence) {
+            Ok(text) => text.to_string(),
+            // A sentence that cannot be said must not hide the rule.
+            Err(e) => format!("rule `{name}` forbids it (its sentence cannot be said: {e})"),
+        }
+    }
+
+    /// The rule that the part of a schema belongs to which the data does not fit: the keyword `rule` beside it.
+    fn rule_of_schema(&self, event: &str, misfits: &[crate::schema::Misfit]) -> Option<String> {
+        let schema = self.definition.events.get(event)?.data.as_ref()?;
+        misfits.iter().find_map(|misfit| {
+            let (around, _) = misfit.rule.rsplit_once('/')?;
+            crate::schema::lookup(schema, around)?
+                .get("rule")?
+                .as_str()
+                .map(str::to_string)
+        })
+    }
+
     fn role_names(&self, set: RoleSet) -> String {
         let names: Vec<String> = self
             .roles
@@ -321,14 +393,18 @@ impl Machine {
         t: &Transition,
         held: RoleSet,
     ) -> Option<Candidate> {
-        let candidate = |failed: Code, program: Option<&Program>, message: String| {
+        let of_rule = |failed, rule: Option<u32>, program: Option<&Program>, message| {
             Some(Candidate {
                 transition: t.name.to_string(),
                 failed,
+                rule: rule.map(|rule| self.rule_name(rule).to_string()),
                 expression: program.map(|p| p.source().to_string()),
                 read: program.map(|p| reads(eyes, p)).unwrap_or_default(),
                 message,
             })
+        };
+        let candidate = |failed: Code, program: Option<&Program>, message: String| {
+            of_rule(failed, None, program, message)
         };
         let who = if eyes.by.id.is_empty() {
             "the sender".to_string()
@@ -336,6 +412,9 @@ impl Machine {
             format!("`{}`", eyes.by.id)
         };
         if !t.by.admits(held) {
+            if t.refuse.is_some() {
+                return None;
+            }
             return candidate(
                 Code::Authority,
                 None,
@@ -352,6 +431,9 @@ impl Machine {
             let called = name
                 .map(|n| format!("guard `{n}`"))
                 .unwrap_or_else(|| format!("`{}`", program.source()));
+            if t.refuse.is_some() {
+                return None; // that it is not forbidden explains nothing
+            }
             let message = match error {
                 Some(e) => format!("{called} could not be evaluated and so does not hold: {e}"),
                 None => format!("{called} does not hold"),
@@ -376,9 +458,20 @@ impl Machine {
         }
         for require in &t.requires {
             if let Err(code) = judge::requirement(eyes, require) {
+                if t.refuse.is_some() {
+                    return None;
+                }
                 let (program, message) = self.requirement_message(eyes, require, code);
-                return candidate(code, program, message);
+                let Some(rule) = require.rule(code) else {
+                    return candidate(code, program, message);
+                };
+                let message = format!("{}: {message}", self.sentence(rule, eyes));
+                return of_rule(code, Some(rule), program, message);
             }
+        }
+        if let Some(rule) = t.refuse {
+            let message = self.sentence(rule, eyes);
+            return of_rule(Code::Rule, Some(rule), None, message);
         }
         let quorum = t.quorum.as_ref()?;
         if !quorum.of.admits(held) {
@@ -419,9 +512,11 @@ impl Machine {
         code: Code,
     ) -> (Option<&'p Program>, String) {
         let (kind, key, when) = match require {
-            Require::Use { kind, key, when } => (*kind, Some(key), when.as_ref()),
-            Require::Open { kind, key } => (*kind, Some(key), None),
-            Require::None { kind } => (*kind, None, None),
+            Require::Use {
+                kind, key, when, ..
+            } => (*kind, Some(key), when.as_ref()),
+            Require::Open { kind, key, .. } => (*kind, Some(key), None),
+            Require::None { kind, .. } => (*kind, None, None),
         };
         let name = self.ledger.get(kind as usize).map_or("", AsRef::as_ref);
         let program = key.and_then(|t| {
@@ -579,14 +674,21 @@ impl Machine {
         };
         let chart = self.chart(actor.chart());
         let mut depends = None;
+        let mut may_be_forbidden = false;
         for (tid, t) in active_candidates(chart, &actor.configuration, &ev) {
             if !t.by.admits(held) || t.quorum.as_ref().is_some_and(|q| !q.of.admits(held)) {
                 continue;
             }
-            if t.reads_event {
+            if t.refuse.is_some() {
+                if t.reads_event {
+                    may_be_forbidden = true;
+                } else if self.why_not(&eyes, actor, tid, t, held).is_some() {
+                    break;
+                }
+            } else if t.reads_event {
                 depends = Some(true);
             } else if self.why_not(&eyes, actor, tid, t, held).is_none() {
-                return Some(depends.unwrap_or(false));
+                return Some(depends.unwrap_or(may_be_forbidden));
             }
         }
         depends
@@ -625,6 +727,7 @@ fn judged_late(code: Code, refused_at_door: bool) -> bool {
             code,
             Code::Authority
                 | Code::Guard
+                | Code::Rule
                 | Code::Stale
                 | Code::PermitMissing
                 | Code::PermitRevoked
@@ -825,6 +928,7 @@ fn plain(code: Code) -> &'static str {
         Code::Schema => "the data does not fit its schema",
         Code::Unhandled => "nothing takes this event now",
         Code::Guard => "a condition does not hold",
+        Code::Rule => "a rule of the charter forbids it",
         Code::PermitMissing => "there is no such permit",
         Code::PermitRevoked => "the permit was revoked",
         Code::PermitExpired => "the permit has expired",

@@ -20,6 +20,8 @@ pub(crate) enum Judged {
     Enabled,
     /// All holds, but more principals have to send it.
     Vote,
+    /// All holds, and the transition says that the event is to be refused.
+    Refused,
     Failed(Code),
 }
 
@@ -27,6 +29,8 @@ pub(crate) enum Judged {
 pub(crate) struct Selection {
     pub(crate) enabled: Enabled,
     pub(crate) votes: SmallVec<[TransitionId; 1]>,
+    /// The transition that refuses the event.
+    pub(crate) refused: Option<TransitionId>,
     /// The code of the candidate that came furthest.
     pub(crate) furthest: Option<Code>,
 }
@@ -65,7 +69,9 @@ pub(crate) fn candidates(node: &StateNode, ev: &Ev<'_>) -> SmallVec<[TransitionI
 pub(crate) fn requirement(eyes: &Eyes<'_>, require: &Require) -> Result<(), Code> {
     let ledger = eyes.snapshot.ledger.as_deref();
     match require {
-        Require::Use { kind, key, when } => {
+        Require::Use {
+            kind, key, when, ..
+        } => {
             let key = eyes.text(key).map_err(|_| Code::PermitMissing)?;
             let entry = ledger.ok_or(Code::PermitMissing)?.usable(*kind, &key)?;
             match when {
@@ -81,7 +87,7 @@ pub(crate) fn requirement(eyes: &Eyes<'_>, require: &Require) -> Result<(), Code
                 None => Ok(()),
             }
         }
-        Require::Open { kind, key } => {
+        Require::Open { kind, key, .. } => {
             let key = eyes.text(key).map_err(|_| Code::ObligationMissing)?;
             let open = ledger
                 .and_then(|l| l.get(*kind, &key))
@@ -92,7 +98,7 @@ pub(crate) fn requirement(eyes: &Eyes<'_>, require: &Require) -> Result<(), Code
                 Err(Code::ObligationMissing)
             }
         }
-        Require::None { kind } => {
+        Require::None { kind, .. } => {
             let open = ledger.is_some_and(|l| l.open_keys(*kind).next().is_some());
             if open {
                 Err(Code::ObligationOpen)
@@ -172,8 +178,20 @@ impl Work<'_> {
         }
         match &transition.quorum {
             Some(quorum) => self.quorum(ai, t, quorum, sender),
+            None if transition.refuse.is_some() => Judged::Refused,
             None => Judged::Enabled,
         }
+    }
+
+    /// The refusal that a transition demands, with its sentence as it reads now.
+    pub(crate) fn refusal_of(&self, ai: usize, t: TransitionId, ev: Option<&Ev<'_>>) -> Refusal {
+        let transition = self.chart(ai).transition(t);
+        let Some(rule) = transition.refuse else {
+            return Code::Rule.into();
+        };
+        let eyes = self.eyes(ai, ev, &[]);
+        let name = self.m.rule_name(rule).to_string();
+        Refusal::with(Code::Rule, Some(name), self.m.sentence(rule, &eyes))
     }
 
     fn quorum(
@@ -227,6 +245,7 @@ impl Work<'_> {
         let mut out = Selection {
             enabled: Enabled::new(),
             votes: SmallVec::new(),
+            refused: None,
             furthest: None,
         };
         // Two regions may share an ancestor: each candidate is judged once.
@@ -262,6 +281,12 @@ impl Work<'_> {
                             }
                             break 'up;
                         }
+                        Judged::Refused => {
+                            out.refused = Some(t);
+                            return out;
+                        }
+                        // That something is not forbidden is no reason to refuse it.
+                        Judged::Failed(_) if chart.transition(t).refuse.is_some() => {}
                         Judged::Failed(code) => {
                             if out.furthest.is_none_or(|f| rank(code) > rank(f)) {
                                 out.furthest = Some(code);

@@ -143,6 +143,9 @@ impl Machine {
             let node = chart.state(state);
             for id in candidates(node, ev) {
                 let t = chart.transition(id);
+                if t.refuse.is_some() {
+                    return None;
+                }
                 if !t.by.admits(held) {
                     furthest = furthest.or(Some(Code::Authority));
                     continue;

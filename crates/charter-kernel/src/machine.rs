@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use crate::definition::{Definition, FinalRule, StateKind};
 use crate::digest::Digest;
 use crate::problem::Problem;
+use crate::refusal::Code;
 use crate::schema::Schema;
 use crate::snapshot::Shape;
 
@@ -34,6 +35,8 @@ pub struct Machine {
     pub(crate) events: Events,
     pub(crate) roles: Vec<Box<str>>,
     pub(crate) ledger: Arc<[Box<str>]>,
+    /// Rules that refusals name, with their sentences.
+    pub(crate) rules: Vec<(Arc<str>, Template)>,
     /// 0 is the root; then `machines` in document order.
     pub(crate) charts: Vec<Chart>,
     pub(crate) services: Vec<Service>,
@@ -280,6 +283,8 @@ pub(crate) struct Transition {
     pub(crate) approves: Option<Program>,
     pub(crate) requires: Vec<Require>,
     pub(crate) quorum: Option<Quorum>,
+    /// Number of the rule in whose name the event is refused.
+    pub(crate) refuse: Option<u32>,
     pub(crate) block: Block,
     /// Whether anything that decides about it reads `event` (then it cannot be judged before the event is there).
     pub(crate) reads_event: bool,
@@ -316,14 +321,28 @@ pub(crate) enum Require {
         kind: u32,
         key: Template,
         when: Option<Program>,
+        /// Which rule a refusal names, by what failed.
+        rules: SmallVec<[(Code, u32); 2]>,
     },
     Open {
         kind: u32,
         key: Template,
+        rule: Option<u32>,
     },
     None {
         kind: u32,
+        rule: Option<u32>,
     },
+}
+
+impl Require {
+    /// The rule that a refusal with this code names.
+    pub(crate) fn rule(&self, code: Code) -> Option<u32> {
+        match self {
+            Require::Use { rules, .. } => rules.iter().find(|(c, _)| *c == code).map(|(_, r)| *r),
+            Require::Open { rule, .. } | Require::None { rule, .. } => *rule,
+        }
+    }
 }
 
 #[derive(Debug)]

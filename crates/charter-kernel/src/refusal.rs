@@ -44,6 +44,9 @@ pub enum Code {
     /// A condition does not hold.
     #[serde(rename = "guard")]
     Guard,
+    /// A rule of the charter forbids it.
+    #[serde(rename = "rule")]
+    Rule,
     /// The permit was never granted.
     #[serde(rename = "permit.missing")]
     PermitMissing,
@@ -78,7 +81,7 @@ pub enum Code {
 
 impl Code {
     /// All codes, in the order in which they are checked.
-    pub const ALL: [Code; 22] = [
+    pub const ALL: [Code; 23] = [
         Code::TooLarge,
         Code::CharterMismatch,
         Code::Reserved,
@@ -91,6 +94,7 @@ impl Code {
         Code::Schema,
         Code::Unhandled,
         Code::Guard,
+        Code::Rule,
         Code::PermitMissing,
         Code::PermitRevoked,
         Code::PermitExpired,
@@ -119,6 +123,7 @@ impl Code {
             Code::Schema => "schema",
             Code::Unhandled => "unhandled",
             Code::Guard => "guard",
+            Code::Rule => "rule",
             Code::PermitMissing => "permit.missing",
             Code::PermitRevoked => "permit.revoked",
             Code::PermitExpired => "permit.expired",
@@ -188,6 +193,9 @@ pub struct Explanation {
     pub code: Code,
     /// One sentence.
     pub message: String,
+    /// The entry of the charter's `rules` in whose name it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// The transitions that were considered, innermost state first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Candidate>,
@@ -208,6 +216,9 @@ pub struct Candidate {
     pub transition: String,
     /// What failed.
     pub failed: Code,
+    /// The entry of the charter's `rules` that it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// The expression that decided, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,

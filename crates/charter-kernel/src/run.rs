@@ -239,6 +239,10 @@ impl Machine {
         let mut session = Session::new();
         work.before_selection(ai, &ev, &mut session)?;
         let selection = work.select_judged(ai, &ev, &mut session);
+        if selection.refused.is_some() {
+            // `explain` finds the transition again, and says the sentence.
+            return Err(Code::Rule.into());
+        }
         if selection.enabled.is_empty() && selection.votes.is_empty() {
             if self.definition.strict {
                 return Err(selection.furthest.unwrap_or(Code::Unhandled).into());
@@ -473,7 +477,7 @@ impl Work<'_> {
     fn receive(&mut self, ai: usize, ev: &Ev<'_>) -> Result<(), Refusal> {
         let mut session = Session::new();
         self.before_selection(ai, ev, &mut session)?;
-        let enabled = self.select(ai, ev, &mut session);
+        let enabled = self.select(ai, ev, &mut session)?;
         self.deliver(ai, ev, enabled, session)
     }
 

@@ -77,3 +77,20 @@ fn shorten(text: &str) -> String {
     let tail: String = text.chars().skip(count.saturating_sub(120)).collect();
     format!("{head} … {tail}")
 }
+
+/// What a misfit's `rule` points to; `$ref` on the way is followed, as far as it stays in the schema.
+pub(crate) fn lookup<'s>(schema: &'s Json, path: &str) -> Option<&'s Json> {
+    let mut at = schema;
+    for part in path.split('/').skip(1) {
+        at = if part == "$ref" {
+            let target = at.get("$ref")?.as_str()?.strip_prefix('#')?;
+            schema.pointer(target)?
+        } else {
+            match at {
+                Json::Array(list) => list.get(part.parse::<usize>().ok()?)?,
+                _ => at.get(part.replace("~1", "/").replace("~0", "~"))?,
+            }
+        };
+    }
+    Some(at)
+}

@@ -111,6 +111,7 @@ fn transition(dice: &mut Dice<'_>, states: usize, event: bool) -> Transition {
             kind: "token".into(),
             key: cel("string(context.a)"),
             when: None,
+            rules: indexmap::IndexMap::new(),
         }];
     }
     t.reenter = dice.roll(4) == 0;

@@ -27,7 +27,7 @@ fn uses<'d>(model: &Model<'d>) -> Uses<'d> {
         for require in &t.def.requires {
             match require {
                 Require::Use { kind, .. } => uses.used.insert(kind),
-                Require::Open { kind, .. } | Require::None { kind } => uses.asked.insert(kind),
+                Require::Open { kind, .. } | Require::None { kind, .. } => uses.asked.insert(kind),
             };
         }
     }

@@ -152,6 +152,9 @@ impl<'d> Checker<'_, 'd> {
         for (name, delay) in &model.def.delays {
             self.delay(delay, &format!("/delays/{}", escape(name)), &anything);
         }
+        for (name, sentence) in &model.def.rules {
+            self.text(sentence, &format!("/rules/{}", escape(name)), &anything);
+        }
         for (name, actor) in &model.def.actors {
             if let Some(timeout) = &actor.timeout {
                 self.delay(
@@ -197,6 +200,14 @@ impl<'d> Checker<'_, 'd> {
                 if let Some(cel) = cel {
                     self.judge(cel, &format!("/stream/{key}"), &env, None, Want::Anything);
                 }
+            }
+            for (name, cel) in &stream.clocks {
+                let at = format!("/stream/clocks/{}", escape(name));
+                self.judge(cel, &at, &env, None, Want::Anything);
+            }
+            for (name, cel) in &stream.summary {
+                let at = format!("/stream/summary/{}", escape(name));
+                self.cel(cel, &at, &Place::still(0, false), Want::Anything);
             }
         }
     }

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use charter_kernel::{Explanation, Snapshot};
+use charter_kernel::{Code, Explanation, Snapshot};
 
 /// What scenarios have exercised.
 #[derive(Debug, Default)]
 pub struct Cover {
     /// Addresses of transitions.
     taken: BTreeSet<String>,
+    /// Names of transitions that refused an event.
+    forbade: BTreeSet<String>,
     codes: BTreeSet<&'static str>,
     interlocks: BTreeSet<String>,
     /// Machine and path of a state: how it was reached first.
@@ -42,6 +44,12 @@ impl Cover {
         self.codes
             .extend(story.candidates.iter().map(|c| c.failed.word()));
         self.interlocks.extend(story.interlock.clone());
+        let forbidding = story.candidates.iter();
+        let first = forbidding
+            .filter(|c| c.failed == Code::Rule && story.code == Code::Rule)
+            .map(|c| c.transition.clone())
+            .next();
+        self.forbade.extend(first);
     }
 
     /// The run stands like this.
@@ -58,6 +66,12 @@ impl Cover {
     #[must_use]
     pub fn has_taken(&self, at: &str) -> bool {
         self.taken.contains(at)
+    }
+
+    /// Did a transition of this name refuse an event?
+    #[must_use]
+    pub fn has_forbidden(&self, name: &str) -> bool {
+        self.forbade.contains(name)
     }
 
     /// How many transitions were taken.

@@ -445,6 +445,17 @@ fn other_refusal(
             story.code, expected.code, story.message
         ));
     }
+    if expected.rule.is_some() && expected.rule != story.rule {
+        return fault(format!(
+            "{what} is refused in the name of {}, expected `{}`: {}",
+            story
+                .rule
+                .as_ref()
+                .map_or("no rule".into(), |rule| format!("`{rule}`")),
+            expected.rule.as_deref().unwrap_or_default(),
+            story.message
+        ));
+    }
     match &expected.message {
         Some(part) if !story.message.contains(part.as_str()) => fault(format!(
             "the message has no `{part}` in it: {}",

@@ -30,7 +30,7 @@ pub fn gaps(machine: &Machine, cover: &Cover) -> Vec<Gap> {
     };
     let open = machine
         .transitions()
-        .filter(|(_, _, at)| !cover.has_taken(at));
+        .filter(|(_, name, at)| !cover.has_taken(at) && !charter.forbade(cover, name, at));
     open.map(|(of, name, at)| Gap {
         machine: of.into(),
         transition: name.into(),
@@ -47,6 +47,11 @@ struct Charter<'d> {
 }
 
 impl Charter<'_> {
+    /// Does the transition refuse events, and was it seen to?
+    fn forbade(&self, cover: &Cover, name: &str, at: &str) -> bool {
+        cover.has_forbidden(name) && self.transition(at).is_some_and(|t| t.refuse.is_some())
+    }
+
     fn transition(&self, at: &str) -> Option<Transition> {
         serde_json::from_value(self.json.pointer(at)?.clone()).ok()
     }

@@ -25,7 +25,7 @@ macro_rules! must {
 }
 
 /// The codes of `charter_kernel::Code::ALL`, as words.
-pub(crate) static CODES: [&str; 22] = [
+pub(crate) static CODES: [&str; 23] = [
     "too-large",
     "charter-mismatch",
     "reserved",
@@ -38,6 +38,7 @@ pub(crate) static CODES: [&str; 22] = [
     "schema",
     "unhandled",
     "guard",
+    "rule",
     "permit.missing",
     "permit.revoked",
     "permit.expired",
@@ -172,6 +173,7 @@ static START_REFUSED: Object = Object {
 
 static REFUSAL: &[Field] = &[
     must!("code", Form::Word(&CODES), "The refusal code."),
+    may!("rule", Form::Text, "The rule that it names."),
     may!("message", Form::Text, "A part of the message."),
 ];
 

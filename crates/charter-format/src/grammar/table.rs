@@ -100,6 +100,8 @@ fn is_version(text: &str) -> bool {
 
 static ROLE: Form = Form::Name("a role");
 static ROLES: Form = one_or_many!("a role or a list of roles", Form::Name("a role"); ROLE);
+static RULE: Form = Form::Name("a rule");
+static COMPUTED: Form = Form::Computed;
 static TEXT: Form = Form::Text;
 static TAGS: Form = one_or_many!("a word or a list of words", Form::Text; TEXT);
 static STATE_NAME: Form = Form::Name("a state");
@@ -266,6 +268,14 @@ pub(crate) static CHARTER: Object = Object {
                     of: &Form::Object(&LEDGER_ENTRY)
                 },
                 "Kinds of permits and obligations."
+            ),
+            may!(
+                "rules",
+                Form::Map {
+                    key: "rule",
+                    of: &TEMPLATE
+                },
+                "Rules that refusals name, each with the sentence that explains a refusal; one that begins with `= ` is an expression."
             ),
             may!(
                 "machines",
@@ -644,6 +654,27 @@ static STREAM: Object = Object {
             Form::Computed,
             "Input of a run that an item opens."
         ),
+        may!(
+            "clocks",
+            Form::Map {
+                key: "clock",
+                of: &COMPUTED
+            },
+            "Further times of an item that may be taken as its time, by name (`--clock NAME`)."
+        ),
+        may!(
+            "duplicate",
+            RULE,
+            "The rule that is named when an item comes a second time."
+        ),
+        may!(
+            "summary",
+            Form::Map {
+                key: "name",
+                of: &COMPUTED
+            },
+            "What a report says of a run beside its state and ledger: expressions over the run."
+        ),
     ]],
     ..PLAIN
 };
@@ -681,6 +712,11 @@ static TRANSITION: Object = Object {
             "quorum",
             QUORUM,
             "How many different principals have to send the event."
+        ),
+        may!(
+            "refuse",
+            RULE,
+            "An entry of `rules`: the event is refused in its name if this transition is selected."
         ),
         may!("actions", BLOCK, "Run between exits and entries."),
         may!(
@@ -744,6 +780,25 @@ static USE: Object = Object {
             Form::Cel,
             "CEL over the permit, bound to `entry`: is this use within its scope?"
         ),
+        may!(
+            "rules",
+            Form::Object(&PERMIT_RULES),
+            "The rules that refusals name, by what failed."
+        ),
+    ]],
+    ..PLAIN
+};
+
+static PERMIT_RULES: Object = Object {
+    name: "permitRules",
+    what: "rules by what failed",
+    doc: "The rules that refusals name, by what can be wrong with a permit.",
+    fields: &[&[
+        may!("missing", RULE, "It was never granted."),
+        may!("revoked", RULE, "It was revoked."),
+        may!("expired", RULE, "Its time is over."),
+        may!("exhausted", RULE, "It has no uses left."),
+        may!("scope", RULE, "Its `when` does not hold."),
     ]],
     ..PLAIN
 };
@@ -759,6 +814,7 @@ static REQUIRE_OPEN: Object = Object {
             "An entry of `ledger`."
         ),
         must!("key", Form::Template, "Which one."),
+        may!("rule", RULE, "The rule that a refusal names."),
     ]],
     ..PLAIN
 };
@@ -767,11 +823,14 @@ static REQUIRE_NONE: Object = Object {
     name: "requireNone",
     what: "a kind of obligation",
     doc: "No open obligation of the kind.",
-    fields: &[&[must!(
-        "kind",
-        Form::Name("an entry of `ledger`"),
-        "An entry of `ledger`."
-    )]],
+    fields: &[&[
+        must!(
+            "kind",
+            Form::Name("an entry of `ledger`"),
+            "An entry of `ledger`."
+        ),
+        may!("rule", RULE, "The rule that a refusal names."),
+    ]],
     ..PLAIN
 };
 

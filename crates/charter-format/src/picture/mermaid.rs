@@ -170,7 +170,7 @@ fn conditions(shape: &Shape<'_>) -> Vec<String> {
                 lines.push(match require {
                     Require::Use { kind, .. } => format!("{event} uses a {kind}"),
                     Require::Open { kind, .. } => format!("{event} needs an open {kind}"),
-                    Require::None { kind } => format!("{event} needs no open {kind}"),
+                    Require::None { kind, .. } => format!("{event} needs no open {kind}"),
                 });
             }
         }

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use super::action::block;
 use super::context::{Context, text};
 use super::names::Space;
-use super::template::delay;
+use super::template::{delay, template};
 use super::transition::guard_entry;
 use super::types::Types;
 use super::{delay as delays, state};
@@ -53,6 +53,7 @@ pub(crate) fn charter(cx: &mut Context, node: &Node) -> Definition {
                     description: description(node),
                 })
             }
+            "rules" => read.rules = map(cx, entry, template),
             "machines" => {
                 read.machines = map(cx, entry, |cx, node| state::machine(cx, node, &types))
             }
@@ -276,14 +277,28 @@ fn stream(cx: &mut Context, node: &Node) -> Stream {
         node.entry(key)
             .map(|entry| cx.field(key, entry, Context::cel))
     };
+    let (run, r#type, id) = (part("run"), part("type"), part("id"));
+    let (at, data, to) = (part("at"), part("data"), part("to"));
+    let (by, input) = (part("by"), part("input"));
+    let mut parts = |key: &str| {
+        let entry = node.entry(key);
+        entry.map_or_else(IndexMap::new, |entry| map(cx, entry, |cx, node| cx.cel(node)))
+    };
+    let (clocks, summary) = (parts("clocks"), parts("summary"));
+    let duplicate = node
+        .entry("duplicate")
+        .map(|entry| cx.field("duplicate", entry, |cx, node| cx.name(Space::Rule, node)));
     Stream {
-        run: part("run"),
-        r#type: part("type"),
-        id: part("id"),
-        at: part("at"),
-        data: part("data"),
-        to: part("to"),
-        by: part("by"),
-        input: part("input"),
+        run,
+        r#type,
+        id,
+        at,
+        data,
+        to,
+        by,
+        input,
+        clocks,
+        duplicate,
+        summary,
     }
 }

@@ -1,4 +1,4 @@
-//! Names that are used and declared nowhere: guards, actions, delays, actors, machines, roles, kinds of the ledger.
+//! Names that are used and declared nowhere: guards, actions, delays, actors, machines, roles, kinds of the ledger, rules.
 //!
 //! Targets and event types are the kernel's business: it resolves them.
 
@@ -19,6 +19,7 @@ pub(crate) enum Space {
     /// What may be invoked or spawned.
     ActorOrMachine,
     Ledger,
+    Rule,
 }
 
 /// A use of a name.
@@ -75,6 +76,7 @@ fn declared(space: Space, name: &str, definition: &Definition) -> bool {
             definition.machines.contains_key(name) || definition.actors.contains_key(name)
         }
         Space::Ledger => definition.ledger.contains_key(name),
+        Space::Rule => definition.rules.contains_key(name),
     }
 }
 
@@ -105,6 +107,7 @@ fn undefined(reference: &Reference, definition: &Definition) -> Diagnostic {
             "ledger",
             keys_of(&definition.ledger),
         ),
+        Space::Rule => ("rule", "rules", keys_of(&definition.rules)),
     };
     let problem = Diagnostic::error(
         codes::UNDEFINED,

@@ -48,6 +48,10 @@ fn transition(cx: &mut Context, node: &Node) -> Transition {
                     .collect()
             }
             "quorum" => read.quorum = Some(cx.field("quorum", entry, quorum)),
+            "refuse" => {
+                read.refuse =
+                    Some(cx.field("refuse", entry, |cx, node| cx.name(Space::Rule, node)))
+            }
             "actions" => read.actions = cx.field("actions", entry, block),
             "reenter" => read.reenter = entry.value.value == Value::Bool(true),
             "description" => read.description = Some(text(&entry.value)),
@@ -98,6 +102,19 @@ fn require(cx: &mut Context, node: &Node) -> Option<Require> {
             .entry("key")
             .map(|entry| cx.field("key", entry, template))
             .unwrap_or_default();
+        let rule = value
+            .entry("rule")
+            .map(|entry| cx.field("rule", entry, |cx, node| cx.name(Space::Rule, node)));
+        let rules = value.entry("rules").map(|entry| {
+            cx.field("rules", entry, |cx, node| {
+                let one = |entry: &Entry| {
+                    let failure = entry.key.text.clone();
+                    let rule = cx.field(&failure, entry, |cx, node| cx.name(Space::Rule, node));
+                    (failure, rule)
+                };
+                node.entries().iter().map(one).collect()
+            })
+        });
         Some(match part {
             "use" => Require::Use {
                 kind,
@@ -105,9 +122,10 @@ fn require(cx: &mut Context, node: &Node) -> Option<Require> {
                 when: value
                     .entry("when")
                     .map(|entry| cx.field("when", entry, Context::cel)),
+                rules: rules.unwrap_or_default(),
             },
-            "open" => Require::Open { kind, key },
-            "none" => Require::None { kind },
+            "open" => Require::Open { kind, key, rule },
+            "none" => Require::None { kind, rule },
             _ => return None,
         })
     })

@@ -155,6 +155,8 @@ pub struct Sender {
 pub struct Refusal {
     /// The code.
     pub code: String,
+    /// The rule that it names.
+    pub rule: Option<String>,
     /// A part of the message.
     pub message: Option<String>,
 }

@@ -323,6 +323,7 @@ fn moment_text(text: &str) -> Option<i64> {
 fn refusal(node: &Node) -> Refusal {
     Refusal {
         code: text_at(node, "code"),
+        rule: node.get("rule").map(text),
         message: node.get("message").map(text),
     }
 }

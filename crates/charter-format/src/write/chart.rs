@@ -167,6 +167,7 @@ fn transition(transition: &Transition) -> Out {
             }
         }
     }
+    out.maybe("refuse", transition.refuse.as_deref());
     block_field(&mut out, "actions", &transition.actions);
     if transition.reenter {
         out.put("reenter", true);
@@ -196,19 +197,33 @@ pub(crate) fn guard(guard: &Guard) -> Out {
 fn require(require: &Require) -> Out {
     let mut inner = Object::default();
     let part = match require {
-        Require::Use { kind, key, when } => {
+        Require::Use {
+            kind,
+            key,
+            when,
+            rules,
+        } => {
             inner.put("kind", kind.as_str());
             inner.put("key", template(key));
             inner.maybe("when", when.as_deref());
+            if !rules.is_empty() {
+                let mut names = Object::default();
+                for (failure, rule) in rules {
+                    names.put(failure, rule.as_str());
+                }
+                inner.put("rules", names);
+            }
             "use"
         }
-        Require::Open { kind, key } => {
+        Require::Open { kind, key, rule } => {
             inner.put("kind", kind.as_str());
             inner.put("key", template(key));
+            inner.maybe("rule", rule.as_deref());
             "open"
         }
-        Require::None { kind } => {
+        Require::None { kind, rule } => {
             inner.put("kind", kind.as_str());
+            inner.maybe("rule", rule.as_deref());
             "none"
         }
     };

@@ -121,6 +121,7 @@ fn charter(definition: &Definition) -> Out {
     out.map("ledger", &definition.ledger, |kind| {
         described(kind.description.as_deref())
     });
+    out.map("rules", &definition.rules, chart::template);
     out.map("machines", &definition.machines, chart::machine);
     out.list("interlocks", &definition.interlocks, |interlock| {
         let mut out = Object::default();
@@ -181,6 +182,10 @@ fn charter(definition: &Definition) -> Out {
         for (key, cel) in parts {
             part.maybe(key, cel.as_ref().map(|cel| format!("= {cel}")));
         }
+        for (key, map) in [("clocks", &stream.clocks), ("summary", &stream.summary)] {
+            part.map(key, map, |cel| format!("= {cel}").into());
+        }
+        part.maybe("duplicate", stream.duplicate.as_deref());
         out.put("stream", part);
     }
     if !definition.meta.is_null() {

@@ -783,6 +783,20 @@ impl<'d> Compiler<'d> {
                     .unwrap_or_default(),
             }
         });
+        let refuse = def
+            .refuse
+            .as_ref()
+            .and_then(|rule| self.rule(rule, &format!("{at}/refuse")));
+        if def.refuse.is_some()
+            && (!def.target.is_empty() || !def.actions.is_empty() || def.quorum.is_some())
+        {
+            self.problem(
+                "refuse-and-move",
+                &format!("{at}/refuse"),
+                "a transition that refuses the event goes nowhere and does nothing",
+                Some("leave `target`, `actions` and `quorum` out, or write two transitions".into()),
+            );
+        }
         let block = self.block(
             scheme,
             &def.actions,
@@ -803,6 +817,7 @@ impl<'d> Compiler<'d> {
             approves,
             requires,
             quorum,
+            refuse,
             block,
             reads_event: false,
         };

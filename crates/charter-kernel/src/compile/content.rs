@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use charter_expr::{Env, Program, Type};
+use smallvec::SmallVec;
 
 use super::chart::Scheme;
 use super::{Compiler, MAX_NESTING, escape};
@@ -10,6 +11,7 @@ use crate::definition;
 use crate::machine::{
     Action, Assign, Block, Delay, Guard, Require, Segment, Send, Template, Transition, TypeName,
 };
+use crate::refusal::Code;
 use crate::scope;
 
 impl<'d> Compiler<'d> {
@@ -249,7 +251,12 @@ impl<'d> Compiler<'d> {
 
     pub(super) fn require(&mut self, def: &definition::Require, at: &str) -> Option<Require> {
         match def {
-            definition::Require::Use { kind, key, when } => {
+            definition::Require::Use {
+                kind,
+                key,
+                when,
+                rules,
+            } => {
                 let at = format!("{at}/use");
                 let kind = self.ledger_kind(kind, &format!("{at}/kind"));
                 let key = self.template(key, &format!("{at}/key"), &[]);
@@ -258,21 +265,69 @@ impl<'d> Compiler<'d> {
                     Some(cel) => Some(self.cel(cel, &format!("{at}/when"), &[])?),
                     None => None,
                 };
+                let rules = self.permit_rules(rules, &format!("{at}/rules"));
                 Some(Require::Use {
                     kind: kind?,
                     key,
                     when,
+                    rules,
                 })
             }
-            definition::Require::Open { kind, key } => {
+            definition::Require::Open { kind, key, rule } => {
                 let kind = self.ledger_kind(kind, &format!("{at}/open/kind"));
                 let key = self.template(key, &format!("{at}/open/key"), &[]);
-                Some(Require::Open { kind: kind?, key })
+                let rule = rule
+                    .as_ref()
+                    .and_then(|rule| self.rule(rule, &format!("{at}/open/rule")));
+                Some(Require::Open {
+                    kind: kind?,
+                    key,
+                    rule,
+                })
             }
-            definition::Require::None { kind } => self
-                .ledger_kind(kind, &format!("{at}/none/kind"))
-                .map(|kind| Require::None { kind }),
+            definition::Require::None { kind, rule } => {
+                let rule = rule
+                    .as_ref()
+                    .and_then(|rule| self.rule(rule, &format!("{at}/none/rule")));
+                self.ledger_kind(kind, &format!("{at}/none/kind"))
+                    .map(|kind| Require::None { kind, rule })
+            }
         }
+    }
+
+    /// Which rule is named by what can be wrong with a permit.
+    fn permit_rules(
+        &mut self,
+        rules: &indexmap::IndexMap<String, String>,
+        at: &str,
+    ) -> SmallVec<[(Code, u32); 2]> {
+        let mut out = SmallVec::new();
+        for (failure, rule) in rules {
+            let at = format!("{at}/{}", escape(failure));
+            let code = match failure.as_str() {
+                "missing" => Code::PermitMissing,
+                "revoked" => Code::PermitRevoked,
+                "expired" => Code::PermitExpired,
+                "exhausted" => Code::PermitExhausted,
+                "scope" => Code::PermitScope,
+                _ => {
+                    self.problem(
+                        "unknown-key",
+                        &at,
+                        format!("nothing can be `{failure}` with a permit"),
+                        Some(format!(
+                            "there are: {}",
+                            definition::PERMIT_FAILURES.join(", ")
+                        )),
+                    );
+                    continue;
+                }
+            };
+            if let Some(rule) = self.rule(rule, &at) {
+                out.push((code, rule));
+            }
+        }
+        out
     }
 
     pub(super) fn blocks(

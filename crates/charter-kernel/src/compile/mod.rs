@@ -52,6 +52,7 @@ pub(crate) fn compile(definition: Arc<Definition>) -> Result<Machine, Vec<Proble
     }
     let services = c.services();
     let interlocks = c.interlocks(&charts);
+    let rules = c.rules();
     c.properties();
     if !c.problems.is_empty() {
         return Err(c.problems);
@@ -68,6 +69,7 @@ pub(crate) fn compile(definition: Arc<Definition>) -> Result<Machine, Vec<Proble
         events,
         roles,
         ledger,
+        rules,
         charts,
         services,
         interlocks,
@@ -147,6 +149,35 @@ impl<'d> Compiler<'d> {
                 help,
             });
         }
+    }
+
+    /// The sentences of rules.
+    fn rules(&mut self) -> Vec<(Arc<str>, crate::machine::Template)> {
+        let def = self.def;
+        let sentence = |(name, sentence): (&String, &definition::Template)| {
+            let at = format!("/rules/{}", escape(name));
+            (name.as_str().into(), self.template(sentence, &at, &[]))
+        };
+        def.rules.iter().map(sentence).collect()
+    }
+
+    /// The number of a rule.
+    fn rule(&mut self, name: &str, at: &str) -> Option<u32> {
+        let found = self.def.rules.get_index_of(name);
+        if found.is_none() {
+            let near = charter_expr::nearest(name, self.def.rules.keys().map(String::as_str));
+            let help = near.map_or_else(
+                || "declare it under `rules`, with the sentence that explains a refusal".into(),
+                |near| format!("did you mean `{near}`?"),
+            );
+            self.problem(
+                "unknown-rule",
+                at,
+                format!("there is no rule `{name}`"),
+                Some(help),
+            );
+        }
+        found.and_then(|i| u32::try_from(i).ok())
     }
 
     /// The number of an event type; a new one if it was not mentioned before.
@@ -473,20 +504,25 @@ impl<'d> Compiler<'d> {
                 ("by", &stream.by),
                 ("input", &stream.input),
             ];
-            for (key, cel) in parts {
-                if let Some(Err(e)) = cel
-                    .as_ref()
-                    .map(|cel| charter_expr::Program::compile(cel.as_str(), &env))
-                {
+            let parts = parts.into_iter().filter_map(|(key, cel)| {
+                let cel = cel.as_deref()?;
+                Some((format!("/stream/{key}"), cel))
+            });
+            let clocks = stream.clocks.iter().map(|(name, cel)| {
+                let at = format!("/stream/clocks/{}", escape(name));
+                (at, cel.as_str())
+            });
+            for (at, cel) in parts.chain(clocks) {
+                if let Err(e) = charter_expr::Program::compile(cel, &env) {
                     let span = (e.span.start, e.span.end);
-                    self.problem_in(
-                        "bad-expression",
-                        &format!("/stream/{key}"),
-                        Some(span),
-                        e.message,
-                        e.help,
-                    );
+                    self.problem_in("bad-expression", &at, Some(span), e.message, e.help);
                 }
+            }
+            for (name, cel) in &stream.summary {
+                self.cel(cel, &format!("/stream/summary/{}", escape(name)), &[]);
+            }
+            if let Some(rule) = &stream.duplicate {
+                self.rule(rule, "/stream/duplicate");
             }
         }
     }
