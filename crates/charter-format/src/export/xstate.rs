@@ -395,6 +395,7 @@ fn meta(t: &Transition) -> Json {
     put("approves", json!(t.approves), t.approves.is_none());
     put("requires", json!(t.requires), t.requires.is_empty());
     put("quorum", json!(t.quorum), t.quorum.is_none());
+    put("refuse", json!(t.refuse), t.refuse.is_none());
     if charter.is_empty() {
         return t.meta.clone();
     }

@@ -245,6 +245,8 @@ fn transitions<'s>(shape: &'s Shape<'_>) -> Vec<(String, String, &'s Transition)
             transition,
         )
     }));
+    // What refuses moves nothing, and would hide what moves.
+    all.retain(|(_, _, transition)| transition.refuse.is_none());
     all
 }
 

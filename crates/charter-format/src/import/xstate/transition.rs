@@ -165,6 +165,7 @@ impl Reader<'_> {
         read.approves = part(meta, "approves");
         read.requires = part(meta, "requires");
         read.quorum = part(meta, "quorum");
+        read.refuse = part(meta, "refuse");
         if let serde_json::Value::Object(map) = &mut read.meta {
             map.remove("charter");
             if map.is_empty() {
