@@ -408,9 +408,13 @@ fn definition() -> impl Strategy<Value = Definition> {
                 .collect(),
                 stream: strict.then(|| Stream {
                     run: Some("item.run".to_owned()),
-                    clocks: [("c".to_owned(), "item.c".to_owned())].into_iter().collect(),
+                    clocks: [("c".to_owned(), "item.c".to_owned())]
+                        .into_iter()
+                        .collect(),
                     duplicate: Some("R1".to_owned()),
-                    summary: [("s".to_owned(), "run.id".to_owned())].into_iter().collect(),
+                    summary: [("s".to_owned(), "run.id".to_owned())]
+                        .into_iter()
+                        .collect(),
                     ..Stream::default()
                 }),
                 guards: [

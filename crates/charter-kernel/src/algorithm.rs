@@ -61,8 +61,7 @@ impl Work<'_> {
         }
         loop {
             while session.running {
-                let mut enabled =
-                    self.select_eventless(ai, current.as_ref(), &mut session)?;
+                let mut enabled = self.select_eventless(ai, current.as_ref(), &mut session)?;
                 if enabled.is_empty() {
                     let Some(ev) = session.internal.pop_front() else {
                         break;

@@ -289,7 +289,10 @@ impl Machine {
     /// The sentence of an entry of `rules`, as it reads for this event; none if there is no such entry.
     #[must_use]
     pub fn say(&self, rule: &str, snapshot: &Snapshot, envelope: &Envelope) -> Option<String> {
-        let place = self.rules.iter().position(|(name, _)| name.as_ref() == rule)?;
+        let place = self
+            .rules
+            .iter()
+            .position(|(name, _)| name.as_ref() == rule)?;
         let nothing = Json::Null;
         let (kind, data) = match &envelope.event {
             Event::External { r#type, data } => (r#type.as_str(), data),
@@ -302,7 +305,9 @@ impl Machine {
             origin: Origin::External,
             meta: None,
         };
-        let actor = snapshot.actors.find(envelope.to.as_deref().unwrap_or("root"))?;
+        let actor = snapshot
+            .actors
+            .find(envelope.to.as_deref().unwrap_or("root"))?;
         let eyes = Eyes {
             machine: self,
             snapshot,

@@ -314,8 +314,12 @@ impl Judging<'_> {
             code: code.to_owned(),
             message,
         };
-        let input =
-            input.map_err(|m| no("schema", format!("the input of the run cannot be told: {m}")))?;
+        let input = input.map_err(|m| {
+            no(
+                "schema",
+                format!("the input of the run cannot be told: {m}"),
+            )
+        })?;
         let envelope = Envelope::host(0, Event::Start { input }, at);
         match self.machine.start(run, &envelope) {
             Ok(step) => Ok(step.snapshot),
@@ -355,7 +359,9 @@ impl Judging<'_> {
 fn log(effects: &[Effect], logs: &mut Vec<String>) {
     for effect in effects {
         if let EffectKind::Log { label, value } = &effect.kind {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
             logs.push(match label {
                 Some(label) => format!("{label}: {text}"),
                 None => text,

@@ -92,7 +92,10 @@ mod tests {
 
     #[test]
     fn lines() {
-        assert_eq!(read(br#"{"a": [1, 2.5, "x"]}"#), Ok(json!({"a": [1, 2.5, "x"]})));
+        assert_eq!(
+            read(br#"{"a": [1, 2.5, "x"]}"#),
+            Ok(json!({"a": [1, 2.5, "x"]}))
+        );
         assert_eq!(
             read(br#"{"a": 1, "b": {"c": 1, "c": 2}}"#),
             Err("column 28: the key `c` comes twice".into())

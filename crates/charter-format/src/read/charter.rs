@@ -282,7 +282,9 @@ fn stream(cx: &mut Context, node: &Node) -> Stream {
     let (by, input) = (part("by"), part("input"));
     let mut parts = |key: &str| {
         let entry = node.entry(key);
-        entry.map_or_else(IndexMap::new, |entry| map(cx, entry, |cx, node| cx.cel(node)))
+        entry.map_or_else(IndexMap::new, |entry| {
+            map(cx, entry, |cx, node| cx.cel(node))
+        })
     };
     let (clocks, summary) = (parts("clocks"), parts("summary"));
     let duplicate = node

@@ -49,8 +49,7 @@ fn transition(cx: &mut Context, node: &Node) -> Transition {
             }
             "quorum" => read.quorum = Some(cx.field("quorum", entry, quorum)),
             "refuse" => {
-                read.refuse =
-                    Some(cx.field("refuse", entry, |cx, node| cx.name(Space::Rule, node)))
+                read.refuse = Some(cx.field("refuse", entry, |cx, node| cx.name(Space::Rule, node)))
             }
             "actions" => read.actions = cx.field("actions", entry, block),
             "reenter" => read.reenter = entry.value.value == Value::Bool(true),
