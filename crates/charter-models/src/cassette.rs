@@ -1,0 +1,155 @@
+//! Cassettes: what models said, written down, so that a run can be tested or repeated without them. A line of JSON for each request:
+//! `{"request": {"url", "body"}, "response": {...}}`. No headers of requests are written, so no key is.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use charter_kernel::Digest;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::transport::{Request, Response, Transport, TransportError};
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    request: Asked,
+    response: Response,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Asked {
+    url: String,
+    body: Json,
+}
+
+/// Answers from a cassette instead of a server. Requests are recognised by their body, wherever the server was; the same request asked again
+/// gets the next of its recorded answers, and the last one from then on.
+#[derive(Debug)]
+pub struct Cassette {
+    answers: Mutex<BTreeMap<String, VecDeque<Response>>>,
+}
+
+impl Cassette {
+    /// Reads a cassette.
+    ///
+    /// # Errors
+    /// One sentence with the line.
+    pub fn parse(text: &str) -> Result<Cassette, String> {
+        let mut answers: BTreeMap<String, VecDeque<Response>> = BTreeMap::new();
+        for (line, number) in text
+            .lines()
+            .zip(1usize..)
+            .filter(|(l, _)| !l.trim().is_empty())
+        {
+            let entry: Entry = serde_json::from_str(line).map_err(|e| {
+                format!("line {number} of the cassette is no recorded request: {e}")
+            })?;
+            answers
+                .entry(name(&entry.request.body))
+                .or_default()
+                .push_back(entry.response);
+        }
+        Ok(Cassette {
+            answers: Mutex::new(answers),
+        })
+    }
+}
+
+impl Transport for Cassette {
+    fn send(
+        &self,
+        request: &Request,
+        _: Duration,
+        line: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<Response, TransportError> {
+        let body = body(request)?;
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let response = answers.get_mut(&name(&body)).and_then(|queue| {
+            if queue.len() > 1 {
+                queue.pop_front()
+            } else {
+                queue.front().cloned()
+            }
+        });
+        drop(answers);
+        let response = response.ok_or_else(|| {
+            TransportError::NotRecorded(
+                "the cassette has no answer to this request: the prompt, the input or the model is another than when it was recorded; record it again".into(),
+            )
+        })?;
+        for l in response.body.lines() {
+            if !line(l) {
+                return Err(TransportError::Cancelled);
+            }
+        }
+        Ok(response)
+    }
+}
+
+/// Sends through another transport and writes down what came.
+pub struct Recorder<T, W> {
+    through: T,
+    to: Mutex<W>,
+}
+
+impl<T: Transport, W: Write + Send> Recorder<T, W> {
+    /// Records what goes through a transport.
+    pub fn new(through: T, to: W) -> Recorder<T, W> {
+        Recorder {
+            through,
+            to: Mutex::new(to),
+        }
+    }
+}
+
+impl<T: Transport, W: Write + Send> Transport for Recorder<T, W> {
+    fn send(
+        &self,
+        request: &Request,
+        within: Duration,
+        line: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<Response, TransportError> {
+        let mut response = self.through.send(request, within, line)?;
+        for (_, secret) in &request.secrets {
+            let bare = secret
+                .expose()
+                .strip_prefix("Bearer ")
+                .unwrap_or(secret.expose());
+            response.body = crate::Secret::new(bare).redact(&response.body);
+        }
+        let entry = Entry {
+            request: Asked {
+                url: request.url.clone(),
+                body: body(request)?,
+            },
+            response,
+        };
+        let cannot = |e: &dyn std::fmt::Display| {
+            TransportError::NotRecorded(format!("the cassette cannot be written: {e}"))
+        };
+        let mut text = serde_json::to_string(&entry).map_err(|e| cannot(&e))?;
+        text.push('\n');
+        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        to.write_all(text.as_bytes())
+            .and_then(|()| to.flush())
+            .map_err(|e| cannot(&e))?;
+        Ok(entry.response)
+    }
+}
+
+impl<T, W> std::fmt::Debug for Recorder<T, W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Recorder")
+    }
+}
+
+fn body(request: &Request) -> Result<Json, TransportError> {
+    serde_json::from_str(&request.body)
+        .map_err(|e| TransportError::NotRecorded(format!("the request is no JSON: {e}")))
+}
+
+fn name(body: &Json) -> String {
+    Digest::of_json(body).hex()
+}

@@ -1,0 +1,88 @@
+//! The network: `ureq` with rustls. No redirects are followed and no proxy is taken from the environment: a key goes where it was told.
+
+use std::io::BufRead as _;
+use std::time::Duration;
+
+use crate::transport::{Request, Response, Transport, TransportError};
+
+/// The largest answer that is read, in bytes.
+pub(crate) const MOST_BYTES: u64 = 8 << 20;
+
+/// Sends requests over HTTP and HTTPS.
+#[derive(Debug, Clone)]
+pub struct Http {
+    agent: ureq::Agent,
+}
+
+impl Default for Http {
+    fn default() -> Http {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .timeout_connect(Some(Duration::from_secs(10)))
+            .build();
+        Http {
+            agent: config.into(),
+        }
+    }
+}
+
+impl Transport for Http {
+    fn send(
+        &self,
+        request: &Request,
+        within: Duration,
+        line: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<Response, TransportError> {
+        let failed = |error: &ureq::Error| match error {
+            ureq::Error::Timeout(_) => TransportError::Timeout(within.as_secs()),
+            other => TransportError::Unreachable(other.to_string()),
+        };
+        let mut post = self.agent.post(&request.url);
+        for (name, value) in &request.headers {
+            post = post.header(*name, value);
+        }
+        for (name, secret) in &request.secrets {
+            post = post.header(*name, secret.expose());
+        }
+        let mut answer = post
+            .config()
+            .timeout_global(Some(within))
+            .build()
+            .send(request.body.as_str())
+            .map_err(|e| failed(&e))?;
+        let header = |name: &str| {
+            let value = answer.headers().get(name)?;
+            value.to_str().ok().map(str::to_owned)
+        };
+        let mut response = Response {
+            status: answer.status().as_u16(),
+            content_type: header("content-type").unwrap_or_default(),
+            retry_after: header("retry-after"),
+            date: header("date"),
+            body: String::new(),
+        };
+        let mut reader =
+            std::io::BufReader::new(answer.body_mut().with_config().limit(MOST_BYTES).reader());
+        let mut bytes = Vec::new();
+        loop {
+            let start = bytes.len();
+            let read = reader.read_until(b'\n', &mut bytes).map_err(|e| {
+                if bytes.len() as u64 >= MOST_BYTES {
+                    return TransportError::TooLarge(MOST_BYTES);
+                }
+                failed(&ureq::Error::from(e))
+            })?;
+            if read == 0 {
+                break;
+            }
+            let last = String::from_utf8_lossy(bytes.get(start..).unwrap_or_default());
+            if !line(last.trim_end_matches(['\n', '\r'])) {
+                return Err(TransportError::Cancelled);
+            }
+        }
+        response.body = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(response)
+    }
+}

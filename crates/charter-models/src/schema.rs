@@ -1,0 +1,163 @@
+//! Schemas as the providers want them: without references, an object on top, and for some only the plain keywords.
+
+use serde_json::{Map, Value as Json, json};
+
+/// How deep references are followed; what refers to itself is left open below.
+const MOST_DEPTH: usize = 24;
+/// What Gemini understands.
+const PLAIN: [&str; 12] = [
+    "type",
+    "properties",
+    "required",
+    "items",
+    "enum",
+    "description",
+    "minimum",
+    "maximum",
+    "additionalProperties",
+    "anyOf",
+    "title",
+    "format",
+];
+
+/// What is sent to a model, and how its answer is read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Wanted {
+    /// An object schema.
+    pub(crate) schema: Json,
+    /// The answer is the member `answer` of what comes.
+    pub(crate) wrapped: bool,
+}
+
+/// The schema on the wire for a schema of a charter.
+pub(crate) fn wanted(schema: &Json) -> Wanted {
+    let flat = inline(schema, schema, 0);
+    if flat.get("type").and_then(Json::as_str) == Some("object") {
+        return Wanted {
+            schema: flat,
+            wrapped: false,
+        };
+    }
+    // An object without `type` fits anything else, too; models are asked for the object.
+    if flat.get("type").is_none() && flat.get("properties").is_some() {
+        let mut schema = flat;
+        if let Some(map) = schema.as_object_mut() {
+            map.insert("type".into(), json!("object"));
+        }
+        return Wanted {
+            schema,
+            wrapped: false,
+        };
+    }
+    Wanted {
+        schema: json!({"type": "object", "properties": {"answer": flat}, "required": ["answer"], "additionalProperties": false}),
+        wrapped: true,
+    }
+}
+
+/// The schema of the items of a list, on its own, whatever definitions of the whole it refers to.
+#[must_use]
+pub fn items(schema: &Json) -> Option<Json> {
+    let flat = inline(schema, schema, 0);
+    flat.get("items").cloned()
+}
+
+/// Only the plain keywords.
+pub(crate) fn plain(schema: &Json) -> Json {
+    match schema {
+        Json::Object(map) => {
+            let mut out = Map::new();
+            for (key, value) in map.iter().filter(|(k, _)| PLAIN.contains(&k.as_str())) {
+                let value = match (key.as_str(), value) {
+                    // Names of properties are no keywords.
+                    ("properties", Json::Object(fields)) => {
+                        Json::Object(fields.iter().map(|(k, v)| (k.clone(), plain(v))).collect())
+                    }
+                    ("enum" | "required", list) => list.clone(),
+                    ("anyOf", Json::Array(list)) => Json::Array(list.iter().map(plain).collect()),
+                    (_, value) => plain(value),
+                };
+                out.insert(key.clone(), value);
+            }
+            Json::Object(out)
+        }
+        other => other.clone(),
+    }
+}
+
+fn inline(schema: &Json, root: &Json, depth: usize) -> Json {
+    if depth > MOST_DEPTH {
+        return json!({});
+    }
+    let deeper = depth.saturating_add(1);
+    match schema {
+        Json::Object(map) => {
+            let target = map
+                .get("$ref")
+                .and_then(Json::as_str)
+                .and_then(|r| r.strip_prefix('#'))
+                .and_then(|pointer| root.pointer(pointer));
+            let mut out = match target {
+                Some(target) => match inline(target, root, deeper) {
+                    Json::Object(out) => out,
+                    _ => Map::new(),
+                },
+                None => Map::new(),
+            };
+            for (key, value) in map {
+                if key != "$defs" && !(key == "$ref" && target.is_some()) {
+                    out.insert(key.clone(), inline(value, root, deeper));
+                }
+            }
+            Json::Object(out)
+        }
+        Json::Array(list) => Json::Array(list.iter().map(|v| inline(v, root, deeper)).collect()),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{items, plain, wanted};
+
+    #[test]
+    fn references_are_written_out() {
+        let schema = json!({"$ref": "#/$defs/d", "$defs": {"d": {"type": "object", "properties": {"c": {"$ref": "#/$defs/s", "description": "how"}}}, "s": {"type": "number", "maximum": 1}}});
+        let wire = wanted(&schema);
+        assert!(!wire.wrapped);
+        assert_eq!(
+            wire.schema,
+            json!({"type": "object", "properties": {"c": {"type": "number", "maximum": 1, "description": "how"}}})
+        );
+        let cycle = json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}}});
+        assert_eq!(wanted(&cycle).schema["type"], "object");
+    }
+
+    #[test]
+    fn what_is_no_object_is_wrapped() {
+        let list = json!({"type": "array", "items": {"$ref": "#/$defs/i"}, "$defs": {"i": {"type": "string"}}});
+        let wire = wanted(&list);
+        assert!(wire.wrapped);
+        assert_eq!(
+            wire.schema["properties"]["answer"]["items"],
+            json!({"type": "string"})
+        );
+        assert_eq!(items(&list), Some(json!({"type": "string"})));
+        let open = wanted(&json!({"properties": {"summary": {"type": "string"}}}));
+        assert_eq!(
+            (open.wrapped, &open.schema["type"]),
+            (false, &json!("object"))
+        );
+    }
+
+    #[test]
+    fn names_of_properties_are_kept() {
+        let schema = json!({"type": "object", "properties": {"pattern": {"type": "string", "pattern": "x", "minLength": 1}}, "required": ["pattern"], "examples": [1]});
+        assert_eq!(
+            plain(&schema),
+            json!({"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]})
+        );
+    }
+}

@@ -1,0 +1,53 @@
+//! A key: goes into the header of a request and nowhere else.
+
+use std::fmt;
+
+/// A secret text. It does not show in `Debug`, and there is no `Display` or `Serialize`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps a text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Secret {
+        Secret(text.into())
+    }
+
+    /// The text itself, for the header.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// A text without this secret in it: servers quote keys in their errors.
+    #[must_use]
+    pub fn redact(&self, text: &str) -> String {
+        // Anything shorter is no key, and replacing it would only destroy the text.
+        if self.0.len() < 8 {
+            return text.to_owned();
+        }
+        text.replace(&self.0, "[key]")
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Secret;
+
+    #[test]
+    fn it_does_not_show() {
+        let key = Secret::new("sk-0123456789");
+        assert_eq!(format!("{key:?}"), "Secret(…)");
+        assert_eq!(
+            key.redact("Incorrect API key: sk-0123456789."),
+            "Incorrect API key: [key]."
+        );
+        assert_eq!(Secret::new("a").redact("banana"), "banana");
+    }
+}

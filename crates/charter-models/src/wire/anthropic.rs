@@ -1,0 +1,120 @@
+//! Anthropic's messages (API reference, "Messages", "Streaming messages"). The answer is the input of a tool that the model has to use: that
+//! way its schema is kept to.
+
+use serde_json::{Value as Json, json};
+
+use super::{Conversation, End, Reply, count, protocol, text};
+use crate::exchange::Usage;
+use crate::fault::Fault;
+use crate::model::Model;
+use crate::transport::Request;
+
+const VERSION: &str = "2023-06-01";
+const TOOL: &str = "answer";
+
+pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
+    let messages: Vec<Json> = talk
+        .turns
+        .iter()
+        .enumerate()
+        .map(|(i, turn)| {
+            let role = if i % 2 == 0 { "user" } else { "assistant" };
+            json!({"role": role, "content": turn})
+        })
+        .collect();
+    let body = json!({
+        "model": model.name,
+        "max_tokens": talk.most_tokens,
+        "system": talk.system,
+        "messages": messages,
+        "tools": [{"name": TOOL, "description": "Takes your answer.", "input_schema": talk.schema}],
+        "tool_choice": {"type": "tool", "name": TOOL},
+        "stream": true,
+    });
+    Request {
+        url: format!("{}/messages", model.base_url),
+        headers: vec![
+            ("content-type", "application/json".into()),
+            ("anthropic-version", VERSION.into()),
+        ],
+        secrets: model
+            .key
+            .iter()
+            .map(|key| ("x-api-key", key.clone()))
+            .collect(),
+        body: body.to_string(),
+    }
+}
+
+pub(super) fn whole(body: Option<&Json>) -> Result<Reply, Fault> {
+    let body = body.ok_or_else(|| protocol("it is empty"))?;
+    let content = body
+        .get("content")
+        .and_then(Json::as_array)
+        .ok_or_else(|| protocol("it has no `content`"))?;
+    let tool = content
+        .iter()
+        .find(|block| text(block, "/type") == Some("tool_use"))
+        .and_then(|block| block.get("input"));
+    let spoken: String = content
+        .iter()
+        .filter_map(|block| text(block, "/text"))
+        .collect();
+    let mut reply = Reply {
+        text: tool.map_or(spoken, Json::to_string),
+        ..Reply::default()
+    };
+    reply.usage = usage(
+        count(body, "/usage/input_tokens"),
+        count(body, "/usage/output_tokens"),
+    );
+    reply.model = text(body, "/model").map(str::to_owned);
+    reply.end = end(text(body, "/stop_reason"));
+    Ok(reply)
+}
+
+pub(super) fn stream(chunks: &[Json]) -> Result<Reply, Fault> {
+    let mut reply = Reply {
+        end: End::Broken,
+        ..Reply::default()
+    };
+    let (mut spoken, mut tool) = (String::new(), String::new());
+    let (mut input, mut output) = (None, None);
+    for chunk in chunks {
+        match text(chunk, "/type").unwrap_or_default() {
+            "message_start" => {
+                reply.model = text(chunk, "/message/model").map(str::to_owned);
+                input = count(chunk, "/message/usage/input_tokens");
+                output = count(chunk, "/message/usage/output_tokens");
+            }
+            "content_block_delta" => {
+                spoken.push_str(text(chunk, "/delta/text").unwrap_or_default());
+                tool.push_str(text(chunk, "/delta/partial_json").unwrap_or_default());
+            }
+            "message_delta" => {
+                output = count(chunk, "/usage/output_tokens").or(output);
+                reply.end = end(text(chunk, "/delta/stop_reason"));
+            }
+            _ => {}
+        }
+    }
+    reply.text = if tool.is_empty() { spoken } else { tool };
+    reply.usage = usage(input, output);
+    Ok(reply)
+}
+
+fn usage(input: Option<u64>, output: Option<u64>) -> Option<Usage> {
+    Some(Usage {
+        input: input?,
+        output: output?,
+        estimated: false,
+    })
+}
+
+fn end(reason: Option<&str>) -> End {
+    match reason {
+        Some("max_tokens") => End::CutOff,
+        Some("refusal") => End::Declined("the model refused".into()),
+        _ => End::Whole,
+    }
+}

@@ -1,0 +1,90 @@
+//! Google's Gemini (API reference, "models.streamGenerateContent"). The key goes into a header, never into the address.
+
+use serde_json::{Value as Json, json};
+
+use super::{Conversation, End, Reply, count, protocol, text};
+use crate::exchange::Usage;
+use crate::fault::Fault;
+use crate::model::Model;
+use crate::schema::plain;
+use crate::transport::Request;
+
+pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
+    let contents: Vec<Json> = talk
+        .turns
+        .iter()
+        .enumerate()
+        .map(|(i, turn)| {
+            let role = if i % 2 == 0 { "user" } else { "model" };
+            json!({"role": role, "parts": [{"text": turn}]})
+        })
+        .collect();
+    let body = json!({
+        "systemInstruction": {"parts": [{"text": talk.system}]},
+        "contents": contents,
+        "generationConfig": {
+            "responseMimeType": "application/json",
+            "responseJsonSchema": plain(talk.schema),
+            "maxOutputTokens": talk.most_tokens,
+        },
+    });
+    Request {
+        url: format!(
+            "{}/models/{}:streamGenerateContent?alt=sse",
+            model.base_url, model.name
+        ),
+        headers: vec![("content-type", "application/json".into())],
+        secrets: model
+            .key
+            .iter()
+            .map(|key| ("x-goog-api-key", key.clone()))
+            .collect(),
+        body: body.to_string(),
+    }
+}
+
+/// A whole answer is a stream of one.
+pub(super) fn chunks(chunks: &[Json], streamed: bool) -> Result<Reply, Fault> {
+    let mut reply = Reply::default();
+    let (mut reason, mut seen) = (None, false);
+    for chunk in chunks {
+        if let Some(blocked) = text(chunk, "/promptFeedback/blockReason") {
+            reply.end = End::Declined(format!("the prompt was blocked ({blocked})"));
+            return Ok(reply);
+        }
+        seen |= chunk.get("candidates").is_some();
+        let parts = chunk
+            .pointer("/candidates/0/content/parts")
+            .and_then(Json::as_array);
+        for part in parts.into_iter().flatten() {
+            // Thoughts are no answer.
+            if part.get("thought") != Some(&Json::Bool(true)) {
+                reply.text.push_str(text(part, "/text").unwrap_or_default());
+            }
+        }
+        reason = text(chunk, "/candidates/0/finishReason").or(reason);
+        if let Some(model) = text(chunk, "/modelVersion") {
+            reply.model = Some(model.to_owned());
+        }
+        if let Some(input) = count(chunk, "/usageMetadata/promptTokenCount") {
+            let written = count(chunk, "/usageMetadata/candidatesTokenCount").unwrap_or(0);
+            let thoughts = count(chunk, "/usageMetadata/thoughtsTokenCount").unwrap_or(0);
+            reply.usage = Some(Usage {
+                input,
+                output: written.saturating_add(thoughts),
+                estimated: false,
+            });
+        }
+    }
+    if !seen {
+        return Err(protocol("it has no `candidates`"));
+    }
+    reply.end = match reason {
+        Some("STOP") => End::Whole,
+        Some("MAX_TOKENS") => End::CutOff,
+        Some(other) => End::Declined(format!("it stopped with `{other}`")),
+        None if streamed => End::Broken,
+        None => End::Whole,
+    };
+    Ok(reply)
+}

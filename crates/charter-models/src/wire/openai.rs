@@ -1,0 +1,112 @@
+//! OpenAI's chat completions (platform documentation, "Create chat completion"), as other servers speak them, too.
+
+use serde_json::{Value as Json, json};
+
+use super::{Conversation, End, Reply, count, protocol, text};
+use crate::exchange::Usage;
+use crate::fault::Fault;
+use crate::model::{Model, Provider};
+use crate::secret::Secret;
+use crate::transport::Request;
+
+pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
+    let mut messages = vec![json!({"role": "system", "content": talk.system})];
+    for (i, turn) in talk.turns.iter().enumerate() {
+        let role = if i % 2 == 0 { "user" } else { "assistant" };
+        messages.push(json!({"role": role, "content": turn}));
+    }
+    let mut body = json!({
+        "model": model.name,
+        "messages": messages,
+        "stream": true,
+        "stream_options": {"include_usage": true},
+        "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": talk.schema}},
+    });
+    // OpenAI itself has renamed it; other servers know the old name only.
+    let most = if model.base_url == Provider::OpenAi.base_url() {
+        "max_completion_tokens"
+    } else {
+        "max_tokens"
+    };
+    if let Some(map) = body.as_object_mut() {
+        map.insert(most.into(), talk.most_tokens.into());
+    }
+    Request {
+        url: format!("{}/chat/completions", model.base_url),
+        headers: vec![("content-type", "application/json".into())],
+        secrets: model
+            .key
+            .iter()
+            .map(|key| {
+                (
+                    "authorization",
+                    Secret::new(format!("Bearer {}", key.expose())),
+                )
+            })
+            .collect(),
+        body: body.to_string(),
+    }
+}
+
+pub(super) fn whole(body: Option<&Json>) -> Result<Reply, Fault> {
+    let body = body.ok_or_else(|| protocol("it is empty"))?;
+    if body.pointer("/choices/0/message").is_none() {
+        return Err(protocol("it has no `choices[0].message`"));
+    }
+    let mut reply = Reply {
+        text: text(body, "/choices/0/message/content")
+            .unwrap_or_default()
+            .to_owned(),
+        ..Reply::default()
+    };
+    about(&mut reply, body);
+    reply.end = end(
+        text(body, "/choices/0/finish_reason"),
+        text(body, "/choices/0/message/refusal").unwrap_or_default(),
+    );
+    Ok(reply)
+}
+
+pub(super) fn stream(chunks: &[Json]) -> Result<Reply, Fault> {
+    let mut reply = Reply::default();
+    let (mut refusal, mut reason, mut done) = (String::new(), None, false);
+    for chunk in chunks {
+        done |= chunk.is_null();
+        reply
+            .text
+            .push_str(text(chunk, "/choices/0/delta/content").unwrap_or_default());
+        refusal.push_str(text(chunk, "/choices/0/delta/refusal").unwrap_or_default());
+        reason = text(chunk, "/choices/0/finish_reason").or(reason);
+        about(&mut reply, chunk);
+    }
+    reply.end = match reason {
+        None if !done => End::Broken,
+        reason => end(reason, &refusal),
+    };
+    Ok(reply)
+}
+
+fn about(reply: &mut Reply, body: &Json) {
+    if let (Some(input), Some(output)) = (
+        count(body, "/usage/prompt_tokens"),
+        count(body, "/usage/completion_tokens"),
+    ) {
+        reply.usage = Some(Usage {
+            input,
+            output,
+            estimated: false,
+        });
+    }
+    if let Some(model) = text(body, "/model").filter(|m| !m.is_empty()) {
+        reply.model = Some(model.to_owned());
+    }
+}
+
+fn end(reason: Option<&str>, refusal: &str) -> End {
+    match reason {
+        _ if !refusal.is_empty() => End::Declined(refusal.to_owned()),
+        Some("length") => End::CutOff,
+        Some("content_filter") => End::Declined("a content filter took it back".into()),
+        _ => End::Whole,
+    }
+}
