@@ -37,6 +37,7 @@
     )
 )]
 
+pub mod actor;
 pub mod answer;
 pub mod ask;
 pub mod cassette;

@@ -1,5 +1,10 @@
 //! A server on the loopback interface that says what a test tells it to, and remembers what it was asked.
-#![allow(unreachable_pub, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic
+)]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -1,0 +1,460 @@
+//! An actor of kind `model`, as a charter configures it, and what it answers: one call, or several side by side.
+//!
+//! | key | meaning |
+//! |---|---|
+//! | `prompt` | the template, a path inside the charter's folder |
+//! | `calls` | a list of objects: each is a call of its own, side by side, and the answer is the list of their answers; its fields are `{{call.NAME}}` in the template |
+//! | `budget` | `{tokens, seconds}` of all calls together (50,000 and 120) |
+//! | `offline` | the answer when there is no model: a value whose texts may be expressions over `input` and `call` |
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use charter_kernel::Schema;
+use charter_kernel::definition::ActorDecl;
+use serde_json::{Value as Json, json};
+
+use crate::ask::{Budget, Question, Watcher, ask};
+use crate::exchange::Exchange;
+use crate::fault::{Fault, codes};
+use crate::model::Model;
+use crate::offline;
+use crate::prompt::Template;
+use crate::schema;
+use crate::transport::Transport;
+
+/// Keys of the configuration.
+pub const KEYS: [&str; 4] = ["prompt", "calls", "budget", "offline"];
+/// The most calls side by side.
+const MOST_CALLS: usize = 16;
+/// Tokens, unless the actor says otherwise.
+const TOKENS: u64 = 50_000;
+/// Seconds, unless the actor says otherwise.
+const SECONDS: f64 = 120.0;
+
+/// An actor of kind `model`, read.
+#[derive(Debug, Clone)]
+pub struct Actor {
+    template: Option<Template>,
+    /// What the charter says about each call; none: there is one.
+    calls: Option<Vec<Json>>,
+    budget: Budget,
+    offline: Option<Json>,
+    /// Of one answer.
+    schema: Option<Json>,
+}
+
+/// Who answers.
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+    /// The charter's offline rules.
+    Offline,
+    /// A model.
+    Model(&'a Model, &'a dyn Transport),
+}
+
+/// Sees how the calls go; `call` is the place in the list of calls.
+pub trait Progress: Sync {
+    /// Whether somebody still waits for the answer.
+    fn go_on(&self) -> bool {
+        true
+    }
+    /// So many bytes of an answer have come.
+    fn received(&self, call: usize, bytes: usize) {
+        let _ = (call, bytes);
+    }
+    /// Something happens that costs time.
+    fn note(&self, call: usize, sentence: &str) {
+        let _ = (call, sentence);
+    }
+}
+
+impl Progress for () {}
+
+impl Actor {
+    /// Reads what a charter says. `file` gives the text of a file beside the charter.
+    ///
+    /// # Errors
+    /// One sentence that names the key.
+    pub fn read(
+        decl: &ActorDecl,
+        file: &dyn Fn(&str) -> Result<String, String>,
+    ) -> Result<Actor, String> {
+        let config = &decl.config;
+        let template = match config.get("prompt") {
+            None | Some(Json::Null) => None,
+            Some(Json::String(path)) => {
+                let text = file(path)?;
+                Some(Template::parse(&text).map_err(|e| format!("`{path}`: {e}"))?)
+            }
+            Some(other) => {
+                return Err(format!(
+                    "`prompt` is a path in the charter's folder, not `{other}`"
+                ));
+            }
+        };
+        let calls = match config.get("calls") {
+            None | Some(Json::Null) => None,
+            Some(Json::Array(list))
+                if (1..=MOST_CALLS).contains(&list.len()) && list.iter().all(Json::is_object) =>
+            {
+                Some(list.clone())
+            }
+            Some(_) => return Err(format!("`calls` is a list of 1 to {MOST_CALLS} objects")),
+        };
+        let offline = config.get("offline").filter(|v| !v.is_null()).cloned();
+        if let Some(rules) = &offline {
+            offline::check(rules).map_err(|e| format!("`offline`: {e}"))?;
+        }
+        if template.is_none() && offline.is_none() {
+            return Err(
+                "it needs a `prompt` (a path in the charter's folder), or `offline` rules".into(),
+            );
+        }
+        let schema = match (&calls, &decl.output) {
+            (None, output) => output.clone(),
+            (Some(_), None) => None,
+            (Some(_), Some(output)) => Some(
+                schema::items(output)
+                    .ok_or("with `calls` the answer is a list; its `output` needs `items`")?,
+            ),
+        };
+        if let Some(schema) = &schema {
+            Schema::compile(schema).map_err(|e| format!("`output` is no schema: {e}"))?;
+        }
+        Ok(Actor {
+            template,
+            calls,
+            budget: budget(config.get("budget"))?,
+            offline,
+            schema,
+        })
+    }
+
+    /// Whether it has rules for when there is no model.
+    #[must_use]
+    pub fn has_offline_rules(&self) -> bool {
+        self.offline.is_some()
+    }
+
+    /// The answer, and what was said for it, a line for each call. `within` is the time that the host gives.
+    pub fn answer(
+        &self,
+        source: Source<'_>,
+        input: &Json,
+        within: Duration,
+        progress: &dyn Progress,
+    ) -> (Result<Json, Fault>, Vec<Exchange>) {
+        let one = [Json::Null];
+        let calls: &[Json] = self.calls.as_deref().unwrap_or(&one);
+        let (model, transport) = match source {
+            Source::Model(model, transport) => (model, transport),
+            Source::Offline => return (self.offline(calls, input), Vec::new()),
+        };
+        let Some(template) = &self.template else {
+            let fault = Fault::new(
+                codes::CONFIGURATION,
+                "the actor has no `prompt`; it can only be asked offline",
+            );
+            return (Err(fault), Vec::new());
+        };
+        let mut prompts = Vec::new();
+        for call in calls {
+            match template.render(input, call) {
+                Ok(prompt) => prompts.push(prompt),
+                Err(e) => return (Err(Fault::new(codes::CONFIGURATION, e.message)), Vec::new()),
+            }
+        }
+        let shares = u64::try_from(prompts.len()).unwrap_or(1).max(1);
+        let budget = Budget {
+            tokens: self.budget.tokens.checked_div(shares).unwrap_or_default(),
+            time: self.budget.time.min(within),
+        };
+        let failed = AtomicBool::new(false);
+        let results: Vec<(Result<Json, Fault>, Exchange)> = std::thread::scope(|scope| {
+            let threads: Vec<_> = prompts
+                .iter()
+                .enumerate()
+                .map(|(call, prompt)| {
+                    let failed = &failed;
+                    let question = Question {
+                        model,
+                        prompt,
+                        schema: self.schema.as_ref(),
+                        budget,
+                    };
+                    scope.spawn(move || {
+                        let watcher = Watching {
+                            call,
+                            progress,
+                            failed,
+                        };
+                        let result = ask(&question, transport, &watcher);
+                        if result.0.is_err() {
+                            failed.store(true, Ordering::Relaxed);
+                        }
+                        result
+                    })
+                })
+                .collect();
+            let broken = || {
+                (
+                    Err(Fault::new(codes::UNAVAILABLE, "the call broke off").retryable()),
+                    Exchange::default(),
+                )
+            };
+            threads
+                .into_iter()
+                .map(|t| t.join().unwrap_or_else(|_| broken()))
+                .collect()
+        });
+        let (answers, exchanges): (Vec<_>, Vec<_>) = results.into_iter().unzip();
+        (self.together(answers), exchanges)
+    }
+
+    fn together(&self, answers: Vec<Result<Json, Fault>>) -> Result<Json, Fault> {
+        let mut list = Vec::new();
+        let mut first: Option<Fault> = None;
+        for (call, answer) in answers.into_iter().enumerate() {
+            match answer {
+                Ok(answer) => list.push(answer),
+                Err(fault) => {
+                    let fault = match &self.calls {
+                        Some(_) => fault.with("call", call),
+                        None => fault,
+                    };
+                    // What was stopped because another one failed is not the reason.
+                    let better = first.as_ref().is_none_or(|f| f.code == codes::CANCELLED);
+                    if better {
+                        first = Some(fault);
+                    }
+                }
+            }
+        }
+        match (first, &self.calls) {
+            (Some(fault), _) => Err(fault),
+            (None, Some(_)) => Ok(Json::Array(list)),
+            (None, None) => Ok(list.pop().unwrap_or_default()),
+        }
+    }
+
+    fn offline(&self, calls: &[Json], input: &Json) -> Result<Json, Fault> {
+        let Some(rules) = &self.offline else {
+            return Err(Fault::new(
+                codes::CONFIGURATION,
+                "no model is configured, and the actor has no `offline` rules; name a model (`charter run --help` says how)",
+            ));
+        };
+        let answers = calls.iter().map(|call| {
+            offline::answer(rules, input, call)
+                .map_err(|e| Fault::new(codes::CONFIGURATION, format!("`offline`: {e}")))
+        });
+        self.together(answers.collect())
+    }
+}
+
+/// One call of several: stops when another one has failed.
+struct Watching<'a> {
+    call: usize,
+    progress: &'a dyn Progress,
+    failed: &'a AtomicBool,
+}
+
+impl Watcher for Watching<'_> {
+    fn go_on(&self) -> bool {
+        self.progress.go_on() && !self.failed.load(Ordering::Relaxed)
+    }
+    fn received(&self, bytes: usize) {
+        self.progress.received(self.call, bytes);
+    }
+    fn note(&self, sentence: &str) {
+        self.progress.note(self.call, sentence);
+    }
+}
+
+fn budget(given: Option<&Json>) -> Result<Budget, String> {
+    let empty = json!({});
+    let given = given.filter(|v| !v.is_null()).unwrap_or(&empty);
+    let Some(map) = given.as_object() else {
+        return Err(format!(
+            "`budget` is an object such as `{{tokens: 20000, seconds: 60}}`, not `{given}`"
+        ));
+    };
+    if let Some(key) = map
+        .keys()
+        .find(|k| !["tokens", "seconds"].contains(&k.as_str()))
+    {
+        return Err(format!(
+            "`budget` has no key `{key}`; it has `tokens` and `seconds`"
+        ));
+    }
+    let tokens = match map.get("tokens") {
+        None => TOKENS,
+        Some(n) => n
+            .as_u64()
+            .filter(|n| *n > 0)
+            .ok_or_else(|| format!("`budget.tokens` is a number above 0, not `{n}`"))?,
+    };
+    let seconds = match map.get("seconds") {
+        None => SECONDS,
+        Some(n) => n
+            .as_f64()
+            .filter(|n| *n > 0.0 && *n <= 86_400.0)
+            .ok_or_else(|| {
+                format!("`budget.seconds` is a number above 0 and at most 86400, not `{n}`")
+            })?,
+    };
+    Ok(Budget {
+        tokens,
+        time: Duration::from_secs_f64(seconds),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use charter_kernel::definition::ActorDecl;
+    use serde_json::{Value as Json, json};
+
+    use super::{Actor, Source};
+    use crate::fault::codes;
+    use crate::model::Model;
+    use crate::transport::{Request, Response, Transport, TransportError};
+
+    fn decl(output: Json, config: Json) -> ActorDecl {
+        ActorDecl {
+            kind: "model".into(),
+            output: Some(output),
+            config: serde_json::from_value(config).unwrap(),
+            ..ActorDecl::default()
+        }
+    }
+
+    fn read(config: Json) -> Result<Actor, String> {
+        let files = |path: &str| match path {
+            "p.md" => Ok("You are {{call.name}}.\n---\n{{q}}".to_owned()),
+            other => Err(format!("there is no file `{other}` beside the charter")),
+        };
+        let output = json!({"type": "array", "items": {"type": "object", "required": ["n"]}});
+        Actor::read(&decl(output, config), &files)
+    }
+
+    /// Answers with the number of the question, and fails where it is told to.
+    struct Counting(Mutex<Vec<String>>, Option<&'static str>);
+
+    impl Transport for Counting {
+        fn send(
+            &self,
+            request: &Request,
+            _: Duration,
+            _: &mut dyn FnMut(&str) -> bool,
+        ) -> Result<Response, TransportError> {
+            self.0.lock().unwrap().push(request.body.clone());
+            if self.1.is_some_and(|bad| request.body.contains(bad)) {
+                return Ok(Response {
+                    status: 400,
+                    ..Response::default()
+                });
+            }
+            let n = ["You are a", "You are b"]
+                .iter()
+                .position(|who| request.body.contains(who));
+            let body = json!({"choices": [{"message": {"content": format!("{{\"n\": {}}}", n.unwrap())}, "finish_reason": "stop"}]});
+            Ok(Response {
+                status: 200,
+                body: body.to_string(),
+                ..Response::default()
+            })
+        }
+    }
+
+    #[test]
+    fn calls_side_by_side_answer_in_order() {
+        let actor =
+            read(json!({"prompt": "p.md", "calls": [{"name": "a"}, {"name": "b"}]})).unwrap();
+        let model = Model::parse("openai:m").unwrap();
+        let transport = Counting(Mutex::default(), None);
+        let (answer, exchanges) = actor.answer(
+            Source::Model(&model, &transport),
+            &json!({"q": 1}),
+            Duration::from_secs(5),
+            &(),
+        );
+        assert_eq!(answer.unwrap(), json!([{"n": 0}, {"n": 1}]));
+        assert_eq!(exchanges.len(), 2);
+        assert_ne!(exchanges[0].prompt, exchanges[1].prompt);
+
+        let broken = Counting(Mutex::default(), Some("You are b"));
+        let (answer, _) = actor.answer(
+            Source::Model(&model, &broken),
+            &json!({"q": 1}),
+            Duration::from_secs(5),
+            &(),
+        );
+        let fault = answer.unwrap_err();
+        assert_eq!(
+            (fault.code, &fault.details["call"]),
+            (codes::REQUEST, &json!(1))
+        );
+    }
+
+    #[test]
+    fn offline() {
+        let actor = read(json!({"offline": {"n": "= call.name + string(input.q)"}, "calls": [{"name": "a"}, {"name": "b"}]})).unwrap();
+        let (answer, exchanges) = actor.answer(
+            Source::Offline,
+            &json!({"q": 1}),
+            Duration::from_secs(1),
+            &(),
+        );
+        assert_eq!(
+            (answer.unwrap(), exchanges.len()),
+            (json!([{"n": "a1"}, {"n": "b1"}]), 0)
+        );
+        let without = read(json!({"prompt": "p.md"})).unwrap();
+        let fault = without
+            .answer(Source::Offline, &json!({}), Duration::from_secs(1), &())
+            .0
+            .unwrap_err();
+        assert_eq!(fault.code, codes::CONFIGURATION);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_at_once() {
+        for (config, message) in [
+            (
+                json!({}),
+                "it needs a `prompt` (a path in the charter's folder), or `offline` rules",
+            ),
+            (
+                json!({"prompt": "x.md"}),
+                "there is no file `x.md` beside the charter",
+            ),
+            (
+                json!({"prompt": 1}),
+                "`prompt` is a path in the charter's folder, not `1`",
+            ),
+            (
+                json!({"prompt": "p.md", "calls": []}),
+                "`calls` is a list of 1 to 16 objects",
+            ),
+            (
+                json!({"prompt": "p.md", "budget": {"token": 1}}),
+                "`budget` has no key `token`; it has `tokens` and `seconds`",
+            ),
+            (
+                json!({"prompt": "p.md", "budget": {"seconds": 0}}),
+                "`budget.seconds` is a number above 0 and at most 86400, not `0`",
+            ),
+        ] {
+            assert_eq!(read(config).unwrap_err(), message);
+        }
+        assert!(
+            read(json!({"offline": "= ("}))
+                .unwrap_err()
+                .starts_with("`offline`: `(` is no expression")
+        );
+    }
+}
