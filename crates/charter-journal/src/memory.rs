@@ -310,6 +310,31 @@ impl Store for MemoryStore {
             .collect())
     }
 
+    fn emitted(
+        &self,
+        r#type: &str,
+        visit: &mut dyn FnMut(&str, u64, &str) -> bool,
+    ) -> Result<(), StoreError> {
+        let mut records: Vec<(i64, Record)> = {
+            let inner = self.lock();
+            let all = inner.runs.values().flat_map(|r| r.records.iter().cloned());
+            all.filter(|(_, r)| !r.effects.is_empty()).collect()
+        };
+        records.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
+        for (_, record) in &records {
+            for effect in record.effects.iter().rev() {
+                let word = |key: &str| effect.get(key).and_then(serde_json::Value::as_str);
+                if word("kind") == Some("emit") && word("type") == Some(r#type) {
+                    let data = effect.get("data").map(charter_kernel::digest::canonical);
+                    if !visit(&record.run, record.seq, data.as_deref().unwrap_or("null")) {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn scan(
         &self,
         run: Option<&str>,

@@ -131,6 +131,17 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> Result<Vec<OpenEffect>, StoreError>;
 
+    /// Visits what charters told their subscribers (`emit`) under an event type, of all runs, the last first: run, record, data as
+    /// JSON; until `visit` gives false.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn emitted(
+        &self,
+        r#type: &str,
+        visit: &mut dyn FnMut(&str, u64, &str) -> bool,
+    ) -> Result<(), StoreError>;
+
     /// Visits what is stored, as it is stored, of one run or of all, by run and sequence number, from `from` on, until
     /// `visit` gives false. For replay and verification.
     ///

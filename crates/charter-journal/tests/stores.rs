@@ -365,6 +365,7 @@ proptest! {
         prop_assert_eq!(memory.runs(&RunFilter::default()).unwrap(), file.runs(&RunFilter::default()).unwrap());
         prop_assert_eq!(memory.pending_timers(i64::MAX, 999).unwrap(), file.pending_timers(i64::MAX, 999).unwrap());
         prop_assert_eq!(memory.open_effects(None, 999).unwrap(), file.open_effects(None, 999).unwrap());
+        prop_assert_eq!(emitted(&memory, usize::MAX), emitted(&file, usize::MAX));
         prop_assert_eq!(file.container_problems().unwrap(), Vec::<String>::new());
         let before = dump(&file);
         file.rebuild().unwrap();
@@ -607,4 +608,40 @@ fn the_tables_are_documented() {
             .collect();
         assert_eq!(documented, columns, "docs/sql.md, `{table}`");
     }
+}
+
+/// What was emitted as `FLAGGED`, up to so many.
+fn emitted(store: &dyn Store, most: usize) -> Vec<(String, u64, String)> {
+    let mut all = Vec::new();
+    let visit = &mut |run: &str, seq: u64, data: &str| {
+        all.push((run.to_owned(), seq, data.to_owned()));
+        all.len() < most
+    };
+    store.emitted("FLAGGED", visit).unwrap();
+    all
+}
+
+#[test]
+fn what_was_emitted_comes_back_the_last_first() {
+    let machine = machine(DESK);
+    on_each_store(|store| {
+        store.put_charter(&stored(DESK)).unwrap();
+        let ana = Principal::new("ana", &["clerk", "boss"]);
+        let start = |run| Driver::start(&machine, run);
+        let ((mut a, first_a), (mut b, first_b)) = (start("a"), start("b"));
+        let flag =
+            |d: &mut Driver<'_>| store.append(vec![d.send("FLAG", json!({}), &ana)]).unwrap();
+        store.append(vec![first_b, first_a]).unwrap();
+        // Three emits in another order than that of the runs' names.
+        flag(&mut b);
+        flag(&mut a);
+        flag(&mut b);
+        let expected = [("b", 2), ("a", 1), ("b", 1)]
+            .map(|(run, seq)| (run.to_owned(), seq, "{\"n\":0}".to_owned()));
+        assert_eq!(emitted(store, usize::MAX), expected);
+        assert_eq!(emitted(store, 1), expected[..1]);
+        store
+            .emitted("OTHER", &mut |_, _, _| panic!("there is none"))
+            .unwrap();
+    });
 }

@@ -107,6 +107,13 @@ impl Store for Shown<'_> {
                 })
         })
     }
+    fn emitted(
+        &self,
+        r#type: &str,
+        visit: &mut dyn FnMut(&str, u64, &str) -> bool,
+    ) -> Result<(), StoreError> {
+        self.inner.emitted(r#type, visit)
+    }
     fn submit(&self, batch: Vec<Append>, reply: Reply) {
         self.inner.submit(batch, reply);
     }

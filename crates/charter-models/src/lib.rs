@@ -5,6 +5,8 @@
 //! provider, within a [`Budget`](ask::Budget), and keeps an [`Exchange`] of all that was said. A [`Cassette`](cassette::Cassette) is a
 //! transport that records another one, or stands in for it. [`offline`] has rules that stand in for a model, and say so.
 //!
+//! [`Models`] is all of that as an executor of the host, for actors of kind `model`.
+//!
 //! This library reads no environment and no terminal: models, keys and base URLs are given to it.
 //!
 //! ```
@@ -42,6 +44,7 @@ pub mod answer;
 pub mod ask;
 pub mod cassette;
 mod exchange;
+mod executor;
 mod fault;
 #[cfg(feature = "http")]
 mod http;
@@ -56,6 +59,7 @@ mod transport;
 pub mod wire;
 
 pub use exchange::{Exchange, Said, Usage};
+pub use executor::{Listener, Models};
 pub use fault::{Fault, codes};
 #[cfg(feature = "http")]
 pub use http::Http;

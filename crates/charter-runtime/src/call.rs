@@ -93,6 +93,12 @@ impl Call {
         &self.inner.clock
     }
 
+    /// The journal that the run is in: what earlier runs have left. An executor only reads it, or keeps blobs in it.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn charter_journal::Store> {
+        &self.inner.store
+    }
+
     /// Milliseconds that are left for the attempt.
     #[must_use]
     pub fn left(&self) -> u64 {

@@ -257,6 +257,28 @@ impl Store for SqliteStore {
         })
     }
 
+    fn emitted(
+        &self,
+        r#type: &str,
+        visit: &mut dyn FnMut(&str, u64, &str) -> bool,
+    ) -> Result<(), StoreError> {
+        self.reading(|c| {
+            let mut select = c.prepare_cached(
+                "SELECT e.run, e.seq, e.data FROM effects e CROSS JOIN records r ON r.run = e.run AND r.seq = e.seq
+                 WHERE e.kind = 'emit' AND e.src = ?1 ORDER BY r.n DESC, e.idx DESC",
+            )?;
+            let mut rows = select.query(params![r#type])?;
+            while let Some(row) = rows.next()? {
+                let data: Option<String> = row.get(2)?;
+                let run: String = row.get(0)?;
+                if !visit(&run, whole(row, 1)?, data.as_deref().unwrap_or("null")) {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
     fn scan(
         &self,
         run: Option<&str>,

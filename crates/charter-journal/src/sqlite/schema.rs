@@ -89,6 +89,7 @@ CREATE TABLE effects(
   ended_seq INTEGER,
   PRIMARY KEY(run, seq, idx)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX effects_emitted ON effects(src, run, seq) WHERE kind = 'emit';
 CREATE INDEX effects_open ON effects(run, seq, idx) WHERE status = 'open';
 CREATE TABLE timers(
   run TEXT NOT NULL,

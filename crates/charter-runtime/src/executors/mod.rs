@@ -1,8 +1,9 @@
-//! The executors that every host has: `exec`, `http`, `scripted`, `human`.
+//! The executors that every host has: `exec`, `http`, `scripted`, `human`, `journal`.
 
 mod exec;
 mod http;
 mod human;
+mod journal;
 mod script;
 mod scripted;
 
@@ -14,6 +15,7 @@ use crate::call::Executor;
 pub use exec::Exec;
 pub use http::Http;
 pub use human::Human;
+pub use journal::Journal;
 pub use scripted::Scripted;
 
 /// The executors of [`crate::Options::default`].
@@ -25,6 +27,7 @@ pub(crate) fn standard() -> BTreeMap<String, Arc<dyn Executor>> {
         ),
         ("http".to_owned(), Arc::new(Http::default())),
         ("human".to_owned(), Arc::new(Human)),
+        ("journal".to_owned(), Arc::new(Journal)),
         ("scripted".to_owned(), Arc::new(Scripted)),
     ])
 }
