@@ -85,6 +85,19 @@ pub enum Event {
         /// `{code, message, ...}`.
         error: Json,
     },
+    /// An attempt of an invoked actor has failed, and the host will make another one. Changes nothing: it is told for the record.
+    Attempt {
+        /// Id of the invocation.
+        invocation: String,
+        /// The effect that is being worked on.
+        effect: EffectId,
+        /// Which attempt it was; the first is 1.
+        attempt: u32,
+        /// `{code, message, ...}`.
+        error: Json,
+        /// When the next one begins, in milliseconds since 1970.
+        retry_at: i64,
+    },
     /// A timer is due.
     Timer {
         /// Its id, from [`crate::Timer`].

@@ -74,6 +74,7 @@ impl Event {
             Event::External { r#type, .. } => r#type.into(),
             Event::Done { invocation, .. } => format!("done.invoke.{invocation}").into(),
             Event::Failed { invocation, .. } => format!("error.invoke.{invocation}").into(),
+            Event::Attempt { .. } => "charter.attempt".into(),
             Event::Timer { timer, generation } => {
                 let pending = snapshot.and_then(|s| {
                     s.timers

@@ -118,10 +118,46 @@ impl Machine {
                 let error = door::admit(error, self.definition.limits.data)?.into_owned();
                 self.answered(snapshot, envelope, invocation, *effect, Err(error))
             }
+            Event::Attempt {
+                invocation,
+                effect,
+                error,
+                ..
+            } => {
+                door::admit(error, self.definition.limits.data)?;
+                let awaited = !snapshot.status.is_finished()
+                    && self
+                        .owner(snapshot, envelope, invocation, Some(*effect))
+                        .is_some();
+                Ok(self.unchanged(
+                    snapshot,
+                    envelope,
+                    if awaited {
+                        Verdict::Ignored
+                    } else {
+                        Verdict::Late
+                    },
+                ))
+            }
             Event::Timer { timer, generation } => {
                 self.timer(snapshot, envelope, timer, *generation)
             }
         }
+    }
+
+    /// Nothing happens, and the record says so: not even the number of the snapshot changes.
+    fn unchanged(&self, snapshot: &Snapshot, envelope: &Envelope, verdict: Verdict) -> Step {
+        let mut step = Work::new(
+            self,
+            snapshot.clone(),
+            &envelope.by,
+            RoleSet::SYSTEM,
+            envelope.seq,
+            envelope.at,
+        )
+        .step(verdict);
+        step.snapshot.seq = snapshot.seq;
+        step
     }
 
     /// The roles of a sender, as bits. `system` is nobody's to claim.
@@ -328,19 +364,7 @@ impl Machine {
         effect: Option<EffectId>,
         outcome: Result<Json, Json>,
     ) -> Result<Step, Refusal> {
-        let late = || {
-            let mut step = Work::new(
-                self,
-                snapshot.clone(),
-                &envelope.by,
-                RoleSet::SYSTEM,
-                envelope.seq,
-                envelope.at,
-            )
-            .step(Verdict::Late);
-            step.snapshot.seq = snapshot.seq;
-            step
-        };
+        let late = || self.unchanged(snapshot, envelope, Verdict::Late);
         if snapshot.status.is_finished() {
             return Ok(late());
         }
@@ -386,17 +410,7 @@ impl Machine {
             .find(|t| t.id.as_ref() == id && t.generation == generation && t.due <= envelope.at);
         let Some(timer) = timer.filter(|_| snapshot.status == Status::Active) else {
             // Of an earlier generation, early, or of a paused or finished run: nothing happens, and the record says so.
-            let mut step = Work::new(
-                self,
-                snapshot.clone(),
-                &envelope.by,
-                RoleSet::SYSTEM,
-                envelope.seq,
-                envelope.at,
-            )
-            .step(Verdict::Ignored);
-            step.snapshot.seq = snapshot.seq;
-            return Ok(step);
+            return Ok(self.unchanged(snapshot, envelope, Verdict::Ignored));
         };
         let mut work = self.work(snapshot, envelope, RoleSet::SYSTEM);
         work.s

@@ -130,14 +130,14 @@ pub(crate) struct Asked {
 
 /// Held by a call's task as long as it exists, however it ends.
 struct Existing {
-    inner: Arc<Inner>,
+    calls: Arc<Calls>,
     key: (Arc<str>, EffectId),
 }
 
 impl Drop for Existing {
     fn drop(&mut self) {
-        lock(&self.inner.calls.live).remove(&self.key);
-        self.inner.calls.tally.down();
+        lock(&self.calls.live).remove(&self.key);
+        self.calls.tally.down();
     }
 }
 
@@ -199,13 +199,15 @@ impl Inner {
         let mut live = lock(&self.calls.live);
         self.calls.tally.up();
         let existing = Existing {
-            inner: self.clone(),
+            calls: self.calls.clone(),
             key: key.clone(),
         };
-        let work = self.clock.work();
+        // In this order, also if it never gets its turn: who waits for the last call to end finds nothing left of it.
+        let parts = (call, executor, self.clock.work(), existing);
         let task = self.handle.spawn(async move {
-            let _existing = existing;
+            let (call, executor, work, existing) = parts;
             work_on(call, executor, not_before, work).await;
+            drop(existing);
         });
         live.insert(
             key,
@@ -250,6 +252,26 @@ impl Inner {
             }
         }
         self.publisher.trouble(Some(run), format!("the run takes neither the answer of `{invocation}` nor its failure; it waits on: {}", fault.message));
+    }
+
+    /// Tells the journal that an attempt has failed.
+    async fn note(
+        self: &Arc<Self>,
+        call: &Call,
+        error: Json,
+        retry_at: i64,
+    ) -> Result<Receipt, RuntimeError> {
+        let (reply, receiver) = oneshot::channel();
+        let mail = Mail::Attempt {
+            invocation: call.invocation.to_string(),
+            effect: call.id,
+            attempt: call.attempt,
+            error,
+            retry_at,
+            reply,
+        };
+        self.deliver(&call.run, Letter::new(mail, self.clock.work()), false)?;
+        receiver.await.unwrap_or(Err(RuntimeError::Closing))
     }
 
     async fn answer(
@@ -319,32 +341,27 @@ async fn work_on(mut call: Call, executor: Arc<dyn Executor>, not_before: i64, w
                 error: fault.json(),
                 at,
             });
+            // If it cannot be written, the answer will not be either, and says so.
+            let _ = inner.note(&call, fault.json(), at).await;
             clock.sleep_until(at).await;
             call.attempt = call.attempt.saturating_add(1);
             continue;
         }
-        for result in results {
-            match result {
-                Ok(Outcome::Waits) => {
-                    inner.publisher.tell(Happening::Waiting(working));
-                    break;
-                }
-                Ok(Outcome::Done(output)) => {
-                    inner
-                        .give(&call.run, &call.invocation, call.id, Ok(output))
-                        .await
-                }
-                Err(fault) => {
-                    let fault = if call.attempt > 1 {
-                        fault.with("attempts", call.attempt)
-                    } else {
-                        fault
-                    };
-                    inner
-                        .give(&call.run, &call.invocation, call.id, Err(fault.json()))
-                        .await;
-                }
-            }
+        if results.iter().any(|r| matches!(r, Ok(Outcome::Waits))) {
+            inner.publisher.tell(Happening::Waiting(working));
+            return;
+        }
+        let mut answers = results.into_iter().map(|result| match result {
+            Ok(Outcome::Done(output)) => Ok(output),
+            Ok(Outcome::Waits) => Ok(Json::Null),
+            Err(fault) if call.attempt > 1 => Err(fault.with("attempts", call.attempt).json()),
+            Err(fault) => Err(fault.json()),
+        });
+        let give = |outcome| inner.give(&call.run, &call.invocation, call.id, outcome);
+        match (answers.next(), answers.next()) {
+            (Some(first), Some(second)) => drop(tokio::join!(give(first), give(second))),
+            (Some(only), None) => give(only).await,
+            (None, _) => {}
         }
         drop(work);
         return;

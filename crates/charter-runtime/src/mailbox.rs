@@ -158,7 +158,9 @@ impl Inner {
             let (inner, cell) = (self.clone(), cell.clone());
             self.handle.spawn(async move {
                 inner.drain(&run, &cell).await;
-                inner.drains.down();
+                let drains = inner.drains.clone();
+                drop(inner);
+                drains.down();
             });
         }
         Ok(())
@@ -363,10 +365,6 @@ impl Inner {
                         }
                     }
                 };
-                if self.is_full(run, batch, 2) {
-                    drop(reply.send(Err(self.full(run))));
-                    return Judged::Done;
-                }
                 let effect = Some(effect);
                 let event = match outcome {
                     Ok(output) => Event::Done {
@@ -380,10 +378,46 @@ impl Inner {
                         error,
                     },
                 };
-                self.step(batch, None, None, event, by, None, Some(reply));
-                Judged::Done
+                self.step_of_host(run, batch, event, by, reply)
+            }
+            Mail::Attempt {
+                invocation,
+                effect,
+                attempt,
+                error,
+                retry_at,
+                reply,
+            } => {
+                let event = Event::Attempt {
+                    invocation,
+                    effect,
+                    attempt,
+                    error,
+                    retry_at,
+                };
+                self.step_of_host(run, batch, event, Principal::system(), reply)
             }
         }
+    }
+
+    /// An event of the host's own: it is taken when events from outside no longer are.
+    fn step_of_host(
+        &self,
+        run: &Arc<str>,
+        batch: &mut Batch,
+        event: Event,
+        by: Principal,
+        reply: Reply,
+    ) -> Judged {
+        if batch.state.snapshot.is_none() {
+            drop(reply.send(Err(RuntimeError::NeverStarted(run.to_string()))));
+        } else if self.is_full(batch, 2) {
+            self.publisher.trouble(Some(run), format!("run `{run}` has twice as many records as it may have, and stands still; `charter.cancel` ends it"));
+            drop(reply.send(Err(self.full(run))));
+        } else {
+            self.step(batch, None, None, event, by, None, Some(reply));
+        }
+        Judged::Done
     }
 
     /// Fires the timers that are due.
@@ -398,7 +432,7 @@ impl Inner {
             else {
                 return;
             };
-            if self.is_full(run, batch, 2) {
+            if self.is_full(batch, 2) {
                 return;
             }
             let event = Event::Timer {
@@ -542,7 +576,7 @@ impl Inner {
                 }
             }
         }
-        if send.r#type != "charter.cancel" && self.is_full(run, batch, 1) {
+        if send.r#type != "charter.cancel" && self.is_full(batch, 1) {
             drop(reply.send(Err(self.full(run))));
             return Judged::Done;
         }
@@ -671,7 +705,7 @@ impl Inner {
     }
 
     /// Whether a run has as many records as it may have, `times` over.
-    fn is_full(&self, _run: &str, batch: &Batch, times: u64) -> bool {
+    fn is_full(&self, batch: &Batch, times: u64) -> bool {
         let most = self.limits.records_per_run;
         most > 0 && batch.state.chain.next_seq() >= most.saturating_mul(times)
     }
@@ -814,9 +848,10 @@ fn drop_reply(made: Made, e: &RuntimeError) {
 
 fn fail(mail: Mail, e: &RuntimeError) {
     match mail {
-        Mail::Start { reply, .. } | Mail::Event { reply, .. } | Mail::Answer { reply, .. } => {
-            drop(reply.send(Err(e.clone())))
-        }
+        Mail::Start { reply, .. }
+        | Mail::Event { reply, .. }
+        | Mail::Attempt { reply, .. }
+        | Mail::Answer { reply, .. } => drop(reply.send(Err(e.clone()))),
         Mail::Due => {}
     }
 }

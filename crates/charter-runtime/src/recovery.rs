@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_journal::OpenEffect;
+use charter_journal::{OpenEffect, SourceKind};
+use charter_kernel::{EffectId, Event};
 
 use crate::call::Fault;
 use crate::calls::Asked;
@@ -95,15 +96,24 @@ async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: 
             .or_else(|| executor.map(|e| e.is_idempotent()))
             .unwrap_or(true);
         let effect = i.effect.text(run);
-        if again {
+        let (attempt, not_before) = match attempts(inner, run, i.effect).await {
+            Ok(found) => found,
+            Err(e) => {
+                recovery.failed.push((run.to_string(), e));
+                return;
+            }
+        };
+        // Between two attempts it was certainly not at work.
+        let paused = attempt > 1 && not_before > inner.clock.now();
+        if again || paused {
             recovery.resumed.push(effect);
             let asked = Asked {
                 effect: i.effect,
                 invocation: i.id.clone(),
                 src: i.src.clone(),
                 input: i.input.clone(),
-                attempt: 1,
-                not_before: i64::MIN,
+                attempt,
+                not_before,
             };
             inner.invoke(&state.charter, run, asked);
         } else {
@@ -118,4 +128,39 @@ async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: 
             inner.give(run, &i.id, i.effect, Err(fault.json())).await;
         }
     }
+}
+
+/// Which attempt of an effect comes next, and when, as its run's records say.
+async fn attempts(
+    inner: &Arc<Inner>,
+    run: &Arc<str>,
+    effect: EffectId,
+) -> Result<(u32, i64), RuntimeError> {
+    let (inner, run) = (inner.clone(), run.clone());
+    blocking(move || {
+        let name = effect.text(&run);
+        let (mut next, mut not_before) = (1, i64::MIN);
+        let mut from = effect.seq;
+        loop {
+            let page = inner.store.records(&run, from, PAGE)?;
+            for record in &page {
+                let source = &record.source;
+                if source.kind != SourceKind::Attempt || source.effect.as_deref() != Some(&name) {
+                    continue;
+                }
+                if let Ok(Event::Attempt {
+                    attempt, retry_at, ..
+                }) = record.envelope().map(|e| e.event)
+                {
+                    next = attempt.saturating_add(1);
+                    not_before = retry_at;
+                }
+            }
+            match page.last() {
+                Some(last) => from = last.seq.saturating_add(1),
+                None => return Ok((next, not_before)),
+            }
+        }
+    })
+    .await?
 }

@@ -53,8 +53,8 @@ pub(crate) struct Inner {
     pub(crate) executors: BTreeMap<String, Arc<dyn Executor>>,
     pub(crate) publisher: Publisher,
     pub(crate) wheel: Arc<Wheel>,
-    pub(crate) calls: Calls,
-    pub(crate) drains: Tally,
+    pub(crate) calls: Arc<Calls>,
+    pub(crate) drains: Arc<Tally>,
     pub(crate) cells: Mutex<FxHashMap<Arc<str>, Arc<Cell>>>,
     pub(crate) handle: tokio::runtime::Handle,
     find_folder: FindFolder,
@@ -231,6 +231,15 @@ pub(crate) enum Mail {
         person: Option<Principal>,
         reply: Reply,
     },
+    /// An attempt has failed, and another one follows: for the record.
+    Attempt {
+        invocation: String,
+        effect: EffectId,
+        attempt: u32,
+        error: Json,
+        retry_at: i64,
+        reply: Reply,
+    },
     /// A timer is due.
     Due,
 }
@@ -246,7 +255,7 @@ impl Runtime {
         store: Arc<dyn Store>,
         options: Options,
     ) -> Result<(Runtime, Recovery), RuntimeError> {
-        let calls = Calls::new(options.limits.calls_at_once);
+        let calls = Arc::new(Calls::new(options.limits.calls_at_once));
         let inner = Arc::new(Inner {
             store,
             clock: options.clock,
@@ -256,7 +265,7 @@ impl Runtime {
             publisher: Publisher::new(),
             wheel: Arc::default(),
             calls,
-            drains: Tally::default(),
+            drains: Arc::default(),
             cells: Mutex::default(),
             handle: tokio::runtime::Handle::current(),
             find_folder: options.find_folder,
@@ -478,6 +487,7 @@ impl Runtime {
         inner.closing.store(true, Ordering::SeqCst);
         let _ = tokio::time::timeout(grace, inner.calls.tally.zero()).await;
         inner.calls.abort_all();
+        inner.calls.tally.zero().await;
         inner.drains.zero().await;
         if let Some(wheel) = lock(&inner.wheel_task).take() {
             wheel.abort();

@@ -55,7 +55,7 @@ fn content(given: &Given) -> Digest {
         Event::Failed {
             invocation, error, ..
         } => json!({"failed": invocation, "error": error}),
-        Event::Start { .. } | Event::Timer { .. } => json!(null),
+        Event::Start { .. } | Event::Attempt { .. } | Event::Timer { .. } => json!(null),
     };
     Digest::of_json(&json!({"event": event, "to": given.to, "by": given.by.id}))
 }

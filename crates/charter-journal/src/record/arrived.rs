@@ -88,6 +88,20 @@ impl<'a> Arrived<'a> {
                 effect: effect()?,
                 error: part(data, "error"),
             },
+            SourceKind::Attempt => Event::Attempt {
+                invocation: invocation()?,
+                effect: effect()?.ok_or_else(|| missing("effect"))?,
+                attempt: data
+                    .get("attempt")
+                    .and_then(Json::as_u64)
+                    .and_then(|n| u32::try_from(n).ok())
+                    .ok_or_else(|| missing("attempt"))?,
+                retry_at: data
+                    .get("retryAt")
+                    .and_then(Json::as_i64)
+                    .ok_or_else(|| missing("retryAt"))?,
+                error: part(data, "error"),
+            },
             SourceKind::Timer => Event::Timer {
                 timer: self
                     .source

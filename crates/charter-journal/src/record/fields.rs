@@ -157,6 +157,8 @@ pub enum SourceKind {
     Done,
     /// An actor has failed.
     Error,
+    /// An attempt of an actor has failed, and another one follows.
+    Attempt,
     /// A timer was due.
     Timer,
 }
@@ -170,6 +172,7 @@ impl SourceKind {
             SourceKind::External => "external",
             SourceKind::Done => "done",
             SourceKind::Error => "error",
+            SourceKind::Attempt => "attempt",
             SourceKind::Timer => "timer",
         }
     }
@@ -180,7 +183,8 @@ impl SourceKind {
 pub struct EventField<'a> {
     /// Event type.
     pub r#type: Cow<'a, str>,
-    /// Event data: what was sent; the input of a start; `{"output"}` or `{"error"}` of an answer; `{}` of a timer.
+    /// Event data: what was sent; the input of a start; `{"output"}` or `{"error"}` of an answer; `{"attempt", "error", "retryAt"}`
+    /// of an attempt; `{}` of a timer.
     #[serde(default)]
     pub data: Cow<'a, Json>,
     /// In place of `data`, if it was refused at the door and not kept.

@@ -137,14 +137,17 @@ impl<'a> Making<'a> {
 
 /// The invocation that an answer belongs to, as the kernel finds it: its owner, the effect that asked.
 fn awaited<'s>(envelope: &Envelope, before: Option<&'s Snapshot>) -> Option<(&'s Actor, EffectId)> {
-    let (Event::Done {
-        invocation, effect, ..
-    }
-    | Event::Failed {
-        invocation, effect, ..
-    }) = &envelope.event
-    else {
-        return None;
+    let (invocation, effect) = match &envelope.event {
+        Event::Done {
+            invocation, effect, ..
+        }
+        | Event::Failed {
+            invocation, effect, ..
+        } => (invocation, *effect),
+        Event::Attempt {
+            invocation, effect, ..
+        } => (invocation, Some(*effect)),
+        Event::Start { .. } | Event::External { .. } | Event::Timer { .. } => return None,
     };
     let fits = |(actor, i): &(&Actor, &charter_kernel::Invocation)| {
         actor.status() == Status::Active
@@ -160,6 +163,10 @@ fn awaited<'s>(envelope: &Envelope, before: Option<&'s Snapshot>) -> Option<(&'s
 }
 
 fn answered(envelope: &Envelope, before: Option<&Snapshot>) -> Option<EffectId> {
+    if matches!(envelope.event, Event::Attempt { .. }) {
+        // It goes on being awaited.
+        return None;
+    }
     awaited(envelope, before).map(|(_, effect)| effect)
 }
 
@@ -169,6 +176,7 @@ fn addressee<'a>(envelope: &'a Envelope, before: Option<&'a Snapshot>) -> Cow<'a
         Event::Done { .. } | Event::Failed { .. } => {
             awaited(envelope, before).map(|(actor, _)| actor.id())
         }
+        Event::Attempt { .. } => awaited(envelope, before).map(|(actor, _)| actor.id()),
         Event::Timer { timer, generation } => {
             pending(before, timer, *generation).map(|t| t.actor.as_ref())
         }
@@ -194,6 +202,7 @@ fn source<'a>(run: &str, envelope: &'a Envelope) -> Source<'a> {
         Event::External { .. } => SourceKind::External,
         Event::Done { .. } => SourceKind::Done,
         Event::Failed { .. } => SourceKind::Error,
+        Event::Attempt { .. } => SourceKind::Attempt,
         Event::Timer { .. } => SourceKind::Timer,
     };
     let (invocation, effect) = match &envelope.event {
@@ -203,6 +212,9 @@ fn source<'a>(run: &str, envelope: &'a Envelope) -> Source<'a> {
         | Event::Failed {
             invocation, effect, ..
         } => (Some(Cow::Borrowed(invocation.as_str())), *effect),
+        Event::Attempt {
+            invocation, effect, ..
+        } => (Some(Cow::Borrowed(invocation.as_str())), Some(*effect)),
         _ => (None, None),
     };
     let (timer, generation) = match &envelope.event {
@@ -295,6 +307,12 @@ fn sent(event: &Event) -> Cow<'_, Json> {
         Event::External { data, .. } => Cow::Borrowed(data),
         Event::Done { output, .. } => Cow::Owned(json!({"output": output})),
         Event::Failed { error, .. } => Cow::Owned(json!({"error": error})),
+        Event::Attempt {
+            attempt,
+            error,
+            retry_at,
+            ..
+        } => Cow::Owned(json!({"attempt": attempt, "error": error, "retryAt": retry_at})),
         Event::Timer { .. } => Cow::Owned(json!({})),
     }
 }
@@ -336,7 +354,7 @@ fn explain(
         Event::Start { input } => Some(input),
         Event::External { data, .. } => Some(data),
         Event::Done { output, .. } => Some(output),
-        Event::Failed { error, .. } => Some(error),
+        Event::Failed { error, .. } | Event::Attempt { error, .. } => Some(error),
         Event::Timer { .. } => None,
     };
     if refusal.code != Code::TooLarge
@@ -346,7 +364,8 @@ fn explain(
             Event::Start { input: data }
             | Event::External { data, .. }
             | Event::Done { output: data, .. }
-            | Event::Failed { error: data, .. } => {
+            | Event::Failed { error: data, .. }
+            | Event::Attempt { error: data, .. } => {
                 charter_expr::json::normalize(data);
             }
             Event::Timer { .. } => {}

@@ -64,15 +64,26 @@ impl Executor for Http {
     }
 
     fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
-        let http = self.clone();
+        let request = self.request(&call);
+        let agent = self.agent.clone();
         Box::pin(async move {
+            let request = request?;
             // The thread goes on for a while if nobody waits any more; its answer is dropped then.
-            let result = blocking(move || http.post(&call)).await;
+            let result = blocking(move || request.post(&agent)).await;
             result.unwrap_or_else(|_| {
                 Err(Fault::new("failed", "the call was broken off").retryable())
             })
         })
     }
+}
+
+/// What is sent, taken from the call before: the thread that sends it holds nothing of the host.
+struct Request {
+    url: String,
+    headers: Vec<(String, String)>,
+    body: String,
+    most: u64,
+    limit: Duration,
 }
 
 impl Http {
@@ -144,26 +155,33 @@ impl Http {
             .collect()
     }
 
-    fn post(&self, call: &Call) -> Result<Outcome, Fault> {
+    fn request(&self, call: &Call) -> Result<Request, Fault> {
         let config = |why: String| Fault::new("config", &why);
-        let url = self.url(call.actor()).map_err(config)?;
-        let most = most(call.actor()).map_err(config)?;
-        let mut request = self
-            .agent
-            .post(&url)
+        let mut headers = self.headers(call.actor()).map_err(config)?;
+        headers.push(("idempotency-key".into(), call.effect.to_string()));
+        headers.push(("charter-run".into(), call.run.to_string()));
+        Ok(Request {
+            url: self.url(call.actor()).map_err(config)?,
+            headers,
+            body: call.input.to_string(),
+            most: most(call.actor()).map_err(config)?,
+            limit: Duration::from_millis(call.left().max(1)),
+        })
+    }
+}
+
+impl Request {
+    fn post(&self, agent: &ureq::Agent) -> Result<Outcome, Fault> {
+        let most = self.most;
+        let mut request = agent
+            .post(&self.url)
             .header("content-type", "application/json")
-            .header("accept", "application/json")
-            .header("idempotency-key", call.effect.as_ref())
-            .header("charter-run", call.run.as_ref());
-        for (name, value) in self.headers(call.actor()).map_err(config)? {
+            .header("accept", "application/json");
+        for (name, value) in &self.headers {
             request = request.header(name, value);
         }
-        let limit = Duration::from_millis(call.left().max(1));
-        let response = request
-            .config()
-            .timeout_global(Some(limit))
-            .build()
-            .send(call.input.to_string());
+        let request = request.config().timeout_global(Some(self.limit)).build();
+        let response = request.send(&self.body);
         let mut response = response.map_err(|e| failure(&e))?;
         let status = response.status();
         let body = response

@@ -185,6 +185,10 @@ async fn send(call: &Call, event: &Sent, sight: &Sight<'_>, number: u32) -> Resu
             Refused::Wait => {}
         }
         tries = tries.saturating_add(1);
+        if receipt.repeated {
+            // Refused before a restart; what has happened since is not known here.
+            continue;
+        }
         let seen = receipt
             .snapshot
             .as_ref()

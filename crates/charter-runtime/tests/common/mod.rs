@@ -158,7 +158,7 @@ pub fn block_on<T>(test: impl Future<Output = T>) -> T {
         .build()
         .unwrap();
     rt.block_on(async {
-        tokio::time::timeout(std::time::Duration::from_secs(60), test)
+        tokio::time::timeout(std::time::Duration::from_secs(20), test)
             .await
             .expect("the test hangs")
     })

@@ -1,0 +1,743 @@
+//! Actors: answers, failures, retries, time limits, events that they send, people, what a restart does to them.
+
+mod common;
+
+use charter_kernel::Status;
+use charter_runtime::{
+    Boxed, Call, Executor, Fault, Faults, Happening, Options, Outcome, Send, VirtualClock,
+};
+use common::*;
+use serde_json::{Value as Json, json};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// One state that asks one actor, and says what came of it.
+fn one(actor: &str) -> String {
+    format!(
+        "
+charter: 1
+id: one
+roles: {{user: {{}}}}
+input: {{}}
+context: {{got: null}}
+output: = context.got
+events: {{STOP: {{by: user}}}}
+actors:
+  work: {actor}
+states:
+  working:
+    invoke:
+      src: work
+      input: = input
+      onDone: {{target: done, actions: {{assign: {{got: '= event.output'}}}}}}
+      onError: {{target: failed, actions: {{assign: {{got: '= event.error'}}}}}}
+    on: {{STOP: stopped}}
+  done: {{type: final}}
+  failed: {{type: final, tags: [failed]}}
+  stopped: {{type: final}}
+"
+    )
+}
+
+async fn result(h: &Host, run: &str) -> (Status, Json) {
+    let view = h.runtime.ended(run).await.unwrap();
+    (
+        view.snapshot.status(),
+        view.snapshot.output().cloned().unwrap_or_default(),
+    )
+}
+
+#[test]
+fn a_script_answers_by_input_in_turn_and_late() {
+    block_on(async {
+        let source = one(
+            "{kind: scripted, answers: [{when: {kind: a}, output: {is: a, of: '= input.n + 1'}, after: 90s}, {when: '= input.n > 5', output: many}]}",
+        );
+        let h = host(&source).await;
+        h.start("r", json!({"kind": "a", "n": 1})).await;
+        h.clock.run(3_600_000).await;
+        assert_eq!(
+            result(&h, "r").await,
+            (Status::Done, json!({"is": "a", "of": 2}))
+        );
+        assert_eq!(
+            h.story("r"),
+            [
+                "0 charter.start accepted working",
+                "90000 done.invoke.work accepted done"
+            ]
+        );
+        h.start("s", json!({"kind": "b", "n": 6})).await;
+        assert_eq!(result(&h, "s").await.1, json!("many"));
+        h.start("t", json!({"kind": "b", "n": 5})).await;
+        let (status, error) = result(&h, "t").await;
+        assert_eq!((status, &error["code"]), (Status::Failed, &json!("script")));
+    });
+}
+
+#[test]
+fn answers_without_a_condition_come_in_turn() {
+    let source = "
+charter: 1
+id: turns
+events: {NEXT: {}}
+context: {said: []}
+actors: {ask: {kind: scripted, answers: [{output: 1}, {output: 2}, {error: {code: tired, message: no more}}]}}
+states:
+  asking:
+    invoke:
+      src: ask
+      onDone: {target: pause, actions: {assign: {said: '= context.said + [event.output]'}}}
+      onError: {target: pause, actions: {assign: {said: '= context.said + [event.error.code]'}}}
+  pause: {on: {NEXT: asking}}
+";
+    block_on(async {
+        let h = host(source).await;
+        h.start("r", json!({})).await;
+        for _ in 0..3 {
+            h.clock.settle().await;
+            h.send("r", "NEXT", json!({})).await;
+        }
+        h.clock.settle().await;
+        let view = h.runtime.view("r").await.unwrap();
+        assert_eq!(
+            view.snapshot.actor("root").unwrap().context()["said"],
+            json!([1, 2, "tired", "script"])
+        );
+        assert!(!view.is_stuck());
+    });
+}
+
+#[test]
+fn failures_are_tried_again_and_every_attempt_is_in_the_journal() {
+    let actor = "{kind: scripted, retry: {attempts: 4, backoff: 10s, factor: 3, max: 1m, jitter: 0}, answers: [{attempts: [{error: {code: busy}}, {error: {code: busy}}, {output: 7}]}]}";
+    block_on(async {
+        let h = host(&one(actor)).await;
+        let mut news = h.runtime.subscribe(Some("r"));
+        h.start("r", json!({})).await;
+        h.clock.run(3_600_000).await;
+        assert_eq!(result(&h, "r").await, (Status::Done, json!(7)));
+        assert_eq!(
+            h.story("r"),
+            [
+                "0 charter.start accepted working",
+                "0 charter.attempt ignored working",
+                "10000 charter.attempt ignored working",
+                "40000 done.invoke.work accepted done",
+            ]
+        );
+        let second = h.store.records("r", 2, 1).unwrap().remove(0);
+        assert_eq!(
+            *second.event.data,
+            json!({"attempt": 2, "error": {"code": "busy", "message": "the script says so", "retryable": true}, "retryAt": BEGIN + 40_000})
+        );
+        assert_eq!(
+            (second.source.effect.as_deref(), second.snapshot),
+            (
+                Some("r/0/0"),
+                h.store.records("r", 0, 1).unwrap()[0].snapshot
+            )
+        );
+        let mut began = Vec::new();
+        while let Some(happening) = news.try_next() {
+            if let Happening::Began(w) = happening {
+                began.push((w.attempt, w.since - BEGIN));
+            }
+        }
+        assert_eq!(began, [(1, 0), (2, 10_000), (3, 40_000)]);
+        assert!(
+            charter_journal::verify(h.store.as_ref(), None)
+                .unwrap()
+                .is_verified()
+        );
+    });
+}
+
+#[test]
+fn it_gives_up_after_the_last_attempt_or_what_cannot_be_mended() {
+    block_on(async {
+        let busy = "{kind: scripted, retry: {attempts: 2, backoff: 1s}, answers: [{error: {code: busy, message: 'no time'}}]}";
+        let h = host(&one(busy)).await;
+        h.start("r", json!({})).await;
+        h.clock.run(3_600_000).await;
+        let error = json!({"code": "busy", "message": "no time", "retryable": true, "attempts": 2});
+        assert_eq!(result(&h, "r").await, (Status::Failed, error));
+        let hopeless = "{kind: scripted, retry: {attempts: 5}, answers: [{error: {code: never, retryable: false}}]}";
+        let h = host(&one(hopeless)).await;
+        h.start("r", json!({})).await;
+        assert_eq!(result(&h, "r").await.1["code"], json!("never"));
+        assert_eq!(h.story("r").len(), 2);
+    });
+}
+
+#[test]
+fn an_answer_that_does_not_fit_is_asked_for_again() {
+    let actor = "{kind: scripted, output: {type: object, required: [n]}, retry: {attempts: 2}, answers: [{attempts: [{output: {m: 1}}, {output: {n: 1}}]}]}";
+    block_on(async {
+        let h = host(&one(actor)).await;
+        h.start("r", json!({})).await;
+        h.clock.run(3_600_000).await;
+        assert_eq!(result(&h, "r").await, (Status::Done, json!({"n": 1})));
+        let told = h.data("r", "charter.attempt");
+        assert_eq!(told["error"]["code"], json!("schema"));
+        assert!(
+            told["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("\"n\" is a required property"),
+            "{told}"
+        );
+        let h = host(&one(&actor.replace("attempts: 2", "attempts: 1"))).await;
+        h.start("r", json!({})).await;
+        assert_eq!(result(&h, "r").await.1["code"], json!("schema"));
+    });
+}
+
+#[test]
+fn time_limits_of_an_attempt_and_of_the_whole() {
+    block_on(async {
+        let slow = "{kind: scripted, timeout: 5m, attemptTimeout: 2m, retry: {attempts: 9, backoff: 30s, factor: 1, jitter: 0}, answers: [{never: true}]}";
+        let h = host(&one(slow)).await;
+        h.start("r", json!({})).await;
+        h.clock.run(86_400_000).await;
+        let (status, error) = result(&h, "r").await;
+        assert_eq!(
+            (status, &error["code"]),
+            (Status::Failed, &json!("timeout"))
+        );
+        assert_eq!(
+            h.story("r"),
+            [
+                "0 charter.start accepted working",
+                "120000 charter.attempt ignored working",
+                "270000 charter.attempt ignored working",
+                "300000 error.invoke.work accepted failed",
+            ]
+        );
+    });
+}
+
+#[test]
+fn what_nobody_waits_for_is_stopped() {
+    block_on(async {
+        let h = host(&one("{kind: scripted, answers: [{after: 1h, output: 1}]}")).await;
+        let mut news = h.runtime.subscribe(None);
+        h.start("r", json!({})).await;
+        h.clock.advance(60_000).await;
+        assert_eq!(
+            h.runtime.view("r").await.unwrap().working[0]
+                .effect
+                .as_ref(),
+            "r/0/0"
+        );
+        h.send("r", "STOP", json!({})).await;
+        h.clock.run(86_400_000).await;
+        assert_eq!(
+            h.story("r"),
+            [
+                "0 charter.start accepted working",
+                "60000 STOP accepted stopped"
+            ]
+        );
+        let mut stopped = 0;
+        while let Some(happening) = news.try_next() {
+            stopped += u32::from(matches!(happening, Happening::Stopped(_)));
+        }
+        assert_eq!(stopped, 1);
+    });
+}
+
+#[test]
+fn every_effect_twice_changes_nothing_but_the_record_of_it() {
+    block_on(async {
+        let source = one("{kind: scripted, answers: [{output: 1}]}");
+        let once = host(&source).await;
+        let twice = host_with(&source, |o| Options {
+            faults: Faults { twice: true },
+            ..o
+        })
+        .await;
+        for h in [&once, &twice] {
+            h.start("r", json!({})).await;
+            assert_eq!(result(h, "r").await, (Status::Done, json!(1)));
+            h.clock.settle().await;
+        }
+        assert_eq!(twice.story("r")[..2], once.story("r")[..]);
+        assert_eq!(twice.story("r")[2], "0 done.invoke.work late done");
+        let snapshot = |h: &Host, seq| h.store.records("r", seq, 1).unwrap()[0].snapshot;
+        assert_eq!(snapshot(&twice, 2), snapshot(&once, 1));
+        assert!(
+            charter_journal::verify(twice.store.as_ref(), None)
+                .unwrap()
+                .is_verified()
+        );
+    });
+}
+
+/// Counts its calls, and waits until it is told to go on.
+struct Slow(Arc<AtomicU32>);
+
+impl Executor for Slow {
+    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            call.clock().sleep_until(call.clock().now() + 600_000).await;
+            Ok(Outcome::Done(json!(call.effect.as_ref())))
+        })
+    }
+}
+
+#[test]
+fn after_a_crash_an_idempotent_actor_is_asked_again_and_of_another_one_nothing_is_known() {
+    block_on(async {
+        for (config, expected) in [
+            ("{kind: slow, idempotent: true}", json!("r/0/0")),
+            ("{kind: slow}", json!("unknown")),
+        ] {
+            let count = Arc::new(AtomicU32::new(0));
+            let slow = |o: Options| o.executor("slow", Slow(count.clone()));
+            let source = one(config);
+            let h = host_with(&source, slow).await;
+            h.start("r", json!({})).await;
+            h.clock.advance(300_000).await;
+            let h = h.crash(charter(&source), slow).await;
+            h.clock.run(86_400_000).await;
+            let (status, got) = result(&h, "r").await;
+            if status == Status::Done {
+                assert_eq!((got, count.load(Ordering::SeqCst)), (expected, 2));
+                assert_eq!(h.story("r")[1], "900000 done.invoke.work accepted done");
+                assert_eq!(h.recovery.resumed, ["r/0/0"]);
+            } else {
+                assert_eq!((&got["code"], count.load(Ordering::SeqCst)), (&expected, 1));
+                assert_eq!(h.recovery.unknown, ["r/0/0"]);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_pause_between_attempts_survives_a_crash_also_if_the_actor_is_not_idempotent() {
+    struct Fails;
+    impl Executor for Fails {
+        fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+            Box::pin(async move {
+                if call.attempt < 3 {
+                    Err(Fault::new("busy", "later").retryable())
+                } else {
+                    Ok(Outcome::Done(json!(call.attempt)))
+                }
+            })
+        }
+    }
+    block_on(async {
+        let source =
+            one("{kind: fails, retry: {attempts: 3, backoff: 1h, factor: 1, jitter: 0, max: 2h}}");
+        let set = |o: Options| o.executor("fails", Fails);
+        let h = host_with(&source, set).await;
+        h.start("r", json!({})).await;
+        h.clock.advance(600_000).await;
+        let h = h.crash(charter(&source), set).await;
+        assert_eq!(h.recovery.resumed, ["r/0/0"]);
+        h.clock.run(86_400_000).await;
+        assert_eq!(result(&h, "r").await, (Status::Done, json!(3)));
+        assert_eq!(
+            h.story("r")[1..],
+            [
+                "0 charter.attempt ignored working",
+                "3600000 charter.attempt ignored working",
+                "7200000 done.invoke.work accepted done"
+            ]
+        );
+    });
+}
+
+#[test]
+fn one_bad_run_does_not_hold_up_the_others() {
+    block_on(async {
+        let source = one("{kind: scripted, answers: [{after: 1h, output: 1}]}");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("journal.db");
+        let sqlite = || Arc::new(charter_journal::SqliteStore::open(&file).unwrap());
+        let clock = VirtualClock::new(BEGIN);
+        let h = open(sqlite(), clock.clone(), charter(&source), options(&clock)).await;
+        for run in ["a", "b", "c"] {
+            h.start(run, json!({})).await;
+        }
+        clock.settle().await;
+        let Host { runtime, store, .. } = h;
+        runtime.shutdown(std::time::Duration::ZERO).await;
+        drop((runtime, store));
+        let connection = rusqlite::Connection::open(&file).unwrap();
+        connection
+            .execute_batch("UPDATE records SET json = '{}' WHERE run = 'b'; DELETE FROM snapshots")
+            .unwrap();
+        drop(connection);
+        let h = open(sqlite(), clock.clone(), charter(&source), options(&clock)).await;
+        assert_eq!(
+            h.recovery
+                .failed
+                .iter()
+                .map(|(run, _)| run.as_str())
+                .collect::<Vec<_>>(),
+            ["b"]
+        );
+        h.clock.run(86_400_000).await;
+        for run in ["a", "c"] {
+            assert_eq!(
+                h.story(run).last().unwrap(),
+                "3600000 done.invoke.work accepted done"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_person_answers_a_task() {
+    let source = one(
+        "{kind: human, title: Is it good?, by: user, output: {type: object, required: [good]}, timeout: 72h}",
+    );
+    block_on(async {
+        let h = host(&source).await;
+        let mut news = h.runtime.subscribe(None);
+        h.start("r", json!({"what": "soup"})).await;
+        h.clock.settle().await;
+        let h = h.crash(charter(&source), |o| o).await;
+        h.clock.settle().await;
+        let mut waits = 0;
+        while let Some(happening) = news.try_next() {
+            waits += u32::from(matches!(happening, Happening::Waiting(_)));
+        }
+        assert_eq!(waits, 1);
+        assert!(
+            h.runtime
+                .tasks(&who("eve", &["guest"]), 9)
+                .await
+                .unwrap()
+                .is_empty()
+        );
+        let tasks = h.runtime.tasks(&who("ana", &["user"]), 9).await.unwrap();
+        assert_eq!(
+            (tasks.len(), tasks[0].title.as_deref(), &tasks[0].input),
+            (1, Some("Is it good?"), &json!({"what": "soup"}))
+        );
+        let task = tasks[0].effect.clone();
+        let e = h
+            .runtime
+            .complete(&task, json!({"good": true}), who("eve", &["guest"]))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            e.to_string(),
+            "run `r`: the task `r/0/0` is for user, and `eve` is none of them"
+        );
+        // What does not fit is refused, and the task goes on waiting.
+        let bad = h
+            .runtime
+            .complete(&task, json!({"god": true}), who("ana", &["user"]))
+            .await
+            .unwrap();
+        assert_eq!(bad.refusal().unwrap().code.word(), "schema");
+        let good = h
+            .runtime
+            .complete(&task, json!({"good": true}), who("ana", &["user"]))
+            .await
+            .unwrap();
+        assert_eq!(
+            (good.record.by.id.as_str(), good.record.state[0].as_ref()),
+            ("ana", "done")
+        );
+        let e = h
+            .runtime
+            .complete(&task, json!({"good": true}), who("ana", &["user"]))
+            .await
+            .unwrap_err();
+        assert_eq!(e.to_string(), "run `r`: no task `r/0/0` waits for a person");
+        h.start("s", json!({})).await;
+        h.runtime
+            .decline("s/0/0", "not my business", who("ana", &["user"]))
+            .await
+            .unwrap();
+        let error = json!({"code": "declined", "message": "not my business", "retryable": false, "by": "ana"});
+        assert_eq!(result(&h, "s").await, (Status::Failed, error));
+        h.start("t", json!({})).await;
+        h.clock.run(i64::from(u32::MAX)).await;
+        assert_eq!(result(&h, "t").await.1["code"], json!("timeout"));
+    });
+}
+
+/// An agent that acts: it sends events under the role that the charter gives it.
+const AGENTS: &str = "
+charter: 1
+id: agents
+roles: {planner: {}, judge: {}, clerk: {}}
+events:
+  SUBMIT: {by: planner, data: {type: object, required: [plan]}}
+  CLOSE: {by: clerk}
+  JUDGE: {by: judge}
+context: {plans: [], judged: []}
+output: = context.judged
+actors:
+  planner: {kind: scripted, as: planner, answers: [{events: [{type: SUBMIT, each: '= input.names', data: {plan: '= item'}, after: 1m}], output: {}}]}
+  clerk: {kind: scripted, as: clerk, id: carl, answers: [{events: [{type: CLOSE, refused: wait}]}]}
+  judge: {kind: scripted, as: judge, answers: [{events: [{type: JUDGE, each: '= input.plans', when: '= item.startsWith(\"g\")', data: {plan: '= item'}}], output: {}}]}
+  thief: {kind: scripted, as: clerk, answers: [{events: [{type: JUDGE}]}]}
+states:
+  planning:
+    invoke:
+      - {src: planner, input: {names: [good, bad, great]}}
+      - {src: clerk}
+    on:
+      SUBMIT: {actions: {assign: {plans: '= context.plans + [event.plan]'}}}
+      CLOSE: {target: judging, when: size(context.plans) == 3}
+  judging:
+    invoke:
+      - {src: judge, input: {plans: '= context.plans'}, onDone: stealing}
+    on:
+      JUDGE: {actions: {assign: {judged: '= context.judged + [event.plan]'}}}
+  stealing:
+    invoke: {src: thief, onError: {target: over, actions: {assign: {judged: '= context.judged + [event.error.refusal]'}}}}
+  over: {type: final}
+";
+
+#[test]
+fn agents_act_through_the_ordinary_door() {
+    block_on(async {
+        let h = host(AGENTS).await;
+        h.start("r", json!({})).await;
+        h.clock.run(3_600_000).await;
+        let (_, output) = result(&h, "r").await;
+        assert_eq!(
+            output,
+            json!(["good", "great", "authority"]),
+            "{:#?}",
+            h.story("r")
+        );
+        let records = h.store.records("r", 0, 99).unwrap();
+        let close: Vec<_> = records
+            .iter()
+            .filter(|r| r.event.r#type == "CLOSE")
+            .map(|r| (r.by.id.as_str(), r.verdict.word(), r.id.as_ref()))
+            .collect();
+        assert_eq!(
+            close,
+            [
+                ("carl", "refused", "r/0/1/event/1"),
+                ("carl", "refused", "r/0/1/event/1/1"),
+                ("carl", "refused", "r/0/1/event/1/2"),
+                ("carl", "accepted", "r/0/1/event/1/3"),
+            ]
+        );
+    });
+}
+
+#[test]
+fn what_an_agent_has_sent_is_not_sent_again_after_a_crash() {
+    block_on(async {
+        let h = host(AGENTS).await;
+        h.start("r", json!({})).await;
+        h.clock.advance(130_000).await;
+        let h = h.crash(charter(AGENTS), |o| o).await;
+        h.clock.run(3_600_000).await;
+        assert_eq!(
+            result(&h, "r").await.1,
+            json!(["good", "great", "authority"])
+        );
+        let records = h.store.records("r", 0, 99).unwrap();
+        assert_eq!(
+            records
+                .iter()
+                .filter(|r| r.event.r#type == "SUBMIT")
+                .count(),
+            3
+        );
+    });
+}
+
+#[test]
+fn mistakes_are_found_before_a_run_starts() {
+    let cases = [
+        (
+            "{kind: modell}",
+            "actor `work`: this host has no executor for the kind `modell`; it has `exec`, `http`, `human`, `scripted`",
+        ),
+        (
+            "{kind: human, by: [user, 7]}",
+            "actor `work`: `by` is a text or a list of texts, not `[\"user\",7]`",
+        ),
+        (
+            "{kind: human, titel: x}",
+            "actor `work`: it has no key `titel`; did you mean `title`?",
+        ),
+        (
+            "{kind: scripted}",
+            "actor `work`: `answers` is missing: a list of answers, or the name of a file with one",
+        ),
+        (
+            "{kind: scripted, answers: a.yaml}",
+            "actor `work`: `a.yaml` cannot be read: the charter has no folder here",
+        ),
+        (
+            "{kind: scripted, answers: [{outputs: 1}]}",
+            "actor `work`: `answers`: answer 1: it has no key `outputs`; did you mean `output`?",
+        ),
+        (
+            "{kind: scripted, answers: [{output: '= input.'}]}",
+            "actor `work`: `answers`: answer 1: `= input.`: ",
+        ),
+        (
+            "{kind: scripted, as: boss, answers: [{}]}",
+            "actor `work`: `as` names the role `boss`, which the charter does not declare",
+        ),
+        (
+            "{kind: exec, command: ls -l}",
+            "actor `work`: `command` is a list of texts, the program first: no shell looks at it",
+        ),
+        (
+            "{kind: exec, command: [ls]}",
+            "actor `work`: a command works in the charter's folder, but the charter has no folder in the file system here",
+        ),
+        (
+            "{kind: http, url: 'ftp://x/y'}",
+            "actor `work`: `ftp://x/y`: the scheme `ftp` is not allowed; `https` is, and `http` to this machine",
+        ),
+        (
+            "{kind: http, url: 'http://example.org/'}",
+            "actor `work`: `http://example.org/`: `http` is not encrypted and may only go to this machine; use `https`",
+        ),
+        (
+            "{kind: http, url: 'http://localhost/', headers: {authorization: {secret: TOKEN}}}",
+            "actor `work`: this host has no secret `TOKEN` (header `authorization`)",
+        ),
+        (
+            "{kind: human, retry: {attempt: 3}}",
+            "actor `work`: `retry` has no key `attempt`; did you mean `attempts`?",
+        ),
+        (
+            "{kind: human, retry: {attempts: 0}}",
+            "actor `work`: `retry.attempts` is a number from 1 to 100, not `0`",
+        ),
+    ];
+    block_on(async {
+        let h = host(&one("{kind: human}")).await;
+        for (actor, expected) in cases {
+            let e = match try_charter(&one(actor)) {
+                Ok(charter) => h.runtime.add(charter).await.unwrap_err(),
+                Err(e) => e,
+            };
+            let said = e.to_string();
+            let said = said
+                .strip_prefix("the charter `one` cannot be run here: ")
+                .unwrap_or(&said);
+            assert!(said.starts_with(expected), "{actor}\n{said}");
+        }
+    });
+}
+
+#[test]
+fn an_executor_that_breaks_down_is_a_failure_of_the_actor() {
+    struct Bug;
+    impl Executor for Bug {
+        fn call(&self, _: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+            Box::pin(async { panic!("a bug (this message belongs to the test)") })
+        }
+    }
+    block_on(async {
+        let h = host_with(&one("{kind: bug}"), |o| o.executor("bug", Bug)).await;
+        h.start("r", json!({})).await;
+        assert_eq!(result(&h, "r").await.1["code"], json!("panic"));
+    });
+}
+
+#[test]
+fn an_answer_that_the_run_cannot_take_becomes_a_failure() {
+    // The action on the answer fails, and nothing handles that: the answer is refused, its failure is not.
+    let source = one("{kind: scripted, answers: [{output: {n: 0}}]}")
+        .replace("'= event.output'", "'= 1 / event.output.n'");
+    block_on(async {
+        let h = host(&source).await;
+        h.start("r", json!({})).await;
+        let (status, error) = result(&h, "r").await;
+        assert_eq!(
+            (status, &error["code"]),
+            (Status::Failed, &json!("refused"))
+        );
+        assert_eq!(
+            h.story("r")[1],
+            "0 done.invoke.work refused execution working"
+        );
+    });
+}
+
+#[test]
+fn no_more_actors_work_at_once_than_allowed() {
+    struct Counts(Arc<Mutex<(u32, u32)>>);
+    impl Executor for Counts {
+        fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+            let counts = self.0.clone();
+            Box::pin(async move {
+                {
+                    let mut c = counts.lock().unwrap();
+                    c.0 += 1;
+                    c.1 = c.1.max(c.0);
+                }
+                call.clock().sleep_until(call.clock().now() + 1_000).await;
+                counts.lock().unwrap().0 -= 1;
+                Ok(Outcome::Done(json!(1)))
+            })
+        }
+    }
+    block_on(async {
+        let counts = Arc::new(Mutex::new((0, 0)));
+        let h = host_with(&one("{kind: counts}"), |o| {
+            let limits = charter_runtime::Limits {
+                calls_at_once: 3,
+                events_per_second: 0,
+                ..Default::default()
+            };
+            Options {
+                limits,
+                ..o.executor("counts", Counts(counts.clone()))
+            }
+        })
+        .await;
+        for i in 0..10 {
+            h.start(&format!("r{i}"), json!({})).await;
+        }
+        h.clock.run(60_000).await;
+        for i in 0..10 {
+            assert_eq!(result(&h, &format!("r{i}")).await.0, Status::Done);
+        }
+        assert_eq!(*counts.lock().unwrap(), (0, 3));
+    });
+}
+
+#[test]
+fn a_host_with_no_executor_for_a_run_in_the_journal_says_so_to_the_run() {
+    block_on(async {
+        let source = one("{kind: slow, idempotent: true}");
+        let count = Arc::new(AtomicU32::new(0));
+        let h = host_with(&source, |o| o.executor("slow", Slow(count))).await;
+        h.start("r", json!({})).await;
+        let Host {
+            runtime,
+            clock,
+            store,
+            ..
+        } = h;
+        drop(runtime);
+        clock.settle().await;
+        let (runtime, _) = charter_runtime::Runtime::open(store, options(&clock))
+            .await
+            .unwrap();
+        let view = runtime.ended("r").await.unwrap();
+        assert_eq!(
+            view.snapshot.output().unwrap()["code"],
+            json!("no-executor")
+        );
+        let e = runtime
+            .send(Send::new("r", "STOP", json!({}), who("ana", &["user"])))
+            .await
+            .unwrap();
+        assert_eq!(e.refusal().unwrap().code.word(), "finished");
+    });
+}
