@@ -28,6 +28,7 @@ mod io;
 pub mod journal;
 pub mod lines;
 pub mod load;
+pub mod models;
 pub mod moment;
 pub mod new;
 pub mod scenario;

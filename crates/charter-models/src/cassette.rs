@@ -10,6 +10,7 @@ use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::model::Model;
 use crate::transport::{Request, Response, Transport, TransportError};
 
 #[derive(Serialize, Deserialize)]
@@ -29,6 +30,7 @@ struct Asked {
 #[derive(Debug)]
 pub struct Cassette {
     answers: Mutex<BTreeMap<String, VecDeque<Response>>>,
+    model: Option<Model>,
 }
 
 impl Cassette {
@@ -38,6 +40,7 @@ impl Cassette {
     /// One sentence with the line.
     pub fn parse(text: &str) -> Result<Cassette, String> {
         let mut answers: BTreeMap<String, VecDeque<Response>> = BTreeMap::new();
+        let mut model = None;
         for (line, number) in text
             .lines()
             .zip(1usize..)
@@ -46,6 +49,7 @@ impl Cassette {
             let entry: Entry = serde_json::from_str(line).map_err(|e| {
                 format!("line {number} of the cassette is no recorded request: {e}")
             })?;
+            model = model.or_else(|| asked(&entry.request));
             answers
                 .entry(name(&entry.request.body))
                 .or_default()
@@ -53,8 +57,30 @@ impl Cassette {
         }
         Ok(Cassette {
             answers: Mutex::new(answers),
+            model,
         })
     }
+
+    /// The model that the recorded requests were for, with its address and no key; requests for it are those that were recorded.
+    #[must_use]
+    pub fn model(&self) -> Option<Model> {
+        self.model.clone()
+    }
+}
+
+/// The model of a request, by its address and body.
+fn asked(request: &Asked) -> Option<Model> {
+    let named = |name: &str, base: &str| Model::parse(name).and_then(|m| m.at(base)).ok();
+    let body = || request.body.get("model").and_then(Json::as_str);
+    if let Some(base) = request.url.strip_suffix("/chat/completions") {
+        return named(&format!("openai:{}", body()?), base);
+    }
+    if let Some(base) = request.url.strip_suffix("/messages") {
+        return named(&format!("anthropic:{}", body()?), base);
+    }
+    let path = request.url.strip_suffix(":streamGenerateContent?alt=sse")?;
+    let (base, name) = path.split_once("/models/")?;
+    named(&format!("gemini:{name}"), base)
 }
 
 impl Transport for Cassette {

@@ -69,3 +69,14 @@ pub trait Transport: Send + Sync {
         line: &mut dyn FnMut(&str) -> bool,
     ) -> Result<Response, TransportError>;
 }
+
+impl Transport for Box<dyn Transport> {
+    fn send(
+        &self,
+        request: &Request,
+        within: Duration,
+        line: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<Response, TransportError> {
+        self.as_ref().send(request, within, line)
+    }
+}

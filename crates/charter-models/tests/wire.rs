@@ -397,16 +397,37 @@ fn a_cassette_stands_in_for_the_server() {
 
     // Another address, no key: the same questions get the same answers, the failure and the repair included.
     let cassette = Cassette::parse(&tape).unwrap();
-    let model = Model::parse("openai:m")
-        .unwrap()
-        .at("http://127.0.0.1:1")
-        .unwrap();
-    let again = asked_within(&model, &cassette, 100_000, Duration::from_secs(9));
+    let recorded = cassette.model().unwrap();
+    assert_eq!(
+        (recorded.title(), recorded.key.is_none()),
+        ("openai:m".into(), true)
+    );
+    let elsewhere = recorded.at("http://127.0.0.1:1").unwrap();
+    let again = asked_within(&elsewhere, &cassette, 100_000, Duration::from_secs(9));
     assert_eq!(
         (again.0.unwrap(), again.1.usage),
         (live.0.unwrap(), live.1.usage)
     );
     assert_eq!(again.1.requests, 3);
+
+    for provider in ["openai", "anthropic", "gemini"] {
+        let server = server_of(provider);
+        let mut tape = Vec::new();
+        let live = asked_within(
+            &model(provider, &server),
+            &Recorder::new(Http::default(), &mut tape),
+            100_000,
+            Duration::from_secs(9),
+        );
+        let cassette = Cassette::parse(std::str::from_utf8(&tape).unwrap()).unwrap();
+        let again = asked_within(
+            &cassette.model().unwrap(),
+            &cassette,
+            100_000,
+            Duration::from_secs(9),
+        );
+        assert_eq!(again.0.unwrap(), live.0.unwrap(), "{provider}");
+    }
 
     let other = Model::parse("openai:another").unwrap();
     let fault = asked_within(&other, &cassette, 100_000, Duration::from_secs(9))
@@ -418,4 +439,12 @@ fn a_cassette_stands_in_for_the_server() {
             .unwrap_err()
             .starts_with("line 1 of the cassette")
     );
+}
+
+fn server_of(provider: &str) -> Server {
+    server(vec![match provider {
+        "openai" => openai(GOOD),
+        "anthropic" => anthropic(GOOD),
+        _ => gemini(GOOD),
+    }])
 }

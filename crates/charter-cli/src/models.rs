@@ -1,0 +1,271 @@
+//! Who answers for actors of kind `model`: a model named on the command line or in the environment, a cassette, or the charter's own offline
+//! rules. The one place that reads keys; they go into the header of a request and nowhere else.
+
+use std::path::{Path, PathBuf};
+
+use charter_models::{Listener, Model, Models, Provider, Secret, Transport, cassette::Cassette};
+
+use crate::io::Failure;
+
+/// Asked for when only a provider's key is there.
+const DEFAULTS: [(Provider, &str, &str); 3] = [
+    (
+        Provider::Anthropic,
+        "ANTHROPIC_API_KEY",
+        "claude-sonnet-4-5",
+    ),
+    (Provider::OpenAi, "OPENAI_API_KEY", "gpt-5-mini"),
+    (Provider::Gemini, "GEMINI_API_KEY", "gemini-2.5-flash"),
+];
+
+/// Flags of commands that run actors.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Args {
+    /// Who answers for actors of kind `model`: `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, or `offline` (the charter's rules).
+    /// Otherwise CHARTER_MODEL; otherwise a usual model if ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY is there; otherwise offline
+    #[arg(long, value_name = "PROVIDER:NAME")]
+    pub model: Option<String>,
+    /// Where the model is, e.g. `http://127.0.0.1:11434/v1` (with `openai:NAME`); otherwise CHARTER_MODEL_URL. Only CHARTER_MODEL_KEY is
+    /// sent there
+    #[arg(long, value_name = "URL")]
+    pub model_url: Option<String>,
+    /// Write down everything that is said to models and by them
+    #[arg(long, value_name = "FILE", conflicts_with = "replay_models")]
+    pub record_models: Option<PathBuf>,
+    /// Take the answers of models from a file that `--record-models` wrote
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "model_url"])]
+    pub replay_models: Option<PathBuf>,
+}
+
+/// Who answers, and how that is said to people.
+#[derive(Debug)]
+pub struct Chosen {
+    /// The executor for the kind `model`.
+    pub models: Models,
+    /// `offline`, `PROVIDER:NAME`, or the file of the cassette.
+    pub title: String,
+    /// Whether no model is asked at all.
+    pub offline: bool,
+}
+
+/// Chooses who answers; `variable` reads the environment.
+///
+/// # Errors
+/// A name or address that is none, a file that cannot be used, a build without the network.
+pub fn choose(
+    args: &Args,
+    variable: &dyn Fn(&str) -> Option<String>,
+    listener: impl Listener,
+) -> Result<Chosen, Failure> {
+    let variable = |name: &str| variable(name).filter(|v| !v.trim().is_empty());
+    if let Some(file) = &args.replay_models {
+        let text = std::fs::read_to_string(file)
+            .map_err(|e| Failure::new(format!("`{}` cannot be read: {e}", file.display())))?;
+        let cassette = Cassette::parse(&text)
+            .map_err(|e| Failure::new(format!("`{}`: {e}", file.display())))?;
+        let model = cassette.model().ok_or_else(|| {
+            Failure::with_help(
+                format!("`{}` holds no request to a model", file.display()),
+                "record one with `--record-models`",
+            )
+        })?;
+        return Ok(Chosen {
+            title: format!("{} (from {})", model.title(), file.display()),
+            models: Models::asking(model, cassette).listener(listener),
+            offline: false,
+        });
+    }
+    let Some(model) = named(args, &variable)? else {
+        if args.record_models.is_some() {
+            return Err(Failure::with_help(
+                "offline there is nothing that a model says and that could be written down",
+                "name a model with `--model`",
+            ));
+        }
+        return Ok(Chosen {
+            models: Models::offline().listener(listener),
+            title: "offline".into(),
+            offline: true,
+        });
+    };
+    let title = model.title();
+    let transport = transport(args.record_models.as_deref())?;
+    Ok(Chosen {
+        models: Models::asking(model, transport).listener(listener),
+        title,
+        offline: false,
+    })
+}
+
+/// The model, if one is named or a key is there.
+fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Model>, Failure> {
+    let url = args
+        .model_url
+        .clone()
+        .or_else(|| variable("CHARTER_MODEL_URL"));
+    let own_key = variable("CHARTER_MODEL_KEY");
+    let name = args.model.clone().or_else(|| variable("CHARTER_MODEL"));
+    let usual = || {
+        let (provider, _, model) = DEFAULTS
+            .iter()
+            .find(|(_, key, _)| variable(key).is_some())?;
+        Some(format!("{}:{model}", provider.word()))
+    };
+    let name = match name {
+        Some(name) if name == "offline" => return Ok(None),
+        Some(name) => name,
+        None if url.is_some() => {
+            return Err(Failure::with_help(
+                "there is the address of a model, but not its name",
+                "name it too: `--model openai:NAME`, or CHARTER_MODEL",
+            ));
+        }
+        None => match usual() {
+            Some(name) => name,
+            None => return Ok(None),
+        },
+    };
+    let wrong = |why: String| {
+        Failure::with_help(
+            why,
+            "for example `--model openai:gpt-5-mini`, or `--model offline`",
+        )
+    };
+    let mut model = Model::parse(&name).map_err(wrong)?;
+    // A provider's key goes to the provider and nowhere else.
+    let provider_key = DEFAULTS
+        .iter()
+        .find(|(provider, ..)| *provider == model.provider)
+        .and_then(|(_, key, _)| variable(key))
+        .filter(|_| url.is_none());
+    if let Some(url) = &url {
+        model = model.at(url).map_err(wrong)?;
+    }
+    if let Some(key) = own_key.or(provider_key) {
+        model = model.key(Secret::new(key.trim()));
+    } else if url.is_none() {
+        let variable = DEFAULTS
+            .iter()
+            .find(|(p, ..)| *p == model.provider)
+            .map_or("CHARTER_MODEL_KEY", |(_, key, _)| key);
+        return Err(Failure::with_help(
+            format!("`{}` needs a key", model.title()),
+            format!("put it into {variable}, or use `--model offline`"),
+        ));
+    }
+    Ok(Some(model))
+}
+
+#[cfg(feature = "models")]
+fn transport(record: Option<&Path>) -> Result<Box<dyn Transport>, Failure> {
+    let http = charter_models::Http::default();
+    let Some(path) = record else {
+        return Ok(Box::new(http));
+    };
+    let file = std::fs::File::create_new(path).map_err(|e| {
+        Failure::with_help(
+            format!("`{}` cannot be written: {e}", path.display()),
+            "give a file that does not exist yet, in a folder that does",
+        )
+    })?;
+    Ok(Box::new(charter_models::cassette::Recorder::new(
+        http, file,
+    )))
+}
+
+#[cfg(not(feature = "models"))]
+fn transport(_: Option<&Path>) -> Result<Box<dyn Transport>, Failure> {
+    Err(Failure::with_help(
+        "this program was built without models",
+        "build it with its default features, or use `--model offline`",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Args, choose};
+
+    fn chosen(args: &Args, environment: &[(&str, &str)]) -> Result<(String, String), String> {
+        let variable = |name: &str| {
+            environment
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, v)| (*v).to_owned())
+        };
+        match choose(args, &variable, ()) {
+            Ok(chosen) => Ok((chosen.title, format!("{:?}", chosen.models))),
+            Err(failure) => Err(failure.to_string()),
+        }
+    }
+
+    fn title(args: &Args, environment: &[(&str, &str)]) -> String {
+        chosen(args, environment).map_or_else(|e| e, |(title, _)| title)
+    }
+
+    fn model(name: &str) -> Args {
+        Args {
+            model: Some(name.into()),
+            ..Args::default()
+        }
+    }
+
+    #[test]
+    fn without_a_key_it_is_offline() {
+        assert_eq!(title(&Args::default(), &[]), "offline");
+        assert_eq!(
+            title(&Args::default(), &[("OPENAI_API_KEY", " ")]),
+            "offline"
+        );
+        assert_eq!(
+            title(&model("offline"), &[("OPENAI_API_KEY", "sk-1")]),
+            "offline"
+        );
+    }
+
+    #[cfg(feature = "models")]
+    #[test]
+    fn a_key_is_enough() {
+        assert_eq!(
+            title(&Args::default(), &[("OPENAI_API_KEY", "sk-1")]),
+            "openai:gpt-5-mini"
+        );
+        assert_eq!(
+            title(
+                &Args::default(),
+                &[("CHARTER_MODEL", "gemini:g"), ("GEMINI_API_KEY", "k")]
+            ),
+            "gemini:g"
+        );
+        let local = [
+            ("CHARTER_MODEL", "openai:llama"),
+            ("CHARTER_MODEL_URL", "http://127.0.0.1:9/v1"),
+            ("OPENAI_API_KEY", "sk-not-for-others"),
+        ];
+        let (title, shown) = chosen(&Args::default(), &local).unwrap();
+        assert_eq!(title, "openai:llama");
+        assert_eq!(shown, "Models(openai:llama at http://127.0.0.1:9/v1)");
+    }
+
+    #[test]
+    fn what_is_wrong() {
+        assert_eq!(title(&model("openai:x"), &[]), "`openai:x` needs a key");
+        assert_eq!(
+            title(
+                &Args::default(),
+                &[("CHARTER_MODEL_URL", "http://127.0.0.1:9")]
+            ),
+            "there is the address of a model, but not its name"
+        );
+        assert!(title(&model("acme:x"), &[]).starts_with("`acme` is none of the providers"));
+        let nothing = Args {
+            replay_models: Some("no such file".into()),
+            ..Args::default()
+        };
+        assert!(title(&nothing, &[]).starts_with("`no such file` cannot be read"));
+        let record = Args {
+            record_models: Some("x".into()),
+            ..Args::default()
+        };
+        assert!(title(&record, &[]).starts_with("offline there is nothing"));
+    }
+}
