@@ -210,6 +210,10 @@ pub(crate) fn finish(mut findings: Vec<Finding>, document: Option<&Document>) ->
                     String::new(),
                     None,
                 );
+                // The states may stand in another file than the charter.
+                if let Some(place) = document.elsewhere(&f.at) {
+                    f.message = format!("{place}: {}", f.message);
+                }
                 f.span = (span.start, span.end);
                 (f.path, f.line, f.column) = (place.path, place.line, place.column);
             }

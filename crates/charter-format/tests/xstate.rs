@@ -503,3 +503,20 @@ fn the_charter_around_has_the_last_word() {
     );
     assert_eq!(Run::start(document.definition).send("OPEN").state(), "open");
 }
+
+#[test]
+fn a_problem_of_the_kernel_is_shown_where_it_was_written() {
+    let charter = "charter: 1\nid: c\nstatechart: {import: door.json, format: xstate}\nguards: {free: \"true\"}\n";
+    let door = r#"{"initial": "shut",
+      "states": {"shut": {}, "both": {"id": "x", "on": {"E": "shut"}}}}"#;
+    let document = read_with(charter, "c.yaml", &ReadOptions::default(), &|_| {
+        Ok(door.to_owned())
+    })
+    .unwrap();
+    let place = document.elsewhere("/root/state/states/both/on/0/transitions/0");
+    assert_eq!(
+        place.as_deref(),
+        Some("door.json:2:62 (`states.both.on.E`)")
+    );
+    assert_eq!(document.elsewhere("/guards/free"), None);
+}

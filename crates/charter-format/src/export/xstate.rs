@@ -5,6 +5,7 @@ use charter_kernel::definition::{
     Action, Delay, Guard, Invoke, State, StateKind, Template, Transition,
 };
 use charter_kernel::{Definition, Digest, Machine, Outline};
+use rustc_hash::FxHashMap;
 use serde_json::{Value as Json, json};
 
 use super::{flat, kind, text};
@@ -27,6 +28,15 @@ pub fn xstate(machine: &Machine) -> String {
         definition,
         outline,
         flat: flat(&definition.root.state),
+        resolved: outline
+            .transitions
+            .iter()
+            .enumerate()
+            .filter_map(|(at, o)| {
+                let transition = transition_at(&definition.root.state, o.at)?;
+                Some((std::ptr::from_ref(transition), at))
+            })
+            .collect(),
     };
     let seal = seal(writer.machine());
     let mut config = writer.machine();
@@ -71,10 +81,15 @@ fn written(node: &Node) -> Out {
     }
 }
 
+/// What `*` matches in XState, in the words of a charter.
+const EVERY: [&str; 4] = ["*", "done.*", "error.*", "after.*"];
+
 struct Writer<'m> {
     definition: &'m Definition,
     outline: &'m Outline<'m>,
     flat: Vec<(&'m State, Vec<&'m str>)>,
+    /// What the kernel made of each transition: its number, found by where it stands in memory.
+    resolved: FxHashMap<*const Transition, usize>,
 }
 
 impl Writer<'_> {
@@ -170,11 +185,19 @@ impl Writer<'_> {
         }
         if !state.states.is_empty() {
             let mut children = Object::default();
-            let depth = path.len();
-            for (child, (_, of)) in (0u32..).zip(&self.flat) {
-                if child > number && child <= outline.last && of.len() == depth.saturating_add(1) {
-                    children.put(of.last().copied().unwrap_or_default(), self.state(child));
-                }
+            let mut child = number.saturating_add(1);
+            while child <= outline.last {
+                let key = self
+                    .flat
+                    .get(child as usize)
+                    .and_then(|(_, path)| path.last());
+                children.put(key.copied().unwrap_or_default(), self.state(child));
+                let last = self
+                    .outline
+                    .states
+                    .get(child as usize)
+                    .map_or(child, |s| s.last);
+                child = last.saturating_add(1);
             }
             out.put("states", children);
         }
@@ -206,13 +229,18 @@ impl Writer<'_> {
     fn listeners(&self, state: &State, number: u32, out: &mut Object) {
         let mut on: Vec<(String, Vec<Out>)> = Vec::new();
         for entry in &state.on {
+            let every = EVERY.iter().all(|e| entry.events.iter().any(|o| o == e));
             for event in &entry.events {
+                // What `*` matches anyway.
+                if every && event != "*" && EVERY.contains(&event.as_str()) {
+                    continue;
+                }
                 let list: Vec<Out> = entry
                     .transitions
                     .iter()
                     .map(|t| self.transition(t, number))
                     .collect();
-                let event = own_event(event, &self.definition.id);
+                let event = self.own_event(event);
                 match on.iter_mut().find(|(known, _)| *known == event) {
                     Some((_, all)) => all.extend(list),
                     None => on.push((event, list)),
@@ -252,6 +280,46 @@ impl Writer<'_> {
         }
     }
 
+    /// The platform's events under XState's names.
+    fn own_event(&self, event: &str) -> String {
+        let id = |name: &str| {
+            let at = self
+                .flat
+                .iter()
+                .position(|(state, _)| state.id.as_deref() == Some(name));
+            let path = at
+                .and_then(|at| self.flat.get(at))
+                .map(|(_, path)| path.join("."));
+            format!("{}.{}", self.definition.id, path.as_deref().unwrap_or(name))
+        };
+        if let Some(id) = event.strip_prefix("done.invoke.") {
+            return format!("xstate.done.actor.{id}");
+        }
+        if let Some(id) = event.strip_prefix("error.invoke.") {
+            return format!("xstate.error.actor.{id}");
+        }
+        if let Some(name) = event.strip_prefix("done.state.") {
+            return format!(
+                "xstate.done.state.{}",
+                if name == "*" {
+                    "*".to_owned()
+                } else {
+                    id(name)
+                }
+            );
+        }
+        if let Some((delay, name)) = event
+            .strip_prefix("after.")
+            .and_then(|rest| rest.split_once('.'))
+        {
+            return format!("xstate.after.{delay}.{}", id(name));
+        }
+        match event {
+            "done.*" | "error.*" | "after.*" => format!("xstate.{event}"),
+            other => other.to_owned(),
+        }
+    }
+
     fn invoke(&self, invoke: &Invoke, source: u32) -> Out {
         let mut out = Object::default();
         out.put("src", invoke.src.as_str());
@@ -272,10 +340,9 @@ impl Writer<'_> {
     fn transition(&self, t: &Transition, source: u32) -> Out {
         let mut out = Object::default();
         let resolved = self
-            .outline
-            .transitions
-            .iter()
-            .find(|o| o.source == source && self.same(o.at, t));
+            .resolved
+            .get(&std::ptr::from_ref(t))
+            .and_then(|at| self.outline.transitions.get(*at));
         let numbers = resolved.map(|o| o.targets).unwrap_or_default();
         let targets: Vec<String> = numbers.iter().map(|t| self.target(*t)).collect();
         out.names("target", &targets);
@@ -318,61 +385,6 @@ impl Writer<'_> {
         }
         out.into()
     }
-
-    /// Is it the transition of the core form at that address?
-    fn same(&self, at: &str, t: &Transition) -> bool {
-        let mut found: Option<&Transition> = None;
-        let mut state = &self.definition.root.state;
-        let parts: Vec<String> = at
-            .split('/')
-            .skip(3)
-            .map(|p| p.replace("~1", "/").replace("~0", "~"))
-            .collect();
-        let mut rest = parts.as_slice();
-        while let [states, key, tail @ ..] = rest {
-            if states != "states" {
-                break;
-            }
-            let Some(child) = state.states.get(key) else {
-                return false;
-            };
-            (state, rest) = (child, tail);
-        }
-        let index = |text: &String| text.parse::<usize>().ok();
-        match rest {
-            [on, i, _, k] if on == "on" => {
-                found = index(i)
-                    .zip(index(k))
-                    .and_then(|(i, k)| state.on.get(i)?.transitions.get(k))
-            }
-            [after, i, _, k] if after == "after" => {
-                found = index(i)
-                    .zip(index(k))
-                    .and_then(|(i, k)| state.after.get(i)?.transitions.get(k))
-            }
-            [invoke, i, list, k] if invoke == "invoke" => {
-                found = index(i).zip(index(k)).and_then(|(i, k)| {
-                    let invoke = state.invoke.get(i)?;
-                    if list == "on_done" {
-                        invoke.on_done.get(k)
-                    } else {
-                        invoke.on_error.get(k)
-                    }
-                });
-            }
-            [list, k] => {
-                found = index(k).and_then(|k| {
-                    if list == "always" {
-                        state.always.get(k)
-                    } else {
-                        state.on_done.get(k)
-                    }
-                });
-            }
-            _ => {}
-        }
-        found.is_some_and(|f| std::ptr::eq(f, t))
-    }
 }
 
 /// A name, or the core form of an action as parameters.
@@ -407,16 +419,44 @@ fn meta(t: &Transition) -> Json {
     meta.into()
 }
 
-/// The platform's events under XState's names.
-fn own_event(event: &str, machine: &str) -> String {
-    if let Some(id) = event.strip_prefix("done.invoke.") {
-        return format!("xstate.done.actor.{id}");
+/// The transition of the core form at an address.
+fn transition_at<'d>(root: &'d State, at: &str) -> Option<&'d Transition> {
+    let mut state = root;
+    let parts: Vec<String> = at
+        .split('/')
+        .skip(3)
+        .map(|p| p.replace("~1", "/").replace("~0", "~"))
+        .collect();
+    let mut rest = parts.as_slice();
+    while let [states, key, tail @ ..] = rest {
+        if states != "states" {
+            break;
+        }
+        (state, rest) = (state.states.get(key)?, tail);
     }
-    if let Some(id) = event.strip_prefix("error.invoke.") {
-        return format!("xstate.error.actor.{id}");
+    let index = |text: &String| text.parse::<usize>().ok();
+    match rest {
+        [on, i, _, k] if on == "on" => index(i)
+            .zip(index(k))
+            .and_then(|(i, k)| state.on.get(i)?.transitions.get(k)),
+        [after, i, _, k] if after == "after" => index(i)
+            .zip(index(k))
+            .and_then(|(i, k)| state.after.get(i)?.transitions.get(k)),
+        [invoke, i, list, k] if invoke == "invoke" => index(i).zip(index(k)).and_then(|(i, k)| {
+            let invoke = state.invoke.get(i)?;
+            if list == "on_done" {
+                invoke.on_done.get(k)
+            } else {
+                invoke.on_error.get(k)
+            }
+        }),
+        [list, k] => index(k).and_then(|k| {
+            if list == "always" {
+                state.always.get(k)
+            } else {
+                state.on_done.get(k)
+            }
+        }),
+        _ => None,
     }
-    if let Some(path) = event.strip_prefix("done.state.") {
-        return format!("xstate.done.state.{machine}.{path}");
-    }
-    event.to_owned()
 }

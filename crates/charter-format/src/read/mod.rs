@@ -47,6 +47,8 @@ pub struct Document {
     pub warnings: Vec<Diagnostic>,
     root: Arc<Node>,
     places: Places,
+    /// The document that the statechart was taken from.
+    elsewhere: Option<Arc<Document>>,
 }
 
 /// Reads a charter from YAML or JSON. `name` (usually a path) is for messages; `.json` at its end makes the text JSON.
@@ -99,9 +101,10 @@ pub fn read_with(
     }
     check::check(&root, &Form::Object(&table::CHARTER), &mut cx.sink);
     let mut definition = charter::charter(&mut cx, &root);
-    if let Some(entry) = root.entry("statechart").filter(|_| cx.sink.errors == 0) {
-        statechart::take(&mut cx, &root, entry, &mut definition, files);
-    }
+    let elsewhere = match root.entry("statechart").filter(|_| cx.sink.errors == 0) {
+        Some(entry) => statechart::take(&mut cx, &root, entry, &mut definition, files),
+        None => None,
+    };
     names::resolve(&mut cx, &definition, &root);
     if cx.sink.errors > 0 {
         return Err(fail(cx.sink, Some(&root)));
@@ -115,6 +118,7 @@ pub fn read_with(
         warnings,
         root: Arc::new(root),
         places,
+        elsewhere,
     })
 }
 
@@ -217,10 +221,25 @@ pub(crate) fn finished(
         warnings: list,
         root: Arc::new(root),
         places,
+        elsewhere: None,
     })
 }
 
 impl Document {
+    /// Where the part of the core form at a JSON pointer was written, if that is not this document but the file that its `statechart`
+    /// names: `fred.json:26:12 (path)`, for people.
+    #[must_use]
+    pub fn elsewhere(&self, pointer: &str) -> Option<String> {
+        let other = self.elsewhere.as_ref()?;
+        let below = pointer.strip_prefix("/root/state")?;
+        if !(below.is_empty() || below.starts_with('/')) {
+            return None;
+        }
+        let span = other.span(pointer);
+        let at = other.diagnostic(Severity::Error, "", span, String::new(), None);
+        Some(statechart::place(&other.name, &at))
+    }
+
     /// Where the part of the core form at a JSON pointer was written; of its nearest ancestor, if it has no place of its own.
     #[must_use]
     pub fn span(&self, pointer: &str) -> Span {
@@ -247,7 +266,10 @@ impl Document {
             Severity::Error,
             problem.code,
             span,
-            problem.message.clone(),
+            match self.elsewhere(&problem.at) {
+                Some(place) => format!("{place}: {}", problem.message),
+                None => problem.message.clone(),
+            },
             problem.help.clone(),
         )
     }

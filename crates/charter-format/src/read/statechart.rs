@@ -1,7 +1,10 @@
 //! `statechart: {import: FILE, format: xstate | scxml}`: the states come from another file, everything else from the charter.
 
+use std::sync::Arc;
+
 use charter_kernel::Definition;
 
+use super::Document;
 use super::context::Context;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, codes};
 use crate::import::{self, Resolver};
@@ -12,18 +15,16 @@ const STATES: [&str; 9] = [
     "type", "initial", "states", "on", "always", "after", "entry", "exit", "invoke",
 ];
 
-/// Takes the statechart that `entry` names into the definition.
+/// Takes the statechart that `entry` names into the definition; gives where its parts were written.
 pub(super) fn take(
     cx: &mut Context,
     root: &Node,
     entry: &Entry,
     definition: &mut Definition,
     files: &Resolver<'_>,
-) {
+) -> Option<Arc<Document>> {
     let part = |key: &str| entry.value.entry(key);
-    let (Some(file), Some(format)) = (part("import"), part("format")) else {
-        return;
-    };
+    let (file, format) = (part("import")?, part("format")?);
     for key in STATES.iter().filter_map(|key| root.entry(key)) {
         let message = format!(
             "`{}` stands in `{}`",
@@ -41,7 +42,7 @@ pub(super) fn take(
         Err(why) => {
             let message = format!("`{name}` cannot be read: {why}");
             cx.report(Diagnostic::error(codes::FILE, file.value.span, message));
-            return;
+            return None;
         }
     };
     // What was written for SCXML or XState ignores what a charter refuses, unless the charter around says otherwise.
@@ -55,11 +56,11 @@ pub(super) fn take(
         import::xstate_config(&text, name, definition, false)
     };
     match read {
-        Ok(document) => {
+        Ok(mut document) => {
             for warning in &document.warnings {
                 report(cx, file, name, warning);
             }
-            let imported = document.definition;
+            let imported = std::mem::take(&mut document.definition);
             if scxml {
                 let around = std::mem::take(&mut definition.root);
                 definition.root = imported.root;
@@ -75,30 +76,34 @@ pub(super) fn take(
                 *definition = imported;
             }
             cx.at("root", |cx| cx.mark(file.value.span));
+            Some(Arc::new(document))
         }
         Err(Diagnostics { list, omitted, .. }) => {
             for problem in &list {
                 report(cx, file, name, problem);
             }
             (0..omitted).for_each(|_| cx.sink.omit());
+            None
         }
     }
 }
 
 /// A problem of the other file, shown where this one names it.
 fn report(cx: &mut Context, file: &Entry, name: &str, problem: &Diagnostic) {
-    let place = match problem.path.as_str() {
-        "" => String::new(),
-        path => format!(" (`{path}`)"),
-    };
-    let message = format!(
-        "{name}:{}:{}{place}: {}",
-        problem.line, problem.column, problem.message
-    );
+    let message = format!("{}: {}", place(name, problem), problem.message);
     let mut shown = match problem.severity {
         Severity::Error => Diagnostic::error(problem.code, file.value.span, message),
         Severity::Warning => Diagnostic::warning(problem.code, file.value.span, message),
     };
     shown.help.clone_from(&problem.help);
     cx.report(shown);
+}
+
+/// `FILE:LINE:COLUMN (path)`, in a file that the charter names.
+pub(super) fn place(name: &str, problem: &Diagnostic) -> String {
+    let place = format!("{name}:{}:{}", problem.line, problem.column);
+    match problem.path.as_str() {
+        "" => place,
+        path => format!("{place} (`{path}`)"),
+    }
 }

@@ -290,7 +290,8 @@ fn write(states: &[State], at: usize, r: &mut Random) -> String {
             .map(|(e, t)| format!("\"{e}\":{t}"))
             .collect();
         parts.push(format!("\"on\":{{{}}}", on.join(",")));
-        if let Some(to) = onward(states, at, r).filter(|_| r.chance(30)) {
+        let can_be_done = state.kind != Kind::Atomic || r.chance(5);
+        if let Some(to) = onward(states, at, r).filter(|_| can_be_done && r.chance(50)) {
             parts.push(format!(
                 "\"onDone\":{{\"target\":\"{to}\",\"actions\":{}}}",
                 actions(r)

@@ -46,15 +46,14 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         let name = node.tag_name().name();
         let index = block.len().to_string();
         if !xml::is_scxml(node) {
-            if node.tag_name().namespace() != Some(xml::CHARTER) {
+            let (message, help) = if node.tag_name().namespace() == Some(xml::CHARTER) {
+                let message = format!("`<charter:{name}>` is lost in an export that was edited");
+                (message, super::EDITED)
+            } else {
                 let help = "actions of other namespaces are not known; leaving one out would change what the document does";
-                self.refuse(
-                    codes::NOT_SUPPORTED,
-                    xml::tag(node),
-                    format!("the action `<{name}>` is not supported"),
-                    Some(help),
-                );
-            }
+                (format!("the action `<{name}>` is not supported"), help)
+            };
+            self.refuse(codes::NOT_SUPPORTED, xml::tag(node), message, Some(help));
             return;
         }
         let actions = self.at(&index, node, |reader| match name {

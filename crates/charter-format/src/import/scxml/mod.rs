@@ -30,6 +30,9 @@ use crate::read::context::Context;
 use crate::read::{Document, finished};
 use crate::source::{Node as Tree, Span, Value};
 
+/// What to do with an export that was edited and said more than SCXML can.
+const EDITED: &str = "edit the charter and export it again; or remove what SCXML has no word for, and take the states into a charter that says it";
+
 /// Files that one document may take in.
 const MOST_FILES: usize = 100;
 
@@ -254,6 +257,19 @@ impl<'x, 'r, 'd, 'i> Reader<'x, 'r, 'd, 'i> {
     fn only(&mut self, node: Node<'d, 'i>, known: &[&str]) {
         for attribute in node.attributes() {
             let foreign = attribute.namespace().is_some();
+            if attribute.namespace() == Some(xml::CHARTER) {
+                let range = attribute.range();
+                let message = format!(
+                    "`charter:{}` is lost in an export that was edited",
+                    attribute.name()
+                );
+                self.refuse(
+                    codes::NOT_SUPPORTED,
+                    Span::new(range.start, range.end),
+                    message,
+                    Some(EDITED),
+                );
+            }
             if !foreign && !known.contains(&attribute.name()) {
                 let range = attribute.range();
                 let mut problem = Diagnostic::warning(

@@ -171,15 +171,21 @@ impl Reader<'_> {
     /// A name that the charter around has to declare.
     fn declared(&mut self, what: &str, name: &str, span: Span) -> bool {
         let d = &self.definition;
+        let known = match what {
+            "guard" => d.guards.contains_key(name),
+            "action" => d.actions.contains_key(name),
+            "delay" => d.delays.contains_key(name),
+            _ => d.actors.contains_key(name) || d.machines.contains_key(name),
+        };
+        if known {
+            return true;
+        }
         let (known, place): (Vec<&String>, &str) = match what {
             "guard" => (d.guards.keys().collect(), "guards"),
             "action" => (d.actions.keys().collect(), "actions"),
             "delay" => (d.delays.keys().collect(), "delays"),
             _ => (d.actors.keys().chain(d.machines.keys()).collect(), "actors"),
         };
-        if known.iter().any(|k| k.as_str() == name) {
-            return true;
-        }
         let mut problem = Diagnostic::error(
             codes::UNDEFINED,
             span,

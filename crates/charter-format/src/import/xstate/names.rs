@@ -10,7 +10,6 @@ use crate::source::Node;
 /// A state of the config.
 #[derive(Debug)]
 pub(super) struct Place {
-    pub(super) key: String,
     pub(super) parent: Option<usize>,
     /// Keys from the root, joined by `.`.
     pub(super) path: String,
@@ -19,6 +18,8 @@ pub(super) struct Place {
     pub(super) given: bool,
     pub(super) kind: Kind,
     pub(super) children: Vec<usize>,
+    /// The children by their keys.
+    keys: FxHashMap<String, usize>,
     pub(super) initial: Option<String>,
 }
 
@@ -77,19 +78,20 @@ impl Names {
             }
             if let Some(up) = parent.and_then(|p| names.places.get_mut(p)) {
                 up.children.push(number);
+                up.keys.insert(key.clone(), number);
             }
             let initial = node
                 .get("initial")
                 .and_then(|i| i.text().or_else(|| i.get("target")?.text()))
                 .map(str::to_owned);
             names.places.push(Place {
-                key,
                 parent,
                 path,
                 id,
                 given: given.is_some(),
                 kind,
                 children: Vec::new(),
+                keys: FxHashMap::default(),
                 initial,
             });
             for entry in states.map(ordered).unwrap_or_default().into_iter().rev() {
@@ -108,11 +110,7 @@ impl Names {
     }
 
     pub(super) fn child(&self, of: usize, key: &str) -> Option<usize> {
-        self.get(of)?
-            .children
-            .iter()
-            .copied()
-            .find(|c| self.get(*c).is_some_and(|p| p.key == key))
+        self.get(of)?.keys.get(key).copied()
     }
 
     fn descend(&self, mut at: usize, path: &[String]) -> Option<usize> {

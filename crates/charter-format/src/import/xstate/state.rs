@@ -43,7 +43,7 @@ const EVERY: [&str; 4] = ["*", "done.*", "error.*", "after.*"];
 struct Listener {
     descriptor: String,
     events: Vec<String>,
-    transitions: Vec<Transition>,
+    transitions: Vec<(Transition, Span)>,
 }
 
 impl Reader<'_> {
@@ -235,8 +235,7 @@ impl Reader<'_> {
         if let Some(on) = node.get("on") {
             for entry in ordered(on) {
                 let descriptor = entry.key.text.clone();
-                let transitions =
-                    self.transitions(&entry.value, number, Some((&descriptor, entry.key.span)));
+                let transitions = self.transitions(&entry.value, number);
                 if let Some(events) = self.events(&descriptor, entry.key.span) {
                     listeners.push(Listener {
                         descriptor,
@@ -248,7 +247,9 @@ impl Reader<'_> {
         }
         state.invoke = self.invocations(node, number);
         if let Some(entry) = node.entry("onDone") {
-            state.on_done = self.transitions(&entry.value, number, None);
+            state.on_done = self.inside("on_done", entry.key.span, |reader| {
+                reader.transitions_here(&entry.value, number)
+            });
             if !matches!(state.kind, StateKind::Compound | StateKind::Parallel) {
                 state.on_done.clear();
                 let mut problem = Diagnostic::warning(
@@ -264,7 +265,9 @@ impl Reader<'_> {
         }
         self.after(node, number, state);
         if let Some(entry) = node.entry("always") {
-            state.always = self.transitions(&entry.value, number, None);
+            state.always = self.inside("always", entry.key.span, |reader| {
+                reader.transitions_here(&entry.value, number)
+            });
         }
         // `onDone` and its like replace what `on` says about the same event.
         let name = self.names.name(number);
@@ -293,45 +296,27 @@ impl Reader<'_> {
                     EVERY.contains(&e.as_str()) || e.starts_with("done.") || e.starts_with("error.")
                 })
         }) {
-            self.before_wildcards(&name, state, &mut listeners);
+            before_wildcards(&name, node.span.first(), state, &mut listeners);
         }
         let (mut wildcards, exact): (Vec<Listener>, Vec<Listener>) =
             listeners.into_iter().partition(wild);
         wildcards.sort_by_key(|l| std::cmp::Reverse(l.descriptor.len()));
-        state.on = exact
-            .into_iter()
-            .chain(wildcards)
-            .filter(|l| !l.transitions.is_empty())
-            .map(|l| On {
-                events: l.events,
-                transitions: l.transitions,
-            })
-            .collect();
-    }
-
-    /// A wildcard that matches what the machine tells itself comes after what names it: then all of it stands under `on`.
-    fn before_wildcards(&mut self, name: &str, state: &mut State, listeners: &mut Vec<Listener>) {
-        let mut exact = |event: String, transitions: &mut Vec<Transition>| {
-            if !transitions.is_empty() {
-                listeners.push(Listener {
-                    descriptor: event.clone(),
-                    events: vec![event],
-                    transitions: std::mem::take(transitions),
-                });
-            }
-        };
-        for invoke in &mut state.invoke {
-            let id = invoke.id.clone().unwrap_or_default();
-            exact(format!("done.invoke.{id}"), &mut invoke.on_done);
-            exact(format!("error.invoke.{id}"), &mut invoke.on_error);
+        let above = self.cx.down("on");
+        for listener in exact.into_iter().chain(wildcards) {
+            let Some(span) = listener.transitions.first().map(|(_, span)| *span) else {
+                continue;
+            };
+            let transitions = self.inside(&state.on.len().to_string(), span, |reader| {
+                reader.inside("transitions", span, |reader| {
+                    reader.placed(listener.transitions)
+                })
+            });
+            state.on.push(On {
+                events: listener.events,
+                transitions,
+            });
         }
-        exact(format!("done.state.{name}"), &mut state.on_done);
-        for after in &mut state.after {
-            exact(
-                format!("after.{}.{name}", after.key),
-                &mut after.transitions,
-            );
-        }
+        self.cx.up(above);
     }
 
     fn after(&mut self, node: &Node, number: usize, state: &mut State) {
@@ -340,7 +325,13 @@ impl Reader<'_> {
         };
         for (index, entry) in ordered(after).into_iter().enumerate() {
             let key = entry.key.text.trim();
-            let delay = match key.parse::<f64>() {
+            // `Infinity` is a number for JavaScript, and no length of time; `inf` is a name.
+            let number_like = key.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+            let parsed = key
+                .parse::<f64>()
+                .ok()
+                .filter(|_| number_like || key == "Infinity");
+            let delay = match parsed.ok_or(()) {
                 Ok(ms) if (0.0..9e15).contains(&ms) => {
                     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                     // in range: just looked at
@@ -362,7 +353,9 @@ impl Reader<'_> {
             };
             let transitions = self.inside("after", entry.key.span, |reader| {
                 reader.inside(&index.to_string(), entry.key.span, |reader| {
-                    reader.transitions(&entry.value, number, None)
+                    reader.inside("transitions", entry.key.span, |reader| {
+                        reader.transitions_here(&entry.value, number)
+                    })
                 })
             });
             state.after.push(After {
@@ -437,7 +430,7 @@ impl Reader<'_> {
                     ] {
                         if let Some(entry) = item.entry(key) {
                             *list = reader.inside(core, entry.key.span, |reader| {
-                                reader.transitions(&entry.value, number, None)
+                                reader.transitions_here(&entry.value, number)
                             });
                         }
                     }
@@ -454,10 +447,10 @@ impl Reader<'_> {
             return Some(EVERY.map(str::to_owned).to_vec());
         }
         let Some(own) = descriptor.strip_prefix("xstate.") else {
-            if ["done.", "error.", "after.", "charter."]
-                .iter()
-                .any(|p| descriptor.starts_with(p))
-            {
+            // Errors of the charter itself, which XState does not have, may be waited for.
+            let own = ["error.execution", "error.communication"].contains(&descriptor);
+            let reserved = ["done.", "error.", "after.", "charter."];
+            if !own && reserved.iter().any(|p| descriptor.starts_with(p)) {
                 let help = "`done.`, `error.`, `after.` and `charter.` begin the platform's own events, which nobody can send; rename it";
                 self.refuse(
                     codes::NOT_SUPPORTED,
@@ -516,5 +509,33 @@ impl Reader<'_> {
             );
         }
         events
+    }
+}
+
+/// A wildcard that matches what the machine tells itself comes after what names it: then all of it stands under `on`.
+fn before_wildcards(name: &str, span: Span, state: &mut State, listeners: &mut Vec<Listener>) {
+    let mut exact = |event: String, transitions: &mut Vec<Transition>| {
+        if !transitions.is_empty() {
+            listeners.push(Listener {
+                descriptor: event.clone(),
+                events: vec![event],
+                transitions: std::mem::take(transitions)
+                    .into_iter()
+                    .map(|t| (t, span))
+                    .collect(),
+            });
+        }
+    };
+    for invoke in &mut state.invoke {
+        let id = invoke.id.clone().unwrap_or_default();
+        exact(format!("done.invoke.{id}"), &mut invoke.on_done);
+        exact(format!("error.invoke.{id}"), &mut invoke.on_error);
+    }
+    exact(format!("done.state.{name}"), &mut state.on_done);
+    for after in &mut state.after {
+        exact(
+            format!("after.{}.{name}", after.key),
+            &mut after.transitions,
+        );
     }
 }

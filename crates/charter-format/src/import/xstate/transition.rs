@@ -11,18 +11,26 @@ use crate::source::{Node, Span, Value};
 
 impl Reader<'_> {
     /// A target, an object, or a list of them.
-    pub(super) fn transitions(
-        &mut self,
-        node: &Node,
-        source: usize,
-        on: Option<(&str, Span)>,
-    ) -> Vec<Transition> {
-        let _ = on;
+    pub(super) fn transitions(&mut self, node: &Node, source: usize) -> Vec<(Transition, Span)> {
         let items: &[Node] = node.one_or_many();
-        items
-            .iter()
-            .filter_map(|item| self.transition(item, source))
-            .collect()
+        let read = |item| Some((self.transition(item, source)?, item.span));
+        items.iter().filter_map(read).collect()
+    }
+
+    /// The same where the reader stands at the list that they go to.
+    pub(super) fn transitions_here(&mut self, node: &Node, source: usize) -> Vec<Transition> {
+        let read = self.transitions(node, source);
+        self.placed(read)
+    }
+
+    /// Says where each transition of the list was written at which the reader stands.
+    pub(super) fn placed(&mut self, read: Vec<(Transition, Span)>) -> Vec<Transition> {
+        let mut list = Vec::with_capacity(read.len());
+        for (transition, span) in read {
+            self.inside(&list.len().to_string(), span, |_| ());
+            list.push(transition);
+        }
+        list
     }
 
     fn transition(&mut self, node: &Node, source: usize) -> Option<Transition> {
