@@ -96,6 +96,8 @@ pub use charter::{Charter, Folder};
 pub use clock::{Boxed, Clock, SystemClock, Work};
 pub use config::{Conduct, Retry, delay, texts};
 pub use error::RuntimeError;
+#[cfg(unix)]
+pub use executors::Workspaces;
 pub use executors::{Exec, Http, Human, Journal, Scripted};
 pub use options::{Faults, FindFolder, FindSecret, Limits, NewId, Options};
 pub use publish::{Happening, Recorded, Subscription, Working};

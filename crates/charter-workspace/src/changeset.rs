@@ -7,8 +7,10 @@ use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
+use crate::error::Error;
 use crate::path::{RelPath, misleading};
 use crate::refused::Refused;
+use crate::store::Store;
 
 /// Changes in one changeset.
 pub const MAX_CHANGES: usize = 10_000;
@@ -170,6 +172,40 @@ impl Changeset {
         json!({"summary": self.summary, "changes": changes})
     }
 
+    /// The changeset of a manifest; its contents come from the store.
+    ///
+    /// # Errors
+    /// When the manifest is not one, or a content is not in the store.
+    pub fn from_manifest(manifest: &Json, store: &Store) -> Result<Changeset, Error> {
+        let form: Manifest = Manifest::deserialize(manifest).map_err(|e| {
+            Refused::new(
+                format!("the manifest cannot be read: {e}"),
+                "give it as it was proposed",
+            )
+        })?;
+        let mut changes = Vec::with_capacity(form.changes.len());
+        for (i, change) in form.changes.into_iter().enumerate() {
+            let path = RelPath::parse(&change.file_path).map_err(|fault| {
+                Refused::new(
+                    format!("the path {fault}"),
+                    "name a file inside the workspace",
+                )
+                .at_change(i, &change.file_path)
+            })?;
+            let content = change
+                .new_sha256
+                .map(|digest| store.get(digest))
+                .transpose()?;
+            changes.push(Change {
+                operation: change.operation,
+                path,
+                old_sha256: change.old_sha256,
+                content,
+            });
+        }
+        Ok(Changeset::new(form.summary, changes)?)
+    }
+
     /// What an approval is bound to: SHA-256 over the canonical JSON (RFC 8785) of the [`manifest`](Changeset::manifest). It is what
     /// the expression `digest(x)` gives for the manifest.
     #[must_use]
@@ -239,6 +275,26 @@ impl Changeset {
         }
         Ok(self)
     }
+}
+
+/// The canonical form, read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    summary: String,
+    changes: Vec<ManifestChange>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ManifestChange {
+    operation: Operation,
+    file_path: String,
+    old_sha256: Option<Digest>,
+    new_sha256: Option<Digest>,
+    /// Follows from the content.
+    #[serde(rename = "size")]
+    _size: Option<u64>,
 }
 
 fn verb(operation: Operation) -> &'static str {

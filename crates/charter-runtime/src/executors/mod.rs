@@ -6,6 +6,8 @@ mod human;
 mod journal;
 mod script;
 mod scripted;
+#[cfg(unix)]
+mod workspace;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +19,8 @@ pub use http::Http;
 pub use human::Human;
 pub use journal::Journal;
 pub use scripted::Scripted;
+#[cfg(unix)]
+pub use workspace::Workspaces;
 
 /// The executors of [`crate::Options::default`].
 pub(crate) fn standard() -> BTreeMap<String, Arc<dyn Executor>> {

@@ -1,0 +1,77 @@
+//! A copy of a folder beside the charter, for a run that tries things out: `scratch:example`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::call::Call;
+use crate::charter::Folder;
+
+/// The copy's path; it is made when it is asked for first.
+pub(super) fn path(name: &str, call: &Call, store: &Path) -> Result<PathBuf, String> {
+    let plain = !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if !plain {
+        return Err(format!(
+            "`scratch:{name}` is no name of a folder beside the charter"
+        ));
+    }
+    // Beside the store, never inside it: what is inside is ours alone.
+    let root = PathBuf::from(format!("{}-scratch", store.display()));
+    let to = root.join(
+        call.run
+            .replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_"),
+    );
+    if to.exists() {
+        return Ok(to);
+    }
+    let temporary = to.with_extension("new");
+    let cannot = |e: std::io::Error| format!("the copy of `{name}` cannot be made: {e}");
+    let _ = fs::remove_dir_all(&temporary);
+    match call.folder() {
+        Folder::Dir(dir) => copy(&dir.join(name), &temporary).map_err(cannot)?,
+        Folder::Texts(texts) => {
+            let prefix = format!("{name}/");
+            let mut any = false;
+            for (file, text) in texts.iter() {
+                let Some(below) = file.strip_prefix(&prefix) else {
+                    continue;
+                };
+                let path = temporary.join(below);
+                let made = path
+                    .parent()
+                    .map_or(Ok(()), fs::create_dir_all)
+                    .and_then(|()| fs::write(&path, text));
+                made.map_err(cannot)?;
+                any = true;
+            }
+            if !any {
+                return Err(format!("there is no folder `{name}` beside the charter"));
+            }
+        }
+        Folder::None => {
+            return Err(format!(
+                "there is no folder `{name}`: the charter has no folder here"
+            ));
+        }
+    }
+    fs::rename(&temporary, &to).map_err(cannot)?;
+    Ok(to)
+}
+
+/// Files and folders; links are left out.
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        let target = to.join(entry.file_name());
+        if kind.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else if kind.is_file() {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,434 @@
+//! Actors of kind `workspace`, and sentinel with them on real folders.
+#![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use charter_journal::{MemoryStore, Store};
+use charter_kernel::{Digest, Principal};
+use charter_runtime::{Charter, Folder, Options, Receipt, Runtime, Send, Start, View, Workspaces};
+use serde_json::{Value as Json, json};
+
+struct Host {
+    runtime: Runtime,
+    charter: Digest,
+    journal: Arc<dyn Store>,
+    root: PathBuf,
+    _temporary: Option<Arc<tempfile::TempDir>>,
+}
+
+async fn open(root: &Path, journal: Arc<dyn Store>, charter: Charter) -> Host {
+    let options = Options::default().executor("workspace", Workspaces::new(root.join("store")));
+    let (runtime, _) = Runtime::open(journal.clone(), options).await.unwrap();
+    let charter = runtime.add(charter).await.unwrap().digest();
+    Host {
+        runtime,
+        charter,
+        journal,
+        root: root.to_owned(),
+        _temporary: None,
+    }
+}
+
+async fn sentinel() -> Host {
+    with(
+        Charter::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charters/sentinel"))
+            .unwrap(),
+    )
+    .await
+}
+
+async fn with(charter: Charter) -> Host {
+    let temporary = tempfile::tempdir().unwrap();
+    fs::create_dir(temporary.path().join("w")).unwrap();
+    fs::write(temporary.path().join("w/greeting.txt"), "Hello, world\n").unwrap();
+    fs::write(temporary.path().join("w/other.txt"), "other\n").unwrap();
+    let mut host = open(temporary.path(), Arc::new(MemoryStore::new()), charter).await;
+    host._temporary = Some(Arc::new(temporary));
+    host
+}
+
+impl Host {
+    fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.root.join("w").join(name)).unwrap_or_else(|_| "(none)".into())
+    }
+
+    fn files(&self) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(self.root.join("w"))
+            .unwrap()
+            .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    async fn start(&self, run: &str, more: Json) {
+        let mut input = json!({"workspace": self.root.join("w"), "goal": "Greet in German"});
+        for (key, value) in more.as_object().unwrap() {
+            input[key] = value.clone();
+        }
+        let by = Principal::new("ana", &["operator"]);
+        let start = Start {
+            charter: self.charter,
+            run: Some(run.into()),
+            input,
+            by,
+        };
+        self.runtime.start(start).await.unwrap();
+    }
+
+    async fn until(&self, run: &str, state: &str) -> View {
+        let reached = self.runtime.until(run, |snapshot| {
+            snapshot.actor("root").unwrap().state().any(|s| s == state)
+        });
+        match tokio::time::timeout(Duration::from_secs(30), reached).await {
+            Ok(view) => view.unwrap(),
+            Err(_) => {
+                let view = self.runtime.view(run).await.unwrap();
+                panic!(
+                    "{state} was not reached: {:#}",
+                    view.charter.machine().snapshot_json(&view.snapshot)
+                );
+            }
+        }
+    }
+
+    async fn var(&self, run: &str, name: &str) -> Json {
+        let view = self.runtime.view(run).await.unwrap();
+        view.snapshot
+            .actor("root")
+            .unwrap()
+            .variable(name)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    async fn send(&self, run: &str, r#type: &str, data: Json) -> Receipt {
+        let by = Principal::new("ana", &["operator", "approver"]);
+        let receipt = self
+            .runtime
+            .send(Send::new(run, r#type, data, by))
+            .await
+            .unwrap();
+        assert!(
+            !receipt.is_refused(),
+            "{type} was refused: {:?}",
+            receipt.refusal()
+        );
+        receipt
+    }
+
+    /// Approves the context, waits for the proposal.
+    async fn to_proposal(&self, run: &str) -> Json {
+        self.until(run, "AWAITING_CONTEXT_APPROVAL").await;
+        let digest = Digest::of_json(&self.var(run, "bundle").await).hex();
+        self.send(run, "APPROVE_CONTEXT", json!({"digest": digest}))
+            .await;
+        self.until(run, "AWAITING_PROPOSAL_APPROVAL").await;
+        self.var(run, "proposal").await
+    }
+
+    async fn approve(&self, run: &str, changeset: &Json, accepted: Option<Json>) {
+        let mut data = json!({"digest": Digest::of_json(changeset).hex()});
+        if let Some(accepted) = accepted {
+            data["accepted"] = accepted;
+        }
+        self.send(run, "APPROVE_PROPOSAL", data).await;
+    }
+
+    async fn error(&self, run: &str) -> Json {
+        self.until(run, "ERROR").await;
+        self.var(run, "error").await
+    }
+
+    /// Waits until what ERROR does is done.
+    async fn settled(&self, run: &str) -> Json {
+        let done = self
+            .runtime
+            .until(run, |snapshot| !snapshot.invocations().any(|_| true));
+        tokio::time::timeout(Duration::from_secs(30), done)
+            .await
+            .unwrap()
+            .unwrap();
+        self.var(run, "rollback").await
+    }
+}
+
+#[tokio::test]
+async fn from_a_goal_to_applied_changes() {
+    let host = sentinel().await;
+    host.start(
+        "r",
+        json!({"verify": ["/bin/sh", "-c", "grep -q 'Guten Tag' greeting.txt"]}),
+    )
+    .await;
+    let proposal = host.to_proposal("r").await;
+    assert_eq!(proposal["changes"][0]["operation"], "MODIFY");
+    assert_eq!(
+        proposal["changes"][0]["old_sha256"],
+        Digest::of_bytes(b"Hello, world\n").hex()
+    );
+    assert_eq!(
+        host.file("greeting.txt"),
+        "Hello, world\n",
+        "nothing happens before the approval"
+    );
+    host.approve("r", &proposal, None).await;
+    host.until("r", "IDLE").await;
+    assert_eq!(host.file("greeting.txt"), "Guten Tag, world\n");
+    assert_eq!(host.files(), ["greeter.txt", "greeting.txt", "other.txt"]);
+    assert_eq!(
+        host.var("r", "applied").await["verification"]["accepted"],
+        true
+    );
+    // Another run on the same folder knows what was learned.
+    host.start("s", json!({})).await;
+    host.until("s", "AWAITING_CONTEXT_APPROVAL").await;
+    assert_eq!(
+        host.var("s", "insights").await[0]["description"],
+        "Applied: Greet in German, and say who greets"
+    );
+}
+
+#[tokio::test]
+async fn a_part_and_nothing_else() {
+    let host = sentinel().await;
+    host.start("r", json!({})).await;
+    let proposal = host.to_proposal("r").await;
+    let part = json!({"summary": proposal["summary"], "changes": [proposal["changes"][1]]});
+    host.approve("r", &part, Some(json!(["greeter.txt"]))).await;
+    host.until("r", "IDLE").await;
+    assert_eq!(host.file("greeting.txt"), "Hello, world\n");
+    assert!(host.file("greeter.txt").contains("Goal: Greet in German"));
+}
+
+#[tokio::test]
+async fn what_somebody_changed_since_is_refused_and_proposed_again() {
+    let host = sentinel().await;
+    host.start("r", json!({})).await;
+    let proposal = host.to_proposal("r").await;
+    fs::write(host.root.join("w/greeting.txt"), "Hello, you\n").unwrap();
+    host.approve("r", &proposal, None).await;
+    let error = host.error("r").await;
+    assert_eq!(
+        (&error["code"], &error["state"]),
+        (&json!("conflict"), &json!("APPLYING_CHANGESET"))
+    );
+    assert_eq!(host.settled("r").await, "done");
+    assert_eq!(host.files(), ["greeting.txt", "other.txt"]);
+    host.send("r", "RESET", json!({})).await;
+    host.send("r", "START", json!({"goal": "Greet in German"}))
+        .await;
+    let proposal = host.to_proposal("r").await;
+    host.approve("r", &proposal, None).await;
+    host.until("r", "IDLE").await;
+    assert_eq!(host.file("greeting.txt"), "Guten Tag, you\n");
+    // A context that changes before it is read is not read.
+    host.send("r", "START", json!({"goal": "again"})).await;
+    host.until("r", "AWAITING_CONTEXT_APPROVAL").await;
+    let digest = Digest::of_json(&host.var("r", "bundle").await).hex();
+    fs::write(host.root.join("w/other.txt"), "changed\n").unwrap();
+    host.send("r", "APPROVE_CONTEXT", json!({"digest": digest}))
+        .await;
+    assert_eq!(host.error("r").await["code"], "conflict");
+}
+
+#[tokio::test]
+async fn a_verification_that_fails_changes_nothing() {
+    let host = sentinel().await;
+    host.start(
+        "r",
+        json!({"verify": ["/bin/sh", "-c", "echo three tests fail; exit 1"]}),
+    )
+    .await;
+    let proposal = host.to_proposal("r").await;
+    host.approve("r", &proposal, None).await;
+    let error = host.error("r").await;
+    assert_eq!(
+        error["message"],
+        "verification failed: it ended with exit code 1"
+    );
+    assert_eq!(host.settled("r").await, "done");
+    assert_eq!(
+        (host.file("greeting.txt").as_str(), host.files().len()),
+        ("Hello, world\n", 2)
+    );
+}
+
+#[tokio::test]
+async fn an_abort_while_applying_leaves_it_as_it_was() {
+    let host = sentinel().await;
+    host.start("r", json!({"verify": ["/bin/sleep", "20"]}))
+        .await;
+    let proposal = host.to_proposal("r").await;
+    host.approve("r", &proposal, None).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    host.send("r", "ABORT", json!({"reason": "too slow"})).await;
+    assert_eq!(host.settled("r").await, "done");
+    assert_eq!(
+        (host.file("greeting.txt").as_str(), host.files().len()),
+        ("Hello, world\n", 2)
+    );
+}
+
+#[tokio::test]
+async fn two_runs_on_one_workspace() {
+    let host = sentinel().await;
+    host.start("r", json!({})).await;
+    host.until("r", "AWAITING_CONTEXT_APPROVAL").await;
+    host.start("s", json!({})).await;
+    let error = host.error("s").await;
+    assert_eq!(error["code"], "locked");
+    assert!(
+        error["message"].as_str().unwrap().contains("in use by `r`"),
+        "{error}"
+    );
+    // The first one ends its cycle: then the second may.
+    host.send("r", "REJECT_CONTEXT", json!({"reason": "later"}))
+        .await;
+    host.settled("s").await;
+    host.send("s", "RESET", json!({})).await;
+    host.send("s", "START", json!({"goal": "g"})).await;
+    host.until("s", "AWAITING_CONTEXT_APPROVAL").await;
+}
+
+#[tokio::test]
+async fn a_host_that_dies_while_applying_goes_on_after_its_start() {
+    let host = sentinel().await;
+    let slow = format!(
+        "test -e {0}/again || {{ touch {0}/again; sleep 20; }}",
+        host.root.display()
+    );
+    host.start("r", json!({"verify": ["/bin/sh", "-c", slow]}))
+        .await;
+    let proposal = host.to_proposal("r").await;
+    host.approve("r", &proposal, None).await;
+    while !host.root.join("again").exists() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let (journal, root, kept) = (
+        host.journal.clone(),
+        host.root.clone(),
+        host._temporary.clone(),
+    );
+    host.runtime.shutdown(Duration::ZERO).await;
+    drop(host);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let charter =
+        Charter::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charters/sentinel"))
+            .unwrap();
+    let host = open(&root, journal, charter).await;
+    host.until("r", "IDLE").await;
+    assert_eq!(host.file("greeting.txt"), "Guten Tag, world\n");
+    drop(kept);
+}
+
+#[tokio::test]
+async fn the_example_is_copied_for_the_run() {
+    let host = sentinel().await;
+    host.start("r", json!({"workspace": "scratch:example"}))
+        .await;
+    let proposal = host.to_proposal("r").await;
+    host.approve("r", &proposal, None).await;
+    host.until("r", "IDLE").await;
+    let copy = host.root.join("store-scratch/r/greeting.txt");
+    assert!(fs::read_to_string(copy).unwrap().starts_with("Guten Tag"));
+    assert_eq!(host.files(), ["greeting.txt", "other.txt"]);
+}
+
+/// A charter that asks for an apply without an approval, or with the approval of something else.
+#[tokio::test]
+async fn a_charter_cannot_apply_what_nobody_approved() {
+    let source = "
+charter: 1
+id: rogue
+roles: {operator: {}, approver: {}}
+input: {type: object}
+events: {GO: {by: operator, data: {}}, APPROVE: {by: approver, data: {}}}
+context: {changeset: '= input.changeset', error: null}
+actors: {apply: {kind: workspace, do: apply}}
+states:
+  a:
+    on:
+      GO: b
+      APPROVE: {target: b, approves: input.other}
+  b:
+    invoke:
+      src: apply
+      input: {workspace: '= input.workspace', cycle: 1, changeset: '= context.changeset', approval: {by: ana, digest: '= digest(context.changeset)', proposer: x}}
+      onDone: c
+      onError: {target: c, actions: {assign: {error: '= event.error'}}}
+  c: {}
+";
+    let document = charter_format::read(source, "rogue.yaml", &Default::default())
+        .unwrap_or_else(|e| panic!("{e}"));
+    let host = with(Charter::new(&document, Folder::None).unwrap()).await;
+    let other = json!({"x": 1});
+    let changeset =
+        json!({"summary": "s", "changes": [{"operation": "DELETE", "file_path": "greeting.txt"}]});
+    for (run, event, data) in [
+        ("r", "GO", json!({})),
+        (
+            "s",
+            "APPROVE",
+            json!({"digest": Digest::of_json(&other).hex()}),
+        ),
+    ] {
+        host.start(run, json!({"changeset": changeset, "other": other}))
+            .await;
+        host.send(run, event, data).await;
+        host.until(run, "c").await;
+        let error = host.var(run, "error").await;
+        assert_eq!(error["code"], "unapproved", "{error}");
+    }
+    assert_eq!(host.file("greeting.txt"), "Hello, world\n");
+}
+
+#[test]
+fn wrong_configurations_are_told_at_the_start() {
+    let check = |actor: &str| {
+        let source = format!(
+            "charter: 1\nid: t\nactors: {{x: {{kind: workspace, {actor}}}}}\nstates: {{a: {{invoke: {{src: x}}}}}}\n"
+        );
+        let document = charter_format::read(&source, "t.yaml", &Default::default())
+            .unwrap_or_else(|e| panic!("{e}"));
+        let charter = Charter::new(&document, Folder::None).unwrap();
+        let temporary = tempfile::tempdir().unwrap();
+        let options = Options::default().executor("workspace", Workspaces::new(temporary.path()));
+        tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap()
+            .block_on(async {
+                let (runtime, _) = Runtime::open(Arc::new(MemoryStore::new()), options)
+                    .await
+                    .unwrap();
+                runtime
+                    .add(charter)
+                    .await
+                    .map(drop)
+                    .map_err(|e| e.to_string())
+            })
+    };
+    check("do: curate").unwrap();
+    for (actor, expected) in [
+        ("do: dance", "`do` says what it does: `curate`, `plan`"),
+        ("do: propose", "`by` is missing"),
+        ("do: plan, by: scripted", "`answers` is missing"),
+        (
+            "do: curate, maxFile: 1",
+            "it has no key `maxFile`; did you mean `maxFiles`?",
+        ),
+        ("do: apply, verify: 3", "`verify`"),
+    ] {
+        let error = check(actor).expect_err(actor);
+        assert!(error.contains(expected), "{actor}: {error}");
+    }
+}
