@@ -79,9 +79,9 @@ impl Run {
                     generation,
                     due,
                 } => drop(self.timers.insert((timer.to_owned(), generation), due)),
-                Change::TimerOver {
-                    timer, generation, ..
-                } => drop(self.timers.remove(&(timer.to_owned(), generation))),
+                Change::TimerOver { timer, generation } => {
+                    self.timers.remove(&(timer.to_owned(), generation));
+                }
                 Change::Effect {
                     index, open: true, ..
                 } => drop(

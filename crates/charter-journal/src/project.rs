@@ -41,7 +41,6 @@ pub(crate) enum Change<'r> {
     TimerOver {
         timer: &'r str,
         generation: u64,
-        how: &'static str,
     },
     Approval {
         index: usize,
@@ -109,13 +108,9 @@ pub(crate) fn project<E>(
             .get("generation")
             .and_then(Json::as_u64)
             .unwrap_or_default();
-        for (key, how) in [("fired", "fired"), ("cancel", "cancelled")] {
+        for key in ["fired", "cancel"] {
             if let Some(timer) = text(change, key) {
-                put(Change::TimerOver {
-                    timer,
-                    generation,
-                    how,
-                })?;
+                put(Change::TimerOver { timer, generation })?;
             }
         }
         if let Some(timer) = text(change, "set") {

@@ -33,17 +33,22 @@ impl Digest {
 
     /// Appends 64 hex digits.
     pub fn push_hex(&self, out: &mut String) {
+        // In one piece: every record has five of them.
         let digit = |d: u8| {
-            char::from(if d < 10 {
+            if d < 10 {
                 d.wrapping_add(b'0')
             } else {
                 d.wrapping_add(b'a' - 10)
-            })
+            }
         };
-        for byte in self.0 {
-            out.push(digit(byte >> 4));
-            out.push(digit(byte & 15));
+        let mut text = [0u8; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            if let [high, low] = pair {
+                (*high, *low) = (digit(byte >> 4), digit(byte & 15));
+            }
         }
+        // Digits are ASCII.
+        out.push_str(std::str::from_utf8(&text).unwrap_or_default());
     }
 
     /// Appends `sha256:` and 64 hex digits.
@@ -59,15 +64,16 @@ impl Digest {
         if hex.len() != 64 {
             return None;
         }
+        let digit = |b: u8| match b {
+            b'0'..=b'9' => Some(b.wrapping_sub(b'0')),
+            b'a'..=b'f' => Some(b.wrapping_sub(b'a' - 10)),
+            b'A'..=b'F' => Some(b.wrapping_sub(b'A' - 10)),
+            _ => None,
+        };
         let mut out = [0u8; 32];
         for (byte, pair) in out.iter_mut().zip(hex.chunks_exact(2)) {
-            let digit = |b: &u8| {
-                char::from(*b)
-                    .to_digit(16)
-                    .and_then(|d| u8::try_from(d).ok())
-            };
-            let (high, low) = (pair.first().and_then(digit)?, pair.get(1).and_then(digit)?);
-            *byte = (high << 4) | low;
+            let [high, low] = pair else { return None };
+            *byte = (digit(*high)? << 4) | digit(*low)?;
         }
         Some(Digest(out))
     }
@@ -103,8 +109,20 @@ impl Serialize for Digest {
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Digest::parse(&text)
-            .ok_or_else(|| serde::de::Error::custom("a digest is `sha256:` and 64 hex digits"))
+        deserializer.deserialize_str(Text)
+    }
+}
+
+struct Text;
+
+impl serde::de::Visitor<'_> for Text {
+    type Value = Digest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a digest: `sha256:` and 64 hex digits")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Digest, E> {
+        Digest::parse(text).ok_or_else(|| E::custom("a digest is `sha256:` and 64 hex digits"))
     }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::fields::{EventField, Origin, Source, SourceKind, at, maybe_whole};
-use super::{RecordError, text};
+use super::{RecordError, moment, skim, text};
 
 /// What came in. Everything else of the record is skipped while reading: replaying needs no more.
 #[derive(Debug, Deserialize)]
@@ -30,8 +30,39 @@ pub(crate) struct Arrived<'a> {
     pub(crate) forked_from: Option<Origin<'a>>,
 }
 
+/// The texts of what is read.
+#[derive(Default)]
+struct Parts<'a> {
+    at: Option<&'a str>,
+    by: Option<&'a str>,
+    charter: Option<&'a str>,
+    event: Option<&'a str>,
+    expected_seq: Option<&'a str>,
+    forked_from: Option<&'a str>,
+    id: Option<&'a str>,
+    run: Option<&'a str>,
+    seq: Option<&'a str>,
+    source: Option<&'a str>,
+    twice: bool,
+}
+
+fn words(text: &str) -> Option<Cow<'_, str>> {
+    match skim::plain_string(text) {
+        // Nothing may follow it.
+        Some(inner) if inner.len().checked_add(2) == Some(text.len()) => Some(Cow::Borrowed(inner)),
+        _ => json(text).map(Cow::Owned),
+    }
+}
+
+fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
+    serde_json::from_str(text).ok()
+}
+
 impl<'a> Arrived<'a> {
     pub(crate) fn read(line: &'a str) -> Result<Arrived<'a>, RecordError> {
+        if let Some(arrived) = Arrived::skim(line) {
+            return Ok(arrived);
+        }
         let not = |e: serde_json::Error| RecordError::NotARecord(e.to_string());
         // The default limit of the parser is enough for almost all; only what it refuses is looked at again.
         match serde_json::from_str(line) {
@@ -45,6 +76,52 @@ impl<'a> Arrived<'a> {
             }
             Err(e) => Err(not(e)),
         }
+    }
+
+    /// The short way, which takes what the journal writes. None: look at it properly.
+    fn skim(line: &'a str) -> Option<Arrived<'a>> {
+        let mut parts = Parts::default();
+        skim::members(line, |name, text| {
+            let part = match name {
+                "at" => &mut parts.at,
+                "by" => &mut parts.by,
+                "charter" => &mut parts.charter,
+                "event" => &mut parts.event,
+                "expected_seq" => &mut parts.expected_seq,
+                "forked_from" => &mut parts.forked_from,
+                "id" => &mut parts.id,
+                "run" => &mut parts.run,
+                "seq" => &mut parts.seq,
+                "source" => &mut parts.source,
+                _ => return,
+            };
+            // Twice is not what the journal writes.
+            parts.twice |= part.replace(text).is_some();
+        })?;
+        if parts.twice {
+            return None;
+        }
+        Some(Arrived {
+            run: words(parts.run?)?,
+            seq: parts.seq?.parse().ok()?,
+            at: moment::read(skim::plain_string(parts.at?)?)?,
+            id: words(parts.id?)?,
+            charter: Digest::parse(skim::plain_string(parts.charter?)?)?,
+            by: json(parts.by?)?,
+            source: json(parts.source?)?,
+            event: json(parts.event?)?,
+            expected_seq: match parts.expected_seq {
+                None => None,
+                Some(text) => {
+                    let mut reader = serde_json::Deserializer::from_str(text);
+                    maybe_whole(&mut reader).ok()?
+                }
+            },
+            forked_from: match parts.forked_from {
+                None => None,
+                Some(text) => Some(json(text)?),
+            },
+        })
     }
 
     /// The envelope, again. Of data that was written in another way than canonically (`2.0`), the canonical form.

@@ -4,6 +4,7 @@ mod arrived;
 mod fields;
 mod make;
 pub(crate) mod moment;
+mod skim;
 mod text;
 
 use std::fmt;

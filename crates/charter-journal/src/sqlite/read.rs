@@ -233,7 +233,7 @@ impl Store for SqliteStore {
         self.reading(|c| {
             let mut select = c.prepare_cached(
                 "SELECT t.due, t.run, t.timer, t.generation FROM timers t CROSS JOIN runs r ON r.run = t.run AND r.status = 'active'
-                 WHERE t.status = 'pending' AND t.due <= ?1 ORDER BY t.due, t.run, t.timer, t.generation LIMIT ?2",
+                 WHERE t.due <= ?1 ORDER BY t.due, t.run, t.timer, t.generation LIMIT ?2",
             )?;
             let timer = |row: &SqlRow<'_>| Ok(PendingTimer { due: row.get(0)?, run: row.get(1)?, timer: row.get(2)?, generation: whole(row, 3)? });
             select.query_map(params![until, most(limit)], timer)?.collect()

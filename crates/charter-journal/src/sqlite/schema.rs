@@ -58,14 +58,16 @@ CREATE UNIQUE INDEX blobs_digest ON blobs(digest);
 ";
 
 /// What is made of the records, and can be made again.
+///
+/// Every key makes a page dirty for each run that shares a commit. So what is only ever added has none (a row is written where the last
+/// one was), and what is over leaves the tables that are keyed.
 const PROJECTIONS: &str = "
 CREATE TABLE transitions(
   run TEXT NOT NULL,
   seq INTEGER NOT NULL,
   idx INTEGER NOT NULL,
-  transition TEXT NOT NULL,
-  PRIMARY KEY(run, seq, idx)
-) STRICT, WITHOUT ROWID;
+  transition TEXT NOT NULL
+) STRICT;
 CREATE TABLE refusals(
   run TEXT NOT NULL,
   seq INTEGER NOT NULL,
@@ -73,9 +75,8 @@ CREATE TABLE refusals(
   type TEXT NOT NULL,
   by TEXT NOT NULL,
   code TEXT NOT NULL,
-  message TEXT NOT NULL,
-  PRIMARY KEY(run, seq)
-) STRICT, WITHOUT ROWID;
+  message TEXT NOT NULL
+) STRICT;
 CREATE TABLE effects(
   run TEXT NOT NULL,
   seq INTEGER NOT NULL,
@@ -96,12 +97,10 @@ CREATE TABLE timers(
   timer TEXT NOT NULL,
   generation INTEGER NOT NULL,
   due INTEGER NOT NULL,
-  status TEXT NOT NULL,
   set_seq INTEGER NOT NULL,
-  ended_seq INTEGER,
   PRIMARY KEY(run, timer, generation)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX timers_pending ON timers(due, run, timer, generation) WHERE status = 'pending';
+CREATE INDEX timers_due ON timers(due);
 CREATE TABLE approvals(
   run TEXT NOT NULL,
   seq INTEGER NOT NULL,
@@ -161,8 +160,8 @@ CREATE VIEW events AS
 
 /// The projections, in the order in which they are emptied and compared, with the columns they are ordered by.
 pub(crate) const TABLES: [(&str, &str); 7] = [
-    ("transitions", "run, seq, idx"),
-    ("refusals", "run, seq"),
+    ("transitions", "rowid"),
+    ("refusals", "rowid"),
     ("effects", "run, seq, idx"),
     ("timers", "run, timer, generation"),
     ("approvals", "run, seq, idx"),

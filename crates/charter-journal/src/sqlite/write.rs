@@ -304,14 +304,14 @@ fn put_changes(to: &Connection, r: &Fields<'_>) -> rusqlite::Result<()> {
             }
             Change::TimerSet { timer, generation, due } => {
                 let mut s = to.prepare_cached(
-                    "INSERT INTO timers(run, timer, generation, due, status, set_seq) VALUES (?1, ?2, ?3, ?4, 'pending', ?5)
-                     ON CONFLICT(run, timer, generation) DO UPDATE SET due = excluded.due, status = 'pending', set_seq = excluded.set_seq, ended_seq = NULL",
+                    "INSERT INTO timers(run, timer, generation, due, set_seq) VALUES (?1, ?2, ?3, ?4, ?5)
+                     ON CONFLICT(run, timer, generation) DO UPDATE SET due = excluded.due, set_seq = excluded.set_seq",
                 )?;
                 s.execute(params![run, timer, integer(generation), due, seq])
             }
-            Change::TimerOver { timer, generation, how } => {
-                let mut s = to.prepare_cached("UPDATE timers SET status = ?4, ended_seq = ?5 WHERE run = ?1 AND timer = ?2 AND generation = ?3")?;
-                s.execute(params![run, timer, integer(generation), how, seq])
+            Change::TimerOver { timer, generation } => {
+                let mut s = to.prepare_cached("DELETE FROM timers WHERE run = ?1 AND timer = ?2 AND generation = ?3")?;
+                s.execute(params![run, timer, integer(generation)])
             }
             Change::Approval { index, actor, transition, approves, digest, reason, vote } => {
                 let mut s = to.prepare_cached(

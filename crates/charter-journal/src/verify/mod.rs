@@ -421,8 +421,14 @@ impl Verifier<'_> {
                     Some(before) => machine.step(before, &envelope),
                 };
                 let digest = match (&outcome, &current.snapshot) {
-                    (Ok(step), Some(before)) if step.snapshot.seq() != before.seq() => None,
-                    (Ok(_), None) => None,
+                    (Ok(step), Some(before)) if step.snapshot.seq() == before.seq() => {
+                        current.digest
+                    }
+                    (Ok(step), _) => {
+                        self.buffer.clear();
+                        machine.write_snapshot(&mut self.buffer, &step.snapshot);
+                        Some(Digest::of_bytes(self.buffer.as_bytes()))
+                    }
                     _ => current.digest,
                 };
                 let forked_from = if current.next == 0 {
