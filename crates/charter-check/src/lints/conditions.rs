@@ -59,6 +59,10 @@ pub(crate) fn reads_before_assign(model: &Model<'_>, findings: &mut Vec<Finding>
                 let Item::Assign(path, value) = item else {
                     return;
                 };
+                // An entry of a collection under a computed key is something new beside what the condition asks about.
+                if path.contains('[') {
+                    return;
+                }
                 let variable = variable_of(path);
                 let cels = Model::cels(value);
                 let from_event = cels.iter().any(|cel| model.reads_root(cel, "event"));

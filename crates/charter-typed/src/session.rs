@@ -1,0 +1,80 @@
+//! The door of the pure kernel: a machine, a snapshot and a time that the caller sets.
+
+use charter_kernel::{Envelope, Event, Machine, Principal, Refusal, Snapshot, Step};
+use serde_json::Value as Json;
+
+use crate::Door;
+
+/// A run in memory, stepped by the pure kernel. Effects are handed out and not executed; the time stands still until it is [set](Self::at).
+#[derive(Debug)]
+pub struct Session<'m> {
+    machine: &'m Machine,
+    snapshot: Snapshot,
+    seq: u64,
+    at: i64,
+    first: Option<Step>,
+}
+
+impl<'m> Session<'m> {
+    /// Starts a run, at a time in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// A refusal, if the input does not fit the charter.
+    pub fn start(machine: &'m Machine, run: &str, input: Json, at: i64) -> Result<Session<'m>, Refusal> {
+        let step = machine.start(run, &Envelope::host(0, Event::Start { input }, at))?;
+        Ok(Session {
+            machine,
+            snapshot: step.snapshot.clone(),
+            seq: 0,
+            at,
+            first: Some(step),
+        })
+    }
+
+    /// The step that started the run, with its first effects; once.
+    pub fn first(&mut self) -> Option<Step> {
+        self.first.take()
+    }
+
+    /// The run now.
+    #[must_use]
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Paths of the active atomic states of an actor; none if there is no such actor.
+    #[must_use]
+    pub fn state(&self, actor: &str) -> Vec<&str> {
+        self.snapshot.actor(actor).map(|a| a.state().collect()).unwrap_or_default()
+    }
+
+    /// Sets the time of what comes next, in milliseconds since 1970.
+    pub fn at(&mut self, at: i64) {
+        self.at = at;
+    }
+
+    /// An event of the host itself: an answer, a failure, a timer.
+    ///
+    /// # Errors
+    /// A refusal; nothing has changed.
+    pub fn host(&mut self, event: Event) -> Result<Step, Refusal> {
+        self.seq = self.seq.saturating_add(1);
+        let step = self.machine.step(&self.snapshot, &Envelope::host(self.seq, event, self.at))?;
+        self.snapshot = step.snapshot.clone();
+        Ok(step)
+    }
+}
+
+impl Door for Session<'_> {
+    type Answer = Step;
+    type Refusal = Refusal;
+
+    fn send(&mut self, to: Option<&str>, kind: &str, data: Json, id: &str, role: &str) -> Result<Step, Refusal> {
+        self.seq = self.seq.saturating_add(1);
+        let mut envelope = Envelope::event(self.seq, kind, data, Principal::new(id, &[role]), self.at);
+        envelope.to = to.map(Into::into);
+        let step = self.machine.step(&self.snapshot, &envelope)?;
+        self.snapshot = step.snapshot.clone();
+        Ok(step)
+    }
+}
