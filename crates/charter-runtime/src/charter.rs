@@ -15,6 +15,9 @@ use crate::error::RuntimeError;
 /// The largest file that an actor reads from its folder, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
 
+/// The most files that a listing gives.
+const MOST_FILES: usize = 1000;
+
 /// The files beside a charter. The host says where they are; a charter can only name what lies inside.
 #[derive(Debug, Clone, Default)]
 pub enum Folder {
@@ -64,6 +67,49 @@ impl Folder {
                 std::fs::read_to_string(&full).map_err(cannot)
             }
         }
+    }
+
+    /// The files directly inside a folder inside, as names that [`Folder::read`] takes, sorted. A folder that is not there is empty.
+    ///
+    /// # Errors
+    /// One sentence: it lies outside, cannot be read, or holds more than 1,000 files.
+    pub fn list(&self, name: &str) -> Result<Vec<String>, String> {
+        let path = inside(name)?;
+        let mut names: Vec<String> = match self {
+            Folder::None => Vec::new(),
+            Folder::Texts(texts) => {
+                let directly = |key: &&String| Path::new(key.as_str()).parent() == Some(path);
+                texts.keys().filter(directly).cloned().collect()
+            }
+            Folder::Dir(dir) => {
+                let cannot = |e: std::io::Error| {
+                    format!("the folder `{name}` beside the charter cannot be read: {e}")
+                };
+                let entries = match std::fs::read_dir(dir.join(path)) {
+                    Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+                    entries => entries.map_err(cannot)?,
+                };
+                let mut names = Vec::new();
+                for entry in entries {
+                    let entry = entry.map_err(cannot)?;
+                    let text = path.join(entry.file_name()).to_str().map(str::to_owned);
+                    if entry.file_type().map_err(cannot)?.is_file()
+                        && let Some(text) = text
+                    {
+                        names.push(text);
+                    }
+                }
+                names
+            }
+        };
+        if names.len() > MOST_FILES {
+            return Err(format!(
+                "the folder `{name}` beside the charter holds {} files; the most is {MOST_FILES}",
+                names.len()
+            ));
+        }
+        names.sort_unstable();
+        Ok(names)
     }
 
     /// A path inside, for a folder of the file system.

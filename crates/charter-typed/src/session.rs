@@ -20,7 +20,12 @@ impl<'m> Session<'m> {
     ///
     /// # Errors
     /// A refusal, if the input does not fit the charter.
-    pub fn start(machine: &'m Machine, run: &str, input: Json, at: i64) -> Result<Session<'m>, Refusal> {
+    pub fn start(
+        machine: &'m Machine,
+        run: &str,
+        input: Json,
+        at: i64,
+    ) -> Result<Session<'m>, Refusal> {
         let step = machine.start(run, &Envelope::host(0, Event::Start { input }, at))?;
         Ok(Session {
             machine,
@@ -45,7 +50,10 @@ impl<'m> Session<'m> {
     /// Paths of the active atomic states of an actor; none if there is no such actor.
     #[must_use]
     pub fn state(&self, actor: &str) -> Vec<&str> {
-        self.snapshot.actor(actor).map(|a| a.state().collect()).unwrap_or_default()
+        self.snapshot
+            .actor(actor)
+            .map(|a| a.state().collect())
+            .unwrap_or_default()
     }
 
     /// Sets the time of what comes next, in milliseconds since 1970.
@@ -59,7 +67,9 @@ impl<'m> Session<'m> {
     /// A refusal; nothing has changed.
     pub fn host(&mut self, event: Event) -> Result<Step, Refusal> {
         self.seq = self.seq.saturating_add(1);
-        let step = self.machine.step(&self.snapshot, &Envelope::host(self.seq, event, self.at))?;
+        let step = self
+            .machine
+            .step(&self.snapshot, &Envelope::host(self.seq, event, self.at))?;
         self.snapshot = step.snapshot.clone();
         Ok(step)
     }
@@ -69,9 +79,17 @@ impl Door for Session<'_> {
     type Answer = Step;
     type Refusal = Refusal;
 
-    fn send(&mut self, to: Option<&str>, kind: &str, data: Json, id: &str, role: &str) -> Result<Step, Refusal> {
+    fn send(
+        &mut self,
+        to: Option<&str>,
+        kind: &str,
+        data: Json,
+        id: &str,
+        role: &str,
+    ) -> Result<Step, Refusal> {
         self.seq = self.seq.saturating_add(1);
-        let mut envelope = Envelope::event(self.seq, kind, data, Principal::new(id, &[role]), self.at);
+        let mut envelope =
+            Envelope::event(self.seq, kind, data, Principal::new(id, &[role]), self.at);
         envelope.to = to.map(Into::into);
         let step = self.machine.step(&self.snapshot, &envelope)?;
         self.snapshot = step.snapshot.clone();

@@ -31,7 +31,9 @@ pub enum Error {
     #[error("{0}")]
     Charter(String),
     /// Two names of the charter are one name in Rust.
-    #[error("{what} `{first}` and `{second}` would both be called `{name}` in Rust; rename one of them")]
+    #[error(
+        "{what} `{first}` and `{second}` would both be called `{name}` in Rust; rename one of them"
+    )]
     SameName {
         /// States, events, roles.
         what: &'static str,
@@ -51,7 +53,10 @@ pub enum Error {
 pub fn from_file(path: impl AsRef<Path>) -> Result<String, Error> {
     let path = path.as_ref();
     let name = path.display().to_string();
-    let source = std::fs::read_to_string(path).map_err(|cause| Error::File { path: name.clone(), cause })?;
+    let source = std::fs::read_to_string(path).map_err(|cause| Error::File {
+        path: name.clone(),
+        cause,
+    })?;
     from_source(&source, &name)
 }
 
@@ -60,7 +65,8 @@ pub fn from_file(path: impl AsRef<Path>) -> Result<String, Error> {
 /// # Errors
 /// What is wrong with the charter, or two names that Rust cannot tell apart.
 pub fn from_source(source: &str, name: &str) -> Result<String, Error> {
-    let document = charter_format::read(source, name, &ReadOptions::default()).map_err(|wrong| Error::Charter(wrong.to_string()))?;
+    let document = charter_format::read(source, name, &ReadOptions::default())
+        .map_err(|wrong| Error::Charter(wrong.to_string()))?;
     from_definition(&document.definition)
 }
 
@@ -74,7 +80,11 @@ pub fn from_definition(definition: &Definition) -> Result<String, Error> {
         out,
         "// Made by charter-typed from the charter `{}`{}. Not to be edited.\n",
         definition.id,
-        if definition.version.is_empty() { String::new() } else { format!(" {}", definition.version) }
+        if definition.version.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", definition.version)
+        }
     );
     let _ = writeln!(
         out,
@@ -84,7 +94,12 @@ pub fn from_definition(definition: &Definition) -> Result<String, Error> {
     states(&mut out, "State", "the run", &definition.root.state)?;
     let mut machines = Names::new("the machines");
     for (name, chart) in &definition.machines {
-        states(&mut out, &machines.add(name, format!("{}State", camel(name)))?, &format!("a `{name}`"), &chart.state)?;
+        states(
+            &mut out,
+            &machines.add(name, format!("{}State", camel(name)))?,
+            &format!("a `{name}`"),
+            &chart.state,
+        )?;
     }
     let mut types = Types::new(&definition.types);
     let mut events = Vec::new();
@@ -132,7 +147,11 @@ struct EventFace<'d> {
 }
 
 /// Who may send an event: the roles of its declaration; if it names none, those of the transitions that take it, if all of them name some.
-fn senders<'d>(definition: &'d Definition, event: &str, declared: &'d [String]) -> Option<BTreeSet<&'d str>> {
+fn senders<'d>(
+    definition: &'d Definition,
+    event: &str,
+    declared: &'d [String],
+) -> Option<BTreeSet<&'d str>> {
     if !declared.is_empty() {
         return Some(declared.iter().map(String::as_str).collect());
     }
@@ -157,10 +176,14 @@ fn senders<'d>(definition: &'d Definition, event: &str, declared: &'d [String]) 
 }
 
 fn matches(descriptor: &str, event: &str) -> bool {
-    let prefix = descriptor.strip_suffix(".*").or_else(|| descriptor.strip_suffix('*'));
+    let prefix = descriptor
+        .strip_suffix(".*")
+        .or_else(|| descriptor.strip_suffix('*'));
     match prefix {
         Some("") => true,
-        Some(prefix) => event.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
+        Some(prefix) => event
+            .strip_prefix(prefix)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
         None => descriptor == event,
     }
 }
@@ -173,11 +196,19 @@ struct Names {
 
 impl Names {
     fn new(what: &'static str) -> Names {
-        Names { what, taken: Vec::new() }
+        Names {
+            what,
+            taken: Vec::new(),
+        }
     }
     fn add(&mut self, of: &str, name: String) -> Result<String, Error> {
         if let Some((_, first)) = self.taken.iter().find(|(n, _)| *n == name) {
-            return Err(Error::SameName { what: self.what, first: first.clone(), second: of.to_owned(), name });
+            return Err(Error::SameName {
+                what: self.what,
+                first: first.clone(),
+                second: of.to_owned(),
+                name,
+            });
         }
         self.taken.push((name.clone(), of.to_owned()));
         Ok(name)
@@ -188,54 +219,125 @@ fn states(out: &mut String, name: &str, whose: &str, root: &State) -> Result<(),
     let mut list: Vec<(String, String, Option<&str>)> = Vec::new();
     let mut names = Names::new("the states");
     // Depth first, in document order.
-    let mut stack: Vec<(String, &State)> = root.states.iter().rev().map(|(k, s)| (k.clone(), s)).collect();
+    let mut stack: Vec<(String, &State)> = root
+        .states
+        .iter()
+        .rev()
+        .map(|(k, s)| (k.clone(), s))
+        .collect();
     while let Some((path, state)) = stack.pop() {
-        if !matches!(state.kind, charter_kernel::definition::StateKind::Shallow | charter_kernel::definition::StateKind::Deep) {
-            list.push((names.add(&path, camel(&path))?, path.clone(), state.description.as_deref()));
+        if !matches!(
+            state.kind,
+            charter_kernel::definition::StateKind::Shallow
+                | charter_kernel::definition::StateKind::Deep
+        ) {
+            list.push((
+                names.add(&path, camel(&path))?,
+                path.clone(),
+                state.description.as_deref(),
+            ));
         }
-        stack.extend(state.states.iter().rev().map(|(k, s)| (format!("{path}.{k}"), s)));
+        stack.extend(
+            state
+                .states
+                .iter()
+                .rev()
+                .map(|(k, s)| (format!("{path}.{k}"), s)),
+        );
     }
-    let _ = writeln!(out, "/// The states of {whose}.\n#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]\npub enum {name} {{");
+    let _ = writeln!(
+        out,
+        "/// The states of {whose}.\n#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]\npub enum {name} {{"
+    );
     for (variant, path, about) in &list {
         doc(out, "    ", about.unwrap_or(&format!("`{path}`.")));
         let _ = writeln!(out, "    {variant},");
     }
     let _ = writeln!(out, "}}\n\nimpl {name} {{");
-    let all: Vec<String> = list.iter().map(|(variant, ..)| format!("{name}::{variant}")).collect();
-    let _ = writeln!(out, "    /// All of them, in document order.\n    pub const ALL: [{name}; {}] = [{}];\n", list.len(), all.join(", "));
-    let _ = writeln!(out, "    /// Its path in the charter.\n    #[must_use]\n    pub fn path(self) -> &'static str {{\n        match self {{");
+    let all: Vec<String> = list
+        .iter()
+        .map(|(variant, ..)| format!("{name}::{variant}"))
+        .collect();
+    let _ = writeln!(
+        out,
+        "    /// All of them, in document order.\n    pub const ALL: [{name}; {}] = [{}];\n",
+        list.len(),
+        all.join(", ")
+    );
+    let _ = writeln!(
+        out,
+        "    /// Its path in the charter.\n    #[must_use]\n    pub fn path(self) -> &'static str {{\n        match self {{"
+    );
     for (variant, path, _) in &list {
         let _ = writeln!(out, "            {name}::{variant} => {path:?},");
     }
-    let _ = writeln!(out, "        }}\n    }}\n\n    /// The state at a path.\n    #[must_use]\n    pub fn at(path: &str) -> Option<{name}> {{\n        {name}::ALL.into_iter().find(|s| s.path() == path)\n    }}\n}}\n");
+    let _ = writeln!(
+        out,
+        "        }}\n    }}\n\n    /// The state at a path.\n    #[must_use]\n    pub fn at(path: &str) -> Option<{name}> {{\n        {name}::ALL.into_iter().find(|s| s.path() == path)\n    }}\n}}\n"
+    );
     Ok(())
 }
 
 fn event_enum(out: &mut String, events: &[EventFace<'_>]) {
-    let _ = writeln!(out, "/// Any event that may be sent.\n#[derive(Debug, Clone, PartialEq)]\npub enum Event {{");
+    let _ = writeln!(
+        out,
+        "/// Any event that may be sent.\n#[derive(Debug, Clone, PartialEq)]\npub enum Event {{"
+    );
     for e in events {
         doc(out, "    ", e.about.unwrap_or(&format!("`{}`.", e.name)));
-        let carries = e.carries.as_ref().map(|c| format!("({c})")).unwrap_or_default();
+        let carries = e
+            .carries
+            .as_ref()
+            .map(|c| format!("({c})"))
+            .unwrap_or_default();
         let _ = writeln!(out, "    {}{carries},", e.variant);
     }
-    let _ = writeln!(out, "}}\n\nimpl Event {{\n    /// Its type in the charter.\n    #[must_use]\n    pub fn kind(&self) -> &'static str {{\n        match self {{");
+    let _ = writeln!(
+        out,
+        "}}\n\nimpl Event {{\n    /// Its type in the charter.\n    #[must_use]\n    pub fn kind(&self) -> &'static str {{\n        match self {{"
+    );
     for e in events {
         let rest = if e.carries.is_some() { "(_)" } else { "" };
-        let _ = writeln!(out, "            Event::{}{rest} => {:?},", e.variant, e.name);
+        let _ = writeln!(
+            out,
+            "            Event::{}{rest} => {:?},",
+            e.variant, e.name
+        );
     }
-    let _ = writeln!(out, "        }}\n    }}\n\n    /// Its data, as JSON.\n    ///\n    /// # Errors\n    /// A number that JSON cannot say (not a number, infinite).\n    pub fn data(&self) -> Result<::serde_json::Value, ::serde_json::Error> {{\n        match self {{");
+    let _ = writeln!(
+        out,
+        "        }}\n    }}\n\n    /// Its data, as JSON.\n    ///\n    /// # Errors\n    /// A number that JSON cannot say (not a number, infinite).\n    pub fn data(&self) -> Result<::serde_json::Value, ::serde_json::Error> {{\n        match self {{"
+    );
     for e in events {
         if e.carries.is_some() {
-            let _ = writeln!(out, "            Event::{}(data) => ::serde_json::to_value(data),", e.variant);
+            let _ = writeln!(
+                out,
+                "            Event::{}(data) => ::serde_json::to_value(data),",
+                e.variant
+            );
         } else {
-            let _ = writeln!(out, "            Event::{} => Ok(::serde_json::Value::Object(::serde_json::Map::new())),", e.variant);
+            let _ = writeln!(
+                out,
+                "            Event::{} => Ok(::serde_json::Value::Object(::serde_json::Map::new())),",
+                e.variant
+            );
         }
     }
     let _ = writeln!(out, "        }}\n    }}\n}}\n");
 }
 
-fn handle(out: &mut String, name: &str, role: &str, about: Option<&str>, events: &[EventFace<'_>]) -> Result<(), Error> {
-    let _ = writeln!(out, "/// Acts as `{role}`{}", about.map_or_else(|| ".".into(), |a| format!(": {a}.")));
+fn handle(
+    out: &mut String,
+    name: &str,
+    role: &str,
+    about: Option<&str>,
+    events: &[EventFace<'_>],
+) -> Result<(), Error> {
+    let _ = writeln!(
+        out,
+        "/// Acts as `{role}`{}",
+        about.map_or_else(|| ".".into(), |a| format!(": {a}."))
+    );
     let _ = writeln!(
         out,
         "#[derive(Debug)]\npub struct {name}<'d, D> {{\n    door: &'d mut D,\n    id: String,\n    to: Option<String>,\n}}\n\n\
@@ -243,19 +345,29 @@ fn handle(out: &mut String, name: &str, role: &str, about: Option<&str>, events:
          \x20   /// What follows is for the actor of that id, not for the root.\n    #[must_use]\n    pub fn to(self, actor: impl Into<String>) -> Self {{\n        Self {{ to: Some(actor.into()), ..self }}\n    }}\n"
     );
     let mut methods = Names::new("the events");
-    for e in events.iter().filter(|e| e.by.as_ref().is_none_or(|by| by.contains(role))) {
+    for e in events
+        .iter()
+        .filter(|e| e.by.as_ref().is_none_or(|by| by.contains(role)))
+    {
         let mut method = snake(e.name);
         if matches!(method.as_str(), "new" | "to") {
             method.push('_');
         }
         let method = methods.add(e.name, method)?;
-        doc(out, "    ", e.about.unwrap_or(&format!("Sends `{}`.", e.name)));
+        doc(
+            out,
+            "    ",
+            e.about.unwrap_or(&format!("Sends `{}`.", e.name)),
+        );
         let (argument, data) = match &e.carries {
             Some(kind) => (
                 format!(", data: {kind}"),
                 "::serde_json::to_value(data).unwrap_or_default()".to_owned(),
             ),
-            None => (String::new(), "::serde_json::Value::Object(::serde_json::Map::new())".to_owned()),
+            None => (
+                String::new(),
+                "::serde_json::Value::Object(::serde_json::Map::new())".to_owned(),
+            ),
         };
         let _ = writeln!(
             out,
