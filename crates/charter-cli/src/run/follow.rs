@@ -1,0 +1,156 @@
+//! Following a run: what happens is shown as it happens; where it stands still for want of a person, that person is asked.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use charter_runtime::{Happening, Send, View};
+
+use super::choice::{self, Choice};
+use super::host::Host;
+use super::progress::Progress;
+use super::{Who, report, send};
+use crate::io::{Exit, Failure, Io};
+use crate::journal::Db;
+
+/// How often elapsed times are drawn again.
+const TICK: Duration = Duration::from_millis(100);
+/// A timer that is due later than this is not waited for, in milliseconds.
+const SOON: i64 = 60_000;
+/// So many refusals in a row, and nobody is asked any more.
+const MOST_REFUSED: u32 = 5;
+
+/// What is done where a person is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// Agree.
+    Yes,
+    /// Disagree.
+    No,
+    /// Ask on the terminal.
+    Ask,
+    /// Say what it waits for, and end.
+    Leave,
+}
+
+/// How a run is followed.
+pub(crate) struct Follow {
+    pub(crate) reply: Reply,
+    pub(crate) who: Who,
+    pub(crate) patient: bool,
+    pub(crate) resumed: bool,
+    pub(crate) db: Db,
+}
+
+impl Follow {
+    pub(crate) fn run(&self, host: &Host, run: &str, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+        let mut news = host.runtime.subscribe(Some(run));
+        let mut progress = Progress::new(run, io);
+        let view = host.wait(host.runtime.view(run))?;
+        progress.begin(&view, self.resumed, host, io)?;
+        let mut refused = 0;
+        let last = loop {
+            while let Some(happening) = news.try_next() {
+                progress.show(&happening, io)?;
+            }
+            let view = host.wait(host.runtime.view(run))?;
+            if view.snapshot.status().is_finished() {
+                break view;
+            }
+            if is_busy(&view) || self.waits_for_timer(&view) {
+                progress.wait(&view, now(), io)?;
+                if let Some(Some(happening)) = host.wait_at_most(TICK, news.next()) {
+                    progress.show(&happening, io)?;
+                }
+                continue;
+            }
+            progress.clear(io)?;
+            let choices = choice::all(&view, &self.who, now());
+            let chosen = match self.reply {
+                Reply::Leave => None,
+                Reply::Yes => choice::agreeing(&choices, true, &view, now()),
+                Reply::No => choice::agreeing(&choices, false, &view, now()),
+                Reply::Ask => choice::ask(&choices, &view, now(), io)?,
+            };
+            let Some((choice, data)) = chosen else {
+                break view;
+            };
+            let receipt = match choice {
+                Choice::Event(event) => {
+                    let mut send = Send::new(run, &event.r#type, data, event.by.clone());
+                    if event.to != "root" {
+                        send = send.to(&event.to);
+                    }
+                    host.wait(host.runtime.send(send))?
+                }
+                Choice::Task(task) if self.reply == Reply::No => {
+                    host.wait(host.runtime.decline(&task.effect, "declined with --no", task.by.clone()))?
+                }
+                Choice::Task(task) => host.wait(host.runtime.complete(&task.effect, data, task.by.clone()))?,
+            };
+            refused = match receipt.is_refused() {
+                true => refused + 1,
+                false => 0,
+            };
+            if receipt.is_refused() {
+                send::show_refusal(&receipt.record, io)?;
+            }
+            if refused > 0 && (self.reply != Reply::Ask || refused >= MOST_REFUSED) {
+                break host.wait(host.runtime.view(run))?;
+            }
+        };
+        while let Some(happening) = news.try_next() {
+            progress.show(&happening, io)?;
+        }
+        progress.clear(io)?;
+        report::write(&last, &self.db, machine_output, now(), io)?;
+        let failed = matches!(last.snapshot.status().word(), "failed" | "cancelled");
+        Ok(match failed || refused > 0 {
+            true => Exit::No,
+            false => Exit::Yes,
+        })
+    }
+
+    fn waits_for_timer(&self, view: &View) -> bool {
+        // Whoever can be asked need not wait.
+        if self.reply == Reply::Ask && !choice::all(view, &self.who, now()).is_empty() {
+            return false;
+        }
+        let due = view.snapshot.next_timer().map(|t| t.due);
+        due.is_some_and(|due| self.patient || due <= now().saturating_add(SOON))
+    }
+}
+
+/// Whether somebody other than a person is at work.
+pub(crate) fn is_busy(view: &View) -> bool {
+    let open = view.snapshot.invocations().filter(|(_, i)| !i.is_machine()).count();
+    open > view.tasks.len()
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Follows until nobody is at work any more; shows, asks nobody.
+pub(crate) fn settle(host: &Host, run: &str, io: &mut Io<'_>) -> Result<View, Failure> {
+    let mut news = host.runtime.subscribe(Some(run));
+    let mut progress = Progress::new(run, io);
+    loop {
+        while let Some(happening) = news.try_next() {
+            progress.show(&happening, io)?;
+        }
+        let view = host.wait(host.runtime.view(run))?;
+        if view.snapshot.status().is_finished() || !is_busy(&view) {
+            while let Some(happening) = news.try_next() {
+                progress.show(&happening, io)?;
+            }
+            progress.clear(io)?;
+            return Ok(view);
+        }
+        progress.wait(&view, now(), io)?;
+        let happening: Option<Option<Happening>> = host.wait_at_most(TICK, news.next());
+        if let Some(Some(happening)) = happening {
+            progress.show(&happening, io)?;
+        }
+    }
+}

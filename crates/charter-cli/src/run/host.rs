@@ -1,0 +1,114 @@
+//! The embedded host: a journal, a runtime on threads of its own, charters with the files that belong to them.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use charter_journal::{SqliteStore, StoredCharter};
+use charter_runtime::{Charter, Folder, Options, Recovery, Runtime, RuntimeError};
+
+use crate::bundled;
+use crate::io::Failure;
+use crate::load::load;
+
+/// How long actors at work may go on when the program ends.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// A host in this process.
+pub(crate) struct Host {
+    pub(crate) runtime: Runtime,
+    pub(crate) recovery: Recovery,
+    threads: tokio::runtime::Runtime,
+}
+
+impl Host {
+    /// Takes over a journal: whatever was left open in it goes on.
+    pub(crate) fn open(store: SqliteStore) -> Result<Host, Failure> {
+        let threads = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(|e| Failure::new(format!("the host could not be started: {e}")))?;
+        let options = Options {
+            find_folder: Arc::new(folder_of),
+            ..Options::default()
+        };
+        let (runtime, recovery) = threads.block_on(Runtime::open(Arc::new(store), options))?;
+        Ok(Host {
+            runtime,
+            recovery,
+            threads,
+        })
+    }
+
+    /// Waits for something that the host does.
+    pub(crate) fn wait<T>(&self, work: impl Future<Output = Result<T, RuntimeError>>) -> Result<T, Failure> {
+        Ok(self.threads.block_on(work)?)
+    }
+
+    /// Waits for something, at most so long.
+    pub(crate) fn wait_at_most<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
+        self.threads.block_on(async { tokio::time::timeout(time, work).await.ok() })
+    }
+
+    /// Ends it in order. What is at work then is taken up when the journal is opened again.
+    pub(crate) fn close(self) {
+        self.threads.block_on(self.runtime.shutdown(GRACE));
+        drop(self.runtime);
+        self.threads.shutdown_timeout(GRACE);
+    }
+}
+
+/// A charter with the files beside it, for the host.
+pub(crate) fn charter(what: &str) -> Result<Charter, Failure> {
+    let loaded = load(what)?;
+    let folder = match &loaded.path {
+        Some(path) => Folder::Dir(folder(path).to_owned()),
+        None => bundled_folder(&loaded.name),
+    };
+    Ok(Charter::new(&loaded.document, folder)?)
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// The files of a charter from the journal: those beside the file it was read from, or those in the binary.
+fn folder_of(stored: &StoredCharter) -> Folder {
+    let path = Path::new(&stored.name);
+    match path.is_file() {
+        true => Folder::Dir(folder(path).to_owned()),
+        false => bundled_folder(&stored.name),
+    }
+}
+
+/// `name` as in `load`: `charters/NAME/charter.yaml`.
+fn bundled_folder(name: &str) -> Folder {
+    let parts = name.strip_prefix("charters/").and_then(|n| n.strip_suffix("/charter.yaml"));
+    match parts.and_then(bundled::find) {
+        Some(charter) => {
+            let texts = charter.files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+            Folder::Texts(Arc::new(texts.collect::<BTreeMap<_, _>>()))
+        }
+        None => Folder::None,
+    }
+}
+
+impl From<RuntimeError> for Failure {
+    fn from(error: RuntimeError) -> Failure {
+        match error {
+            RuntimeError::Store(error) => error.into(),
+            RuntimeError::Replay(error) => error.into(),
+            RuntimeError::RunExists(run) => Failure::with_help(
+                format!("there is a run `{run}` already, started with something else"),
+                format!("choose another id, or go on with it: `charter run --resume {run}`"),
+            ),
+            other => Failure::new(other.to_string()),
+        }
+    }
+}

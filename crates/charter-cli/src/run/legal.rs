@@ -1,0 +1,94 @@
+//! `charter legal RUN`: what may be sent to a run now, and by whom.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{Who, follow};
+use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::lines::{clean, short};
+use crate::journal::{Db, at, find, show};
+
+/// Lists what is legal now.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run, or the beginning of its id
+    run: String,
+    #[command(flatten)]
+    who: Who,
+    #[command(flatten)]
+    db: Db,
+}
+
+/// Runs the command. The answer is no if nothing is legal.
+///
+/// # Errors
+/// There is no such run.
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let store = args.db.read()?;
+    let run = find(&store, &args.run)?;
+    let (machine, snapshot) = at(&store, &run, None)?;
+    let now = follow::now();
+    let paint = Paint(io.colour_out);
+    // For one principal, or for each role.
+    let mut all: BTreeMap<(String, String), (Vec<String>, charter_kernel::Legal)> = BTreeMap::new();
+    let mut put = |role: Option<&String>, principal| {
+        for legal in machine.legal(&snapshot, &principal, now) {
+            let key = (legal.r#type.clone(), legal.to.clone());
+            let (roles, _) = all.entry(key).or_insert_with(|| (Vec::new(), legal));
+            roles.extend(role.cloned());
+        }
+    };
+    if args.who.has_roles() {
+        put(None, args.who.principal());
+    } else {
+        let open = show::legal(&machine, &snapshot, now);
+        for role in machine.definition().roles.keys() {
+            let mut principal = args.who.principal();
+            principal.roles = vec![role.clone()];
+            put(Some(role), principal);
+        }
+        put(None, args.who.principal());
+        // What anybody may send needs no role.
+        for ((kind, _), (roles, _)) in &mut all {
+            if open.get(kind).is_some_and(Vec::is_empty) {
+                roles.clear();
+            }
+        }
+    }
+    for ((kind, to), (roles, legal)) in &all {
+        if machine_output {
+            let line = json!({
+                "type": kind, "to": to, "roles": roles, "data": legal.data,
+                "description": legal.description, "depends_on_data": legal.depends_on_data,
+            });
+            writeln!(io.out, "{line}")?;
+            continue;
+        }
+        let to = match to.as_str() {
+            "root" => String::new(),
+            to => format!(" to {}", clean(to)),
+        };
+        let by = match (roles.is_empty(), args.who.has_roles()) {
+            (_, true) => String::new(),
+            (true, _) => " by anybody".to_owned(),
+            (false, _) => format!(" by {}", roles.join(" or ")),
+        };
+        let what = legal.description.as_deref().map(|d| format!("  {}", clean(d)));
+        writeln!(io.out, "{}{to}{by}{}", paint.strong(kind), paint.faint(&what.unwrap_or_default()))?;
+        if let Some(schema) = &legal.data {
+            writeln!(io.out, "  data: {}", short(schema, 300))?;
+        }
+    }
+    if all.is_empty() {
+        if !machine_output {
+            let why = match snapshot.status().is_finished() {
+                true => format!("nothing: the run is {}", snapshot.status().word()),
+                false => "nothing: it waits for what is at work, or for time".to_owned(),
+            };
+            writeln!(io.out, "{why}")?;
+        }
+        return Ok(Exit::No);
+    }
+    Ok(Exit::Yes)
+}

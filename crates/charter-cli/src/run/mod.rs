@@ -1,0 +1,183 @@
+//! `charter run`: starts a run on the embedded host, or takes one up again, and follows it until it ends or waits for somebody.
+
+mod choice;
+mod follow;
+pub(crate) mod host;
+pub mod legal;
+mod progress;
+mod report;
+pub mod send;
+
+use charter_kernel::Principal;
+use charter_runtime::Start;
+use serde_json::{Value as Json, json};
+
+use crate::input::json_or_file;
+use crate::io::{Exit, Failure, Io};
+use crate::journal::{self, Db};
+use follow::{Follow, Reply};
+use host::Host;
+
+/// Starts a run and follows it.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "charter run CHARTER [--input JSON]\n       charter run --resume RUN",
+    after_help = "It ends when the run ends, or when nothing goes on without somebody: it says what it waits for then.\nCtrl-C leaves the run as it is; `charter run --resume RUN` goes on."
+)]
+pub struct Args {
+    /// A charter, or the name of a bundled charter
+    #[arg(required_unless_present = "resume", conflicts_with = "resume")]
+    charter: Option<String>,
+    /// What the run starts with: JSON, or `@file`
+    #[arg(long, value_name = "JSON", conflicts_with = "resume")]
+    input: Option<String>,
+    /// Id of the run [default: a new one]
+    #[arg(long, value_name = "ID", conflicts_with = "resume")]
+    run: Option<String>,
+    /// Take up a run that was left
+    #[arg(long, value_name = "RUN")]
+    resume: Option<String>,
+    /// Agree wherever a person is needed
+    #[arg(long, conflicts_with = "no")]
+    yes: bool,
+    /// Disagree wherever a person is needed
+    #[arg(long)]
+    no: bool,
+    /// Start it, leave it to a process in the background, and print its id
+    #[arg(long, conflicts_with_all = ["yes", "no"])]
+    detach: bool,
+    #[command(flatten)]
+    who: Who,
+    /// Go on waiting for timers, however far off they are
+    #[arg(long)]
+    wait: bool,
+    #[command(flatten)]
+    db: Db,
+}
+
+/// Who acts.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Who {
+    /// Who you are
+    #[arg(long = "as", value_name = "ID", default_value = "me")]
+    id: String,
+    /// A role you have (may be given several times)
+    #[arg(long, value_name = "ROLE")]
+    role: Vec<String>,
+}
+
+impl Who {
+    pub(crate) fn principal(&self) -> Principal {
+        Principal {
+            id: self.id.clone(),
+            roles: self.role.clone(),
+        }
+    }
+    pub(crate) fn has_roles(&self) -> bool {
+        !self.role.is_empty()
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The charter or the input cannot be read, the journal is in use, or there is no such run.
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let (host, run) = match (&args.charter, &args.resume) {
+        (_, Some(resume)) => {
+            let store = args.db.write()?;
+            let run = journal::find(&store, resume)?.run;
+            (Host::open(store)?, run)
+        }
+        (Some(charter), None) => match start(args, charter, io)? {
+            Ok(started) => started,
+            Err(refused) => return Ok(refused),
+        },
+        (None, None) => return Err(Failure::new("nothing to run")),
+    };
+    if args.detach {
+        host.close();
+        background(args, &run)?;
+        match machine_output {
+            true => writeln!(io.out, "{}", json!({"run": run}))?,
+            false => writeln!(io.out, "{run}")?,
+        }
+        return Ok(Exit::Yes);
+    }
+    let follow = Follow {
+        reply: match (args.yes, args.no) {
+            (true, _) => Reply::Yes,
+            (_, true) => Reply::No,
+            _ if io.terminal => Reply::Ask,
+            _ => Reply::Leave,
+        },
+        who: args.who.clone(),
+        patient: args.wait,
+        resumed: args.resume.is_some(),
+        db: args.db.clone(),
+    };
+    let exit = follow.run(&host, &run, machine_output, io);
+    host.close();
+    exit
+}
+
+/// Starts a run; the inner error: its start was refused.
+fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<(Host, String), Exit>, Failure> {
+    let input = match &args.input {
+        Some(text) => json_or_file("--input", text)?,
+        None => json!({}),
+    };
+    // Everything that can be wrong with the charter is told before a journal is made.
+    let charter = host::charter(charter)?;
+    let host = Host::open(args.db.make()?)?;
+    let digest = charter.digest();
+    host.wait(host.runtime.add(charter))?;
+    let receipt = host.wait(host.runtime.start(Start {
+        charter: digest,
+        run: args.run.clone(),
+        input,
+        by: args.who.principal(),
+    }))?;
+    if receipt.is_refused() {
+        send::show_refusal(&receipt.record, io)?;
+        host.close();
+        return Ok(Err(Exit::No));
+    }
+    let run = receipt.record.run.to_string();
+    Ok(Ok((host, run)))
+}
+
+/// A process of its own goes on with the run.
+fn background(args: &Args, run: &str) -> Result<(), Failure> {
+    use std::process::{Command, Stdio};
+    let cannot = |e: std::io::Error| {
+        Failure::with_help(
+            format!("no process could be started in the background: {}", crate::load::plain(&e)),
+            format!("the run has begun; `charter run --resume {run}` goes on"),
+        )
+    };
+    let program = std::env::current_exe().map_err(cannot)?;
+    let mut command = Command::new(program);
+    command
+        .args(["run", "--resume", run, "--wait", "--db"])
+        .arg(&args.db.db)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt as _;
+        // So that what ends this terminal's programs does not end it.
+        command.process_group(0);
+    }
+    command.spawn().map_err(cannot)?;
+    Ok(())
+}
+
+/// Data of an event on the command line: JSON, `@file`, or nothing.
+pub(crate) fn data(text: Option<&String>) -> Result<Json, Failure> {
+    match text {
+        Some(text) => json_or_file("DATA", text),
+        None => Ok(json!({})),
+    }
+}

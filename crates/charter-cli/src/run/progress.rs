@@ -1,0 +1,194 @@
+//! What happens in a run, as it happens, on standard error: a line for each change, and on a terminal one below them that tells who is
+//! at work and for how long.
+
+use std::io::Write;
+
+use charter_journal::{Record, SourceKind, Verdict};
+use charter_runtime::{Happening, View, Working};
+
+use super::host::Host;
+use crate::io::{Failure, Io, Paint};
+use crate::journal::lines::{clean, short};
+
+/// A run on the terminal.
+pub(crate) struct Progress {
+    run: String,
+    paint: Paint,
+    /// Whether there is a terminal to draw on.
+    live: bool,
+    drawn: bool,
+    turn: usize,
+    /// The last record shown.
+    seen: Option<u64>,
+}
+
+impl Progress {
+    pub(crate) fn new(run: &str, io: &Io<'_>) -> Progress {
+        Progress {
+            run: run.to_owned(),
+            paint: Paint(io.colour_err),
+            live: io.terminal,
+            drawn: false,
+            turn: 0,
+            seen: None,
+        }
+    }
+
+    /// The heading.
+    pub(crate) fn begin(&mut self, view: &View, resumed: bool, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
+        let definition = view.charter.machine().definition();
+        let paint = self.paint;
+        let how = match resumed {
+            true => format!("goes on after record {}", view.snapshot.seq()),
+            false => "begins".to_owned(),
+        };
+        let title = definition.title.as_deref().unwrap_or(&definition.id);
+        writeln!(io.err, "{} {how}: {}", paint.strong(&self.run), clean(title))?;
+        if self.live {
+            let leave = format!("Ctrl-C leaves it as it is; `charter run --resume {}` goes on", self.run);
+            writeln!(io.err, "{}", paint.faint(&leave))?;
+        }
+        let others = host.recovery.resumed.iter().chain(&host.recovery.unknown);
+        let own = format!("{}/", self.run);
+        let others = others.filter(|effect| !effect.starts_with(&own)).count();
+        if others > 0 {
+            let more = format!("{others} that other runs of this journal had asked for are taken up, too");
+            writeln!(io.err, "{}", paint.faint(&more))?;
+        }
+        for (run, error) in &host.recovery.failed {
+            writeln!(io.err, "{} run `{run}` was not taken up: {error}", paint.warning("warning:"))?;
+        }
+        Ok(())
+    }
+
+    /// Something happened.
+    pub(crate) fn show(&mut self, happening: &Happening, io: &mut Io<'_>) -> Result<(), Failure> {
+        let paint = self.paint;
+        let line = match happening {
+            Happening::Recorded(r) => {
+                if self.seen.is_some_and(|seen| r.record.seq <= seen) {
+                    return Ok(());
+                }
+                self.seen = Some(r.record.seq);
+                record(&r.record, paint)
+            }
+            Happening::Began(work) if work.attempt > 1 => {
+                format!("{} at work, attempt {}", clean(&work.src), work.attempt)
+            }
+            Happening::Began(work) => format!("{} at work", clean(&work.src)),
+            Happening::Retrying { work, error, .. } => {
+                let why = error.get("message").and_then(|m| m.as_str()).unwrap_or("it failed");
+                format!("{}: {}; it is tried again", paint.warning(&clean(&work.src)), clean(why))
+            }
+            Happening::Waiting(work) => format!("{} waits for a person", paint.help(&clean(&work.src))),
+            Happening::Stopped(work) => format!("{} is stopped: nobody waits for it any more", clean(&work.src)),
+            Happening::Logged { label, value, .. } => {
+                let label = label.as_deref().map(|l| format!("{}: ", clean(l))).unwrap_or_default();
+                let text = match value.as_str() {
+                    Some(text) => clean(text),
+                    None => short(value, 400),
+                };
+                format!("{}{text}", paint.strong(&label))
+            }
+            Happening::Emitted { r#type, data, .. } => format!("emits {} {}", clean(r#type), short(data, 200)),
+            Happening::Trouble { message, .. } => format!("{} {}", paint.warning("trouble:"), clean(message)),
+            Happening::Missed(count) => format!("{count} lines are left out here; the journal has them all"),
+            _ => return Ok(()),
+        };
+        self.clear(io)?;
+        writeln!(io.err, "  {line}")?;
+        Ok(())
+    }
+
+    /// Time goes on.
+    pub(crate) fn wait(&mut self, view: &View, now: i64, io: &mut Io<'_>) -> Result<(), Failure> {
+        if !self.live {
+            return Ok(());
+        }
+        const TURNS: [&str; 4] = ["|", "/", "-", "\\"];
+        self.turn = (self.turn + 1) % TURNS.len();
+        let elapsed = |since: i64| elapsed(now.saturating_sub(since));
+        let working: Vec<&Working> = view.working.iter().collect();
+        let mut parts: Vec<String> = working
+            .iter()
+            .take(4)
+            .map(|w| format!("{} {}", clean(&w.src), elapsed(w.since)))
+            .collect();
+        if working.len() > 4 {
+            parts.push(format!("{} more", working.len() - 4));
+        }
+        if parts.is_empty()
+            && let Some(timer) = view.snapshot.next_timer()
+        {
+            let left = timer.due.saturating_sub(now).max(0);
+            parts.push(format!("waits for the timer {}, {} left", clean(&timer.id), self::elapsed(left)));
+        }
+        let turn = TURNS.get(self.turn).copied().unwrap_or_default();
+        let line = format!("{} {}", turn, parts.join(", "));
+        let line: String = line.chars().take(78).collect();
+        write!(io.err, "\r\u{1b}[2K{}", self.paint.faint(&line))?;
+        io.err.flush()?;
+        self.drawn = true;
+        Ok(())
+    }
+
+    /// Takes the line below away.
+    pub(crate) fn clear(&mut self, io: &mut Io<'_>) -> Result<(), Failure> {
+        if self.drawn {
+            write!(io.err, "\r\u{1b}[2K")?;
+            io.err.flush()?;
+            self.drawn = false;
+        }
+        Ok(())
+    }
+}
+
+/// `1.2 s`, `3 min 05 s`, `2 h 10 min`.
+fn elapsed(ms: i64) -> String {
+    let s = ms / 1_000;
+    match s {
+        ..60 => format!("{s}.{} s", ms % 1_000 / 100),
+        60..3_600 => format!("{} min {:02} s", s / 60, s % 60),
+        3_600..172_800 => format!("{} h {:02} min", s / 3_600, s / 60 % 60),
+        _ => format!("{} days", s / 86_400),
+    }
+}
+
+/// A record in a few words.
+fn record(record: &Record, paint: Paint) -> String {
+    let actor = match record.to.as_ref() {
+        "root" => String::new(),
+        actor => format!("{}: ", paint.strong(&clean(actor))),
+    };
+    let (from, to) = (record.from.join(", "), record.state.join(", "));
+    let moved = match (from == to, from.is_empty()) {
+        (true, _) => to,
+        (false, true) => paint.good(&to),
+        (false, false) => format!("{from} → {}", paint.good(&to)),
+    };
+    let invocation = record.source.invocation.as_deref().map(clean).unwrap_or_default();
+    let what = match record.source.kind {
+        SourceKind::Start => String::new(),
+        SourceKind::External => match record.by.id.as_str() {
+            "" => format!("  {}", clean(&record.event.r#type)),
+            by => format!("  {} by {}", clean(&record.event.r#type), clean(by)),
+        },
+        SourceKind::Done => format!("  {invocation} is done"),
+        SourceKind::Error => format!("  {} {}", paint.error(&format!("{invocation} failed:")), clean(&failure(record))),
+        SourceKind::Timer => format!("  {}", clean(&record.event.r#type)),
+    };
+    let verdict = match (record.verdict, &record.refusal) {
+        (Verdict::Accepted, _) => String::new(),
+        (Verdict::Refused, Some(refusal)) => {
+            format!("  {} {}", paint.error(&format!("refused ({}):", refusal.code)), clean(&refusal.message))
+        }
+        (verdict, _) => format!("  {}", paint.warning(verdict.word())),
+    };
+    format!("{actor}{moved}{what}{verdict}")
+}
+
+fn failure(record: &Record) -> String {
+    let error = record.event.data.get("error");
+    let message = error.and_then(|e| e.get("message")).and_then(|m| m.as_str());
+    message.unwrap_or("it failed").to_owned()
+}

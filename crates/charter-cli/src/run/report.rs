@@ -1,0 +1,105 @@
+//! What a run has come to, on standard output: its end and its actors', or what it waits for.
+
+use charter_kernel::Status;
+use charter_runtime::View;
+use serde_json::{Value as Json, json};
+
+use crate::io::{Failure, Io, Paint};
+use crate::journal::lines::{clean, count, short, when};
+use crate::journal::{DEFAULT, Db, show};
+
+/// The longest value that is shown beside an actor.
+const WIDE: usize = 70;
+
+/// Writes the report.
+pub(crate) fn write(view: &View, db: &Db, machine_output: bool, now: i64, io: &mut Io<'_>) -> Result<(), Failure> {
+    let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
+    if machine_output {
+        let mut all = show::now(machine, snapshot, now);
+        if let Json::Object(all) = &mut all {
+            all.insert("run".into(), snapshot.run().into());
+            all.insert("seq".into(), snapshot.seq().into());
+        }
+        writeln!(io.out, "{all}")?;
+        return Ok(());
+    }
+    let paint = Paint(io.colour_out);
+    let word = snapshot.status().word();
+    let word = match snapshot.status() {
+        Status::Done => paint.good(word),
+        Status::Failed | Status::Cancelled => paint.error(word),
+        Status::Active | Status::Paused => paint.warning("waits"),
+    };
+    let state: Vec<&str> = snapshot.actor("root").iter().flat_map(|a| a.state()).collect();
+    writeln!(
+        io.out,
+        "{}: {word} in {}, {}",
+        paint.strong(snapshot.run()),
+        state.join(", "),
+        count(snapshot.seq() + 1, "record")
+    )?;
+    actors(view, paint, io)?;
+    if let Some(output) = snapshot.output() {
+        writeln!(io.out, "{}", serde_json::to_string_pretty(output).unwrap_or_default())?;
+    }
+    if !snapshot.status().is_finished() {
+        waits(view, db, now, paint, io)?;
+    }
+    Ok(())
+}
+
+/// The actors of the run, each with what it has to say for itself.
+fn actors(view: &View, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
+    let all: Vec<_> = view.snapshot.actors().filter(|a| a.id() != "root").collect();
+    let width = |of: &dyn Fn(&charter_kernel::Actor) -> usize| all.iter().map(|a| of(a)).max().unwrap_or(0);
+    let state = |a: &charter_kernel::Actor| a.state().collect::<Vec<_>>().join(", ");
+    let names = width(&|a| a.id().chars().count());
+    let states = width(&|a| state(a).chars().count());
+    for actor in &all {
+        let said = actor.variables().filter_map(|(name, value)| match value {
+            Json::String(text) => Some(format!("{name}: {}", clean(text))),
+            Json::Null | Json::Object(_) | Json::Array(_) => None,
+            other => Some(format!("{name}: {}", short(other, WIDE))),
+        });
+        let line = format!(
+            "  {:<names$}  {:<states$}  {}",
+            clean(actor.id()),
+            state(actor),
+            paint.faint(&said.collect::<Vec<_>>().join(", "))
+        );
+        writeln!(io.out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn waits(view: &View, db: &Db, now: i64, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
+    let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
+    let run = snapshot.run();
+    let file = match db.db.as_os_str() == DEFAULT {
+        true => String::new(),
+        false => format!(" --db {}", db.db.display()),
+    };
+    for task in &view.tasks {
+        let title = task.title.as_deref().unwrap_or(&task.src);
+        let by = match task.by.is_empty() {
+            true => String::new(),
+            false => format!(" by {}", task.by.join(" or ")),
+        };
+        writeln!(io.out, "  for a person{by}: {}", clean(title))?;
+    }
+    for (kind, roles) in show::legal(machine, snapshot, now) {
+        let role = roles.first().map(|r| format!(" --role {r}")).unwrap_or_default();
+        let by = match roles.is_empty() {
+            true => String::new(),
+            false => format!(" by {}", roles.join(" or ")),
+        };
+        let how = format!("charter send {run} {kind} --as ID{role}{file}");
+        writeln!(io.out, "  for {}{by}  {}", paint.strong(&kind), paint.faint(&how))?;
+    }
+    if let Some(timer) = snapshot.next_timer() {
+        writeln!(io.out, "  for the timer {}, due {} UTC", clean(&timer.id), when(timer.due))?;
+    }
+    let how = format!("charter run --resume {run}{file}");
+    writeln!(io.out, "  {}", paint.faint(&format!("{how} goes on")))?;
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! `charter send RUN TYPE [DATA]`: an event for a run, and what becomes of it.
+
+use charter_journal::Record;
+use charter_runtime::Send;
+use serde_json::{Value as Json, json};
+
+use super::host::Host;
+use super::{Who, data, follow};
+use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::lines::{Lines, clean};
+use crate::journal::{self, Db};
+
+/// Sends an event.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The run, or the beginning of its id
+    run: String,
+    /// Event type; run control too: `charter.pause`, `charter.resume`, `charter.cancel`
+    r#type: String,
+    /// Event data: JSON, or `@file`
+    data: Option<String>,
+    /// The actor of the run that it is for [default: the run itself]
+    #[arg(long, value_name = "ACTOR")]
+    to: Option<String>,
+    /// An id of your own: the same event under the same id is taken once
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// The last record you have seen; if the run has changed since, the event is refused
+    #[arg(long, value_name = "SEQ")]
+    expect: Option<u64>,
+    #[command(flatten)]
+    who: Who,
+    /// Do not wait for the actors that the event sets to work
+    #[arg(long)]
+    detach: bool,
+    #[command(flatten)]
+    db: Db,
+}
+
+/// Runs the command. With `--json`: the record.
+///
+/// # Errors
+/// There is no such run, or another process has the journal.
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let data = data(args.data.as_ref())?;
+    let store = args.db.write()?;
+    let run = journal::find(&store, &args.run)?.run;
+    let host = Host::open(store)?;
+    let send = Send {
+        run: run.clone(),
+        to: args.to.clone(),
+        r#type: args.r#type.clone(),
+        data,
+        by: args.who.principal(),
+        id: args.id.clone(),
+        expected_seq: args.expect,
+    };
+    let receipt = host.wait(host.runtime.send(send))?;
+    let record = &receipt.record;
+    match machine_output {
+        true => writeln!(io.out, "{}", record.text())?,
+        false => {
+            let line = Lines::new(Paint(io.colour_out), 0).short_line(record);
+            writeln!(io.out, "{line}")?;
+            if receipt.repeated {
+                let done = format!("it was sent before, as record {}; nothing has happened now", record.seq);
+                writeln!(io.err, "{}", Paint(io.colour_err).faint(&done))?;
+            }
+        }
+    }
+    io.out.flush()?;
+    let exit = match receipt.is_refused() {
+        true => Exit::No,
+        false => Exit::Yes,
+    };
+    if receipt.is_refused() && !machine_output {
+        show_refusal(record, io)?;
+    }
+    if !args.detach && !receipt.is_refused() {
+        follow::settle(&host, &run, io)?;
+    }
+    host.close();
+    Ok(exit)
+}
+
+/// A refusal in words, on standard error.
+pub(crate) fn show_refusal(record: &Record, io: &mut Io<'_>) -> Result<(), Failure> {
+    let Some(refusal) = &record.refusal else {
+        return Ok(());
+    };
+    let paint = Paint(io.colour_err);
+    let code = paint.error(&format!("refused ({}):", refusal.code));
+    writeln!(io.err, "{code} {}", clean(&refusal.message))?;
+    for misfit in &refusal.misfits {
+        let at = match misfit.at.is_empty() {
+            true => "/",
+            false => &misfit.at,
+        };
+        writeln!(io.err, "  at `{}`: {}", clean(at), clean(&misfit.message))?;
+    }
+    if !refusal.legal.is_empty() {
+        writeln!(io.err, "  legal for {} now: {}", clean(&record.by.id), refusal.legal.join(", "))?;
+    }
+    let _: Json = json!(null);
+    Ok(())
+}
