@@ -18,7 +18,7 @@ fn main() -> io::Result<()> {
     )
 }
 
-/// `&[Bundled { name, source, scenarios: &[(file, text)], prompts: &[(path, text)] }]`
+/// `&[Bundled { name, source, scenarios: &[(file, text)], files: &[(path, text)] }]`
 fn charters(folder: &Path) -> io::Result<String> {
     let mut list = String::from("&[\n");
     for charter in entries(folder)? {
@@ -37,20 +37,26 @@ fn charters(folder: &Path) -> io::Result<String> {
                 );
             }
         }
-        let mut prompts = String::new();
-        for prompt in entries(&charter.join("prompts"))? {
-            if has_extension(&prompt, &["md", "txt"]) {
-                let path = format!("prompts/{}", name(&prompt));
-                let _ = write!(
-                    prompts,
-                    "({path:?}, include_str!({:?})), ",
-                    prompt.canonicalize()?
-                );
-            }
+        // What its actors read: prompts, and the answers of scripted ones.
+        let prompts = entries(&charter.join("prompts"))?;
+        let prompts = prompts.iter().filter(|p| has_extension(p, &["md", "txt"]));
+        let beside = entries(&charter)?;
+        let beside = beside
+            .iter()
+            .filter(|p| has_extension(p, &["yaml", "json"]) && **p != file);
+        let mut files = String::new();
+        for path in prompts.chain(beside) {
+            let inside = path.strip_prefix(&charter).unwrap_or(path);
+            let _ = write!(
+                files,
+                "({:?}, include_str!({:?})), ",
+                inside.display().to_string(),
+                path.canonicalize()?
+            );
         }
         let _ = writeln!(
             list,
-            "    Bundled {{ name: {:?}, source: include_str!({:?}), scenarios: &[{scenarios}], prompts: &[{prompts}] }},",
+            "    Bundled {{ name: {:?}, source: include_str!({:?}), scenarios: &[{scenarios}], files: &[{files}] }},",
             name(&charter),
             file.canonicalize()?
         );

@@ -6,6 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::io::{Exit, Failure, Io};
 use crate::journal::{fork, log, replay, runs, show, sql, transfer, verify};
+use crate::live::{self, legal, send};
 use crate::{check, codes, conform, eval, graph, new, step, test};
 
 /// Charter: a deterministic kernel for AI agents
@@ -40,6 +41,12 @@ enum Command {
     Test(test::Args),
     /// Begin a charter: a working one with a scenario, in a folder of its own
     New(new::Args),
+    /// Start a run, or take one up again, and follow it
+    Run(live::Args),
+    /// Send an event to a run
+    Send(send::Args),
+    /// List what may be sent to a run now
+    Legal(legal::Args),
     /// List the runs of a journal
     Runs(runs::Args),
     /// Show a run: its state, its data, what it waits for
@@ -88,6 +95,9 @@ where
         Command::Graph(args) => graph::run(args, io),
         Command::New(args) => new::run(args, io),
         Command::Explain(args) => codes::run(args, cli.json, io),
+        Command::Run(args) => live::run(args, cli.json, io),
+        Command::Send(args) => send::run(args, cli.json, io),
+        Command::Legal(args) => legal::run(args, cli.json, io),
         Command::Runs(args) => runs::run(args, cli.json, io),
         Command::Show(args) => show::run(args, cli.json, io),
         Command::Log(args) => log::run(args, cli.json, io),
@@ -137,5 +147,15 @@ fn usage(error: &clap::Error, io: &mut Io<'_>) -> Exit {
             false => write!(io.out, "{text}"),
         };
         Exit::Yes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_arguments_of_a_command_get_into_each_others_way() {
+        Cli::command().debug_assert();
     }
 }

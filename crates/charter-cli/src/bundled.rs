@@ -9,8 +9,8 @@ pub struct Bundled {
     pub source: &'static str,
     /// File name and text of its scenarios.
     pub scenarios: &'static [(&'static str, &'static str)],
-    /// Path inside its folder and text of its prompts.
-    pub prompts: &'static [(&'static str, &'static str)],
+    /// Path inside its folder and text of what its actors read: prompts, answers of scripted ones.
+    pub files: &'static [(&'static str, &'static str)],
 }
 
 /// All of them, sorted by name.

@@ -15,6 +15,8 @@ pub struct Io<'a> {
     pub colour_out: bool,
     /// Whether diagnostics may have colours.
     pub colour_err: bool,
+    /// Whether a person sits at it: progress may be drawn on `err`, and questions are answered on `input`.
+    pub terminal: bool,
 }
 
 /// What a command ends with.

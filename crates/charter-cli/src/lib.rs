@@ -6,7 +6,7 @@
 //! fn eval(args: &[&str]) -> (Exit, Vec<u8>) {
 //!     let (mut out, mut err) = (Vec::new(), Vec::new());
 //!     let input = Box::new(std::io::empty());
-//!     let mut io = Io { out: &mut out, err: &mut err, input, colour_out: false, colour_err: false };
+//!     let mut io = Io { out: &mut out, err: &mut err, input, colour_out: false, colour_err: false, terminal: false };
 //!     let exit = run(args.iter().copied(), &mut io);
 //!     drop(io);
 //!     (exit, out)
@@ -27,6 +27,7 @@ mod input;
 mod io;
 pub mod journal;
 pub mod lines;
+pub mod live;
 pub mod load;
 pub mod models;
 pub mod moment;

@@ -1,6 +1,6 @@
 //! The binary `charter`: real streams and the exit code around [`charter_cli::run`].
 
-use std::io::{BufReader, BufWriter};
+use std::io::{BufReader, BufWriter, IsTerminal as _};
 use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
@@ -19,6 +19,7 @@ fn main() -> ExitCode {
         input: Box::new(BufReader::with_capacity(1 << 16, std::io::stdin())),
         colour_out,
         colour_err,
+        terminal: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
     };
     charter_cli::run(std::env::args_os(), &mut io).into()
 }

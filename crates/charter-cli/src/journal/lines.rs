@@ -10,16 +10,20 @@ use crate::moment;
 pub(crate) struct Lines {
     paint: Paint,
     day: String,
-    width: usize,
+    /// Of the longest event type, and of the longest sender with addressee, as far as known.
+    widths: (usize, usize),
 }
 
 impl Lines {
-    /// `width`: of the longest event type that is to come, as far as known.
-    pub(crate) fn new(paint: Paint, width: usize) -> Lines {
+    /// Columns as wide as these records need them.
+    pub(crate) fn new(paint: Paint, records: &[Record]) -> Lines {
+        let width = |of: &dyn Fn(&Record) -> usize| records.iter().map(of).max().unwrap_or(0);
+        let types = width(&|r| r.event.r#type.chars().count());
+        let senders = width(&|r| who(r).chars().count());
         Lines {
             paint,
             day: String::new(),
-            width: width.clamp(8, 28),
+            widths: (types.clamp(8, 36), senders.min(40)),
         }
     }
 
@@ -33,40 +37,61 @@ impl Lines {
             out.push('\n');
             self.day = day;
         }
-        let word = format!("{:<8}", record.verdict.word());
-        let verdict = match record.verdict {
-            Verdict::Accepted => paint.good(&word),
-            Verdict::Refused => paint.error(&word),
-            Verdict::Vote => paint.help(&word),
-            Verdict::Ignored | Verdict::Late => paint.warning(&word),
-        };
-        let kind = format!(
-            "{:<width$}",
-            clean(&record.event.r#type),
-            width = self.width
-        );
+        let verdict = verdict(record, paint);
+        let (types, senders) = self.widths;
+        let kind = format!("{:<types$}", clean(&record.event.r#type));
+        let rest = format!("{:<senders$}  {}", who(record), moved(record));
         out.push_str(&format!(
-            "{:>5}  {}  {verdict}  {}  ",
+            "{:>5}  {}  {verdict}  {}  {}\n",
             record.seq,
             paint.faint(&time),
-            paint.strong(&kind)
+            paint.strong(&kind),
+            rest.trim_end()
         ));
-        let mut what = Vec::new();
-        if record.by.id != "system" && !record.by.id.is_empty() {
-            what.push(format!("by {}", clean(&record.by.id)));
-        }
-        if record.to != "root" {
-            what.push(format!("to {}", clean(&record.to)));
-        }
-        what.push(moved(record));
-        out.push_str(what.join("  ").trim_end());
-        out.push('\n');
         if let Some(refusal) = &record.refusal {
             let why = format!("{}: {}", refusal.code, clean(&refusal.message));
             out.push_str(&format!("{:22}{}\n", "", why));
         }
         out
     }
+}
+
+/// `by ana to plan-1`, as far as there is something to say.
+fn who(record: &Record) -> String {
+    let mut who = Vec::new();
+    if record.by.id != "system" && !record.by.id.is_empty() {
+        who.push(format!("by {}", clean(&record.by.id)));
+    }
+    if record.to != "root" {
+        who.push(format!("to {}", clean(&record.to)));
+    }
+    who.join(" ")
+}
+
+/// The verdict, as wide as the widest one.
+fn verdict(record: &Record, paint: Paint) -> String {
+    let word = format!("{:<8}", record.verdict.word());
+    match record.verdict {
+        Verdict::Accepted => paint.good(&word),
+        Verdict::Refused => paint.error(&word),
+        Verdict::Vote => paint.help(&word),
+        Verdict::Ignored | Verdict::Late => paint.warning(&word),
+    }
+}
+
+/// A record that has just been made.
+pub(crate) fn short_line(record: &Record, paint: Paint) -> String {
+    let verdict = verdict(record, paint);
+    let to = match record.to.as_ref() {
+        "root" => String::new(),
+        actor => format!("{}: ", clean(actor)),
+    };
+    format!(
+        "{}  {}  {to}{}",
+        record.seq,
+        verdict.trim_end(),
+        moved(record)
+    )
 }
 
 /// From where to where.

@@ -51,10 +51,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let mut lines: Option<Lines> = None;
     loop {
         let page = store.records(&head.run, next, PAGE)?;
-        let lines = lines.get_or_insert_with(|| {
-            let widths = page.iter().map(|r| r.event.r#type.chars().count());
-            Lines::new(Paint(io.colour_out), widths.max().unwrap_or(0))
-        });
+        let lines = lines.get_or_insert_with(|| Lines::new(Paint(io.colour_out), &page));
         for record in page.iter().filter(|r| wanted(args, r)) {
             match machine_output {
                 true => writeln!(io.out, "{}", record.text())?,

@@ -1,6 +1,6 @@
 //! `charter show RUN`: a run as it is now, and what it waits for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use charter_kernel::{Machine, Principal, Snapshot};
 use serde_json::{Value as Json, json};
@@ -76,30 +76,35 @@ fn status(snapshot: &Snapshot, paint: Paint) -> String {
     }
 }
 
-/// Event type, and the roles that may send it now; without roles: anybody.
-pub(crate) fn legal(
-    machine: &Machine,
-    snapshot: &Snapshot,
-    now: i64,
-) -> BTreeMap<String, Vec<String>> {
-    let mut legal: BTreeMap<String, Vec<String>> = BTreeMap::new();
+/// Event type and addressee, and the roles that may send it now; without roles: anybody.
+pub(crate) type Open = BTreeMap<(String, String), Vec<String>>;
+
+/// What is legal now.
+pub(crate) fn legal(machine: &Machine, snapshot: &Snapshot, now: i64) -> Open {
+    let mut legal = Open::new();
+    let key = |event: charter_kernel::Legal| (event.r#type, event.to);
     let nobody = machine.legal(snapshot, &Principal::new("", &[]), now);
     for event in nobody {
-        legal.entry(event.r#type).or_default();
+        legal.entry(key(event)).or_default();
     }
+    let anybody: BTreeSet<(String, String)> = legal.keys().cloned().collect();
     for role in machine.definition().roles.keys() {
         for event in machine.legal(snapshot, &Principal::new("", &[role]), now) {
-            if event.r#type.starts_with("charter.") {
-                continue;
-            }
-            match legal.get_mut(&event.r#type) {
-                Some(roles) if roles.is_empty() || roles.contains(role) => {}
-                Some(roles) => roles.push(role.clone()),
-                None => drop(legal.insert(event.r#type, vec![role.clone()])),
+            let key = key(event);
+            if !key.0.starts_with("charter.") && !anybody.contains(&key) {
+                legal.entry(key).or_default().push(role.clone());
             }
         }
     }
     legal
+}
+
+/// ` to ACTOR`, unless it is the run itself.
+pub(crate) fn to(actor: &str) -> String {
+    match actor {
+        "root" => String::new(),
+        actor => format!(" to {}", clean(actor)),
+    }
 }
 
 /// A snapshot for machines.
@@ -121,7 +126,7 @@ pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: i64) -> Json {
     let legal = legal(machine, snapshot, at);
     let legal = legal
         .iter()
-        .map(|(kind, roles)| json!({"type": kind, "roles": roles}));
+        .map(|((kind, to), roles)| json!({"type": kind, "to": to, "roles": roles}));
     let state: Vec<&str> = snapshot
         .actor("root")
         .iter()
@@ -195,14 +200,15 @@ pub(crate) fn print(
     }
     let mut heading = "\nlegal    ";
     if !snapshot.status().is_finished() {
-        for (kind, roles) in legal(machine, snapshot, at) {
+        for ((kind, actor), roles) in legal(machine, snapshot, at) {
             let roles = match roles.is_empty() {
                 true => "anybody".to_owned(),
                 false => roles.join(" or "),
             };
             writeln!(
                 io.out,
-                "{heading}{kind} {}",
+                "{heading}{kind}{} {}",
+                to(&actor),
                 paint.faint(&format!("by {roles}"))
             )?;
             heading = "         ";

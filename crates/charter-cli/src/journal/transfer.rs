@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use charter_journal::TransferError;
+use charter_journal::{StoreError, TransferError};
 use serde_json::json;
 
 use super::lines::count;
@@ -97,6 +97,10 @@ pub fn import(args: &ImportArgs, machine_output: bool, io: &mut Io<'_>) -> Resul
             )?;
             Ok(Exit::No)
         }
+        Err(TransferError::Store(StoreError::Conflict { run, .. })) => Err(Failure::with_help(
+            format!("there is a run `{run}` in this journal already"),
+            "`--db FILE` takes it into another journal",
+        )),
         Err(other) => Err(other.into()),
     }
 }

@@ -19,6 +19,7 @@ pub(crate) fn charter_with(args: &[&str], input: &str) -> Ran {
             input: Box::new(input.as_bytes()),
             colour_out: false,
             colour_err: false,
+            terminal: false,
         };
         run(
             std::iter::once("charter").chain(args.iter().copied()),

@@ -1,7 +1,7 @@
 //! What happens in a run, as it happens, on standard error: a line for each change, and on a terminal one below them that tells who is
 //! at work and for how long.
 
-use std::io::Write;
+use std::collections::BTreeSet;
 
 use charter_journal::{Record, SourceKind, Verdict};
 use charter_runtime::{Happening, View, Working};
@@ -20,6 +20,8 @@ pub(crate) struct Progress {
     turn: usize,
     /// The last record shown.
     seen: Option<u64>,
+    /// Invocations that were answered; that their actors end is no news.
+    answered: BTreeSet<String>,
 }
 
 impl Progress {
@@ -31,11 +33,18 @@ impl Progress {
             drawn: false,
             turn: 0,
             seen: None,
+            answered: BTreeSet::new(),
         }
     }
 
     /// The heading.
-    pub(crate) fn begin(&mut self, view: &View, resumed: bool, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
+    pub(crate) fn begin(
+        &mut self,
+        view: &View,
+        resumed: bool,
+        host: &Host,
+        io: &mut Io<'_>,
+    ) -> Result<(), Failure> {
         let definition = view.charter.machine().definition();
         let paint = self.paint;
         let how = match resumed {
@@ -43,20 +52,33 @@ impl Progress {
             false => "begins".to_owned(),
         };
         let title = definition.title.as_deref().unwrap_or(&definition.id);
-        writeln!(io.err, "{} {how}: {}", paint.strong(&self.run), clean(title))?;
+        writeln!(
+            io.err,
+            "{} {how}: {}",
+            paint.strong(&self.run),
+            clean(title)
+        )?;
         if self.live {
-            let leave = format!("Ctrl-C leaves it as it is; `charter run --resume {}` goes on", self.run);
+            let leave = format!(
+                "Ctrl-C leaves it as it is; `charter run --resume {}` goes on",
+                self.run
+            );
             writeln!(io.err, "{}", paint.faint(&leave))?;
         }
         let others = host.recovery.resumed.iter().chain(&host.recovery.unknown);
         let own = format!("{}/", self.run);
         let others = others.filter(|effect| !effect.starts_with(&own)).count();
         if others > 0 {
-            let more = format!("{others} that other runs of this journal had asked for are taken up, too");
+            let more =
+                format!("{others} that other runs of this journal had asked for are taken up, too");
             writeln!(io.err, "{}", paint.faint(&more))?;
         }
         for (run, error) in &host.recovery.failed {
-            writeln!(io.err, "{} run `{run}` was not taken up: {error}", paint.warning("warning:"))?;
+            writeln!(
+                io.err,
+                "{} run `{run}` was not taken up: {error}",
+                paint.warning("warning:")
+            )?;
         }
         Ok(())
     }
@@ -70,6 +92,14 @@ impl Progress {
                     return Ok(());
                 }
                 self.seen = Some(r.record.seq);
+                if let Some(invocation) = &r.record.source.invocation {
+                    self.answered.insert(invocation.to_string());
+                }
+                // An answer that the charter has no use for.
+                if r.record.source.kind == SourceKind::Done && r.record.verdict == Verdict::Ignored
+                {
+                    return Ok(());
+                }
                 record(&r.record, paint)
             }
             Happening::Began(work) if work.attempt > 1 => {
@@ -77,22 +107,46 @@ impl Progress {
             }
             Happening::Began(work) => format!("{} at work", clean(&work.src)),
             Happening::Retrying { work, error, .. } => {
-                let why = error.get("message").and_then(|m| m.as_str()).unwrap_or("it failed");
-                format!("{}: {}; it is tried again", paint.warning(&clean(&work.src)), clean(why))
+                let why = error
+                    .get("message")
+                    .and_then(|m| m.as_str())
+                    .unwrap_or("it failed");
+                format!(
+                    "{}: {}; it is tried again",
+                    paint.warning(&clean(&work.src)),
+                    clean(why)
+                )
             }
-            Happening::Waiting(work) => format!("{} waits for a person", paint.help(&clean(&work.src))),
-            Happening::Stopped(work) => format!("{} is stopped: nobody waits for it any more", clean(&work.src)),
+            Happening::Waiting(work) => {
+                format!("{} waits for a person", paint.help(&clean(&work.src)))
+            }
+            Happening::Stopped(work) if self.answered.contains(work.invocation.as_ref()) => {
+                return Ok(());
+            }
+            Happening::Stopped(work) => format!(
+                "{} is stopped: nobody waits for it any more",
+                clean(&work.src)
+            ),
             Happening::Logged { label, value, .. } => {
-                let label = label.as_deref().map(|l| format!("{}: ", clean(l))).unwrap_or_default();
+                let label = label
+                    .as_deref()
+                    .map(|l| format!("{}: ", clean(l)))
+                    .unwrap_or_default();
                 let text = match value.as_str() {
                     Some(text) => clean(text),
                     None => short(value, 400),
                 };
                 format!("{}{text}", paint.strong(&label))
             }
-            Happening::Emitted { r#type, data, .. } => format!("emits {} {}", clean(r#type), short(data, 200)),
-            Happening::Trouble { message, .. } => format!("{} {}", paint.warning("trouble:"), clean(message)),
-            Happening::Missed(count) => format!("{count} lines are left out here; the journal has them all"),
+            Happening::Emitted { r#type, data, .. } => {
+                format!("emits {} {}", clean(r#type), short(data, 200))
+            }
+            Happening::Trouble { message, .. } => {
+                format!("{} {}", paint.warning("trouble:"), clean(message))
+            }
+            Happening::Missed(count) => {
+                format!("{count} lines are left out here; the journal has them all")
+            }
             _ => return Ok(()),
         };
         self.clear(io)?;
@@ -121,7 +175,11 @@ impl Progress {
             && let Some(timer) = view.snapshot.next_timer()
         {
             let left = timer.due.saturating_sub(now).max(0);
-            parts.push(format!("waits for the timer {}, {} left", clean(&timer.id), self::elapsed(left)));
+            parts.push(format!(
+                "waits for the timer {}, {} left",
+                clean(&timer.id),
+                self::elapsed(left)
+            ));
         }
         let turn = TURNS.get(self.turn).copied().unwrap_or_default();
         let line = format!("{} {}", turn, parts.join(", "));
@@ -166,7 +224,12 @@ fn record(record: &Record, paint: Paint) -> String {
         (false, true) => paint.good(&to),
         (false, false) => format!("{from} → {}", paint.good(&to)),
     };
-    let invocation = record.source.invocation.as_deref().map(clean).unwrap_or_default();
+    let invocation = record
+        .source
+        .invocation
+        .as_deref()
+        .map(clean)
+        .unwrap_or_default();
     let what = match record.source.kind {
         SourceKind::Start => String::new(),
         SourceKind::External => match record.by.id.as_str() {
@@ -174,13 +237,21 @@ fn record(record: &Record, paint: Paint) -> String {
             by => format!("  {} by {}", clean(&record.event.r#type), clean(by)),
         },
         SourceKind::Done => format!("  {invocation} is done"),
-        SourceKind::Error => format!("  {} {}", paint.error(&format!("{invocation} failed:")), clean(&failure(record))),
+        SourceKind::Error => format!(
+            "  {} {}",
+            paint.error(&format!("{invocation} failed:")),
+            clean(&failure(record))
+        ),
         SourceKind::Timer => format!("  {}", clean(&record.event.r#type)),
     };
     let verdict = match (record.verdict, &record.refusal) {
         (Verdict::Accepted, _) => String::new(),
         (Verdict::Refused, Some(refusal)) => {
-            format!("  {} {}", paint.error(&format!("refused ({}):", refusal.code)), clean(&refusal.message))
+            format!(
+                "  {} {}",
+                paint.error(&format!("refused ({}):", refusal.code)),
+                clean(&refusal.message)
+            )
         }
         (verdict, _) => format!("  {}", paint.warning(verdict.word())),
     };
@@ -189,6 +260,8 @@ fn record(record: &Record, paint: Paint) -> String {
 
 fn failure(record: &Record) -> String {
     let error = record.event.data.get("error");
-    let message = error.and_then(|e| e.get("message")).and_then(|m| m.as_str());
+    let message = error
+        .and_then(|e| e.get("message"))
+        .and_then(|m| m.as_str());
     message.unwrap_or("it failed").to_owned()
 }

@@ -46,7 +46,16 @@ pub(crate) fn all(view: &View, who: &Who, now: i64) -> Vec<Choice> {
         by.roles = machine.definition().roles.keys().cloned().collect();
     }
     let mut choices = Vec::new();
-    for Task { effect, title, src, by: roles, input, output, .. } in view.tasks.clone() {
+    for Task {
+        effect,
+        title,
+        src,
+        by: roles,
+        input,
+        output,
+        ..
+    } in view.tasks.clone()
+    {
         if roles.is_empty() || roles.iter().any(|r| by.roles.contains(r)) {
             choices.push(Choice::Task(Answer {
                 effect,
@@ -57,7 +66,14 @@ pub(crate) fn all(view: &View, who: &Who, now: i64) -> Vec<Choice> {
             }));
         }
     }
-    for Legal { to, r#type, data, description, .. } in machine.legal(&view.snapshot, &by, now) {
+    for Legal {
+        to,
+        r#type,
+        data,
+        description,
+        ..
+    } in machine.legal(&view.snapshot, &by, now)
+    {
         if r#type.starts_with("charter.") {
             continue;
         }
@@ -99,16 +115,30 @@ fn approved(event: &Event, view: &View, now: i64) -> Option<(Json, String)> {
 }
 
 /// The choice that agrees, or the one that does not, with its data; none if that cannot be told, or if it needs data that nobody gave.
-pub(crate) fn agreeing(choices: &[Choice], yes: bool, view: &View, now: i64) -> Option<(Choice, Json)> {
-    const AGREES: [&str; 7] = ["APPROVE", "ACCEPT", "CONFIRM", "YES", "ALLOW", "GRANT", "AGREE"];
-    const DISAGREES: [&str; 8] = ["REJECT", "DENY", "DENIED", "DECLINE", "REFUSE", "NO", "DISAGREE", "VETO"];
+pub(crate) fn agreeing(
+    choices: &[Choice],
+    yes: bool,
+    view: &View,
+    now: i64,
+) -> Option<(Choice, Json)> {
+    const AGREES: [&str; 7] = [
+        "APPROVE", "ACCEPT", "CONFIRM", "YES", "ALLOW", "GRANT", "AGREE",
+    ];
+    const DISAGREES: [&str; 8] = [
+        "REJECT", "DENY", "DENIED", "DECLINE", "REFUSE", "NO", "DISAGREE", "VETO",
+    ];
     let fits = |event: &Event| {
         let words: Vec<String> = event
             .r#type
             .split(|c: char| !c.is_alphanumeric())
             .map(str::to_uppercase)
             .collect();
-        let any = |list: &[&str]| words.iter().any(|w| list.iter().any(|l| w == l || (l.len() > 3 && w.starts_with(l))));
+        let any = |list: &[&str]| {
+            words.iter().any(|w| {
+                list.iter()
+                    .any(|l| w == l || (l.len() > 3 && w.starts_with(l)))
+            })
+        };
         match yes {
             true => event.approves.is_some() || (any(&AGREES) && !any(&DISAGREES)),
             false => any(&DISAGREES),
@@ -120,7 +150,9 @@ pub(crate) fn agreeing(choices: &[Choice], yes: bool, view: &View, now: i64) -> 
             Choice::Task(_) => json!({}),
             Choice::Event(event) if fits(event) => {
                 let mut data = plain_event(event, yes)?;
-                if let (Json::Object(map), Some((_, digest))) = (&mut data, approved(event, view, now)) {
+                if let (Json::Object(map), Some((_, digest))) =
+                    (&mut data, approved(event, view, now))
+                {
                     map.insert("digest".into(), digest.into());
                 }
                 data
@@ -134,7 +166,11 @@ pub(crate) fn agreeing(choices: &[Choice], yes: bool, view: &View, now: i64) -> 
 fn plain_event(event: &Event, yes: bool) -> Option<Json> {
     let mut schema = event.schema.clone();
     // The digest is filled in.
-    if let Some(required) = schema.as_mut().and_then(|s| s.get_mut("required")).and_then(Json::as_array_mut) {
+    if let Some(required) = schema
+        .as_mut()
+        .and_then(|s| s.get_mut("required"))
+        .and_then(Json::as_array_mut)
+    {
         required.retain(|r| event.approves.is_none() || r != "digest");
     }
     plain(schema.as_ref(), yes)
@@ -147,11 +183,16 @@ fn plain(schema: Option<&Json>, yes: bool) -> Option<Json> {
         return Some(Json::Object(data));
     };
     for name in required(schema) {
-        let property = schema.pointer(&format!("/properties/{}", name.replace('~', "~0").replace('/', "~1")));
+        let property = schema.pointer(&format!(
+            "/properties/{}",
+            name.replace('~', "~0").replace('/', "~1")
+        ));
         let kind = property.and_then(|p| p.get("type")).and_then(Json::as_str);
         let value = match kind {
             Some("boolean") => Json::Bool(yes),
-            Some("string") if ["reason", "feedback", "comment", "note"].contains(&name.as_str()) => {
+            Some("string")
+                if ["reason", "feedback", "comment", "note"].contains(&name.as_str()) =>
+            {
                 format!("answered with --{}", if yes { "yes" } else { "no" }).into()
             }
             _ => return None,
@@ -168,7 +209,12 @@ fn required(schema: &Json) -> Vec<String> {
 }
 
 /// Asks. None: the run is left as it is.
-pub(crate) fn ask(choices: &[Choice], view: &View, now: i64, io: &mut Io<'_>) -> Result<Option<(Choice, Json)>, Failure> {
+pub(crate) fn ask(
+    choices: &[Choice],
+    view: &View,
+    now: i64,
+    io: &mut Io<'_>,
+) -> Result<Option<(Choice, Json)>, Failure> {
     if choices.is_empty() {
         return Ok(None);
     }
@@ -179,25 +225,40 @@ pub(crate) fn ask(choices: &[Choice], view: &View, now: i64, io: &mut Io<'_>) ->
     }
     writeln!(io.err, "  {}  leave it as it is", paint.help("q"))?;
     loop {
-        let Some(line) = question("> ", io)? else { return Ok(None) };
+        let Some(line) = question("> ", io)? else {
+            return Ok(None);
+        };
         if ["q", "quit", "exit"].contains(&line.as_str()) {
             return Ok(None);
         }
         if line.is_empty() {
             continue;
         }
-        let by_name = |c: &&Choice| matches!(c, Choice::Event(e) if e.r#type.eq_ignore_ascii_case(&line));
-        let by_number = line.parse::<usize>().ok().and_then(|n| choices.get(n.checked_sub(1)?));
+        let by_name =
+            |c: &&Choice| matches!(c, Choice::Event(e) if e.r#type.eq_ignore_ascii_case(&line));
+        let by_number = line
+            .parse::<usize>()
+            .ok()
+            .and_then(|n| choices.get(n.checked_sub(1)?));
         let Some(choice) = by_number.or_else(|| choices.iter().find(by_name)) else {
             writeln!(io.err, "a number from 1 to {}, or q", choices.len())?;
             continue;
         };
-        let Some(data) = data_of(choice, view, now, io)? else { return Ok(None) };
+        let Some(data) = data_of(choice, view, now, io)? else {
+            return Ok(None);
+        };
         return Ok(Some((choice.clone(), data)));
     }
 }
 
-fn show(number: usize, choice: &Choice, view: &View, now: i64, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
+fn show(
+    number: usize,
+    choice: &Choice,
+    view: &View,
+    now: i64,
+    paint: Paint,
+    io: &mut Io<'_>,
+) -> Result<(), Failure> {
     let number = paint.help(&number.to_string());
     match choice {
         Choice::Task(task) => {
@@ -211,7 +272,10 @@ fn show(number: usize, choice: &Choice, view: &View, now: i64, paint: Paint, io:
                 "root" => String::new(),
                 to => format!(" to {}", clean(to)),
             };
-            let what = event.description.as_deref().map(|d| format!("  {}", clean(d)));
+            let what = event
+                .description
+                .as_deref()
+                .map(|d| format!("  {}", clean(d)));
             let kind = paint.strong(&event.r#type);
             writeln!(io.err, "  {number}  {kind}{to}{}", what.unwrap_or_default())?;
             if let Some((value, _)) = approved(event, view, now) {
@@ -224,7 +288,12 @@ fn show(number: usize, choice: &Choice, view: &View, now: i64, paint: Paint, io:
 }
 
 /// Asks for the data, one property after the other.
-fn data_of(choice: &Choice, view: &View, now: i64, io: &mut Io<'_>) -> Result<Option<Json>, Failure> {
+fn data_of(
+    choice: &Choice,
+    view: &View,
+    now: i64,
+    io: &mut Io<'_>,
+) -> Result<Option<Json>, Failure> {
     let mut data = Map::new();
     let schema = match choice {
         Choice::Event(event) => {
@@ -243,8 +312,12 @@ fn data_of(choice: &Choice, view: &View, now: i64, io: &mut Io<'_>) -> Result<Op
         if schema.get("type").is_none_or(|t| t == "object") {
             return Ok(Some(Json::Object(data)));
         }
-        let Some(line) = question("JSON: ", io)? else { return Ok(None) };
-        return Ok(Some(serde_json::from_str(&line).unwrap_or(Json::String(line))));
+        let Some(line) = question("JSON: ", io)? else {
+            return Ok(None);
+        };
+        return Ok(Some(
+            serde_json::from_str(&line).unwrap_or(Json::String(line)),
+        ));
     };
     let needed = required(schema);
     for (name, property) in properties {

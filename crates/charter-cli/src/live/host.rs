@@ -44,13 +44,21 @@ impl Host {
     }
 
     /// Waits for something that the host does.
-    pub(crate) fn wait<T>(&self, work: impl Future<Output = Result<T, RuntimeError>>) -> Result<T, Failure> {
+    pub(crate) fn wait<T>(
+        &self,
+        work: impl Future<Output = Result<T, RuntimeError>>,
+    ) -> Result<T, Failure> {
         Ok(self.threads.block_on(work)?)
     }
 
     /// Waits for something, at most so long.
-    pub(crate) fn wait_at_most<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
-        self.threads.block_on(async { tokio::time::timeout(time, work).await.ok() })
+    pub(crate) fn wait_at_most<T>(
+        &self,
+        time: Duration,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
+        self.threads
+            .block_on(async { tokio::time::timeout(time, work).await.ok() })
     }
 
     /// Ends it in order. What is at work then is taken up when the journal is opened again.
@@ -89,10 +97,15 @@ fn folder_of(stored: &StoredCharter) -> Folder {
 
 /// `name` as in `load`: `charters/NAME/charter.yaml`.
 fn bundled_folder(name: &str) -> Folder {
-    let parts = name.strip_prefix("charters/").and_then(|n| n.strip_suffix("/charter.yaml"));
+    let parts = name
+        .strip_prefix("charters/")
+        .and_then(|n| n.strip_suffix("/charter.yaml"));
     match parts.and_then(bundled::find) {
         Some(charter) => {
-            let texts = charter.files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+            let texts = charter
+                .files
+                .iter()
+                .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
             Folder::Texts(Arc::new(texts.collect::<BTreeMap<_, _>>()))
         }
         None => Folder::None,

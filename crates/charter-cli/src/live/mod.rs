@@ -60,7 +60,7 @@ pub struct Args {
 pub struct Who {
     /// Who you are
     #[arg(long = "as", value_name = "ID", default_value = "me")]
-    id: String,
+    sender: String,
     /// A role you have (may be given several times)
     #[arg(long, value_name = "ROLE")]
     role: Vec<String>,
@@ -69,7 +69,7 @@ pub struct Who {
 impl Who {
     pub(crate) fn principal(&self) -> Principal {
         Principal {
-            id: self.id.clone(),
+            id: self.sender.clone(),
             roles: self.role.clone(),
         }
     }
@@ -122,7 +122,11 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
 }
 
 /// Starts a run; the inner error: its start was refused.
-fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<(Host, String), Exit>, Failure> {
+fn start(
+    args: &Args,
+    charter: &str,
+    io: &mut Io<'_>,
+) -> Result<Result<(Host, String), Exit>, Failure> {
     let input = match &args.input {
         Some(text) => json_or_file("--input", text)?,
         None => json!({}),
@@ -152,7 +156,10 @@ fn background(args: &Args, run: &str) -> Result<(), Failure> {
     use std::process::{Command, Stdio};
     let cannot = |e: std::io::Error| {
         Failure::with_help(
-            format!("no process could be started in the background: {}", crate::load::plain(&e)),
+            format!(
+                "no process could be started in the background: {}",
+                crate::load::plain(&e)
+            ),
             format!("the run has begun; `charter run --resume {run}` goes on"),
         )
     };

@@ -50,8 +50,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         }
         put(None, args.who.principal());
         // What anybody may send needs no role.
-        for ((kind, _), (roles, _)) in &mut all {
-            if open.get(kind).is_some_and(Vec::is_empty) {
+        for (key, (roles, _)) in &mut all {
+            if open.get(key).is_some_and(Vec::is_empty) {
                 roles.clear();
             }
         }
@@ -65,17 +65,22 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             writeln!(io.out, "{line}")?;
             continue;
         }
-        let to = match to.as_str() {
-            "root" => String::new(),
-            to => format!(" to {}", clean(to)),
-        };
+        let to = show::to(to);
         let by = match (roles.is_empty(), args.who.has_roles()) {
             (_, true) => String::new(),
             (true, _) => " by anybody".to_owned(),
             (false, _) => format!(" by {}", roles.join(" or ")),
         };
-        let what = legal.description.as_deref().map(|d| format!("  {}", clean(d)));
-        writeln!(io.out, "{}{to}{by}{}", paint.strong(kind), paint.faint(&what.unwrap_or_default()))?;
+        let what = legal
+            .description
+            .as_deref()
+            .map(|d| format!("  {}", clean(d)));
+        writeln!(
+            io.out,
+            "{}{to}{by}{}",
+            paint.strong(kind),
+            paint.faint(&what.unwrap_or_default())
+        )?;
         if let Some(schema) = &legal.data {
             writeln!(io.out, "  data: {}", short(schema, 300))?;
         }

@@ -2,12 +2,11 @@
 
 use charter_journal::Record;
 use charter_runtime::Send;
-use serde_json::{Value as Json, json};
 
 use super::host::Host;
 use super::{Who, data, follow};
 use crate::io::{Exit, Failure, Io, Paint};
-use crate::journal::lines::{Lines, clean};
+use crate::journal::lines::{clean, short_line};
 use crate::journal::{self, Db};
 
 /// Sends an event.
@@ -60,10 +59,12 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     match machine_output {
         true => writeln!(io.out, "{}", record.text())?,
         false => {
-            let line = Lines::new(Paint(io.colour_out), 0).short_line(record);
-            writeln!(io.out, "{line}")?;
+            writeln!(io.out, "{}", short_line(record, Paint(io.colour_out)))?;
             if receipt.repeated {
-                let done = format!("it was sent before, as record {}; nothing has happened now", record.seq);
+                let done = format!(
+                    "it was sent before, as record {}; nothing has happened now",
+                    record.seq
+                );
                 writeln!(io.err, "{}", Paint(io.colour_err).faint(&done))?;
             }
         }
@@ -99,8 +100,12 @@ pub(crate) fn show_refusal(record: &Record, io: &mut Io<'_>) -> Result<(), Failu
         writeln!(io.err, "  at `{}`: {}", clean(at), clean(&misfit.message))?;
     }
     if !refusal.legal.is_empty() {
-        writeln!(io.err, "  legal for {} now: {}", clean(&record.by.id), refusal.legal.join(", "))?;
+        writeln!(
+            io.err,
+            "  legal for {} now: {}",
+            clean(&record.by.id),
+            refusal.legal.join(", ")
+        )?;
     }
-    let _: Json = json!(null);
     Ok(())
 }

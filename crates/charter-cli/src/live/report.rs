@@ -2,7 +2,7 @@
 
 use charter_kernel::Status;
 use charter_runtime::View;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::io::{Failure, Io, Paint};
 use crate::journal::lines::{clean, count, short, when};
@@ -12,7 +12,13 @@ use crate::journal::{DEFAULT, Db, show};
 const WIDE: usize = 70;
 
 /// Writes the report.
-pub(crate) fn write(view: &View, db: &Db, machine_output: bool, now: i64, io: &mut Io<'_>) -> Result<(), Failure> {
+pub(crate) fn write(
+    view: &View,
+    db: &Db,
+    machine_output: bool,
+    now: i64,
+    io: &mut Io<'_>,
+) -> Result<(), Failure> {
     let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
     if machine_output {
         let mut all = show::now(machine, snapshot, now);
@@ -30,7 +36,11 @@ pub(crate) fn write(view: &View, db: &Db, machine_output: bool, now: i64, io: &m
         Status::Failed | Status::Cancelled => paint.error(word),
         Status::Active | Status::Paused => paint.warning("waits"),
     };
-    let state: Vec<&str> = snapshot.actor("root").iter().flat_map(|a| a.state()).collect();
+    let state: Vec<&str> = snapshot
+        .actor("root")
+        .iter()
+        .flat_map(|a| a.state())
+        .collect();
     writeln!(
         io.out,
         "{}: {word} in {}, {}",
@@ -40,7 +50,11 @@ pub(crate) fn write(view: &View, db: &Db, machine_output: bool, now: i64, io: &m
     )?;
     actors(view, paint, io)?;
     if let Some(output) = snapshot.output() {
-        writeln!(io.out, "{}", serde_json::to_string_pretty(output).unwrap_or_default())?;
+        writeln!(
+            io.out,
+            "{}",
+            serde_json::to_string_pretty(output).unwrap_or_default()
+        )?;
     }
     if !snapshot.status().is_finished() {
         waits(view, db, now, paint, io)?;
@@ -50,8 +64,13 @@ pub(crate) fn write(view: &View, db: &Db, machine_output: bool, now: i64, io: &m
 
 /// The actors of the run, each with what it has to say for itself.
 fn actors(view: &View, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
-    let all: Vec<_> = view.snapshot.actors().filter(|a| a.id() != "root").collect();
-    let width = |of: &dyn Fn(&charter_kernel::Actor) -> usize| all.iter().map(|a| of(a)).max().unwrap_or(0);
+    let all: Vec<_> = view
+        .snapshot
+        .actors()
+        .filter(|a| a.id() != "root")
+        .collect();
+    let width =
+        |of: &dyn Fn(&charter_kernel::Actor) -> usize| all.iter().map(|a| of(a)).max().unwrap_or(0);
     let state = |a: &charter_kernel::Actor| a.state().collect::<Vec<_>>().join(", ");
     let names = width(&|a| a.id().chars().count());
     let states = width(&|a| state(a).chars().count());
@@ -87,17 +106,35 @@ fn waits(view: &View, db: &Db, now: i64, paint: Paint, io: &mut Io<'_>) -> Resul
         };
         writeln!(io.out, "  for a person{by}: {}", clean(title))?;
     }
-    for (kind, roles) in show::legal(machine, snapshot, now) {
-        let role = roles.first().map(|r| format!(" --role {r}")).unwrap_or_default();
+    for ((kind, to), roles) in show::legal(machine, snapshot, now) {
+        let role = roles
+            .first()
+            .map(|r| format!(" --role {r}"))
+            .unwrap_or_default();
         let by = match roles.is_empty() {
             true => String::new(),
             false => format!(" by {}", roles.join(" or ")),
         };
-        let how = format!("charter send {run} {kind} --as ID{role}{file}");
-        writeln!(io.out, "  for {}{by}  {}", paint.strong(&kind), paint.faint(&how))?;
+        let address = match to.as_str() {
+            "root" => String::new(),
+            to => format!(" --to {}", clean(to)),
+        };
+        let how = format!("charter send {run} {kind}{address} --as ID{role}{file}");
+        writeln!(
+            io.out,
+            "  for {}{}{by}  {}",
+            paint.strong(&kind),
+            show::to(&to),
+            paint.faint(&how)
+        )?;
     }
     if let Some(timer) = snapshot.next_timer() {
-        writeln!(io.out, "  for the timer {}, due {} UTC", clean(&timer.id), when(timer.due))?;
+        writeln!(
+            io.out,
+            "  for the timer {}, due {} UTC",
+            clean(&timer.id),
+            when(timer.due)
+        )?;
     }
     let how = format!("charter run --resume {run}{file}");
     writeln!(io.out, "  {}", paint.faint(&format!("{how} goes on")))?;
