@@ -20,6 +20,7 @@ const DEFAULTS: [(Provider, &str, &str); 3] = [
 
 /// Flags of commands that run actors.
 #[derive(Debug, Clone, Default, clap::Args)]
+#[group(skip)]
 pub struct Args {
     /// Who answers for actors of kind `model`: `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, or `offline` (the charter's rules).
     /// Otherwise CHARTER_MODEL; otherwise a usual model if ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY is there; otherwise offline

@@ -50,7 +50,7 @@ impl Lines {
         ));
         if let Some(refusal) = &record.refusal {
             let why = format!("{}: {}", refusal.code, clean(&refusal.message));
-            out.push_str(&format!("{:22}{}\n", "", why));
+            out.push_str(&format!("{:31}{}\n", "", why));
         }
         out
     }

@@ -214,7 +214,7 @@ pub(crate) fn print(
             heading = "         ";
         }
     }
-    if let Some(output) = snapshot.output() {
+    if let Some(output) = snapshot.output().filter(|o| !o.is_null()) {
         writeln!(io.out, "\noutput   {}", short(output, 2_000))?;
     }
     Ok(())

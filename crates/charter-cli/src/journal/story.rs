@@ -129,7 +129,8 @@ fn refused(refusal: &charter_kernel::Explanation, by: &str, paint: Paint, out: &
         paint.error(code),
         clean(&refusal.message)
     ));
-    for misfit in &refusal.misfits {
+    // One alone stands in the message.
+    for misfit in refusal.misfits.iter().filter(|_| refusal.misfits.len() > 1) {
         let at = match misfit.at.is_empty() {
             true => "/",
             false => &misfit.at,

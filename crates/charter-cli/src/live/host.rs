@@ -12,6 +12,7 @@ use charter_runtime::{Charter, Folder, Options, Recovery, Runtime, RuntimeError}
 use crate::bundled;
 use crate::io::Failure;
 use crate::load::load;
+use crate::models;
 
 /// How long actors at work may go on when the program ends.
 const GRACE: Duration = Duration::from_millis(200);
@@ -20,12 +21,16 @@ const GRACE: Duration = Duration::from_millis(200);
 pub(crate) struct Host {
     pub(crate) runtime: Runtime,
     pub(crate) recovery: Recovery,
+    /// Who answers for models, in words.
+    pub(crate) models: String,
     threads: tokio::runtime::Runtime,
 }
 
 impl Host {
     /// Takes over a journal: whatever was left open in it goes on.
-    pub(crate) fn open(store: SqliteStore) -> Result<Host, Failure> {
+    pub(crate) fn open(store: SqliteStore, models: &models::Args) -> Result<Host, Failure> {
+        let variable = |name: &str| std::env::var(name).ok();
+        let chosen = models::choose(models, &variable, ())?;
         let threads = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -35,10 +40,19 @@ impl Host {
             find_folder: Arc::new(folder_of),
             ..Options::default()
         };
+        let options = options.executor("model", chosen.models);
+        // What workspaces keep lies beside the journal.
+        #[cfg(unix)]
+        let options = {
+            let mut folder = store.path().as_os_str().to_owned();
+            folder.push("-files");
+            options.executor("workspace", charter_runtime::Workspaces::new(folder))
+        };
         let (runtime, recovery) = threads.block_on(Runtime::open(Arc::new(store), options))?;
         Ok(Host {
             runtime,
             recovery,
+            models: chosen.title,
             threads,
         })
     }

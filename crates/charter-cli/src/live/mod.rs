@@ -15,6 +15,7 @@ use serde_json::{Value as Json, json};
 use crate::input::json_or_file;
 use crate::io::{Exit, Failure, Io};
 use crate::journal::{self, Db};
+use crate::models;
 use follow::{Follow, Reply};
 use host::Host;
 
@@ -52,6 +53,8 @@ pub struct Args {
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
+    models: models::Args,
+    #[command(flatten)]
     db: Db,
 }
 
@@ -87,7 +90,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         (_, Some(resume)) => {
             let store = args.db.write()?;
             let run = journal::find(&store, resume)?.run;
-            (Host::open(store)?, run)
+            (Host::open(store, &args.models)?, run)
         }
         (Some(charter), None) => match start(args, charter, io)? {
             Ok(started) => started,
@@ -133,7 +136,7 @@ fn start(
     };
     // Everything that can be wrong with the charter is told before a journal is made.
     let charter = host::charter(charter)?;
-    let host = Host::open(args.db.make()?)?;
+    let host = Host::open(args.db.make()?, &args.models)?;
     let digest = charter.digest();
     host.wait(host.runtime.add(charter))?;
     let receipt = host.wait(host.runtime.start(Start {
@@ -167,7 +170,24 @@ fn background(args: &Args, run: &str) -> Result<(), Failure> {
     let mut command = Command::new(program);
     command
         .args(["run", "--resume", run, "--wait", "--db"])
-        .arg(&args.db.db)
+        .arg(&args.db.db);
+    let models = &args.models;
+    for (flag, value) in [
+        ("--model", &models.model),
+        ("--model-url", &models.model_url),
+    ] {
+        command.args(value.iter().flat_map(|value| [flag, value]));
+    }
+    let files = [
+        ("--record-models", &models.record_models),
+        ("--replay-models", &models.replay_models),
+    ];
+    for (flag, file) in files {
+        if let Some(file) = file {
+            command.arg(flag).arg(file);
+        }
+    }
+    command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());

@@ -65,6 +65,11 @@ impl Progress {
             );
             writeln!(io.err, "{}", paint.faint(&leave))?;
         }
+        let asks = definition.actors.values().any(|a| a.kind == "model");
+        if asks {
+            let who = format!("models: {}", host.models);
+            writeln!(io.err, "{}", paint.faint(&who))?;
+        }
         let others = host.recovery.resumed.iter().chain(&host.recovery.unknown);
         let own = format!("{}/", self.run);
         let others = others.filter(|effect| !effect.starts_with(&own)).count();
@@ -94,6 +99,10 @@ impl Progress {
                 self.seen = Some(r.record.seq);
                 if let Some(invocation) = &r.record.source.invocation {
                     self.answered.insert(invocation.to_string());
+                }
+                // `Retrying` tells it.
+                if r.record.source.kind == SourceKind::Attempt {
+                    return Ok(());
                 }
                 // An answer that the charter has no use for.
                 if r.record.source.kind == SourceKind::Done && r.record.verdict == Verdict::Ignored
@@ -231,7 +240,7 @@ fn record(record: &Record, paint: Paint) -> String {
         .map(clean)
         .unwrap_or_default();
     let what = match record.source.kind {
-        SourceKind::Start => String::new(),
+        SourceKind::Start | SourceKind::Attempt => String::new(),
         SourceKind::External => match record.by.id.as_str() {
             "" => format!("  {}", clean(&record.event.r#type)),
             by => format!("  {} by {}", clean(&record.event.r#type), clean(by)),

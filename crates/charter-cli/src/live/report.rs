@@ -49,7 +49,7 @@ pub(crate) fn write(
         count(snapshot.seq() + 1, "record")
     )?;
     actors(view, paint, io)?;
-    if let Some(output) = snapshot.output() {
+    if let Some(output) = snapshot.output().filter(|o| !o.is_null()) {
         writeln!(
             io.out,
             "{}",

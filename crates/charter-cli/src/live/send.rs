@@ -8,6 +8,7 @@ use super::{Who, data, follow};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::lines::{clean, short_line};
 use crate::journal::{self, Db};
+use crate::models;
 
 /// Sends an event.
 #[derive(Debug, clap::Args)]
@@ -33,6 +34,8 @@ pub struct Args {
     #[arg(long)]
     detach: bool,
     #[command(flatten)]
+    models: models::Args,
+    #[command(flatten)]
     db: Db,
 }
 
@@ -44,7 +47,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let data = data(args.data.as_ref())?;
     let store = args.db.write()?;
     let run = journal::find(&store, &args.run)?.run;
-    let host = Host::open(store)?;
+    let host = Host::open(store, &args.models)?;
     let send = Send {
         run: run.clone(),
         to: args.to.clone(),
@@ -92,7 +95,8 @@ pub(crate) fn show_refusal(record: &Record, io: &mut Io<'_>) -> Result<(), Failu
     let paint = Paint(io.colour_err);
     let code = paint.error(&format!("refused ({}):", refusal.code));
     writeln!(io.err, "{code} {}", clean(&refusal.message))?;
-    for misfit in &refusal.misfits {
+    // One alone stands in the message.
+    for misfit in refusal.misfits.iter().filter(|_| refusal.misfits.len() > 1) {
         let at = match misfit.at.is_empty() {
             true => "/",
             false => &misfit.at,
