@@ -68,9 +68,10 @@ impl<'de> Visitor<'de> for Reader {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
         let mut object = Map::new();
         while let Some(key) = map.next_key::<String>()? {
-            let Strict(value) = map.next_value()?;
+            // Before its value is read: the error stands at the key.
             match object.entry(key) {
                 serde_json::map::Entry::Vacant(place) => {
+                    let Strict(value) = map.next_value()?;
                     place.insert(value);
                 }
                 serde_json::map::Entry::Occupied(place) => {
@@ -98,7 +99,7 @@ mod tests {
         );
         assert_eq!(
             read(br#"{"a": 1, "b": {"c": 1, "c": 2}}"#),
-            Err("column 28: the key `c` comes twice".into())
+            Err("column 26: the key `c` comes twice".into())
         );
         assert!(read(b"{").is_err());
         assert!(read(b"{} {}").is_err());

@@ -1,5 +1,7 @@
 //! Runs a command line in this process, with what it prints.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use charter_cli::{Io, run};
 
 /// What a command gave.
@@ -45,10 +47,11 @@ pub(crate) struct Scratch(pub(crate) std::path::PathBuf);
 
 #[allow(dead_code)] // not every test file needs it
 impl Scratch {
-    /// A new folder.
+    /// A new folder, whose name no other test has.
     pub(crate) fn new(name: &str) -> Scratch {
-        let folder =
-            std::env::temp_dir().join(format!("charter-test-{}-{name}", std::process::id()));
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(format!("charter-test-{process}-{count}-{name}"));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         Scratch(folder)
