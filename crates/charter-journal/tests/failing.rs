@@ -441,6 +441,25 @@ fn writes_that_fail_half_way_stop_the_writer_and_lose_nothing() {
 }
 
 #[test]
+fn a_second_process_is_refused_and_told_who_has_the_file() {
+    let folder = Folder::new("second");
+    let file = folder.file();
+    let store = SqliteStore::open(&file).unwrap();
+    let (_, words) = listen(&mut start_child(&file, None));
+    let said = words
+        .join("\n")
+        .replace(&file.display().to_string(), "FILE");
+    let expected = format!(
+        "failed `FILE` is in use by another process (process {}); one process writes a journal at a time (reading it meanwhile is fine)",
+        std::process::id()
+    );
+    assert!(said.contains(&expected), "{said}");
+    drop(store);
+    let (acknowledged, _) = listen(&mut start_child(&file, None));
+    assert_eq!(acknowledged, EVENTS);
+}
+
+#[test]
 fn a_process_that_is_killed_loses_nothing() {
     let workload = workload();
     let mut killed = 0;

@@ -100,7 +100,6 @@ CREATE TABLE timers(
   set_seq INTEGER NOT NULL,
   PRIMARY KEY(run, timer, generation)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX timers_due ON timers(due);
 CREATE TABLE approvals(
   run TEXT NOT NULL,
   seq INTEGER NOT NULL,

@@ -123,6 +123,10 @@ impl Writing {
                     .filter(|_| new);
                 self.move_head(record, first)?;
             }
+            if let Some(known) = self.heads.get_mut(run) {
+                *known = head;
+                continue;
+            }
             if self.heads.len() >= MOST_HEADS {
                 self.heads.clear();
             }
