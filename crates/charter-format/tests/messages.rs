@@ -238,7 +238,7 @@ fn in_colour_only_if_asked() {
 
 #[test]
 fn warnings_do_not_stop_the_reading() {
-    let source = "charter: 1\nid: t\ncontext: {m: 010, k: '=context.x', ok: '== x'}\nactors: {a: {kind: m, timeuot: 5s, retry: 1}}\n";
+    let source = "charter: 1\nid: t\ncontext: {m: 010, k: '=context.x', ok: '== x'}\nactors: {a: {kind: m, timeuot: 5s, other: 1}}\n";
     let document = read(source, "t.yaml", &ReadOptions::default()).unwrap();
     let warnings: Vec<String> = document.warnings.iter().map(line).collect();
     assert!(

@@ -558,7 +558,7 @@ fn mistakes_are_found_before_a_run_starts() {
     let cases = [
         (
             "{kind: modell}",
-            "actor `work`: this host has no executor for the kind `modell`; it has `exec`, `http`, `human`, `scripted`",
+            "actor `work`: this host has no executor for the kind `modell`; it has `exec`, `http`, `human`, `journal`, `scripted`",
         ),
         (
             "{kind: human, by: [user, 7]}",
@@ -585,8 +585,8 @@ fn mistakes_are_found_before_a_run_starts() {
             "actor `work`: `answers`: answer 1: `= input.`: ",
         ),
         (
-            "{kind: scripted, as: boss, answers: [{}]}",
-            "actor `work`: `as` names the role `boss`, which the charter does not declare",
+            "{kind: scripted, as: operator, answers: [{}]}",
+            "actor `work`: `as` names the role `operator`, which the charter does not declare",
         ),
         (
             "{kind: exec, command: ls -l}",
@@ -607,14 +607,6 @@ fn mistakes_are_found_before_a_run_starts() {
         (
             "{kind: http, url: 'http://localhost/', headers: {authorization: {secret: TOKEN}}}",
             "actor `work`: this host has no secret `TOKEN` (header `authorization`)",
-        ),
-        (
-            "{kind: human, retry: {attempt: 3}}",
-            "actor `work`: `retry` has no key `attempt`; did you mean `attempts`?",
-        ),
-        (
-            "{kind: human, retry: {attempts: 0}}",
-            "actor `work`: `retry.attempts` is a number from 1 to 100, not `0`",
         ),
     ];
     block_on(async {

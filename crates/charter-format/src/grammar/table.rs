@@ -62,6 +62,19 @@ static VERSION: Pattern = Pattern {
     help: "three numbers, such as `1.2.0`, `0.3.1` or `2.0.0-beta.1`",
 };
 
+static LENGTH: Pattern = Pattern {
+    what: "a length of time such as `2s`",
+    regex: r"^[0-9]+(\.[0-9]+)?(w|d|h|m|s|ms)([0-9]+(\.[0-9]+)?(d|h|m|s|ms))*$",
+    test: |text| {
+        text.ends_with(|c: char| c.is_ascii_alphabetic())
+            && matches!(
+                crate::read::delay::from_text(text),
+                Some(charter_kernel::definition::Delay::Ms(_))
+            )
+    },
+    help: "the host reads it, not the charter: `500ms`, `5s`, `1h30m`, or milliseconds; no name and no expression",
+};
+
 static VARIABLE: Pattern = Pattern {
     what: "the name of a variable",
     regex: "^[A-Za-z_][A-Za-z0-9_]*$",
@@ -99,6 +112,17 @@ fn is_version(text: &str) -> bool {
 // ---- values that may be written in several ways ----
 
 static ROLE: Form = Form::Name("a role");
+/// For keys that the host reads: a length of time without names and expressions.
+static LENGTH_OF_TIME: Form = Form::OneOf {
+    what: "a length of time such as `2s`, or milliseconds",
+    forms: &[
+        Form::Pattern(&LENGTH),
+        Form::Int {
+            least: 0,
+            most: (1 << 53) - 1,
+        },
+    ],
+};
 static ROLES: Form = one_or_many!("a role or a list of roles", Form::Name("a role"); ROLE);
 static RULE: Form = Form::Name("a rule");
 static COMPUTED: Form = Form::Computed;
@@ -522,9 +546,71 @@ static ACTOR: Object = Object {
             Form::Schema,
             "JSON Schema of the output; an answer that does not fit is refused."
         ),
-        may!("timeout", Form::Delay, "How long an invocation may take."),
+        may!(
+            "timeout",
+            Form::Delay,
+            "How long an invocation may take, all attempts together."
+        ),
+        may!(
+            "attemptTimeout",
+            LENGTH_OF_TIME,
+            "How long one attempt may take (default: what its kind allows)."
+        ),
+        may!(
+            "retry",
+            Form::Object(&RETRY),
+            "When it is tried again after a failure that may pass."
+        ),
+        may!(
+            "idempotent",
+            Form::Bool,
+            "Doing it twice under the same key is like doing it once: if the host stops meanwhile, it is asked again."
+        ),
+        may!(
+            "as",
+            ROLES,
+            "The roles under which it sends events to its run, if it does."
+        ),
+        may!(
+            "id",
+            Form::Text,
+            "The name under which it sends them (default: its own)."
+        ),
     ]],
     open: true,
+    ..PLAIN
+};
+
+static RETRY: Object = Object {
+    name: "retry",
+    what: "a plan for further attempts",
+    doc: "Further attempts, each after a longer pause.",
+    fields: &[&[
+        may!(
+            "attempts",
+            Form::Int {
+                least: 1,
+                most: 100
+            },
+            "How often it is tried in all (default 1)."
+        ),
+        may!(
+            "backoff",
+            LENGTH_OF_TIME,
+            "The pause after the first attempt (default 1s)."
+        ),
+        may!(
+            "factor",
+            Form::Any,
+            "By how much the pause grows each time, 1 to 10 (default 2)."
+        ),
+        may!("max", LENGTH_OF_TIME, "The longest pause (default 5m)."),
+        may!(
+            "jitter",
+            Form::Any,
+            "How much of the pause is left to chance, 0 to 1 (default 0.5); the same for the same effect."
+        ),
+    ]],
     ..PLAIN
 };
 

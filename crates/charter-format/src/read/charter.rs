@@ -140,6 +140,10 @@ fn actor(cx: &mut Context, node: &Node, types: &Types) -> ActorDecl {
             }
             "timeout" => read.timeout = Some(cx.field("timeout", entry, delay)),
             key => {
+                if key == "as" {
+                    // For the host, but a role like any other.
+                    cx.roles(&entry.value);
+                }
                 let value = cx.at("config", |cx| cx.field(key, entry, |_, node| node.json()));
                 read.config.insert(key.to_owned(), value);
             }

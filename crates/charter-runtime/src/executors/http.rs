@@ -87,6 +87,12 @@ struct Request {
 }
 
 impl Http {
+    /// With somebody who knows the secrets that headers name.
+    #[must_use]
+    pub fn secrets(self, secret: FindSecret) -> Http {
+        Http { secret, ..self }
+    }
+
     fn url(&self, actor: &ActorDecl) -> Result<String, String> {
         let text = match actor.config.get("url") {
             Some(Json::String(url)) => url,

@@ -1,0 +1,117 @@
+//! The examples of `docs/actors.md` are what the host takes.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use charter_journal::MemoryStore;
+use charter_runtime::{Charter, Folder, Http, Options, Runtime};
+use common::block_on;
+
+const PAGE: &str = include_str!("../../../docs/actors.md");
+
+fn blocks() -> Vec<String> {
+    let fenced = PAGE.split("```yaml\n").skip(1);
+    fenced
+        .map(|b| {
+            b.split("```")
+                .next()
+                .unwrap()
+                .replace("https://scores.example.org", "http://localhost")
+        })
+        .collect()
+}
+
+fn read(source: &str, folder: Folder) -> Charter {
+    let document = charter_format::read(source, "page.yaml", &Default::default())
+        .unwrap_or_else(|e| panic!("{e}\n{source}"));
+    assert!(document.warnings.is_empty(), "{:?}", document.warnings);
+    Charter::new(&document, folder).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn every_example_is_taken() {
+    block_on(async {
+        let secret: charter_runtime::FindSecret =
+            Arc::new(|name| (name == "SCORES").then(|| "x".to_owned()));
+        let options = Options::default().executor("http", Http::default().secrets(secret));
+        let (runtime, _) = Runtime::open(Arc::new(MemoryStore::new()), options)
+            .await
+            .unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let (mut kinds, mut scripts) = (Vec::new(), 0);
+        for block in blocks() {
+            let actors = block
+                .lines()
+                .map(|l| format!("  {l}\n"))
+                .collect::<String>();
+            let around = |actors: &str| {
+                format!(
+                    "charter: 1\nid: page\nroles: {{planner: {{}}, reviewer: {{}}, editor: {{}}}}\nactors:\n{actors}"
+                )
+            };
+            if block.starts_with("charter:") {
+                runtime
+                    .add(read(&block, Folder::Dir(dir.path().into())))
+                    .await
+                    .unwrap();
+            } else if block.starts_with("planner:\n") {
+                let texts = BTreeMap::from([("script.yaml".to_owned(), block.clone())]);
+                let charter = read(
+                    &around("  planner: {kind: scripted, answers: script.yaml, as: planner}\n"),
+                    Folder::Texts(Arc::new(texts)),
+                );
+                runtime.add(charter).await.unwrap_or_else(|e| panic!("{e}"));
+                scripts += 1;
+            } else {
+                std::fs::write(dir.path().join("script.yaml"), "planner: [{output: 1}]").unwrap();
+                std::fs::create_dir_all(dir.path().join("src")).unwrap();
+                let charter = runtime
+                    .add(read(&around(&actors), Folder::Dir(dir.path().into())))
+                    .await
+                    .unwrap_or_else(|e| panic!("{e}"));
+                kinds.extend(
+                    charter
+                        .machine()
+                        .definition()
+                        .actors
+                        .values()
+                        .map(|a| a.kind.clone()),
+                );
+            }
+        }
+        assert_eq!(
+            (kinds.join(" ").as_str(), scripts),
+            ("exec http human scripted scripted journal", 1)
+        );
+    });
+}
+
+#[test]
+fn every_code_of_the_host_is_on_the_page() {
+    let sources = [
+        include_str!("../src/calls.rs"),
+        include_str!("../src/recovery.rs"),
+        include_str!("../src/runtime.rs"),
+        include_str!("../src/call.rs"),
+        include_str!("../src/executors/exec.rs"),
+        include_str!("../src/executors/http.rs"),
+        include_str!("../src/executors/scripted.rs"),
+        include_str!("../src/executors/journal.rs"),
+    ];
+    for source in sources {
+        let flat = source
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .replace("( ", "(");
+        for part in flat.split("Fault::new(\"").skip(1) {
+            let code = part.split('"').next().unwrap();
+            assert!(
+                PAGE.contains(&format!("| `{code}` |")),
+                "`{code}` is not in docs/actors.md"
+            );
+        }
+    }
+}
