@@ -15,7 +15,7 @@ use crate::call::{Call, Executor, Fault, Outcome};
 use crate::charter::Charter;
 use crate::clock::Work;
 use crate::error::RuntimeError;
-use crate::mailbox::Letter;
+use crate::mailbox::{AGAIN, Letter};
 use crate::publish::{Happening, Publisher, Working};
 use crate::runtime::{Inner, Mail, Receipt, lock};
 use crate::tally::Tally;
@@ -227,7 +227,14 @@ impl Inner {
         outcome: Result<Json, Json>,
     ) {
         let failed = outcome.is_err();
-        let fault = match self.answer(run, invocation, effect, outcome).await {
+        let mut answer = self.answer(run, invocation, effect, outcome.clone()).await;
+        while let Err(RuntimeError::Store(StoreError::NotWritten { .. })) = &answer {
+            // The work is done: its answer waits until there is space for it.
+            let later = self.clock.now().saturating_add(AGAIN);
+            self.clock.sleep_until(later).await;
+            answer = self.answer(run, invocation, effect, outcome.clone()).await;
+        }
+        let fault = match answer {
             Ok(receipt) if receipt.is_refused() => {
                 let why = receipt
                     .refusal()

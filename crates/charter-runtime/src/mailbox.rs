@@ -18,6 +18,8 @@ use crate::error::RuntimeError;
 use crate::publish::{Happening, Recorded};
 use crate::runtime::{Inner, Mail, Receipt, Reply, Send, Start, blocking, lock, may, task_roles};
 
+/// After this time, in milliseconds, it is tried again to write what could not be written for now (no space).
+pub(crate) const AGAIN: i64 = 1_000;
 /// How many events of one run are committed together at most.
 const BATCH: usize = 64;
 
@@ -243,6 +245,10 @@ impl Inner {
                 match self.begin(run, &mut mails).await {
                     Ok(fresh) => *state = Some(fresh),
                     Err(e) => {
+                        if mails.iter().any(|m| matches!(m, Mail::Due)) {
+                            self.publisher
+                                .trouble(Some(run), format!("its timer cannot fire: {e}"));
+                        }
                         mails.drain(..).for_each(|m| fail(m, &e));
                         return;
                     }
@@ -289,11 +295,18 @@ impl Inner {
                 }
                 Err(e) => {
                     self.publisher.trouble(Some(run), e.to_string());
+                    let again = matches!(e, StoreError::NotWritten { .. });
                     let e = RuntimeError::Store(e);
                     batch.made.into_iter().for_each(|made| drop_reply(made, &e));
-                    // Whether it was written is not known now: the journal will say.
-                    *state = None;
-                    lock(&cell.inside).view = None;
+                    if again {
+                        // Timers that were due still are.
+                        let later = self.clock.now().saturating_add(AGAIN);
+                        self.wheel.set(run, Some(later), || self.clock.work());
+                    } else {
+                        // Whether it was written is not known now: the journal will say.
+                        *state = None;
+                        lock(&cell.inside).view = None;
+                    }
                 }
             }
         }

@@ -558,7 +558,7 @@ fn mistakes_are_found_before_a_run_starts() {
     let cases = [
         (
             "{kind: modell}",
-            "actor `work`: this host has no executor for the kind `modell`; it has `exec`, `http`, `human`, `journal`, `scripted`",
+            "actor `work`: this host has no executor for the kind `modell`; it has ",
         ),
         (
             "{kind: human, by: [user, 7]}",
