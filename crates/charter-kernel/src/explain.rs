@@ -39,6 +39,28 @@ impl Machine {
         envelope: &Envelope,
         refusal: &Refusal,
     ) -> Explanation {
+        self.explain_with(snapshot, envelope, refusal, true)
+    }
+
+    /// The same without `legal`, but where the sentence needs it: finding out what is legal takes longer than all the rest.
+    #[must_use]
+    pub fn explain_briefly(
+        &self,
+        snapshot: Option<&Snapshot>,
+        envelope: &Envelope,
+        refusal: &Refusal,
+    ) -> Explanation {
+        let legal = refusal.code == Code::Unhandled;
+        self.explain_with(snapshot, envelope, refusal, legal)
+    }
+
+    fn explain_with(
+        &self,
+        snapshot: Option<&Snapshot>,
+        envelope: &Envelope,
+        refusal: &Refusal,
+        with_legal: bool,
+    ) -> Explanation {
         let mut story = Explanation {
             code: refusal.code,
             message: String::new(),
@@ -75,13 +97,11 @@ impl Machine {
             }
             return story;
         };
-        let mut legal: Vec<String> = self
-            .legal(snapshot, &envelope.by, envelope.at)
-            .into_iter()
-            .map(|l| l.r#type)
-            .collect();
-        legal.dedup();
-        story.legal = legal;
+        if with_legal {
+            let legal = self.legal(snapshot, &envelope.by, envelope.at);
+            story.legal = legal.into_iter().map(|l| l.r#type).collect();
+            story.legal.dedup();
+        }
         if let Event::External { r#type, data } = &envelope.event {
             let admitted =
                 door::admit(data, self.definition.limits.data).unwrap_or(Cow::Borrowed(data));

@@ -90,7 +90,7 @@ pub use problem::Problem;
 pub use query::Query;
 pub use refusal::{Candidate, Code, Explanation, Refusal};
 pub use restore::RestoreError;
-pub use schema::{Misfit, Schema};
+pub use schema::{Kind, Misfit, Schema, View};
 pub use scope::{ROOTS, SCXML_ROOTS};
 pub use snapshot::{Actor, Invocation, Snapshot, Status, Timer};
 pub use step::{Effect, EffectKind, Note, Step, TimerChange, Verdict};

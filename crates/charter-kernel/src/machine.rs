@@ -35,6 +35,8 @@ pub struct Machine {
     pub(crate) events: Events,
     pub(crate) roles: Vec<Box<str>>,
     pub(crate) ledger: Arc<[Box<str>]>,
+    /// Fields of events that anything reads; none: events are needed as they are.
+    pub(crate) event_reads: Option<Vec<Vec<Box<str>>>>,
     /// Rules that refusals name, with their sentences.
     pub(crate) rules: Vec<(Arc<str>, Template)>,
     /// 0 is the root; then `machines` in document order.
@@ -66,6 +68,23 @@ impl Machine {
     #[must_use]
     pub fn definition(&self) -> &Definition {
         &self.definition
+    }
+
+    /// The fields of events (of their data) that anything in the charter reads, as paths; none if it needs events as they are.
+    ///
+    /// An event reduced to them is judged like the whole one by [`Machine::step_checked`]: for hosts that read events of many fields at a
+    /// high rate.
+    #[must_use]
+    pub fn event_reads(&self) -> Option<&[Vec<Box<str>>]> {
+        self.event_reads.as_deref()
+    }
+
+    /// Is this event declared, and does its data surely fit? False: cannot say; [`Machine::step`] decides.
+    #[must_use]
+    pub fn surely_fits(&self, event: &str, data: impl crate::schema::View) -> bool {
+        let info = self.events.info(self.events.id(event));
+        info.filter(|i| i.declared)
+            .is_some_and(|i| i.schema.as_ref().is_none_or(|s| s.surely_fits(data)))
     }
 
     /// The digest of the definition; every snapshot and record carries it.

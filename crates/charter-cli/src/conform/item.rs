@@ -1,10 +1,11 @@
 //! How an item of a stream becomes an event: the expressions of `stream` in the charter.
 
-use charter_expr::{Env, EvalError, Fuel, Map, Program, RootId, Scope, Type, Value};
-use charter_kernel::Principal;
+use charter_expr::{Env, EvalError, Fuel, Map, Path, Segment, Program, RootId, Scope, Type, Value};
+use charter_kernel::{Machine, Principal};
 use charter_kernel::definition::{Definition, Stream};
 use serde_json::Value as Json;
 
+use super::tape::Wanted;
 use crate::io::Failure;
 use crate::moment;
 
@@ -35,6 +36,8 @@ pub(crate) struct Item {
     pub(crate) to: Option<String>,
     pub(crate) by: Principal,
     pub(crate) data: Json,
+    /// Where the data stood in the item.
+    pub(crate) part: Part,
 }
 
 /// What is wrong with an item, and what could be found out about it all the same.
@@ -138,29 +141,27 @@ impl Mapping {
             Some(program) => principal(program, &item)
                 .map_err(|m| no_item(format!("who sends it cannot be told: {m}")))?,
         };
-        let data = match &self.data {
-            None => item,
+        let (part, made) = match &self.data {
+            None => (Part::Whole, None),
             Some(program) => {
-                let part = evaluate(program, &item)
-                    .map_err(|e| no_item(format!("its data cannot be told: {e}")))
-                    .and_then(|value| {
-                        part_of(&item, &value).map_or_else(
-                            || {
-                                let json = value.to_json().map_err(|e| no_item(e.to_string()))?;
-                                Ok(Part::Made(json))
-                            },
-                            Ok,
-                        )
-                    })?;
-                match part {
-                    Part::Whole => item,
-                    Part::Field(name) => item
-                        .get_mut(name.as_str())
-                        .map(Json::take)
-                        .unwrap_or_default(),
-                    Part::Made(json) => json,
+                let value = evaluate(program, &item)
+                    .map_err(|e| no_item(format!("its data cannot be told: {e}")))?;
+                match part_of(&item, &value) {
+                    Part::Made => {
+                        let json = value.to_json().map_err(|e| no_item(e.to_string()))?;
+                        (Part::Made, Some(json))
+                    }
+                    part => (part, None),
                 }
             }
+        };
+        let data = match (&part, made) {
+            (Part::Whole, _) => item,
+            (Part::Field(name), _) => {
+                let field = item.get_mut(name.as_str());
+                field.map(Json::take).unwrap_or_default()
+            }
+            (Part::Made, json) => json.unwrap_or_default(),
         };
         Ok(Item {
             run,
@@ -170,7 +171,31 @@ impl Mapping {
             to,
             by,
             data,
+            part,
         })
+    }
+
+    /// The parts of items that decide about anything; none if that cannot be told before.
+    pub(crate) fn wanted(&self, machine: &Machine) -> Option<Wanted> {
+        let events = machine.event_reads().filter(|_| self.input.is_none())?;
+        let mut wanted = Wanted::default();
+        let others = [&self.id, &self.at, &self.to, &self.by];
+        let others = others.into_iter().flatten();
+        for program in others.chain([&self.run, &self.kind]) {
+            for path in program.reads() {
+                wanted.add(fields(path));
+            }
+        }
+        let roots = match &self.data {
+            None => vec![Vec::new()],
+            Some(data) => data.reads().iter().map(fields).collect(),
+        };
+        for root in &roots {
+            for event in events {
+                wanted.add(root.iter().copied().chain(event.iter().map(AsRef::as_ref)));
+            }
+        }
+        Some(wanted)
     }
 
     /// What a run starts with that this item opens.
@@ -185,25 +210,35 @@ impl Mapping {
 }
 
 /// Where the data of an event is in its item.
-enum Part {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
     Whole,
     Field(String),
-    Made(Json),
+    /// Nowhere: it was computed.
+    Made,
 }
 
 /// Finds an object again, so that it need not be copied.
-fn part_of(item: &Json, value: &Value<'_>) -> Option<Part> {
-    let Value::Map(Map::Json(map)) = value else {
-        return None;
+fn part_of(item: &Json, value: &Value<'_>) -> Part {
+    let (Value::Map(Map::Json(map)), Some(whole)) = (value, item.as_object()) else {
+        return Part::Made;
     };
-    let whole = item.as_object()?;
     if std::ptr::eq(whole, *map) {
-        return Some(Part::Whole);
+        return Part::Whole;
     }
     let field = whole
         .iter()
         .find(|(_, field)| field.as_object().is_some_and(|f| std::ptr::eq(f, *map)));
-    field.map(|(name, _)| Part::Field(name.clone()))
+    field.map_or(Part::Made, |(name, _)| Part::Field(name.clone()))
+}
+
+/// The fields of a path, as far as they are fields.
+fn fields(path: &Path) -> Vec<&str> {
+    let names = path.segments().iter().map_while(|segment| match segment {
+        Segment::Field(name) => Some(&**name),
+        Segment::Index(_) => None,
+    });
+    names.collect()
 }
 
 fn compile(cel: &str) -> Result<Program, Failure> {

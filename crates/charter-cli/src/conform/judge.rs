@@ -11,7 +11,8 @@ use rustc_hash::FxHasher;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::item::{Item, Mapping, NoItem};
+use super::item::{Item, Mapping, NoItem, Part};
+use super::tape::{Tape, Wanted};
 use crate::io::Failure;
 use crate::session::MOST_FIRINGS;
 
@@ -75,6 +76,15 @@ pub struct Judge<'m> {
     at: i64,
     index: u64,
     lost: u64,
+    quick: Option<Quick>,
+}
+
+/// The quick way: a line is read without copying it, and reduced to what decides about it.
+struct Quick {
+    tape: Tape,
+    wanted: Wanted,
+    /// Longer lines go the other way, where the limit of a charter is minded.
+    longest: usize,
 }
 
 /// An item was accepted.
@@ -110,9 +120,17 @@ impl<'m> Judge<'m> {
             Clock::Named(name) => (Some(name.as_str()), None),
             Clock::Fixed(at) => (None, Some(*at)),
         };
+        let mapping = Mapping::new(machine.definition(), named)?;
+        let longest = usize::try_from(machine.definition().limits.data / 16).unwrap_or(usize::MAX);
+        let quick = mapping.wanted(machine).map(|wanted| Quick {
+            tape: Tape::default(),
+            wanted,
+            longest,
+        });
         Ok(Judge {
             machine,
-            mapping: Mapping::new(machine.definition(), named)?,
+            mapping,
+            quick,
             fixed,
             runs: IndexMap::default(),
             keys: (RandomState::new(), RandomState::new()),
@@ -120,6 +138,14 @@ impl<'m> Judge<'m> {
             index: 0,
             lost: 0,
         })
+    }
+
+    /// The same without the quick way: for tests that hold the two against each other.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn slowly(mut self) -> Judge<'m> {
+        self.quick = None;
+        self
     }
 
     /// The runs of the stream, in the order of their first item.
@@ -156,6 +182,9 @@ impl<'m> Judge<'m> {
 
     /// Judges a line; `number` is that of the line in its file, from 1.
     pub fn line(&mut self, number: u64, bytes: &[u8]) -> Line {
+        if let Some(line) = self.quickly(bytes) {
+            return line;
+        }
         let item = match super::text::read(bytes) {
             Ok(item) => item,
             Err(message) => {
@@ -164,7 +193,11 @@ impl<'m> Judge<'m> {
         };
         let input = self.mapping.input(&item);
         match self.mapping.read(item) {
-            Ok(item) => self.item(item, input, bytes),
+            Ok(item) => match self.item(item, input, bytes, false) {
+                Some(line) => line,
+                // Only the quick way gives nothing.
+                None => self.unreadable("execution", format!("line {number} was not judged")),
+            },
             Err(NoItem { kind, run, message }) => {
                 let message = format!("line {number} is no item: {message}");
                 Line {
@@ -176,17 +209,54 @@ impl<'m> Judge<'m> {
         }
     }
 
-    fn item(&mut self, item: Item, input: Result<Json, String>, bytes: &[u8]) -> Line {
-        let index = self.next_index();
+    /// A line that is accepted, most of the time; nothing has happened if it gives none.
+    fn quickly(&mut self, bytes: &[u8]) -> Option<Line> {
+        let quick = self.quick.as_mut()?;
+        let text = std::str::from_utf8(bytes).ok()?;
+        if bytes.len() > quick.longest || !quick.tape.read(text) {
+            return None;
+        }
+        let root = quick.tape.root(text);
+        let item = self.mapping.read(root.json(&quick.wanted)?).ok()?;
+        let data = match &item.part {
+            Part::Whole => root,
+            Part::Field(name) => root.field(name)?,
+            Part::Made => return None,
+        };
+        if !self.machine.surely_fits(&item.kind, data) {
+            return None;
+        }
+        let input = Ok(Json::Object(serde_json::Map::new()));
+        self.item(item, input, bytes, true)
+    }
+
+    /// Judges an item. On the quick way nothing is given, and nothing has happened, if it is not accepted.
+    fn item(
+        &mut self,
+        item: Item,
+        input: Result<Json, String>,
+        bytes: &[u8],
+        quick: bool,
+    ) -> Option<Line> {
         let key = item.id.as_deref().map(|id| (self.key(id), content(bytes)));
         let (name, kind) = (item.run.clone(), item.kind.clone());
         let last = self.at;
-        let run = self.runs.entry(item.run.clone()).or_default();
+        let place = match self.runs.get_index_of(name.as_str()) {
+            Some(place) => place,
+            None => self.runs.insert_full(name.clone(), Run::default()).0,
+        };
+        let (_, run) = self.runs.get_index_mut(place)?;
         let judging = Judging {
             machine: self.machine,
             fixed: self.fixed,
             last,
         };
+        let done = judging.judge(run, item, input, key, quick);
+        if quick && done.is_err() {
+            return None;
+        }
+        let index = self.index;
+        self.index = index.saturating_add(1);
         let mut line = Line {
             index,
             r#type: Some(kind),
@@ -197,7 +267,7 @@ impl<'m> Judge<'m> {
             code: None,
             message: None,
         };
-        match judging.judge(run, item, input, key) {
+        match done {
             Ok(Yes { from, to, at, logs }) => {
                 run.accepted = run.accepted.saturating_add(1);
                 self.at = at;
@@ -211,7 +281,7 @@ impl<'m> Judge<'m> {
                 (line.code, line.message) = (Some(no.code), Some(no.message));
             }
         }
-        line
+        Some(line)
     }
 
     fn next_index(&mut self) -> u64 {
@@ -233,6 +303,7 @@ impl Judging<'_> {
         item: Item,
         input: Result<Json, String>,
         key: Option<((u64, u64), u64)>,
+        quick: bool,
     ) -> Result<Yes, No> {
         let own_time = match self.fixed {
             Some(at) => Ok(Some(at)),
@@ -268,7 +339,10 @@ impl Judging<'_> {
             message,
         };
         let known = key.and_then(|(key, content)| run.ids.get(&key).map(|old| *old == content));
-        let done = self.machine.step(&snapshot, &envelope);
+        let done = match quick {
+            true => self.machine.step_checked(&snapshot, &envelope),
+            false => self.machine.step(&snapshot, &envelope),
+        };
         // What does not fit its schema is no second coming of something that did.
         let at_door = |refusal: &Refusal| {
             use charter_kernel::Code::{Authority, Schema, TooLarge, UnknownEvent};
@@ -286,7 +360,13 @@ impl Judging<'_> {
             return Err(no(rule.unwrap_or("duplicate"), format!("{said} ({again})")));
         }
         let step = done.map_err(|refusal| {
-            let story = self.machine.explain(Some(&snapshot), &envelope, &refusal);
+            if quick {
+                // It will be judged again, with all there is.
+                return no(refusal.code.word(), String::new());
+            }
+            let story = self
+                .machine
+                .explain_briefly(Some(&snapshot), &envelope, &refusal);
             let Explanation {
                 code,
                 message,

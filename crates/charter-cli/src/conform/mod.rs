@@ -3,6 +3,7 @@
 mod item;
 mod judge;
 mod summary;
+mod tape;
 mod text;
 
 pub use judge::{Clock, Judge, Line, Run};

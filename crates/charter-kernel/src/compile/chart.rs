@@ -783,6 +783,8 @@ impl<'d> Compiler<'d> {
                     .unwrap_or_default(),
             }
         });
+        // Digests are taken of the whole.
+        self.whole_events |= def.approves.is_some() || def.quorum.is_some();
         let refuse = def
             .refuse
             .as_ref()
@@ -833,6 +835,7 @@ impl<'d> Compiler<'d> {
         at: &str,
     ) -> Option<Invoke> {
         let src = self.src(&def.src, &format!("{at}/src"))?;
+        self.whole_events |= def.autoforward;
         let id_location = match &def.id_location {
             Some(name) => self.slot_of(scheme, name, &format!("{at}/id_location")),
             None => None,

@@ -35,7 +35,10 @@ impl<'d> Compiler<'d> {
             compile(&env)
         };
         match result {
-            Ok(program) => Some(program),
+            Ok(program) => {
+                self.note_reads(&program);
+                Some(program)
+            }
             Err(e) => {
                 self.problem_in(
                     "bad-expression",
@@ -45,6 +48,37 @@ impl<'d> Compiler<'d> {
                     e.help,
                 );
                 None
+            }
+        }
+    }
+
+    /// Which parts of events are read: what an event may be reduced to.
+    fn note_reads(&mut self, program: &Program) {
+        for path in program.reads() {
+            if path.root() == "_event" {
+                self.whole_events = true;
+            }
+            if path.root() != "event" {
+                continue;
+            }
+            let mut fields: Vec<Box<str>> = Vec::new();
+            for segment in path.segments() {
+                match segment {
+                    charter_expr::Segment::Field(name) => fields.push((**name).into()),
+                    charter_expr::Segment::Index(_) => break,
+                }
+            }
+            match fields.first().map(AsRef::as_ref) {
+                None => self.whole_events = true,
+                Some("type") => continue,
+                // `event.data.x` is `event.x`.
+                Some("data") => drop(fields.remove(0)),
+                Some(_) => {}
+            }
+            if fields.is_empty() {
+                self.whole_events = true;
+            } else if !self.event_reads.contains(&fields) {
+                self.event_reads.push(fields);
             }
         }
     }

@@ -57,6 +57,7 @@ pub(crate) fn compile(definition: Arc<Definition>) -> Result<Machine, Vec<Proble
     if !c.problems.is_empty() {
         return Err(c.problems);
     }
+    let event_reads = (!c.whole_events).then_some(c.event_reads);
     let (events, roles, functions) = (c.events, c.roles, c.functions);
     let digest = definition.digest();
     let ledger = definition
@@ -69,6 +70,7 @@ pub(crate) fn compile(definition: Arc<Definition>) -> Result<Machine, Vec<Proble
         events,
         roles,
         ledger,
+        event_reads,
         rules,
         charts,
         services,
@@ -94,6 +96,10 @@ pub(crate) struct Compiler<'d> {
     functions: Functions,
     service_ids: FxHashMap<&'d str, u32>,
     chart_ids: FxHashMap<&'d str, u32>,
+    /// Fields of events that expressions read.
+    event_reads: Vec<Vec<Box<str>>>,
+    /// Something needs events as they are.
+    whole_events: bool,
 }
 
 impl<'d> Compiler<'d> {
@@ -103,6 +109,8 @@ impl<'d> Compiler<'d> {
         Compiler {
             def,
             problems: Vec::new(),
+            event_reads: Vec::new(),
+            whole_events: !def.strict,
             events: Events::default(),
             roles: Vec::new(),
             env,

@@ -1,0 +1,439 @@
+//! A second validator for the plain schemas that most events have, made for speed: it walks the data once, and looks nothing up by hash.
+//!
+//! It answers "surely fits" or "cannot say", and never decides against data: what it does not surely accept goes to the full validator, and
+//! a schema with a keyword that it does not know has no plain form. The laws hold the two against each other.
+
+use std::collections::HashMap;
+
+use serde_json::Value as Json;
+
+/// What a piece of data is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool,
+    /// A number without fraction and exponent.
+    Int,
+    /// Any other number.
+    Float,
+    /// Text.
+    Text,
+    /// A list.
+    List,
+    /// An object.
+    Object,
+}
+
+impl Kind {
+    fn bit(self) -> u8 {
+        match self {
+            Kind::Null => 1,
+            Kind::Bool => 2,
+            Kind::Int => 4,
+            Kind::Float => 8,
+            Kind::Text => 16,
+            Kind::List => 32,
+            Kind::Object => 64,
+        }
+    }
+}
+
+/// Data as the validator looks at it: `serde_json`'s, or a host's own.
+pub trait View: Copy {
+    /// What it is.
+    fn kind(self) -> Kind;
+    /// Calls `with` with the text, if it is one that is at hand; else it cannot be judged (false).
+    fn text(self, with: impl FnOnce(&str) -> bool) -> bool;
+    /// The number, exactly; none if it is not exactly a float.
+    fn number(self) -> Option<f64>;
+    /// Number of items or fields.
+    fn len(self) -> usize;
+    /// Whether there are none.
+    fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+    /// Whether all items satisfy a condition.
+    fn items(self, each: impl FnMut(Self) -> bool) -> bool;
+    /// Whether all fields satisfy a condition.
+    fn fields(self, each: impl FnMut(&str, Self) -> bool) -> bool;
+}
+
+impl View for &Json {
+    fn kind(self) -> Kind {
+        match self {
+            Json::Null => Kind::Null,
+            Json::Bool(_) => Kind::Bool,
+            Json::Number(n) if n.is_f64() => Kind::Float,
+            Json::Number(_) => Kind::Int,
+            Json::String(_) => Kind::Text,
+            Json::Array(_) => Kind::List,
+            Json::Object(_) => Kind::Object,
+        }
+    }
+    fn text(self, with: impl FnOnce(&str) -> bool) -> bool {
+        self.as_str().is_some_and(with)
+    }
+    fn number(self) -> Option<f64> {
+        match self {
+            Json::Number(n) if n.is_f64() => n.as_f64(),
+            // Beyond 2^53 a float is not exact.
+            Json::Number(n) => n
+                .as_i64()
+                .filter(|i| i.unsigned_abs() <= 1 << 53)
+                .and(n.as_f64()),
+            _ => None,
+        }
+    }
+    fn len(self) -> usize {
+        match self {
+            Json::Array(list) => list.len(),
+            Json::Object(map) => map.len(),
+            _ => 0,
+        }
+    }
+    fn items(self, mut each: impl FnMut(Self) -> bool) -> bool {
+        self.as_array().is_none_or(|list| list.iter().all(&mut each))
+    }
+    fn fields(self, mut each: impl FnMut(&str, Self) -> bool) -> bool {
+        self.as_object()
+            .is_none_or(|map| map.iter().all(|(key, value)| each(key, value)))
+    }
+}
+
+/// A schema in plain form.
+#[derive(Debug)]
+pub(crate) struct Plain {
+    nodes: Vec<Node>,
+    root: u32,
+}
+
+/// One (sub)schema. What is not said is not asked for.
+#[derive(Debug, Default)]
+struct Node {
+    /// Bits of [`Kind`]; 0: any.
+    kinds: u8,
+    words: Option<Vec<Box<str>>>,
+    text: Option<TextRule>,
+    least: Option<f64>,
+    most: Option<f64>,
+    fewest: usize,
+    largest: Option<usize>,
+    items: Option<u32>,
+    object: Option<ObjectRule>,
+    all: Vec<u32>,
+    any: Vec<u32>,
+}
+
+#[derive(Debug, Default)]
+struct TextRule {
+    shortest: usize,
+    /// `^prefix[A-Za-z0-9_-]+$`.
+    prefix: Option<Box<str>>,
+    moment: bool,
+}
+
+#[derive(Debug, Default)]
+struct ObjectRule {
+    fields: Vec<(Box<str>, u32)>,
+    /// Bits of those that have to be there.
+    required: u64,
+    /// No other fields, but those that begin with one of these.
+    closed: bool,
+    free: Vec<Box<str>>,
+    fewest: usize,
+}
+
+/// Nesting and references that are followed; more is not plain.
+const MAX_DEPTH: usize = 32;
+const MAX_NODES: usize = 10_000;
+const MAX_FIELDS: usize = 64;
+
+static ANYTHING: Json = Json::Bool(true);
+
+impl Plain {
+    /// The plain form of a schema, if it has one.
+    pub(crate) fn compile(schema: &Json) -> Option<Plain> {
+        let mut making = Making {
+            whole: schema,
+            nodes: Vec::new(),
+            known: HashMap::new(),
+        };
+        let root = making.node(schema, 0)?;
+        Some(Plain {
+            nodes: making.nodes,
+            root,
+        })
+    }
+
+    /// Surely fits; false: cannot say.
+    pub(crate) fn fits(&self, data: impl View) -> bool {
+        self.check(self.root, data)
+    }
+
+    fn check(&self, at: u32, data: impl View) -> bool {
+        let Some(node) = self.nodes.get(at as usize) else {
+            return false;
+        };
+        let kind = data.kind();
+        if node.kinds != 0 && node.kinds & kind.bit() == 0 {
+            return false;
+        }
+        if let Some(words) = &node.words
+            && !data.text(|text| words.iter().any(|word| word.as_ref() == text))
+        {
+            return false;
+        }
+        let own = match kind {
+            Kind::Text => match &node.text {
+                Some(rule) => data.text(|text| rule.fits(text)),
+                None => true,
+            },
+            Kind::Int | Kind::Float if node.least.is_some() || node.most.is_some() => {
+                data.number().is_some_and(|n| {
+                    node.least.is_none_or(|least| n >= least)
+                        && node.most.is_none_or(|most| n <= most)
+                })
+            }
+            Kind::List => {
+                (node.fewest == 0 || data.len() >= node.fewest)
+                    && node.largest.is_none_or(|largest| data.len() <= largest)
+                    && node
+                        .items
+                        .is_none_or(|items| data.items(|item| self.check(items, item)))
+            }
+            Kind::Object => match &node.object {
+                Some(rule) => self.object(rule, data),
+                None => true,
+            },
+            _ => true,
+        };
+        own && node.all.iter().all(|part| self.check(*part, data))
+            && (node.any.is_empty() || node.any.iter().any(|part| self.check(*part, data)))
+    }
+
+    fn object(&self, rule: &ObjectRule, data: impl View) -> bool {
+        let mut found = 0u64;
+        let fits = data.fields(|key, value| {
+            let known = rule
+                .fields
+                .iter()
+                .enumerate()
+                .find(|(_, (name, _))| name.as_ref() == key);
+            match known {
+                Some((place, (_, schema))) => {
+                    found |= 1u64.checked_shl(u32::try_from(place).unwrap_or(64)).unwrap_or(0);
+                    self.check(*schema, value)
+                }
+                None => !rule.closed || rule.free.iter().any(|free| key.starts_with(&**free)),
+            }
+        });
+        fits && found & rule.required == rule.required && data.len() >= rule.fewest
+    }
+}
+
+impl TextRule {
+    fn fits(&self, text: &str) -> bool {
+        let long_enough = match self.shortest {
+            0 => true,
+            1 => !text.is_empty(),
+            n => text.chars().count() >= n,
+        };
+        let shaped = self.prefix.as_ref().is_none_or(|prefix| {
+            text.strip_prefix(&**prefix).is_some_and(|rest| {
+                let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+                !rest.is_empty() && rest.bytes().all(word)
+            })
+        });
+        long_enough && shaped && (!self.moment || is_moment(text.as_bytes()))
+    }
+}
+
+/// A date and time that is plainly one: RFC 3339 with `T`, no leap second, days that every month has or that this month has.
+fn is_moment(text: &[u8]) -> bool {
+    let digit = |at: usize| match text.get(at) {
+        Some(b @ b'0'..=b'9') => Some(u32::from(b.wrapping_sub(b'0'))),
+        _ => None,
+    };
+    let two = |at: usize| {
+        let tens = digit(at)?;
+        Some(tens.wrapping_mul(10).wrapping_add(digit(at.wrapping_add(1))?))
+    };
+    let is = |at: usize, byte: u8| text.get(at) == Some(&byte);
+    let (Some(century), Some(_year), Some(month), Some(day)) = (two(0), two(2), two(5), two(8)) else {
+        return false;
+    };
+    let (Some(hour), Some(minute), Some(second)) = (two(11), two(14), two(17)) else {
+        return false;
+    };
+    let days = if matches!(month, 4 | 6 | 9 | 11) { 30 } else { 31 };
+    let date = century > 0
+        && (1..=12).contains(&month)
+        && day >= 1
+        && day <= (if month == 2 { 28 } else { days });
+    let marks = is(4, b'-') && is(7, b'-') && is(10, b'T') && is(13, b':') && is(16, b':');
+    if !(date && marks && hour < 24 && minute < 60 && second < 60) {
+        return false;
+    }
+    let mut at = 19usize;
+    if is(at, b'.') {
+        let first = at.wrapping_add(1);
+        at = first;
+        while digit(at).is_some() {
+            at = at.wrapping_add(1);
+        }
+        if at == first || at > first.wrapping_add(9) {
+            return false;
+        }
+    }
+    match text.get(at..) {
+        Some(b"Z") => true,
+        Some([b'+' | b'-', _, _, b':', _, _]) => {
+            let hours = two(at.wrapping_add(1)).is_some_and(|h| h < 24);
+            hours && two(at.wrapping_add(4)).is_some_and(|m| m < 60)
+        }
+        _ => false,
+    }
+}
+
+struct Making<'s> {
+    whole: &'s Json,
+    nodes: Vec<Node>,
+    known: HashMap<*const Json, u32>,
+}
+
+impl<'s> Making<'s> {
+    fn node(&mut self, schema: &'s Json, depth: usize) -> Option<u32> {
+        if depth > MAX_DEPTH || self.nodes.len() > MAX_NODES {
+            return None;
+        }
+        if let Some(known) = self.known.get(&std::ptr::from_ref(schema)) {
+            return Some(*known);
+        }
+        let mut node = Node::default();
+        match schema {
+            Json::Bool(true) => {}
+            Json::Object(map) => {
+                for (key, value) in map {
+                    self.keyword(&mut node, key, value, depth)?;
+                }
+                self.object(&mut node, map, depth)?;
+            }
+            _ => return None,
+        }
+        let id = u32::try_from(self.nodes.len()).ok()?;
+        self.nodes.push(node);
+        self.known.insert(std::ptr::from_ref(schema), id);
+        Some(id)
+    }
+
+    fn nodes(&mut self, list: &'s Json, depth: usize) -> Option<Vec<u32>> {
+        let list = list.as_array().filter(|list| !list.is_empty())?;
+        list.iter().map(|s| self.node(s, depth)).collect()
+    }
+
+    fn keyword(&mut self, node: &mut Node, key: &str, value: &'s Json, depth: usize) -> Option<()> {
+        let deeper = depth.saturating_add(1);
+        let size = || value.as_u64().and_then(|n| usize::try_from(n).ok());
+        match key {
+            "$ref" => {
+                let target = value.as_str()?.strip_prefix('#')?;
+                let part = self.node(self.whole.pointer(target)?, deeper)?;
+                node.all.push(part);
+            }
+            "type" => {
+                let words: Vec<&str> = match value {
+                    Json::Array(list) => list.iter().map(Json::as_str).collect::<Option<_>>()?,
+                    one => vec![one.as_str()?],
+                };
+                for word in words {
+                    node.kinds |= match word {
+                        "null" => Kind::Null.bit(),
+                        "boolean" => Kind::Bool.bit(),
+                        "integer" => Kind::Int.bit(),
+                        "number" => Kind::Int.bit() | Kind::Float.bit(),
+                        "string" => Kind::Text.bit(),
+                        "array" => Kind::List.bit(),
+                        "object" => Kind::Object.bit(),
+                        _ => return None,
+                    };
+                }
+            }
+            "enum" | "const" if node.words.is_none() => {
+                let list = match value {
+                    Json::Array(list) if key == "enum" => list.as_slice(),
+                    one => std::slice::from_ref(one),
+                };
+                let word = |j: &Json| j.as_str().map(Box::from);
+                node.words = Some(list.iter().map(word).collect::<Option<_>>()?);
+            }
+            "minLength" => node.text.get_or_insert_default().shortest = size()?,
+            "pattern" => {
+                let prefix = value.as_str()?.strip_prefix('^')?;
+                let prefix = prefix.strip_suffix("[A-Za-z0-9_-]+$")?;
+                let plain = prefix.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+                node.text.get_or_insert_default().prefix = Some(plain.then(|| prefix.into())?);
+            }
+            "format" if value == "date-time" => node.text.get_or_insert_default().moment = true,
+            "minimum" => node.least = Some(value.number()?),
+            "maximum" => node.most = Some(value.number()?),
+            "minItems" => node.fewest = size()?,
+            "maxItems" => node.largest = Some(size()?),
+            "items" => node.items = Some(self.node(value, deeper)?),
+            "allOf" => node.all.extend(self.nodes(value, deeper)?),
+            "anyOf" => node.any = self.nodes(value, deeper)?,
+            "properties" | "required" | "additionalProperties" | "patternProperties"
+            | "minProperties" => {}
+            // Annotations, and what other schemas refer to.
+            "title" | "description" | "default" | "examples" | "$comment" | "rule" | "$defs" => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn object(&mut self, node: &mut Node, map: &'s serde_json::Map<String, Json>, depth: usize) -> Option<()> {
+        let mut rule = ObjectRule::default();
+        let deeper = depth.saturating_add(1);
+        for (name, schema) in map.get("properties").map_or(Some(None), |p| p.as_object().map(Some))?.into_iter().flatten() {
+            rule.fields.push((name.as_str().into(), self.node(schema, deeper)?));
+        }
+        for name in map.get("required").map_or(Some(None), |r| r.as_array().map(Some))?.into_iter().flatten() {
+            let name = name.as_str()?;
+            let known = rule.fields.iter().position(|(n, _)| n.as_ref() == name);
+            let place = match known {
+                Some(place) => place,
+                // Required, and nothing said about it: only if others are welcome, too.
+                None if map.get("additionalProperties").is_none_or(|a| *a == Json::Bool(true)) && !map.contains_key("patternProperties") => {
+                    let any = self.node(&ANYTHING, deeper)?;
+                    rule.fields.push((name.into(), any));
+                    rule.fields.len().saturating_sub(1)
+                }
+                None => return None,
+            };
+            rule.required |= 1u64.checked_shl(u32::try_from(place).ok()?)?;
+        }
+        rule.closed = match map.get("additionalProperties") {
+            None | Some(Json::Bool(true)) => false,
+            Some(Json::Bool(false)) => true,
+            Some(_) => return None,
+        };
+        if let Some(patterns) = map.get("patternProperties") {
+            for (pattern, schema) in patterns.as_object()? {
+                let prefix = pattern.strip_prefix('^')?;
+                let plain = prefix.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+                let anything = *schema == Json::Bool(true) || schema.as_object()?.is_empty();
+                rule.free.push((plain && anything).then(|| prefix.into())?);
+            }
+        }
+        if let Some(fewest) = map.get("minProperties") {
+            rule.fewest = usize::try_from(fewest.as_u64()?).ok()?;
+        }
+        if rule.fields.len() > MAX_FIELDS {
+            return None;
+        }
+        let says = !rule.fields.is_empty() || rule.closed || rule.fewest > 0;
+        node.object = says.then_some(rule);
+        Some(())
+    }
+}
