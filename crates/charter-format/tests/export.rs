@@ -204,6 +204,28 @@ fn records(machine: &Machine, case: &Case) -> Vec<Json> {
                 };
                 step(&mut snapshot, event, now, &mut seen);
             }
+            Happening::Done(n) | Happening::Failed(n) => {
+                let waits: Vec<String> = snapshot
+                    .invocations()
+                    .map(|(_, i)| i.id.to_string())
+                    .collect();
+                let Some(id) = n.checked_rem(waits.len()).map(|n| waits[n].clone()) else {
+                    continue;
+                };
+                let event = match event {
+                    Happening::Done(_) => Event::Done {
+                        invocation: id,
+                        effect: None,
+                        output: json!(n),
+                    },
+                    _ => Event::Failed {
+                        invocation: id,
+                        effect: None,
+                        error: json!({"message": "no"}),
+                    },
+                };
+                step(&mut snapshot, event, now, &mut seen);
+            }
             Happening::Wait(ms) => {
                 now += ms;
                 for _ in 0..50 {
@@ -223,13 +245,7 @@ fn records(machine: &Machine, case: &Case) -> Vec<Json> {
 }
 
 fn supplied() -> Definition {
-    let actions: String = xstate_cases::NAMES
-        .iter()
-        .map(|n| format!("  {n}: {{assign: {{log: \"= context.log + '{n} '\"}}}}\n"))
-        .collect();
-    let source = format!(
-        "charter: 1\nid: around\nstrict: false\nstates: {{only: {{}}}}\nguards: {{yes: 'true', no: 'false'}}\nactions:\n{actions}"
-    );
+    let source = xstate_cases::around();
     let mut around = read(&source, "around.yaml", &ReadOptions::default())
         .unwrap()
         .definition;
@@ -261,7 +277,7 @@ fn as_charter(case: &Case) -> Definition {
     })
     .unwrap();
     let parts: serde_json::Map<String, Json> = serde_json::from_str(&parts).unwrap();
-    for key in ["guards", "actions"] {
+    for key in ["guards", "actions", "actors"] {
         charter = charter.replacen('{', &format!("{{\"{key}\":{},", parts[key]), 1);
     }
     let events: String = ["E", "F", "G", "G.x", "G.x.y", "H", "P0", "P1", "P2", "P3"]

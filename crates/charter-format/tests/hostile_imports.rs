@@ -216,13 +216,7 @@ fn mutated_configs_are_read_or_refused() {
     let fred =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/xstate/fred.json"))
             .unwrap();
-    let actions: String = xstate_cases::NAMES
-        .iter()
-        .map(|n| format!("  {n}: {{log: 1}}\n"))
-        .collect();
-    let around = format!(
-        "charter: 1\nid: c\nstrict: false\nstates: {{a: {{}}}}\nguards: {{yes: 'true', no: 'false'}}\nactions:\n{actions}"
-    );
+    let around = xstate_cases::around();
     let mut around = read(&around, "a.yaml", &ReadOptions::default())
         .unwrap()
         .definition;

@@ -3,7 +3,7 @@
 const { createRequire } = require('module');
 const path = require('path');
 const from = createRequire(path.join(process.env.XSTATE_DIR || __dirname, 'package.json'));
-const { setup, assign, createActor, SimulatedClock } = from('xstate');
+const { setup, assign, raise, cancel, enqueueActions, fromPromise, createActor, SimulatedClock } = from('xstate');
 
 const leaves = (value, prefix) =>
   typeof value === 'string'
@@ -26,29 +26,62 @@ const whole = (nodes) => {
 };
 
 const lines = require('fs').readFileSync(0, 'utf8').split('\n').filter(Boolean);
-for (const line of lines) {
-  const { config, names, events } = JSON.parse(line);
-  try {
-    const actions = {};
-    for (const name of names) actions[name] = assign({ log: ({ context }) => context.log + name + ' ' });
-    const machine = setup({ actions, guards: { yes: () => true, no: () => false } }).createMachine({ ...config, options: { maxIterations: 300 } });
-    const clock = new SimulatedClock();
-    const actor = createActor(machine, { clock, logger: () => {} });
-    actor.subscribe({ error: () => {} });
-    const seen = [];
-    const look = () => {
-      const s = actor.getSnapshot();
-      seen.push({ states: leaves(s.value, '').sort(), log: s.context.log, status: s.status !== 'error' && !whole(s._nodes) ? 'broken' : s.status });
-    };
-    actor.start();
+// What the host answers comes when the case says so.
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+const run = async ({ config, names, events }) => {
+  const pending = new Map();
+  const work = fromPromise(({ self }) => new Promise((resolve, reject) => pending.set(self.id, { self, resolve, reject })));
+  const later = enqueueActions(({ enqueue }) => {
+    enqueue.cancel('later');
+    enqueue.raise({ type: 'H' }, { delay: 5, id: 'later' });
+  });
+  const actions = {
+    tell: raise({ type: 'H' }),
+    later,
+    never: cancel('later'),
+    given: assign({ log: ({ context, event }) => context.log + (event.output ?? '-') + ' ' }),
+  };
+  for (const name of names) actions[name] = assign({ log: ({ context }) => context.log + name + ' ' });
+  const guards = { yes: () => true, no: () => false };
+  const machine = setup({ actions, guards, actors: { work } }).createMachine({ ...config, options: { maxIterations: 300 } });
+  const clock = new SimulatedClock();
+  const actor = createActor(machine, { clock, logger: () => {} });
+  actor.subscribe({ error: () => {} });
+  const seen = [];
+  const look = () => {
+    const s = actor.getSnapshot();
+    const status = s.status !== 'error' && !whole(s._nodes) ? 'broken' : s.status;
+    const waits = Object.keys(s.children).filter((id) => s.children[id].getSnapshot().status === 'active');
+    seen.push({ states: leaves(s.value, '').sort(), log: s.context.log, status, waits: s.status === 'active' ? waits.sort() : [] });
+  };
+  actor.start();
+  look();
+  for (const event of events) {
+    if (event.wait) clock.increment(event.wait);
+    else if (event.done !== undefined || event.failed !== undefined) {
+      const waits = seen[seen.length - 1].waits;
+      const id = waits.length ? waits[(event.done ?? event.failed) % waits.length] : undefined;
+      if (id === undefined) {
+        look();
+        continue;
+      }
+      const { resolve, reject } = pending.get(id);
+      if (event.done !== undefined) resolve('done' + event.done);
+      else reject('no');
+      await settled();
+    } else actor.send(event);
     look();
-    for (const event of events) {
-      if (event.wait) clock.increment(event.wait);
-      else actor.send(event);
-      look();
-    }
-    console.log(JSON.stringify(seen));
-  } catch (error) {
-    console.log(JSON.stringify({ error: String(error && error.message) }));
   }
-}
+  return seen;
+};
+
+(async () => {
+  for (const line of lines) {
+    try {
+      console.log(JSON.stringify(await run(JSON.parse(line))));
+    } catch (error) {
+      console.log(JSON.stringify({ error: String(error && error.message) }));
+    }
+  }
+})();

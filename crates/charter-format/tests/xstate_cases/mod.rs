@@ -9,6 +9,19 @@
 use serde_json::{Value as Json, json};
 
 pub const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+/// Actions that do more than write their name: an event of their own at once or later, the end of that, and what an event brings.
+pub const SPECIAL: [(&str, &str); 4] = [
+    ("tell", "{raise: {type: H}}"),
+    (
+        "later",
+        "[{cancel: later}, {send: {to: self, type: H, delay: 5ms, id: later}}]",
+    ),
+    ("never", "{cancel: later}"),
+    (
+        "given",
+        "{assign: {log: \"= context.log + (has(event.output) && event.output != null ? string(event.output) : '-') + ' '\"}}",
+    ),
+];
 const EVENTS: [&str; 10] = ["E", "F", "G.x", "G.x.y", "G", "H", "P0", "P1", "P2", "P3"];
 /// What states with regions inside listen to, by their depth. In SCXML regions that do not take an event leave it to their ancestors
 /// even if others take it, a named deviation: so nobody inside takes these.
@@ -26,6 +39,20 @@ pub struct Case {
 pub enum Happening {
     Event(&'static str),
     Wait(i64),
+    /// The answer of the n-th invocation that waits, and its failure.
+    Done(usize),
+    Failed(usize),
+}
+
+/// A charter that supplies what the configs name.
+pub fn around() -> String {
+    let names = NAMES.map(|n| format!("  {n}: {{assign: {{log: \"= context.log + '{n} '\"}}}}\n"));
+    let special = SPECIAL.map(|(name, action)| format!("  {name}: {action}\n"));
+    format!(
+        "charter: 1\nid: around\nstrict: false\nstates: {{only: {{}}}}\nguards: {{yes: 'true', no: 'false'}}\nactors: {{work: {{kind: scripted}}}}\nactions:\n{}{}",
+        names.concat(),
+        special.concat()
+    )
 }
 
 impl Case {
@@ -36,6 +63,8 @@ impl Case {
             .map(|e| match e {
                 Happening::Event(kind) => json!({"type": kind}),
                 Happening::Wait(ms) => json!({"wait": ms}),
+                Happening::Done(n) => json!({"done": n}),
+                Happening::Failed(n) => json!({"failed": n}),
             })
             .collect();
         format!(
@@ -101,12 +130,11 @@ pub fn case(seed: u64) -> Case {
     }
     let config = write(&states, 0, &mut r);
     let events = (0..12)
-        .map(|_| {
-            if r.chance(20) {
-                Happening::Wait(5)
-            } else {
-                Happening::Event(r.pick(&EVENTS))
-            }
+        .map(|_| match r.below(100) {
+            0..15 => Happening::Wait(5),
+            15..25 => Happening::Done(r.below(4)),
+            25..30 => Happening::Failed(r.below(4)),
+            _ => Happening::Event(r.pick(&EVENTS)),
         })
         .collect();
     Case {
@@ -174,6 +202,26 @@ fn in_regions(states: &[State], mut at: usize) -> bool {
     false
 }
 
+/// A state of another region that `at` is beside, if it is in one.
+fn beside(states: &[State], mut at: usize) -> Option<usize> {
+    if states[at].kind == Kind::History {
+        return None;
+    }
+    while let Some(up) = states[at].parent {
+        if states[up].kind == Kind::Parallel {
+            let other = |s: &usize| *s != at && states[*s].kind != Kind::History;
+            let region = states[up].children.iter().copied().find(other)?;
+            let inside = states[region].children.iter().copied();
+            return inside
+                .filter(|s| states[*s].kind == Kind::Atomic)
+                .last()
+                .or(Some(region));
+        }
+        at = up;
+    }
+    None
+}
+
 fn has_regions(states: &[State], at: usize) -> bool {
     let parallel = |s: usize| states[s].kind == Kind::Parallel;
     (at..states.len()).any(|s| parallel(s) && (s == at || is_inside(states, s, at)))
@@ -202,7 +250,10 @@ fn onward(states: &[State], at: usize, r: &mut Random) -> Option<String> {
 }
 
 fn actions(r: &mut Random) -> String {
-    let names: Vec<&str> = (0..r.below(3)).map(|_| r.pick(&NAMES)).collect();
+    let mut names: Vec<&str> = (0..r.below(3)).map(|_| r.pick(&NAMES)).collect();
+    if r.chance(8) {
+        names.push(r.pick(&SPECIAL).0);
+    }
     json!(names).to_string()
 }
 
@@ -228,7 +279,16 @@ fn transition(states: &[State], at: usize, r: &mut Random) -> String {
                 return "{\"guard\":\"no\"}".into();
             }
         }
-        parts.push(format!("\"target\":\"#{}\"", path(states, to)));
+        let mut names = vec![to];
+        // Into several regions at once.
+        if let Some(beside) = beside(states, to).filter(|_| r.chance(30)) {
+            names.push(beside);
+        }
+        let names: Vec<String> = names
+            .iter()
+            .map(|to| format!("#{}", path(states, *to)))
+            .collect();
+        parts.push(format!("\"target\":{}", json!(names)));
         if r.chance(25) && states[at].parent.is_some() {
             parts.push("\"reenter\":true".into());
         }
@@ -253,7 +313,7 @@ fn write(states: &[State], at: usize, r: &mut Random) -> String {
             parts.push(format!("\"type\":\"history\",\"history\":\"{deep}\""));
             return format!("{{{}}}", parts.join(","));
         }
-        Kind::Final => parts.push("\"type\":\"final\"".into()),
+        Kind::Final => parts.push(format!("\"type\":\"final\",\"output\":\"o{at}\"")),
         Kind::Parallel => parts.push("\"type\":\"parallel\"".into()),
         Kind::Compound => {
             let able: Vec<usize> = state
@@ -299,6 +359,18 @@ fn write(states: &[State], at: usize, r: &mut Random) -> String {
         }
         if let Some(to) = onward(states, at, r).filter(|_| r.chance(12)) {
             parts.push(format!("\"always\":[{{\"guard\":\"no\",\"target\":\"{to}\"}},{{\"target\":\"{to}\",\"actions\":{}}}]", actions(r)));
+        }
+        if at > 0 && r.chance(20) {
+            let id = if r.chance(50) {
+                format!("\"id\":\"w{at}\",")
+            } else {
+                String::new()
+            };
+            parts.push(format!(
+                "\"invoke\":{{\"src\":\"work\",{id}\"onDone\":{},\"onError\":{}}}",
+                transition(states, at, r),
+                transition(states, at, r)
+            ));
         }
         if at > 0 && r.chance(25) {
             parts.push(format!(

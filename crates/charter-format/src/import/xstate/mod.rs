@@ -108,6 +108,27 @@ pub(crate) fn config(
     finished(cx, definition, name, Arc::clone(&source), root)
 }
 
+/// Keys of XState 4 that decided something, and what they became.
+const OF_VERSION_4: [(&str, &str); 8] = [
+    ("cond", "write `guard`"),
+    ("in", "write `guard: {type: stateIn, stateValue}`"),
+    (
+        "internal",
+        "leave it out; write `reenter: true` where a transition was external",
+    ),
+    ("activities", "write `invoke`"),
+    (
+        "autoForward",
+        "let the machine send what the actor should know",
+    ),
+    (
+        "data",
+        "write `output` in a final state, `input` in an invocation",
+    ),
+    ("forward", "let the machine send what the actor should know"),
+    ("delimiter", "the delimiter is `.`"),
+];
+
 /// Reads one config.
 struct Reader<'s> {
     cx: Context<'s>,
@@ -207,7 +228,14 @@ impl Reader<'_> {
     fn only(&mut self, node: &Node, what: &str, known: &[&str]) {
         for entry in node.entries() {
             let key = entry.key.text.as_str();
-            if !known.contains(&key) {
+            if let Some((_, now)) = OF_VERSION_4
+                .iter()
+                .find(|(old, _)| *old == key && !known.contains(old))
+            {
+                // XState 5 goes over them: the condition, say, would be gone without a word.
+                let message = format!("`{key}` is of XState 4; {what} of version 5 has none");
+                self.refuse(codes::NOT_SUPPORTED, entry.key.span, message, Some(now));
+            } else if !known.contains(&key) {
                 let mut problem = Diagnostic::warning(
                     codes::UNKNOWN_KEY,
                     entry.key.span,
