@@ -37,17 +37,35 @@ impl Holds {
             doing: format!("open the workspace `{shown}`"),
             source,
         })?;
-        // Opened under the lock: two calls of one run must not refuse each other.
-        let mut held = lock(&self.held);
-        if let Some(other) = held.get(&path) {
-            if other.run == call.run {
-                return Ok(other.workspace.clone());
+        loop {
+            // Opened under the lock: two calls of one run must not refuse each other.
+            let mut held = lock(&self.held);
+            let other = match held.get(&path) {
+                None => return self.open(&mut held, path, store, call, watch),
+                Some(other) if other.run == call.run => return Ok(other.workspace.clone()),
+                Some(other) => other.run.clone(),
+            };
+            drop(held);
+            // It may have come to rest a moment ago, and nobody has told us yet.
+            let view = call.inner.handle.block_on(call.inner.look(&other));
+            if view.is_ok_and(|(_, snapshot)| !at_rest(&snapshot)) {
+                return Err(Error::Locked {
+                    path: shown,
+                    holder: Some(other.to_string()),
+                });
             }
-            return Err(Error::Locked {
-                path: shown,
-                holder: Some(other.run.to_string()),
-            });
+            self.release(&path, &other);
         }
+    }
+
+    fn open(
+        self: &Arc<Self>,
+        held: &mut BTreeMap<PathBuf, Held>,
+        path: PathBuf,
+        store: &Path,
+        call: &Call,
+        watch: &mut dyn Watch,
+    ) -> Result<Arc<Mutex<Workspace>>, Error> {
         let workspace = Workspace::open(&path, &Store::open(store)?, &call.run, watch)?;
         let workspace = Arc::new(Mutex::new(workspace));
         held.insert(

@@ -1,4 +1,4 @@
-//! Actors of kind `workspace`, and sentinel with them on real folders.
+//! sentinel on real folders, offline; and actors of kind `workspace` by themselves.
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use charter_journal::{MemoryStore, Store};
 use charter_kernel::{Digest, Principal};
+use charter_models::Models;
 use charter_runtime::{Charter, Folder, Options, Receipt, Runtime, Send, Start, View, Workspaces};
 use serde_json::{Value as Json, json};
 
@@ -26,7 +27,9 @@ struct Host {
 }
 
 async fn open(root: &Path, journal: Arc<dyn Store>, charter: Charter) -> Host {
-    let options = Options::default().executor("workspace", Workspaces::new(root.join("store")));
+    let options = Options::default()
+        .executor("workspace", Workspaces::new(root.join("store")))
+        .executor("model", Models::offline());
     let (runtime, _) = Runtime::open(journal.clone(), options).await.unwrap();
     let charter = runtime.add(charter).await.unwrap().digest();
     Host {
@@ -162,7 +165,7 @@ impl Host {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn from_a_goal_to_applied_changes() {
     let host = sentinel().await;
     host.start(
@@ -198,7 +201,7 @@ async fn from_a_goal_to_applied_changes() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_part_and_nothing_else() {
     let host = sentinel().await;
     host.start("r", json!({})).await;
@@ -210,7 +213,7 @@ async fn a_part_and_nothing_else() {
     assert!(host.file("greeter.txt").contains("Goal: Greet in German"));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_somebody_changed_since_is_refused_and_proposed_again() {
     let host = sentinel().await;
     host.start("r", json!({})).await;
@@ -241,7 +244,7 @@ async fn what_somebody_changed_since_is_refused_and_proposed_again() {
     assert_eq!(host.error("r").await["code"], "conflict");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_verification_that_fails_changes_nothing() {
     let host = sentinel().await;
     host.start(
@@ -263,7 +266,7 @@ async fn a_verification_that_fails_changes_nothing() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_abort_while_applying_leaves_it_as_it_was() {
     let host = sentinel().await;
     host.start("r", json!({"verify": ["/bin/sleep", "20"]}))
@@ -279,7 +282,7 @@ async fn an_abort_while_applying_leaves_it_as_it_was() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_runs_on_one_workspace() {
     let host = sentinel().await;
     host.start("r", json!({})).await;
@@ -300,7 +303,7 @@ async fn two_runs_on_one_workspace() {
     host.until("s", "AWAITING_CONTEXT_APPROVAL").await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_that_dies_while_applying_goes_on_after_its_start() {
     let host = sentinel().await;
     let slow = format!(
@@ -331,7 +334,7 @@ async fn a_host_that_dies_while_applying_goes_on_after_its_start() {
     drop(kept);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_example_is_copied_for_the_run() {
     let host = sentinel().await;
     host.start("r", json!({"workspace": "scratch:example"}))
@@ -345,7 +348,7 @@ async fn the_example_is_copied_for_the_run() {
 }
 
 /// A charter that asks for an apply without an approval, or with the approval of something else.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_charter_cannot_apply_what_nobody_approved() {
     let source = "
 charter: 1
