@@ -74,7 +74,7 @@ impl Executor for Parts {
     fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
         Box::pin(async move {
             let (part, inference, signer) =
-                Parts::parts(call.actor()).map_err(|e| Fault::new("configuration", &e))?;
+                Parts::parts(call.actor()).map_err(|e| Fault::new("config", &e))?;
             let ports = Ports {
                 inference,
                 signer,

@@ -294,7 +294,7 @@ fn as_charter(case: &Case) -> Definition {
 fn generated_charters_come_back_and_do_the_same() {
     let around = supplied();
     let mut ran = 0;
-    for seed in 1..80 {
+    for seed in 1..100 {
         let case = xstate_cases::case(seed);
         let imported = import::xstate(&case.config, "case.json", &around)
             .unwrap_or_else(|e| panic!("{e}"))

@@ -153,7 +153,7 @@ impl Actor {
         };
         let Some(template) = &self.template else {
             let fault = Fault::new(
-                codes::CONFIGURATION,
+                codes::CONFIG,
                 "the actor has no `prompt`; it can only be asked offline",
             );
             return (Err(fault), Vec::new());
@@ -162,7 +162,7 @@ impl Actor {
         for call in calls {
             match template.render(input, call) {
                 Ok(prompt) => prompts.push(prompt),
-                Err(e) => return (Err(Fault::new(codes::CONFIGURATION, e.message)), Vec::new()),
+                Err(e) => return (Err(Fault::new(codes::CONFIG, e.message)), Vec::new()),
             }
         }
         let shares = u64::try_from(prompts.len()).unwrap_or(1).max(1);
@@ -241,13 +241,13 @@ impl Actor {
     fn offline(&self, calls: &[Json], input: &Json) -> Result<Json, Fault> {
         let Some(rules) = &self.offline else {
             return Err(Fault::new(
-                codes::CONFIGURATION,
+                codes::CONFIG,
                 "no model is configured, and the actor has no `offline` rules; name a model (`charter run --help` says how)",
             ));
         };
         let answers = calls.iter().map(|call| {
             offline::answer(rules, input, call)
-                .map_err(|e| Fault::new(codes::CONFIGURATION, format!("`offline`: {e}")))
+                .map_err(|e| Fault::new(codes::CONFIG, format!("`offline`: {e}")))
         });
         self.together(answers.collect())
     }
@@ -418,7 +418,7 @@ mod tests {
             .answer(Source::Offline, &json!({}), Duration::from_secs(1), &())
             .0
             .unwrap_err();
-        assert_eq!(fault.code, codes::CONFIGURATION);
+        assert_eq!(fault.code, codes::CONFIG);
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl Asking<'_> {
             Ok(schema) => schema,
             Err(why) => {
                 return Err(Fault::new(
-                    codes::CONFIGURATION,
+                    codes::CONFIG,
                     format!("the schema of the answer is none: {why}"),
                 ));
             }

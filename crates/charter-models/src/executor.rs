@@ -71,7 +71,7 @@ impl Models {
     fn ask(&self, call: &Call, stopped: Arc<AtomicBool>) -> Result<Json, charter_runtime::Fault> {
         let read = |name: &str| call.folder().read(name);
         let actor = Actor::read(call.actor(), &read)
-            .map_err(|why| charter_runtime::Fault::new(codes::CONFIGURATION, &why))?;
+            .map_err(|why| charter_runtime::Fault::new(codes::CONFIG, &why))?;
         let source = match &self.choice {
             None => Source::Offline,
             Some((model, transport)) => Source::Model(model, transport.as_ref()),

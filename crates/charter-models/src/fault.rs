@@ -27,7 +27,7 @@ pub mod codes {
     /// Nobody waits for the answer any more.
     pub const CANCELLED: &str = "cancelled";
     /// The actor is configured wrongly.
-    pub const CONFIGURATION: &str = "configuration";
+    pub const CONFIG: &str = "config";
     /// The cassette has no answer to this.
     pub const CASSETTE: &str = "cassette";
 }

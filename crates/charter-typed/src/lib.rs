@@ -1,6 +1,6 @@
 //! A typed Rust face for a charter.
 //!
-//! From a charter, [`generate`] (a feature, for build scripts) writes Rust: an enum of the states of each machine, a struct for the data of
+//! From a charter, `generate` (a feature, for build scripts) writes Rust: an enum of the states of each machine, a struct for the data of
 //! each event, and a handle per role that offers only the events of that role. Rust code cannot even write an event that its role may not
 //! send; whether it is legal in the current state is decided where it always is, by the kernel, as a refusal.
 //!

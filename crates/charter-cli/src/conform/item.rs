@@ -1,8 +1,8 @@
 //! How an item of a stream becomes an event: the expressions of `stream` in the charter.
 
-use charter_expr::{Env, EvalError, Fuel, Map, Path, Segment, Program, RootId, Scope, Type, Value};
-use charter_kernel::{Machine, Principal};
+use charter_expr::{Env, EvalError, Fuel, Map, Path, Program, RootId, Scope, Segment, Type, Value};
 use charter_kernel::definition::{Definition, Stream};
+use charter_kernel::{Machine, Principal};
 use serde_json::Value as Json;
 
 use super::tape::Wanted;

@@ -87,7 +87,8 @@ impl Reader<'_> {
 
     fn push(&mut self, kind: Kind, flag: bool, start: usize, end: usize) -> usize {
         let at = self.nodes.len();
-        #[allow(clippy::cast_possible_truncation)] // the text is shorter than 4 GiB, and each node takes a byte of it at least
+        #[allow(clippy::cast_possible_truncation)]
+        // the text is shorter than 4 GiB, and each node takes a byte of it at least
         self.nodes.push(Node {
             kind,
             flag,
@@ -326,10 +327,11 @@ impl<'t> Cursor<'t> {
             Kind::Bool => Json::Bool(node.flag),
             Kind::Int => Json::Number(self.bytes(node).parse::<i64>().ok()?.into()),
             Kind::Float => Json::Number(Number::from_f64(self.bytes(node).parse().ok()?)?),
-            Kind::Text if node.flag => {
-                serde_json::from_str(self.text.get(node.start as usize - 1..node.end as usize + 1)?)
-                    .ok()?
-            }
+            Kind::Text if node.flag => serde_json::from_str(
+                self.text
+                    .get(node.start as usize - 1..node.end as usize + 1)?,
+            )
+            .ok()?,
             Kind::Text => Json::String(self.bytes(node).to_owned()),
             Kind::List => {
                 let mut list = Vec::new();
@@ -481,8 +483,28 @@ mod tests {
     fn what_needs_care_is_left_to_the_full_reader() {
         let mut tape = Tape::default();
         for text in [
-            "", "{", "01", "1e3", "-0", "-", "1.", ".5", "tru", "[1,]", "{\"a\":1,}", "{\"a\" 1}", "[1 2]", "{\"a\":1,\"a\":2}",
-            "{\"\\u0061\":1}", "\"\\u0061\"", "\"\\x\"", "\"a\nb\"", "9007199254740993", "{} {}", "nul", "[\"",
+            "",
+            "{",
+            "01",
+            "1e3",
+            "-0",
+            "-",
+            "1.",
+            ".5",
+            "tru",
+            "[1,]",
+            "{\"a\":1,}",
+            "{\"a\" 1}",
+            "[1 2]",
+            "{\"a\":1,\"a\":2}",
+            "{\"\\u0061\":1}",
+            "\"\\u0061\"",
+            "\"\\x\"",
+            "\"a\nb\"",
+            "9007199254740993",
+            "{} {}",
+            "nul",
+            "[\"",
         ] {
             assert!(!tape.read(text), "{text}");
         }

@@ -15,7 +15,11 @@ impl Dice {
     }
     fn one<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
         let sides = of.len() as u64;
-        if sides == 0 { None } else { of.get(self.roll(sides) as usize) }
+        if sides == 0 {
+            None
+        } else {
+            of.get(self.roll(sides) as usize)
+        }
     }
     fn word(&mut self, of: &[&'static str]) -> &'static str {
         self.one(of).copied().unwrap_or("")
@@ -77,10 +81,17 @@ impl Stream {
             return;
         }
         guess.state = line.to.clone().unwrap_or_default();
-        let text = |p: &str| item.pointer(p).and_then(Json::as_str).unwrap_or_default().to_owned();
+        let text = |p: &str| {
+            item.pointer(p)
+                .and_then(Json::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
         guess.sent.push(item.clone());
         match text("/header/packet_type").as_str() {
-            "TaskDirectivePacket" => guess.open.push((text("/header/packet_id"), text("/payload/task_id"))),
+            "TaskDirectivePacket" => guess
+                .open
+                .push((text("/header/packet_id"), text("/payload/task_id"))),
             "TaskResultPacket" => {
                 let id = text("/payload/directive_packet_id");
                 guess.open.retain(|(open, _)| *open != id);
@@ -116,14 +127,26 @@ impl Stream {
     }
 
     fn control(&mut self, name: &str, episode: usize, state: &str) -> Json {
-        let actor = self.dice.word(&["human:ana", "human:ana", "integrity", "agent:5"]);
+        let actor = self
+            .dice
+            .word(&["human:ana", "human:ana", "integrity", "agent:5"]);
         let kind = match state {
             "S8_ESCALATED" => "user_input",
             "S7_REVIEW" => "episode_close",
             "" | "S0_IDLE" => self.dice.word(&["episode_open", "episode_close"]),
-            _ => self.dice.word(&["token_revoke", "token_revoke", "user_input", "episode_close", "party"]),
+            _ => self.dice.word(&[
+                "token_revoke",
+                "token_revoke",
+                "user_input",
+                "episode_close",
+                "party",
+            ]),
         };
-        let token = self.dice.one(&self.guesses[episode].tokens).cloned().unwrap_or_default();
+        let token = self
+            .dice
+            .one(&self.guesses[episode].tokens)
+            .cloned()
+            .unwrap_or_default();
         json!({"control": {"type": kind, "correlation_id": name, "actor": actor,
             "option_id": self.dice.word(&["a", "b", "c"]), "token_id": token, "prior_packets": ["pkt_prior"]}})
     }
@@ -135,24 +158,59 @@ impl Stream {
         let guess = &self.guesses[episode];
         let (idle, outcome) = (guess.open.is_empty(), guess.outcome.clone());
         let likely: &[&str] = match state {
-            "S1_SENSE" => &["ObservationPacket", "BeliefUpdatePacket", "BeliefUpdatePacket"],
+            "S1_SENSE" => &[
+                "ObservationPacket",
+                "BeliefUpdatePacket",
+                "BeliefUpdatePacket",
+            ],
             "S2_MODEL" => &["BeliefUpdatePacket", "DecisionPacket", "DecisionPacket"],
             "S3_DECIDE" => match outcome.as_str() {
-                "ACT" => &["ToolAuthorizationToken", "ToolAuthorizationToken", "TaskDirectivePacket"],
+                "ACT" => &[
+                    "ToolAuthorizationToken",
+                    "ToolAuthorizationToken",
+                    "TaskDirectivePacket",
+                ],
                 "ESCALATE" => &["EscalationPacket", "DecisionPacket"],
                 "" => &["DecisionPacket"],
                 _ => &["BeliefUpdatePacket", "DecisionPacket"],
             },
-            "S4_VERIFY" | "S6_EXECUTE" if !idle => &["TaskResultPacket", "TaskResultPacket", "ObservationPacket", "TaskDirectivePacket", "BeliefUpdatePacket"],
-            "S4_VERIFY" => &["VerificationPlanPacket", "TaskDirectivePacket", "ObservationPacket", "BeliefUpdatePacket"],
-            "S5_AUTHORIZE" => &["TaskDirectivePacket", "TaskDirectivePacket", "ToolAuthorizationToken"],
-            "S6_EXECUTE" => &["TaskDirectivePacket", "BeliefUpdatePacket", "ObservationPacket"],
+            "S4_VERIFY" | "S6_EXECUTE" if !idle => &[
+                "TaskResultPacket",
+                "TaskResultPacket",
+                "ObservationPacket",
+                "TaskDirectivePacket",
+                "BeliefUpdatePacket",
+            ],
+            "S4_VERIFY" => &[
+                "VerificationPlanPacket",
+                "TaskDirectivePacket",
+                "ObservationPacket",
+                "BeliefUpdatePacket",
+            ],
+            "S5_AUTHORIZE" => &[
+                "TaskDirectivePacket",
+                "TaskDirectivePacket",
+                "ToolAuthorizationToken",
+            ],
+            "S6_EXECUTE" => &[
+                "TaskDirectivePacket",
+                "BeliefUpdatePacket",
+                "ObservationPacket",
+            ],
             "S7_REVIEW" => &["ObservationPacket", "BeliefUpdatePacket"],
             "S8_ESCALATED" => &["EscalationPacket", "DecisionPacket"],
-            "S9_SAFEMODE" => &["IntegrityAlertPacket", "IntegrityAlertPacket", "BeliefUpdatePacket", "TaskDirectivePacket"],
+            "S9_SAFEMODE" => &[
+                "IntegrityAlertPacket",
+                "IntegrityAlertPacket",
+                "BeliefUpdatePacket",
+                "TaskDirectivePacket",
+            ],
             _ => &["ObservationPacket"],
         };
-        self.dice.one(likely).copied().unwrap_or("ObservationPacket")
+        self.dice
+            .one(likely)
+            .copied()
+            .unwrap_or("ObservationPacket")
     }
 
     fn packet(&mut self, name: &str, episode: usize, state: &str) -> Json {
@@ -166,7 +224,9 @@ impl Stream {
             1 => -30,
             _ => dice.roll(5) as i64,
         };
-        let stamp = |seconds: i64| charter_expr::Timestamp::from_millis(1_767_225_600_000 + seconds * 1000).to_string();
+        let stamp = |seconds: i64| {
+            charter_expr::Timestamp::from_millis(1_767_225_600_000 + seconds * 1000).to_string()
+        };
         let now = guess.at;
         let (open, task) = match dice.one(&guess.open) {
             Some((id, task)) => (id.clone(), task.clone()),
@@ -177,16 +237,26 @@ impl Stream {
             _ => guess.evidence.iter().rev().take(1).collect(),
         };
         let payload = match kind {
-            "ObservationPacket" => json!({"observation_type": "tool_output", "data": {"x": 1}, "reliability_metadata": {"partial_result": dice.roll(5) == 0}}),
-            "BeliefUpdatePacket" => json!({"update_type": "revision", "evidence_integration": evidence,
-                "belief_changes": [{"domain": "d", "key": "k", "new_value": 1, "prior_value": null}]}),
-            "DecisionPacket" => json!({"decision_outcome": dice.word(&["VERIFY_FIRST", "ACT", "ACT", "ACT", "ESCALATE", "DEFER", "CANCEL"]), "decision_summary": "s",
-                "constraints_satisfied": {"constitutional_check": dice.roll(30) != 0, "budget_check": true, "tier_check": true}}),
-            "VerificationPlanPacket" => json!({"plan_id": "p", "triggering_decision_id": "d", "plan_summary": "s", "max_verification_time_seconds": 1, "max_tool_calls": 1,
-                "targets": [{"target_id": "t", "description": "d", "assumption_text": "a", "verification_method": "m", "success_criteria": "c"}]}),
-            "ToolAuthorizationToken" => json!({"token_id": format!("token_{}", dice.roll(40)), "expiry": stamp(now + dice.roll(40) as i64 - 4),
+            "ObservationPacket" => {
+                json!({"observation_type": "tool_output", "data": {"x": 1}, "reliability_metadata": {"partial_result": dice.roll(5) == 0}})
+            }
+            "BeliefUpdatePacket" => {
+                json!({"update_type": "revision", "evidence_integration": evidence,
+                "belief_changes": [{"domain": "d", "key": "k", "new_value": 1, "prior_value": null}]})
+            }
+            "DecisionPacket" => {
+                json!({"decision_outcome": dice.word(&["VERIFY_FIRST", "ACT", "ACT", "ACT", "ESCALATE", "DEFER", "CANCEL"]), "decision_summary": "s",
+                "constraints_satisfied": {"constitutional_check": dice.roll(30) != 0, "budget_check": true, "tier_check": true}})
+            }
+            "VerificationPlanPacket" => {
+                json!({"plan_id": "p", "triggering_decision_id": "d", "plan_summary": "s", "max_verification_time_seconds": 1, "max_tool_calls": 1,
+                "targets": [{"target_id": "t", "description": "d", "assumption_text": "a", "verification_method": "m", "success_criteria": "c"}]})
+            }
+            "ToolAuthorizationToken" => {
+                json!({"token_id": format!("token_{}", dice.roll(40)), "expiry": stamp(now + dice.roll(40) as i64 - 4),
                 "authorized_scope": {"tool_ids": ["valve"], "operation_types": ["write"]}, "issuer_layer": 5,
-                "max_usage_count": 1 + dice.roll(3), "usage_count": dice.roll(2), "revoked": dice.roll(8) == 0}),
+                "max_usage_count": 1 + dice.roll(3), "usage_count": dice.roll(2), "revoked": dice.roll(8) == 0})
+            }
             "TaskDirectivePacket" => {
                 let class = match state {
                     "S5_AUTHORIZE" => dice.word(&["WRITE", "WRITE", "MIXED", "READ"]),
@@ -200,13 +270,19 @@ impl Stream {
                     "execution_method": {"method": "tool", "tool_id": dice.word(&["valve", "valve", "valve", "pump"])},
                     "authorization_token_id": token.unwrap_or_else(|| "token_none".into())})
             }
-            "TaskResultPacket" => json!({"task_id": task, "directive_packet_id": open, "result_status": dice.word(&["SUCCESS", "SUCCESS", "FAILURE", "CANCELLED"]),
-                "execution_metadata": {"tokens_used": dice.roll(40), "tool_calls_used": dice.roll(2), "execution_time_ms": dice.roll(900)}}),
-            "EscalationPacket" => json!({"escalation_trigger": "budget_insufficient", "evidence_gaps": [{"gap": "g", "impact_if_unknown": "i"}],
+            "TaskResultPacket" => {
+                json!({"task_id": task, "directive_packet_id": open, "result_status": dice.word(&["SUCCESS", "SUCCESS", "FAILURE", "CANCELLED"]),
+                "execution_metadata": {"tokens_used": dice.roll(40), "tool_calls_used": dice.roll(2), "execution_time_ms": dice.roll(900)}})
+            }
+            "EscalationPacket" => {
+                json!({"escalation_trigger": "budget_insufficient", "evidence_gaps": [{"gap": "g", "impact_if_unknown": "i"}],
                 "recommended_next_step": {"step": "s", "rationale": "r"},
-                "top_options": [{"option_id": "a", "description": "d", "pros": [], "cons": []}, {"option_id": "b", "description": "d", "pros": [], "cons": []}]}),
-            "IntegrityAlertPacket" => json!({"alert_id": "a", "alert_type": dice.word(&["clear", "drift"]), "severity": dice.word(&["INFO", "INFO", "ERROR", "CRITICAL"]), "summary": "s",
-                "detected_at": stamp(now), "detection_method": "m", "affected_components": [], "recommended_actions": [], "related_packet_ids": []}),
+                "top_options": [{"option_id": "a", "description": "d", "pros": [], "cons": []}, {"option_id": "b", "description": "d", "pros": [], "cons": []}]})
+            }
+            "IntegrityAlertPacket" => {
+                json!({"alert_id": "a", "alert_type": dice.word(&["clear", "drift"]), "severity": dice.word(&["INFO", "INFO", "ERROR", "CRITICAL"]), "summary": "s",
+                "detected_at": stamp(now), "detection_method": "m", "affected_components": [], "recommended_actions": [], "related_packet_ids": []})
+            }
             _ => json!({}),
         };
         let layer = match dice.roll(3) {
@@ -228,10 +304,16 @@ impl Stream {
 
     /// Breaks something, anywhere.
     fn mutate(&mut self, item: &mut Json) {
-        let part = self.dice.word(&["header", "payload", "payload", "payload", "mcp"]);
-        let Some(Json::Object(map)) = item.get_mut(part) else { return };
+        let part = self
+            .dice
+            .word(&["header", "payload", "payload", "payload", "mcp"]);
+        let Some(Json::Object(map)) = item.get_mut(part) else {
+            return;
+        };
         let keys: Vec<String> = map.keys().cloned().collect();
-        let Some(key) = self.dice.one(&keys).cloned() else { return };
+        let Some(key) = self.dice.one(&keys).cloned() else {
+            return;
+        };
         let value = match self.dice.roll(8) {
             0 => {
                 map.remove(&key);

@@ -211,10 +211,9 @@ fn beside(states: &[State], mut at: usize) -> Option<usize> {
         if states[up].kind == Kind::Parallel {
             let other = |s: &usize| *s != at && states[*s].kind != Kind::History;
             let region = states[up].children.iter().copied().find(other)?;
-            let inside = states[region].children.iter().copied();
+            let mut inside = states[region].children.iter().copied();
             return inside
-                .filter(|s| states[*s].kind == Kind::Atomic)
-                .last()
+                .rfind(|s| states[*s].kind == Kind::Atomic)
                 .or(Some(region));
         }
         at = up;

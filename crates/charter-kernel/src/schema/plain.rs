@@ -94,7 +94,8 @@ impl View for &Json {
         }
     }
     fn items(self, mut each: impl FnMut(Self) -> bool) -> bool {
-        self.as_array().is_none_or(|list| list.iter().all(&mut each))
+        self.as_array()
+            .is_none_or(|list| list.iter().all(&mut each))
     }
     fn fields(self, mut each: impl FnMut(&str, Self) -> bool) -> bool {
         self.as_object()
@@ -223,7 +224,9 @@ impl Plain {
                 .find(|(_, (name, _))| name.as_ref() == key);
             match known {
                 Some((place, (_, schema))) => {
-                    found |= 1u64.checked_shl(u32::try_from(place).unwrap_or(64)).unwrap_or(0);
+                    found |= 1u64
+                        .checked_shl(u32::try_from(place).unwrap_or(64))
+                        .unwrap_or(0);
                     self.check(*schema, value)
                 }
                 None => !rule.closed || rule.free.iter().any(|free| key.starts_with(&**free)),
@@ -258,16 +261,24 @@ fn is_moment(text: &[u8]) -> bool {
     };
     let two = |at: usize| {
         let tens = digit(at)?;
-        Some(tens.wrapping_mul(10).wrapping_add(digit(at.wrapping_add(1))?))
+        Some(
+            tens.wrapping_mul(10)
+                .wrapping_add(digit(at.wrapping_add(1))?),
+        )
     };
     let is = |at: usize, byte: u8| text.get(at) == Some(&byte);
-    let (Some(century), Some(_year), Some(month), Some(day)) = (two(0), two(2), two(5), two(8)) else {
+    let (Some(century), Some(_year), Some(month), Some(day)) = (two(0), two(2), two(5), two(8))
+    else {
         return false;
     };
     let (Some(hour), Some(minute), Some(second)) = (two(11), two(14), two(17)) else {
         return false;
     };
-    let days = if matches!(month, 4 | 6 | 9 | 11) { 30 } else { 31 };
+    let days = if matches!(month, 4 | 6 | 9 | 11) {
+        30
+    } else {
+        31
+    };
     let date = century > 0
         && (1..=12).contains(&month)
         && day >= 1
@@ -372,7 +383,9 @@ impl<'s> Making<'s> {
             "pattern" => {
                 let prefix = value.as_str()?.strip_prefix('^')?;
                 let prefix = prefix.strip_suffix("[A-Za-z0-9_-]+$")?;
-                let plain = prefix.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+                let plain = prefix
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b == b'_');
                 node.text.get_or_insert_default().prefix = Some(plain.then(|| prefix.into())?);
             }
             "format" if value == "date-time" => node.text.get_or_insert_default().moment = true,
@@ -383,7 +396,10 @@ impl<'s> Making<'s> {
             "items" => node.items = Some(self.node(value, deeper)?),
             "allOf" => node.all.extend(self.nodes(value, deeper)?),
             "anyOf" => node.any = self.nodes(value, deeper)?,
-            "properties" | "required" | "additionalProperties" | "patternProperties"
+            "properties"
+            | "required"
+            | "additionalProperties"
+            | "patternProperties"
             | "minProperties" => {}
             // Annotations, and what other schemas refer to.
             "title" | "description" | "default" | "examples" | "$comment" | "rule" | "$defs" => {}
@@ -392,19 +408,39 @@ impl<'s> Making<'s> {
         Some(())
     }
 
-    fn object(&mut self, node: &mut Node, map: &'s serde_json::Map<String, Json>, depth: usize) -> Option<()> {
+    fn object(
+        &mut self,
+        node: &mut Node,
+        map: &'s serde_json::Map<String, Json>,
+        depth: usize,
+    ) -> Option<()> {
         let mut rule = ObjectRule::default();
         let deeper = depth.saturating_add(1);
-        for (name, schema) in map.get("properties").map_or(Some(None), |p| p.as_object().map(Some))?.into_iter().flatten() {
-            rule.fields.push((name.as_str().into(), self.node(schema, deeper)?));
+        for (name, schema) in map
+            .get("properties")
+            .map_or(Some(None), |p| p.as_object().map(Some))?
+            .into_iter()
+            .flatten()
+        {
+            rule.fields
+                .push((name.as_str().into(), self.node(schema, deeper)?));
         }
-        for name in map.get("required").map_or(Some(None), |r| r.as_array().map(Some))?.into_iter().flatten() {
+        for name in map
+            .get("required")
+            .map_or(Some(None), |r| r.as_array().map(Some))?
+            .into_iter()
+            .flatten()
+        {
             let name = name.as_str()?;
             let known = rule.fields.iter().position(|(n, _)| n.as_ref() == name);
             let place = match known {
                 Some(place) => place,
                 // Required, and nothing said about it: only if others are welcome, too.
-                None if map.get("additionalProperties").is_none_or(|a| *a == Json::Bool(true)) && !map.contains_key("patternProperties") => {
+                None if map
+                    .get("additionalProperties")
+                    .is_none_or(|a| *a == Json::Bool(true))
+                    && !map.contains_key("patternProperties") =>
+                {
                     let any = self.node(&ANYTHING, deeper)?;
                     rule.fields.push((name.into(), any));
                     rule.fields.len().saturating_sub(1)
@@ -421,7 +457,9 @@ impl<'s> Making<'s> {
         if let Some(patterns) = map.get("patternProperties") {
             for (pattern, schema) in patterns.as_object()? {
                 let prefix = pattern.strip_prefix('^')?;
-                let plain = prefix.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+                let plain = prefix
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b == b'_');
                 let anything = *schema == Json::Bool(true) || schema.as_object()?.is_empty();
                 rule.free.push((plain && anything).then(|| prefix.into())?);
             }

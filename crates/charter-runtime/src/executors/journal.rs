@@ -84,13 +84,13 @@ impl Wanted<'_> {
 }
 
 fn find(call: &Call) -> Result<Json, Fault> {
-    let wanted = Wanted::read(call.actor()).map_err(|why| Fault::new("configuration", &why))?;
+    let wanted = Wanted::read(call.actor()).map_err(|why| Fault::new("config", &why))?;
     let mut equal = Vec::new();
     for (field, of) in &wanted.equal {
         // A missing field must not match what has none either.
         let value = call.input.get(*of).ok_or_else(|| {
             Fault::new(
-                "configuration",
+                "config",
                 &format!("the input has no `{of}`, which `where` names"),
             )
         })?;
