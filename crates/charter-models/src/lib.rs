@@ -55,6 +55,8 @@ mod retry_after;
 mod schema;
 mod secret;
 mod sse;
+#[cfg(feature = "tools")]
+mod tool;
 mod transport;
 pub mod wire;
 
@@ -67,4 +69,6 @@ pub use model::{Model, Provider};
 pub use prompt::{Prompt, PromptError, Template};
 pub use schema::items;
 pub use secret::Secret;
+#[cfg(feature = "tools")]
+pub use tool::Tools;
 pub use transport::{Request, Response, Transport, TransportError};
