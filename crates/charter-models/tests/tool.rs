@@ -17,8 +17,14 @@ use charter_models::Tools;
 use charter_runtime::{Charter, Folder, Options, Runtime, Start};
 use serde_json::{Value as Json, json};
 
-/// Calls a tool in a run of its own: the answer, or the error.
+const PROGRAM: &str = "{command: [python3, server.py], env: {GREETING: hello}}";
+
+/// Calls a tool of a program, in a run of its own: the answer, or the error.
 fn called(tool: &str, extra: &str) -> Result<Json, Json> {
+    called_at(PROGRAM, tool, extra)
+}
+
+fn called_at(server: &str, tool: &str, extra: &str) -> Result<Json, Json> {
     let source = format!(
         "
 charter: 1
@@ -26,7 +32,7 @@ id: caller
 actors:
   call:
     kind: tool
-    server: {{command: [python3, server.py], env: {{GREETING: hello}}}}
+    server: {server}
     tool: {tool}
     timeout: 3s
     {extra}
@@ -52,7 +58,16 @@ states:
         .unwrap();
     rt.block_on(async {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-        let options = Options::default().executor("tool", Tools::default());
+        let secret = |name: &str| match name {
+            "OPEN" => Some("Bearer sesame-sesame".to_owned()),
+            "WRONG" => Some("Bearer wrong-wrong".to_owned()),
+            _ => None,
+        };
+        let tools = Tools {
+            secret: Arc::new(secret),
+            ..Tools::default()
+        };
+        let options = Options::default().executor("tool", tools);
         let (runtime, _) = Runtime::open(store, options).await.unwrap();
         let charter = match Charter::new(&document, folder) {
             Ok(charter) => match runtime.add(charter).await {
@@ -127,7 +142,74 @@ fn failures() {
     assert_eq!(error("hang", "").0, "timeout");
     assert!(begun.elapsed() < Duration::from_secs(30));
     let absent = called("add", "arguments: {a: '= input.m', b: 2}").unwrap_err();
-    assert_eq!(absent["code"], "configuration");
+    assert_eq!(absent["code"], "config");
+}
+
+/// The server over HTTP; it ends with the test.
+struct Served(std::process::Child, String);
+
+impl Served {
+    fn new() -> Served {
+        let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/server.py");
+        let mut child = std::process::Command::new("python3")
+            .args([server, "http"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut port = String::new();
+        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut out, &mut port).unwrap();
+        let url = format!("http://127.0.0.1:{}/mcp", port.trim());
+        Served(child, url)
+    }
+
+    fn with(&self, secret: &str) -> String {
+        let Served(_, url) = self;
+        format!("{{url: '{url}', headers: {{authorization: {{secret: {secret}}}}}}}")
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+#[test]
+fn over_http() {
+    let served = Served::new();
+    let open = served.with("OPEN");
+    let sum = called_at(&open, "add", "arguments: {a: '= input.n + 1', b: 2}");
+    assert_eq!(sum.unwrap(), json!({"sum": 23}));
+    // The effect's id is the idempotency key.
+    let key = called_at(&open, "key", "").unwrap();
+    assert_eq!(key, json!({"key": "r/0/0"}));
+    let busy = called_at(&open, "busy", "").unwrap_err();
+    assert_eq!(
+        (&busy["code"], &busy["retryable"]),
+        (&json!("tool-failed"), &json!(true)),
+        "{busy}"
+    );
+    let unknown = called_at(&open, "unknown", "").unwrap_err();
+    assert_eq!(unknown["retryable"], json!(false));
+    assert!(
+        unknown["message"]
+            .as_str()
+            .unwrap()
+            .contains("Unknown tool"),
+        "{unknown}"
+    );
+
+    // The server quotes the key; the error does not.
+    let wrong = called_at(&served.with("WRONG"), "add", "").unwrap_err();
+    assert_eq!(wrong["code"], "authentication");
+    assert!(!wrong.to_string().contains("wrong-wrong"), "{wrong}");
+    let nobody = called_at("{url: 'http://127.0.0.1:9/mcp'}", "add", "").unwrap_err();
+    assert_eq!(
+        (&nobody["code"], &nobody["retryable"]),
+        (&json!("unavailable"), &json!(true))
+    );
 }
 
 #[test]
@@ -139,4 +221,47 @@ fn what_is_wrong_is_said_before_a_run_begins() {
         said("argument: {}")
     );
     assert!(said("arguments: '= input.'").contains("is no expression"));
+    let at = |server: &str| called_at(server, "add", "").unwrap_err().to_string();
+    assert!(at("{url: 'http://example.org/mcp'}").contains("begins with `https://`"));
+    assert!(at("{url: 'https://example.org/mcp', header: {}}").contains("did you mean `headers`?"));
+    assert!(
+        at("{url: 'https://example.org', headers: {a: {secret: B}}}").contains("no secret `B`")
+    );
+    assert!(at("{}").contains("`server.command` is a list"));
+}
+
+#[test]
+fn the_page_is_right() {
+    let page = include_str!("../../../docs/actors.md");
+    let block = page.split("```yaml\n").find(|b| b.contains("kind: tool"));
+    let block = block.unwrap().split("```").next().unwrap();
+    let actors: String = block.lines().map(|l| format!("  {l}\n")).collect();
+    let source = format!("charter: 1\nid: page\nactors:\n{actors}");
+    let document = charter_format::read(&source, "page.yaml", &Default::default()).unwrap();
+    let tools = Tools {
+        secret: Arc::new(|name: &str| (name == "TOOLS").then(|| "x".to_owned())),
+        ..Tools::default()
+    };
+    let folder = Folder::Dir(env!("CARGO_MANIFEST_DIR").into());
+    let charter = Charter::new(&document, folder.clone()).unwrap();
+    let actors = &charter.machine().definition().actors;
+    assert_eq!(actors.len(), 2);
+    for (name, actor) in actors {
+        charter_runtime::Executor::check(&tools, name, actor, &folder).unwrap();
+    }
+    let sources = [
+        include_str!("../src/tool/mod.rs"),
+        include_str!("../src/tool/post.rs"),
+    ];
+    assert!(!sources.iter().any(|s| s.contains("Fault::new(\"")));
+    for code in [
+        "tool-failed",
+        "unavailable",
+        "authentication",
+        "protocol",
+        "too-large",
+        "config",
+    ] {
+        assert!(page.contains(&format!("`{code}`")), "{code}");
+    }
 }

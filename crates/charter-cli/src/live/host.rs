@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use charter_journal::{SqliteStore, StoredCharter};
-use charter_runtime::{Charter, Folder, Options, Recovery, Runtime, RuntimeError};
+use charter_runtime::{Charter, FindSecret, Folder, Options, Recovery, Runtime, RuntimeError};
 
 use crate::bundled;
 use crate::io::Failure;
@@ -40,7 +40,10 @@ impl Host {
             find_folder: Arc::new(folder_of),
             ..Options::default()
         };
-        let options = options.executor("model", chosen.models);
+        let options = options
+            .executor("model", chosen.models)
+            .executor("http", charter_runtime::Http::default().secrets(secrets()))
+            .executor("tool", tools());
         // What workspaces keep lies beside the journal.
         #[cfg(unix)]
         let options = {
@@ -80,6 +83,53 @@ impl Host {
         self.threads.block_on(self.runtime.shutdown(GRACE));
         drop(self.runtime);
         self.threads.shutdown_timeout(GRACE);
+    }
+}
+
+/// The secret `NAME` is the variable `CHARTER_SECRET_NAME`: a charter cannot name any other variable.
+fn secrets() -> FindSecret {
+    Arc::new(|name: &str| {
+        let value = std::env::var(format!("CHARTER_SECRET_{name}")).ok()?;
+        (!value.is_empty()).then_some(value)
+    })
+}
+
+#[cfg(feature = "tools")]
+fn tools() -> charter_models::Tools {
+    charter_models::Tools {
+        secret: secrets(),
+        ..charter_models::Tools::default()
+    }
+}
+
+#[cfg(not(feature = "tools"))]
+fn tools() -> absent::Tools {
+    absent::Tools
+}
+
+/// Stands where tools are not built in, and says so.
+#[cfg(not(feature = "tools"))]
+mod absent {
+    use charter_runtime::{Boxed, Call, Executor, Fault, Folder, Outcome};
+
+    const WHY: &str =
+        "this program was built without tools of MCP servers; build it with `--features tools`";
+
+    pub(super) struct Tools;
+
+    impl Executor for Tools {
+        fn check(
+            &self,
+            _: &str,
+            _: &charter_kernel::definition::ActorDecl,
+            _: &Folder,
+        ) -> Result<(), String> {
+            Err(WHY.into())
+        }
+
+        fn call(&self, _: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+            Box::pin(async { Err(Fault::new("config", WHY)) })
+        }
     }
 }
 

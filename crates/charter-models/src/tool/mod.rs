@@ -1,0 +1,260 @@
+//! Kind `tool`: a tool of an MCP server (Model Context Protocol): a program that is started for the call and speaks over its standard streams, or
+//! a server that is reached over HTTP.
+//!
+//! The one place that knows the crate `rmcp`.
+
+mod post;
+mod wanted;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use charter_kernel::definition::ActorDecl;
+use charter_runtime::{Boxed, Call, Executor, Fault, FindSecret, Folder, Outcome};
+use rmcp::ServiceExt as _;
+use rmcp::model::{CallToolRequestParams, CallToolResult};
+use rmcp::service::{ClientInitializeError, RoleClient, RunningService, ServiceError};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use serde_json::Value as Json;
+
+use crate::fault::codes;
+use crate::offline;
+use post::Post;
+use wanted::{Server, Wanted};
+
+/// The largest answer of a tool, in bytes of its JSON: the limit of an event.
+const MOST_BYTES: usize = 1 << 20;
+/// How much of a tool's complaint is told, in characters.
+const MOST_COMPLAINT: usize = 500;
+/// How long an attempt may take unless the actor says otherwise: ten minutes, in milliseconds.
+const ATTEMPT: i64 = 600_000;
+/// The tool was called and did not do it, or broke down.
+const FAILED: &str = "tool-failed";
+
+/// Executor of actors of kind `tool`. Configuration: `server` (`{command, env}`: a list of words, the program first, and variables; or `{url,
+/// headers}`), `tool` (its name), `arguments` (a value whose texts may be expressions over `input`; default: the input).
+///
+/// A program works in the charter's folder. Its environment has nothing but [`Tools::env`] and what the charter says. The answer is the tool's
+/// structured content; without one its text, read as JSON if it is JSON. The effect's id goes along as `_meta.charter/effect`.
+#[derive(Clone)]
+pub struct Tools {
+    /// Variables that every program gets. Default: `PATH=/usr/local/bin:/usr/bin:/bin` and `LANG=C.UTF-8`.
+    pub env: BTreeMap<String, String>,
+    /// Who knows the secrets that headers name. Default: nobody.
+    pub secret: FindSecret,
+}
+
+impl Default for Tools {
+    fn default() -> Tools {
+        let env = [
+            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            ("LANG", "C.UTF-8"),
+        ];
+        Tools {
+            env: env.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+            secret: Arc::new(|_| None),
+        }
+    }
+}
+
+impl std::fmt::Debug for Tools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Tools({:?})", self.env.keys())
+    }
+}
+
+impl Executor for Tools {
+    fn check(&self, _: &str, actor: &ActorDecl, folder: &Folder) -> Result<(), String> {
+        let wanted = Wanted::read(actor, &self.secret)?;
+        match wanted.server {
+            Server::Url { .. } => Ok(()),
+            Server::Program { .. } => folder
+                .path(".")
+                .map(drop)
+                .map_err(|why| format!("a server works in the charter's folder, but {why}")),
+        }
+    }
+
+    fn attempt_timeout(&self) -> Option<i64> {
+        Some(ATTEMPT)
+    }
+
+    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+        let tools = self.clone();
+        Box::pin(async move { tools.run(&call).await.map(Outcome::Done) })
+    }
+}
+
+impl Tools {
+    async fn run(&self, call: &Call) -> Result<Json, Fault> {
+        let config = |why: String| Fault::new(codes::CONFIG, &why);
+        let wanted = Wanted::read(call.actor(), &self.secret).map_err(config)?;
+        let arguments = match &wanted.arguments {
+            None => call.input.as_ref().clone(),
+            Some(rules) => offline::answer(rules, &call.input, &Json::Null)
+                .map_err(|e| config(format!("`arguments`: {e}")))?,
+        };
+        let Json::Object(arguments) = arguments else {
+            return Err(config("the arguments of a tool are an object".into()));
+        };
+        let mut params = CallToolRequestParams::new(wanted.tool.clone()).with_arguments(arguments);
+        let key = Json::from(call.effect.as_ref());
+        params
+            .meta
+            .get_or_insert_default()
+            .insert("charter/effect".to_owned(), key);
+        let connected = self.connect(call, &wanted.server).await;
+        let (server, post) = connected.map_err(|fault| clean(fault, &wanted.server))?;
+        let result = server.call_tool(params).await;
+        // Asks the server to end; what it does not do by itself is done when it is dropped.
+        drop(server.cancel().await);
+        let idempotent = call.config("idempotent") == Some(&Json::Bool(true));
+        result
+            .map_err(|e| failed(&wanted.tool, &e, post.as_ref(), idempotent))
+            .and_then(|result| answer(&wanted.tool, result))
+            .map_err(|fault| clean(fault, &wanted.server))
+    }
+
+    async fn connect(
+        &self,
+        call: &Call,
+        server: &Server,
+    ) -> Result<(RunningService<RoleClient, ()>, Option<Post>), Fault> {
+        let name = server.name();
+        match server {
+            Server::Program { command, env } => {
+                let process = self.start(call, command, env)?;
+                let server = ().serve(process).await.map_err(|e| no_mcp(name, &e, 0))?;
+                Ok((server, None))
+            }
+            Server::Url { url, headers, .. } => {
+                let post = Post::new(headers.clone(), Duration::from_millis(call.left()));
+                let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
+                let transport = StreamableHttpClientTransport::with_client(post.clone(), config);
+                let server =
+                    ().serve(transport)
+                        .await
+                        .map_err(|e| no_mcp(name, &e, post.status()))?;
+                Ok((server, Some(post)))
+            }
+        }
+    }
+
+    fn start(
+        &self,
+        call: &Call,
+        command: &[String],
+        env: &[(String, String)],
+    ) -> Result<TokioChildProcess, Fault> {
+        let folder = call
+            .folder()
+            .path(".")
+            .map_err(|why| Fault::new(codes::CONFIG, &why))?;
+        let Some((program, words)) = command.split_first() else {
+            return Err(Fault::new(codes::CONFIG, "`server.command` is empty"));
+        };
+        let mut process = tokio::process::Command::new(program);
+        process
+            .args(words)
+            .current_dir(folder)
+            .env_clear()
+            .envs(&self.env)
+            .envs(env.iter().map(|(k, v)| (k, v)))
+            .kill_on_drop(true);
+        // The server's own complaints are its own business.
+        let started = TokioChildProcess::builder(process)
+            .stderr(std::process::Stdio::null())
+            .spawn();
+        started.map(|(process, _)| process).map_err(|e| {
+            let fault = Fault::new(
+                codes::UNAVAILABLE,
+                &format!("the server `{program}` cannot be started: {e}"),
+            );
+            // What is not there will not be there in a second.
+            match e.kind() == std::io::ErrorKind::NotFound {
+                true => fault,
+                false => fault.retryable(),
+            }
+        })
+    }
+}
+
+/// The server was reached, or not, and does not speak as it should.
+fn no_mcp(name: &str, error: &ClientInitializeError, status: u16) -> Fault {
+    match status {
+        401 | 403 => refused_key(name, status),
+        200..=299 | 400..=407 | 409..=424 => Fault::new(
+            codes::PROTOCOL,
+            &format!("the server `{name}` does not speak MCP: {error}"),
+        ),
+        // 0: a program, or a server that was not reached.
+        _ => Fault::new(
+            codes::UNAVAILABLE,
+            &format!("the server `{name}` does not answer: {error}"),
+        )
+        .retryable(),
+    }
+}
+
+fn refused_key(name: &str, status: u16) -> Fault {
+    Fault::new(
+        codes::AUTHENTICATION,
+        &format!("the server `{name}` does not let us in (HTTP {status})"),
+    )
+}
+
+/// The call itself failed. Whether the tool has done its work is not known if the server went away.
+fn failed(tool: &str, error: &ServiceError, post: Option<&Post>, idempotent: bool) -> Fault {
+    let fault = Fault::new(
+        FAILED,
+        &format!("the tool `{tool}` cannot be called: {error}"),
+    );
+    if matches!(error, ServiceError::McpError(_)) {
+        return fault;
+    }
+    // Turned away before anything was done, or safe to repeat.
+    match post.map(Post::status) {
+        Some(status @ (401 | 403)) => refused_key(tool, status),
+        Some(429 | 503) => fault.retryable(),
+        _ if idempotent => fault.retryable(),
+        _ => fault,
+    }
+}
+
+/// A fault without secrets: servers quote them.
+fn clean(mut fault: Fault, server: &Server) -> Fault {
+    fault.message = server.redact(fault.message);
+    fault
+}
+
+/// What a result says.
+fn answer(tool: &str, result: CallToolResult) -> Result<Json, Fault> {
+    let text: Vec<&str> = result
+        .content
+        .iter()
+        .filter_map(|c| c.as_text())
+        .map(|t| t.text.as_str())
+        .collect();
+    let text = text.join("\n");
+    if result.is_error == Some(true) {
+        let said: String = text.chars().take(MOST_COMPLAINT).collect();
+        return Err(Fault::new(
+            FAILED,
+            &format!("the tool `{tool}` says: {said}"),
+        ));
+    }
+    let answer = match result.structured_content {
+        Some(value) => value,
+        None => serde_json::from_str(&text).unwrap_or(Json::String(text)),
+    };
+    let size = answer.to_string().len();
+    if size > MOST_BYTES {
+        return Err(Fault::new(
+            codes::TOO_LARGE,
+            &format!("the tool `{tool}` answers with {size} bytes; the most is {MOST_BYTES}"),
+        ));
+    }
+    Ok(answer)
+}

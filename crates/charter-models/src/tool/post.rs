@@ -1,0 +1,221 @@
+//! MCP over HTTP ("Streamable HTTP"): each message is posted, its answer is JSON or a stream of events. The session and the protocol are the
+//! business of `rmcp`; this carries its messages with `ureq`, as everything else here is carried.
+
+use std::collections::HashMap;
+use std::io::BufRead as _;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_core::Stream;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
+    StreamableHttpPostResponse,
+};
+use sse_stream::Sse;
+use ureq::http::{HeaderName, HeaderValue};
+
+use crate::http::MOST_BYTES;
+use crate::sse;
+
+/// How long the end of a session may take; nobody needs it.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Carries messages to one server.
+#[derive(Debug, Clone)]
+pub(super) struct Post {
+    agent: ureq::Agent,
+    headers: Arc<Vec<(HeaderName, HeaderValue)>>,
+    until: Instant,
+    status: Arc<AtomicU16>,
+}
+
+/// Nothing came back.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PostError {
+    #[error("the server cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("the answer of the server is larger than {0} bytes")]
+    TooLarge(u64),
+}
+
+type Failed = StreamableHttpError<PostError>;
+
+impl Post {
+    pub(super) fn new(headers: Vec<(HeaderName, HeaderValue)>, within: Duration) -> Post {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .timeout_connect(Some(Duration::from_secs(10)))
+            .build();
+        let now = Instant::now();
+        Post {
+            agent: config.into(),
+            headers: Arc::new(headers),
+            until: now.checked_add(within).unwrap_or(now),
+            status: Arc::new(AtomicU16::new(0)),
+        }
+    }
+
+    /// The status of the last answer; 0 if there was none.
+    pub(super) fn status(&self) -> u16 {
+        self.status.load(Ordering::Relaxed)
+    }
+
+    fn left(&self) -> Duration {
+        self.until
+            .saturating_duration_since(Instant::now())
+            .max(Duration::from_millis(1))
+    }
+
+    fn post(
+        &self,
+        uri: &str,
+        message: &ClientJsonRpcMessage,
+        session: Option<&str>,
+        more: &HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let failed =
+            |e: ureq::Error| StreamableHttpError::Client(PostError::Unreachable(e.to_string()));
+        self.status.store(0, Ordering::Relaxed);
+        let asks = matches!(message, ClientJsonRpcMessage::Request(_));
+        let mut request = self
+            .agent
+            .post(uri)
+            .header("accept", "application/json, text/event-stream")
+            .header("content-type", "application/json");
+        for (name, value) in self.headers.iter().map(|(n, v)| (n, v)).chain(more) {
+            request = request.header(name, value);
+        }
+        if let Some(session) = session {
+            request = request.header("mcp-session-id", session);
+        }
+        let request = request.config().timeout_global(Some(self.left())).build();
+        let mut answer = request
+            .send(serde_json::to_string(message)?)
+            .map_err(failed)?;
+        let status = answer.status();
+        self.status.store(status.as_u16(), Ordering::Relaxed);
+        let header = |name: &str| {
+            let value = answer.headers().get(name)?;
+            value.to_str().ok().map(str::to_owned)
+        };
+        let kind = header("content-type").unwrap_or_default();
+        let own = header("mcp-session-id");
+        let later = header("retry-after");
+        if status.as_u16() == 404 && session.is_some() {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if status.is_success() && !asks {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let mut lines =
+            std::io::BufReader::new(answer.body_mut().with_config().limit(MOST_BYTES).reader());
+        let mut bytes = Vec::new();
+        let stream = kind.starts_with("text/event-stream");
+        loop {
+            let read = lines.read_until(b'\n', &mut bytes).map_err(|e| {
+                match bytes.len() as u64 >= MOST_BYTES {
+                    true => StreamableHttpError::Client(PostError::TooLarge(MOST_BYTES)),
+                    false => failed(e.into()),
+                }
+            })?;
+            // A stream may stay open when everything was said.
+            let said = stream && bytes.ends_with(b"\n\n") && response(&bytes, true).is_some();
+            if read == 0 || said {
+                break;
+            }
+        }
+        match response(&bytes, stream) {
+            // An error may come with a status that says so, too.
+            Some(message) => Ok(StreamableHttpPostResponse::Json(message, own)),
+            None if status.is_success() => Err(StreamableHttpError::UnexpectedServerResponse(
+                "the answer holds no response".into(),
+            )),
+            None => Err(HttpStatusError::new(status.as_u16(), later).into()),
+        }
+    }
+}
+
+/// The response in a body: what else a stream tells on the way (progress, log lines) is passed over.
+fn response(body: &[u8], stream: bool) -> Option<ServerJsonRpcMessage> {
+    let text = String::from_utf8_lossy(body);
+    let read = |text: &str| {
+        let message: ServerJsonRpcMessage = serde_json::from_str(text).ok()?;
+        matches!(
+            message,
+            ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)
+        )
+        .then_some(message)
+    };
+    match stream {
+        true => sse::events(&text).iter().find_map(|(_, data)| read(data)),
+        false => read(&text),
+    }
+}
+
+impl StreamableHttpClient for Post {
+    type Error = PostError;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let post = self.clone();
+        tokio::task::spawn_blocking(move || {
+            post.post(&uri, &message, session_id.as_deref(), &custom_headers)
+        })
+        .await?
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failed> {
+        let post = self.clone();
+        let told = tokio::task::spawn_blocking(move || {
+            let mut request = post
+                .agent
+                .delete(uri.as_ref())
+                .header("mcp-session-id", session_id.as_ref());
+            for (name, value) in post
+                .headers
+                .iter()
+                .map(|(n, v)| (n, v))
+                .chain(&custom_headers)
+            {
+                request = request.header(name, value);
+            }
+            request
+                .config()
+                .timeout_global(Some(FAREWELL))
+                .build()
+                .call()
+        });
+        // Whether the server keeps its end of a session is its own business.
+        drop(told.await);
+        Ok(())
+    }
+
+    async fn get_stream(
+        &self,
+        _: Arc<str>,
+        _: Option<Arc<str>>,
+        _: Option<String>,
+        _: Option<String>,
+        _: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Pin<Box<dyn Stream<Item = Result<Sse, SseError>> + Send>>, Failed> {
+        // One call needs nothing but its answer.
+        Err(StreamableHttpError::ServerDoesNotSupportSse)
+    }
+}
