@@ -45,7 +45,8 @@ fn charters(folder: &Path) -> io::Result<String> {
             .iter()
             .filter(|p| has_extension(p, &["yaml", "json"]) && **p != file);
         let mut files = String::new();
-        for path in prompts.chain(beside) {
+        let example = below(&charter.join("example"))?;
+        for path in prompts.chain(beside).chain(&example) {
             let inside = path.strip_prefix(&charter).unwrap_or(path);
             let _ = write!(
                 files,
@@ -62,6 +63,18 @@ fn charters(folder: &Path) -> io::Result<String> {
         );
     }
     Ok(list + "]\n")
+}
+
+/// All files below a folder.
+fn below(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in entries(folder)? {
+        match path.is_dir() {
+            true => files.extend(below(&path)?),
+            false => files.push(path),
+        }
+    }
+    Ok(files)
 }
 
 /// `&[(code, page)]`, sorted by code.

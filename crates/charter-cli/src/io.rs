@@ -17,6 +17,8 @@ pub struct Io<'a> {
     pub colour_err: bool,
     /// Whether a person sits at it: progress may be drawn on `err`, and questions are answered on `input`.
     pub terminal: bool,
+    /// Columns and rows of the terminal, where known: what is longer is shown in pages.
+    pub screen: Option<(u16, u16)>,
 }
 
 /// What a command ends with.

@@ -6,7 +6,7 @@
 //! fn eval(args: &[&str]) -> (Exit, Vec<u8>) {
 //!     let (mut out, mut err) = (Vec::new(), Vec::new());
 //!     let input = Box::new(std::io::empty());
-//!     let mut io = Io { out: &mut out, err: &mut err, input, colour_out: false, colour_err: false, terminal: false };
+//!     let mut io = Io { out: &mut out, err: &mut err, input, colour_out: false, colour_err: false, terminal: false, screen: None };
 //!     let exit = run(args.iter().copied(), &mut io);
 //!     drop(io);
 //!     (exit, out)

@@ -20,6 +20,17 @@ fn main() -> ExitCode {
         colour_out,
         colour_err,
         terminal: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
+        screen: screen(),
     };
     charter_cli::run(std::env::args_os(), &mut io).into()
+}
+
+/// How large the terminal is.
+fn screen() -> Option<(u16, u16)> {
+    #[cfg(unix)]
+    if std::io::stderr().is_terminal() {
+        let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
+        return (size.ws_row > 0 && size.ws_col > 0).then_some((size.ws_col, size.ws_row));
+    }
+    None
 }

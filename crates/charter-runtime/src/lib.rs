@@ -93,6 +93,8 @@ mod wheel;
 
 pub use call::{Call, Executor, Fault, Outcome};
 pub use charter::{Charter, Folder};
+#[cfg(unix)]
+pub use charter_workspace::{DiffLine, FileDiff, LineKind};
 pub use clock::{Boxed, Clock, SystemClock, Work};
 pub use config::{Conduct, Retry, delay, texts};
 pub use error::RuntimeError;

@@ -94,6 +94,20 @@ impl FileDiff {
         diff
     }
 
+    /// A change that is not compared, and why.
+    pub(crate) fn noted(change: &Change, note: &str) -> FileDiff {
+        let mut diff = FileDiff::of(change, None);
+        diff.lines.retain(|line| line.kind == LineKind::File);
+        (diff.added, diff.removed) = (0, 0);
+        diff.with_note(note)
+    }
+
+    /// The same with a remark at its end.
+    pub(crate) fn with_note(mut self, note: &str) -> FileDiff {
+        self.push(LineKind::Note, visible(note));
+        self
+    }
+
     /// All lines, each with a line feed.
     #[must_use]
     pub fn to_text(&self) -> String {

@@ -124,7 +124,14 @@ pub(crate) fn when(at: i64) -> String {
 /// A text from outside on one line, without what a terminal would obey.
 pub(crate) fn clean(text: &str) -> String {
     text.chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .map(|c| match c {
+            // Marks of direction could make one text look like another.
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                '\u{fffd}'
+            }
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
         .collect()
 }
 

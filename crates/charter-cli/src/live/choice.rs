@@ -4,9 +4,18 @@ use charter_kernel::{Digest, Legal, Principal};
 use charter_runtime::{Task, View};
 use serde_json::{Map, Value as Json, json};
 
-use super::Who;
+use super::covered::Covered;
+use super::host::Host;
+use super::{Who, pages};
 use crate::io::{Failure, Io, Paint};
-use crate::journal::lines::{clean, short};
+use crate::journal::lines::{clean, count, short, when};
+
+impl Choice {
+    /// Whether it is that event, to that actor.
+    pub(crate) fn is(&self, kind: &str, to: &str) -> bool {
+        matches!(self, Choice::Event(e) if e.r#type == kind && e.to == to)
+    }
+}
 
 /// Something a person could do now.
 #[derive(Debug, Clone)]
@@ -86,6 +95,8 @@ pub(crate) fn all(view: &View, who: &Who, now: i64) -> Vec<Choice> {
             description,
         }));
     }
+    // What agrees comes first; the rest stays in the order of its declaration.
+    choices.sort_by_key(|c| !matches!(c, Choice::Event(e) if e.approves.is_some()));
     choices
 }
 
@@ -112,6 +123,54 @@ fn approved(event: &Event, view: &View, now: i64) -> Option<(Json, String)> {
     let value = machine.ask(&view.snapshot, &event.to, &query, now).ok()?;
     let digest = Digest::of_json(&value).to_string();
     Some((value, digest))
+}
+
+/// Values that are approved here and have more to show than their JSON: the event, the digest, and what it is.
+pub(crate) fn covered(
+    choices: &[Choice],
+    view: &View,
+    host: &Host,
+    now: i64,
+) -> Vec<(String, String, Covered)> {
+    let one = |choice: &Choice| {
+        let Choice::Event(event) = choice else {
+            return None;
+        };
+        let (value, digest) = approved(event, view, now)?;
+        let covered = Covered::of(&value, view, &event.to, host)?;
+        Some((event.r#type.clone(), digest, covered))
+    };
+    choices.iter().filter_map(one).collect()
+}
+
+/// Data for an event as it could be written on the command line: what can be told is filled in, of the rest it is said what it is.
+pub(crate) fn example(choices: &[Choice], kind: &str, to: &str, view: &View, now: i64) -> Json {
+    let event = choices.iter().find_map(|c| match c {
+        Choice::Event(e) if c.is(kind, to) => Some(e),
+        _ => None,
+    });
+    let mut data = Map::new();
+    let Some((event, schema)) = event.and_then(|e| Some((e, e.schema.as_ref()?))) else {
+        return Json::Object(data);
+    };
+    for name in required(schema) {
+        let property = schema.get("properties").and_then(|p| p.get(&name));
+        let word = |key: &str| property.and_then(|p| p.get(key));
+        let first = word("enum").and_then(|e| e.get(0)).or(word("const"));
+        let value = match (first, word("type").and_then(Json::as_str)) {
+            (Some(first), _) => first.clone(),
+            (None, Some("integer" | "number")) => 0.into(),
+            (None, Some("boolean")) => true.into(),
+            (None, Some("array")) => json!([]),
+            (None, Some("object")) => json!({}),
+            _ => "...".into(),
+        };
+        data.insert(name, value);
+    }
+    if let (true, Some((_, digest))) = (data.contains_key("digest"), approved(event, view, now)) {
+        data.insert("digest".into(), digest.into());
+    }
+    Json::Object(data)
 }
 
 /// The choice that agrees, or the one that does not, with its data; none if that cannot be told, or if it needs data that nobody gave.
@@ -208,10 +267,12 @@ fn required(schema: &Json) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Asks. None: the run is left as it is.
+/// Asks. None: the run is left as it is. `seen`: digests of what was shown before, which is not shown at length again.
 pub(crate) fn ask(
     choices: &[Choice],
     view: &View,
+    host: &Host,
+    seen: &mut Vec<String>,
     now: i64,
     io: &mut Io<'_>,
 ) -> Result<Option<(Choice, Json)>, Failure> {
@@ -219,11 +280,31 @@ pub(crate) fn ask(
         return Ok(None);
     }
     let paint = Paint(io.colour_err);
+    let covered = covered(choices, view, host, now);
+    for (_, digest, covered) in &covered {
+        writeln!(io.err)?;
+        let mut sections = vec![covered.head(paint)];
+        if !seen.contains(digest) {
+            sections.extend(spaced(covered.diffs(paint)));
+            seen.push(digest.clone());
+        }
+        pages::write(&sections, io)?;
+    }
     writeln!(io.err, "\n{}", paint.strong("What next?"))?;
     for (number, choice) in choices.iter().enumerate() {
-        show(number + 1, choice, view, now, paint, io)?;
+        let above = matches!(choice, Choice::Event(e) if covered.iter().any(|c| c.0 == e.r#type));
+        show(number + 1, choice, view, now, above, paint, io)?;
+    }
+    let diffs = covered.iter().find(|c| c.2.parts() > 0);
+    if diffs.is_some() {
+        let again = "shows the changes again; `d 2` the second";
+        writeln!(io.err, "  {}  {again}", paint.help("d"))?;
     }
     writeln!(io.err, "  {}  leave it as it is", paint.help("q"))?;
+    if let Some(timer) = view.snapshot.next_timer() {
+        let due = format!("until {} UTC; then: {}", when(timer.due), clean(&timer.id));
+        writeln!(io.err, "{}", paint.faint(&due))?;
+    }
     loop {
         let Some(line) = question("> ", io)? else {
             return Ok(None);
@@ -232,6 +313,15 @@ pub(crate) fn ask(
             return Ok(None);
         }
         if line.is_empty() {
+            continue;
+        }
+        if let (Some((_, _, covered)), Some(which)) = (diffs, line.strip_prefix('d'))
+            && (which.is_empty() || which.starts_with(' '))
+        {
+            let all = covered.diffs(paint);
+            let chosen = which.trim().parse::<usize>().ok();
+            let one = chosen.and_then(|n| all.get(n.checked_sub(1)?)).cloned();
+            pages::write(&spaced(one.map_or(all, |one| vec![one])), io)?;
             continue;
         }
         let by_name =
@@ -244,11 +334,21 @@ pub(crate) fn ask(
             writeln!(io.err, "a number from 1 to {}, or q", choices.len())?;
             continue;
         };
-        let Some(data) = data_of(choice, view, now, io)? else {
+        let part = match choice {
+            Choice::Event(e) => covered.iter().find(|c| c.0 == e.r#type).map(|c| &c.2),
+            Choice::Task(_) => None,
+        };
+        let Some(data) = data_of(choice, part, view, now, io)? else {
             return Ok(None);
         };
         return Ok(Some((choice.clone(), data)));
     }
+}
+
+/// With an empty line before each.
+fn spaced(sections: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let with = |section| [vec![String::new()], section].concat();
+    sections.into_iter().map(with).collect()
 }
 
 fn show(
@@ -256,6 +356,7 @@ fn show(
     choice: &Choice,
     view: &View,
     now: i64,
+    above: bool,
     paint: Paint,
     io: &mut Io<'_>,
 ) -> Result<(), Failure> {
@@ -278,7 +379,7 @@ fn show(
                 .map(|d| format!("  {}", clean(d)));
             let kind = paint.strong(&event.r#type);
             writeln!(io.err, "  {number}  {kind}{to}{}", what.unwrap_or_default())?;
-            if let Some((value, _)) = approved(event, view, now) {
+            if let Some((value, _)) = approved(event, view, now).filter(|_| !above) {
                 let what = event.approves.as_deref().unwrap_or_default();
                 writeln!(io.err, "     approves {what}: {}", short(&value, 600))?;
             }
@@ -290,6 +391,7 @@ fn show(
 /// Asks for the data, one property after the other.
 fn data_of(
     choice: &Choice,
+    covered: Option<&Covered>,
     view: &View,
     now: i64,
     io: &mut Io<'_>,
@@ -324,6 +426,13 @@ fn data_of(
         if data.contains_key(name) {
             continue;
         }
+        if let (Some(covered), "accepted") = (covered.filter(|c| c.parts() > 0), name.as_str()) {
+            let Some(part) = part_of(covered, io)? else {
+                return Ok(None);
+            };
+            data.extend(part);
+            continue;
+        }
         let kind = property.get("type").and_then(Json::as_str).unwrap_or("any");
         let optional = !needed.contains(name);
         let hint = match (property.get("enum"), optional) {
@@ -340,6 +449,32 @@ fn data_of(
         data.insert(name.clone(), typed(&line, kind));
     }
     Ok(Some(Json::Object(data)))
+}
+
+/// Asks which of the changes are accepted: a part of them has a digest of its own.
+fn part_of(covered: &Covered, io: &mut Io<'_>) -> Result<Option<Map<String, Json>>, Failure> {
+    loop {
+        let Some(line) = question("  which changes? numbers, or Enter for all of them: ", io)?
+        else {
+            return Ok(None);
+        };
+        if line.is_empty() || line == "all" {
+            return Ok(Some(Map::new()));
+        }
+        match covered.part(&line) {
+            Ok((paths, _)) if paths.len() == covered.parts() => return Ok(Some(Map::new())),
+            Ok((paths, digest)) => {
+                let left = (covered.parts() - paths.len()) as u64;
+                let (some, left) = (paths.join(", "), count(left, "change"));
+                writeln!(io.err, "  only {}; {left} left out", clean(&some))?;
+                return Ok(Some(Map::from_iter([
+                    ("digest".to_owned(), digest.into()),
+                    ("accepted".to_owned(), paths.into()),
+                ])));
+            }
+            Err(why) => writeln!(io.err, "  {why}")?,
+        }
+    }
 }
 
 /// A text as the type that is asked for; the schema judges it afterwards.

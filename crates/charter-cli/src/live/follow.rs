@@ -53,6 +53,7 @@ impl Follow {
         let view = host.wait(host.runtime.view(run))?;
         progress.begin(&view, self.resumed, host, io)?;
         let mut refused = 0;
+        let mut seen = Vec::new();
         let last = loop {
             while let Some(happening) = news.try_next() {
                 progress.show(&happening, io)?;
@@ -74,7 +75,7 @@ impl Follow {
                 Reply::Leave => None,
                 Reply::Yes => choice::agreeing(&choices, true, &view, now()),
                 Reply::No => choice::agreeing(&choices, false, &view, now()),
-                Reply::Ask => choice::ask(&choices, &view, now(), io)?,
+                Reply::Ask => choice::ask(&choices, &view, host, &mut seen, now(), io)?,
             };
             let Some((choice, data)) = chosen else {
                 break view;
@@ -110,7 +111,7 @@ impl Follow {
             progress.show(&happening, io)?;
         }
         progress.clear(io)?;
-        report::write(&last, &self.db, machine_output, now(), io)?;
+        report::write(&last, &self.db, machine_output, host, now(), io)?;
         let failed = matches!(last.snapshot.status().word(), "failed" | "cancelled");
         Ok(match failed || refused > 0 {
             true => Exit::No,
@@ -150,6 +151,7 @@ pub(crate) fn now() -> i64 {
 pub(crate) fn settle(host: &Host, run: &str, io: &mut Io<'_>) -> Result<View, Failure> {
     let mut news = host.runtime.subscribe(Some(run));
     let mut progress = Progress::new(run, io);
+    progress.know(&host.wait(host.runtime.view(run))?);
     loop {
         while let Some(happening) = news.try_next() {
             progress.show(&happening, io)?;

@@ -21,6 +21,9 @@ const GRACE: Duration = Duration::from_millis(200);
 pub(crate) struct Host {
     pub(crate) runtime: Runtime,
     pub(crate) recovery: Recovery,
+    /// What changes folders, to show what it would do.
+    #[cfg(unix)]
+    pub(crate) workspaces: charter_runtime::Workspaces,
     /// Who answers for models, in words.
     pub(crate) models: String,
     threads: tokio::runtime::Runtime,
@@ -46,15 +49,19 @@ impl Host {
             .executor("tool", tools());
         // What workspaces keep lies beside the journal.
         #[cfg(unix)]
-        let options = {
+        let workspaces = {
             let mut folder = store.path().as_os_str().to_owned();
             folder.push("-files");
-            options.executor("workspace", charter_runtime::Workspaces::new(folder))
+            charter_runtime::Workspaces::new(folder)
         };
+        #[cfg(unix)]
+        let options = options.executor("workspace", workspaces.clone());
         let (runtime, recovery) = threads.block_on(Runtime::open(Arc::new(store), options))?;
         Ok(Host {
             runtime,
             recovery,
+            #[cfg(unix)]
+            workspaces,
             models: chosen.title,
             threads,
         })
@@ -76,6 +83,16 @@ impl Host {
     ) -> Option<T> {
         self.threads
             .block_on(async { tokio::time::timeout(time, work).await.ok() })
+    }
+
+    /// The folder that a run means by `workspace`, to show it.
+    pub(crate) fn place(&self, run: &str, workspace: &str) -> String {
+        #[cfg(unix)]
+        let workspace = &self.workspaces.place(run, workspace);
+        #[cfg(not(unix))]
+        let (_, workspace) = (run, Path::new(workspace));
+        let whole = workspace.canonicalize();
+        whole.as_deref().unwrap_or(workspace).display().to_string()
     }
 
     /// Ends it in order. What is at work then is taken up when the journal is opened again.

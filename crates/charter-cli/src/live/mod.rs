@@ -1,12 +1,15 @@
 //! `charter run`: starts a run on the embedded host, or takes one up again, and follows it until it ends or waits for somebody.
 
 mod choice;
+mod covered;
 mod follow;
 pub(crate) mod host;
 pub mod legal;
+mod pages;
 mod progress;
 mod report;
 pub mod send;
+mod story;
 
 use charter_kernel::Principal;
 use charter_runtime::Start;
@@ -70,6 +73,13 @@ pub struct Who {
 }
 
 impl Who {
+    /// Whoever it may be, with every role.
+    pub(crate) fn anybody() -> Who {
+        Who {
+            sender: "ID".into(),
+            role: Vec::new(),
+        }
+    }
     pub(crate) fn principal(&self) -> Principal {
         Principal {
             id: self.sender.clone(),

@@ -7,6 +7,7 @@ use charter_journal::{Record, SourceKind, Verdict};
 use charter_runtime::{Happening, View, Working};
 
 use super::host::Host;
+use super::story;
 use crate::io::{Failure, Io, Paint};
 use crate::journal::lines::{clean, short};
 
@@ -22,6 +23,8 @@ pub(crate) struct Progress {
     seen: Option<u64>,
     /// Invocations that were answered; that their actors end is no news.
     answered: BTreeSet<String>,
+    /// States of the charter.
+    states: Vec<String>,
 }
 
 impl Progress {
@@ -34,7 +37,14 @@ impl Progress {
             turn: 0,
             seen: None,
             answered: BTreeSet::new(),
+            states: Vec::new(),
         }
+    }
+
+    /// A run that was there before.
+    pub(crate) fn know(&mut self, view: &View) {
+        let definition = view.charter.machine().definition();
+        self.states = definition.root.state.states.keys().cloned().collect();
     }
 
     /// The heading.
@@ -46,6 +56,7 @@ impl Progress {
         io: &mut Io<'_>,
     ) -> Result<(), Failure> {
         let definition = view.charter.machine().definition();
+        self.know(view);
         let paint = self.paint;
         let how = match resumed {
             true => format!("goes on after record {}", view.snapshot.seq()),
@@ -109,7 +120,11 @@ impl Progress {
                 {
                     return Ok(());
                 }
-                record(&r.record, paint)
+                let more = story::of_record(&r.record, paint);
+                std::iter::once(record(&r.record, paint))
+                    .chain(more)
+                    .collect::<Vec<_>>()
+                    .join("\n  ")
             }
             Happening::Began(work) if work.attempt > 1 => {
                 format!("{} at work, attempt {}", clean(&work.src), work.attempt)
@@ -147,9 +162,9 @@ impl Progress {
                 };
                 format!("{}{text}", paint.strong(&label))
             }
-            Happening::Emitted { r#type, data, .. } => {
-                format!("emits {} {}", clean(r#type), short(data, 200))
-            }
+            Happening::Emitted { data, .. } if story::is_move(data, &self.states) => return Ok(()),
+            Happening::Emitted { r#type, data, .. } => story::of_insight(data, paint)
+                .unwrap_or_else(|| format!("emits {} {}", clean(r#type), short(data, 200))),
             Happening::Trouble { message, .. } => {
                 format!("{} {}", paint.warning("trouble:"), clean(message))
             }

@@ -4,6 +4,8 @@ use charter_kernel::Status;
 use charter_runtime::View;
 use serde_json::Value as Json;
 
+use super::host::Host;
+use super::{Who, choice};
 use crate::io::{Failure, Io, Paint};
 use crate::journal::lines::{clean, count, short, when};
 use crate::journal::{DEFAULT, Db, show};
@@ -16,6 +18,7 @@ pub(crate) fn write(
     view: &View,
     db: &Db,
     machine_output: bool,
+    host: &Host,
     now: i64,
     io: &mut Io<'_>,
 ) -> Result<(), Failure> {
@@ -57,7 +60,7 @@ pub(crate) fn write(
         )?;
     }
     if !snapshot.status().is_finished() {
-        waits(view, db, now, paint, io)?;
+        waits(view, db, host, now, paint, io)?;
     }
     Ok(())
 }
@@ -91,7 +94,15 @@ fn actors(view: &View, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn waits(view: &View, db: &Db, now: i64, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
+/// What it waits for, and how that is answered from the command line.
+pub(crate) fn waits(
+    view: &View,
+    db: &Db,
+    host: &Host,
+    now: i64,
+    paint: Paint,
+    io: &mut Io<'_>,
+) -> Result<(), Failure> {
     let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
     let run = snapshot.run();
     let file = match db.db.as_os_str() == DEFAULT {
@@ -106,7 +117,21 @@ fn waits(view: &View, db: &Db, now: i64, paint: Paint, io: &mut Io<'_>) -> Resul
         };
         writeln!(io.out, "  for a person{by}: {}", clean(title))?;
     }
-    for ((kind, to), roles) in show::legal(machine, snapshot, now) {
+    let choices = choice::all(view, &Who::anybody(), now);
+    // On a terminal it was shown with the question.
+    let covered = choice::covered(&choices, view, host, now);
+    for (_, _, covered) in covered.iter().filter(|_| !io.terminal) {
+        let sections = std::iter::once(covered.head(paint)).chain(covered.diffs(paint));
+        for section in sections {
+            for line in section {
+                writeln!(io.out, "  {line}")?;
+            }
+            writeln!(io.out)?;
+        }
+    }
+    let mut legal: Vec<_> = show::legal(machine, snapshot, now).into_iter().collect();
+    legal.sort_by_key(|((kind, to), _)| choices.iter().position(|c| c.is(kind, to)));
+    for ((kind, to), roles) in legal {
         let role = roles
             .first()
             .map(|r| format!(" --role {r}"))
@@ -119,7 +144,11 @@ fn waits(view: &View, db: &Db, now: i64, paint: Paint, io: &mut Io<'_>) -> Resul
             "root" => String::new(),
             to => format!(" --to {}", clean(to)),
         };
-        let how = format!("charter send {run} {kind}{address} --as ID{role}{file}");
+        let data = match choice::example(&choices, &kind, &to, view, now) {
+            Json::Object(data) if data.is_empty() => String::new(),
+            data => format!(" '{}'", data.to_string().replace('\'', "'\\''")),
+        };
+        let how = format!("charter send {run} {kind}{data}{address} --as ID{role}{file}");
         writeln!(
             io.out,
             "  for {}{}{by}  {}",

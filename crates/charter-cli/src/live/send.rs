@@ -4,7 +4,7 @@ use charter_journal::Record;
 use charter_runtime::Send;
 
 use super::host::Host;
-use super::{Who, data, follow};
+use super::{Who, data, follow, report};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::lines::{clean, short_line};
 use crate::journal::{self, Db};
@@ -81,7 +81,11 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         show_refusal(record, io)?;
     }
     if !args.detach && !receipt.is_refused() {
-        follow::settle(&host, &run, io)?;
+        let view = follow::settle(&host, &run, io)?;
+        if !machine_output && !view.snapshot.status().is_finished() {
+            let paint = Paint(io.colour_out);
+            report::waits(&view, &args.db, &host, follow::now(), paint, io)?;
+        }
     }
     host.close();
     Ok(exit)

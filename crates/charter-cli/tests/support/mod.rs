@@ -22,6 +22,7 @@ pub(crate) fn charter_with(args: &[&str], input: &str) -> Ran {
             colour_out: false,
             colour_err: false,
             terminal: false,
+            screen: None,
         };
         run(
             std::iter::once("charter").chain(args.iter().copied()),

@@ -109,6 +109,29 @@ impl Workspaces {
             holds: Arc::default(),
         }
     }
+
+    /// The folder that a run means by `workspace`: a `scratch:` copy is where it was made for that run.
+    #[must_use]
+    pub fn place(&self, run: &str, workspace: &str) -> PathBuf {
+        match workspace.strip_prefix("scratch:") {
+            Some(_) => scratch::place(run, &self.folder),
+            None => PathBuf::from(workspace),
+        }
+    }
+
+    /// What a changeset (as `propose` answered it) would do to the workspace of a run as it is now, for whoever has to approve it.
+    ///
+    /// # Errors
+    /// It is no changeset, or its contents are not in the store.
+    pub fn review(
+        &self,
+        run: &str,
+        workspace: &str,
+        changeset: &Json,
+    ) -> Result<Vec<charter_workspace::FileDiff>, Error> {
+        let store = charter_workspace::Store::open(&self.folder)?;
+        charter_workspace::review(&self.place(run, workspace), changeset, &store)
+    }
 }
 
 impl Executor for Workspaces {

@@ -17,12 +17,7 @@ pub(super) fn path(name: &str, call: &Call, store: &Path) -> Result<PathBuf, Str
             "`scratch:{name}` is no name of a folder beside the charter"
         ));
     }
-    // Beside the store, never inside it: what is inside is ours alone.
-    let root = PathBuf::from(format!("{}-scratch", store.display()));
-    let to = root.join(
-        call.run
-            .replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_"),
-    );
+    let to = place(&call.run, store);
     if to.exists() {
         return Ok(to);
     }
@@ -58,6 +53,12 @@ pub(super) fn path(name: &str, call: &Call, store: &Path) -> Result<PathBuf, Str
     }
     fs::rename(&temporary, &to).map_err(cannot)?;
     Ok(to)
+}
+
+/// Where the copy of a run is: beside the store, never inside it, because what is inside is ours alone.
+pub(super) fn place(run: &str, store: &Path) -> PathBuf {
+    let root = PathBuf::from(format!("{}-scratch", store.display()));
+    root.join(run.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_"))
 }
 
 /// Files and folders; links are left out.

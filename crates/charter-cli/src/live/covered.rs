@@ -1,0 +1,263 @@
+//! What an approval covers, for the eyes of a person: files that may be read as a list, changes as a diff for each file. Told by their
+//! shape, whatever the charter: `{files: [{path, size, sha256}]}` and `{summary, changes: [{operation, file_path, ...}]}`.
+
+use charter_kernel::Digest;
+use charter_runtime::View;
+use serde_json::{Value as Json, json};
+
+use super::host::Host;
+use crate::io::Paint;
+use crate::journal::lines::{clean, count};
+
+/// A value that has more to show than its JSON.
+pub(crate) enum Covered {
+    /// Files that may be read.
+    Files {
+        folder: Option<String>,
+        files: Vec<(String, u64)>,
+    },
+    /// Changes to files.
+    Changes {
+        folder: Option<String>,
+        value: Json,
+        changes: Vec<Change>,
+        /// Why there is no diff, if there is none.
+        trouble: Option<String>,
+    },
+}
+
+/// The change of one file.
+pub(crate) struct Change {
+    operation: String,
+    path: String,
+    /// Lines that come and go, where they were compared.
+    lines: Option<(usize, usize)>,
+    /// The diff, a kind with each line.
+    diff: Vec<(Kind, String)>,
+}
+
+/// What a line of a diff is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    File,
+    Place,
+    Same,
+    Removed,
+    Added,
+    Note,
+}
+
+impl Covered {
+    /// What is approved in `actor`, if it is such a value.
+    pub(crate) fn of(value: &Json, view: &View, actor: &str, host: &Host) -> Option<Covered> {
+        let workspace = view
+            .snapshot
+            .actor(actor)
+            .and_then(|a| a.variable("workspace")?.as_str().map(str::to_owned));
+        let folder = workspace
+            .as_deref()
+            .map(|w| host.place(view.snapshot.run(), w));
+        if let Some(files) = value.get("files").and_then(Json::as_array) {
+            let one = |file: &Json| {
+                let text = |key: &str| file.get(key)?.as_str().map(str::to_owned);
+                text("sha256")?;
+                Some((text("path")?, file.get("size")?.as_u64()?))
+            };
+            let files = files.iter().map(one).collect::<Option<Vec<_>>>()?;
+            return Some(Covered::Files { folder, files });
+        }
+        let list = value.get("changes").and_then(Json::as_array)?;
+        value.get("summary")?.as_str()?;
+        let one = |change: &Json| {
+            let text = |key: &str| change.get(key)?.as_str().map(str::to_owned);
+            Some(Change {
+                operation: text("operation")?,
+                path: text("file_path")?,
+                lines: None,
+                diff: Vec::new(),
+            })
+        };
+        let mut changes = list.iter().map(one).collect::<Option<Vec<_>>>()?;
+        let trouble = compare(&mut changes, value, workspace.as_deref(), view, host).err();
+        Some(Covered::Changes {
+            folder,
+            value: value.clone(),
+            changes,
+            trouble,
+        })
+    }
+
+    /// What it is about, without the diffs.
+    pub(crate) fn head(&self, paint: Paint) -> Vec<String> {
+        let place = |folder: &Option<String>| match folder {
+            Some(folder) => format!(" in {}", clean(folder)),
+            None => String::new(),
+        };
+        let mut lines = Vec::new();
+        match self {
+            Covered::Files { folder, files } => {
+                let bytes = files
+                    .iter()
+                    .fold(0u64, |all, (_, n)| all.saturating_add(*n));
+                let all = format!("{}, {}", count(files.len() as u64, "file"), size(bytes));
+                lines.push(format!("{}{}", paint.strong(&all), place(folder)));
+                let width = width(files.iter().map(|(path, _)| path.as_str()));
+                for (path, bytes) in files {
+                    lines.push(format!("  {:<width$}  {:>9}", clean(path), size(*bytes)));
+                }
+            }
+            Covered::Changes {
+                folder,
+                value,
+                changes,
+                trouble,
+            } => {
+                let summary = value.get("summary").and_then(Json::as_str);
+                lines.push(paint.strong(&clean(summary.unwrap_or_default())));
+                let all = count(changes.len() as u64, "change");
+                lines.push(paint.faint(&format!("{all}{}", place(folder))));
+                let width = width(changes.iter().map(|c| c.path.as_str()));
+                let digits = changes.len().to_string().len();
+                for (n, change) in changes.iter().enumerate() {
+                    let counts = change.lines.map(|(added, removed)| {
+                        let (added, removed) = (format!("+{added}"), format!("-{removed}"));
+                        format!("  {} {}", paint.good(&added), paint.error(&removed))
+                    });
+                    lines.push(format!(
+                        "  {}  {:<6}  {:<width$}{}",
+                        paint.help(&format!("{:>digits$}", n + 1)),
+                        change.operation,
+                        clean(&change.path),
+                        counts.unwrap_or_default()
+                    ));
+                }
+                lines.extend(
+                    trouble.as_ref().map(|why| {
+                        format!("{} no diff: {}", paint.warning("warning:"), clean(why))
+                    }),
+                );
+            }
+        }
+        lines
+    }
+
+    /// The diffs: the lines of each file.
+    pub(crate) fn diffs(&self, paint: Paint) -> Vec<Vec<String>> {
+        let Covered::Changes { changes, .. } = self else {
+            return Vec::new();
+        };
+        let line = |(kind, text): &(Kind, String)| match kind {
+            Kind::File => paint.strong(text),
+            Kind::Place => paint.help(text),
+            Kind::Same => text.clone(),
+            Kind::Removed => paint.error(text),
+            Kind::Added => paint.good(text),
+            Kind::Note => paint.warning(text),
+        };
+        let of = |change: &Change| change.diff.iter().map(line).collect::<Vec<_>>();
+        changes.iter().map(of).filter(|d| !d.is_empty()).collect()
+    }
+
+    /// How many changes there are to choose from.
+    pub(crate) fn parts(&self) -> usize {
+        match self {
+            Covered::Files { .. } => 0,
+            Covered::Changes { changes, .. } => changes.len(),
+        }
+    }
+
+    /// The part that a person names: numbers, ranges of numbers, paths. The paths, and the digest of the part.
+    pub(crate) fn part(&self, line: &str) -> Result<(Vec<String>, String), String> {
+        let Covered::Changes { value, changes, .. } = self else {
+            return Err("there are no changes to choose from".into());
+        };
+        let mut wanted = vec![false; changes.len()];
+        for word in line.split([' ', ',', '\t']).filter(|w| !w.is_empty()) {
+            let by_path = changes.iter().position(|c| c.path == word);
+            let range = match (by_path, word.split_once('-')) {
+                (Some(at), _) => Some((at + 1, at + 1)),
+                (None, Some((from, to))) => from.parse().ok().zip(to.parse().ok()),
+                (None, None) => word.parse().ok().map(|n: usize| (n, n)),
+            };
+            let (from, to) = range
+                .filter(|(from, to)| 1 <= *from && from <= to && *to <= changes.len())
+                .ok_or_else(|| {
+                    format!(
+                        "`{}` is none of the changes; numbers from 1 to {}, like `1 3-4`, or paths",
+                        clean(word),
+                        changes.len()
+                    )
+                })?;
+            for chosen in wanted.iter_mut().take(to).skip(from - 1) {
+                *chosen = true;
+            }
+        }
+        let list = value.get("changes").and_then(Json::as_array);
+        let (mut paths, mut part) = (Vec::new(), Vec::new());
+        for ((change, value), _) in changes
+            .iter()
+            .zip(list.into_iter().flatten())
+            .zip(&wanted)
+            .filter(|(_, wanted)| **wanted)
+        {
+            paths.push(change.path.clone());
+            part.push(value.clone());
+        }
+        let part = json!({"summary": value.get("summary"), "changes": part});
+        Ok((paths, Digest::of_json(&part).to_string()))
+    }
+}
+
+/// Puts the diffs to the changes.
+#[cfg(unix)]
+fn compare(
+    changes: &mut [Change],
+    value: &Json,
+    workspace: Option<&str>,
+    view: &View,
+    host: &Host,
+) -> Result<(), String> {
+    use charter_runtime::LineKind;
+    let workspace = workspace.ok_or("the run does not say in which folder")?;
+    let diffs = host
+        .workspaces
+        .review(view.snapshot.run(), workspace, value)
+        .map_err(|e| e.to_string())?;
+    for (change, diff) in changes.iter_mut().zip(diffs) {
+        let compared = diff.lines.iter().any(|l| l.kind == LineKind::Place);
+        change.lines = compared.then_some((diff.added, diff.removed));
+        let kind = |kind: LineKind| match kind {
+            LineKind::File => Kind::File,
+            LineKind::Place => Kind::Place,
+            LineKind::Same => Kind::Same,
+            LineKind::Removed => Kind::Removed,
+            LineKind::Added => Kind::Added,
+            LineKind::Note => Kind::Note,
+        };
+        change.diff = diff
+            .lines
+            .into_iter()
+            .map(|l| (kind(l.kind), l.text))
+            .collect();
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn compare(_: &mut [Change], _: &Json, _: Option<&str>, _: &View, _: &Host) -> Result<(), String> {
+    Err("folders are changed on Unix systems only".into())
+}
+
+fn width<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
+    texts.map(|t| t.chars().count()).max().unwrap_or(0).min(60)
+}
+
+/// `812 B`, `12.3 kB`.
+fn size(bytes: u64) -> String {
+    let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit / (unit / 10));
+    match bytes {
+        ..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{} kB", tenths(1_000)),
+        _ => format!("{} MB", tenths(1_000_000)),
+    }
+}

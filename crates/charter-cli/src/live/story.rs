@@ -1,0 +1,75 @@
+//! What answers of actors and emitted events tell a person, where they have a known shape: files changed, a command that judged them,
+//! something learned.
+
+use charter_journal::Record;
+use serde_json::Value as Json;
+
+use crate::io::Paint;
+use crate::journal::lines::clean;
+
+/// Lines of a program's output that are shown.
+const OUTPUT: usize = 20;
+
+/// More lines below that of a record.
+pub(crate) fn of_record(record: &Record, paint: Paint) -> Vec<String> {
+    let mut lines = Vec::new();
+    let data = &record.event.data;
+    if let Some(applied) = data.get("output") {
+        let changed = applied.get("changed").and_then(Json::as_object);
+        for (path, operation) in changed.into_iter().flatten() {
+            let operation = operation.as_str().unwrap_or_default();
+            lines.push(format!("  {operation:<6}  {}", clean(path)));
+        }
+        if let Some(said) = applied.get("verification") {
+            let ended = said.get("ended").and_then(Json::as_str);
+            let accepted = match said.get("accepted") {
+                Some(Json::Bool(true)) => paint.good("verified:"),
+                _ => paint.error("not verified:"),
+            };
+            lines.push(format!("  {accepted} {}", clean(ended.unwrap_or_default())));
+            lines.extend(output(said, paint));
+        }
+    }
+    if let Some(error) = data.get("error") {
+        lines.extend(output(error, paint));
+    }
+    lines
+}
+
+fn output(of: &Json, paint: Paint) -> Vec<String> {
+    let text = of.get("output").and_then(Json::as_str).unwrap_or_default();
+    let all: Vec<&str> = text.lines().collect();
+    let left_out = all.len().saturating_sub(OUTPUT);
+    let mut lines = Vec::new();
+    if left_out > 0 {
+        lines.push(paint.faint(&format!("    ({left_out} lines before)")));
+    }
+    let shown = all.iter().skip(left_out);
+    lines.extend(shown.map(|line| paint.faint(&format!("    {}", clean(line)))));
+    lines
+}
+
+/// An emitted event that is something learned.
+pub(crate) fn of_insight(data: &Json, paint: Paint) -> Option<String> {
+    let insight = data.get("insight")?;
+    let text = |key: &str| insight.get(key)?.as_str().map(clean);
+    let outcome = match text("outcome")?.as_str() {
+        "success" => paint.good("success"),
+        "failed" => paint.error("failed"),
+        other => paint.warning(other),
+    };
+    Some(format!(
+        "learned ({outcome}, {}): {}",
+        text("category")?,
+        text("description")?
+    ))
+}
+
+/// Whether an emitted event says only that a state was entered, which the line of the record says, too.
+pub(crate) fn is_move(data: &Json, states: &[String]) -> bool {
+    let state = |key: &str| {
+        let name = data.get(key).and_then(Json::as_str);
+        name.is_some_and(|name| states.iter().any(|s| s == name))
+    };
+    state("from") && state("to")
+}
