@@ -71,7 +71,7 @@ pub(crate) fn all(view: &View, who: &Who, now: i64) -> Vec<Choice> {
                 by: by.clone(),
                 title: title.unwrap_or(src),
                 input,
-                schema: output,
+                schema: output.map(resolved),
             }));
         }
     }
@@ -89,7 +89,7 @@ pub(crate) fn all(view: &View, who: &Who, now: i64) -> Vec<Choice> {
         choices.push(Choice::Event(Event {
             approves: approves(view, &to, &r#type),
             by: by.clone(),
-            schema: data,
+            schema: data.map(resolved),
             r#type,
             to,
             description,
@@ -98,6 +98,23 @@ pub(crate) fn all(view: &View, who: &Who, now: i64) -> Vec<Choice> {
     // What agrees comes first; the rest stays in the order of its declaration.
     choices.sort_by_key(|c| !matches!(c, Choice::Event(e) if e.approves.is_some()));
     choices
+}
+
+/// A schema in which the properties that only name another schema of it are that schema.
+fn resolved(mut schema: Json) -> Json {
+    let whole = schema.clone();
+    let properties = schema.get_mut("properties").and_then(Json::as_object_mut);
+    for property in properties.into_iter().flatten().map(|(_, p)| p) {
+        // One may be another one's name; not for ever.
+        for _ in 0..8 {
+            let name = property.get("$ref").and_then(Json::as_str);
+            match name.and_then(|name| whole.pointer(name.strip_prefix('#')?)) {
+                Some(of) => *property = of.clone(),
+                None => break,
+            }
+        }
+    }
+    schema
 }
 
 /// What an event would approve in the state as it is: an expression.
@@ -345,6 +362,11 @@ pub(crate) fn ask(
     }
 }
 
+/// As much of a description as a list has room for.
+fn first_sentence(text: &str) -> &str {
+    text.split_once(". ").map_or(text, |(first, _)| first)
+}
+
 /// With an empty line before each.
 fn spaced(sections: Vec<Vec<String>>) -> Vec<Vec<String>> {
     let with = |section| [vec![String::new()], section].concat();
@@ -376,7 +398,7 @@ fn show(
             let what = event
                 .description
                 .as_deref()
-                .map(|d| format!("  {}", clean(d)));
+                .map(|d| format!("  {}", clean(first_sentence(d))));
             let kind = paint.strong(&event.r#type);
             writeln!(io.err, "  {number}  {kind}{to}{}", what.unwrap_or_default())?;
             if let Some((value, _)) = approved(event, view, now).filter(|_| !above) {

@@ -13,6 +13,8 @@ use crate::journal::Db;
 
 /// How often elapsed times are drawn again.
 const TICK: Duration = Duration::from_millis(100);
+/// How long what a step has told may take to arrive.
+const MOMENT: Duration = Duration::from_millis(30);
 /// A timer that is due later than this is not waited for, in milliseconds.
 const SOON: i64 = 60_000;
 /// So many refusals in a row, and nobody is asked any more.
@@ -68,6 +70,10 @@ impl Follow {
                     progress.show(&happening, io)?;
                 }
                 continue;
+            }
+            // What the last step has told comes a moment after it.
+            while let Some(Some(happening)) = host.wait_at_most(MOMENT, news.next()) {
+                progress.show(&happening, io)?;
             }
             progress.clear(io)?;
             let choices = choice::all(&view, &self.who, now());
@@ -158,7 +164,7 @@ pub(crate) fn settle(host: &Host, run: &str, io: &mut Io<'_>) -> Result<View, Fa
         }
         let view = host.wait(host.runtime.view(run))?;
         if view.snapshot.status().is_finished() || !is_busy(&view) {
-            while let Some(happening) = news.try_next() {
+            while let Some(Some(happening)) = host.wait_at_most(MOMENT, news.next()) {
                 progress.show(&happening, io)?;
             }
             progress.clear(io)?;
