@@ -364,7 +364,10 @@ pub(crate) fn ask(
 
 /// As much of a description as a list has room for.
 fn first_sentence(text: &str) -> &str {
-    text.split_once(". ").map_or(text, |(first, _)| first)
+    match text.find(". ") {
+        Some(end) if text.chars().count() > 70 => text.get(..=end).unwrap_or(text),
+        _ => text,
+    }
 }
 
 /// With an empty line before each.

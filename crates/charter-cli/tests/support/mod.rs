@@ -13,6 +13,16 @@ pub(crate) struct Ran {
 
 /// Runs `charter ARGS` with `input` on standard input.
 pub(crate) fn charter_with(args: &[&str], input: &str) -> Ran {
+    on(args, input, false, None)
+}
+
+/// Runs `charter ARGS` as on a terminal where a person types `input`; `screen`: its columns and rows.
+#[allow(dead_code)] // not every test file needs it
+pub(crate) fn charter_typed(args: &[&str], input: &str, screen: Option<(u16, u16)>) -> Ran {
+    on(args, input, true, screen)
+}
+
+fn on(args: &[&str], input: &str, terminal: bool, screen: Option<(u16, u16)>) -> Ran {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let exit = {
         let mut io = Io {
@@ -21,8 +31,8 @@ pub(crate) fn charter_with(args: &[&str], input: &str) -> Ran {
             input: Box::new(input.as_bytes()),
             colour_out: false,
             colour_err: false,
-            terminal: false,
-            screen: None,
+            terminal,
+            screen,
         };
         run(
             std::iter::once("charter").chain(args.iter().copied()),

@@ -1,0 +1,266 @@
+//! `charter run sentinel` as a person sees it: what it shows, what it asks, and what becomes of the folder.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod support;
+
+use std::fs;
+
+use support::{Ran, Scratch, charter, charter_typed};
+
+/// A folder to work on, and a journal beside it.
+struct Desk {
+    scratch: Scratch,
+    db: String,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let scratch = Scratch::new("sentinel");
+        fs::create_dir(scratch.0.join("w")).unwrap();
+        scratch.file("w/greeting.txt", "Hello, world\n");
+        scratch.file("w/other.txt", "other\n");
+        let db = scratch.0.join("runs.db").display().to_string();
+        Desk { scratch, db }
+    }
+
+    fn input(&self, more: &str) -> String {
+        let folder = self.scratch.0.join("w");
+        format!(r#"{{"workspace": {folder:?}, "goal": "Greet in German"{more}}}"#)
+    }
+
+    /// `charter run sentinel` on a terminal where somebody types these lines.
+    fn typed(&self, more: &str, lines: &[&str]) -> Ran {
+        let typed: String = lines.iter().map(|l| format!("{l}\n")).collect();
+        let input = self.input(more);
+        let args = [
+            "run", "sentinel", "--run", "r", "--db", &self.db, "--input", &input,
+        ];
+        charter_typed(&args, &typed, None)
+    }
+
+    fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.scratch.0.join("w").join(name)).unwrap_or_else(|_| "(none)".into())
+    }
+
+    fn send(&self, kind: &str, data: &str) -> Ran {
+        let args = [
+            "send", "r", kind, data, "--as", "ana", "--role", "approver", "--role", "operator",
+            "--db", &self.db,
+        ];
+        charter(&args)
+    }
+}
+
+/// Where each of these stands, in this order.
+fn in_order(text: &str, parts: &[&str]) {
+    let mut rest = text;
+    for part in parts {
+        let at = rest.find(part);
+        assert!(at.is_some(), "`{part}` is missing (in order) in:\n{text}");
+        rest = &rest[at.unwrap() + part.len()..];
+    }
+}
+
+#[test]
+fn the_whole_cycle_at_the_terminal() {
+    let desk = Desk::new();
+    let verify = r#", "verify": ["/bin/sh", "-c", "echo looks good; grep -q Guten greeting.txt"]"#;
+    let ran = desk.typed(verify, &["1", "APPROVE_PROPOSAL", "", "q"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    in_order(
+        &ran.err,
+        &[
+            "2 files, 19 B in ",
+            "  greeting.txt       13 B\n",
+            "  other.txt           6 B\n",
+            "What next?\n  1  APPROVE_CONTEXT  The agent may read exactly these files.\n",
+            "until ",
+            "> ",
+            "Greet in German, and say who greets\n2 changes in ",
+            "  1  MODIFY  greeting.txt  +1 -1\n  2  CREATE  greeter.txt   +2 -0\n",
+            "--- a/greeting.txt\n+++ b/greeting.txt\n@@ -1 +1 @@\n-Hello, world\n+Guten Tag, world\n",
+            "--- /dev/null\n+++ b/greeter.txt\n",
+            "What next?\n  1  APPROVE_PROPOSAL",
+            "which changes?",
+            "APPLYING_CHANGESET → REFLECTING  apply is done\n",
+            "    MODIFY  greeting.txt\n",
+            "    verified: it ended with exit code 0\n      looks good\n",
+            "learned (success, change): Applied: Greet in German, and say who greets\n",
+            "What next?\n  1  START",
+        ],
+    );
+    assert!(!ran.err.contains("fsm:transition"), "{}", ran.err);
+    assert!(ran.out.starts_with("r: waits in IDLE"), "{}", ran.out);
+    assert_eq!(desk.file("greeting.txt"), "Guten Tag, world\n");
+}
+
+#[test]
+fn feedback_a_second_look_and_a_part() {
+    let desk = Desk::new();
+    let lines = [
+        "1",
+        "2",
+        "Also say who greets",
+        "d 2",
+        "1",
+        "3",
+        "1 1-x",
+        "greeter.txt",
+        "q",
+    ];
+    let ran = desk.typed("", &lines);
+    in_order(
+        &ran.err,
+        &[
+            "-Hello, world",
+            "  feedback (string): ",
+            "EDIT_PROPOSAL by me",
+            // The same proposal again: its list, not its diffs.
+            "  2  CREATE  greeter.txt   +2 -0\n\nWhat next?",
+            "> \n--- /dev/null\n+++ b/greeter.txt\n",
+            "`3` is none of the changes; numbers from 1 to 2",
+            "`1-x` is none of the changes",
+            "only greeter.txt; 1 change left out\n",
+            "    CREATE  greeter.txt\n",
+        ],
+    );
+    assert_eq!(desk.file("greeting.txt"), "Hello, world\n");
+    assert!(desk.file("greeter.txt").contains("Goal: Greet in German"));
+    let sql = charter(&[
+        "sql",
+        &desk.db,
+        "SELECT by, count(*) AS n FROM approvals GROUP BY by",
+        "--json",
+    ]);
+    assert!(sql.out.contains('2'), "{}", sql.out);
+}
+
+#[test]
+fn a_rejection_leaves_everything_as_it_was() {
+    let desk = Desk::new();
+    let ran = desk.typed("", &["1", "REJECT_PROPOSAL", "too friendly", "q"]);
+    in_order(
+        &ran.err,
+        &["  reason (string): ", "→ IDLE  REJECT_PROPOSAL by me"],
+    );
+    assert_eq!(desk.file("greeting.txt"), "Hello, world\n");
+    assert_eq!(desk.file("greeter.txt"), "(none)");
+}
+
+#[test]
+fn a_verification_that_fails_is_shown_and_nothing_is_changed() {
+    let desk = Desk::new();
+    let verify = r#", "verify": ["/bin/sh", "-c", "echo three tests fail; exit 3"]"#;
+    let ran = desk.typed(verify, &["1", "1", "", "1", "q"]);
+    in_order(
+        &ran.err,
+        &[
+            "apply failed: verification failed: it ended with exit code 3\n      three tests fail\n",
+            "learned (failed, verify): verification failed",
+            "What next?\n  1  RESET",
+            "ERROR → IDLE  RESET by me",
+        ],
+    );
+    assert_eq!(desk.file("greeting.txt"), "Hello, world\n");
+}
+
+#[test]
+fn a_file_that_changed_meanwhile_is_refused_and_said_in_the_diff() {
+    let desk = Desk::new();
+    let ran = desk.typed("", &["1"]);
+    assert!(
+        ran.out
+            .starts_with("r: waits in AWAITING_PROPOSAL_APPROVAL"),
+        "{}",
+        ran.out
+    );
+    desk.scratch.file("w/greeting.txt", "Hello, you\n");
+    let again = charter_typed(
+        &["run", "--resume", "r", "--db", &desk.db],
+        "1\n\nq\n",
+        None,
+    );
+    in_order(
+        &again.err,
+        &[
+            "  1  MODIFY  greeting.txt\n",
+            "(the file was changed since this was proposed: this will be refused as a conflict)",
+            "apply failed: `greeting.txt` was changed",
+        ],
+    );
+    assert_eq!(desk.file("greeting.txt"), "Hello, you\n");
+}
+
+#[test]
+fn long_changes_come_in_pages() {
+    let desk = Desk::new();
+    let long: String = (0..60).map(|n| format!("Hello {n}\n")).collect();
+    desk.scratch.file("w/greeting.txt", long);
+    let input = desk.input("");
+    let args = [
+        "run", "sentinel", "--run", "r", "--db", &desk.db, "--input", &input,
+    ];
+    let ran = charter_typed(&args, "1\n\nn\nq\n", Some((80, 24)));
+    in_order(
+        &ran.err,
+        &[
+            "-- 1",
+            "more lines of this file. Enter: go on, n: next file, q: enough -- ",
+            "-Hello",
+            "-- ",
+            "+++ b/greeter.txt",
+            "What next?",
+        ],
+    );
+    assert!(
+        !ran.err.contains("+Guten Tag 59"),
+        "the rest of the first file was not asked for"
+    );
+    let ran = charter_typed(
+        &["run", "--resume", "r", "--db", &desk.db],
+        "q\nq\n",
+        Some((80, 24)),
+    );
+    assert!(!ran.err.contains("+++ b/greeter.txt"), "{}", ran.err);
+    in_order(&ran.err, &["enough -- ", "What next?"]);
+}
+
+#[test]
+fn without_a_terminal_every_answer_is_a_command() {
+    let desk = Desk::new();
+    let input = desk.input("");
+    let mut ran = charter(&[
+        "run", "sentinel", "--run", "r", "--db", &desk.db, "--input", &input,
+    ]);
+    for (event, next) in [
+        ("APPROVE_CONTEXT", "AWAITING_PROPOSAL_APPROVAL"),
+        ("APPROVE_PROPOSAL", "IDLE"),
+    ] {
+        // The command as it is printed, by its parts.
+        let line = ran
+            .out
+            .lines()
+            .find(|l| l.contains(&format!("charter send r {event} '")))
+            .unwrap();
+        let data = line.split('\'').nth(1).unwrap();
+        assert!(
+            line.ends_with(&format!(" --as ID --role approver --db {}", desk.db)),
+            "{line}"
+        );
+        ran = desk.send(event, data);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(ran.err.contains(next), "{}", ran.err);
+    }
+    assert_eq!(desk.file("greeting.txt"), "Guten Tag, world\n");
+}
+
+#[test]
+fn hostile_names_and_texts_cannot_write_to_the_terminal() {
+    let desk = Desk::new();
+    desk.scratch
+        .file("w/greeting.txt", "Hello \u{1b}[2Jworld\u{202e}\r\n");
+    let ran = desk.typed("", &["1", "q"]);
+    in_order(&ran.err, &["-Hello \\u{1b}[2Jworld\\u{202e}\\r"]);
+    assert!(!ran.err.contains("\u{1b}[2J") && !ran.err.contains('\u{202e}'));
+}
