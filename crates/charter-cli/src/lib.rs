@@ -32,6 +32,7 @@ pub mod load;
 pub mod models;
 pub mod moment;
 pub mod new;
+mod page;
 pub mod scenario;
 pub mod session;
 pub mod step;

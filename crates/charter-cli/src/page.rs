@@ -1,0 +1,259 @@
+//! What a charter wants people to see of a run: `meta.page`, a list of `{label, value, when}`. Texts that begin with `= ` are expressions over the
+//! run; values are laid out by their kind: texts wrapped, numbers from 0 to 1 as bars, lists item by item.
+
+use charter_kernel::{Machine, Snapshot};
+use serde_json::{Map, Value as Json};
+
+use crate::io::Paint;
+use crate::journal::lines::{clean, short};
+
+/// Columns that a page takes, unless the terminal has fewer.
+const WIDE: usize = 100;
+/// The longest text that is shown, in characters; `charter show` and `--json` have all of it.
+const LONG: usize = 4_000;
+/// Items of a list that are shown.
+const MOST: usize = 12;
+/// The longest value inside a list or a map, in characters.
+const INSIDE: usize = 300;
+/// Columns of a bar.
+const BAR: usize = 20;
+
+/// Lines of the page; none if the charter has no page, or nothing to say yet.
+pub(crate) fn lines(
+    machine: &Machine,
+    snapshot: &Snapshot,
+    now: i64,
+    columns: Option<usize>,
+    paint: Paint,
+) -> Vec<String> {
+    let page = machine.definition().meta.get("page");
+    let entries = page.and_then(Json::as_array).into_iter().flatten();
+    let ask = |cel: &str| {
+        let query = machine.query(cel).map_err(|e| e.message)?;
+        let value = machine.ask(snapshot, "root", &query, now);
+        value.map_err(|e| e.message().to_owned())
+    };
+    let mut rows: Vec<(String, Json)> = Vec::new();
+    for entry in entries {
+        let word = |key: &str| entry.get(key).and_then(Json::as_str);
+        let label = clean(word("label").unwrap_or_default());
+        let holds = word("when").map_or(Ok(Json::Bool(true)), |when| ask(when.trim()));
+        let value = match holds {
+            Ok(Json::Bool(true)) => match word("value") {
+                Some(text) => match text.strip_prefix("= ") {
+                    Some(cel) => ask(cel.trim()),
+                    None => Ok(text.into()),
+                },
+                None => Ok(entry.get("value").cloned().unwrap_or_default()),
+            },
+            Ok(_) => continue,
+            Err(why) => Err(why),
+        };
+        match value {
+            Ok(value) if empty(&value) => {}
+            Ok(value) => rows.push((label, value)),
+            // A page that is wrong must not hide the run.
+            Err(why) => rows.push((label, format!("(cannot be shown: {why})").into())),
+        }
+    }
+    let labels = rows.iter().map(|(l, _)| l.chars().count()).max();
+    let labels = labels.unwrap_or(0);
+    let wide = columns.unwrap_or(WIDE).clamp(40, WIDE);
+    let room = wide.saturating_sub(labels + 4).max(20);
+    let mut lines = Vec::new();
+    for (label, value) in rows {
+        let mut label = Some(label);
+        for line in block(&value, room, paint) {
+            let left = format!("{:<labels$}", label.take().unwrap_or_default());
+            lines.push(
+                format!("  {}  {line}", paint.strong(&left))
+                    .trim_end()
+                    .to_owned(),
+            );
+        }
+    }
+    lines
+}
+
+fn empty(value: &Json) -> bool {
+    match value {
+        Json::Null => true,
+        Json::String(text) => text.trim().is_empty(),
+        Json::Array(list) => list.is_empty(),
+        Json::Object(map) => map.is_empty(),
+        _ => false,
+    }
+}
+
+fn block(value: &Json, room: usize, paint: Paint) -> Vec<String> {
+    match value {
+        Json::String(text) => wrapped(text, room),
+        Json::Array(list) => {
+            let mut lines = Vec::new();
+            for item in list.iter().take(MOST) {
+                let item = wrapped(&inside(item), room.saturating_sub(2));
+                let marks = std::iter::once("- ").chain(std::iter::repeat("  "));
+                lines.extend(marks.zip(item).map(|(mark, line)| format!("{mark}{line}")));
+            }
+            if list.len() > MOST {
+                lines.push(paint.faint(&format!("{} more", list.len() - MOST)));
+            }
+            lines
+        }
+        Json::Object(map) => match bars(map, paint) {
+            Some(bars) => bars,
+            None => map
+                .iter()
+                .filter(|(_, value)| !empty(value))
+                .flat_map(|(name, value)| wrapped(&format!("{name}: {}", inside(value)), room))
+                .collect(),
+        },
+        other => vec![other.to_string()],
+    }
+}
+
+/// Shares, each as a bar.
+fn bars(map: &Map<String, Json>, paint: Paint) -> Option<Vec<String>> {
+    let share = |value: &Json| value.as_f64().filter(|n| (0.0..=1.0).contains(n));
+    let all = map
+        .iter()
+        .map(|(name, value)| Some((clean(name), share(value)?)))
+        .collect::<Option<Vec<_>>>()?;
+    let width = all.iter().map(|(n, _)| n.chars().count()).max()?;
+    let line = |(name, share): (String, f64)| {
+        // Between 0 and BAR: the share lies between 0 and 1.
+        let full = (share * BAR as f64).round() as usize;
+        let (full, rest) = ("█".repeat(full), "░".repeat(BAR.saturating_sub(full)));
+        format!(
+            "{name:<width$}  {}{}  {share:.2}",
+            paint.help(&full),
+            paint.faint(&rest)
+        )
+    };
+    Some(all.into_iter().map(line).collect())
+}
+
+/// A value inside another one, on one line.
+fn inside(value: &Json) -> String {
+    let text = match value {
+        Json::String(text) => text.clone(),
+        Json::Object(map) => {
+            let parts = map.iter().filter(|(_, value)| !empty(value));
+            let parts: Vec<String> = parts
+                .map(|(name, value)| match value {
+                    Json::Object(_) | Json::String(_) => format!("{name}: {}", inside(value)),
+                    other => format!("{name}: {}", short(other, INSIDE)),
+                })
+                .collect();
+            parts.join("; ")
+        }
+        other => short(other, INSIDE),
+    };
+    cut(&text, INSIDE)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// A text on lines of at most `room` columns; its own line breaks stay.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in cut(text, LONG).lines() {
+        let mut line = String::new();
+        let mut length = 0;
+        for word in clean(paragraph).split_whitespace() {
+            let mut word = word.to_owned();
+            loop {
+                let long = word.chars().count();
+                if length > 0 && length + 1 + long > room {
+                    lines.push(std::mem::take(&mut line));
+                    length = 0;
+                }
+                if length > 0 {
+                    line.push(' ');
+                    length += 1;
+                }
+                // A word that is longer than a line is broken.
+                let Some((at, _)) = word.char_indices().nth(room) else {
+                    line.push_str(&word);
+                    length += long;
+                    break;
+                };
+                let rest = word.split_off(at);
+                lines.push(std::mem::replace(&mut word, rest));
+            }
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use charter_kernel::{Envelope, Machine, Principal};
+    use serde_json::json;
+
+    use super::{block, lines, wrapped};
+    use crate::io::Paint;
+
+    #[test]
+    fn values_by_their_kind() {
+        let shown = |value| block(&value, 24, Paint(false));
+        assert_eq!(
+            shown(json!("one two three four five six\nseven")),
+            ["one two three four five", "six", "seven"]
+        );
+        assert_eq!(
+            shown(json!({"time": 0.5, "risk": 1})),
+            [
+                "time  ██████████░░░░░░░░░░  0.50",
+                "risk  ████████████████████  1.00"
+            ]
+        );
+        assert_eq!(
+            shown(json!(["a", {"option": "wait", "whyNot": {"cost": 2}}])),
+            ["- a", "- option: wait; whyNot:", "  cost: 2"]
+        );
+        assert_eq!(
+            shown(json!({"a": "b\u{1b}[2J", "n": null})),
+            ["a: b\u{fffd}[2J"]
+        );
+        assert_eq!(wrapped("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(shown(json!(vec![1; 14])).len(), 13);
+    }
+
+    #[test]
+    fn what_is_wrong_hides_nothing() {
+        let source = "
+charter: 1
+id: seen
+context: {text: hello}
+states: {a: {type: final}}
+meta:
+  page:
+    - {label: Said, value: '= context.text'}
+    - {label: Never, value: x, when: context.text == ''}
+    - {label: Wrong, value: '= context.nothing'}
+    - {label: Plain, value: [1]}
+";
+        let document = charter_format::read(source, "seen.yaml", &Default::default()).unwrap();
+        let machine = Machine::compile(document.definition).unwrap();
+        let begin = Envelope {
+            event: charter_kernel::Event::Start { input: json!({}) },
+            ..Envelope::event(0, "", json!({}), Principal::default(), 0)
+        };
+        let snapshot = machine.start("r", &begin).unwrap().snapshot;
+        let page = lines(&machine, &snapshot, 0, None, Paint(false));
+        assert_eq!(page[0], "  Said   hello");
+        assert!(
+            page[1].starts_with("  Wrong  (cannot be shown: "),
+            "{}",
+            page[1]
+        );
+        assert_eq!((page[2].as_str(), page.len()), ("  Plain  - 1", 3));
+    }
+}
