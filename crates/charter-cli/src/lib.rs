@@ -33,6 +33,7 @@ pub mod models;
 pub mod moment;
 pub mod new;
 mod page;
+mod program;
 pub mod scenario;
 pub mod session;
 pub mod step;

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::lines::{clean, count, short, when};
 use super::{Db, at, charter_of, find};
 use crate::io::{Exit, Failure, Io, Paint};
-use crate::moment;
+use crate::{moment, page};
 
 /// Shows a run.
 #[derive(Debug, clap::Args)]
@@ -62,6 +62,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         "  {}",
         paint.faint(&format!("charter {}, head {}", run.charter, run.hash))
     )?;
+    for line in page::lines(&machine, &snapshot, run.updated, None, paint) {
+        writeln!(io.out, "{line}")?;
+    }
     print(&machine, &snapshot, run.updated, io)?;
     Ok(Exit::Yes)
 }

@@ -9,6 +9,7 @@ use super::host::Host;
 use super::{Who, pages};
 use crate::io::{Failure, Io, Paint};
 use crate::journal::lines::{clean, count, short, when};
+use crate::page;
 
 impl Choice {
     /// Whether it is that event, to that actor.
@@ -307,9 +308,18 @@ pub(crate) fn ask(
         }
         pages::write(&sections, io)?;
     }
+    let columns = io.screen.map(|(columns, _)| usize::from(columns));
+    let page = page::lines(view.charter.machine(), &view.snapshot, now, columns, paint);
+    let digest = Digest::of_bytes(page.join("\n").as_bytes()).to_string();
+    if !page.is_empty() && !seen.contains(&digest) {
+        seen.push(digest);
+        writeln!(io.err)?;
+        pages::write(&[page.clone()], io)?;
+    }
     writeln!(io.err, "\n{}", paint.strong("What next?"))?;
     for (number, choice) in choices.iter().enumerate() {
-        let above = matches!(choice, Choice::Event(e) if covered.iter().any(|c| c.0 == e.r#type));
+        let above = !page.is_empty()
+            || matches!(choice, Choice::Event(e) if covered.iter().any(|c| c.0 == e.r#type));
         show(number + 1, choice, view, now, above, paint, io)?;
     }
     let diffs = covered.iter().find(|c| c.2.parts() > 0);
@@ -404,9 +414,13 @@ fn show(
                 .map(|d| format!("  {}", clean(first_sentence(d))));
             let kind = paint.strong(&event.r#type);
             writeln!(io.err, "  {number}  {kind}{to}{}", what.unwrap_or_default())?;
-            if let Some((value, _)) = approved(event, view, now).filter(|_| !above) {
+            if let Some((value, digest)) = approved(event, view, now) {
                 let what = event.approves.as_deref().unwrap_or_default();
-                writeln!(io.err, "     approves {what}: {}", short(&value, 600))?;
+                let line = match above {
+                    true => format!("     approves exactly {what} as it is: {digest}"),
+                    false => format!("     approves {what}: {}", short(&value, 600)),
+                };
+                writeln!(io.err, "{}", paint.faint(&line))?;
             }
         }
     }
@@ -458,6 +472,7 @@ fn data_of(
             data.extend(part);
             continue;
         }
+        let property = resolved(property, schema);
         let kind = property.get("type").and_then(Json::as_str).unwrap_or("any");
         let optional = !needed.contains(name);
         let hint = match (property.get("enum"), optional) {
@@ -500,6 +515,13 @@ fn part_of(covered: &Covered, io: &mut Io<'_>) -> Result<Option<Map<String, Json
             Err(why) => writeln!(io.err, "  {why}")?,
         }
     }
+}
+
+/// What a property refers to, if it only refers.
+fn resolved<'a>(property: &'a Json, schema: &'a Json) -> &'a Json {
+    let path = property.get("$ref").and_then(Json::as_str);
+    let found = path.and_then(|path| schema.pointer(path.strip_prefix('#')?));
+    found.unwrap_or(property)
 }
 
 /// A text as the type that is asked for; the schema judges it afterwards.

@@ -26,6 +26,8 @@ pub(crate) struct Host {
     pub(crate) workspaces: charter_runtime::Workspaces,
     /// Who answers for models, in words.
     pub(crate) models: String,
+    /// Whether no model is asked at all.
+    pub(crate) offline: bool,
     threads: tokio::runtime::Runtime,
 }
 
@@ -63,6 +65,7 @@ impl Host {
             #[cfg(unix)]
             workspaces,
             models: chosen.title,
+            offline: chosen.offline,
             threads,
         })
     }

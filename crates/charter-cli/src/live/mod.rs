@@ -11,7 +11,7 @@ mod report;
 pub mod send;
 mod story;
 
-use charter_kernel::Principal;
+use charter_kernel::{Code, Envelope, Event, Machine, Principal};
 use charter_runtime::Start;
 use serde_json::{Value as Json, json};
 
@@ -146,6 +146,7 @@ fn start(
     };
     // Everything that can be wrong with the charter is told before a journal is made.
     let charter = host::charter(charter)?;
+    fits(charter.machine(), &input, args.who.principal())?;
     let host = Host::open(args.db.make()?, &args.models)?;
     let digest = charter.digest();
     host.wait(host.runtime.add(charter))?;
@@ -162,6 +163,35 @@ fn start(
     }
     let run = receipt.record.run.to_string();
     Ok(Ok((host, run)))
+}
+
+/// An input that does not fit is told before a journal is made.
+fn fits(machine: &Machine, input: &Json, by: Principal) -> Result<(), Failure> {
+    let start = Envelope {
+        event: Event::Start {
+            input: input.clone(),
+        },
+        ..Envelope::event(0, "", json!({}), by, follow::now())
+    };
+    let Err(refusal) = machine.start("run", &start) else {
+        return Ok(());
+    };
+    if refusal.code != Code::Schema {
+        return Ok(());
+    }
+    let story = machine.explain(None, &start, &refusal);
+    let mut message = story.message.clone();
+    for misfit in story.misfits.iter().skip(1) {
+        message.push_str(&format!("\n  at `{}`: {}", misfit.at, misfit.message));
+    }
+    let example = machine.definition().root.input.as_ref().and_then(|schema| {
+        let examples = schema.get("examples")?.as_array()?;
+        examples.last()
+    });
+    Err(match example {
+        Some(example) => Failure::with_help(message, format!("e.g. `--input '{example}'`")),
+        None => Failure::new(message),
+    })
 }
 
 /// A process of its own goes on with the run.

@@ -78,8 +78,19 @@ impl Progress {
         }
         let asks = definition.actors.values().any(|a| a.kind == "model");
         if asks {
-            let who = format!("models: {}", host.models);
-            writeln!(io.err, "{}", paint.faint(&who))?;
+            match host.offline {
+                // Nobody shall take rules for intelligence.
+                true => {
+                    let rules = "no model is asked: keyword rules of the charter answer, which are no intelligence";
+                    writeln!(io.err, "{} {rules}", paint.warning("offline:"))?;
+                    let more = "with a key in ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY a model answers; see `--model` for others";
+                    writeln!(io.err, "{}", paint.faint(more))?;
+                }
+                false => {
+                    let who = format!("models: {}", host.models);
+                    writeln!(io.err, "{}", paint.faint(&who))?;
+                }
+            }
         }
         let others = host.recovery.resumed.iter().chain(&host.recovery.unknown);
         let own = format!("{}/", self.run);
@@ -164,7 +175,7 @@ impl Progress {
             }
             Happening::Emitted { data, .. } if story::is_move(data, &self.states) => return Ok(()),
             Happening::Emitted { r#type, data, .. } => story::of_insight(data, paint)
-                .unwrap_or_else(|| format!("emits {} {}", clean(r#type), short(data, 200))),
+                .unwrap_or_else(|| format!("emits {} {}", clean(r#type), short(data, 60))),
             Happening::Trouble { message, .. } => {
                 format!("{} {}", paint.warning("trouble:"), clean(message))
             }

@@ -9,6 +9,7 @@ use super::{Who, choice};
 use crate::io::{Failure, Io, Paint};
 use crate::journal::lines::{clean, count, short, when};
 use crate::journal::{DEFAULT, Db, show};
+use crate::{page, program};
 
 /// The longest value that is shown beside an actor.
 const WIDE: usize = 70;
@@ -52,17 +53,71 @@ pub(crate) fn write(
         count(snapshot.seq() + 1, "record")
     )?;
     actors(view, paint, io)?;
-    if let Some(output) = snapshot.output().filter(|o| !o.is_null()) {
+    let finished = snapshot.status().is_finished();
+    let columns = io.screen.map(|(columns, _)| usize::from(columns));
+    let page = page::lines(machine, snapshot, now, columns, paint);
+    // On a terminal it was shown with the question.
+    for line in page.iter().filter(|_| finished || !io.terminal) {
+        writeln!(io.out, "{line}")?;
+    }
+    if let Some(output) = snapshot
+        .output()
+        .filter(|o| !o.is_null() && page.is_empty())
+    {
         writeln!(
             io.out,
             "{}",
             serde_json::to_string_pretty(output).unwrap_or_default()
         )?;
     }
-    if !snapshot.status().is_finished() {
+    if !finished {
+        if !page.is_empty() {
+            writeln!(io.out, "It waits")?;
+        }
         waits(view, db, host, now, paint, io)?;
     }
+    next(view, db, paint, io)
+}
+
+/// How one looks at it further.
+fn next(view: &View, db: &Db, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
+    let (run, charter) = (view.snapshot.run(), program::name());
+    let (last, file) = (view.snapshot.seq(), file(db));
+    let all = match file.is_empty() {
+        true => String::new(),
+        false => format!(" {}", db.db.display()),
+    };
+    let commands = [
+        (
+            format!("{charter} log {run}{file}"),
+            "what happened, record by record",
+        ),
+        (
+            format!("{charter} explain {run} {last}{file}"),
+            "why the last was taken",
+        ),
+        (
+            format!("{charter} verify{all}"),
+            "that nothing was changed since",
+        ),
+    ];
+    let width = commands.iter().map(|(c, _)| c.chars().count()).max();
+    let width = width.unwrap_or(0);
+    for (command, what) in commands {
+        writeln!(
+            io.out,
+            "{}",
+            paint.faint(&format!("{command:<width$}  # {what}"))
+        )?;
+    }
     Ok(())
+}
+
+fn file(db: &Db) -> String {
+    match db.db.as_os_str() == DEFAULT {
+        true => String::new(),
+        false => format!(" --db {}", db.db.display()),
+    }
 }
 
 /// The actors of the run, each with what it has to say for itself.
@@ -105,10 +160,7 @@ pub(crate) fn waits(
 ) -> Result<(), Failure> {
     let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
     let run = snapshot.run();
-    let file = match db.db.as_os_str() == DEFAULT {
-        true => String::new(),
-        false => format!(" --db {}", db.db.display()),
-    };
+    let (file, charter) = (file(db), program::name());
     for task in &view.tasks {
         let title = task.title.as_deref().unwrap_or(&task.src);
         let by = match task.by.is_empty() {
@@ -148,7 +200,7 @@ pub(crate) fn waits(
             Json::Object(data) if data.is_empty() => String::new(),
             data => format!(" '{}'", data.to_string().replace('\'', "'\\''")),
         };
-        let how = format!("charter send {run} {kind}{data}{address} --as ID{role}{file}");
+        let how = format!("{charter} send {run} {kind}{data}{address} --as ID{role}{file}");
         writeln!(
             io.out,
             "  for {}{}{by}  {}",
@@ -165,7 +217,7 @@ pub(crate) fn waits(
             when(timer.due)
         )?;
     }
-    let how = format!("charter run --resume {run}{file}");
+    let how = format!("{charter} run --resume {run}{file}");
     writeln!(io.out, "  {}", paint.faint(&format!("{how} goes on")))?;
     Ok(())
 }

@@ -82,9 +82,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     }
     if !args.detach && !receipt.is_refused() {
         let view = follow::settle(&host, &run, io)?;
-        if !machine_output && !view.snapshot.status().is_finished() {
-            let paint = Paint(io.colour_out);
-            report::waits(&view, &args.db, &host, follow::now(), paint, io)?;
+        if !machine_output {
+            report::write(&view, &args.db, false, &host, follow::now(), io)?;
         }
     }
     host.close();
