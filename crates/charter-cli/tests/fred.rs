@@ -209,7 +209,7 @@ fn memory_and_the_questions_of_the_page() {
     });
     let asked: Vec<Vec<String>> = asked.collect();
     assert_eq!(asked[0][1], "8 7 0");
-    assert_eq!(asked[1][1..], ["0.6 8 0.13 -0.48"]);
+    assert_eq!(asked[1][1..], ["0.6 8 0.13 -0.47"]);
     assert_eq!(asked[2][1], "2 1");
     assert_eq!(asked[3].len(), 3, "{:?}", asked[3]);
     assert!(asked[3][2].ends_with("recommend me 1"), "{:?}", asked[3]);

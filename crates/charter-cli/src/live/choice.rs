@@ -417,7 +417,7 @@ fn show(
             if let Some((value, digest)) = approved(event, view, now) {
                 let what = event.approves.as_deref().unwrap_or_default();
                 let line = match above {
-                    true => format!("     approves exactly {what} as it is: {digest}"),
+                    true => format!("     approves exactly {digest}"),
                     false => format!("     approves {what}: {}", short(&value, 600)),
                 };
                 writeln!(io.err, "{}", paint.faint(&line))?;
@@ -472,7 +472,6 @@ fn data_of(
             data.extend(part);
             continue;
         }
-        let property = resolved(property, schema);
         let kind = property.get("type").and_then(Json::as_str).unwrap_or("any");
         let optional = !needed.contains(name);
         let hint = match (property.get("enum"), optional) {
@@ -515,13 +514,6 @@ fn part_of(covered: &Covered, io: &mut Io<'_>) -> Result<Option<Map<String, Json
             Err(why) => writeln!(io.err, "  {why}")?,
         }
     }
-}
-
-/// What a property refers to, if it only refers.
-fn resolved<'a>(property: &'a Json, schema: &'a Json) -> &'a Json {
-    let path = property.get("$ref").and_then(Json::as_str);
-    let found = path.and_then(|path| schema.pointer(path.strip_prefix('#')?));
-    found.unwrap_or(property)
 }
 
 /// A text as the type that is asked for; the schema judges it afterwards.

@@ -83,7 +83,7 @@ impl Progress {
                 true => {
                     let rules = "no model is asked: keyword rules of the charter answer, which are no intelligence";
                     writeln!(io.err, "{} {rules}", paint.warning("offline:"))?;
-                    let more = "with a key in ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY a model answers; see `--model` for others";
+                    let more = "a model answers with ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY set, or `--model`";
                     writeln!(io.err, "{}", paint.faint(more))?;
                 }
                 false => {
