@@ -314,7 +314,7 @@ pub(crate) fn ask(
     if !page.is_empty() && !seen.contains(&digest) {
         seen.push(digest);
         writeln!(io.err)?;
-        pages::write(&[page.clone()], io)?;
+        pages::write(std::slice::from_ref(&page), io)?;
     }
     writeln!(io.err, "\n{}", paint.strong("What next?"))?;
     for (number, choice) in choices.iter().enumerate() {
