@@ -37,16 +37,17 @@ fn charters(folder: &Path) -> io::Result<String> {
                 );
             }
         }
-        // What its actors read: prompts, and the answers of scripted ones.
-        let prompts = entries(&charter.join("prompts"))?;
-        let prompts = prompts.iter().filter(|p| has_extension(p, &["md", "txt"]));
+        // What its actors read: prompts, skills, and the answers of scripted ones.
+        let mut texts = entries(&charter.join("prompts"))?;
+        texts.extend(entries(&charter.join("skills"))?);
+        let texts = texts.iter().filter(|p| has_extension(p, &["md", "txt"]));
         let beside = entries(&charter)?;
         let beside = beside
             .iter()
             .filter(|p| has_extension(p, &["yaml", "json"]) && **p != file);
         let mut files = String::new();
         let example = below(&charter.join("example"))?;
-        for path in prompts.chain(beside).chain(&example) {
+        for path in texts.chain(beside).chain(&example) {
             let inside = path.strip_prefix(&charter).unwrap_or(path);
             let _ = write!(
                 files,

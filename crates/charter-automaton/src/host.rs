@@ -1,5 +1,7 @@
 //! The executors of the embedded host: kind `automaton` (a part of a turn, with its adapter) and kind `skills` (a folder of Markdown files).
 
+use std::sync::Arc;
+
 use charter_kernel::definition::ActorDecl;
 use charter_runtime::{Boxed, Call, Executor, Fault, Folder, Options, Outcome};
 use serde_json::Value as Json;
@@ -9,25 +11,24 @@ use crate::{
     SkillSource, StubInference, StubSigner, answer, read_skill,
 };
 
-/// Adds both kinds to a host.
+/// Adds both kinds to a host. If the host has an executor of kind `model` already, inference can be asked of it, too.
 #[must_use]
 pub fn executors(options: Options) -> Options {
+    let model = options.executors.get("model").cloned();
     options
-        .executor("automaton", Parts)
+        .executor("automaton", Parts { model })
         .executor("skills", Skills)
 }
 
-fn word<'a>(
-    actor: &'a ActorDecl,
-    key: &str,
-    known: &[&str],
-    default: &'a str,
-) -> Result<&'a str, String> {
-    match actor.config.get(key) {
-        None => Ok(default),
+fn word<'a>(place: Option<&'a Json>, key: &str, known: &[&'static str]) -> Result<&'a str, String> {
+    match place {
         Some(Json::String(word)) if known.contains(&word.as_str()) => Ok(word),
         Some(other) => Err(format!(
             "`{key}` is one of {}, not `{other}`",
+            known.join(", ")
+        )),
+        None => Err(format!(
+            "`{key}` is missing; it is one of {}",
             known.join(", ")
         )),
     }
@@ -37,44 +38,70 @@ fn fault(error: &PortError) -> Fault {
     Fault::new(error.code, &error.message)
 }
 
-/// Kind `automaton`. Configuration: `part` (`context`, `inference`, `actions`, `persist`), `adapter` of the inference port and `signer`
-/// (`mock` or `stub`).
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Parts;
+/// Adapters of the inference port. `model` asks the host's executor of kind `model`, with the actor's `prompt`.
+pub const ADAPTERS: [&str; 3] = ["mock", "stub", "model"];
+/// Adapters of the signer.
+pub const SIGNERS: [&str; 2] = ["mock", "stub"];
 
-impl Parts {
-    fn parts(
-        actor: &ActorDecl,
-    ) -> Result<(&str, &'static dyn Inference, &'static dyn Signer), String> {
-        if actor.config.get("part").is_none() {
-            return Err(format!(
-                "`part` is missing; it is one of {}",
-                PARTS.join(", ")
-            ));
-        }
-        let part = word(actor, "part", &PARTS, "")?;
-        let inference: &'static dyn Inference =
-            match word(actor, "adapter", &["mock", "stub"], "mock")? {
-                "stub" => &StubInference,
-                _ => &MockInference,
-            };
-        let signer: &'static dyn Signer = match word(actor, "signer", &["mock", "stub"], "mock")? {
+/// Kind `automaton`. Configuration: `part` (`context`, `inference`, `actions`, `persist`), `signer` of the actions (one of [`SIGNERS`]), and
+/// `prompt` of the inference. The input of the inference names its `adapter` (one of [`ADAPTERS`]).
+#[derive(Clone, Default)]
+pub struct Parts {
+    /// Asked by the adapter `model`.
+    pub model: Option<Arc<dyn Executor>>,
+}
+
+impl std::fmt::Debug for Parts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let model = match self.model {
+            Some(_) => "with models",
+            None => "without models",
+        };
+        write!(f, "Parts({model})")
+    }
+}
+
+/// What the configuration of an actor says.
+fn part(actor: &ActorDecl) -> Result<(&str, &'static dyn Signer), String> {
+    let part = word(actor.config.get("part"), "part", &PARTS)?;
+    let signer: &'static dyn Signer = match actor.config.get("signer") {
+        None => &MockSigner,
+        given => match word(given, "signer", &SIGNERS)? {
             "stub" => &StubSigner,
             _ => &MockSigner,
-        };
-        Ok((part, inference, signer))
-    }
+        },
+    };
+    Ok((part, signer))
 }
 
 impl Executor for Parts {
     fn check(&self, _: &str, actor: &ActorDecl, _: &Folder) -> Result<(), String> {
-        Parts::parts(actor).map(|_| ())
+        part(actor).map(|_| ())
     }
 
     fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+        let model = self.model.clone();
         Box::pin(async move {
-            let (part, inference, signer) =
-                Parts::parts(call.actor()).map_err(|e| Fault::new("config", &e))?;
+            let config = |why: String| Fault::new("config", &why);
+            let (part, signer) = part(call.actor()).map_err(config)?;
+            let inference: &'static dyn Inference = match part {
+                "inference" => {
+                    match word(call.input.get("adapter"), "adapter", &ADAPTERS).map_err(config)? {
+                        "model" => {
+                            let model = model.ok_or_else(|| {
+                                config(
+                                    "this host has no models; choose the adapter `mock` or `stub`"
+                                        .into(),
+                                )
+                            })?;
+                            return model.call(call).await;
+                        }
+                        "stub" => &StubInference,
+                        _ => &MockInference,
+                    }
+                }
+                _ => &StubInference,
+            };
             let ports = Ports {
                 inference,
                 signer,

@@ -31,8 +31,6 @@ pub struct Thought {
     pub reply: String,
     /// What it wants to do: `{kind, input}` each.
     pub actions: Vec<Json>,
-    /// Which adapter thought.
-    pub adapter: &'static str,
 }
 
 /// The port for thinking.
@@ -84,7 +82,6 @@ impl Inference for MockInference {
             ),
             reply,
             actions,
-            adapter: "mock",
         })
     }
 }

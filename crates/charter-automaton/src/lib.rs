@@ -7,7 +7,7 @@
 //!
 //! let ports = Ports { inference: &MockInference, signer: &MockSigner, skills: &MockSkills };
 //! let thought = answer("inference", &json!({"turn": "run-1/turn-1", "soul": "You are kind.", "input": "Say hello", "reason": "by hand"}), &ports).unwrap();
-//! assert_eq!(thought["adapter"], "mock");
+//! assert_eq!(thought["reply"], "(mock) I heard: Say hello");
 //! let done = answer("actions", &json!({"turn": "run-1/turn-1", "actions": thought["actions"]}), &ports).unwrap();
 //! assert_eq!(done["results"][0]["ok"], true);
 //! ```

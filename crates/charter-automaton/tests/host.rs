@@ -30,7 +30,7 @@ fn charter() -> Charter {
     let document = charter_format::read(&source, "charter.yaml", &Default::default())
         .unwrap_or_else(|e| panic!("{e}"));
     let mut texts = BTreeMap::new();
-    for name in ["skills/greet.md", "skills/note.md"] {
+    for name in ["skills/greet.md", "skills/note.md", "prompts/infer.md"] {
         texts.insert(
             name.to_owned(),
             std::fs::read_to_string(format!("{folder}/{name}")).unwrap(),
@@ -287,44 +287,64 @@ fn the_soul_survives_a_restart_and_its_history_is_in_the_journal() {
 #[test]
 fn a_stub_says_that_nothing_is_configured() {
     block_on(async {
-        let folder = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../charters/automaton/charter.yaml"
+        let (store, clock) = (Arc::new(MemoryStore::new()), VirtualClock::new(BEGIN));
+        let h = open(store, clock, executors).await;
+        h.start(json!({"wake": "x", "inference": "stub"})).await;
+        let reason =
+            "not-configured: the inference port is not configured: choose another adapter for it";
+        assert_eq!(h.variable("lastError").await["reason"], reason);
+        // The adapter is a setting like others.
+        assert!(h.send("ResetFault", json!({})).await);
+        let adapter = |value: &str| json!({"key": "inference.adapter", "value": value});
+        assert!(!h.send("SetConfig", adapter("oracle")).await);
+        assert!(h.send("SetConfig", adapter("mock")).await);
+        assert!(h.send("WakeRequested", json!({"reason": "again"})).await);
+        assert_eq!(h.states(), ["Sleeping"]);
+        // A host without models says so.
+        assert!(h.send("SetConfig", adapter("model")).await);
+        assert!(h.send("WakeRequested", json!({"reason": "again"})).await);
+        let reason = "config: this host has no models; choose the adapter `mock` or `stub`";
+        assert_eq!(h.variable("lastError").await["reason"], reason);
+    });
+}
+
+/// Answers like a model would, if it is given the prompt and the turn.
+struct Model;
+
+impl Executor for Model {
+    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+        Box::pin(async move {
+            assert_eq!(call.config("prompt"), Some(&json!("prompts/infer.md")));
+            let heard = call.input["input"].as_str().unwrap_or_default();
+            let note = json!({"kind": "note", "input": {"text": heard}});
+            let kinds = match heard {
+                "too much" => 9,
+                _ => 1,
+            };
+            Ok(Outcome::Done(
+                json!({"thought": "hm", "reply": format!("{heard}!"), "actions": vec![note; kinds]}),
+            ))
+        })
+    }
+}
+
+#[test]
+fn a_model_thinks_within_the_same_bounds() {
+    block_on(async {
+        let (store, clock) = (Arc::new(MemoryStore::new()), VirtualClock::new(BEGIN));
+        let h = open(store, clock, |o| executors(o.executor("model", Model))).await;
+        h.start(json!({"wake": "hello", "inference": "model"}))
+            .await;
+        assert_eq!(h.states(), ["Sleeping"]);
+        assert_eq!(h.variable("episodes").await[0]["reply"], "hello!");
+        let wake = json!({"reason": "more", "input": "too much"});
+        assert!(h.send("WakeRequested", wake).await);
+        assert_eq!(h.states(), ["Faulted"]);
+        let failed = (
+            "failed".to_owned(),
+            json!("more actions than a turn may take"),
         );
-        let source = std::fs::read_to_string(folder)
-            .unwrap()
-            .replace("adapter: mock", "adapter: stub");
-        let document = charter_format::read(&source, "charter.yaml", &Default::default()).unwrap();
-        let clock = VirtualClock::new(BEGIN);
-        let (runtime, _) = Runtime::open(
-            Arc::new(MemoryStore::new()),
-            executors(Options::default().clock(clock.clone())),
-        )
-        .await
-        .unwrap();
-        let charter = runtime
-            .add(Charter::new(&document, Folder::None).unwrap())
-            .await
-            .unwrap();
-        let start = Start {
-            charter: charter.digest(),
-            run: Some("a".into()),
-            input: json!({"wake": "x"}),
-            by: Principal::new("ana", &["controller"]),
-        };
-        runtime.start(start).await.unwrap();
-        clock.settle().await;
-        let view = runtime.view("a").await.unwrap();
-        let error = view
-            .snapshot
-            .actor("root")
-            .unwrap()
-            .variable("lastError")
-            .cloned()
-            .unwrap();
-        assert_eq!(
-            error["reason"],
-            "not-configured: the inference port is not configured: choose another adapter for it"
-        );
+        assert_eq!(h.turns()[1], failed);
+        h.verified();
     });
 }

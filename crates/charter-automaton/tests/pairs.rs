@@ -197,7 +197,7 @@ fn answers_of_the_actors_are_the_events() {
     session
         .host(done(
             "infer",
-            json!({"thought": "t", "reply": "r", "actions": [{"kind": "note"}], "adapter": "mock"}),
+            json!({"thought": "t", "reply": "r", "actions": [{"kind": "note"}]}),
         ))
         .unwrap();
     session.host(done("act", json!({"results": [1]}))).unwrap();
@@ -336,7 +336,6 @@ fn more_actions_than_a_turn_may_take_are_not_begun() {
         thought: None,
         reply: None,
         actions: Some(vec![action; 9]),
-        adapter: None,
     };
     AsHost::new(&mut session, "node")
         .inference_completed(many)

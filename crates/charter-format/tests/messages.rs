@@ -36,7 +36,7 @@ macro_rules! tells {
 tells! {
     a_misspelt_key: "sates: {}" => "3:1 sates [unknown-key] a charter has no key `sates` (did you mean `states`?)";
     an_unknown_key: "quorum_object: 1\nroles: {a: {color: red}}" =>
-        "3:1 quorum_object [unknown-key] a charter has no key `quorum_object` (its keys are `charter`, `id`, `version`, `title`, `description`, `strict`, `roles`, `types`, `events`, `guards`, `actions`, `delays`, `actors`, `ledger`, `rules`, `machines`, `interlocks`, `limits`, `properties`, `stream`, `statechart`, `meta`, `input`, `context`, `output`, `type`, `initial`, `states`, `on`, `always`, `after`, `entry`, `exit`, `invoke`, `onDone`, `data`, `tags`)",
+        "3:1 quorum_object [unknown-key] a charter has no key `quorum_object` (its keys are `charter`, `id`, `version`, `title`, `description`, `strict`, `roles`, `types`, `events`, `guards`, `actions`, `delays`, `actors`, `ledger`, `rules`, `machines`, `interlocks`, `limits`, `properties`, `stream`, `statechart`, `projections`, `meta`, `input`, `context`, `output`, `type`, `initial`, `states`, `on`, `always`, `after`, `entry`, `exit`, `invoke`, `onDone`, `data`, `tags`)",
         "4:13 roles.a.color [unknown-key] a role has no key `color` (its keys are `description`)";
     a_number_for_a_transition: "on: {GO: 7}" =>
         "3:10 on.GO [wrong-type] expected a transition (a target, an object, or a list of them), found a number";

@@ -417,6 +417,18 @@ fn definition() -> impl Strategy<Value = Definition> {
                         .collect(),
                     ..Stream::default()
                 }),
+                projections: [(
+                    "turns".to_owned(),
+                    Projection {
+                        description: None,
+                        of: "done".to_owned(),
+                        columns: [("n".to_owned(), "turn.n".to_owned())]
+                            .into_iter()
+                            .collect(),
+                    },
+                )]
+                .into_iter()
+                .collect(),
                 guards: [
                     (
                         "rich".to_owned(),

@@ -75,6 +75,9 @@ pub struct Definition {
     /// How recorded items become events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<Stream>,
+    /// SQL views that a journal offers over what runs emit; the kernel does not read them.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub projections: IndexMap<String, Projection>,
     /// Free data for tools; the kernel does not read it.
     #[serde(default, skip_serializing_if = "Json::is_null")]
     pub meta: Json,
@@ -100,6 +103,44 @@ fn is_true(b: &bool) -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
 fn is_false(b: &bool) -> bool {
     !*b
+}
+
+/// An entry of `projections`: a view with a row for each emitted event of one type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub struct Projection {
+    /// What a row is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Type of the emitted events.
+    pub of: String,
+    /// Name of a column -> where its value is in the data of the event: names of fields with dots between them. Each view has the
+    /// columns `run`, `seq` and `at` before these.
+    pub columns: IndexMap<String, String>,
+}
+
+impl Projection {
+    /// Whether a view or a column can have this name: it begins with a small letter, has small letters, digits and underscores, at most 63 in
+    /// all, and does not begin with `sqlite_`.
+    #[must_use]
+    pub fn is_name(name: &str) -> bool {
+        name.len() <= 63
+            && name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name
+                .bytes()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_')
+            && !name.starts_with("sqlite_")
+    }
+
+    /// Whether a path can be used: names of letters, digits, underscores and hyphens, with dots between them.
+    #[must_use]
+    pub fn is_path(path: &str) -> bool {
+        let plain = |c: u8| c.is_ascii_alphanumeric() || c == b'_' || c == b'-';
+        path.len() <= 256
+            && path
+                .split('.')
+                .all(|p| !p.is_empty() && p.bytes().all(plain))
+    }
 }
 
 /// An entry of `roles`.

@@ -49,6 +49,7 @@ impl Host {
             .executor("model", chosen.models)
             .executor("http", charter_runtime::Http::default().secrets(secrets()))
             .executor("tool", tools());
+        let options = charter_automaton::host::executors(options);
         // What workspaces keep lies beside the journal.
         #[cfg(unix)]
         let workspaces = {

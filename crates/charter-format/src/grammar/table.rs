@@ -334,6 +334,14 @@ pub(crate) static CHARTER: Object = Object {
                 Form::Object(&STATECHART),
                 "Takes the statechart from another file."
             ),
+            may!(
+                "projections",
+                Form::Map {
+                    key: "view",
+                    of: &Form::Object(&PROJECTION)
+                },
+                "SQL views that a journal offers over what runs emit."
+            ),
             may!("meta", Form::Any, "Free data for tools."),
         ],
         CHART,
@@ -624,6 +632,25 @@ static LEDGER_ENTRY: Object = Object {
         "What the permit allows or the obligation demands."
     )]],
     may_be_empty: true,
+    ..PLAIN
+};
+
+static PROJECTION: Object = Object {
+    name: "projection",
+    what: "a projection",
+    doc: "An SQL view with a row for each emitted event of one type, with the columns `run`, `seq` and `at` before its own.",
+    fields: &[&[
+        may!("description", Form::Text, "What a row is."),
+        must!("of", Form::Text, "Type of the emitted events."),
+        must!(
+            "columns",
+            Form::Map {
+                key: "column",
+                of: &Form::Text
+            },
+            "Where the value of a column is in the data of the event: names of fields with dots between them."
+        ),
+    ]],
     ..PLAIN
 };
 

@@ -2,8 +2,8 @@
 
 use charter_kernel::Definition;
 use charter_kernel::definition::{
-    ActorDecl, EventDecl, FinalRule, Interlock, InterlockRule, LedgerDecl, Limits, Property,
-    PropertyRule, Role, Stream,
+    ActorDecl, EventDecl, FinalRule, Interlock, InterlockRule, LedgerDecl, Limits, Projection,
+    Property, PropertyRule, Role, Stream,
 };
 use indexmap::IndexMap;
 
@@ -72,6 +72,7 @@ pub(crate) fn charter(cx: &mut Context, node: &Node) -> Definition {
                     .collect()
             }
             "limits" => read.limits = limits(&entry.value),
+            "projections" => read.projections = map(cx, entry, projection),
             "stream" => read.stream = Some(cx.field(key, entry, stream)),
             _ => {}
         }
@@ -150,6 +151,17 @@ fn actor(cx: &mut Context, node: &Node, types: &Types) -> ActorDecl {
         }
     }
     read
+}
+
+fn projection(cx: &mut Context, node: &Node) -> Projection {
+    let of = |key| node.entry(key);
+    Projection {
+        description: description(node),
+        of: of("of").map(|e| text(&e.value)).unwrap_or_default(),
+        columns: of("columns")
+            .map(|entry| map(cx, entry, |_, node| text(node)))
+            .unwrap_or_default(),
+    }
 }
 
 fn refuse_times_as_names(cx: &mut Context, node: &Node) {

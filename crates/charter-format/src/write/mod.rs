@@ -188,6 +188,13 @@ fn charter(definition: &Definition) -> Out {
         part.maybe("duplicate", stream.duplicate.as_deref());
         out.put("stream", part);
     }
+    out.map("projections", &definition.projections, |view| {
+        let mut out = Object::default();
+        out.maybe("description", view.description.as_deref());
+        out.put("of", view.of.as_str());
+        out.map("columns", &view.columns, |path| path.as_str().into());
+        out.into()
+    });
     if !definition.meta.is_null() {
         out.put("meta", definition.meta.clone());
     }

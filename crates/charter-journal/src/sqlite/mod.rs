@@ -3,6 +3,7 @@
 mod lock;
 mod read;
 mod schema;
+mod views;
 mod write;
 mod writer;
 

@@ -5,6 +5,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::schema::TABLES;
+use super::views;
 use crate::error::StoreError;
 use crate::project::{Change, project};
 use crate::record::{Fields, Record, moment};
@@ -224,6 +225,9 @@ impl Writing {
             c.source,
             check
         ])?;
+        if !definition.projections.is_empty() {
+            views::renew(&self.connection)?;
+        }
         Ok(())
     }
 
@@ -242,6 +246,7 @@ impl Writing {
             self.connection
                 .execute(&format!("DELETE FROM {table}"), [])?;
         }
+        views::renew(&self.connection)?;
         project_all(&self.connection, &self.connection)?.map_err(Unwritten::Refused)
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 
 pub use delay::parse_delay;
 
-use crate::definition::{self, Definition, InterlockRule};
+use crate::definition::{self, Definition, InterlockRule, Projection};
 use crate::machine::{
     EventId, EventInfo, Events, Functions, Interlock, Machine, RoleSet, Rule, Service,
 };
@@ -52,6 +52,7 @@ pub(crate) fn compile(definition: Arc<Definition>) -> Result<Machine, Vec<Proble
     }
     let services = c.services();
     let interlocks = c.interlocks(&charts);
+    c.projections();
     let rules = c.rules();
     c.properties();
     if !c.problems.is_empty() {
@@ -85,6 +86,23 @@ pub(crate) fn compile(definition: Arc<Definition>) -> Result<Machine, Vec<Proble
 pub(crate) fn escape(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
+
+/// Tables and views of a journal, which no view of a charter may hide.
+const OWN_TABLES: [&str; 13] = [
+    "approvals",
+    "blobs",
+    "charters",
+    "decisions",
+    "effects",
+    "events",
+    "ledger",
+    "records",
+    "refusals",
+    "runs",
+    "snapshots",
+    "timers",
+    "transitions",
+];
 
 pub(crate) struct Compiler<'d> {
     def: &'d Definition,
@@ -156,6 +174,36 @@ impl<'d> Compiler<'d> {
                 message: message.into(),
                 help,
             });
+        }
+    }
+
+    /// Views become SQL in the journal: only plain names are let through.
+    fn projections(&mut self) {
+        for (name, view) in &self.def.projections {
+            let at = format!("/projections/{}", escape(name));
+            let taken = OWN_TABLES.contains(&name.as_str());
+            if taken || !Projection::is_name(name) {
+                let why = match taken {
+                    true => "the journal has a table of that name",
+                    false => "it is no plain name",
+                };
+                let help = "small letters, digits and underscores, beginning with a letter, at most 63: `turns_by_day`";
+                let message = format!("`{name}` cannot be the name of a view: {why}");
+                self.problem("projection", &at, message, Some(help.into()));
+            }
+            for (column, path) in &view.columns {
+                let at = format!("{at}/columns/{}", escape(column));
+                if ["run", "seq", "at"].contains(&column.as_str()) || !Projection::is_name(column) {
+                    let message = format!("`{column}` cannot be the name of a column");
+                    let help = "every view has `run`, `seq` and `at`; others are small letters, digits and underscores";
+                    self.problem("projection", &at, message, Some(help.into()));
+                }
+                if !Projection::is_path(path) {
+                    let message = format!("`{path}` is no path into the data of an event");
+                    let help = "names of fields with dots between them: `turn.number`";
+                    self.problem("projection", &at, message, Some(help.into()));
+                }
+            }
         }
     }
 

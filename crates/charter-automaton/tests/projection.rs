@@ -1,0 +1,182 @@
+//! `turn_projection`, the view over the episodic log: a row for each turn, and the same after a rebuild.
+#![cfg(feature = "host")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use charter_automaton::host::executors;
+use charter_journal::SqliteStore;
+use charter_kernel::Principal;
+use charter_runtime::{Charter, Limits, Options, Runtime, Send, Start, VirtualClock};
+use rusqlite::Connection;
+use serde_json::{Value as Json, json};
+
+/// A journal that is gone with the test. Its folder is kept in memory where there is one: what is tested is what is written, not how safely.
+struct File(PathBuf);
+
+impl File {
+    fn new() -> File {
+        let memory = PathBuf::from("/dev/shm");
+        let parent = match memory.is_dir() {
+            true => memory,
+            false => std::env::temp_dir(),
+        };
+        let folder = parent.join(format!("charter-projection-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        File(folder)
+    }
+    fn path(&self) -> PathBuf {
+        self.0.join("charter.db")
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// All rows of a table, as text.
+fn rows(c: &Connection, sql: &str) -> Vec<String> {
+    let mut select = c.prepare(sql).unwrap();
+    let columns = select.column_count();
+    let row = |row: &rusqlite::Row<'_>| {
+        Ok((0..columns)
+            .map(|i| format!("{:?} ", row.get_ref(i).unwrap()))
+            .collect())
+    };
+    select
+        .query_map([], row)
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap()
+}
+
+/// Every projection, and how the views are defined.
+fn projections(c: &Connection) -> Vec<String> {
+    let mut all = rows(
+        c,
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'view' ORDER BY name",
+    );
+    for table in [
+        "turn_projection",
+        "transitions",
+        "refusals",
+        "effects",
+        "timers",
+    ] {
+        all.extend(rows(c, &format!("SELECT * FROM {table}")));
+    }
+    all
+}
+
+/// Marsaglia's xorshift: the same turns each time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}
+
+#[test]
+fn a_thousand_random_turns_are_in_the_projection_and_again_after_a_rebuild() {
+    let file = File::new();
+    let threads = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let turns: i64 = threads.block_on(async {
+        let clock = VirtualClock::new(1_795_255_200_000);
+        let store = Arc::new(SqliteStore::open(&file.path()).unwrap());
+        let limits = Limits {
+            events_per_second: 0,
+            ..Limits::default()
+        };
+        let options = Options {
+            limits,
+            ..Options::default().clock(clock.clone())
+        };
+        let (runtime, _) = Runtime::open(store, executors(options)).await.unwrap();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/automaton");
+        let charter = Charter::load(&PathBuf::from(path).join("charter.yaml")).unwrap();
+        let charter = runtime.add(charter).await.unwrap();
+        let ana = Principal::new("ana", &["controller"]);
+        let start = Start {
+            charter: charter.digest(),
+            run: Some("a".into()),
+            input: json!({}),
+            by: ana.clone(),
+        };
+        runtime.start(start).await.unwrap();
+        clock.settle().await;
+        let mut random = Random(8);
+        loop {
+            let (kind, data) = match random.below(100) {
+                0..70 => (
+                    "WakeRequested",
+                    json!({"reason": "by hand", "input": format!("it's \"{}\" \u{1f600}", random.below(9))}),
+                ),
+                70..75 => ("UpdateSoul", json!({"text": format!("soul {}", random.below(99))})),
+                75..80 => {
+                    let adapter = ["mock", "stub"][random.below(2) as usize];
+                    ("SetConfig", json!({"key": "inference.adapter", "value": adapter}))
+                }
+                80..85 => ("EnableSkill", json!({"name": "greet", "enabled": random.below(2) == 0})),
+                85..95 => ("ResetFault", json!({})),
+                _ => {
+                    // The loop wakes it.
+                    clock.advance(300_000).await;
+                    continue;
+                }
+            };
+            runtime.send(Send::new("a", kind, data, ana.clone())).await.unwrap();
+            clock.settle().await;
+            let view = runtime.view("a").await.unwrap();
+            let turns = view.snapshot.actor("root").unwrap().variable("turns").and_then(Json::as_i64);
+            if turns.unwrap() >= 1000 && view.working.is_empty() {
+                runtime.shutdown(std::time::Duration::ZERO).await;
+                return turns.unwrap();
+            }
+        }
+    });
+    let before = {
+        let c = Connection::open(file.path()).unwrap();
+        let count = |sql: &str| c.query_row(sql, [], |r| r.get::<_, i64>(0)).unwrap();
+        assert_eq!(count("SELECT count(*) FROM turn_projection"), turns);
+        assert_eq!(
+            count("SELECT count(DISTINCT id) FROM turn_projection"),
+            turns
+        );
+        for outcome in ["completed", "failed"] {
+            let sql = format!("SELECT count(*) FROM turn_projection WHERE outcome = '{outcome}'");
+            assert!(count(&sql) > 100, "{outcome}: {}", count(&sql));
+        }
+        // What a turn was, as it was told.
+        let said = "SELECT count(*) FROM turn_projection WHERE reply = '(mock) I heard: ' || input";
+        assert!(count(said) > 100);
+        let before = projections(&c);
+        // All of it can be lost.
+        c.execute_batch(
+            "DELETE FROM effects; DELETE FROM transitions WHERE seq % 2; DROP VIEW turn_projection",
+        )
+        .unwrap();
+        before
+    };
+    SqliteStore::open(&file.path()).unwrap().rebuild().unwrap();
+    let c = Connection::open(file.path()).unwrap();
+    assert_eq!(projections(&c), before);
+    let report = charter_journal::verify(&SqliteStore::open(&file.path()).unwrap(), None).unwrap();
+    assert!(report.is_verified(), "{report:?}");
+}
