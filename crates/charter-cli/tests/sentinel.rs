@@ -264,3 +264,52 @@ fn hostile_names_and_texts_cannot_write_to_the_terminal() {
     in_order(&ran.err, &["-Hello \\u{1b}[2Jworld\\u{202e}\\r"]);
     assert!(!ran.err.contains("\u{1b}[2J") && !ran.err.contains('\u{202e}'));
 }
+
+#[test]
+fn what_was_learned_is_planned_with_and_found_with_sql() {
+    let desk = Desk::new();
+    let failing = r#", "verify": ["false"]"#;
+    desk.typed(
+        failing,
+        &["1", "1", "", "1", "START", "Greet in German", "1", "q"],
+    );
+    let shown = charter(&["show", "r", "--db", &desk.db, "--json"]);
+    assert!(
+        shown
+            .out
+            .contains("Earlier cycles taught: verification failed: it ended with exit code 1"),
+        "{}",
+        shown.out
+    );
+    // The questions of the charter's page.
+    let page = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../charters/sentinel/README.md"
+    );
+    let page = fs::read_to_string(page).unwrap();
+    let block = page
+        .split("```sql")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    let queries: Vec<&str> = block
+        .split(';')
+        .map(str::trim)
+        .filter(|q| !q.is_empty())
+        .collect();
+    assert_eq!(queries.len(), 5);
+    let expected = [
+        "failed   verify    1",
+        "greeting.txt  1",
+        "",
+        "  me  sha256:",
+        "",
+    ];
+    for (query, expected) in queries.iter().zip(expected) {
+        let ran = charter(&["sql", &desk.db, "--", query]);
+        assert_eq!(ran.code, 0, "{query}: {}", ran.err);
+        assert!(ran.out.contains(expected), "{query}: {}", ran.out);
+    }
+}

@@ -42,11 +42,11 @@ async fn open(root: &Path, journal: Arc<dyn Store>, charter: Charter) -> Host {
 }
 
 async fn sentinel() -> Host {
-    with(
-        Charter::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charters/sentinel"))
-            .unwrap(),
-    )
-    .await
+    with(sentinel_charter()).await
+}
+
+fn sentinel_charter() -> Charter {
+    Charter::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charters/sentinel")).unwrap()
 }
 
 async fn with(charter: Charter) -> Host {
@@ -56,6 +56,21 @@ async fn with(charter: Charter) -> Host {
     fs::write(temporary.path().join("w/other.txt"), "other\n").unwrap();
     let mut host = open(temporary.path(), Arc::new(MemoryStore::new()), charter).await;
     host._temporary = Some(Arc::new(temporary));
+    host
+}
+
+/// The host ends at once, and another one takes over its journal.
+async fn again(host: Host) -> Host {
+    let (journal, root, kept) = (
+        host.journal.clone(),
+        host.root.clone(),
+        host._temporary.clone(),
+    );
+    host.runtime.shutdown(Duration::ZERO).await;
+    drop(host);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let mut host = open(&root, journal, sentinel_charter()).await;
+    host._temporary = kept;
     host
 }
 
@@ -304,6 +319,27 @@ async fn two_runs_on_one_workspace() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_keeps_its_workspace_while_no_host_works_for_it() {
+    let host = sentinel().await;
+    host.start("r", json!({})).await;
+    host.until("r", "AWAITING_CONTEXT_APPROVAL").await;
+    let host = again(host).await;
+    host.start("s", json!({})).await;
+    let error = host.error("s").await;
+    assert_eq!(error["code"], "locked");
+    assert!(
+        error["message"].as_str().unwrap().contains("in use by `r`"),
+        "{error}"
+    );
+    host.send("r", "ABORT", json!({"reason": "later"})).await;
+    host.settled("s").await;
+    let host = again(host).await;
+    host.send("s", "RESET", json!({})).await;
+    host.send("s", "START", json!({"goal": "g"})).await;
+    host.until("s", "AWAITING_CONTEXT_APPROVAL").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_that_dies_while_applying_goes_on_after_its_start() {
     let host = sentinel().await;
     let slow = format!(
@@ -317,21 +353,9 @@ async fn a_host_that_dies_while_applying_goes_on_after_its_start() {
     while !host.root.join("again").exists() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let (journal, root, kept) = (
-        host.journal.clone(),
-        host.root.clone(),
-        host._temporary.clone(),
-    );
-    host.runtime.shutdown(Duration::ZERO).await;
-    drop(host);
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    let charter =
-        Charter::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charters/sentinel"))
-            .unwrap();
-    let host = open(&root, journal, charter).await;
+    let host = again(host).await;
     host.until("r", "IDLE").await;
     assert_eq!(host.file("greeting.txt"), "Guten Tag, world\n");
-    drop(kept);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -144,6 +144,13 @@ pub struct Subscription {
 }
 
 impl Subscription {
+    /// From now on only what happens in one run; of what has happened since it was subscribed, too.
+    #[must_use]
+    pub fn only(mut self, run: &str) -> Subscription {
+        self.run = Some(run.into());
+        self
+    }
+
     /// The next thing that happens; none once the runtime is gone.
     pub async fn next(&mut self) -> Option<Happening> {
         loop {

@@ -83,11 +83,7 @@ impl Workspace {
                 store.folder().display()
             )));
         }
-        let id = Digest::of_bytes(path.as_os_str().as_encoded_bytes()).hex();
-        let state = store
-            .folder()
-            .join("workspaces")
-            .join(id.get(..32).unwrap_or(&id));
+        let state = state(&path, store);
         store::make(&state.join("done"))?;
         match rustix::fs::flock(root.handle(), FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
@@ -102,7 +98,7 @@ impl Workspace {
             }
             Err(e) => return Err(e).doing(|| format!("lock the workspace `{shown}`")),
         }
-        // For a message only: nothing depends on it.
+        // For a message, and for whoever asks `last_holder`.
         let _ = fs::write(
             state.join("holder.json"),
             serde_json::json!({"holder": holder}).to_string(),
@@ -116,6 +112,15 @@ impl Workspace {
         };
         workspace.recovery = workspace.recover(watch)?;
         Ok(workspace)
+    }
+
+    /// For whom a folder was opened last with this store, as far as that is known. Whoever lets a run have a folder for longer than
+    /// it is open (a run that waits for a person while no process works on it) asks this first.
+    #[must_use]
+    pub fn last_holder(path: &Path, store: &Store) -> Option<String> {
+        let state = state(&path.canonicalize().ok()?, store);
+        let holder = store::read_json::<Holder>(&state, "holder.json");
+        holder.ok().flatten().map(|h| h.holder)
     }
 
     /// The folder, without links.
@@ -225,6 +230,13 @@ impl Drop for Workspace {
 
 /// Bytes of a file that is read as a whole.
 pub(crate) const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// Where what is known about a folder is kept.
+fn state(path: &Path, store: &Store) -> PathBuf {
+    let id = Digest::of_bytes(path.as_os_str().as_encoded_bytes()).hex();
+    let folders = store.folder().join("workspaces");
+    folders.join(id.get(..32).unwrap_or(&id))
+}
 
 /// What stands at a name in a folder.
 pub(crate) fn look(dir: &Dir, name: &str, path: &str) -> Result<Kept, Error> {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use charter_runtime::{Happening, Send, View};
+use charter_runtime::{Happening, Send, Subscription, View};
 
 use super::choice::{self, Choice};
 use super::host::Host;
@@ -47,10 +47,10 @@ impl Follow {
         &self,
         host: &Host,
         run: &str,
+        mut news: Subscription,
         machine_output: bool,
         io: &mut Io<'_>,
     ) -> Result<Exit, Failure> {
-        let mut news = host.runtime.subscribe(Some(run));
         let mut progress = Progress::new(run, io);
         let view = host.wait(host.runtime.view(run))?;
         progress.begin(&view, self.resumed, host, io)?;
@@ -154,10 +154,15 @@ pub(crate) fn now() -> i64 {
 }
 
 /// Follows until nobody is at work any more; shows, asks nobody.
-pub(crate) fn settle(host: &Host, run: &str, io: &mut Io<'_>) -> Result<View, Failure> {
-    let mut news = host.runtime.subscribe(Some(run));
+pub(crate) fn settle(
+    host: &Host,
+    run: &str,
+    mut news: Subscription,
+    seen: u64,
+    io: &mut Io<'_>,
+) -> Result<View, Failure> {
     let mut progress = Progress::new(run, io);
-    progress.know(&host.wait(host.runtime.view(run))?);
+    progress.know(&host.wait(host.runtime.view(run))?, Some(seen));
     loop {
         while let Some(happening) = news.try_next() {
             progress.show(&happening, io)?;

@@ -12,7 +12,7 @@ pub mod send;
 mod story;
 
 use charter_kernel::{Code, Envelope, Event, Machine, Principal};
-use charter_runtime::Start;
+use charter_runtime::{Start, Subscription};
 use serde_json::{Value as Json, json};
 
 use crate::input::json_or_file;
@@ -96,11 +96,13 @@ impl Who {
 /// # Errors
 /// The charter or the input cannot be read, the journal is in use, or there is no such run.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let (host, run) = match (&args.charter, &args.resume) {
+    let (host, run, news) = match (&args.charter, &args.resume) {
         (_, Some(resume)) => {
             let store = args.db.write()?;
             let run = journal::find(&store, resume)?.run;
-            (Host::open(store, &args.models)?, run)
+            let host = Host::open(store, &args.models)?;
+            let news = host.runtime.subscribe(Some(&run));
+            (host, run, news)
         }
         (Some(charter), None) => match start(args, charter, io)? {
             Ok(started) => started,
@@ -129,7 +131,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         resumed: args.resume.is_some(),
         db: args.db.clone(),
     };
-    let exit = follow.run(&host, &run, machine_output, io);
+    let exit = follow.run(&host, &run, news, machine_output, io);
     host.close();
     exit
 }
@@ -139,7 +141,7 @@ fn start(
     args: &Args,
     charter: &str,
     io: &mut Io<'_>,
-) -> Result<Result<(Host, String), Exit>, Failure> {
+) -> Result<Result<(Host, String, Subscription), Exit>, Failure> {
     let input = match &args.input {
         Some(text) => json_or_file("--input", text)?,
         None => json!({}),
@@ -150,6 +152,8 @@ fn start(
     let host = Host::open(args.db.make()?, &args.models)?;
     let digest = charter.digest();
     host.wait(host.runtime.add(charter))?;
+    // Before it starts, so that nothing of it is missed.
+    let news = host.runtime.subscribe(None);
     let receipt = host.wait(host.runtime.start(Start {
         charter: digest,
         run: args.run.clone(),
@@ -162,7 +166,8 @@ fn start(
         return Ok(Err(Exit::No));
     }
     let run = receipt.record.run.to_string();
-    Ok(Ok((host, run)))
+    let news = news.only(&run);
+    Ok(Ok((host, run, news)))
 }
 
 /// An input that does not fit is told before a journal is made.

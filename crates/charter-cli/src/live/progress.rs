@@ -41,8 +41,9 @@ impl Progress {
         }
     }
 
-    /// A run that was there before.
-    pub(crate) fn know(&mut self, view: &View) {
+    /// A run, and the last of its records that was shown.
+    pub(crate) fn know(&mut self, view: &View, seen: Option<u64>) {
+        self.seen = seen;
         let definition = view.charter.machine().definition();
         self.states = definition.root.state.states.keys().cloned().collect();
     }
@@ -56,7 +57,7 @@ impl Progress {
         io: &mut Io<'_>,
     ) -> Result<(), Failure> {
         let definition = view.charter.machine().definition();
-        self.know(view);
+        self.know(view, None);
         let paint = self.paint;
         let how = match resumed {
             true => format!("goes on after record {}", view.snapshot.seq()),

@@ -57,6 +57,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         id: args.id.clone(),
         expected_seq: args.expect,
     };
+    let news = host.runtime.subscribe(Some(&run));
     let receipt = host.wait(host.runtime.send(send))?;
     let record = &receipt.record;
     match machine_output {
@@ -81,7 +82,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         show_refusal(record, io)?;
     }
     if !args.detach && !receipt.is_refused() {
-        let view = follow::settle(&host, &run, io)?;
+        let view = follow::settle(&host, &run, news, record.seq, io)?;
         if !machine_output {
             report::write(&view, &args.db, false, &host, follow::now(), io)?;
         }

@@ -1,4 +1,5 @@
-//! Which run has which workspace: from its first work on it until it rests (no timer, nothing at work) or ends.
+//! Which run has which workspace: from its first work on it until it rests (no timer, nothing at work) or ends; whichever process
+//! works for it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,16 @@ impl Holds {
             doing: format!("open the workspace `{shown}`"),
             source,
         })?;
+        // A run of this journal may have it that no process has worked for since this one was started.
+        let before = Workspace::last_holder(&path, &Store::open(store)?);
+        if let Some(other) = before.filter(|other| **other != *call.run)
+            && self.is_busy(&other, call)
+        {
+            return Err(Error::Locked {
+                path: shown,
+                holder: Some(other),
+            });
+        }
         loop {
             // Opened under the lock: two calls of one run must not refuse each other.
             let mut held = lock(&self.held);
@@ -47,8 +58,7 @@ impl Holds {
             };
             drop(held);
             // It may have come to rest a moment ago, and nobody has told us yet.
-            let view = call.inner.handle.block_on(call.inner.look(&other));
-            if view.is_ok_and(|(_, snapshot)| !at_rest(&snapshot)) {
+            if self.is_busy(&other, call) {
                 return Err(Error::Locked {
                     path: shown,
                     holder: Some(other.to_string()),
@@ -56,6 +66,12 @@ impl Holds {
             }
             self.release(&path, &other);
         }
+    }
+
+    /// Whether that run has not come to rest.
+    fn is_busy(&self, run: &str, call: &Call) -> bool {
+        let view = call.inner.handle.block_on(call.inner.look(run));
+        view.is_ok_and(|(_, snapshot)| !at_rest(&snapshot))
     }
 
     fn open(
