@@ -55,6 +55,10 @@ pub enum Source<'a> {
 
 /// Sees how the calls go; `call` is the place in the list of calls.
 pub trait Progress: Sync {
+    /// The run that asks, for whoever watches the host.
+    fn run(&self) -> &str {
+        ""
+    }
     /// Whether somebody still waits for the answer.
     fn go_on(&self) -> bool {
         true
@@ -171,12 +175,13 @@ impl Actor {
             time: self.budget.time.min(within),
         };
         let failed = AtomicBool::new(false);
+        let within = tracing::Span::current();
         let results: Vec<(Result<Json, Fault>, Exchange)> = std::thread::scope(|scope| {
             let threads: Vec<_> = prompts
                 .iter()
                 .enumerate()
                 .map(|(call, prompt)| {
-                    let failed = &failed;
+                    let (failed, within) = (&failed, &within);
                     let question = Question {
                         model,
                         prompt,
@@ -189,7 +194,7 @@ impl Actor {
                             progress,
                             failed,
                         };
-                        let result = ask(&question, transport, &watcher);
+                        let result = within.in_scope(|| ask(&question, transport, &watcher));
                         if result.0.is_err() {
                             failed.store(true, Ordering::Relaxed);
                         }
@@ -261,6 +266,9 @@ struct Watching<'a> {
 }
 
 impl Watcher for Watching<'_> {
+    fn run(&self) -> &str {
+        self.progress.run()
+    }
     fn go_on(&self) -> bool {
         self.progress.go_on() && !self.failed.load(Ordering::Relaxed)
     }

@@ -14,6 +14,7 @@ use crate::model::Model;
 use crate::prompt::Prompt;
 use crate::retry_after;
 use crate::schema::wanted;
+use crate::trace;
 use crate::transport::{Request, Response, Transport, TransportError};
 use crate::wire::{self, Conversation, End};
 
@@ -35,6 +36,10 @@ pub struct Budget {
 
 /// Sees how a question goes, and may stop it.
 pub trait Watcher {
+    /// The run that asks, for whoever watches the host.
+    fn run(&self) -> &str {
+        ""
+    }
     /// Whether somebody still waits for the answer.
     fn go_on(&self) -> bool {
         true
@@ -83,7 +88,9 @@ pub fn ask(
             ..Exchange::default()
         },
     };
-    let answer = asking.run();
+    let span = trace::chat(question.model, watcher.run());
+    let answer = span.in_scope(|| asking.run());
+    trace::answered(&span, &answer, &asking.exchange);
     (answer, asking.exchange)
 }
 

@@ -135,7 +135,9 @@ impl Executor for Models {
             let stopped = Arc::new(AtomicBool::new(false));
             // If nobody waits any more this future is dropped, and the thread stops at the next line or pause.
             let stop = Stop(stopped.clone());
-            let result = tokio::task::spawn_blocking(move || models.ask(&call, stopped)).await;
+            let within = tracing::Span::current();
+            let asking = move || within.in_scope(|| models.ask(&call, stopped));
+            let result = tokio::task::spawn_blocking(asking).await;
             drop(stop);
             let broken =
                 || charter_runtime::Fault::new("failed", "the call was broken off").retryable();
@@ -159,6 +161,9 @@ struct Hearing<'a> {
 }
 
 impl Progress for Hearing<'_> {
+    fn run(&self) -> &str {
+        &self.call.run
+    }
     fn go_on(&self) -> bool {
         !self.stopped.load(Ordering::Relaxed)
     }

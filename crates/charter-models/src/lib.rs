@@ -57,6 +57,7 @@ mod secret;
 mod sse;
 #[cfg(feature = "tools")]
 mod tool;
+mod trace;
 mod transport;
 pub mod wire;
 

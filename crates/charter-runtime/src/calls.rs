@@ -10,6 +10,7 @@ use charter_kernel::EffectId;
 use serde_json::Value as Json;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::AbortHandle;
+use tracing::Instrument as _;
 
 use crate::call::{Call, Executor, Fault, Outcome};
 use crate::charter::Charter;
@@ -330,7 +331,13 @@ async fn work_on(mut call: Call, executor: Arc<dyn Executor>, not_before: i64, w
         inner.publisher.tell(Happening::Began(working.clone()));
         let most = conduct.attempt_timeout.or(executor.attempt_timeout());
         call.deadline = most.map_or(i64::MAX, |ms| now.saturating_add(ms));
-        let mut results = vec![attempt(&call, executor.as_ref()).await];
+        let span = crate::trace::attempt(&working);
+        let result = attempt(&call, executor.as_ref())
+            .instrument(span.clone())
+            .await;
+        crate::trace::ended(&span, &result);
+        drop(span);
+        let mut results = vec![result];
         if inner.faults.twice {
             results.push(attempt(&call, executor.as_ref()).await);
         }

@@ -88,6 +88,7 @@ mod publish;
 mod recovery;
 mod runtime;
 mod tally;
+mod trace;
 mod virtual_clock;
 mod wheel;
 

@@ -741,6 +741,7 @@ impl Inner {
         } = made;
         let record = append.record;
         let seq = record.seq;
+        crate::trace::record(&record);
         self.publisher.tell(Happening::Recorded(Recorded {
             record: record.clone(),
             charter: state.charter.clone(),

@@ -18,9 +18,10 @@ use rmcp::service::{ClientInitializeError, RoleClient, RunningService, ServiceEr
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::Value as Json;
+use tracing::Instrument as _;
 
 use crate::fault::codes;
-use crate::offline;
+use crate::{offline, trace};
 use post::Post;
 use wanted::{Server, Wanted};
 
@@ -83,7 +84,16 @@ impl Executor for Tools {
 
     fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
         let tools = self.clone();
-        Box::pin(async move { tools.run(&call).await.map(Outcome::Done) })
+        Box::pin(async move {
+            let name = call.config("tool").and_then(Json::as_str);
+            let span = trace::tool(name.unwrap_or_default(), &call.effect, &call.run);
+            let result = tools.run(&call).instrument(span.clone()).await;
+            if let Err(fault) = &result {
+                span.record("error.type", fault.code.as_str());
+                span.record("otel.status_code", "ERROR");
+            }
+            result.map(Outcome::Done)
+        })
     }
 }
 

@@ -1,0 +1,86 @@
+//! Spans for whoever watches the host (`tracing`), named as the semantic conventions of OpenTelemetry for generative AI name them. Who was asked,
+//! how many tokens it took, how it ended; never what was said, and never a key.
+
+use serde_json::Value as Json;
+use tracing::Span;
+use tracing::field::Empty;
+
+use crate::exchange::Exchange;
+use crate::fault::Fault;
+use crate::model::{Model, Provider};
+
+/// Around a question, with its retries and its repair.
+pub(crate) fn chat(model: &Model, run: &str) -> Span {
+    let provider = match model.provider {
+        Provider::OpenAi => "openai",
+        Provider::Anthropic => "anthropic",
+        Provider::Gemini => "gcp.gemini",
+    };
+    tracing::info_span!(
+        "chat",
+        otel.name = %format_args!("chat {}", model.name),
+        otel.kind = "client",
+        charter.run = run,
+        gen_ai.operation.name = "chat",
+        gen_ai.provider.name = provider,
+        gen_ai.request.model = %model.name,
+        gen_ai.response.model = Empty,
+        gen_ai.usage.input_tokens = Empty,
+        gen_ai.usage.output_tokens = Empty,
+        charter.requests = Empty,
+        server.address = host(&model.base_url),
+        error.type = Empty,
+        otel.status_code = Empty,
+    )
+}
+
+/// How it ended.
+pub(crate) fn answered(span: &Span, answer: &Result<Json, Fault>, exchange: &Exchange) {
+    if let Some(model) = &exchange.answered_as {
+        span.record("gen_ai.response.model", model.as_str());
+    }
+    span.record("gen_ai.usage.input_tokens", exchange.usage.input);
+    span.record("gen_ai.usage.output_tokens", exchange.usage.output);
+    span.record("charter.requests", exchange.requests);
+    if let Err(fault) = answer {
+        span.record("error.type", fault.code);
+        span.record("otel.status_code", "ERROR");
+    }
+}
+
+/// Around the call of a tool.
+#[cfg(feature = "tools")]
+pub(crate) fn tool(name: &str, effect: &str, run: &str) -> Span {
+    tracing::info_span!(
+        "execute_tool",
+        otel.name = %format_args!("execute_tool {name}"),
+        otel.kind = "client",
+        charter.run = run,
+        gen_ai.operation.name = "execute_tool",
+        gen_ai.tool.name = name,
+        gen_ai.tool.call.id = effect,
+        error.type = Empty,
+        otel.status_code = Empty,
+    )
+}
+
+/// The host of an address: no user, no password, no path.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.rsplit('@').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn hosts() {
+        for (url, host) in [
+            ("https://api.openai.com/v1", "api.openai.com"),
+            ("http://me:secret@127.0.0.1:9?x", "127.0.0.1:9"),
+            ("", ""),
+        ] {
+            assert_eq!(super::host(url), host);
+        }
+    }
+}
