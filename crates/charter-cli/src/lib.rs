@@ -37,6 +37,8 @@ mod program;
 pub mod scenario;
 pub mod session;
 pub mod step;
+#[cfg(feature = "otel")]
+pub mod telemetry;
 pub mod test;
 
 pub use args::run;

@@ -22,7 +22,20 @@ fn main() -> ExitCode {
         terminal: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
         screen: screen(),
     };
-    charter_cli::run(std::env::args_os(), &mut io).into()
+    #[cfg(feature = "otel")]
+    let watched = match charter_cli::telemetry::start() {
+        Ok(watched) => watched,
+        Err(failure) => {
+            // Watching is no reason not to work.
+            drop(failure.show(io.err, colour_err));
+            None
+        }
+    };
+    let exit = charter_cli::run(std::env::args_os(), &mut io);
+    // Spans that were not sent yet.
+    #[cfg(feature = "otel")]
+    drop(watched);
+    exit.into()
 }
 
 /// How large the terminal is.

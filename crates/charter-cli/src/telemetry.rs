@@ -1,0 +1,156 @@
+//! Spans to an OpenTelemetry collector (OTLP over HTTP, JSON), if `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` names one.
+//! All spans of a run are one trace, also over restarts: its id is made of the run's. Never the audit record: that is the journal.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use opentelemetry::trace::{SpanContext, TraceId, TracerProvider as _};
+use opentelemetry::{Context, KeyValue};
+use opentelemetry_http::{HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::trace::{
+    BatchSpanProcessor, SdkTracerProvider, Span, SpanData, SpanProcessor,
+};
+use sha2::{Digest as _, Sha256};
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::layer::SubscriberExt as _;
+
+use crate::io::Failure;
+
+/// How long the program waits at its end for a collector.
+const FAREWELL: Duration = Duration::from_secs(3);
+const VARIABLES: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+];
+
+/// Sends spans until it is dropped.
+#[derive(Debug)]
+pub struct Watched(SdkTracerProvider);
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // A collector that is away is no reason to fail.
+        drop(self.0.shutdown_with_timeout(FAREWELL));
+    }
+}
+
+/// Begins to send, if the environment names a collector.
+///
+/// # Errors
+/// What it names cannot be used; everything else goes on without.
+pub fn start() -> Result<Option<Watched>, Failure> {
+    let named = |name: &&str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+    if !VARIABLES.iter().any(|name| named(&name)) {
+        return Ok(None);
+    }
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .proxy(None)
+        .timeout_global(Some(Duration::from_secs(10)))
+        .build()
+        .into();
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_http_client(Post(agent))
+        .with_protocol(Protocol::HttpJson)
+        .build();
+    let exporter = exporter.map_err(|e| Failure::new(format!("no spans are sent: {e}")))?;
+    let mut resource = Resource::builder();
+    if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
+        resource = resource.with_service_name("charter");
+    }
+    let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
+    let provider = SdkTracerProvider::builder()
+        .with_resource(resource.with_attribute(version).build())
+        .with_span_processor(ByRun(BatchSpanProcessor::builder(exporter).build()))
+        .build();
+    let layer = tracing_opentelemetry::layer()
+        .with_tracer(provider.tracer("charter"))
+        .with_location(false)
+        .with_threads(false)
+        .with_tracked_inactivity(false)
+        .with_target(false);
+    // Our own spans and no others: what libraries say of requests may hold more than we would tell.
+    let own = tracing_subscriber::filter::filter_fn(|meta| {
+        meta.is_span() && meta.target().starts_with("charter_")
+    });
+    let subscriber = tracing_subscriber::registry().with(layer.with_filter(own));
+    let set = tracing::subscriber::set_global_default(subscriber);
+    set.map_err(|_| Failure::new("no spans are sent: somebody else watches already"))?;
+    Ok(Some(Watched(provider)))
+}
+
+/// Makes the spans of a run one trace.
+#[derive(Debug)]
+struct ByRun(BatchSpanProcessor);
+
+impl SpanProcessor for ByRun {
+    fn on_start(&self, span: &mut Span, context: &Context) {
+        self.0.on_start(span, context);
+    }
+
+    fn on_end(&self, mut span: SpanData) {
+        let run = span
+            .attributes
+            .iter()
+            .find(|a| a.key.as_str() == "charter.run");
+        if let Some(run) = run {
+            let id = trace_of(&run.value.as_str());
+            let old = &span.span_context;
+            span.span_context = SpanContext::new(
+                id,
+                old.span_id(),
+                old.trace_flags(),
+                old.is_remote(),
+                old.trace_state().clone(),
+            );
+        }
+        self.0.on_end(span);
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.0.force_flush()
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.0.shutdown_with_timeout(timeout)
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.0.set_resource(resource);
+    }
+}
+
+/// The trace of a run.
+fn trace_of(run: &str) -> TraceId {
+    let mut id = [0; 16];
+    id.copy_from_slice(&Sha256::digest(run.as_bytes())[..16]);
+    TraceId::from_bytes(id)
+}
+
+/// Carries spans with `ureq`, as everything else here is carried.
+#[derive(Debug)]
+struct Post(ureq::Agent);
+
+#[async_trait::async_trait]
+impl HttpClient for Post {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        // The exporter has a thread of its own, which has nothing else to do than to wait.
+        let (parts, body) = request.into_parts();
+        let request = ureq::http::Request::from_parts(parts, body.to_vec());
+        let mut answer = self.0.run(request)?;
+        let body = answer
+            .body_mut()
+            .with_config()
+            .limit(1 << 20)
+            .read_to_vec()?;
+        let mut response = Response::new(Bytes::from(body));
+        *response.status_mut() = answer.status();
+        *response.headers_mut() = answer.headers().clone();
+        Ok(response)
+    }
+}
