@@ -163,6 +163,7 @@ pub(crate) fn settle(
 ) -> Result<View, Failure> {
     let mut progress = Progress::new(run, io);
     progress.know(&host.wait(host.runtime.view(run))?, Some(seen));
+    progress.hear(host);
     loop {
         while let Some(happening) = news.try_next() {
             progress.show(&happening, io)?;

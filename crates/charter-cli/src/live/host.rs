@@ -9,6 +9,7 @@ use std::time::Duration;
 use charter_journal::{SqliteStore, StoredCharter};
 use charter_runtime::{Charter, FindSecret, Folder, Options, Recovery, Runtime, RuntimeError};
 
+use super::hearing::Hearing;
 use crate::bundled;
 use crate::io::Failure;
 use crate::load::load;
@@ -26,6 +27,8 @@ pub(crate) struct Host {
     pub(crate) workspaces: charter_runtime::Workspaces,
     /// Who answers for models, in words.
     pub(crate) models: String,
+    /// How questions to models go.
+    pub(crate) hearing: Hearing,
     /// Whether no model is asked at all.
     pub(crate) offline: bool,
     threads: tokio::runtime::Runtime,
@@ -35,7 +38,8 @@ impl Host {
     /// Takes over a journal: whatever was left open in it goes on.
     pub(crate) fn open(store: SqliteStore, models: &models::Args) -> Result<Host, Failure> {
         let variable = |name: &str| std::env::var(name).ok();
-        let chosen = models::choose(models, &variable, ())?;
+        let hearing = Hearing::default();
+        let chosen = models::choose(models, &variable, hearing.clone())?;
         let threads = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -66,6 +70,7 @@ impl Host {
             #[cfg(unix)]
             workspaces,
             models: chosen.title,
+            hearing,
             offline: chosen.offline,
             threads,
         })

@@ -3,6 +3,7 @@
 mod choice;
 mod covered;
 mod follow;
+mod hearing;
 pub(crate) mod host;
 pub mod legal;
 mod pages;

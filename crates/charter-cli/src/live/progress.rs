@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use charter_journal::{Record, SourceKind, Verdict};
 use charter_runtime::{Happening, View, Working};
 
+use super::hearing::Hearing;
 use super::host::Host;
 use super::story;
 use crate::io::{Failure, Io, Paint};
@@ -25,6 +26,7 @@ pub(crate) struct Progress {
     answered: BTreeSet<String>,
     /// States of the charter.
     states: Vec<String>,
+    hearing: Hearing,
 }
 
 impl Progress {
@@ -38,6 +40,7 @@ impl Progress {
             seen: None,
             answered: BTreeSet::new(),
             states: Vec::new(),
+            hearing: Hearing::default(),
         }
     }
 
@@ -46,6 +49,11 @@ impl Progress {
         self.seen = seen;
         let definition = view.charter.machine().definition();
         self.states = definition.root.state.states.keys().cloned().collect();
+    }
+
+    /// Whom to ask how questions to models go.
+    pub(crate) fn hear(&mut self, host: &Host) {
+        self.hearing = host.hearing.clone();
     }
 
     /// The heading.
@@ -58,6 +66,7 @@ impl Progress {
     ) -> Result<(), Failure> {
         let definition = view.charter.machine().definition();
         self.know(view, None);
+        self.hear(host);
         let paint = self.paint;
         let how = match resumed {
             true => format!("goes on after record {}", view.snapshot.seq()),
@@ -114,6 +123,7 @@ impl Progress {
     /// Something happened.
     pub(crate) fn show(&mut self, happening: &Happening, io: &mut Io<'_>) -> Result<(), Failure> {
         let paint = self.paint;
+        self.tell_notes(io)?;
         let line = match happening {
             Happening::Recorded(r) => {
                 if self.seen.is_some_and(|seen| r.record.seq <= seen) {
@@ -139,9 +149,13 @@ impl Progress {
                     .join("\n  ")
             }
             Happening::Began(work) if work.attempt > 1 => {
+                self.hearing.forget(&self.run, &work.src);
                 format!("{} at work, attempt {}", clean(&work.src), work.attempt)
             }
-            Happening::Began(work) => format!("{} at work", clean(&work.src)),
+            Happening::Began(work) => {
+                self.hearing.forget(&self.run, &work.src);
+                format!("{} at work", clean(&work.src))
+            }
             Happening::Retrying { work, error, .. } => {
                 let why = error
                     .get("message")
@@ -192,6 +206,7 @@ impl Progress {
 
     /// Time goes on.
     pub(crate) fn wait(&mut self, view: &View, now: i64, io: &mut Io<'_>) -> Result<(), Failure> {
+        self.tell_notes(io)?;
         if !self.live {
             return Ok(());
         }
@@ -202,7 +217,13 @@ impl Progress {
         let mut parts: Vec<String> = working
             .iter()
             .take(4)
-            .map(|w| format!("{} {}", clean(&w.src), elapsed(w.since)))
+            .map(|w| {
+                let came = match self.hearing.bytes(&self.run, &w.src) {
+                    0 => String::new(),
+                    bytes => format!(" ({}.{} kB)", bytes / 1_000, bytes % 1_000 / 100),
+                };
+                format!("{} {}{came}", clean(&w.src), elapsed(w.since))
+            })
             .collect();
         if working.len() > 4 {
             parts.push(format!("{} more", working.len() - 4));
@@ -223,6 +244,15 @@ impl Progress {
         write!(io.err, "\r\u{1b}[2K{}", self.paint.faint(&line))?;
         io.err.flush()?;
         self.drawn = true;
+        Ok(())
+    }
+
+    /// What cost models time.
+    fn tell_notes(&mut self, io: &mut Io<'_>) -> Result<(), Failure> {
+        for note in self.hearing.notes(&self.run) {
+            self.clear(io)?;
+            writeln!(io.err, "  {}", self.paint.warning(&clean(&note)))?;
+        }
         Ok(())
     }
 
