@@ -7,178 +7,18 @@
     clippy::indexing_slicing
 )]
 
+#[path = "support/sentinel.rs"]
+mod support;
+
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use charter_journal::{MemoryStore, Store};
+use charter_journal::MemoryStore;
 use charter_kernel::{Digest, Principal};
-use charter_models::Models;
-use charter_runtime::{Charter, Folder, Options, Receipt, Runtime, Send, Start, View, Workspaces};
-use serde_json::{Value as Json, json};
-
-struct Host {
-    runtime: Runtime,
-    charter: Digest,
-    journal: Arc<dyn Store>,
-    root: PathBuf,
-    _temporary: Option<Arc<tempfile::TempDir>>,
-}
-
-async fn open(root: &Path, journal: Arc<dyn Store>, charter: Charter) -> Host {
-    let options = Options::default()
-        .executor("workspace", Workspaces::new(root.join("store")))
-        .executor("model", Models::offline());
-    let (runtime, _) = Runtime::open(journal.clone(), options).await.unwrap();
-    let charter = runtime.add(charter).await.unwrap().digest();
-    Host {
-        runtime,
-        charter,
-        journal,
-        root: root.to_owned(),
-        _temporary: None,
-    }
-}
-
-async fn sentinel() -> Host {
-    with(sentinel_charter()).await
-}
-
-fn sentinel_charter() -> Charter {
-    Charter::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charters/sentinel")).unwrap()
-}
-
-async fn with(charter: Charter) -> Host {
-    let temporary = tempfile::tempdir().unwrap();
-    fs::create_dir(temporary.path().join("w")).unwrap();
-    fs::write(temporary.path().join("w/greeting.txt"), "Hello, world\n").unwrap();
-    fs::write(temporary.path().join("w/other.txt"), "other\n").unwrap();
-    let mut host = open(temporary.path(), Arc::new(MemoryStore::new()), charter).await;
-    host._temporary = Some(Arc::new(temporary));
-    host
-}
-
-/// The host ends at once, and another one takes over its journal.
-async fn again(host: Host) -> Host {
-    let (journal, root, kept) = (
-        host.journal.clone(),
-        host.root.clone(),
-        host._temporary.clone(),
-    );
-    host.runtime.shutdown(Duration::ZERO).await;
-    drop(host);
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    let mut host = open(&root, journal, sentinel_charter()).await;
-    host._temporary = kept;
-    host
-}
-
-impl Host {
-    fn file(&self, name: &str) -> String {
-        fs::read_to_string(self.root.join("w").join(name)).unwrap_or_else(|_| "(none)".into())
-    }
-
-    fn files(&self) -> Vec<String> {
-        let mut names: Vec<_> = fs::read_dir(self.root.join("w"))
-            .unwrap()
-            .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        names
-    }
-
-    async fn start(&self, run: &str, more: Json) {
-        let mut input = json!({"workspace": self.root.join("w"), "goal": "Greet in German"});
-        for (key, value) in more.as_object().unwrap() {
-            input[key] = value.clone();
-        }
-        let by = Principal::new("ana", &["operator"]);
-        let start = Start {
-            charter: self.charter,
-            run: Some(run.into()),
-            input,
-            by,
-        };
-        self.runtime.start(start).await.unwrap();
-    }
-
-    async fn until(&self, run: &str, state: &str) -> View {
-        let reached = self.runtime.until(run, |snapshot| {
-            snapshot.actor("root").unwrap().state().any(|s| s == state)
-        });
-        match tokio::time::timeout(Duration::from_secs(30), reached).await {
-            Ok(view) => view.unwrap(),
-            Err(_) => {
-                let view = self.runtime.view(run).await.unwrap();
-                panic!(
-                    "{state} was not reached: {:#}",
-                    view.charter.machine().snapshot_json(&view.snapshot)
-                );
-            }
-        }
-    }
-
-    async fn var(&self, run: &str, name: &str) -> Json {
-        let view = self.runtime.view(run).await.unwrap();
-        view.snapshot
-            .actor("root")
-            .unwrap()
-            .variable(name)
-            .cloned()
-            .unwrap_or_default()
-    }
-
-    async fn send(&self, run: &str, r#type: &str, data: Json) -> Receipt {
-        let by = Principal::new("ana", &["operator", "approver"]);
-        let receipt = self
-            .runtime
-            .send(Send::new(run, r#type, data, by))
-            .await
-            .unwrap();
-        assert!(
-            !receipt.is_refused(),
-            "{type} was refused: {:?}",
-            receipt.refusal()
-        );
-        receipt
-    }
-
-    /// Approves the context, waits for the proposal.
-    async fn to_proposal(&self, run: &str) -> Json {
-        self.until(run, "AWAITING_CONTEXT_APPROVAL").await;
-        let digest = Digest::of_json(&self.var(run, "bundle").await).hex();
-        self.send(run, "APPROVE_CONTEXT", json!({"digest": digest}))
-            .await;
-        self.until(run, "AWAITING_PROPOSAL_APPROVAL").await;
-        self.var(run, "proposal").await
-    }
-
-    async fn approve(&self, run: &str, changeset: &Json, accepted: Option<Json>) {
-        let mut data = json!({"digest": Digest::of_json(changeset).hex()});
-        if let Some(accepted) = accepted {
-            data["accepted"] = accepted;
-        }
-        self.send(run, "APPROVE_PROPOSAL", data).await;
-    }
-
-    async fn error(&self, run: &str) -> Json {
-        self.until(run, "ERROR").await;
-        self.var(run, "error").await
-    }
-
-    /// Waits until what ERROR does is done.
-    async fn settled(&self, run: &str) -> Json {
-        let done = self
-            .runtime
-            .until(run, |snapshot| !snapshot.invocations().any(|_| true));
-        tokio::time::timeout(Duration::from_secs(30), done)
-            .await
-            .unwrap()
-            .unwrap();
-        self.var(run, "rollback").await
-    }
-}
+use charter_runtime::{Charter, Folder, Options, Runtime, Send, Workspaces};
+use serde_json::json;
+use support::{again, sentinel, with};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn from_a_goal_to_applied_changes() {
@@ -358,6 +198,41 @@ async fn a_host_that_dies_while_applying_goes_on_after_its_start() {
     assert_eq!(host.file("greeting.txt"), "Guten Tag, world\n");
 }
 
+/// A restore that failed: the workspace stays dirty, no cycle starts, until a person has looked at it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dirty_workspace_waits_for_a_person() {
+    let host = sentinel().await;
+    host.start("r", json!({})).await;
+    host.until("r", "AWAITING_CONTEXT_APPROVAL").await;
+    host.send("r", "ABORT", json!({"reason": "first"})).await;
+    // What is written down when a restore fails.
+    let known = fs::read_dir(host.root.join("store/workspaces")).unwrap();
+    let known = known.map(|e| e.unwrap().path()).next().unwrap();
+    let mark = json!({"reason": "`greeting.txt` cannot be put back"});
+    fs::write(known.join("dirty.json"), mark.to_string()).unwrap();
+    let start = json!({"goal": "g"});
+    host.send("r", "START", start.clone()).await;
+    let error = host.error("r").await;
+    assert_eq!(error["code"], "dirty", "{error}");
+    host.settled("r").await;
+    let dirty = host.var("r", "dirty").await;
+    assert!(
+        dirty.as_str().unwrap().contains("cannot be put back"),
+        "{dirty}"
+    );
+    // Another run is not let in either.
+    host.start("s", json!({})).await;
+    assert_eq!(host.error("s").await["code"], "dirty");
+    host.settled("s").await;
+    // The system may not reset it; a person who has looked may.
+    let system = Send::new("r", "RESET", json!({}), Principal::system());
+    assert!(host.runtime.send(system).await.unwrap().is_refused());
+    host.send("r", "RESET", json!({})).await;
+    host.send("r", "START", start).await;
+    host.until("r", "AWAITING_CONTEXT_APPROVAL").await;
+    assert_eq!(host.file("greeting.txt"), "Hello, world\n");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_example_is_copied_for_the_run() {
     let host = sentinel().await;
@@ -431,6 +306,7 @@ fn wrong_configurations_are_told_at_the_start() {
         let temporary = tempfile::tempdir().unwrap();
         let options = Options::default().executor("workspace", Workspaces::new(temporary.path()));
         tokio::runtime::Builder::new_current_thread()
+            .enable_all()
             .build()
             .unwrap()
             .block_on(async {

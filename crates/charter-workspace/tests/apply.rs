@@ -489,6 +489,10 @@ fn a_verify_command_decides_before_anything_is_written() {
         refused("sleep 100"),
         "it took longer than 0.5 s and was ended"
     );
+    // A program that has left the group and keeps the output open is not waited for.
+    let started = std::time::Instant::now();
+    let _ = run("setsid sleep 5 & exit 0");
+    assert!(started.elapsed().as_secs() < 4, "{:?}", started.elapsed());
     assert_eq!(
         refused("while :; do echo more; done"),
         "it printed more than 100000 bytes and was ended"

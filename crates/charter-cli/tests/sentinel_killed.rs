@@ -1,0 +1,113 @@
+//! `charter run sentinel` killed at any moment: the next start finishes or undoes what was begun, and the cycle goes on.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::Scratch;
+
+struct Desk(Scratch);
+
+impl Desk {
+    fn new() -> Desk {
+        let scratch = Scratch::new("killed");
+        fs::create_dir(scratch.0.join("w")).unwrap();
+        scratch.file("w/greeting.txt", "Hello, world\n");
+        Desk(scratch)
+    }
+
+    fn charter(&self, args: &[&str]) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_charter"))
+            .args(args)
+            .args(["--yes", "--db", "runs.db"])
+            .current_dir(&self.0.0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    fn start(&self, more: &str) -> Child {
+        let input = format!(r#"{{"workspace": "w", "goal": "Greet in German"{more}}}"#);
+        self.charter(&["run", "sentinel", "--run", "r", "--input", &input])
+    }
+
+    fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.0.0.join("w").join(name)).unwrap_or_else(|_| "(none)".into())
+    }
+
+    /// After a kill: whatever was begun is taken up.
+    fn resume(&self) {
+        let resumed = self.charter(&["run", "--resume", "r"]).wait().unwrap();
+        assert!(resumed.success());
+        assert_eq!(self.file("greeting.txt"), "Guten Tag, world\n");
+        assert!(self.file("greeter.txt").contains("Goal: Greet in German"));
+        let mut left: Vec<_> = fs::read_dir(self.0.0.join("w"))
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["greeter.txt", "greeting.txt"]);
+    }
+}
+
+#[test]
+fn while_the_verification_runs() {
+    let desk = Desk::new();
+    let marker = desk.0.0.join("began");
+    let script = format!(
+        "test -e {0} || {{ touch {0}; sleep 20; }}",
+        marker.display()
+    );
+    let mut child = desk.start(&format!(r#", "verify": ["/bin/sh", "-c", {script:?}]"#));
+    let started = Instant::now();
+    while !marker.exists() {
+        assert!(started.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(
+        desk.file("greeting.txt"),
+        "Hello, world\n",
+        "nothing before it is verified"
+    );
+    desk.resume();
+}
+
+#[test]
+fn at_many_moments() {
+    // How long it takes when nobody kills it.
+    let whole = Desk::new();
+    let started = Instant::now();
+    assert!(whole.start("").wait().unwrap().success());
+    let all = started.elapsed();
+    for step in 1..16 {
+        let desk = Desk::new();
+        let mut child = desk.start("");
+        std::thread::sleep(all * step / 16);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let shown = Command::new(env!("CARGO_BIN_EXE_charter"))
+            .args(["show", "r", "--db", "runs.db"])
+            .current_dir(&desk.0.0)
+            .output()
+            .unwrap();
+        // Killed before there was a run.
+        if !shown.status.success() {
+            continue;
+        }
+        desk.resume();
+        let verified = Command::new(env!("CARGO_BIN_EXE_charter"))
+            .args(["verify", "runs.db"])
+            .current_dir(&desk.0.0)
+            .output()
+            .unwrap();
+        assert!(verified.status.success());
+    }
+}

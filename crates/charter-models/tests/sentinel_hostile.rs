@@ -1,0 +1,309 @@
+//! No byte of a workspace changes without an approval of exactly that changeset, by a person with the role who is not its proposer:
+//! sentinel on a real folder, under hostile streams, judged by what is in the folder and in the journal.
+#![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects
+)]
+
+#[path = "support/sentinel.rs"]
+mod support;
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use charter_journal::Verdict;
+use charter_kernel::{Digest, Principal};
+use charter_runtime::Send;
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+use support::{Host, sentinel};
+
+const PEOPLE: [&str; 3] = ["ana", "bo", "eve"];
+const ROLES: [&[&str]; 4] = [&["approver"], &["operator"], &["operator", "approver"], &[]];
+const EVENTS: [&str; 11] = [
+    "START",
+    "APPROVE_CONTEXT",
+    "REVISE_CONTEXT",
+    "REJECT_CONTEXT",
+    "APPROVE_PROPOSAL",
+    "EDIT_PROPOSAL",
+    "REJECT_PROPOSAL",
+    "ABORT",
+    "RESET",
+    "charter.pause",
+    "charter.resume",
+];
+
+/// An event of a hostile stream.
+#[derive(Debug, Clone)]
+struct Try {
+    /// Of `EVENTS`; beyond them: what goes on in the straight way.
+    event: usize,
+    /// Of `PEOPLE`; beyond them: whoever has proposed.
+    who: usize,
+    roles: usize,
+    /// Which digest: the right one, that of a part, of something older, of the context, of nothing.
+    digest: usize,
+    /// What is said to be accepted.
+    accepted: usize,
+}
+
+/// Events sent at once, and whether somebody changes a file before.
+type Burst = (Vec<Try>, bool);
+
+fn stream() -> impl Strategy<Value = (Vec<Burst>, usize)> {
+    let event = prop_oneof![2 => 0..EVENTS.len(), 5 => Just(99usize)];
+    let attempt = (event, 0..5usize, 0..ROLES.len(), 0..9usize, 0..6usize).prop_map(
+        |(event, who, roles, digest, accepted)| Try {
+            event,
+            who,
+            roles: if event == 99 { 2 } else { roles },
+            digest,
+            accepted,
+        },
+    );
+    let burst = (
+        prop::collection::vec(attempt, 1..3),
+        prop::bool::weighted(0.1),
+    );
+    (prop::collection::vec(burst, 4..22), 0..4usize)
+}
+
+type Image = BTreeMap<String, Vec<u8>>;
+
+fn image(folder: &Path) -> Image {
+    let mut all = Image::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let bytes = fs::read(entry.path()).unwrap_or_else(|_| b"(a folder)".to_vec());
+        all.insert(name, bytes);
+    }
+    all
+}
+
+/// What the folder is when a changeset was applied to it, by digests.
+fn after(before: &Image, changeset: &Json) -> BTreeMap<String, String> {
+    let mut all = digests(before);
+    for change in changeset["changes"].as_array().unwrap() {
+        let path = change["file_path"].as_str().unwrap().to_owned();
+        match change["new_sha256"].as_str() {
+            Some(digest) => drop(all.insert(path, digest.to_owned())),
+            None => drop(all.remove(&path)),
+        }
+    }
+    all
+}
+
+fn digests(image: &Image) -> BTreeMap<String, String> {
+    let one = |(name, bytes): (&String, &Vec<u8>)| (name.clone(), Digest::of_bytes(bytes).hex());
+    image.iter().map(one).collect()
+}
+
+/// A proposal, its parts, and who proposed it, by digest.
+type Known = BTreeMap<String, (Json, String)>;
+
+async fn look(host: &Host, known: &mut Known) {
+    let (proposal, proposer) = (
+        host.var("r", "proposal").await,
+        host.var("r", "proposer").await,
+    );
+    let Some(changes) = proposal["changes"].as_array() else {
+        return;
+    };
+    for mask in 1..1u32 << changes.len() {
+        let kept = (0u32..).zip(changes).filter(|(i, _)| mask & (1 << i) != 0);
+        let changes: Vec<&Json> = kept.map(|(_, c)| c).collect();
+        let part = json!({"summary": proposal["summary"], "changes": changes});
+        let by = proposer.as_str().unwrap_or_default().to_owned();
+        known.insert(Digest::of_json(&part).hex(), (part, by));
+    }
+}
+
+async fn event(host: &Host, attempt: &Try, known: &Known) -> Send {
+    let straight = match host
+        .runtime
+        .view("r")
+        .await
+        .unwrap()
+        .snapshot
+        .actor("root")
+        .unwrap()
+        .state()
+        .next()
+        .unwrap()
+    {
+        "AWAITING_CONTEXT_APPROVAL" => "APPROVE_CONTEXT",
+        "AWAITING_PROPOSAL_APPROVAL" => "APPROVE_PROPOSAL",
+        "ERROR" => "RESET",
+        _ => "START",
+    };
+    let kind = EVENTS.get(attempt.event).copied().unwrap_or(straight);
+    let proposal = host.var("r", "proposal").await;
+    let data = match kind {
+        "START" => json!({"goal": "Greet in German"}),
+        "APPROVE_CONTEXT" | "APPROVE_PROPOSAL" => {
+            let of = if kind == "APPROVE_CONTEXT" {
+                "bundle"
+            } else {
+                "proposal"
+            };
+            let right = Digest::of_json(&host.var("r", of).await).hex();
+            let digest = match attempt.digest {
+                0 => known.keys().next().cloned().unwrap_or(right),
+                1 => known.keys().last().cloned().unwrap_or(right),
+                2 => Digest::of_json(&host.var("r", "bundle").await).hex(),
+                3 => Digest::of_bytes(b"").hex(),
+                _ => right,
+            };
+            let mut data = json!({"digest": digest});
+            let path = |i: usize| proposal["changes"][i]["file_path"].clone();
+            let accepted = match attempt.accepted {
+                0 => json!([path(0)]),
+                1 => json!([path(1)]),
+                2 => json!(["../outside"]),
+                _ => Json::Null,
+            };
+            if kind == "APPROVE_PROPOSAL" && accepted.as_array().is_some_and(|a| a[0].is_string()) {
+                // Sometimes with the digest that belongs to it.
+                if attempt.digest > 5 {
+                    let mut part = proposal.clone();
+                    if let Some(changes) = part["changes"].as_array_mut() {
+                        changes.retain(|c| accepted[0] == c["file_path"]);
+                    }
+                    data["digest"] = Digest::of_json(&part).hex().into();
+                }
+                data["accepted"] = accepted;
+            }
+            data
+        }
+        "REVISE_CONTEXT" | "EDIT_PROPOSAL" => json!({"feedback": "other"}),
+        "RESET" | "charter.pause" | "charter.resume" => json!({}),
+        _ => json!({"reason": "because"}),
+    };
+    let proposer = host.var("r", "proposer").await;
+    let who = PEOPLE
+        .get(attempt.who)
+        .copied()
+        .or(proposer.as_str())
+        .unwrap_or("ana");
+    Send::new("r", kind, data, Principal::new(who, ROLES[attempt.roles]))
+}
+
+async fn settle(host: &Host) {
+    let paused = |s: &charter_kernel::Snapshot| s.status() == charter_kernel::Status::Paused;
+    let settled = host.runtime.until("r", |s| {
+        paused(s) || !s.invocations().any(|(_, i)| !i.is_machine())
+    });
+    tokio::time::timeout(std::time::Duration::from_secs(30), settled)
+        .await
+        .unwrap()
+        .unwrap();
+    // An actor of a paused run answers all the same.
+    for _ in 0..3_000 {
+        if host.runtime.view("r").await.unwrap().working.is_empty() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    panic!("it does not settle");
+}
+
+async fn judge(bursts: Vec<Burst>, verify: usize, applied: &Cell<u32>) {
+    let host = sentinel().await;
+    let folder = host.root.join("w");
+    let verify = match verify {
+        0 => json!({"verify": ["/bin/sh", "-c", "exit 1"]}),
+        1 => {
+            json!({"verify": ["/bin/sh", "-c", "echo hostile > made-by-verify; rm -f greeting.txt; exit 0"]})
+        }
+        _ => json!({}),
+    };
+    host.start("r", verify).await;
+    settle(&host).await;
+    let (mut known, mut seen) = (Known::new(), 0);
+    for (events, disturbed) in bursts {
+        look(&host, &mut known).await;
+        if disturbed {
+            fs::write(folder.join("greeting.txt"), "Hello again\n").unwrap();
+        }
+        let before = image(&folder);
+        let mut sends = Vec::new();
+        for attempt in &events {
+            sends.push(event(&host, attempt, &known).await);
+        }
+        for send in sends {
+            // A refusal is as good an answer as any.
+            let _ = host.runtime.send(send).await.unwrap();
+        }
+        settle(&host).await;
+        look(&host, &mut known).await;
+        let now = image(&folder);
+        let records = host.journal.records("r", seen, 1_000).unwrap();
+        seen = records.last().map_or(seen, |r| r.seq + 1);
+        let mut possible = vec![digests(&before)];
+        for record in &records {
+            let kind: &str = &record.event.r#type;
+            if record.verdict != Verdict::Accepted || kind != "APPROVE_PROPOSAL" {
+                continue;
+            }
+            let digest = record.event.data["digest"].as_str().unwrap();
+            let digest = digest.trim_start_matches("sha256:");
+            let (changeset, proposer) = known
+                .get(digest)
+                .expect("an approval of something that was proposed");
+            assert!(
+                record.by.roles.iter().any(|r| r == "approver"),
+                "{:?}",
+                record.by
+            );
+            assert_ne!(&record.by.id, proposer, "the proposer's own approval");
+            possible.push(after(&before, changeset));
+        }
+        let now_digests = digests(&now);
+        assert!(
+            possible.contains(&now_digests),
+            "the folder is neither as before nor as approved: {:?} → {:?}",
+            before.keys(),
+            now.keys()
+        );
+        if digests(&before) != now_digests {
+            applied.set(applied.get() + 1);
+        }
+    }
+    host.runtime.shutdown(std::time::Duration::ZERO).await;
+}
+
+#[test]
+fn no_byte_changes_without_its_approval() {
+    let applied = Cell::new(0);
+    let threads = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+        cases: 24,
+        max_shrink_iters: 60,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    runner
+        .run(&stream(), |(bursts, verify)| {
+            threads.block_on(judge(bursts, verify, &applied));
+            Ok(())
+        })
+        .unwrap();
+    assert!(
+        applied.get() > 5,
+        "the streams got far enough {} times",
+        applied.get()
+    );
+    eprintln!("{} changesets were applied", applied.get());
+}
