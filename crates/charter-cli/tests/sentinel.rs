@@ -299,11 +299,12 @@ fn what_was_learned_is_planned_with_and_found_with_sql() {
         .map(str::trim)
         .filter(|q| !q.is_empty())
         .collect();
-    assert_eq!(queries.len(), 5);
+    assert_eq!(queries.len(), 6);
     let expected = [
         "failed   verify    1",
         "greeting.txt  1",
         "",
+        "APPLYING_CHANGESET  1",
         "  me  sha256:",
         "",
     ];

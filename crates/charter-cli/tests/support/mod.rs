@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use charter_cli::{Io, run};
 
 /// What a command gave.
+#[allow(dead_code)] // not every test file needs it
 pub(crate) struct Ran {
     pub(crate) code: u8,
     pub(crate) out: String,
