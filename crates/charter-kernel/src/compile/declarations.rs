@@ -1,0 +1,234 @@
+//! Whatever is declared apart from the charts: roles, events, actors, rules, and what the kernel itself never evaluates.
+
+use std::sync::Arc;
+
+use charter_expr::{Env, Type};
+
+use super::{Compiler, MAX_ROLES, escape, is_platform};
+use crate::definition::{self, Projection};
+use crate::machine::Service;
+
+/// Tables and views of a journal, which no view of a charter may hide.
+const OWN_TABLES: [&str; 13] = [
+    "approvals",
+    "blobs",
+    "charters",
+    "decisions",
+    "effects",
+    "events",
+    "ledger",
+    "records",
+    "refusals",
+    "runs",
+    "snapshots",
+    "timers",
+    "transitions",
+];
+
+impl<'d> Compiler<'d> {
+    /// Views become SQL in the journal: only plain names are let through.
+    pub(super) fn projections(&mut self) {
+        for (name, view) in &self.def.projections {
+            let at = format!("/projections/{}", escape(name));
+            let taken = OWN_TABLES.contains(&name.as_str());
+            if taken || !Projection::is_name(name) {
+                let why = match taken {
+                    true => "the journal has a table of that name",
+                    false => "it is no plain name",
+                };
+                let help = "small letters, digits and underscores, beginning with a letter, at most 63: `turns_by_day`";
+                let message = format!("`{name}` cannot be the name of a view: {why}");
+                self.problem("projection", &at, message, Some(help.into()));
+            }
+            for (column, path) in &view.columns {
+                let at = format!("{at}/columns/{}", escape(column));
+                if ["run", "seq", "at"].contains(&column.as_str()) || !Projection::is_name(column) {
+                    let message = format!("`{column}` cannot be the name of a column");
+                    let help = "every view has `run`, `seq` and `at`; others are small letters, digits and underscores";
+                    self.problem("projection", &at, message, Some(help.into()));
+                }
+                if !Projection::is_path(path) {
+                    let message = format!("`{path}` is no path into the data of an event");
+                    let help = "names of fields with dots between them: `turn.number`";
+                    self.problem("projection", &at, message, Some(help.into()));
+                }
+            }
+        }
+    }
+
+    /// The sentences of rules.
+    pub(super) fn rules(&mut self) -> Vec<(Arc<str>, crate::machine::Template)> {
+        let def = self.def;
+        let sentence = |(name, sentence): (&String, &definition::Template)| {
+            let at = format!("/rules/{}", escape(name));
+            (name.as_str().into(), self.template(sentence, &at, &[]))
+        };
+        def.rules.iter().map(sentence).collect()
+    }
+
+    /// Whatever is declared apart from the charts.
+    pub(super) fn declarations(&mut self) {
+        let def = self.def;
+        if def.charter != 1 {
+            let help = Some("this program knows version 1: `charter: 1`".to_string());
+            self.problem(
+                "unknown-version",
+                "/charter",
+                format!(
+                    "version {} of the charter language is not known",
+                    def.charter
+                ),
+                help,
+            );
+        }
+        self.roles = vec!["system".into(), "operator".into()];
+        for name in def
+            .roles
+            .keys()
+            .filter(|n| !matches!(n.as_str(), "system" | "operator"))
+        {
+            self.roles.push(name.clone().into_boxed_str());
+        }
+        if self.roles.len() > MAX_ROLES {
+            self.problem(
+                "too-many-roles",
+                "/roles",
+                format!(
+                    "{} roles; at most {MAX_ROLES} are possible",
+                    self.roles.len()
+                ),
+                None,
+            );
+            self.roles.truncate(MAX_ROLES);
+        }
+        for (name, decl) in &def.events {
+            let at = format!("/events/{}", escape(name));
+            if is_platform(name) {
+                let help = Some("types that begin with `done.`, `error.`, `after.` or `charter.` are the platform's; choose another name".into());
+                self.problem(
+                    "reserved-event",
+                    &at,
+                    format!("`{name}` cannot be declared"),
+                    help,
+                );
+            }
+            if name.is_empty() || name.contains('*') || name.chars().any(char::is_whitespace) {
+                self.problem(
+                    "bad-event-name",
+                    &at,
+                    format!("`{name}` is not an event type"),
+                    Some("use a word without spaces and `*`".into()),
+                );
+            }
+            let by = self.role_set(&decl.by, &format!("{at}/by"));
+            let schema = self.schema(decl.data.as_ref(), &format!("{at}/data"));
+            let id = self.event(name);
+            if let Some(info) = self.events.list.get_mut(id as usize) {
+                info.declared = true;
+                info.by = by;
+                info.schema = schema;
+                info.while_paused = decl.while_paused;
+            }
+        }
+        for name in [
+            "charter.start",
+            "charter.overdue",
+            "error.execution",
+            "error.communication",
+        ] {
+            self.event(name);
+        }
+        for name in def.machines.keys().filter(|n| def.actors.contains_key(*n)) {
+            let at = format!("/machines/{}", escape(name));
+            self.problem(
+                "duplicate-name",
+                &at,
+                format!("`{name}` is a machine and an actor"),
+                Some("`src` could mean either; rename one".into()),
+            );
+        }
+        for (name, delay) in &def.delays {
+            if let definition::Delay::Name(other) = delay {
+                let at = format!("/delays/{}", escape(name));
+                self.problem(
+                    "bad-delay",
+                    &at,
+                    format!("delay `{name}` refers to the name `{other}`"),
+                    Some("give a length, e.g. `24h`".into()),
+                );
+            }
+        }
+    }
+
+    pub(super) fn services(&mut self) -> Vec<Service> {
+        let def = self.def;
+        let mut services = Vec::with_capacity(def.actors.len());
+        for (name, actor) in &def.actors {
+            let at = format!("/actors/{}", escape(name));
+            services.push(Service {
+                name: name.as_str().into(),
+                kind: actor.kind.as_str().into(),
+                input: self.schema(actor.input.as_ref(), &format!("{at}/input")),
+                output: self.schema(actor.output.as_ref(), &format!("{at}/output")),
+                timeout: actor
+                    .timeout
+                    .as_ref()
+                    .and_then(|d| self.delay(d, &format!("{at}/timeout"), &[])),
+            });
+        }
+        services
+    }
+
+    /// The kernel does not evaluate properties and streams, but a name that means nothing is reported with everything else.
+    pub(super) fn properties(&mut self) {
+        let def = self.def;
+        for (i, property) in def.properties.iter().enumerate() {
+            let at = format!("/properties/{i}/rule");
+            match &property.rule {
+                definition::PropertyRule::Never { when, .. } => {
+                    self.cel(when, &format!("{at}/never/when"), &[])
+                }
+                definition::PropertyRule::Always(cel) => {
+                    self.cel(cel, &format!("{at}/always"), &[])
+                }
+                definition::PropertyRule::Eventually(cel) => {
+                    self.cel(cel, &format!("{at}/eventually"), &[])
+                }
+            };
+        }
+        if let Some(stream) = &def.stream {
+            let mut env = Env::new();
+            env.root("item", Type::Dyn);
+            let parts = [
+                ("run", &stream.run),
+                ("type", &stream.r#type),
+                ("id", &stream.id),
+                ("at", &stream.at),
+                ("data", &stream.data),
+                ("to", &stream.to),
+                ("by", &stream.by),
+                ("input", &stream.input),
+            ];
+            let parts = parts.into_iter().filter_map(|(key, cel)| {
+                let cel = cel.as_deref()?;
+                Some((format!("/stream/{key}"), cel))
+            });
+            let clocks = stream.clocks.iter().map(|(name, cel)| {
+                let at = format!("/stream/clocks/{}", escape(name));
+                (at, cel.as_str())
+            });
+            for (at, cel) in parts.chain(clocks) {
+                if let Err(e) = charter_expr::Program::compile(cel, &env) {
+                    let span = (e.span.start, e.span.end);
+                    self.problem_in("bad-expression", &at, Some(span), e.message, e.help);
+                }
+            }
+            for (name, cel) in &stream.summary {
+                self.cel(cel, &format!("/stream/summary/{}", escape(name)), &[]);
+            }
+            if let Some(rule) = &stream.duplicate {
+                self.rule(rule, "/stream/duplicate");
+            }
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The plan of a chart: its states numbered in document order, and what a name or a target stands for.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::{Compiler, MAX_NESTING, MAX_STATES, escape};
+use crate::definition::{self, StateKind};
+use crate::machine::{NONE, StateId};
+
+/// A state of the definition with its place.
+pub(super) struct Flat<'d> {
+    pub(super) def: &'d definition::State,
+    pub(super) key: &'d str,
+    pub(super) parent: StateId,
+    pub(super) last: StateId,
+    pub(super) path: Arc<str>,
+    pub(super) at: String,
+    pub(super) children: Vec<StateId>,
+}
+
+/// What compiling one chart needs to know about it.
+pub(crate) struct Scheme<'d> {
+    pub(super) flat: Vec<Flat<'d>>,
+    /// Each state by its parent and key.
+    pub(super) children: FxHashMap<(StateId, &'d str), StateId>,
+    /// Explicit ids and paths.
+    pub(super) names: FxHashMap<Arc<str>, StateId>,
+    pub(super) slots: FxHashMap<String, u32>,
+    /// Named actions, compiled once per chart (they name its context variables).
+    pub(super) blocks: FxHashMap<&'d str, Option<Arc<crate::machine::Block>>>,
+    pub(super) pending: Vec<&'d str>,
+}
+
+impl Scheme<'_> {
+    pub(super) fn slot(&self, name: &str) -> Option<u32> {
+        self.slots.get(name).copied()
+    }
+
+    pub(super) fn slot_names(&self) -> Vec<&str> {
+        self.slots.keys().map(String::as_str).collect()
+    }
+
+    pub(super) fn get(&self, id: StateId) -> Option<&Flat<'_>> {
+        self.flat.get(id as usize)
+    }
+
+    pub(super) fn kind(&self, id: StateId) -> StateKind {
+        self.get(id).map_or(StateKind::Atomic, kind_of)
+    }
+
+    pub(super) fn parent(&self, id: StateId) -> StateId {
+        self.get(id).map_or(NONE, |f| f.parent)
+    }
+
+    pub(super) fn last(&self, id: StateId) -> StateId {
+        self.get(id).map_or(id, |f| f.last)
+    }
+
+    /// Is `inner` a proper descendant of `outer`?
+    pub(super) fn inside(&self, inner: StateId, outer: StateId) -> bool {
+        inner > outer && inner <= self.last(outer)
+    }
+
+    fn child(&self, of: StateId, key: &str) -> Option<StateId> {
+        self.children.get(&(of, key)).copied()
+    }
+
+    /// Follows `a.b.c` down from a state. A key may itself contain dots: the longest match is tried first.
+    fn descend(&self, from: StateId, path: &str) -> Option<StateId> {
+        if let Some(child) = self.child(from, path) {
+            return Some(child);
+        }
+        let mut ends: Vec<usize> = path.match_indices('.').map(|(i, _)| i).collect();
+        ends.reverse();
+        ends.into_iter().find_map(|i| {
+            let (head, tail) = path.split_at_checked(i)?;
+            self.descend(self.child(from, head)?, tail.strip_prefix('.')?)
+        })
+    }
+
+    /// A target as written in a transition of `from` (`inside`: as written in `initial`, seen from inside the state).
+    pub(super) fn resolve(&self, from: StateId, target: &str, inside: bool) -> Option<StateId> {
+        if let Some(id) = target.strip_prefix('#') {
+            if let Some(state) = self.names.get(id) {
+                return Some(*state);
+            }
+            let ends: Vec<usize> = id.match_indices('.').map(|(i, _)| i).collect();
+            return ends.into_iter().rev().find_map(|i| {
+                let (head, tail) = id.split_at_checked(i)?;
+                self.descend(*self.names.get(head)?, tail.strip_prefix('.')?)
+            });
+        }
+        if let Some(path) = target.strip_prefix('.') {
+            return self.descend(from, path);
+        }
+        let base = if inside || from == 0 {
+            from
+        } else {
+            self.parent(from)
+        };
+        self.descend(base, target)
+    }
+
+    /// The least common compound ancestor of some states; the root counts as one (SCXML `findLCCA`).
+    pub(super) fn lcca(&self, states: &[StateId], parallel: bool) -> StateId {
+        let Some((first, rest)) = states.split_first() else {
+            return 0;
+        };
+        let mut at = self.parent(*first);
+        while at != NONE && at != 0 {
+            let kind = self.kind(at);
+            if (kind == StateKind::Compound || (parallel && kind == StateKind::Parallel))
+                && rest.iter().all(|s| self.inside(*s, at))
+            {
+                return at;
+            }
+            at = self.parent(at);
+        }
+        0
+    }
+}
+
+/// A state with children is compound even if the definition does not say so.
+pub(super) fn kind_of(flat: &Flat<'_>) -> StateKind {
+    match flat.def.kind {
+        StateKind::Atomic if !flat.children.is_empty() => StateKind::Compound,
+        StateKind::Compound if flat.children.is_empty() => StateKind::Atomic,
+        kind => kind,
+    }
+}
+
+impl<'d> Compiler<'d> {
+    /// All states in pre-order, without recursion on the nesting of the definition.
+    pub(super) fn flatten(&mut self, chart: &'d definition::Chart, at: &str) -> Vec<Flat<'d>> {
+        let mut flat: Vec<Flat<'d>> = Vec::new();
+        let mut stack = vec![(
+            &chart.state,
+            "",
+            NONE,
+            at.to_string(),
+            Arc::<str>::from(""),
+            0usize,
+        )];
+        while let Some((def, key, parent, at, path, depth)) = stack.pop() {
+            let id = u32::try_from(flat.len()).unwrap_or(NONE);
+            if depth > MAX_NESTING || flat.len() >= MAX_STATES {
+                let what = if depth > MAX_NESTING {
+                    format!("states nest deeper than {MAX_NESTING}")
+                } else {
+                    format!("more than {MAX_STATES} states")
+                };
+                self.problem("too-large", &at, what, None);
+                break;
+            }
+            for (key, child) in def.states.iter().rev() {
+                let path = if path.is_empty() {
+                    Arc::from(key.as_str())
+                } else {
+                    Arc::from(format!("{path}.{key}"))
+                };
+                let at = format!("{at}/states/{}", escape(key));
+                stack.push((child, key.as_str(), id, at, path, depth.saturating_add(1)));
+            }
+            if let Some(parent) = flat.get_mut(parent as usize) {
+                parent.children.push(id);
+            }
+            flat.push(Flat {
+                def,
+                key,
+                parent,
+                last: id,
+                path,
+                at,
+                children: Vec::new(),
+            });
+        }
+        // A state's last descendant is that of its last child: settle from the back.
+        for id in (1..flat.len()).rev() {
+            let Some((last, parent)) = flat.get(id).map(|f| (f.last, f.parent)) else {
+                continue;
+            };
+            if let Some(parent) = flat.get_mut(parent as usize) {
+                parent.last = parent.last.max(last);
+            }
+        }
+        flat
+    }
+
+    pub(super) fn names(&mut self, flat: &[Flat<'d>]) -> FxHashMap<Arc<str>, StateId> {
+        let mut names: FxHashMap<Arc<str>, StateId> = FxHashMap::default();
+        for (f, id) in flat.iter().zip(0u32..) {
+            let Some(name) = &f.def.id else { continue };
+            if let Some(other) = names.insert(name.as_str().into(), id) {
+                let other = flat.get(other as usize).map_or("", |f| f.path.as_ref());
+                let help = Some(format!(
+                    "state `{other}` has it already; an id is unique in its chart"
+                ));
+                self.problem(
+                    "duplicate-id",
+                    &format!("{}/id", f.at),
+                    format!("two states have the id `{name}`"),
+                    help,
+                );
+            }
+        }
+        // An explicit id wins over a path of the same text.
+        for (f, id) in flat.iter().zip(0u32..) {
+            names.entry(f.path.clone()).or_insert(id);
+        }
+        names
+    }
+
+    pub(super) fn missing(
+        &mut self,
+        scheme: &Scheme<'d>,
+        from: StateId,
+        target: &str,
+        at: &str,
+        inside: bool,
+    ) {
+        let base = if inside || from == 0 {
+            from
+        } else {
+            scheme.parent(from)
+        };
+        let key = target
+            .trim_start_matches(['#', '.'])
+            .rsplit('.')
+            .next()
+            .unwrap_or(target);
+        let elsewhere = scheme
+            .flat
+            .iter()
+            .skip(1)
+            .find(|f| f.key == key || f.def.id.as_deref() == Some(key));
+        let help = match elsewhere {
+            Some(f) => format!(
+                "there is `#{}`; a plain name means a sibling, `.name` a child, `#id` or `#path` any state",
+                f.def.id.as_deref().unwrap_or(&f.path)
+            ),
+            None => {
+                let siblings: Vec<&str> = scheme
+                    .get(base)
+                    .map(|f| f.def.states.keys().map(String::as_str).take(12).collect())
+                    .unwrap_or_default();
+                match charter_expr::nearest(key, siblings.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("states here: {}", siblings.join(", ")),
+                }
+            }
+        };
+        self.problem(
+            "missing-target",
+            at,
+            format!("no state `{target}`"),
+            Some(help),
+        );
+    }
+
+    /// Several targets must be able to be active at once.
+    pub(super) fn together(&mut self, scheme: &Scheme<'d>, targets: &[StateId], at: &str) {
+        for (i, a) in targets.iter().enumerate() {
+            for b in targets.iter().skip(i.saturating_add(1)) {
+                let mut up = scheme.parent(*a.min(b));
+                while up != NONE && !scheme.inside(*a.max(b), up) {
+                    up = scheme.parent(up);
+                }
+                if scheme.inside(*a.max(b), *a.min(b))
+                    || a == b
+                    || up == NONE
+                    || scheme.kind(up) != StateKind::Parallel
+                {
+                    let name =
+                        |s: StateId| scheme.get(s).map_or("", |f| f.path.as_ref()).to_string();
+                    let help = Some(
+                        "several targets stand in different regions of one parallel state"
+                            .to_string(),
+                    );
+                    self.problem(
+                        "bad-target",
+                        at,
+                        format!("`{}` and `{}` cannot be active at once", name(*a), name(*b)),
+                        help,
+                    );
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What the actions of a definition do, read before anything is compiled: variables they set, events they raise.
+
+use rustc_hash::FxHashSet;
+
+use crate::definition;
+
+/// Context variables of a chart: those with a first value, those bound late, and those that some action sets.
+pub(super) fn slots_of(
+    chart: &definition::Chart,
+    named: &indexmap::IndexMap<String, definition::Block>,
+) -> Vec<String> {
+    let mut slots: indexmap::IndexSet<String> = chart.context.keys().cloned().collect();
+    let mut stack: Vec<&definition::State> = vec![&chart.state];
+    let mut assigned: Vec<String> = Vec::new();
+    let mut seen: FxHashSet<&str> = FxHashSet::default();
+    while let Some(state) = stack.pop() {
+        stack.extend(state.states.values().rev());
+        slots.extend(state.data.keys().cloned());
+        let mut blocks = blocks_of(state);
+        assigned.extend(state.invoke.iter().filter_map(|i| i.id_location.clone()));
+        while let Some(block) = blocks.pop() {
+            for action in block {
+                match action {
+                    definition::Action::Assign(paths) => assigned.extend(paths.keys().cloned()),
+                    definition::Action::If(branches) => {
+                        blocks.extend(branches.iter().map(|b| &b.r#do))
+                    }
+                    definition::Action::Each { r#do, .. } => blocks.push(r#do),
+                    definition::Action::Send(send) => assigned.extend(send.id_location.clone()),
+                    definition::Action::Name(name) if seen.insert(name) => {
+                        blocks.extend(named.get(name))
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    let mut variables: Vec<String> = assigned
+        .iter()
+        .map(|path| super::content::variable_of(path).to_string())
+        .collect();
+    variables.sort();
+    slots.extend(variables.into_iter().filter(|v| !v.is_empty()));
+    slots.into_iter().collect()
+}
+
+/// Does some action raise or send an event of this type (or of a computed one)?
+pub(super) fn raised(def: &definition::Definition, name: &str) -> bool {
+    let mut charts: Vec<&definition::Chart> = vec![&def.root];
+    charts.extend(def.machines.values());
+    let is = |t: &definition::Template| match t {
+        definition::Template::Literal(v) => v.as_str() == Some(name),
+        _ => true,
+    };
+    let mut blocks: Vec<&definition::Block> = def.actions.values().collect();
+    let mut states: Vec<&definition::State> = charts.iter().map(|c| &c.state).collect();
+    while let Some(state) = states.pop() {
+        states.extend(state.states.values());
+        blocks.extend(blocks_of(state));
+    }
+    while let Some(block) = blocks.pop() {
+        for action in block {
+            match action {
+                definition::Action::Raise { r#type, .. } if is(r#type) => return true,
+                definition::Action::Send(send) if is(&send.r#type) => return true,
+                definition::Action::If(branches) => blocks.extend(branches.iter().map(|b| &b.r#do)),
+                definition::Action::Each { r#do, .. } => blocks.push(r#do),
+                _ => {}
+            }
+        }
+    }
+    false
+}
+
+/// All blocks that stand directly in a state.
+fn blocks_of(state: &definition::State) -> Vec<&definition::Block> {
+    let answers = state
+        .invoke
+        .iter()
+        .flat_map(|i| i.on_done.iter().chain(&i.on_error));
+    let transitions = (state.on.iter().flat_map(|o| &o.transitions))
+        .chain(&state.always)
+        .chain(&state.on_done)
+        .chain(state.after.iter().flat_map(|a| &a.transitions))
+        .chain(answers);
+    transitions
+        .map(|t| &t.actions)
+        .chain(state.entry.iter().chain(&state.exit))
+        .chain(state.invoke.iter().map(|i| &i.finalize))
+        .chain(state.initial.iter().map(|i| &i.actions))
+        .collect()
+}

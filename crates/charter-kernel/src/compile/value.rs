@@ -1,0 +1,245 @@
+//! Expressions, templates and delays: texts become programs, and what they read of events is noted.
+
+use std::sync::Arc;
+
+use charter_expr::{Env, Program, Type};
+
+use super::{Compiler, MAX_NESTING, escape};
+use crate::definition;
+use crate::machine::{Delay, Guard, Require, Template, Transition, TypeName};
+
+impl<'d> Compiler<'d> {
+    /// Compiles CEL; `locals` are the names bound by `each` and `requires` around it.
+    pub(super) fn cel(&mut self, text: &str, at: &str, locals: &[String]) -> Option<Program> {
+        // Imports: a name that means nothing is an error when it is evaluated, not before (SCXML 5.9).
+        let compile = |env: &Env| {
+            if self.def.strict {
+                Program::compile(text, env)
+            } else {
+                Program::compile_lenient(text, env)
+            }
+        };
+        let result = if locals.is_empty() {
+            compile(&self.env)
+        } else {
+            let mut env: Env = self.env.clone();
+            for name in locals {
+                env.root(name, Type::Dyn);
+            }
+            compile(&env)
+        };
+        match result {
+            Ok(program) => {
+                self.note_reads(&program);
+                Some(program)
+            }
+            Err(e) => {
+                self.problem_in(
+                    "bad-expression",
+                    at,
+                    Some((e.span.start, e.span.end)),
+                    e.message,
+                    e.help,
+                );
+                None
+            }
+        }
+    }
+
+    /// Which parts of events are read: what an event may be reduced to.
+    fn note_reads(&mut self, program: &Program) {
+        for path in program.reads() {
+            if path.root() == "_event" {
+                self.whole_events = true;
+            }
+            if path.root() != "event" {
+                continue;
+            }
+            let mut fields: Vec<Box<str>> = Vec::new();
+            for segment in path.segments() {
+                match segment {
+                    charter_expr::Segment::Field(name) => fields.push((**name).into()),
+                    charter_expr::Segment::Index(_) => break,
+                }
+            }
+            match fields.first().map(AsRef::as_ref) {
+                None => self.whole_events = true,
+                Some("type") => continue,
+                // `event.data.x` is `event.x`.
+                Some("data") => drop(fields.remove(0)),
+                Some(_) => {}
+            }
+            if fields.is_empty() {
+                self.whole_events = true;
+            } else if !self.event_reads.contains(&fields) {
+                self.event_reads.push(fields);
+            }
+        }
+    }
+
+    pub(super) fn template(
+        &mut self,
+        def: &definition::Template,
+        at: &str,
+        locals: &[String],
+    ) -> Template {
+        self.template_at(def, at, locals, 0)
+    }
+
+    fn template_at(
+        &mut self,
+        def: &definition::Template,
+        at: &str,
+        locals: &[String],
+        depth: usize,
+    ) -> Template {
+        let null = || Template::Literal(Arc::new(serde_json::Value::Null));
+        if depth > MAX_NESTING {
+            self.problem(
+                "too-large",
+                at,
+                format!("values nest deeper than {MAX_NESTING}"),
+                None,
+            );
+            return null();
+        }
+        let deeper = depth.saturating_add(1);
+        match def {
+            definition::Template::Literal(json) => {
+                let mut json = json.clone();
+                if let Err(e) = charter_expr::json::canonical(&mut json) {
+                    self.problem(
+                        "bad-number",
+                        at,
+                        e.to_string(),
+                        Some("write it as a text".into()),
+                    );
+                }
+                Template::Literal(Arc::new(json))
+            }
+            definition::Template::Cel(text) => self
+                .cel(text, &format!("{at}/cel"), locals)
+                .map_or_else(null, Template::Cel),
+            definition::Template::List(items) => {
+                let items = items
+                    .iter()
+                    .enumerate()
+                    .map(|(i, t)| self.template_at(t, &format!("{at}/list/{i}"), locals, deeper));
+                Template::List(items.collect())
+            }
+            definition::Template::Object(fields) => {
+                let fields = fields.iter().map(|(k, t)| {
+                    let value =
+                        self.template_at(t, &format!("{at}/object/{}", escape(k)), locals, deeper);
+                    (k.clone().into_boxed_str(), value)
+                });
+                Template::Object(fields.collect())
+            }
+        }
+    }
+
+    pub(super) fn maybe(
+        &mut self,
+        def: Option<&definition::Template>,
+        at: &str,
+        locals: &[String],
+    ) -> Option<Template> {
+        def.map(|t| self.template(t, at, locals))
+    }
+
+    pub(super) fn delay(
+        &mut self,
+        def: &definition::Delay,
+        at: &str,
+        locals: &[String],
+    ) -> Option<Delay> {
+        match def {
+            definition::Delay::Ms(ms) => {
+                let ms = i64::try_from(*ms)
+                    .ok()
+                    .filter(|ms| *ms <= crate::time::MAX_DELAY);
+                if ms.is_none() {
+                    self.problem("bad-delay", at, "longer than 1,000 years", None);
+                }
+                ms.map(Delay::Ms)
+            }
+            definition::Delay::Cel(text) => {
+                self.cel(text, &format!("{at}/cel"), locals).map(Delay::Cel)
+            }
+            definition::Delay::Name(name) => {
+                match self.def.delays.get(name) {
+                    Some(definition::Delay::Name(_)) => None, // reported where it is declared
+                    Some(other) => self.delay(other, &format!("/delays/{}", escape(name)), locals),
+                    None => {
+                        let help = match charter_expr::nearest(name, self.def.delays.keys().map(String::as_str)) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => "a length such as `24h` or `500ms`, or a name declared under `delays`".to_string(),
+                    };
+                        self.problem(
+                            "unknown-delay",
+                            at,
+                            format!("no delay is called `{name}`"),
+                            Some(help),
+                        );
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn type_name(
+        &mut self,
+        def: &definition::Template,
+        at: &str,
+        locals: &[String],
+    ) -> TypeName {
+        match def {
+            definition::Template::Literal(serde_json::Value::String(name)) => {
+                if name.is_empty() || name.contains('*') || name.chars().any(char::is_whitespace) {
+                    self.problem(
+                        "bad-event-name",
+                        at,
+                        format!("`{name}` is not an event type"),
+                        None,
+                    );
+                }
+                TypeName::Known(self.event(name))
+            }
+            definition::Template::Literal(_) => {
+                self.problem("bad-event-name", at, "an event type is a text", None);
+                TypeName::Known(0)
+            }
+            other => TypeName::Computed(self.template(other, at, locals)),
+        }
+    }
+}
+
+/// Whether anything that decides about a transition reads the event.
+pub(super) fn reads_event(t: &Transition) -> bool {
+    let cel = |p: &Program| p.reads().iter().any(|path| path.root() == "event");
+    fn guard(g: &Guard, cel: &dyn Fn(&Program) -> bool) -> bool {
+        match g {
+            Guard::Cel(p) => cel(p),
+            Guard::Named(named) => guard(&named.1, cel),
+            Guard::And(list) | Guard::Or(list) => list.iter().any(|g| guard(g, cel)),
+            Guard::Not(g) => guard(g, cel),
+        }
+    }
+    fn template(t: &Template, cel: &dyn Fn(&Program) -> bool) -> bool {
+        match t {
+            Template::Literal(_) => false,
+            Template::Cel(p) => cel(p),
+            Template::List(list) => list.iter().any(|t| template(t, cel)),
+            Template::Object(fields) => fields.iter().any(|(_, t)| template(t, cel)),
+        }
+    }
+    let require = |r: &Require| match r {
+        Require::Use { key, when, .. } => template(key, &cel) || when.as_ref().is_some_and(cel),
+        Require::Open { key, .. } => template(key, &cel),
+        Require::None { .. } => false,
+    };
+    t.guard.as_ref().is_some_and(|g| guard(g, &cel))
+        || t.requires.iter().any(require)
+        || t.approves.is_some()
+}
