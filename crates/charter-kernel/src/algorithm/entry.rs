@@ -1,0 +1,251 @@
+//! Which states a transition leaves and enters: the functions of the algorithm that only look (`computeEntrySet`, `getTransitionDomain`,
+//! `removeConflictingTransitions`, `isInFinalState`).
+
+use smallvec::SmallVec;
+
+use crate::definition::StateKind;
+use crate::judge::Enabled;
+use crate::machine::{Chart, Domain, NONE, StateId, TransitionId};
+use crate::snapshot::Actor;
+
+/// States in document order.
+pub(super) type StateSet = SmallVec<[StateId; 6]>;
+
+/// What a microstep enters (appendix D, `computeEntrySet`).
+#[derive(Default)]
+pub(crate) struct EntrySet {
+    pub(super) states: StateSet,
+    /// Entered without a target inside: their `initial` content runs.
+    pub(super) defaults: SmallVec<[StateId; 4]>,
+    /// Parent and history state whose default content runs.
+    pub(super) histories: SmallVec<[(StateId, StateId); 1]>,
+}
+
+impl EntrySet {
+    pub(super) fn insert(&mut self, state: StateId) {
+        if let Err(place) = self.states.binary_search(&state) {
+            self.states.insert(place, state);
+        }
+    }
+
+    /// Is the state, or something inside it, in the set?
+    fn touches(&self, chart: &Chart, state: StateId) -> bool {
+        let from = self.states.partition_point(|s| *s < state);
+        self.states
+            .get(from)
+            .is_some_and(|s| *s <= chart.state(state).last)
+    }
+}
+
+pub(super) fn add_entry_set(
+    chart: &Chart,
+    actor: &Actor,
+    t: TransitionId,
+    domain: Option<StateId>,
+    entry: &mut EntrySet,
+) {
+    let transition = chart.transition(t);
+    let Some(domain) = domain else { return };
+    for target in &transition.targets {
+        add_descendants(chart, actor, *target, entry);
+    }
+    for target in effective_targets(chart, actor, &transition.targets) {
+        add_ancestors(chart, actor, target, domain, entry);
+    }
+}
+
+/// Appendix D, `addDescendantStatesToEnter`. Recursion is bounded by the nesting that `compile` allows.
+pub(super) fn add_descendants(chart: &Chart, actor: &Actor, state: StateId, entry: &mut EntrySet) {
+    let node = chart.state(state);
+    match node.kind {
+        StateKind::Shallow | StateKind::Deep => {
+            if let Some(stored) = stored(actor, state) {
+                for s in stored {
+                    add_descendants(chart, actor, *s, entry);
+                }
+                for s in stored {
+                    add_ancestors(chart, actor, *s, node.parent, entry);
+                }
+            } else if let Some(initial) = &node.initial {
+                entry.histories.push((node.parent, state));
+                for t in &initial.targets {
+                    add_descendants(chart, actor, *t, entry);
+                }
+                for t in effective_targets(chart, actor, &initial.targets) {
+                    add_ancestors(chart, actor, t, node.parent, entry);
+                }
+            }
+        }
+        StateKind::Compound => {
+            entry.insert(state);
+            if let Some(initial) = &node.initial {
+                entry.defaults.push(state);
+                for t in &initial.targets {
+                    add_descendants(chart, actor, *t, entry);
+                }
+                for t in effective_targets(chart, actor, &initial.targets) {
+                    add_ancestors(chart, actor, t, state, entry);
+                }
+            }
+        }
+        StateKind::Parallel => {
+            entry.insert(state);
+            for child in &node.children {
+                if !entry.touches(chart, *child) {
+                    add_descendants(chart, actor, *child, entry);
+                }
+            }
+        }
+        StateKind::Atomic | StateKind::Final => entry.insert(state),
+    }
+}
+
+/// Appendix D, `addAncestorStatesToEnter`. It ends at what is active, too: the ancestors that a history state adds may not have been left
+/// (REC 3.10: as if the stored states were the targets), and an active state is not entered again.
+fn add_ancestors(
+    chart: &Chart,
+    actor: &Actor,
+    state: StateId,
+    until: StateId,
+    entry: &mut EntrySet,
+) {
+    let mut up = chart.state(state).parent;
+    while up != NONE {
+        let node = chart.state(up);
+        let stays = up == until || actor.is_active(up);
+        if !stays {
+            entry.insert(up);
+        }
+        if node.kind == StateKind::Parallel {
+            for child in &node.children {
+                // Where the parallel state stays, regions that were left start anew.
+                let left = !stays || !actor.is_active(*child);
+                if left && !entry.touches(chart, *child) {
+                    add_descendants(chart, actor, *child, entry);
+                }
+            }
+        }
+        if stays {
+            break;
+        }
+        up = node.parent;
+    }
+}
+
+pub(super) fn stored(actor: &Actor, history: StateId) -> Option<&[StateId]> {
+    let at = actor
+        .history
+        .binary_search_by_key(&history, |(h, _)| *h)
+        .ok()?;
+    actor.history.get(at).map(|(_, states)| states.as_slice())
+}
+
+/// Appendix D, `getEffectiveTargetStates`: what history targets stand for now.
+fn effective_targets(chart: &Chart, actor: &Actor, targets: &[StateId]) -> StateSet {
+    let mut out = StateSet::new();
+    let mut seen = 0usize;
+    let mut stack: SmallVec<[StateId; 4]> = targets.iter().rev().copied().collect();
+    while let Some(t) = stack.pop() {
+        let node = chart.state(t);
+        if !node.is_history() {
+            if !out.contains(&t) {
+                out.push(t);
+            }
+        } else if let Some(stored) = stored(actor, t) {
+            out.extend(stored.iter().copied());
+        } else if let Some(initial) = &node.initial {
+            // History states that stand for each other would go round in circles.
+            seen = seen.saturating_add(1);
+            if seen <= chart.states.len() {
+                stack.extend(initial.targets.iter().rev().copied());
+            }
+        }
+    }
+    out
+}
+
+/// Appendix D, `getTransitionDomain`.
+pub(super) fn domain(chart: &Chart, actor: &Actor, t: TransitionId) -> Option<StateId> {
+    let transition = chart.transition(t);
+    match transition.domain {
+        Domain::Targetless => None,
+        Domain::State(state) => Some(state),
+        Domain::Dynamic => {
+            let targets = effective_targets(chart, actor, &transition.targets);
+            if targets.is_empty() {
+                return None;
+            }
+            let source = transition.source;
+            let can = |state: StateId| {
+                let kind = chart.state(state).kind;
+                kind == StateKind::Compound
+                    || (transition.parallel_domain && kind == StateKind::Parallel)
+            };
+            let compound = source == 0 || can(source);
+            if transition.internal && compound && targets.iter().all(|t| chart.inside(*t, source)) {
+                return Some(source);
+            }
+            let mut up = chart.state(source).parent;
+            while up != NONE && up != 0 {
+                if can(up) && targets.iter().all(|t| chart.inside(*t, up)) {
+                    return Some(up);
+                }
+                up = chart.state(up).parent;
+            }
+            Some(0)
+        }
+    }
+}
+
+/// Appendix D, `removeConflictingTransitions`: exit sets that meet; the inner source wins, else the one selected first.
+pub(crate) fn remove_conflicting(chart: &Chart, actor: &Actor, enabled: Enabled) -> Enabled {
+    if enabled.len() < 2 {
+        return enabled;
+    }
+    let meets = |a: StateId, b: StateId| {
+        actor
+            .configuration
+            .iter()
+            .any(|s| chart.inside(*s, a) && chart.inside(*s, b))
+    };
+    let mut kept: SmallVec<[(TransitionId, Option<StateId>); 4]> = SmallVec::new();
+    for t in enabled {
+        let (mine, source) = (domain(chart, actor, t), chart.transition(t).source);
+        let mut evicted: SmallVec<[TransitionId; 4]> = SmallVec::new();
+        let mut dropped = false;
+        for (other, theirs) in &kept {
+            if let (Some(a), Some(b)) = (mine, theirs)
+                && meets(a, *b)
+            {
+                if chart.inside(source, chart.transition(*other).source) {
+                    evicted.push(*other);
+                } else {
+                    dropped = true;
+                    break;
+                }
+            }
+        }
+        if !dropped {
+            kept.retain(|(k, _)| !evicted.contains(k));
+            kept.push((t, mine));
+        }
+    }
+    kept.into_iter().map(|(t, _)| t).collect()
+}
+
+/// Appendix D, `isInFinalState`.
+pub(super) fn is_in_final_state(chart: &Chart, actor: &Actor, state: StateId) -> bool {
+    let node = chart.state(state);
+    match node.kind {
+        StateKind::Compound => node
+            .children
+            .iter()
+            .any(|c| chart.state(*c).kind == StateKind::Final && actor.is_active(*c)),
+        StateKind::Parallel => node
+            .children
+            .iter()
+            .all(|c| is_in_final_state(chart, actor, *c)),
+        StateKind::Final => actor.is_active(state),
+        _ => false,
+    }
+}

@@ -1,0 +1,292 @@
+//! Leaving and entering states: the procedures `exitStates` and `enterStates` of the algorithm, and what belongs to them.
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+use smallvec::SmallVec;
+
+use super::entry::{EntrySet, StateSet, is_in_final_state};
+use crate::definition::StateKind;
+use crate::event::{Ev, Origin};
+use crate::machine::{Block, Initial, NONE, StateId};
+use crate::refusal::Refusal;
+use crate::snapshot::TimerKind;
+use crate::work::{Session, Work};
+
+impl Work<'_> {
+    /// Appendix D, `exitStates`: history first, for all of them; then exit handlers, innermost first.
+    pub(super) fn exit_states(
+        &mut self,
+        ai: usize,
+        domains: &[Option<StateId>],
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Result<(), Refusal> {
+        let chart = self.chart(ai);
+        let actor = self.actor(ai);
+        let mut exits: StateSet = SmallVec::new();
+        for state in &actor.configuration {
+            if domains.iter().flatten().any(|d| chart.inside(*state, *d)) {
+                exits.push(*state);
+            }
+        }
+        if exits.is_empty() {
+            return Ok(());
+        }
+        session.to_invoke.retain(|s| !exits.contains(s));
+        self.record_history(ai, &exits);
+        for state in exits.iter().rev() {
+            self.exit_state(ai, *state, ev, session)?;
+            let actor = self.actor_mut(ai);
+            actor.configuration.retain(|s| s != state);
+            if !actor.votes.is_empty() {
+                actor
+                    .votes
+                    .retain(|v| chart.transition(v.transition).source != *state);
+            }
+        }
+        Ok(())
+    }
+
+    fn record_history(&mut self, ai: usize, exits: &[StateId]) {
+        let chart = self.chart(ai);
+        for state in exits {
+            for history in &chart.state(*state).histories {
+                let deep = chart.state(*history).kind == StateKind::Deep;
+                let actor = self.actor(ai);
+                let keep = |s: &&StateId| {
+                    if deep {
+                        chart.inside(**s, *state) && chart.state(**s).is_atomic()
+                    } else {
+                        chart.state(**s).parent == *state
+                    }
+                };
+                let stored = actor.configuration.iter().filter(keep).copied().collect();
+                let actor = self.actor_mut(ai);
+                match actor.history.binary_search_by_key(history, |(h, _)| *h) {
+                    Ok(i) => {
+                        if let Some(entry) = actor.history.get_mut(i) {
+                            entry.1 = stored;
+                        }
+                    }
+                    Err(i) => actor.history.insert(i, (*history, stored)),
+                }
+            }
+        }
+    }
+
+    /// Exit handlers of one state, then its invocations and timers.
+    pub(super) fn exit_state(
+        &mut self,
+        ai: usize,
+        state: StateId,
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Result<(), Refusal> {
+        let node = self.chart(ai).state(state);
+        for block in &node.exit {
+            self.run_block(ai, block, ev, session)?;
+        }
+        if !node.invokes.is_empty() {
+            self.cancel_invocations(ai, Some(state))?;
+        }
+        if !node.after.is_empty() {
+            let actor = self.actor(ai).identity().id.clone();
+            self.cancel_timers(|t| {
+                t.actor == actor
+                    && matches!(t.what, TimerKind::After { state: s, .. } if s == state)
+            });
+        }
+        Ok(())
+    }
+
+    /// Appendix D, `enterStates`.
+    pub(super) fn enter_states(
+        &mut self,
+        ai: usize,
+        entry: &EntrySet,
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Result<(), Refusal> {
+        let chart = self.chart(ai);
+        for state in &entry.states {
+            let node = chart.state(*state);
+            let actor = self.actor_mut(ai);
+            if let Err(place) = actor.configuration.binary_search(state) {
+                actor.configuration.insert(place, *state);
+            }
+            if !node.invokes.is_empty() {
+                session.to_invoke.push(*state);
+            }
+            if !node.data.is_empty() {
+                self.bind_late(ai, *state, ev, session);
+            }
+            for block in &node.entry {
+                self.run_block(ai, block, ev, session)?;
+            }
+            if entry.defaults.contains(state) {
+                self.run_initial(ai, node.initial.as_ref(), ev, session)?;
+            }
+            if let Some((_, history)) = entry.histories.iter().find(|(parent, _)| parent == state) {
+                self.run_initial(ai, chart.state(*history).initial.as_ref(), ev, session)?;
+            }
+            for (index, after) in node.after.iter().enumerate() {
+                self.start_timer(ai, *state, index, after, ev, session);
+            }
+            if node.kind == StateKind::Final {
+                self.enter_final(ai, *state, ev, session);
+            }
+        }
+        Ok(())
+    }
+
+    fn run_initial(
+        &mut self,
+        ai: usize,
+        initial: Option<&Initial>,
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Result<(), Refusal> {
+        let empty = Block::new();
+        self.run_block(ai, initial.map_or(&empty, |i| &i.block), ev, session)
+    }
+
+    fn bind_late(&mut self, ai: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) {
+        let Err(place) = self.actor(ai).bound.binary_search(&state) else {
+            return;
+        };
+        self.actor_mut(ai).bound.insert(place, state);
+        for (slot, template) in &self.chart(ai).state(state).data {
+            match self.eyes(ai, ev, &[]).value(template) {
+                Ok(value) => self.bind(ai, *slot, value),
+                Err(e) => {
+                    let fault = self.fault_event(e.into());
+                    session.internal.push_back(fault);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn bind(&mut self, ai: usize, slot: u32, value: Arc<Json>) {
+        if let Some(place) = self.actor_mut(ai).context.place(slot) {
+            *place = Some(value);
+        }
+    }
+
+    fn start_timer(
+        &mut self,
+        ai: usize,
+        state: StateId,
+        index: usize,
+        after: &crate::machine::After,
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) {
+        let result = self
+            .eyes(ai, ev, &[])
+            .delay(&after.delay)
+            .map_err(Into::into)
+            .and_then(|delay| {
+                let actor = self.actor(ai).identity().id.clone();
+                let id = if actor.as_ref() == "root" {
+                    after.timer.clone()
+                } else {
+                    format!("{actor}:{}", after.timer).into()
+                };
+                let index = u32::try_from(index).unwrap_or(u32::MAX);
+                self.set_timer(id, actor, delay, TimerKind::After { state, index })
+            });
+        if let Err(fault) = result {
+            let fault = self.fault_event(fault);
+            session.internal.push_back(fault);
+        }
+    }
+
+    /// A final state was entered: its parent is done, and so may be what is around it (SCXML 3.7). Where the REC leaves the completion of
+    /// an outer parallel by an inner one open, it counts.
+    fn enter_final(
+        &mut self,
+        ai: usize,
+        state: StateId,
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) {
+        let chart = self.chart(ai);
+        let node = chart.state(state);
+        let mut up = node.parent;
+        if up == NONE || (up == 0 && chart.state(0).kind != StateKind::Parallel) {
+            session.running = false;
+            return;
+        }
+        if chart.state(up).kind != StateKind::Parallel {
+            let data = self.done_data(ai, state, ev, session);
+            let done = self.known(
+                chart.state(up).done_event,
+                json!({"output": data}),
+                Origin::Platform,
+            );
+            session.internal.push_back(done);
+            up = chart.state(up).parent;
+        }
+        while up != NONE
+            && chart.state(up).kind == StateKind::Parallel
+            && is_in_final_state(chart, self.actor(ai), up)
+        {
+            if up == 0 {
+                session.running = false;
+                return;
+            }
+            let done = self.known(
+                chart.state(up).done_event,
+                json!({"output": null}),
+                Origin::Platform,
+            );
+            session.internal.push_back(done);
+            up = chart.state(up).parent;
+        }
+    }
+
+    /// What a final state gives. A field that fails to evaluate is left out, and the error comes before the done event (SCXML 5.5, 5.7).
+    pub(crate) fn done_data(
+        &mut self,
+        ai: usize,
+        state: StateId,
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Json {
+        let Some(template) = &self.chart(ai).state(state).output else {
+            return Json::Null;
+        };
+        let mut faults = Vec::new();
+        let eyes = self.eyes(ai, ev, &[]);
+        let mut compute = |t| {
+            eyes.json(t).unwrap_or_else(|e| {
+                faults.push(e);
+                Json::Null
+            })
+        };
+        let data = match template {
+            crate::machine::Template::Object(fields) => {
+                let mut map = serde_json::Map::new();
+                for (key, t) in fields {
+                    match eyes.json(t) {
+                        Ok(value) => drop(map.insert(key.to_string(), value)),
+                        Err(e) => faults.push(e),
+                    }
+                }
+                // Imports: where no parameter is left there is no data (SCXML 5.5).
+                if map.is_empty() && !faults.is_empty() && !self.m.definition.strict {
+                    Json::Null
+                } else {
+                    Json::Object(map)
+                }
+            }
+            other => compute(other),
+        };
+        for e in faults {
+            let fault = self.fault_event(e.into());
+            session.internal.push_back(fault);
+        }
+        data
+    }
+}

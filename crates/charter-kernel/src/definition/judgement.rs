@@ -1,0 +1,79 @@
+//! What must hold of a run as a whole: interlocks, which the kernel keeps, and properties, which a checker proves.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+/// An entry of `interlocks`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interlock {
+    /// Its name, given in refusals.
+    pub id: String,
+    /// What must hold.
+    pub rule: InterlockRule,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// The two forms of an interlock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum InterlockRule {
+    /// For each state of an actor, the states that actors of a machine may be in.
+    Table {
+        /// Id of the actor whose state is looked up.
+        given: String,
+        /// The machine whose actors are judged.
+        machine: String,
+        /// State of `given` -> allowed states. A state that is not listed allows nothing.
+        allow: IndexMap<String, Vec<String>>,
+        /// Whether actors that were final already are judged.
+        #[serde(default)]
+        r#final: FinalRule,
+    },
+    /// CEL over the candidate snapshot.
+    Assert(String),
+}
+
+/// Which final actors a table judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum FinalRule {
+    /// An actor that was final before the event is exempt until `given` is final.
+    Settled,
+    /// Never exempt.
+    #[default]
+    Always,
+}
+
+/// An entry of `properties`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Property {
+    /// Its name.
+    pub id: String,
+    /// What has to be shown.
+    pub rule: PropertyRule,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// The forms of a property; all strings but `unless_before` are CEL over a reachable snapshot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum PropertyRule {
+    /// Holds in no reachable snapshot, or in none that comes before an accepted event of the type `unless_before` (precedence).
+    Never {
+        /// The condition.
+        when: String,
+        /// An event type.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unless_before: Option<String>,
+    },
+    /// Holds in every reachable snapshot.
+    Always(String),
+    /// Holds sooner or later on every path, under fair answers of effects.
+    Eventually(String),
+}

@@ -1,0 +1,253 @@
+//! What would be legal now: the events a principal may send, and whether anything can happen at all.
+
+use serde_json::Value as Json;
+
+use crate::envelope::{Envelope, Event, Principal};
+use crate::event::{Data, Ev, Name, Origin};
+use crate::judge::active_candidates;
+use crate::machine::{Machine, RoleSet};
+use crate::refusal::Code;
+use crate::scope::Eyes;
+use crate::snapshot::{Actor, Snapshot, Status};
+
+/// An event that may be sent now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Legal {
+    /// The actor that takes it.
+    pub to: String,
+    /// Event type.
+    pub r#type: String,
+    /// JSON Schema of its data, if declared.
+    pub data: Option<Json>,
+    /// What it means, if declared.
+    pub description: Option<String>,
+    /// Whether its data can still make the answer no.
+    pub depends_on_data: bool,
+}
+
+impl Machine {
+    /// The events that `principal` may send now, to any actor of the run, in the order of their declaration.
+    ///
+    /// Authority, conditions, requirements and interlocks are taken into account as far as they do not depend on data that is not
+    /// there yet; [`Legal::depends_on_data`] says where the data may still make the answer no.
+    #[must_use]
+    pub fn legal(&self, snapshot: &Snapshot, principal: &Principal, at: i64) -> Vec<Legal> {
+        if snapshot.charter() != self.digest || snapshot.status.is_finished() {
+            return Vec::new();
+        }
+        let mut out = Vec::new();
+        let mut envelope = Envelope::event(
+            snapshot.seq.saturating_add(1),
+            "",
+            Json::Null,
+            principal.clone(),
+            at,
+        );
+        let held = self.held(&envelope);
+        let declared: Vec<u32> = self
+            .events
+            .list
+            .iter()
+            .zip(0u32..)
+            .filter(|(i, _)| i.declared)
+            .map(|(_, id)| id)
+            .collect();
+        // Not strict: what is not declared may be sent too, if some state names it.
+        let named = self.events.list.iter().zip(0u32..).filter(|(i, _)| {
+            !self.definition.strict && !i.declared && !crate::compile::is_platform(&i.name)
+        });
+        let all: Vec<u32> = declared
+            .into_iter()
+            .chain(named.map(|(_, id)| id))
+            .collect();
+        let mut settled = snapshot.clone();
+        if let Some(ledger) = &mut settled.ledger {
+            crate::ledger::Ledger::settle(ledger, at);
+        }
+        for id in all {
+            let Some(info) = self.events.info(id) else {
+                continue;
+            };
+            if !info.by.admits(held) || (snapshot.status == Status::Paused && !info.while_paused) {
+                continue;
+            }
+            let decl = self.definition.events.get(info.name.as_ref());
+            let schema = decl.and_then(|d| d.data.as_ref());
+            for actor in settled.actors().filter(|a| a.status == Status::Active) {
+                let Some(depends) = self.possible(&settled, actor, id, &envelope.by, held, at)
+                else {
+                    continue;
+                };
+                let empty = Json::Object(serde_json::Map::new());
+                let fits_empty = info.schema.as_ref().is_none_or(|s| s.fits(&empty));
+                if !depends {
+                    // Nothing that decides reads the data: a trial with the least data tells about interlocks and errors too.
+                    envelope.to = Some(actor.identity().id.to_string());
+                    let data = if fits_empty { empty } else { sample(schema, 0) };
+                    envelope.event = Event::External {
+                        r#type: info.name.to_string(),
+                        data,
+                    };
+                    match self.step(snapshot, &envelope).map_err(|r| r.code) {
+                        Ok(_) => {}
+                        Err(Code::Schema) => {}
+                        Err(Code::Execution | Code::Runaway) if !fits_empty => {}
+                        Err(_) => continue,
+                    }
+                }
+                out.push(Legal {
+                    to: actor.identity().id.to_string(),
+                    r#type: info.name.to_string(),
+                    data: schema.cloned(),
+                    description: decl.and_then(|d| d.description.clone()),
+                    depends_on_data: depends || !fits_empty,
+                });
+            }
+        }
+        out
+    }
+
+    /// Could some transition of this actor take the event? `Some(true)`: it depends on the data.
+    fn possible(
+        &self,
+        snapshot: &Snapshot,
+        actor: &Actor,
+        id: u32,
+        by: &Principal,
+        held: RoleSet,
+        at: i64,
+    ) -> Option<bool> {
+        let name = self.events.info(id).map_or("", |i| i.name.as_ref());
+        let nothing = Json::Object(serde_json::Map::new());
+        let ev = Ev {
+            id,
+            name: Name::Borrowed(name),
+            data: Data::Borrowed(&nothing),
+            origin: Origin::External,
+            meta: None,
+        };
+        let eyes = Eyes {
+            machine: self,
+            snapshot,
+            actor,
+            event: Some(&ev),
+            by,
+            now: at,
+            locals: &[],
+            entry: None,
+        };
+        let chart = self.chart(actor.chart());
+        let mut depends = None;
+        let mut may_be_forbidden = false;
+        for (tid, t) in active_candidates(chart, &actor.configuration, &ev) {
+            if !t.by.admits(held) || t.quorum.as_ref().is_some_and(|q| !q.of.admits(held)) {
+                continue;
+            }
+            if t.refuse.is_some() {
+                if t.reads_event {
+                    may_be_forbidden = true;
+                } else if self.why_not(&eyes, actor, tid, t, held).is_some() {
+                    break;
+                }
+            } else if t.reads_event {
+                depends = Some(true);
+            } else if self.why_not(&eyes, actor, tid, t, held).is_none() {
+                return Some(depends.unwrap_or(may_be_forbidden));
+            }
+        }
+        depends
+    }
+
+    /// Can nothing happen to the run any more, whoever sends whatever? Neither timers nor answers are awaited, and no event is taken.
+    #[must_use]
+    pub fn is_stuck(&self, snapshot: &Snapshot) -> bool {
+        if snapshot.status != Status::Active
+            || !snapshot.timers.is_empty()
+            || snapshot.invocations().any(|(_, i)| !i.is_machine())
+        {
+            return false;
+        }
+        let active = snapshot.actors().filter(|a| a.status == Status::Active);
+        let takes = |a: &Actor| {
+            let chart = self.chart(a.chart());
+            a.configuration.iter().any(|s| {
+                let node = chart.state(*s);
+                let sent = |id: &u32| {
+                    self.events
+                        .info(*id)
+                        .is_some_and(|i| !crate::compile::is_platform(&i.name))
+                };
+                !node.patterns.is_empty() || node.exact.iter().any(|(id, _)| sent(id))
+            })
+        };
+        !active.into_iter().any(takes)
+    }
+}
+
+/// The least data that may fit a schema: what is required, with the plainest values. Only used to try an event whose data decides nothing.
+fn sample(schema: Option<&Json>, depth: usize) -> Json {
+    let Some(schema) = schema.filter(|_| depth < 8) else {
+        return Json::Null;
+    };
+    if let Some(value) = schema.get("const").or_else(|| schema.get("default")) {
+        return value.clone();
+    }
+    if let Some(first) = schema
+        .get("enum")
+        .and_then(Json::as_array)
+        .and_then(|e| e.first())
+    {
+        return first.clone();
+    }
+    let kind = schema
+        .get("type")
+        .map(|t| t.as_array().and_then(|a| a.first()).unwrap_or(t))
+        .and_then(Json::as_str);
+    match kind {
+        Some("string") => {
+            let least = schema
+                .get("minLength")
+                .and_then(Json::as_u64)
+                .unwrap_or(1)
+                .clamp(1, 100);
+            Json::String("x".repeat(usize::try_from(least).unwrap_or(1)))
+        }
+        Some("integer" | "number") => schema
+            .get("minimum")
+            .cloned()
+            .unwrap_or_else(|| Json::from(1)),
+        Some("boolean") => Json::Bool(true),
+        Some("array") => {
+            let least = schema
+                .get("minItems")
+                .and_then(Json::as_u64)
+                .unwrap_or(0)
+                .min(100);
+            Json::Array(
+                (0..least)
+                    .map(|_| sample(schema.get("items"), depth.saturating_add(1)))
+                    .collect(),
+            )
+        }
+        Some("object") => {
+            let required = schema
+                .get("required")
+                .and_then(Json::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(Json::as_str);
+            let property = |key: &str| {
+                sample(
+                    schema.get("properties").and_then(|p| p.get(key)),
+                    depth.saturating_add(1),
+                )
+            };
+            Json::Object(
+                required
+                    .map(|key| (key.to_string(), property(key)))
+                    .collect(),
+            )
+        }
+        _ => Json::Null,
+    }
+}
