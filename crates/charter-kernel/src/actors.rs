@@ -1,19 +1,19 @@
-//! Actors of a run: invoked and spawned machines, services at work, and how they end (SCXML 6.4).
+//! Actors of a run: how machines come to be actors, take events in turn, and end (SCXML 6.4).
 
 use std::sync::Arc;
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use smallvec::SmallVec;
 
 use crate::algorithm::Begin;
 use crate::content::NO_SERVICE;
 use crate::envelope::EffectId;
 use crate::event::Ev;
+use crate::invocations::place;
 use crate::judge::Enabled;
-use crate::machine::{Src, StateId};
+use crate::machine::StateId;
 use crate::refusal::Refusal;
 use crate::snapshot::{Actor, Context, Identity, Invocation, Status, TimerKind};
-use crate::step::EffectKind;
 use crate::work::{Fault, MAX_GENERATIONS, Queued, Session, Work};
 
 /// Stands for the effect of an invoked machine, which is no effect: the run does its work itself.
@@ -109,206 +109,6 @@ impl Work<'_> {
             return self.macrostep(ai, Begin::Event(ev, enabled));
         }
         self.macrostep_with(ai, Begin::Event(ev, enabled), selecting)
-    }
-
-    /// Before an external event is matched: `finalize` of the invocation it comes from, and copies for those that want every event.
-    pub(crate) fn before_selection(
-        &mut self,
-        ai: usize,
-        ev: &Ev<'_>,
-        session: &mut Session,
-    ) -> Result<(), Refusal> {
-        let chart = self.chart(ai);
-        if !chart.forwards {
-            return Ok(());
-        }
-        let from = ev.meta.as_ref().and_then(|m| m.invoke_id.clone());
-        let states = self.actor(ai).configuration.clone();
-        for state in states {
-            for number in &chart.state(state).invokes {
-                let invoke = chart.invoke(*number);
-                if from.as_deref() == Some(invoke.id.as_ref()) {
-                    self.run_block(ai, &invoke.finalize, Some(ev), session)?;
-                }
-                if invoke.autoforward
-                    && self.actor(ai).invocations.iter().any(|i| i.id == invoke.id)
-                {
-                    let parent = self.actor(ai).identity().id.clone();
-                    let to = child_id(self.m.definition.strict, &parent, &invoke.id);
-                    self.queue.push_back(Queued {
-                        to,
-                        from: parent,
-                        event: Some(ev.clone().into_owned()),
-                    });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The state is still active at the end of the macrostep: what it invokes starts now.
-    pub(crate) fn start_invocations(
-        &mut self,
-        ai: usize,
-        state: StateId,
-        ev: Option<&Ev<'_>>,
-        session: &mut Session,
-    ) -> Result<(), Refusal> {
-        let chart = self.chart(ai);
-        for number in &chart.state(state).invokes {
-            let invoke = chart.invoke(*number);
-            let input = match invoke
-                .input
-                .as_ref()
-                .map(|t| self.eyes(ai, ev, &[]).value(t))
-                .transpose()
-            {
-                Ok(input) => input.unwrap_or_default(),
-                Err(e) => {
-                    let fault = self.fault_event(e.into());
-                    session.internal.push_back(fault);
-                    continue;
-                }
-            };
-            let src = match self.chosen(ai, invoke, ev) {
-                Ok(src) => src,
-                Err(fault) => {
-                    let fault = self.fault_event(fault);
-                    session.internal.push_back(fault);
-                    continue;
-                }
-            };
-            if let Some(slot) = invoke.id_location {
-                self.bind(ai, slot, Arc::new(Json::String(invoke.id.to_string())));
-            }
-            let started = match src {
-                Src::Chart(chart) => {
-                    self.add_actor(ai, chart, invoke.id.clone(), input, true, Some(state))
-                }
-                Src::Service(service) => {
-                    self.start_service(ai, service, invoke.id.clone(), input, Some(state))
-                }
-            };
-            let started = started.and_then(|()| self.start_timeout(ai, *number, ev));
-            if let Err(fault) = started {
-                let ev = if fault.code == "schema" {
-                    self.answer_event(
-                        &invoke.id,
-                        Err(json!({"code": fault.code, "message": fault.message})),
-                    )
-                } else {
-                    self.fault_event(fault)
-                };
-                session.internal.push_back(ev);
-            }
-        }
-        Ok(())
-    }
-
-    /// What an invocation starts: the machine it names, or the one that the value of an expression names.
-    fn chosen(
-        &self,
-        ai: usize,
-        invoke: &crate::machine::Invoke,
-        ev: Option<&Ev<'_>>,
-    ) -> Result<Src, Fault> {
-        let Some((program, machines)) = &invoke.choose else {
-            return Ok(invoke.src);
-        };
-        let value = self.eyes(ai, ev, &[]).cel(program)?;
-        let text = value.as_str().unwrap_or_default();
-        let found = machines
-            .iter()
-            .find(|(known, _)| known.as_ref() == text)
-            .map(|(_, src)| *src);
-        found.ok_or_else(|| {
-            Fault::execution(format!(
-                "no machine is known for `{}`",
-                text.chars().take(60).collect::<String>()
-            ))
-        })
-    }
-
-    fn start_timeout(&mut self, ai: usize, number: u32, ev: Option<&Ev<'_>>) -> Result<(), Fault> {
-        let invoke = self.chart(ai).invoke(number);
-        let of_service = match invoke.src {
-            Src::Service(s) => self.m.service(s).timeout.as_ref(),
-            Src::Chart(_) => None,
-        };
-        let Some(delay) = invoke.timeout.as_ref().or(of_service) else {
-            return Ok(());
-        };
-        let delay = self.eyes(ai, ev, &[]).delay(delay)?;
-        let actor = self.actor(ai).identity().id.clone();
-        let Some(effect) = self
-            .actor(ai)
-            .invocations
-            .iter()
-            .find(|i| i.id == invoke.id)
-            .map(|i| i.effect)
-        else {
-            return Ok(());
-        };
-        let timer = format!("{actor}/timeout/{}", invoke.id).into();
-        self.set_timer(
-            timer,
-            actor,
-            delay,
-            TimerKind::Timeout {
-                invocation: invoke.id.clone(),
-                effect,
-            },
-        )
-    }
-
-    /// Asks the host for a service.
-    pub(crate) fn start_service(
-        &mut self,
-        ai: usize,
-        service: u32,
-        id: Arc<str>,
-        input: Arc<Json>,
-        state: Option<StateId>,
-    ) -> Result<(), Fault> {
-        if self.actor(ai).invocations.iter().any(|i| i.id == id) {
-            return Err(Fault::execution(format!(
-                "an invocation `{id}` is at work already"
-            )));
-        }
-        let decl = self.m.service(service);
-        if let Some(schema) = &decl.input
-            && let Some(misfit) = schema.misfits(&input).into_iter().next()
-        {
-            let message = format!(
-                "the input of `{}` does not fit its schema: {}{}",
-                decl.name,
-                place(&misfit.at),
-                misfit.message
-            );
-            return Err(Fault {
-                communication: false,
-                code: "schema",
-                message,
-                send_id: None,
-            });
-        }
-        let actor = self.actor(ai).identity().id.clone();
-        let kind = EffectKind::Invoke {
-            invocation: id.clone(),
-            src: decl.name.clone(),
-            service: decl.kind.clone(),
-            input: input.clone(),
-        };
-        let effect = self.effect(actor, kind);
-        self.actor_mut(ai).invocations.push(Arc::new(Invocation {
-            id,
-            src: decl.name.clone(),
-            effect,
-            service,
-            state,
-            input,
-        }));
-        Ok(())
     }
 
     /// Makes an actor out of a chart; it starts when its turn in the queue comes.
@@ -426,56 +226,6 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// A state is left (or, with none, the actor ends): what it invoked is cancelled.
-    pub(crate) fn cancel_invocations(
-        &mut self,
-        ai: usize,
-        state: Option<StateId>,
-    ) -> Result<(), Refusal> {
-        let of_state = |i: &Invocation| state.is_none() || i.state == state;
-        let gone: SmallVec<[Arc<Invocation>; 2]> = self
-            .actor(ai)
-            .invocations
-            .iter()
-            .filter(|i| of_state(i))
-            .cloned()
-            .collect();
-        if gone.is_empty() {
-            return Ok(());
-        }
-        self.actor_mut(ai).invocations.retain(|i| !of_state(i));
-        for invocation in gone {
-            self.end_invocation(ai, &invocation)?;
-        }
-        Ok(())
-    }
-
-    fn end_invocation(&mut self, ai: usize, invocation: &Invocation) -> Result<(), Refusal> {
-        let owner = self.actor(ai).identity().id.clone();
-        self.cancel_timers(|t| t.actor == owner && matches!(&t.what, TimerKind::Timeout { invocation: i, .. } if *i == invocation.id));
-        if invocation.service == NO_SERVICE {
-            let id = child_id(self.m.definition.strict, &owner, &invocation.id);
-            match self
-                .s
-                .actors
-                .position(&id)
-                .filter(|c| self.actor(*c).identity().parent.as_ref() == Some(&owner))
-            {
-                Some(child) => self.cancel_actor(child),
-                None => Ok(()),
-            }
-        } else {
-            self.effect(
-                owner,
-                EffectKind::Cancel {
-                    invocation: invocation.id.clone(),
-                    effect: invocation.effect,
-                },
-            );
-            Ok(())
-        }
-    }
-
     /// Ends a machine before its time: its exit handlers run, and its parent hears nothing of it any more.
     pub(crate) fn cancel_actor(&mut self, ai: usize) -> Result<(), Refusal> {
         if self.actor(ai).status != Status::Active {
@@ -577,13 +327,5 @@ impl Work<'_> {
             }
         }
         Ok(())
-    }
-}
-
-fn place(at: &str) -> String {
-    if at.is_empty() {
-        String::new()
-    } else {
-        format!("at `{at}`: ")
     }
 }

@@ -58,6 +58,7 @@ mod essence;
 mod event;
 mod explain;
 mod interlock;
+mod invocations;
 mod judge;
 mod lane;
 mod ledger;

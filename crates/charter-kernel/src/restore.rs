@@ -1,187 +1,30 @@
 //! A snapshot as JSON, with names instead of numbers, and back. The two are one: `restore(snapshot_json(s)) == s`, whatever a JSON
 //! library does to numbers on the way.
 
+mod form;
+mod write;
+
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value as Json;
 use smallvec::SmallVec;
 
 use crate::actors::{MACHINE_EFFECT, new_actor};
 use crate::content::NO_SERVICE;
 use crate::definition::StateKind;
-use crate::digest::Digest;
 use crate::envelope::EffectId;
 use crate::ledger::{Entry, EntryStatus, Kind, Ledger};
 use crate::machine::{Chart, Machine, StateId};
 use crate::snapshot::{
-    Actor, Actors, Held, Identity, Invocation, RunName, Snapshot, Status, Timer, TimerKind, Vote,
+    Actor, Actors, Held, Identity, Invocation, RunName, Snapshot, Timer, TimerKind, Vote,
 };
+use form::{ActorForm, EntryForm, HeldForm, Names, SnapshotForm, TimerForm, WhatForm};
 
 /// Why a JSON is not a snapshot of this machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this is not a snapshot of the charter: {0}")]
 pub struct RestoreError(pub String);
-
-type Names<T> = std::collections::BTreeMap<String, T>;
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SnapshotForm {
-    v: u32,
-    run: String,
-    charter: Digest,
-    seq: u64,
-    status: Status,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    paused_at: Option<i64>,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
-    output: Option<Json>,
-    actors: Vec<ActorForm>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    timers: Vec<TimerForm>,
-    #[serde(default, skip_serializing_if = "Names::is_empty")]
-    ledger: Names<Names<EntryForm>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    held: Vec<HeldForm>,
-    counter: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ActorForm {
-    id: String,
-    machine: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    parent: Option<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    invoked: bool,
-    status: Status,
-    /// All active states but the root of the chart.
-    active: Vec<String>,
-    #[serde(default, skip_serializing_if = "Names::is_empty")]
-    history: Names<Vec<String>>,
-    context: serde_json::Map<String, Json>,
-    input: Json,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
-    output: Option<Json>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    invocations: Vec<InvocationForm>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    votes: Vec<VoteForm>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    bound: Vec<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct InvocationForm {
-    id: String,
-    src: String,
-    /// None: a machine, which is an actor itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    effect: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    state: Option<String>,
-    input: Json,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct VoteForm {
-    transition: String,
-    digest: Digest,
-    by: Vec<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TimerForm {
-    id: String,
-    generation: u64,
-    due: i64,
-    actor: String,
-    what: WhatForm,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
-enum WhatForm {
-    After {
-        state: String,
-        index: u32,
-    },
-    Send {
-        to: String,
-        r#type: String,
-        data: Json,
-        id: Option<String>,
-    },
-    Timeout {
-        invocation: String,
-        effect: Option<String>,
-    },
-    Due {
-        kind: String,
-        key: String,
-    },
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EntryForm {
-    status: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    uses: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    expires: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    due: Option<i64>,
-    data: Json,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
-    how: Option<Json>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HeldForm {
-    actor: String,
-    invocation: String,
-    effect: String,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
-    done: Option<Json>,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
-    error: Option<Json>,
-}
-
-/// A field that is there is some value, even if that is null.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
-    Json::deserialize(deserializer).map(Some)
-}
-
-fn effect_text(effect: EffectId) -> Option<String> {
-    (effect != MACHINE_EFFECT).then(|| format!("{}/{}", effect.seq, effect.index))
-}
 
 fn bad<T>(what: impl Into<String>) -> Result<T, RestoreError> {
     Err(RestoreError(what.into()))
@@ -202,110 +45,6 @@ fn data(mut json: Json) -> Arc<Json> {
 }
 
 impl Machine {
-    /// The snapshot as JSON.
-    #[must_use]
-    pub fn snapshot_json(&self, s: &Snapshot) -> Json {
-        let form = SnapshotForm {
-            v: 1,
-            run: s.run.id.to_string(),
-            charter: s.charter(),
-            seq: s.seq,
-            status: s.status,
-            paused_at: s.paused_at,
-            output: s.output.as_deref().cloned(),
-            actors: s.actors.0.iter().map(|a| self.actor_form(a)).collect(),
-            timers: s.timers.iter().map(|t| self.timer_form(s, t)).collect(),
-            ledger: ledger_form(s.ledger.as_deref()),
-            held: s.held.iter().map(|h| held_form(h)).collect(),
-            counter: s.counter,
-        };
-        // Plain data with text keys always has a JSON form.
-        serde_json::to_value(form).unwrap_or_default()
-    }
-
-    fn actor_form(&self, a: &Actor) -> ActorForm {
-        let chart = self.chart(a.chart());
-        let path = |s: &StateId| chart.path(*s).to_string();
-        let history = a
-            .history
-            .iter()
-            .map(|(h, states)| (path(h), states.iter().map(path).collect()));
-        let invocation = |i: &Arc<Invocation>| InvocationForm {
-            id: i.id.to_string(),
-            src: i.src.to_string(),
-            effect: effect_text(i.effect),
-            state: i.state.as_ref().map(path),
-            input: Json::clone(&i.input),
-        };
-        let vote = |v: &Vote| VoteForm {
-            transition: chart.transition(v.transition).name.to_string(),
-            digest: v.digest,
-            by: v.by.iter().map(ToString::to_string).collect(),
-        };
-        ActorForm {
-            id: a.identity().id.to_string(),
-            machine: a.machine().to_string(),
-            parent: a.identity().parent.as_deref().map(Into::into),
-            invoked: a.identity().invocation,
-            status: a.status,
-            active: a.active().map(Into::into).collect(),
-            history: history.collect(),
-            context: match a.context.json() {
-                Json::Object(map) => map,
-                _ => serde_json::Map::new(),
-            },
-            input: Json::clone(&a.identity().input),
-            output: a.output.as_deref().cloned(),
-            invocations: a.invocations.iter().map(invocation).collect(),
-            votes: a.votes.iter().map(vote).collect(),
-            bound: a.bound.iter().map(path).collect(),
-        }
-    }
-
-    fn timer_form(&self, s: &Snapshot, t: &Timer) -> TimerForm {
-        let state_path = |state: StateId| {
-            let actor = s.actors.find(&t.actor);
-            actor.map_or_else(String::new, |a| {
-                self.chart(a.chart()).path(state).to_string()
-            })
-        };
-        let what = match &t.what {
-            TimerKind::After { state, index } => WhatForm::After {
-                state: state_path(*state),
-                index: *index,
-            },
-            TimerKind::Send {
-                to,
-                kind,
-                data,
-                send_id,
-            } => WhatForm::Send {
-                to: to.to_string(),
-                r#type: kind.to_string(),
-                data: Json::clone(data),
-                id: send_id.as_deref().map(Into::into),
-            },
-            TimerKind::Timeout { invocation, effect } => WhatForm::Timeout {
-                invocation: invocation.to_string(),
-                effect: effect_text(*effect),
-            },
-            TimerKind::Due { kind, key } => WhatForm::Due {
-                kind: self
-                    .ledger
-                    .get(*kind as usize)
-                    .map_or_else(String::new, ToString::to_string),
-                key: key.to_string(),
-            },
-        };
-        TimerForm {
-            id: t.id.to_string(),
-            generation: t.generation,
-            due: t.due,
-            actor: t.actor.to_string(),
-            what,
-        }
-    }
-
     /// Reads a snapshot. It is checked against this machine: its digest, that every state exists, that the active states fit together.
     ///
     /// # Errors
@@ -557,36 +296,6 @@ impl Machine {
             *place = restored;
         }
         Ok(Some(Arc::new(ledger)))
-    }
-}
-
-fn ledger_form(ledger: Option<&Ledger>) -> Names<Names<EntryForm>> {
-    let mut out: Names<Names<EntryForm>> = Names::new();
-    for (kind, key, e) in ledger.into_iter().flat_map(Ledger::entries) {
-        let form = EntryForm {
-            status: e.status.word().into(),
-            uses: e.uses,
-            expires: e.expires,
-            due: e.due,
-            data: Json::clone(&e.data),
-            how: e.how.as_deref().cloned(),
-        };
-        out.entry(kind.into()).or_default().insert(key.into(), form);
-    }
-    out
-}
-
-fn held_form(h: &Held) -> HeldForm {
-    let (done, error) = match &h.outcome {
-        Ok(v) => (Some(v.clone()), None),
-        Err(v) => (None, Some(v.clone())),
-    };
-    HeldForm {
-        actor: h.actor.to_string(),
-        invocation: h.invocation.to_string(),
-        effect: effect_text(h.effect).unwrap_or_default(),
-        done,
-        error,
     }
 }
 

@@ -1,0 +1,116 @@
+//! `assign`: values go into context variables, and into places inside them.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use smallvec::SmallVec;
+
+use crate::event::Ev;
+use crate::machine::{Assign, Segment};
+use crate::work::{Fault, Work};
+
+/// The way into a context variable: a key or an index each.
+type Keys = SmallVec<[Json; 2]>;
+
+impl Work<'_> {
+    /// All values are computed before the first variable is set; then either all are set or none.
+    pub(super) fn assign(
+        &mut self,
+        ai: usize,
+        assigns: &[Assign],
+        ev: Option<&Ev<'_>>,
+        locals: &[Arc<Json>],
+    ) -> Result<(), Fault> {
+        let mut values: SmallVec<[(Arc<Json>, Keys); 2]> = SmallVec::new();
+        {
+            let eyes = self.eyes(ai, ev, locals);
+            for assign in assigns {
+                let mut keys = Keys::new();
+                for segment in &assign.path {
+                    keys.push(match segment {
+                        Segment::Key(key) => Json::String(key.to_string()),
+                        Segment::Computed(program) => eyes.cel(program)?.to_json()?,
+                    });
+                }
+                values.push((eyes.value(&assign.value)?, keys));
+            }
+        }
+        if let ([assign], [(value, keys)]) = (assigns, values.as_slice())
+            && keys.is_empty()
+        {
+            self.bind(ai, assign.slot, value.clone());
+            return Ok(());
+        }
+        let before = self.actor(ai).context.clone();
+        for (assign, (value, keys)) in assigns.iter().zip(values) {
+            let Some(place) = self.actor_mut(ai).context.place(assign.slot) else {
+                continue;
+            };
+            if keys.is_empty() {
+                *place = Some(value);
+                continue;
+            }
+            let whole = place.get_or_insert_with(|| Arc::new(Json::Object(serde_json::Map::new())));
+            if let Err(message) = put(Arc::make_mut(whole), &keys, Json::clone(&value)) {
+                let name = self
+                    .chart(ai)
+                    .shape
+                    .slots
+                    .get(assign.slot as usize)
+                    .map_or("", AsRef::as_ref)
+                    .to_string();
+                self.actor_mut(ai).context = before;
+                return Err(Fault::execution(format!(
+                    "cannot assign inside `{name}`: {message}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sets a value inside a value. Objects on the way are made; lists take an index, or their length to append.
+fn put(mut at: &mut Json, keys: &[Json], value: Json) -> Result<(), String> {
+    let mut rest = keys;
+    while let Some((key, tail)) = rest.split_first() {
+        rest = tail;
+        if at.is_null() {
+            *at = Json::Object(serde_json::Map::new());
+        }
+        at = match (at, key) {
+            (Json::Object(map), Json::String(key)) => map.entry(key.clone()).or_insert(Json::Null),
+            (Json::Object(map), key @ (Json::Number(_) | Json::Bool(_))) => {
+                map.entry(key.to_string()).or_insert(Json::Null)
+            }
+            (Json::Array(list), key) => {
+                let len = list.len();
+                let index = match key {
+                    Json::String(text) => text.parse().ok(),
+                    other => other.as_u64().and_then(|i| usize::try_from(i).ok()),
+                };
+                let index = index
+                    .filter(|i| *i <= len)
+                    .ok_or_else(|| format!("index {key} of a list of {len}"))?;
+                if index == len {
+                    list.push(Json::Null);
+                }
+                list.get_mut(index)
+                    .ok_or_else(|| format!("index {key} of a list of {len}"))?
+            }
+            (other, key) => return Err(format!("{key} of {}", kind_of(other))),
+        };
+    }
+    *at = value;
+    Ok(())
+}
+
+fn kind_of(json: &Json) -> &'static str {
+    match json {
+        Json::Null => "null",
+        Json::Bool(_) => "a bool",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a text",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,253 @@
+//! `send`: who receives an event, now or later, and how the answers of services become events.
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use crate::event::{Ev, Meta, Origin};
+use crate::machine::Send;
+use crate::snapshot::{Status, TimerKind};
+use crate::work::{Fault, Queued, Session, Work};
+
+/// Where an event of an action goes.
+enum Receiver {
+    Internal,
+    Actor(Arc<str>),
+}
+
+impl Work<'_> {
+    pub(super) fn send(
+        &mut self,
+        ai: usize,
+        send: &Send,
+        ev: Option<&Ev<'_>>,
+        locals: &[Arc<Json>],
+        session: &mut Session,
+    ) -> Result<(), Fault> {
+        let eyes = self.eyes(ai, ev, locals);
+        let mut given_id = send.id.as_ref().map(|t| eyes.text(t)).transpose()?;
+        if let Some(slot) = send.id_location {
+            // The place receives the id even if the event cannot be sent, so that the error can be told by it (SCXML 6.2.1).
+            let fresh = self.fresh();
+            let made: Arc<str> = format!("send.{fresh}").into();
+            self.bind(ai, slot, Arc::new(Json::String(made.to_string())));
+            given_id = Some(made);
+        }
+        let eyes = self.eyes(ai, ev, locals);
+        let mut with_id = |mut fault: Fault| {
+            fault.send_id.clone_from(&given_id);
+            fault
+        };
+        let data = send
+            .data
+            .as_ref()
+            .map(|t| eyes.value(t))
+            .transpose()
+            .map_err(|e| with_id(e.into()))?
+            .unwrap_or_default();
+        let delay = send
+            .delay
+            .as_ref()
+            .map(|d| eyes.delay(d))
+            .transpose()
+            .map_err(|e| with_id(e.into()))?
+            .unwrap_or(0);
+        let to = send
+            .to
+            .as_ref()
+            .map(|t| eyes.text(t))
+            .transpose()
+            .map_err(|e| with_id(e.into()))?;
+        let processor = send
+            .processor
+            .as_ref()
+            .map(|t| eyes.text(t))
+            .transpose()
+            .map_err(|e| with_id(e.into()))?;
+        if let Some(p) = processor
+            && !matches!(
+                p.as_ref(),
+                "scxml"
+                    | "http://www.w3.org/TR/scxml/"
+                    | "http://www.w3.org/TR/scxml/#SCXMLEventProcessor"
+                    | "http://www.w3.org/TR/scxml#SCXMLEventProcessor"
+            )
+        {
+            return Err(with_id(Fault::execution(format!(
+                "no event processor `{p}`; there is `scxml`"
+            ))));
+        }
+        let (id, name) = self
+            .event_type(ai, &send.kind, ev, locals)
+            .map_err(&mut with_id)?;
+        let receiver = self
+            .receiver(ai, to.as_deref(), delay > 0)
+            .map_err(&mut with_id)?;
+        let send_id = given_id.clone();
+        let sender = self.actor(ai).identity().id.clone();
+        match receiver {
+            Receiver::Internal if delay > 0 => Err(with_id(Fault::execution(
+                "an event for the internal queue cannot be delayed",
+            ))),
+            Receiver::Internal => {
+                let mut ev = Ev::new(id, name, data, Origin::Internal);
+                if send_id.is_some() {
+                    ev.meta = Some(Arc::new(Meta {
+                        send_id,
+                        ..Meta::default()
+                    }));
+                }
+                session.internal.push_back(ev);
+                Ok(())
+            }
+            Receiver::Actor(to) if delay > 0 => {
+                let fresh = self.fresh();
+                let timer = format!("{sender}/send/{fresh}").into();
+                self.set_timer(
+                    timer,
+                    sender,
+                    delay,
+                    TimerKind::Send {
+                        to,
+                        kind: name,
+                        data,
+                        send_id,
+                    },
+                )
+                .map_err(with_id)
+            }
+            Receiver::Actor(to) => {
+                self.post(ai, to, Ev::new(id, name, data, Origin::Sent), send_id);
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts an event into the queue of another actor (or its own external one).
+    pub(crate) fn post(
+        &mut self,
+        ai: usize,
+        to: Arc<str>,
+        mut ev: Ev<'static>,
+        send_id: Option<Arc<str>>,
+    ) {
+        let actor = self.actor(ai);
+        // The parent of a cancelled actor hears nothing of it any more (SCXML 6.4).
+        if actor.status != Status::Active && actor.identity().parent.as_ref() == Some(&to) {
+            return;
+        }
+        let invoke_id = (actor.identity().invocation
+            && actor.identity().parent.as_ref() == Some(&to))
+        .then(|| crate::actors::invocation_of(self.m.definition.strict, actor));
+        let from = actor.identity().id.clone();
+        ev.meta = Some(Arc::new(Meta {
+            send_id,
+            origin: Some(self.session_target(&from).into()),
+            invoke_id,
+        }));
+        self.queue.push_back(Queued {
+            to,
+            from,
+            event: Some(ev),
+        });
+    }
+
+    /// SCXML's address of an actor of this run: `#_scxml_SESSION`.
+    pub(crate) fn session_target(&self, actor: &str) -> String {
+        format!(
+            "#_scxml_{}",
+            crate::scope::session_id(&self.s.run.id, actor)
+        )
+    }
+
+    fn receiver(&self, ai: usize, to: Option<&str>, later: bool) -> Result<Receiver, Fault> {
+        let me = self.actor(ai);
+        let actor = |id: &str| {
+            // A delayed event may be for somebody who is not there yet.
+            let there = self
+                .s
+                .actors
+                .find(id)
+                .map(|a| (a.identity().id.clone(), a.status));
+            match there {
+                // A session that has ended is no session any more (SCXML 6.2.4).
+                Some((_, status)) if !self.m.definition.strict && status != Status::Active => Err(
+                    Fault::communication(format!("the session `{id}` has ended")),
+                ),
+                Some((id, _)) => Ok(Receiver::Actor(id)),
+                None if later => Ok(Receiver::Actor(id.into())),
+                None => Err(Fault::communication(format!("no actor `{id}` in this run"))),
+            }
+        };
+        match to {
+            None | Some("self") => Ok(Receiver::Actor(me.identity().id.clone())),
+            Some("#_internal") => Ok(Receiver::Internal),
+            Some("parent" | "#_parent") => me
+                .identity()
+                .parent
+                .clone()
+                .map(Receiver::Actor)
+                .ok_or_else(|| Fault::communication("this actor has no parent")),
+            Some(to) => {
+                if let Some(session) = to.strip_prefix("#_scxml_") {
+                    let run = self.s.run.id.as_ref();
+                    return match session.strip_prefix(run) {
+                        Some("") => actor("root"),
+                        Some(rest) => actor(rest.strip_prefix('/').unwrap_or(rest)),
+                        None => Err(Fault::communication(format!("no session `{session}`"))),
+                    };
+                }
+                if let Some(id) = to.strip_prefix("#_") {
+                    return actor(&crate::actors::child_id(
+                        self.m.definition.strict,
+                        &me.identity().id,
+                        &id.into(),
+                    ));
+                }
+                if !self.m.definition.strict && self.s.actors.find(to).is_none() {
+                    return Err(Fault::execution(format!(
+                        "`{to}` is not a target that an event can be sent to"
+                    )));
+                }
+                actor(to)
+            }
+        }
+    }
+
+    /// Queues `done.invoke.ID` or `error.invoke.ID` for an actor.
+    pub(crate) fn answer(
+        &mut self,
+        to: &Arc<str>,
+        from: &Arc<str>,
+        invocation: &str,
+        outcome: Result<Json, Json>,
+    ) {
+        let ev = self.answer_event(invocation, outcome);
+        self.queue.push_back(Queued {
+            to: to.clone(),
+            from: from.clone(),
+            event: Some(ev),
+        });
+    }
+
+    pub(crate) fn answer_event(
+        &self,
+        invocation: &str,
+        outcome: Result<Json, Json>,
+    ) -> Ev<'static> {
+        let (kind, data) = match outcome {
+            Ok(output) => ("done", json!({"output": output})),
+            Err(error) => ("error", json!({"error": error})),
+        };
+        let mut ev = self.named(
+            &format!("{kind}.invoke.{invocation}"),
+            data,
+            Origin::Platform,
+        );
+        ev.meta = Some(Arc::new(Meta {
+            invoke_id: Some(invocation.into()),
+            ..Meta::default()
+        }));
+        ev
+    }
+}

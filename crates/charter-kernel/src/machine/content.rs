@@ -1,0 +1,154 @@
+//! What the tables refer to: guards, requirements, values and actions, compiled.
+
+use std::sync::Arc;
+
+use charter_expr::Program;
+use serde_json::Value as Json;
+use smallvec::SmallVec;
+
+use super::EventId;
+use super::chart::Src;
+use crate::refusal::Code;
+
+#[derive(Debug)]
+pub(crate) enum Guard {
+    Cel(Program),
+    Named(Arc<(Box<str>, Guard)>),
+    And(Vec<Guard>),
+    Or(Vec<Guard>),
+    Not(Box<Guard>),
+}
+
+#[derive(Debug)]
+pub(crate) enum Require {
+    Use {
+        kind: u32,
+        key: Template,
+        when: Option<Program>,
+        /// Which rule a refusal names, by what failed.
+        rules: SmallVec<[(Code, u32); 2]>,
+    },
+    Open {
+        kind: u32,
+        key: Template,
+        rule: Option<u32>,
+    },
+    None {
+        kind: u32,
+        rule: Option<u32>,
+    },
+}
+
+impl Require {
+    /// The rule that a refusal with this code names.
+    pub(crate) fn rule(&self, code: Code) -> Option<u32> {
+        match self {
+            Require::Use { rules, .. } => rules.iter().find(|(c, _)| *c == code).map(|(_, r)| *r),
+            Require::Open { rule, .. } | Require::None { rule, .. } => *rule,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Template {
+    Literal(Arc<Json>),
+    Cel(Program),
+    List(Vec<Template>),
+    Object(Vec<(Box<str>, Template)>),
+}
+
+#[derive(Debug)]
+pub(crate) enum Delay {
+    Ms(i64),
+    Cel(Program),
+}
+
+/// A block of actions; named ones are shared.
+pub(crate) type Block = Vec<Action>;
+
+/// An event type in an action: known now, or computed.
+#[derive(Debug)]
+pub(crate) enum TypeName {
+    Known(EventId),
+    Computed(Template),
+}
+
+#[derive(Debug)]
+pub(crate) enum Action {
+    Named(Arc<Block>),
+    Assign(Vec<Assign>),
+    Raise {
+        kind: TypeName,
+        data: Option<Template>,
+    },
+    Send(Box<Send>),
+    Cancel(Template),
+    Emit {
+        kind: Template,
+        data: Option<Template>,
+    },
+    Log {
+        value: Template,
+        label: Option<Box<str>>,
+    },
+    Spawn {
+        what: Src,
+        id: Template,
+        input: Option<Template>,
+    },
+    Stop(Template),
+    If(Vec<(Option<Program>, Block)>),
+    Each {
+        list: Program,
+        index: bool,
+        depth: u32,
+        block: Block,
+    },
+    Grant {
+        kind: u32,
+        key: Template,
+        uses: Option<Template>,
+        expires: Option<Template>,
+        data: Option<Template>,
+    },
+    Revoke {
+        kind: u32,
+        key: Option<Template>,
+    },
+    Open {
+        kind: u32,
+        key: Template,
+        due: Option<Template>,
+        data: Option<Template>,
+    },
+    Close {
+        kind: u32,
+        key: Option<Template>,
+        how: Option<Template>,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Assign {
+    pub(crate) slot: u32,
+    pub(crate) path: Vec<Segment>,
+    pub(crate) value: Template,
+}
+
+/// A step into a context variable.
+#[derive(Debug)]
+pub(crate) enum Segment {
+    Key(Box<str>),
+    Computed(Program),
+}
+
+#[derive(Debug)]
+pub(crate) struct Send {
+    pub(crate) to: Option<Template>,
+    pub(crate) kind: TypeName,
+    pub(crate) data: Option<Template>,
+    pub(crate) delay: Option<Delay>,
+    pub(crate) id: Option<Template>,
+    pub(crate) id_location: Option<u32>,
+    pub(crate) processor: Option<Template>,
+}

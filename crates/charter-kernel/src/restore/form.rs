@@ -1,0 +1,163 @@
+//! The JSON form of a snapshot: its fields, in the names of 04.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::digest::Digest;
+use crate::snapshot::Status;
+
+pub(super) type Names<T> = std::collections::BTreeMap<String, T>;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SnapshotForm {
+    pub(super) v: u32,
+    pub(super) run: String,
+    pub(super) charter: Digest,
+    pub(super) seq: u64,
+    pub(super) status: Status,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) paused_at: Option<i64>,
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) output: Option<Json>,
+    pub(super) actors: Vec<ActorForm>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) timers: Vec<TimerForm>,
+    #[serde(default, skip_serializing_if = "Names::is_empty")]
+    pub(super) ledger: Names<Names<EntryForm>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) held: Vec<HeldForm>,
+    pub(super) counter: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ActorForm {
+    pub(super) id: String,
+    pub(super) machine: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) parent: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) invoked: bool,
+    pub(super) status: Status,
+    /// All active states but the root of the chart.
+    pub(super) active: Vec<String>,
+    #[serde(default, skip_serializing_if = "Names::is_empty")]
+    pub(super) history: Names<Vec<String>>,
+    pub(super) context: serde_json::Map<String, Json>,
+    pub(super) input: Json,
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) output: Option<Json>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) invocations: Vec<InvocationForm>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) votes: Vec<VoteForm>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) bound: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InvocationForm {
+    pub(super) id: String,
+    pub(super) src: String,
+    /// None: a machine, which is an actor itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) effect: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) state: Option<String>,
+    pub(super) input: Json,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VoteForm {
+    pub(super) transition: String,
+    pub(super) digest: Digest,
+    pub(super) by: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TimerForm {
+    pub(super) id: String,
+    pub(super) generation: u64,
+    pub(super) due: i64,
+    pub(super) actor: String,
+    pub(super) what: WhatForm,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub(super) enum WhatForm {
+    After {
+        state: String,
+        index: u32,
+    },
+    Send {
+        to: String,
+        r#type: String,
+        data: Json,
+        id: Option<String>,
+    },
+    Timeout {
+        invocation: String,
+        effect: Option<String>,
+    },
+    Due {
+        kind: String,
+        key: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EntryForm {
+    pub(super) status: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) uses: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) expires: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) due: Option<i64>,
+    pub(super) data: Json,
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) how: Option<Json>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HeldForm {
+    pub(super) actor: String,
+    pub(super) invocation: String,
+    pub(super) effect: String,
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) done: Option<Json>,
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) error: Option<Json>,
+}
+
+/// A field that is there is some value, even if that is null.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
+    Json::deserialize(deserializer).map(Some)
+}

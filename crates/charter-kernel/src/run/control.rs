@@ -1,0 +1,94 @@
+//! Run control: pause, resume, cancel.
+
+use std::sync::Arc;
+
+use crate::envelope::Envelope;
+use crate::machine::{Machine, RoleSet};
+use crate::refusal::{Code, Refusal};
+use crate::snapshot::{Snapshot, Status};
+use crate::step::{Step, Verdict};
+use crate::work::Work;
+
+/// Run control (03): the only types that begin with `charter.` and may be sent from outside.
+pub(crate) const CONTROL: [&str; 3] = ["charter.pause", "charter.resume", "charter.cancel"];
+
+impl Machine {
+    pub(super) fn control(
+        &self,
+        snapshot: &Snapshot,
+        envelope: &Envelope,
+        name: &str,
+        held: RoleSet,
+    ) -> Result<Step, Refusal> {
+        let mut work = self.work(snapshot, envelope, held);
+        match (name, snapshot.status) {
+            ("charter.pause", Status::Active) => {
+                work.s.status = Status::Paused;
+                work.s.paused_at = Some(envelope.at);
+                Ok(work.step(Verdict::Accepted))
+            }
+            ("charter.pause", _) => Err(Code::Paused.into()),
+            ("charter.resume", Status::Paused) => {
+                work.resume()?;
+                work.finish(Some(snapshot), Verdict::Accepted)
+            }
+            ("charter.resume", _) => Err(Refusal::with(
+                Code::Unhandled,
+                None,
+                "the run is not paused".into(),
+            )),
+            _ => {
+                work.s.status = Status::Active;
+                work.s.paused_at = None;
+                work.ended = true;
+                work.cancel_actor(0)?;
+                work.settle()?;
+                work.s.status = Status::Cancelled;
+                Ok(work.step(Verdict::Accepted))
+            }
+        }
+    }
+}
+
+impl Work<'_> {
+    /// Time goes on from where it stood, then the answers that waited are taken in the order in which they came.
+    fn resume(&mut self) -> Result<(), Refusal> {
+        let stood = self
+            .at
+            .saturating_sub(self.s.paused_at.unwrap_or(self.at))
+            .max(0);
+        self.s.status = Status::Active;
+        self.s.paused_at = None;
+        let timers = std::mem::take(&mut self.s.timers);
+        for timer in timers {
+            let mut timer = timer;
+            Arc::make_mut(&mut timer).due = timer.due.saturating_add(stood);
+            self.timers
+                .push(crate::step::TimerChange::Set(timer.clone()));
+            self.s.timers.push(timer);
+        }
+        for held in std::mem::take(&mut self.s.held) {
+            if self.ended {
+                break;
+            }
+            let Some(ai) = self
+                .s
+                .actors
+                .position(&held.actor)
+                .filter(|a| self.actor(*a).status == Status::Active)
+            else {
+                continue;
+            };
+            if self
+                .actor(ai)
+                .invocations
+                .iter()
+                .any(|i| i.effect == held.effect && i.id == held.invocation)
+            {
+                self.take_answer(ai, held.effect, &held.invocation, held.outcome.clone())?;
+                self.quiesce()?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! Events from outside: checks at the door, then the short way or the algorithm.
+
+use serde_json::Value as Json;
+
+use super::control::CONTROL;
+use crate::door;
+use crate::envelope::Envelope;
+use crate::event::{Data, Ev, Name, Origin};
+use crate::machine::{Machine, RoleSet, TransitionId};
+use crate::refusal::{Code, Refusal};
+use crate::scope::Eyes;
+use crate::snapshot::{Snapshot, Status, Vote};
+use crate::step::{Step, Verdict};
+use crate::work::{Session, Work};
+
+impl Machine {
+    pub(super) fn external(
+        &self,
+        snapshot: &Snapshot,
+        envelope: &Envelope,
+        name: &str,
+        data: &Json,
+        checked: bool,
+    ) -> Result<Step, Refusal> {
+        let data = match checked {
+            // Small by now; its numbers still have to be canonical.
+            true => door::admit(data, u64::MAX)?,
+            false => door::admit(data, self.definition.limits.data)?,
+        };
+        let control = CONTROL.contains(&name);
+        if !control && crate::compile::is_platform(name) {
+            return Err(Code::Reserved.into());
+        }
+        let id = self.events.id(name);
+        let info = self.events.info(id).filter(|i| i.declared);
+        if !control && self.definition.strict && info.is_none() {
+            return Err(Code::UnknownEvent.into());
+        }
+        if snapshot.status.is_finished() {
+            return Err(Code::Finished.into());
+        }
+        if snapshot.status == Status::Paused && !control && !info.is_some_and(|i| i.while_paused) {
+            return Err(Code::Paused.into());
+        }
+        let to = envelope.to.as_deref().unwrap_or("root");
+        let Some(ai) = snapshot.actors.position(to) else {
+            return Err(Code::UnknownActor.into());
+        };
+        if snapshot
+            .actors
+            .find(to)
+            .is_some_and(|a| a.status != Status::Active)
+        {
+            return Err(Code::Finished.into());
+        }
+        // Stale: the run has changed since the sender looked, or the sender claims to have seen what is not there yet.
+        if envelope
+            .expected_seq
+            .is_some_and(|seen| seen < snapshot.seq || seen >= envelope.seq)
+        {
+            return Err(Code::Stale.into());
+        }
+        let held = self.held(envelope);
+        let required = if control {
+            RoleSet::OPERATOR
+        } else {
+            info.map(|i| i.by).unwrap_or_default()
+        };
+        if !required.admits(held) {
+            return Err(Code::Authority.into());
+        }
+        if control {
+            return self.control(snapshot, envelope, name, held);
+        }
+        if let Some(schema) = info.and_then(|i| i.schema.as_ref())
+            && !checked
+            && !schema.fits(&data)
+        {
+            return Err(Code::Schema.into());
+        }
+        let data = match &data {
+            std::borrow::Cow::Borrowed(data) => Data::Borrowed(data),
+            std::borrow::Cow::Owned(data) => Data::Borrowed(data),
+        };
+        let ev = Ev {
+            id,
+            name: Name::Borrowed(name),
+            data,
+            origin: Origin::External,
+            meta: None,
+        };
+        if let Some(actor) = snapshot.actors.0.get(ai) {
+            let (machine, by, now) = (self, &envelope.by, envelope.at);
+            let eyes = Eyes {
+                machine,
+                snapshot,
+                actor,
+                event: Some(&ev),
+                by,
+                now,
+                locals: &[],
+                entry: None,
+            };
+            match self.short_way(snapshot, ai, &ev, &eyes, held) {
+                Some(Ok((id, plain))) => {
+                    return Ok(self.moved(snapshot, ai, id, plain, envelope.seq));
+                }
+                Some(Err(code)) => return Err(code.into()),
+                None => {}
+            }
+        }
+        let mut work = self.work(snapshot, envelope, held);
+        let mut session = Session::new();
+        work.before_selection(ai, &ev, &mut session)?;
+        let selection = work.select_judged(ai, &ev, &mut session);
+        if selection.refused.is_some() {
+            // `explain` finds the transition again, and says the sentence.
+            return Err(Code::Rule.into());
+        }
+        if selection.enabled.is_empty() && selection.votes.is_empty() {
+            if self.definition.strict {
+                return Err(selection.furthest.unwrap_or(Code::Unhandled).into());
+            }
+        } else if !selection.votes.is_empty() {
+            work.vote(ai, &selection.votes, &ev);
+            if selection.enabled.is_empty() {
+                return Ok(work.step(Verdict::Vote));
+            }
+        }
+        work.deliver(ai, &ev, selection.enabled, session)?;
+        work.finish(Some(snapshot), Verdict::Accepted)
+    }
+}
+
+impl Work<'_> {
+    fn vote(&mut self, ai: usize, transitions: &[TransitionId], ev: &Ev<'_>) {
+        let digest = crate::digest::Digest::of_json(ev.data());
+        let by: Box<str> = self.by.id.as_str().into();
+        for t in transitions {
+            let votes = &mut self.actor_mut(ai).votes;
+            match votes
+                .iter_mut()
+                .find(|v| v.transition == *t && v.digest == digest)
+            {
+                Some(vote) => vote.by.push(by.clone()),
+                None => votes.push(Vote {
+                    transition: *t,
+                    digest,
+                    by: vec![by.clone()],
+                }),
+            }
+        }
+    }
+}
