@@ -79,7 +79,7 @@ impl Workspace {
         let root = Dir::root(&path)?;
         if store.folder().starts_with(&path) {
             return Err(Error::Usage(format!(
-                "the database's folder `{}` lies inside the workspace `{shown}`; put it elsewhere (`--db`)",
+                "the database's folder `{}` lies inside the workspace `{shown}`; keep the journal elsewhere, like `--db ../charter.db`",
                 store.folder().display()
             )));
         }

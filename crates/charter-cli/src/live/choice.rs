@@ -1,22 +1,12 @@
-//! Where a person is needed: what could be done now, which of it agrees and which does not, and the question on the terminal.
+//! Where a person is needed: what could be done now, which of it agrees and which does not.
 
 use charter_kernel::{Digest, Legal, Principal};
 use charter_runtime::{Task, View};
 use serde_json::{Map, Value as Json, json};
 
+use super::Who;
 use super::covered::Covered;
 use super::host::Host;
-use super::{Who, pages};
-use crate::io::{Failure, Io, Paint};
-use crate::journal::lines::{clean, count, short, when};
-use crate::page;
-
-impl Choice {
-    /// Whether it is that event, to that actor.
-    pub(crate) fn is(&self, kind: &str, to: &str) -> bool {
-        matches!(self, Choice::Event(e) if e.r#type == kind && e.to == to)
-    }
-}
 
 /// Something a person could do now.
 #[derive(Debug, Clone)]
@@ -27,15 +17,22 @@ pub(crate) enum Choice {
     Task(Answer),
 }
 
+impl Choice {
+    /// Whether it is that event, to that actor.
+    pub(crate) fn is(&self, kind: &str, to: &str) -> bool {
+        matches!(self, Choice::Event(e) if e.r#type == kind && e.to == to)
+    }
+}
+
 /// An event that is legal.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     pub(crate) r#type: String,
     pub(crate) to: String,
     pub(crate) by: Principal,
-    description: Option<String>,
-    schema: Option<Json>,
-    approves: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) schema: Option<Json>,
+    pub(super) approves: Option<String>,
 }
 
 /// A task that waits.
@@ -43,9 +40,9 @@ pub(crate) struct Event {
 pub(crate) struct Answer {
     pub(crate) effect: String,
     pub(crate) by: Principal,
-    title: String,
-    input: Json,
-    schema: Option<Json>,
+    pub(super) title: String,
+    pub(super) input: Json,
+    pub(super) schema: Option<Json>,
 }
 
 /// Everything that could be done. Whoever names no roles has all that the charter declares: it is their own machine.
@@ -135,7 +132,7 @@ fn approves(view: &View, to: &str, kind: &str) -> Option<String> {
 }
 
 /// What is approved, and its digest.
-fn approved(event: &Event, view: &View, now: i64) -> Option<(Json, String)> {
+pub(super) fn approved(event: &Event, view: &View, now: i64) -> Option<(Json, String)> {
     let machine = view.charter.machine();
     let query = machine.query(event.approves.as_ref()?).ok()?;
     let value = machine.ask(&view.snapshot, &event.to, &query, now).ok()?;
@@ -279,263 +276,8 @@ fn plain(schema: Option<&Json>, yes: bool) -> Option<Json> {
     Some(Json::Object(data))
 }
 
-fn required(schema: &Json) -> Vec<String> {
+pub(super) fn required(schema: &Json) -> Vec<String> {
     let list = schema.get("required").and_then(Json::as_array);
     let names = list.into_iter().flatten().filter_map(Json::as_str);
     names.map(str::to_owned).collect()
-}
-
-/// Asks. None: the run is left as it is. `seen`: digests of what was shown before, which is not shown at length again.
-pub(crate) fn ask(
-    choices: &[Choice],
-    view: &View,
-    host: &Host,
-    seen: &mut Vec<String>,
-    now: i64,
-    io: &mut Io<'_>,
-) -> Result<Option<(Choice, Json)>, Failure> {
-    if choices.is_empty() {
-        return Ok(None);
-    }
-    let paint = Paint(io.colour_err);
-    let covered = covered(choices, view, host, now);
-    for (_, digest, covered) in &covered {
-        writeln!(io.err)?;
-        let mut sections = vec![covered.head(paint)];
-        if !seen.contains(digest) {
-            sections.extend(spaced(covered.diffs(paint)));
-            seen.push(digest.clone());
-        }
-        pages::write(&sections, io)?;
-    }
-    let columns = io.screen.map(|(columns, _)| usize::from(columns));
-    let page = page::lines(view.charter.machine(), &view.snapshot, now, columns, paint);
-    let digest = Digest::of_bytes(page.join("\n").as_bytes()).to_string();
-    if !page.is_empty() && !seen.contains(&digest) {
-        seen.push(digest);
-        writeln!(io.err)?;
-        pages::write(std::slice::from_ref(&page), io)?;
-    }
-    writeln!(io.err, "\n{}", paint.strong("What next?"))?;
-    for (number, choice) in choices.iter().enumerate() {
-        let above = !page.is_empty()
-            || matches!(choice, Choice::Event(e) if covered.iter().any(|c| c.0 == e.r#type));
-        show(number + 1, choice, view, now, above, paint, io)?;
-    }
-    let diffs = covered.iter().find(|c| c.2.parts() > 0);
-    if diffs.is_some() {
-        let again = "shows the changes again; `d 2` the second";
-        writeln!(io.err, "  {}  {again}", paint.help("d"))?;
-    }
-    writeln!(io.err, "  {}  leave it as it is", paint.help("q"))?;
-    if let Some(timer) = view.snapshot.next_timer() {
-        let due = format!("until {} UTC; then: {}", when(timer.due), clean(&timer.id));
-        writeln!(io.err, "{}", paint.faint(&due))?;
-    }
-    loop {
-        let Some(line) = question("> ", io)? else {
-            return Ok(None);
-        };
-        if ["q", "quit", "exit"].contains(&line.as_str()) {
-            return Ok(None);
-        }
-        if line.is_empty() {
-            continue;
-        }
-        if let (Some((_, _, covered)), Some(which)) = (diffs, line.strip_prefix('d'))
-            && (which.is_empty() || which.starts_with(' '))
-        {
-            let all = covered.diffs(paint);
-            let chosen = which.trim().parse::<usize>().ok();
-            let one = chosen.and_then(|n| all.get(n.checked_sub(1)?)).cloned();
-            pages::write(&spaced(one.map_or(all, |one| vec![one])), io)?;
-            continue;
-        }
-        let by_name =
-            |c: &&Choice| matches!(c, Choice::Event(e) if e.r#type.eq_ignore_ascii_case(&line));
-        let by_number = line
-            .parse::<usize>()
-            .ok()
-            .and_then(|n| choices.get(n.checked_sub(1)?));
-        let Some(choice) = by_number.or_else(|| choices.iter().find(by_name)) else {
-            writeln!(io.err, "a number from 1 to {}, or q", choices.len())?;
-            continue;
-        };
-        let part = match choice {
-            Choice::Event(e) => covered.iter().find(|c| c.0 == e.r#type).map(|c| &c.2),
-            Choice::Task(_) => None,
-        };
-        let Some(data) = data_of(choice, part, view, now, io)? else {
-            return Ok(None);
-        };
-        return Ok(Some((choice.clone(), data)));
-    }
-}
-
-/// As much of a description as a list has room for.
-fn first_sentence(text: &str) -> &str {
-    match text.find(". ") {
-        Some(end) if text.chars().count() > 70 => text.get(..=end).unwrap_or(text),
-        _ => text,
-    }
-}
-
-/// With an empty line before each.
-fn spaced(sections: Vec<Vec<String>>) -> Vec<Vec<String>> {
-    let with = |section| [vec![String::new()], section].concat();
-    sections.into_iter().map(with).collect()
-}
-
-fn show(
-    number: usize,
-    choice: &Choice,
-    view: &View,
-    now: i64,
-    above: bool,
-    paint: Paint,
-    io: &mut Io<'_>,
-) -> Result<(), Failure> {
-    let number = paint.help(&number.to_string());
-    match choice {
-        Choice::Task(task) => {
-            writeln!(io.err, "  {number}  {}", paint.strong(&clean(&task.title)))?;
-            if task.input != json!({}) {
-                writeln!(io.err, "     {}", short(&task.input, 600))?;
-            }
-        }
-        Choice::Event(event) => {
-            let to = match event.to.as_str() {
-                "root" => String::new(),
-                to => format!(" to {}", clean(to)),
-            };
-            let what = event
-                .description
-                .as_deref()
-                .map(|d| format!("  {}", clean(first_sentence(d))));
-            let kind = paint.strong(&event.r#type);
-            writeln!(io.err, "  {number}  {kind}{to}{}", what.unwrap_or_default())?;
-            if let Some((value, digest)) = approved(event, view, now) {
-                let what = event.approves.as_deref().unwrap_or_default();
-                let line = match above {
-                    true => format!("     approves exactly {digest}"),
-                    false => format!("     approves {what}: {}", short(&value, 600)),
-                };
-                writeln!(io.err, "{}", paint.faint(&line))?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Asks for the data, one property after the other.
-fn data_of(
-    choice: &Choice,
-    covered: Option<&Covered>,
-    view: &View,
-    now: i64,
-    io: &mut Io<'_>,
-) -> Result<Option<Json>, Failure> {
-    let mut data = Map::new();
-    let schema = match choice {
-        Choice::Event(event) => {
-            if let Some((_, digest)) = approved(event, view, now) {
-                data.insert("digest".into(), digest.into());
-            }
-            event.schema.as_ref()
-        }
-        Choice::Task(task) => task.schema.as_ref(),
-    };
-    let Some(schema) = schema else {
-        return Ok(Some(Json::Object(data)));
-    };
-    let properties = schema.get("properties").and_then(Json::as_object);
-    let Some(properties) = properties else {
-        if schema.get("type").is_none_or(|t| t == "object") {
-            return Ok(Some(Json::Object(data)));
-        }
-        let Some(line) = question("JSON: ", io)? else {
-            return Ok(None);
-        };
-        return Ok(Some(
-            serde_json::from_str(&line).unwrap_or(Json::String(line)),
-        ));
-    };
-    let needed = required(schema);
-    for (name, property) in properties {
-        if data.contains_key(name) {
-            continue;
-        }
-        if let (Some(covered), "accepted") = (covered.filter(|c| c.parts() > 0), name.as_str()) {
-            let Some(part) = part_of(covered, io)? else {
-                return Ok(None);
-            };
-            data.extend(part);
-            continue;
-        }
-        let kind = property.get("type").and_then(Json::as_str).unwrap_or("any");
-        let optional = !needed.contains(name);
-        let hint = match (property.get("enum"), optional) {
-            (Some(one), _) => format!(" {}", short(one, 200)),
-            (None, true) => format!(" ({kind}, may be empty)"),
-            (None, false) => format!(" ({kind})"),
-        };
-        let Some(line) = question(&format!("  {}{hint}: ", clean(name)), io)? else {
-            return Ok(None);
-        };
-        if line.is_empty() && optional {
-            continue;
-        }
-        data.insert(name.clone(), typed(&line, kind));
-    }
-    Ok(Some(Json::Object(data)))
-}
-
-/// Asks which of the changes are accepted: a part of them has a digest of its own.
-fn part_of(covered: &Covered, io: &mut Io<'_>) -> Result<Option<Map<String, Json>>, Failure> {
-    loop {
-        let Some(line) = question("  which changes? numbers, or Enter for all of them: ", io)?
-        else {
-            return Ok(None);
-        };
-        if line.is_empty() || line == "all" {
-            return Ok(Some(Map::new()));
-        }
-        match covered.part(&line) {
-            Ok((paths, _)) if paths.len() == covered.parts() => return Ok(Some(Map::new())),
-            Ok((paths, digest)) => {
-                let left = (covered.parts() - paths.len()) as u64;
-                let (some, left) = (paths.join(", "), count(left, "change"));
-                writeln!(io.err, "  only {}; {left} left out", clean(&some))?;
-                return Ok(Some(Map::from_iter([
-                    ("digest".to_owned(), digest.into()),
-                    ("accepted".to_owned(), paths.into()),
-                ])));
-            }
-            Err(why) => writeln!(io.err, "  {why}")?,
-        }
-    }
-}
-
-/// A text as the type that is asked for; the schema judges it afterwards.
-fn typed(line: &str, kind: &str) -> Json {
-    match (kind, line.to_lowercase().as_str()) {
-        ("string", _) => line.into(),
-        ("boolean", "y" | "yes" | "true") => true.into(),
-        ("boolean", "n" | "no" | "false") => false.into(),
-        _ => serde_json::from_str(line).unwrap_or_else(|_| line.into()),
-    }
-}
-
-/// A line from the person; none at the end of the input.
-fn question(prompt: &str, io: &mut Io<'_>) -> Result<Option<String>, Failure> {
-    write!(io.err, "{prompt}")?;
-    io.err.flush()?;
-    let mut line = String::new();
-    match io.input.read_line(&mut line)? {
-        0 => {
-            writeln!(io.err)?;
-            Ok(None)
-        }
-        _ => Ok(Some(line.trim().to_owned())),
-    }
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use charter_runtime::{Happening, Send, Subscription, View};
 
+use super::ask;
 use super::choice::{self, Choice};
 use super::host::Host;
 use super::progress::Progress;
@@ -81,7 +82,7 @@ impl Follow {
                 Reply::Leave => None,
                 Reply::Yes => choice::agreeing(&choices, true, &view, now()),
                 Reply::No => choice::agreeing(&choices, false, &view, now()),
-                Reply::Ask => choice::ask(&choices, &view, host, &mut seen, now(), io)?,
+                Reply::Ask => ask::ask(&choices, &view, host, &mut seen, now(), io)?,
             };
             let Some((choice, data)) = chosen else {
                 break view;

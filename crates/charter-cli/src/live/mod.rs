@@ -1,5 +1,6 @@
 //! `charter run`: starts a run on the embedded host, or takes one up again, and follows it until it ends or waits for somebody.
 
+mod ask;
 mod choice;
 mod covered;
 mod follow;
