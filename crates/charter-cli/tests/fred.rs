@@ -218,6 +218,34 @@ fn memory_and_the_questions_of_the_page() {
 }
 
 #[test]
+fn what_is_missing_is_asked_for() {
+    let scratch = Scratch::new("fred");
+    let db = scratch.0.join("charter.db");
+    let ran = begin(&db, "r1", r#"{"userId":"u1","message":"price?"}"#, &[]);
+    assert!(ran.out.contains("Missing   - That is short"), "{}", ran.out);
+    let how = r#"send r1 START '{"input":{"message":"..."}}' --as ID --role founder"#;
+    assert!(ran.out.contains(how), "{}", ran.out);
+    // At the terminal: the number, then what the object needs.
+    let args = [
+        "run",
+        "--resume",
+        "r1",
+        "--model",
+        "offline",
+        "--db",
+        db.to_str().unwrap(),
+    ];
+    let ran = support::charter_typed(&args, "1\nShould the small plan cost 20 % more?\nq\n", None);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(
+        ran.err.contains("  input.message (string): "),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("decide → human_review"), "{}", ran.err);
+}
+
+#[test]
 fn wrong_input_is_told_before_anything_is_done() {
     let scratch = Scratch::new("fred");
     let db = scratch.0.join("charter.db");

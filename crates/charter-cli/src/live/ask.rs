@@ -199,22 +199,52 @@ fn data_of(
             data.extend(part);
             continue;
         }
-        let kind = property.get("type").and_then(Json::as_str).unwrap_or("any");
         let optional = !needed.contains(name);
-        let hint = match (property.get("enum"), optional) {
-            (Some(one), _) => format!(" {}", short(one, 200)),
-            (None, true) => format!(" ({kind}, may be empty)"),
-            (None, false) => format!(" ({kind})"),
-        };
-        let Some(line) = question(&format!("  {}{hint}: ", clean(name)), io)? else {
-            return Ok(None);
-        };
-        if line.is_empty() && optional {
-            continue;
+        match part(name, property, optional, io)? {
+            Part::Given(value) => drop(data.insert(name.clone(), value)),
+            Part::Nothing => {}
+            Part::Gone => return Ok(None),
         }
-        data.insert(name.clone(), typed(&line, kind));
     }
     Ok(Some(Json::Object(data)))
+}
+
+/// What a person says to a question.
+enum Part {
+    Given(Json),
+    Nothing,
+    Gone,
+}
+
+/// Asks for a property; of an object, for what it needs.
+fn part(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) -> Result<Part, Failure> {
+    let inner = property.get("properties").filter(|_| !optional);
+    let needed = required(property);
+    if let Some(inner) = inner.filter(|_| !needed.is_empty()) {
+        let mut data = Map::new();
+        for key in needed {
+            let of = inner.get(&key).unwrap_or(&Json::Null);
+            match part(&format!("{name}.{key}"), of, false, io)? {
+                Part::Given(value) => drop(data.insert(key, value)),
+                Part::Nothing => {}
+                Part::Gone => return Ok(Part::Gone),
+            }
+        }
+        return Ok(Part::Given(Json::Object(data)));
+    }
+    let kind = property.get("type").and_then(Json::as_str).unwrap_or("any");
+    let hint = match (property.get("enum"), optional) {
+        (Some(one), _) => format!(" {}", short(one, 200)),
+        (None, true) => format!(" ({kind}, may be empty)"),
+        (None, false) => format!(" ({kind})"),
+    };
+    let Some(line) = question(&format!("  {}{hint}: ", clean(name)), io)? else {
+        return Ok(Part::Gone);
+    };
+    Ok(match line.is_empty() && optional {
+        true => Part::Nothing,
+        false => Part::Given(typed(&line, kind)),
+    })
 }
 
 /// Asks which of the changes are accepted: a part of them has a digest of its own.

@@ -101,6 +101,11 @@ pub(crate) fn all(view: &View, who: &Who, now: i64) -> Vec<Choice> {
 /// A schema in which the properties that only name another schema of it are that schema.
 fn resolved(mut schema: Json) -> Json {
     let whole = schema.clone();
+    resolve(&mut schema, &whole, 4);
+    schema
+}
+
+fn resolve(schema: &mut Json, whole: &Json, depth: u8) {
     let properties = schema.get_mut("properties").and_then(Json::as_object_mut);
     for property in properties.into_iter().flatten().map(|(_, p)| p) {
         // One may be another one's name; not for ever.
@@ -111,8 +116,10 @@ fn resolved(mut schema: Json) -> Json {
                 None => break,
             }
         }
+        if let Some(depth) = depth.checked_sub(1) {
+            resolve(property, whole, depth);
+        }
     }
-    schema
 }
 
 /// What an event would approve in the state as it is: an expression.
@@ -164,10 +171,19 @@ pub(crate) fn example(choices: &[Choice], kind: &str, to: &str, view: &View, now
         Choice::Event(e) if c.is(kind, to) => Some(e),
         _ => None,
     });
-    let mut data = Map::new();
     let Some((event, schema)) = event.and_then(|e| Some((e, e.schema.as_ref()?))) else {
-        return Json::Object(data);
+        return json!({});
     };
+    let mut data = sample(schema);
+    if let (true, Some((_, digest))) = (data.contains_key("digest"), approved(event, view, now)) {
+        data.insert("digest".into(), digest.into());
+    }
+    Json::Object(data)
+}
+
+/// The least data of a schema, with something for each part that is needed.
+fn sample(schema: &Json) -> Map<String, Json> {
+    let mut data = Map::new();
     for name in required(schema) {
         let property = schema.get("properties").and_then(|p| p.get(&name));
         let word = |key: &str| property.and_then(|p| p.get(key));
@@ -177,15 +193,12 @@ pub(crate) fn example(choices: &[Choice], kind: &str, to: &str, view: &View, now
             (None, Some("integer" | "number")) => 0.into(),
             (None, Some("boolean")) => true.into(),
             (None, Some("array")) => json!([]),
-            (None, Some("object")) => json!({}),
+            (None, Some("object")) => Json::Object(property.map(sample).unwrap_or_default()),
             _ => "...".into(),
         };
         data.insert(name, value);
     }
-    if let (true, Some((_, digest))) = (data.contains_key("digest"), approved(event, view, now)) {
-        data.insert("digest".into(), digest.into());
-    }
-    Json::Object(data)
+    data
 }
 
 /// The choice that agrees, or the one that does not, with its data; none if that cannot be told, or if it needs data that nobody gave.
