@@ -314,3 +314,16 @@ fn what_was_learned_is_planned_with_and_found_with_sql() {
         assert!(ran.out.contains(expected), "{query}: {}", ran.out);
     }
 }
+
+#[test]
+fn a_run_to_which_nothing_can_happen_is_said_to_be_stuck() {
+    let desk = Desk::new();
+    let charter_file = desk.scratch.file(
+        "stuck.yaml",
+        "charter: 1\nid: stuck\nevents: {GO: {data: {}}}\nstates: {a: {on: {GO: b}}, b: {}}\n",
+    );
+    let ran = charter(&["run", &charter_file, "--run", "s", "--db", &desk.db]);
+    assert!(!ran.out.contains("stuck:"), "{}", ran.out);
+    let ran = charter(&["send", "s", "GO", "--db", &desk.db]);
+    assert!(ran.out.contains("stuck: no timer"), "{}", ran.out);
+}

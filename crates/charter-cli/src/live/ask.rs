@@ -25,6 +25,14 @@ pub(crate) fn ask(
         return Ok(None);
     }
     let paint = Paint(io.colour_err);
+    let columns = io.screen.map(|(columns, _)| usize::from(columns));
+    let page = page::lines(view.charter.machine(), &view.snapshot, now, columns, paint);
+    let digest = Digest::of_bytes(page.join("\n").as_bytes()).to_string();
+    if !page.is_empty() && !seen.contains(&digest) {
+        seen.push(digest);
+        writeln!(io.err)?;
+        pages::write(std::slice::from_ref(&page), io)?;
+    }
     let covered = covered(choices, view, host, now);
     for (_, digest, covered) in &covered {
         writeln!(io.err)?;
@@ -34,14 +42,6 @@ pub(crate) fn ask(
             seen.push(digest.clone());
         }
         pages::write(&sections, io)?;
-    }
-    let columns = io.screen.map(|(columns, _)| usize::from(columns));
-    let page = page::lines(view.charter.machine(), &view.snapshot, now, columns, paint);
-    let digest = Digest::of_bytes(page.join("\n").as_bytes()).to_string();
-    if !page.is_empty() && !seen.contains(&digest) {
-        seen.push(digest);
-        writeln!(io.err)?;
-        pages::write(std::slice::from_ref(&page), io)?;
     }
     writeln!(io.err, "\n{}", paint.strong("What next?"))?;
     for (number, choice) in choices.iter().enumerate() {

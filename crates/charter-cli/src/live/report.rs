@@ -71,7 +71,7 @@ pub(crate) fn write(
         )?;
     }
     if !finished {
-        if !page.is_empty() {
+        if !page.is_empty() && !io.terminal {
             writeln!(io.out, "It waits")?;
         }
         waits(view, db, host, now, paint, io)?;
@@ -161,6 +161,10 @@ pub(crate) fn waits(
     let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
     let run = snapshot.run();
     let (file, charter) = (file(db), program::name());
+    if view.is_stuck() {
+        let stuck = "no timer, no actor at work, and no event that anybody could send";
+        writeln!(io.out, "  {} {stuck}", paint.error("stuck:"))?;
+    }
     for task in &view.tasks {
         let title = task.title.as_deref().unwrap_or(&task.src);
         let by = match task.by.is_empty() {
