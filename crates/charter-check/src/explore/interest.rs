@@ -1,6 +1,9 @@
 //! What decides about the ways of a run: context variables that conditions read, and where in events, answers and inputs what they
 //! compare comes from.
 
+mod flow;
+mod sources;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use charter_expr::ast::{BinaryOp, Kind, LinkKind, Node};
@@ -8,22 +11,13 @@ use charter_kernel::definition::{Action, Block, InterlockRule, PropertyRule, Req
 use rustc_hash::FxHashSet;
 use serde_json::Value as Json;
 
-use crate::model::walk::{Item, indexes, variable_of};
-use crate::model::{Chart, Model, Transition, Trigger, is_platform, matches};
-use crate::tree;
+pub(crate) use sources::{Source, sources};
 
-/// Where data comes from that an exploration has to make up.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Source {
-    /// The data of an event.
-    Event(String),
-    /// The output of an actor.
-    Output(String),
-    /// The error of an actor.
-    Error,
-    /// The input of the run.
-    Input,
-}
+use crate::model::Model;
+use crate::model::walk::{Item, indexes, variable_of};
+use crate::tree;
+use flow::Flow;
+use sources::strip;
 
 /// What is asked of one place in such data.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,22 +36,6 @@ pub(crate) struct Probe {
 
 /// Probes by path of fields.
 pub(crate) type Probes = BTreeMap<Vec<String>, Probe>;
-
-/// A place that a value was copied from: a source, or a context variable of a chart.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Origin {
-    Source(Source),
-    Context(usize),
-}
-
-/// `context.TO...` of a chart gets what is at `from`.
-#[derive(Debug, Clone)]
-struct Flow {
-    chart: usize,
-    to: Vec<String>,
-    origin: Origin,
-    from: Vec<String>,
-}
 
 /// What decides.
 #[derive(Debug, Default)]
@@ -179,23 +157,6 @@ impl<'d> Reader<'_, 'd> {
         }
     }
 
-    /// By state: the events with which it is entered, as far as its entry actions see them.
-    fn arrivals(&self, chart: &Chart<'d>) -> Vec<Vec<(Source, Option<&'static str>)>> {
-        let mut arrivals = vec![BTreeSet::new(); chart.states.len()];
-        for t in &chart.transitions {
-            let leaves = t.targets.iter().flat_map(|s| chart.default_leaves(*s));
-            let entered: BTreeSet<u32> = leaves.flat_map(|l| chart.upwards(l)).collect();
-            let events = sources(self.model, chart, t);
-            for state in entered {
-                if let Some(arrivals) = arrivals.get_mut(state as usize) {
-                    arrivals.extend(events.iter().cloned());
-                }
-            }
-        }
-        let sorted = arrivals.into_iter().map(|set| set.into_iter().collect());
-        sorted.collect()
-    }
-
     fn block(&mut self, chart: usize, block: &'d Block, events: Events<'_>, depth: usize) {
         if depth > 110 {
             return;
@@ -295,49 +256,6 @@ impl<'d> Reader<'_, 'd> {
             };
             if let Some((root, fields)) = tree::path_of(ast.root()) {
                 self.ask(chart, &root, &fields, events, &ask);
-            }
-        }
-    }
-
-    /// Values that are copied as they are.
-    fn flow(&mut self, chart: usize, to: &[String], value: &'d Template, events: Events<'_>) {
-        match value {
-            Template::Literal(_) | Template::List(_) => {}
-            Template::Object(fields) => {
-                for (key, value) in fields {
-                    let mut to = to.to_vec();
-                    to.push(key.clone());
-                    self.flow(chart, &to, value, events);
-                }
-            }
-            Template::Cel(cel) => {
-                let Some((root, fields)) = self
-                    .model
-                    .ast(cel)
-                    .and_then(|ast| tree::path_of(ast.root()))
-                else {
-                    return;
-                };
-                let mut add = |origin: Origin, from: Vec<String>| {
-                    self.flows.push(Flow {
-                        chart,
-                        to: to.to_vec(),
-                        origin,
-                        from,
-                    })
-                };
-                match root.as_str() {
-                    "event" => {
-                        for (source, drop) in events {
-                            if let Some(from) = strip(&fields, *drop) {
-                                add(Origin::Source(source.clone()), from);
-                            }
-                        }
-                    }
-                    "input" if chart == 0 => add(Origin::Source(Source::Input), fields),
-                    "context" => add(Origin::Context(chart), fields),
-                    _ => {}
-                }
             }
         }
     }
@@ -496,128 +414,6 @@ impl<'d> Reader<'_, 'd> {
             None => set.extend(all.into_iter().map(str::to_string)),
         }
     }
-
-    /// What a deciding variable is computed from decides, too.
-    fn variables(&mut self) {
-        let model = self.model;
-        // Named actions may be used by several charts: every assignment counts for the charts that have the variable.
-        let mut assignments: Vec<(String, Vec<&'d str>)> = Vec::new();
-        model.visit_all(&mut |_, item| {
-            if let Item::Assign(path, value) = item {
-                let mut cels = Model::cels(value);
-                cels.extend(indexes(path));
-                assignments.push((variable_of(path).to_string(), cels));
-            }
-            // What is sent along with events inside the run may decide there.
-            if let Item::Action(Action::Raise {
-                data: Some(data), ..
-            }) = item
-            {
-                assignments.push((String::new(), Model::cels(data)));
-            }
-            if let Item::Action(Action::Send(send)) = item {
-                assignments.push((
-                    String::new(),
-                    send.data.iter().flat_map(Model::cels).collect(),
-                ));
-            }
-            if let Item::Action(Action::Spawn {
-                input: Some(input), ..
-            }) = item
-            {
-                assignments.push((String::new(), Model::cels(input)));
-            }
-        });
-        loop {
-            let before: usize = self.interest.variables.iter().map(FxHashSet::len).sum();
-            for (chart, decides) in self.interest.variables.iter_mut().enumerate() {
-                for (variable, cels) in &assignments {
-                    if variable.is_empty() || decides.contains(variable) {
-                        for read in cels.iter().flat_map(|cel| model.context_reads(cel)) {
-                            match read {
-                                Some(name) => drop(decides.insert(name)),
-                                None => decides.extend(
-                                    model
-                                        .charts
-                                        .get(chart)
-                                        .into_iter()
-                                        .flat_map(|c| &c.outline.variables)
-                                        .map(|v| (*v).to_string()),
-                                ),
-                            }
-                        }
-                    }
-                }
-            }
-            if self
-                .interest
-                .variables
-                .iter()
-                .map(FxHashSet::len)
-                .sum::<usize>()
-                == before
-            {
-                break;
-            }
-        }
-        // What is compared on the way into a deciding variable: `ok ? 'a' : 'b'`.
-        for number in 0..model.charts.len() {
-            let Some(chart) = model.charts.get(number) else {
-                continue;
-            };
-            for t in &chart.transitions {
-                let events = sources(model, chart, t);
-                let mut deciding: Vec<&'d str> = Vec::new();
-                model.visit_block(&t.def.actions, "", &mut |_, item| {
-                    if let Item::Assign(path, value) = item
-                        && self
-                            .interest
-                            .variables
-                            .get(number)
-                            .is_some_and(|v| v.contains(variable_of(path)))
-                    {
-                        deciding.extend(Model::cels(value).into_iter().filter(|cel| {
-                            model
-                                .ast(cel)
-                                .is_some_and(|ast| tree::path_of(ast.root()).is_none())
-                        }));
-                    }
-                });
-                deciding
-                    .into_iter()
-                    .for_each(|cel| self.deciding(number, cel, &events));
-            }
-        }
-    }
-
-    /// Follows what is asked of context variables to the data they were copied from.
-    fn follow(&mut self) {
-        let mut seen: BTreeSet<(usize, Vec<String>, bool, String)> = BTreeSet::new();
-        while let Some((chart, fields, probe)) = self.asked.pop() {
-            let what = format!("{:?}{:?}{}", probe.constants, probe.sizes, probe.names);
-            if fields.len() > 16
-                || seen.len() > 100_000
-                || !seen.insert((chart, fields.clone(), probe.decides, what))
-            {
-                continue;
-            }
-            let mut found: Vec<(Origin, Vec<String>)> = Vec::new();
-            for flow in self.flows.iter().filter(|f| f.chart == chart) {
-                if let Some(rest) = fields.strip_prefix(flow.to.as_slice()) {
-                    found.push((
-                        flow.origin.clone(),
-                        flow.from.iter().chain(rest).cloned().collect(),
-                    ));
-                }
-            }
-            for (origin, path) in found {
-                match origin {
-                    Origin::Source(source) => self.put(source, path, &probe),
-                    Origin::Context(chart) => self.asked.push((chart, path, probe.clone())),
-                }
-            }
-        }
-    }
 }
 
 /// What is asked of a path that is compared with `other`.
@@ -665,55 +461,5 @@ fn sized(node: &Node) -> Option<&Node> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-/// A path in `event` as a path in the data: without `data`, and without what the platform wraps around it.
-fn strip(fields: &[String], wrapped: Option<&'static str>) -> Option<Vec<String>> {
-    let fields = fields.strip_prefix(&["data".to_string()]).unwrap_or(fields);
-    match (wrapped, fields) {
-        (None, [first, ..]) if first == "type" => None,
-        (None, fields) => Some(fields.to_vec()),
-        (Some(word), [first, rest @ ..]) if first == word => Some(rest.to_vec()),
-        (Some(_), _) => None,
-    }
-}
-
-/// The sources of `event` for a transition.
-pub(crate) fn sources(
-    model: &Model<'_>,
-    chart: &Chart<'_>,
-    t: &Transition<'_>,
-) -> Vec<(Source, Option<&'static str>)> {
-    match t.trigger {
-        Trigger::Always | Trigger::After | Trigger::StateDone => Vec::new(),
-        Trigger::InvokeDone(_) => t
-            .invocation(chart)
-            .map(|i| (Source::Output(i.src.clone()), Some("output")))
-            .into_iter()
-            .collect(),
-        Trigger::InvokeError(_) => vec![(Source::Error, Some("error"))],
-        Trigger::On(descriptors) => {
-            let mut out = Vec::new();
-            for d in descriptors {
-                if let Some(id) = d.strip_prefix("done.invoke.") {
-                    let of = chart
-                        .states
-                        .iter()
-                        .flat_map(|s| &s.def.invoke)
-                        .filter(|i| id == "*" || crate::model::invocation_id(i) == id);
-                    out.extend(of.map(|i| (Source::Output(i.src.clone()), Some("output"))));
-                } else if d.starts_with("error.") {
-                    out.push((Source::Error, Some("error")));
-                } else if !is_platform(d) {
-                    let declared = model.def.events.keys().filter(|name| matches(d, name));
-                    out.extend(declared.map(|name| (Source::Event(name.clone()), None)));
-                    if !d.contains('*') && !model.def.events.contains_key(d) {
-                        out.push((Source::Event(d.clone()), None));
-                    }
-                }
-            }
-            out
-        }
     }
 }

@@ -4,7 +4,8 @@ use charter_kernel::Digest;
 use charter_kernel::digest::canonical;
 use serde_json::Value as Json;
 
-use super::{Current, Difference, Wrong};
+use super::Difference;
+use super::records::{Current, Wrong};
 use crate::record::{Arrived, Fields, RecordError, json_of, moment, rehash};
 use crate::store::{Row, RunRow};
 

@@ -1,0 +1,242 @@
+//! Expressions and templates where they stand: their types, and whether these are what is wanted there.
+
+use charter_expr::{Env, Type};
+use charter_kernel::definition::{Delay, Template};
+
+use super::Checker;
+use super::env::Place;
+use crate::codes;
+use crate::finding::{Finding, Severity};
+use crate::model::escape;
+
+/// What an expression has to give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Want {
+    Anything,
+    Bool,
+    /// A key, an id, an event type.
+    Text,
+    Delay,
+    /// A time, or a length of time from now.
+    Moment,
+    List,
+}
+
+impl<'d> Checker<'_, 'd> {
+    pub(super) fn maybe(&mut self, value: Option<&'d Template>, at: &str, place: &Place) {
+        if let Some(value) = value {
+            self.template(value, at, place);
+        }
+    }
+
+    pub(super) fn text(&mut self, value: &'d Template, at: &str, place: &Place) {
+        match value {
+            Template::Cel(cel) => drop(self.cel(cel, &format!("{at}/cel"), place, Want::Text)),
+            other => drop(self.template(other, at, place)),
+        }
+    }
+
+    pub(super) fn moment(&mut self, value: Option<&'d Template>, at: &str, place: &Place) {
+        match value {
+            Some(Template::Cel(cel)) => {
+                drop(self.cel(cel, &format!("{at}/cel"), place, Want::Moment))
+            }
+            other => self.maybe(other, at, place),
+        }
+    }
+
+    pub(super) fn delay(&mut self, delay: &'d Delay, at: &str, place: &Place) {
+        if let Delay::Cel(cel) = delay {
+            self.cel(cel, &format!("{at}/cel"), place, Want::Delay);
+        }
+    }
+
+    pub(super) fn template(&mut self, value: &'d Template, at: &str, place: &Place) -> Type {
+        match value {
+            Template::Literal(json) => Type::of_json(json),
+            Template::Cel(cel) => self.cel(cel, &format!("{at}/cel"), place, Want::Anything),
+            Template::List(items) => Type::list(Type::union(
+                items
+                    .iter()
+                    .enumerate()
+                    .map(|(i, t)| self.template(t, &format!("{at}/list/{i}"), place))
+                    .collect::<Vec<_>>(),
+            )),
+            Template::Object(fields) => {
+                let typed = fields.iter().map(|(k, t)| {
+                    (
+                        k.clone(),
+                        charter_expr::Field::required(self.template(
+                            t,
+                            &format!("{at}/object/{}", escape(k)),
+                            place,
+                        )),
+                    )
+                });
+                Type::object(typed.collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// An expression without a text of its own in the source: no place inside of it.
+    pub(super) fn quiet_cel(&mut self, cel: &'d str, at: &str, place: &Place) {
+        let before = self.findings.len();
+        self.cel(cel, at, place, Want::Anything);
+        self.findings
+            .iter_mut()
+            .skip(before)
+            .for_each(|f| f.bytes = None);
+    }
+
+    pub(super) fn cel(&mut self, cel: &'d str, at: &str, place: &Place, want: Want) -> Type {
+        let Some(ast) = self.model.ast(cel) else {
+            return Type::Dyn;
+        };
+        let names_root = ast
+            .reads()
+            .iter()
+            .any(|p| p.root() == "actors" && first_field(p) == Some("root"));
+        let env = self.types.env(self.model, place, names_root);
+        self.judge(cel, at, &env, Some(place.chart), want)
+    }
+
+    pub(super) fn judge(
+        &mut self,
+        cel: &'d str,
+        at: &str,
+        env: &Env,
+        chart: Option<usize>,
+        want: Want,
+    ) -> Type {
+        let Some(ast) = self.model.ast(cel) else {
+            return Type::Dyn;
+        };
+        let (ty, found) = charter_expr::check(&ast, env);
+        for f in found {
+            let severity = match f.severity {
+                charter_expr::Severity::Error => Severity::Error,
+                charter_expr::Severity::Warning => Severity::Warning,
+            };
+            let code = if f.message.contains("no field `")
+                || f.message.contains("is not a declared field")
+            {
+                codes::UNKNOWN_FIELD
+            } else {
+                codes::TYPE
+            };
+            let mut finding =
+                Finding::new(severity, code, at, f.message).bytes(f.span.start, f.span.end);
+            finding.help = f.help;
+            self.findings.push(finding);
+        }
+        if let Some(chart) = chart.and_then(|c| self.model.charts.get(c)) {
+            self.states_named(&ast, at, chart);
+        }
+        if let Some(message) = unwanted(&ty, want) {
+            self.findings
+                .push(Finding::new(Severity::Error, codes::TYPE, at, message).bytes(0, cel.len()));
+        }
+        ty
+    }
+
+    /// `in('x')`: is there such a state?
+    fn states_named(&mut self, ast: &charter_expr::Ast, at: &str, chart: &crate::model::Chart<'_>) {
+        use charter_expr::ast::{Kind, Literal};
+        for call in ast
+            .calls()
+            .into_iter()
+            .filter(|c| !c.method && matches!(c.name.as_str(), "in" | "In"))
+        {
+            let Some(Kind::Literal(Literal::String(path))) = call.args.first().map(|n| &n.kind)
+            else {
+                continue;
+            };
+            if chart.outline.find(path).is_some() {
+                continue;
+            }
+            let near = charter_expr::nearest(path, chart.states.iter().map(|s| s.path));
+            let help = near.map_or_else(
+                || "name a state by its path, such as `review.waiting`, or by its id".to_string(),
+                |n| format!("did you mean `{n}`?"),
+            );
+            // `In` is SCXML's: false for what is not there.
+            let severity = if call.name == "in" {
+                Severity::Error
+            } else {
+                Severity::Warning
+            };
+            let of = if chart.name == "root" {
+                String::new()
+            } else {
+                format!(" in machine `{}`", chart.name)
+            };
+            let finding = Finding::new(
+                severity,
+                codes::UNKNOWN_STATE,
+                at,
+                format!("there is no state `{path}`{of}"),
+            )
+            .bytes(call.span.start, call.span.end);
+            self.findings.push(finding.help(help));
+        }
+    }
+}
+
+fn first_field(path: &charter_expr::Path) -> Option<&str> {
+    match path.segments().first()? {
+        charter_expr::Segment::Field(name) => Some(name),
+        charter_expr::Segment::Index(_) => None,
+    }
+}
+
+/// The items and keys of what `each` goes through.
+pub(super) fn item_of(ty: &Type) -> (Type, Type) {
+    match ty {
+        Type::List(item) => ((**item).clone(), Type::Int),
+        Type::Map(key, value) => ((**value).clone(), (**key).clone()),
+        Type::Object {
+            fields,
+            open: false,
+        } => (
+            Type::union(fields.values().map(|f| f.ty.clone())),
+            Type::String,
+        ),
+        _ => (Type::Dyn, Type::Dyn),
+    }
+}
+
+/// Why a type cannot be what is wanted.
+fn unwanted(ty: &Type, want: Want) -> Option<String> {
+    let (what, good): (&str, fn(&Type) -> bool) = match want {
+        Want::Anything => return None,
+        Want::Bool => ("a condition gives a bool", |t| matches!(t, Type::Bool)),
+        Want::Text => ("a text is needed here", |t| {
+            matches!(
+                t,
+                Type::String | Type::Int | Type::Uint | Type::Double | Type::Number | Type::Bool
+            )
+        }),
+        Want::Delay => (
+            "a length of time is needed here (a duration, milliseconds, or a text such as `24h`)",
+            |t| matches!(t, Type::Duration | Type::Int | Type::Number | Type::String),
+        ),
+        Want::Moment => (
+            "a time is needed here (a timestamp, a duration from now, a text, or milliseconds)",
+            |t| {
+                matches!(
+                    t,
+                    Type::Timestamp | Type::Duration | Type::Int | Type::Number | Type::String
+                )
+            },
+        ),
+        Want::List => ("`each` walks through a list or a map", |t| {
+            matches!(t, Type::List(_) | Type::Map(..) | Type::Object { .. })
+        }),
+    };
+    let any = match ty {
+        Type::Union(types) => types.iter().any(|t| good(t) || *t == Type::Dyn),
+        Type::Dyn => true,
+        other => good(other),
+    };
+    (!any).then(|| format!("{what}, and this is a {ty}"))
+}

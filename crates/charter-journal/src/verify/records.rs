@@ -1,0 +1,273 @@
+//! The records of one run, one after the other: read, hashed, and run through the kernel again.
+
+use std::sync::Arc;
+
+use charter_kernel::{Digest, Machine, Refusal, Snapshot, Step};
+
+use super::Verifier;
+use super::differ;
+use super::report::Difference;
+use crate::error::StoreError;
+use crate::record::{Arrived, GENESIS, Making, Origin, Record, RecordError, Verdict, moment};
+use crate::replay::{ReplayError, machine};
+use crate::store::Row;
+
+/// The run that is being verified.
+pub(super) struct Current {
+    pub(super) run: String,
+    pub(super) machine: Option<Arc<Machine>>,
+    pub(super) snapshot: Option<Snapshot>,
+    pub(super) digest: Option<Digest>,
+    pub(super) next: u64,
+    pub(super) hash: Digest,
+    pub(super) place: i64,
+    started: i64,
+    updated: i64,
+    pub(super) status: &'static str,
+    pub(super) origin: Option<Origin<'static>>,
+    /// Something was found: the rest of the run follows from it, and is passed over.
+    pub(super) broken: bool,
+}
+
+impl Current {
+    pub(super) fn new(run: &str) -> Current {
+        Current {
+            run: run.into(),
+            machine: None,
+            snapshot: None,
+            digest: None,
+            next: 0,
+            hash: GENESIS,
+            place: i64::MIN,
+            started: 0,
+            updated: 0,
+            status: "",
+            origin: None,
+            broken: false,
+        }
+    }
+}
+
+/// Why a record is not what it should be.
+pub(super) type Wrong = (Difference, String);
+
+impl Verifier<'_> {
+    pub(super) fn row(&mut self, current: &mut Current, row: &Row<'_>) {
+        if current.broken {
+            return;
+        }
+        if let Err((what, message)) = self.check(current, row) {
+            current.broken = true;
+            self.found(Some(current.run.clone()), Some(current.next), what, message);
+        }
+    }
+
+    /// One record: made again, compared.
+    fn check(&mut self, current: &mut Current, row: &Row<'_>) -> Result<(), Wrong> {
+        if u64::try_from(row.seq) != Ok(current.next) {
+            return Err(differ::out_of_place(current.next, row));
+        }
+        let text = std::str::from_utf8(row.text)
+            .map_err(|_| (Difference::Unreadable, "it is not text".to_owned()))?;
+        let arrived = Arrived::read(text).map_err(|e| differ::unreadable(text, &e))?;
+        if arrived.run != current.run || arrived.seq != current.next {
+            return Err(differ::elsewhere(
+                text,
+                &current.run,
+                current.next,
+                &arrived,
+            ));
+        }
+        if current.next == 0 {
+            let found = self.machine(arrived.charter);
+            current.machine =
+                Some(found.map_err(|why| {
+                    differ::first_intact(text).unwrap_or((Difference::Charter, why))
+                })?);
+            current.origin = arrived.forked_from.clone().map(|o| Origin {
+                run: o.run.into_owned().into(),
+                seq: o.seq,
+                hash: o.hash,
+            });
+        }
+        // It is there: record 0 has set it, or the run is broken.
+        let Some(machine) = current.machine.clone() else {
+            return Ok(());
+        };
+        if current.next > 0 && current.snapshot.is_none() {
+            return Err((
+                Difference::Replay,
+                "the start of the run was refused, so nothing can come after it".into(),
+            ));
+        }
+        let id = arrived.id.clone();
+        let place = (row.place, current.place);
+        let outcome: Result<Step, Refusal>;
+        match arrived.envelope() {
+            Ok(envelope) => {
+                outcome = match &current.snapshot {
+                    None => machine.start(&current.run, &envelope),
+                    Some(before) => machine.step(before, &envelope),
+                };
+                let digest = match (&outcome, &current.snapshot) {
+                    (Ok(step), Some(before)) if step.snapshot.seq() == before.seq() => {
+                        current.digest
+                    }
+                    (Ok(step), _) => {
+                        self.buffer.clear();
+                        machine.write_snapshot(&mut self.buffer, &step.snapshot);
+                        Some(Digest::of_bytes(self.buffer.as_bytes()))
+                    }
+                    _ => current.digest,
+                };
+                let forked_from = if current.next == 0 {
+                    current.origin.clone()
+                } else {
+                    None
+                };
+                let making = Making {
+                    machine: &machine,
+                    run: &current.run,
+                    id: Some(&id),
+                    prev: current.hash,
+                    envelope: &envelope,
+                    before: current.snapshot.as_ref(),
+                    outcome: &outcome,
+                    snapshot: digest,
+                    forked_from,
+                };
+                let mut fields = making.fields();
+                self.buffer.clear();
+                fields.write_hashed(&mut self.buffer);
+                if self.buffer != text {
+                    return Err(differ::why(text, &self.buffer));
+                }
+                if fields.seq == 0 {
+                    current.started = fields.at;
+                }
+                (current.updated, current.status) = (fields.at, fields.status_word());
+                (current.hash, current.digest) = (fields.hash, Some(fields.snapshot));
+                differ::columns(row, &fields)?;
+            }
+            Err(RecordError::Withheld) => {
+                outcome = Err(charter_kernel::Code::TooLarge.into());
+                self.withheld(current, row, text)?;
+            }
+            Err(e) => return Err((Difference::Unreadable, e.to_string())),
+        }
+        if let Ok(step) = outcome {
+            current.snapshot = Some(step.snapshot);
+        }
+        if place.0 <= place.1 {
+            return Err((
+                Difference::Place,
+                "it was stored before the record in front of it".into(),
+            ));
+        }
+        current.place = row.place;
+        if let Some(kept) = self
+            .snapshots
+            .get_mut(&current.run)
+            .and_then(|s| s.remove(&current.next))
+            && Some(kept) != current.digest
+        {
+            return Err((
+                Difference::Snapshot,
+                format!(
+                    "the snapshot that is kept after it has the digest {kept}, the record says {}",
+                    current.digest.unwrap_or_default()
+                ),
+            ));
+        }
+        if let Some(anchor) = self
+            .anchors
+            .get_mut(&current.run)
+            .and_then(|a| a.remove(&current.next))
+            && anchor != current.hash
+        {
+            return Err((
+                Difference::Anchor,
+                format!(
+                    "its hash is {}, but it is known to be {anchor}",
+                    current.hash
+                ),
+            ));
+        }
+        current.next = current.next.saturating_add(1);
+        Ok(())
+    }
+
+    /// A record whose data was not kept cannot be run again; but it must have changed nothing, for one of the reasons of the door.
+    fn withheld(&self, current: &mut Current, row: &Row<'_>, text: &str) -> Result<(), Wrong> {
+        let record = Record::read(text).map_err(|e| differ::unreadable(text, &e))?;
+        if let Some(wrong) = differ::first_intact(text) {
+            return Err(wrong);
+        }
+        if record.prev != current.hash {
+            return Err(differ::wrong_prev(record.prev, current.hash));
+        }
+        if Some(record.charter) != current.machine.as_ref().map(|m| m.digest()) {
+            return Err((
+                Difference::Charter,
+                format!(
+                    "it is of the charter {}, the run of another",
+                    record.charter
+                ),
+            ));
+        }
+        let state: Vec<&str> = current
+            .snapshot
+            .as_ref()
+            .and_then(|s| s.actor(&record.to))
+            .map(|a| a.state().collect())
+            .unwrap_or_default();
+        let code = record.refusal.as_ref().map_or("", |r| r.code.word());
+        let unchanged = record.verdict == Verdict::Refused
+            && matches!(
+                code,
+                "too-large" | "schema" | "charter-mismatch" | "reserved"
+            )
+            && record.from == state
+            && record.state == state
+            && record.transitions.is_empty()
+            && record.effects.is_empty()
+            && record.timers.is_empty()
+            && record.ledger.is_empty()
+            && record.approvals.is_empty()
+            && record.status == current.snapshot.as_ref().map(Snapshot::status)
+            && record.snapshot == current.digest.unwrap_or_else(|| Digest::of_bytes(b"null"));
+        if !unchanged {
+            return Err((Difference::Replay, "its data was not kept, so it must have been refused at the door and have changed nothing; it says otherwise".into()));
+        }
+        if record.seq == 0 {
+            current.started = record.at;
+        }
+        (current.updated, current.status, current.hash) =
+            (record.at, record.status_word(), record.hash);
+        differ::columns(row, &record)
+    }
+
+    fn machine(&mut self, digest: Digest) -> Result<Arc<Machine>, String> {
+        let store = self.store;
+        self.machines
+            .entry(digest)
+            .or_insert_with(|| {
+                machine(store, digest).map(Arc::new).map_err(|e| match e {
+                    // Its other words send people here.
+                    ReplayError::Store(StoreError::Damaged(why)) => why,
+                    e => e.to_string(),
+                })
+            })
+            .clone()
+    }
+}
+
+impl Current {
+    pub(super) fn started_text(&self) -> String {
+        moment::text(self.started)
+    }
+
+    pub(super) fn updated_text(&self) -> String {
+        moment::text(self.updated)
+    }
+}
