@@ -1,15 +1,23 @@
 //! The host of one process: opens a journal, takes up what was left open, takes events, tells what happens.
 
+mod look;
+mod request;
+mod tasks;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use charter_journal::{Record, RunFilter, RunInfo, Store, Verdict};
-use charter_kernel::{Digest, EffectId, Explanation, Legal, Principal, Snapshot, Status};
+use charter_journal::Store;
+use charter_kernel::{Digest, Principal};
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
+
+pub(crate) use request::{Mail, Reply};
+pub use request::{Receipt, Send, Start, Task, View};
+pub(crate) use tasks::{may, task_roles};
 
 use crate::bounds::Rates;
 use crate::call::Executor;
@@ -19,7 +27,7 @@ use crate::clock::Clock;
 use crate::error::RuntimeError;
 use crate::mailbox::{Cell, Letter};
 use crate::options::{Faults, FindFolder, Limits, NewId, Options};
-use crate::publish::{Publisher, Subscription, Working};
+use crate::publish::Publisher;
 use crate::recovery::{self, Recovery};
 use crate::tally::Tally;
 use crate::wheel::Wheel;
@@ -68,180 +76,6 @@ pub(crate) struct Inner {
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What is under these locks is whole between any two statements.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A run to start.
-#[derive(Debug, Clone)]
-pub struct Start {
-    /// The charter ([`Runtime::add`] gave its digest).
-    pub charter: Digest,
-    /// Its id; none: the host makes one. The same id with the same input is the same run.
-    pub run: Option<String>,
-    /// What it starts with.
-    pub input: Json,
-    /// Who starts it.
-    pub by: Principal,
-}
-
-/// An event to send.
-#[derive(Debug, Clone)]
-pub struct Send {
-    /// The run.
-    pub run: String,
-    /// The actor it is for; none: the root.
-    pub to: Option<String>,
-    /// Event type; run control too (`charter.pause`, `charter.resume`, `charter.cancel`).
-    pub r#type: String,
-    /// Event data.
-    pub data: Json,
-    /// Who sends it, as the host has authenticated it.
-    pub by: Principal,
-    /// The sender's idempotency key: the same id with the same content gives the first answer again, and nothing happens.
-    pub id: Option<String>,
-    /// The last record the sender has seen; if the run has changed since, the event is refused as `stale`.
-    pub expected_seq: Option<u64>,
-}
-
-impl Send {
-    /// An event for the root of a run.
-    #[must_use]
-    pub fn new(run: &str, r#type: &str, data: Json, by: Principal) -> Send {
-        Send {
-            run: run.into(),
-            to: None,
-            r#type: r#type.into(),
-            data,
-            by,
-            id: None,
-            expected_seq: None,
-        }
-    }
-    /// For an actor of the run.
-    #[must_use]
-    pub fn to(mut self, actor: &str) -> Send {
-        self.to = Some(actor.into());
-        self
-    }
-    /// With an idempotency key.
-    #[must_use]
-    pub fn id(mut self, id: &str) -> Send {
-        self.id = Some(id.into());
-        self
-    }
-}
-
-/// An event was recorded, whatever became of it.
-#[derive(Debug, Clone)]
-pub struct Receipt {
-    /// The record, durable.
-    pub record: Record,
-    /// The run after it (of a repeated event: as it is now); none if its start was refused.
-    pub snapshot: Option<Snapshot>,
-    /// The event had been recorded before, under the same id; nothing has happened now.
-    pub repeated: bool,
-}
-
-impl Receipt {
-    /// Why it was refused; none if it was not.
-    #[must_use]
-    pub fn refusal(&self) -> Option<&Explanation> {
-        self.record.refusal.as_deref()
-    }
-    /// Whether it was refused.
-    #[must_use]
-    pub fn is_refused(&self) -> bool {
-        self.record.verdict == Verdict::Refused
-    }
-}
-
-/// A run as it is now.
-#[derive(Debug, Clone)]
-pub struct View {
-    /// Its charter.
-    pub charter: Arc<Charter>,
-    /// Its snapshot.
-    pub snapshot: Snapshot,
-    /// Actors at work for it on this host right now.
-    pub working: Vec<Working>,
-    /// Tasks that wait for a person.
-    pub tasks: Vec<Task>,
-}
-
-impl View {
-    /// Whether nothing can happen any more although the run goes on: no timer, nothing at work, no event that anybody could send.
-    #[must_use]
-    pub fn is_stuck(&self) -> bool {
-        let s = &self.snapshot;
-        if s.status() != Status::Active
-            || !s.timers().is_empty()
-            || s.invocations().any(|(_, i)| !i.is_machine())
-        {
-            return false;
-        }
-        let machine = &self.charter.machine;
-        let anybody = Principal {
-            id: String::new(),
-            roles: machine.definition().roles.keys().cloned().collect(),
-        };
-        // What is legal depends on time only through permits that end, so any moment will do.
-        machine.legal(s, &anybody, i64::from(u32::MAX)).is_empty()
-    }
-}
-
-/// Something that waits for a person: an invocation of an actor of kind `human`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Task {
-    /// The run.
-    pub run: String,
-    /// The effect, `RUN/SEQ/INDEX`: what [`Runtime::complete`] is given.
-    pub effect: String,
-    /// The actor of the run that waits.
-    pub actor: String,
-    /// Id of the invocation.
-    pub invocation: String,
-    /// The entry of `actors`.
-    pub src: String,
-    /// What it is about (`title` of the actor).
-    pub title: Option<String>,
-    /// Who may answer (`by` of the actor); empty: anybody.
-    pub by: Vec<String>,
-    /// What the person is shown.
-    pub input: Json,
-    /// JSON Schema of the answer, if the charter has one.
-    pub output: Option<Json>,
-}
-
-pub(crate) type Reply = oneshot::Sender<Result<Receipt, RuntimeError>>;
-
-/// What comes into a mailbox.
-pub(crate) enum Mail {
-    Start {
-        charter: Arc<Charter>,
-        start: Box<Start>,
-        reply: Reply,
-    },
-    Event {
-        send: Box<Send>,
-        reply: Reply,
-    },
-    Answer {
-        invocation: String,
-        effect: EffectId,
-        outcome: Result<Json, Json>,
-        person: Option<Principal>,
-        reply: Reply,
-    },
-    /// An attempt has failed, and another one follows: for the record.
-    Attempt {
-        invocation: String,
-        effect: EffectId,
-        attempt: u32,
-        error: Json,
-        retry_at: i64,
-        reply: Reply,
-    },
-    /// A timer is due.
-    Due,
 }
 
 impl Runtime {
@@ -321,149 +155,6 @@ impl Runtime {
     /// See [`RuntimeError`].
     pub async fn send(&self, send: Send) -> Result<Receipt, RuntimeError> {
         self.inner.send(send).await
-    }
-
-    /// Answers a task that waits for a person ([`Task::effect`]). The output is checked against the actor's schema; one that does not
-    /// fit is refused, and the task goes on waiting.
-    ///
-    /// # Errors
-    /// There is no such task, it is for other roles, or as [`Runtime::send`].
-    pub async fn complete(
-        &self,
-        task: &str,
-        output: Json,
-        by: Principal,
-    ) -> Result<Receipt, RuntimeError> {
-        self.settle_task(task, Ok(output), by).await
-    }
-
-    /// Declines a task that waits for a person: its invocation fails with the code `declined`.
-    ///
-    /// # Errors
-    /// As [`Runtime::complete`].
-    pub async fn decline(
-        &self,
-        task: &str,
-        reason: &str,
-        by: Principal,
-    ) -> Result<Receipt, RuntimeError> {
-        let error = crate::Fault::new("declined", reason)
-            .with("by", by.id.as_str())
-            .json();
-        self.settle_task(task, Err(error), by).await
-    }
-
-    async fn settle_task(
-        &self,
-        task: &str,
-        outcome: Result<Json, Json>,
-        by: Principal,
-    ) -> Result<Receipt, RuntimeError> {
-        let inner = &self.inner;
-        inner.open_for(&by)?;
-        let no_task = || RuntimeError::NoTask {
-            run: String::new(),
-            task: task.into(),
-        };
-        let (run, effect) = run_of(task).ok_or_else(no_task)?;
-        inner
-            .ask(run, |reply| Mail::Answer {
-                invocation: String::new(),
-                effect,
-                outcome,
-                person: Some(by),
-                reply,
-            })
-            .await
-    }
-
-    /// A run as it is now.
-    ///
-    /// # Errors
-    /// There is no such run, or it cannot be made again from its records.
-    pub async fn view(&self, run: &str) -> Result<View, RuntimeError> {
-        let (charter, snapshot) = self.inner.look(run).await?;
-        let tasks = self.inner.tasks_of(&charter, &snapshot);
-        Ok(View {
-            charter,
-            snapshot,
-            working: self.inner.calls.of_run(run),
-            tasks,
-        })
-    }
-
-    /// What a principal may send to a run now.
-    ///
-    /// # Errors
-    /// As [`Runtime::view`].
-    pub async fn legal(&self, run: &str, by: &Principal) -> Result<Vec<Legal>, RuntimeError> {
-        let (charter, snapshot) = self.inner.look(run).await?;
-        Ok(charter.machine.legal(&snapshot, by, self.inner.clock.now()))
-    }
-
-    /// Tasks that wait for a person with these roles, over all runs, at most `limit`.
-    ///
-    /// # Errors
-    /// The journal cannot be read.
-    pub async fn tasks(&self, by: &Principal, limit: usize) -> Result<Vec<Task>, RuntimeError> {
-        let mut out = Vec::new();
-        for run in recovery::runs_with_open_effects(&self.inner).await? {
-            let Ok((charter, snapshot)) = self.inner.look(&run).await else {
-                continue;
-            };
-            let tasks = self.inner.tasks_of(&charter, &snapshot);
-            out.extend(tasks.into_iter().filter(|t| may(&t.by, by)));
-            if out.len() >= limit {
-                out.truncate(limit);
-                break;
-            }
-        }
-        Ok(out)
-    }
-
-    /// Runs, as the journal lists them.
-    ///
-    /// # Errors
-    /// The journal cannot be read.
-    pub async fn runs(&self, filter: RunFilter) -> Result<Vec<RunInfo>, RuntimeError> {
-        let inner = self.inner.clone();
-        Ok(blocking(move || inner.store.runs(&filter)).await??)
-    }
-
-    /// What happens from now on, in one run or in all.
-    #[must_use]
-    pub fn subscribe(&self, run: Option<&str>) -> Subscription {
-        self.inner.publisher.subscribe(run)
-    }
-
-    /// Waits until a run has ended, and gives it as it is then.
-    ///
-    /// # Errors
-    /// As [`Runtime::view`]; [`RuntimeError::Closing`] if the host ends first.
-    pub async fn ended(&self, run: &str) -> Result<View, RuntimeError> {
-        self.until(run, |snapshot| snapshot.status().is_finished())
-            .await
-    }
-
-    /// Waits until something holds of a run, and gives it as it is then.
-    ///
-    /// # Errors
-    /// As [`Runtime::ended`].
-    pub async fn until(
-        &self,
-        run: &str,
-        mut holds: impl FnMut(&Snapshot) -> bool,
-    ) -> Result<View, RuntimeError> {
-        let mut news = self.subscribe(Some(run));
-        loop {
-            let view = self.view(run).await?;
-            if holds(&view.snapshot) {
-                return Ok(view);
-            }
-            if self.inner.closing.load(Ordering::SeqCst) || news.next().await.is_none() {
-                return Err(RuntimeError::Closing);
-            }
-        }
     }
 
     /// The journal.
@@ -632,74 +323,6 @@ impl Inner {
             .or_insert(charter)
             .clone())
     }
-
-    /// A run as it is now, without touching its mailbox.
-    pub(crate) async fn look(
-        self: &Arc<Self>,
-        run: &str,
-    ) -> Result<(Arc<Charter>, Snapshot), RuntimeError> {
-        let cell = lock(&self.cells).get(run).cloned();
-        if let Some(seen) = cell.and_then(|c| c.view()) {
-            return Ok(seen);
-        }
-        let state = self.load(run).await?;
-        let snapshot = state
-            .snapshot
-            .ok_or_else(|| RuntimeError::NeverStarted(run.into()))?;
-        Ok((state.charter, snapshot))
-    }
-
-    /// What of a snapshot waits for a person.
-    pub(crate) fn tasks_of(&self, charter: &Charter, snapshot: &Snapshot) -> Vec<Task> {
-        if snapshot.status() != Status::Active {
-            return Vec::new();
-        }
-        let task = |(actor, i): (&charter_kernel::Actor, &charter_kernel::Invocation)| {
-            let service = charter
-                .actors
-                .get(i.src.as_ref())
-                .filter(|s| s.kind.as_ref() == "human" && !i.is_machine())?;
-            let config = &service.decl.config;
-            Some(Task {
-                run: snapshot.run().to_owned(),
-                effect: i.effect.text(snapshot.run()),
-                actor: actor.id().to_owned(),
-                invocation: i.id.to_string(),
-                src: i.src.to_string(),
-                title: config
-                    .get("title")
-                    .and_then(Json::as_str)
-                    .map(str::to_owned),
-                by: task_roles(charter, &i.src),
-                input: (*i.input).clone(),
-                output: service.decl.output.clone(),
-            })
-        };
-        snapshot.invocations().filter_map(task).collect()
-    }
-}
-
-/// Roles that may answer a task of an actor.
-pub(crate) fn task_roles(charter: &Charter, src: &str) -> Vec<String> {
-    let config = charter
-        .actors
-        .get(src)
-        .and_then(|s| s.decl.config.get("by"));
-    config
-        .and_then(|by| crate::config::texts("by", by).ok())
-        .unwrap_or_default()
-}
-
-/// Whether a principal has one of the roles; an empty list asks for none.
-pub(crate) fn may(roles: &[String], by: &Principal) -> bool {
-    roles.is_empty() || roles.iter().any(|r| by.roles.contains(r))
-}
-
-/// `RUN/SEQ/INDEX`.
-fn run_of(effect: &str) -> Option<(&str, EffectId)> {
-    let id = EffectId::parse(effect)?;
-    let run = effect.rsplitn(3, '/').nth(2)?;
-    Some((run, id))
 }
 
 fn check_run_id(run: &str) -> Result<(), RuntimeError> {

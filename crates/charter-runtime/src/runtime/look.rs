@@ -1,0 +1,102 @@
+//! Looking at runs without changing them: now, from now on, and until something holds.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use charter_journal::{RunFilter, RunInfo};
+use charter_kernel::{Legal, Principal, Snapshot};
+
+use super::request::View;
+use super::{Inner, Runtime, blocking, lock};
+use crate::charter::Charter;
+use crate::error::RuntimeError;
+use crate::publish::Subscription;
+
+impl Runtime {
+    /// A run as it is now.
+    ///
+    /// # Errors
+    /// There is no such run, or it cannot be made again from its records.
+    pub async fn view(&self, run: &str) -> Result<View, RuntimeError> {
+        let (charter, snapshot) = self.inner.look(run).await?;
+        let tasks = self.inner.tasks_of(&charter, &snapshot);
+        Ok(View {
+            charter,
+            snapshot,
+            working: self.inner.calls.of_run(run),
+            tasks,
+        })
+    }
+
+    /// What a principal may send to a run now.
+    ///
+    /// # Errors
+    /// As [`Runtime::view`].
+    pub async fn legal(&self, run: &str, by: &Principal) -> Result<Vec<Legal>, RuntimeError> {
+        let (charter, snapshot) = self.inner.look(run).await?;
+        Ok(charter.machine.legal(&snapshot, by, self.inner.clock.now()))
+    }
+
+    /// Runs, as the journal lists them.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub async fn runs(&self, filter: RunFilter) -> Result<Vec<RunInfo>, RuntimeError> {
+        let inner = self.inner.clone();
+        Ok(blocking(move || inner.store.runs(&filter)).await??)
+    }
+
+    /// What happens from now on, in one run or in all.
+    #[must_use]
+    pub fn subscribe(&self, run: Option<&str>) -> Subscription {
+        self.inner.publisher.subscribe(run)
+    }
+
+    /// Waits until a run has ended, and gives it as it is then.
+    ///
+    /// # Errors
+    /// As [`Runtime::view`]; [`RuntimeError::Closing`] if the host ends first.
+    pub async fn ended(&self, run: &str) -> Result<View, RuntimeError> {
+        self.until(run, |snapshot| snapshot.status().is_finished())
+            .await
+    }
+
+    /// Waits until something holds of a run, and gives it as it is then.
+    ///
+    /// # Errors
+    /// As [`Runtime::ended`].
+    pub async fn until(
+        &self,
+        run: &str,
+        mut holds: impl FnMut(&Snapshot) -> bool,
+    ) -> Result<View, RuntimeError> {
+        let mut news = self.subscribe(Some(run));
+        loop {
+            let view = self.view(run).await?;
+            if holds(&view.snapshot) {
+                return Ok(view);
+            }
+            if self.inner.closing.load(Ordering::SeqCst) || news.next().await.is_none() {
+                return Err(RuntimeError::Closing);
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// A run as it is now, without touching its mailbox.
+    pub(crate) async fn look(
+        self: &Arc<Self>,
+        run: &str,
+    ) -> Result<(Arc<Charter>, Snapshot), RuntimeError> {
+        let cell = lock(&self.cells).get(run).cloned();
+        if let Some(seen) = cell.and_then(|c| c.view()) {
+            return Ok(seen);
+        }
+        let state = self.load(run).await?;
+        let snapshot = state
+            .snapshot
+            .ok_or_else(|| RuntimeError::NeverStarted(run.into()))?;
+        Ok((state.charter, snapshot))
+    }
+}
