@@ -6,12 +6,11 @@ use serde_json::Value as Json;
 use smallvec::SmallVec;
 
 use crate::algorithm::Begin;
-use crate::content::NO_SERVICE;
 use crate::envelope::EffectId;
 use crate::event::Ev;
 use crate::invocations::place;
 use crate::judge::Enabled;
-use crate::machine::StateId;
+use crate::machine::{NO_SERVICE, StateId};
 use crate::refusal::Refusal;
 use crate::snapshot::{Actor, Context, Identity, Invocation, Status, TimerKind};
 use crate::work::{Fault, MAX_GENERATIONS, Queued, Session, Work};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use crate::event::{Ev, Origin};
-use crate::machine::{Action, Block, EventId, NONE, Src, TypeName};
+use crate::machine::{Action, Block, EventId, Src, TypeName};
 use crate::refusal::Refusal;
 use crate::scope::items;
 use crate::snapshot::TimerKind;
@@ -207,6 +207,3 @@ impl Work<'_> {
         }
     }
 }
-
-/// Stands for the number of the service of an invoked machine.
-pub(crate) const NO_SERVICE: u32 = NONE;

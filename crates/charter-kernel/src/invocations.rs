@@ -6,9 +6,8 @@ use serde_json::{Value as Json, json};
 use smallvec::SmallVec;
 
 use crate::actors::child_id;
-use crate::content::NO_SERVICE;
 use crate::event::Ev;
-use crate::machine::{Src, StateId};
+use crate::machine::{NO_SERVICE, Src, StateId};
 use crate::refusal::Refusal;
 use crate::snapshot::{Invocation, TimerKind};
 use crate::step::EffectKind;

@@ -30,6 +30,9 @@ pub(crate) type EventId = u32;
 /// No state, no event: also the number of an event type that no part of the definition mentions.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// Stands for the number of the service of an invoked machine.
+pub(crate) const NO_SERVICE: u32 = NONE;
+
 /// A charter, compiled: what [`crate::Machine::step`] runs on. Immutable; share it in an `Arc`.
 #[derive(Debug)]
 pub struct Machine {

@@ -11,11 +11,10 @@ use serde_json::Value as Json;
 use smallvec::SmallVec;
 
 use crate::actors::{MACHINE_EFFECT, new_actor};
-use crate::content::NO_SERVICE;
 use crate::definition::StateKind;
 use crate::envelope::EffectId;
 use crate::ledger::{Entry, EntryStatus, Kind, Ledger};
-use crate::machine::{Chart, Machine, StateId};
+use crate::machine::{Chart, Machine, NO_SERVICE, StateId};
 use crate::snapshot::{
     Actor, Actors, Held, Identity, Invocation, RunName, Snapshot, Timer, TimerKind, Vote,
 };

@@ -29,6 +29,7 @@ pub(crate) struct Scheme<'d> {
     pub(super) slots: FxHashMap<String, u32>,
     /// Named actions, compiled once per chart (they name its context variables).
     pub(super) blocks: FxHashMap<&'d str, Option<Arc<crate::machine::Block>>>,
+    /// Named actions that are being compiled: one that comes again uses itself.
     pub(super) pending: Vec<&'d str>,
 }
 

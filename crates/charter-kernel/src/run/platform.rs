@@ -5,10 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use crate::actors::child_id;
-use crate::content::NO_SERVICE;
 use crate::envelope::{EffectId, Envelope};
 use crate::event::{Ev, Origin};
-use crate::machine::{Machine, RoleSet};
+use crate::machine::{Machine, NO_SERVICE, RoleSet};
 use crate::refusal::{Code, Refusal};
 use crate::snapshot::{Held, Invocation, Snapshot, Status, TimerKind};
 use crate::step::{EffectKind, Step, Verdict};

@@ -291,7 +291,7 @@ impl Invocation {
     /// A machine, which is an actor of the run itself; nothing of the host's.
     #[must_use]
     pub fn is_machine(&self) -> bool {
-        self.service == crate::content::NO_SERVICE
+        self.service == crate::machine::NO_SERVICE
     }
 }
 
