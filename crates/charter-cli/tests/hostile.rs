@@ -91,6 +91,17 @@ fn a_hundred_thousand_states() {
 }
 
 #[test]
+fn many_names_that_are_nowhere() {
+    // Looking for what each of them may have meant must not cost the product of all names.
+    let head = "charter: 1\nid: lost\ninitial: s0\nevents: {GO: {data: {type: object}}}\nstates:\n";
+    let states = |line: &dyn Fn(usize) -> String| -> String { (0..20_000).map(line).collect() };
+    let events = states(&|i| format!("  s{i}: {{on: {{E{i}: s0}}}}\n"));
+    checked("events.yaml", format!("{head}{events}"), "undeclared-event");
+    let targets = states(&|i| format!("  s{i}: {{on: {{GO: t{i}}}}}\n"));
+    checked("targets.yaml", format!("{head}{targets}"), "missing-target");
+}
+
+#[test]
 fn an_expression_without_end() {
     let text = format!("1{}", "+1".repeat(1_000_000));
     let line = format!("{{\"expr\":\"{text}\"}}\n");

@@ -47,11 +47,10 @@ impl<'d> Compiler<'d> {
             return block.clone().map(Action::Named);
         }
         let Some(def) = self.def.actions.get(name) else {
-            let help =
-                match charter_expr::nearest(name, self.def.actions.keys().map(String::as_str)) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => "declare it under `actions`".to_string(),
-                };
+            let help = match self.nearest(name, self.def.actions.keys().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "declare it under `actions`".to_string(),
+            };
             self.problem(
                 "unknown-action",
                 at,
@@ -270,7 +269,8 @@ impl<'d> Compiler<'d> {
         let slot = scheme.slot(name);
         if slot.is_none() {
             let names = scheme.slot_names();
-            let help = charter_expr::nearest(name, names.iter().copied())
+            let help = self
+                .nearest(name, names.iter().copied())
                 .map(|n| format!("did you mean `{n}`?"));
             self.problem(
                 "unknown-variable",

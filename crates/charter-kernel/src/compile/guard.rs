@@ -41,7 +41,7 @@ impl<'d> Compiler<'d> {
                         ))))
                     }
                     None => {
-                        let help = match charter_expr::nearest(name, self.def.guards.keys().map(String::as_str)) {
+                        let help = match self.nearest(name, self.def.guards.keys().map(String::as_str)) {
                         Some(near) => format!("did you mean `{near}`?"),
                         None => "declare it under `guards`, or write the condition in place as `when`".to_string(),
                     };
@@ -84,8 +84,7 @@ impl<'d> Compiler<'d> {
             .get_index_of(name)
             .and_then(|i| u32::try_from(i).ok());
         if found.is_none() {
-            let help = match charter_expr::nearest(name, self.def.ledger.keys().map(String::as_str))
-            {
+            let help = match self.nearest(name, self.def.ledger.keys().map(String::as_str)) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "declare it under `ledger`".to_string(),
             };

@@ -73,7 +73,7 @@ impl<'d> Compiler<'d> {
             .chain(self.service_ids.keys())
             .copied()
             .collect();
-        let help = match charter_expr::nearest(name, known.iter().copied()) {
+        let help = match self.nearest(name, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "declare it under `actors` or `machines`".to_string(),
         };

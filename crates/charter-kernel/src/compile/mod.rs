@@ -111,6 +111,8 @@ pub(crate) struct Compiler<'d> {
     event_reads: Vec<Vec<Box<str>>>,
     /// Something needs events as they are.
     whole_events: bool,
+    /// What actions raise or send; found when it is first asked for.
+    raised: Option<survey::Raised<'d>>,
 }
 
 impl<'d> Compiler<'d> {
@@ -122,6 +124,7 @@ impl<'d> Compiler<'d> {
             problems: Vec::new(),
             event_reads: Vec::new(),
             whole_events: !def.strict,
+            raised: None,
             events: Events::default(),
             roles: Vec::new(),
             env,
@@ -138,6 +141,19 @@ impl<'d> Compiler<'d> {
                 .enumerate()
                 .map(|(i, k)| (k.as_str(), number(i).saturating_add(1)))
                 .collect(),
+        }
+    }
+
+    /// Whether further problems would not be told.
+    fn is_full(&self) -> bool {
+        self.problems.len() >= MAX_PROBLEMS
+    }
+
+    /// What a name that is not known may have meant. Looking is work, so not for problems that nobody is told of.
+    fn nearest<'n>(&self, name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+        match self.is_full() {
+            true => None,
+            false => charter_expr::nearest(name, known),
         }
     }
 
@@ -159,7 +175,7 @@ impl<'d> Compiler<'d> {
         message: impl Into<String>,
         help: Option<String>,
     ) {
-        if self.problems.len() < MAX_PROBLEMS {
+        if !self.is_full() {
             self.problems.push(Problem {
                 code,
                 at: at.to_string(),
@@ -174,7 +190,7 @@ impl<'d> Compiler<'d> {
     fn rule(&mut self, name: &str, at: &str) -> Option<u32> {
         let found = self.def.rules.get_index_of(name);
         if found.is_none() {
-            let near = charter_expr::nearest(name, self.def.rules.keys().map(String::as_str));
+            let near = self.nearest(name, self.def.rules.keys().map(String::as_str));
             let help = near.map_or_else(
                 || "declare it under `rules`, with the sentence that explains a refusal".into(),
                 |near| format!("did you mean `{near}`?"),

@@ -220,6 +220,9 @@ impl<'d> Compiler<'d> {
         at: &str,
         inside: bool,
     ) {
+        if self.is_full() {
+            return;
+        }
         let base = if inside || from == 0 {
             from
         } else {
@@ -245,7 +248,7 @@ impl<'d> Compiler<'d> {
                     .get(base)
                     .map(|f| f.def.states.keys().map(String::as_str).take(12).collect())
                     .unwrap_or_default();
-                match charter_expr::nearest(key, siblings.iter().copied()) {
+                match self.nearest(key, siblings.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("states here: {}", siblings.join(", ")),
                 }

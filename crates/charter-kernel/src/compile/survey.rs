@@ -44,32 +44,52 @@ pub(super) fn slots_of(
     slots.into_iter().collect()
 }
 
-/// Does some action raise or send an event of this type (or of a computed one)?
-pub(super) fn raised(def: &definition::Definition, name: &str) -> bool {
-    let mut charts: Vec<&definition::Chart> = vec![&def.root];
-    charts.extend(def.machines.values());
-    let is = |t: &definition::Template| match t {
-        definition::Template::Literal(v) => v.as_str() == Some(name),
-        _ => true,
-    };
-    let mut blocks: Vec<&definition::Block> = def.actions.values().collect();
-    let mut states: Vec<&definition::State> = charts.iter().map(|c| &c.state).collect();
-    while let Some(state) = states.pop() {
-        states.extend(state.states.values());
-        blocks.extend(blocks_of(state));
-    }
-    while let Some(block) = blocks.pop() {
-        for action in block {
-            match action {
-                definition::Action::Raise { r#type, .. } if is(r#type) => return true,
-                definition::Action::Send(send) if is(&send.r#type) => return true,
-                definition::Action::If(branches) => blocks.extend(branches.iter().map(|b| &b.r#do)),
-                definition::Action::Each { r#do, .. } => blocks.push(r#do),
-                _ => {}
+/// The types of events that actions raise or send.
+pub(super) struct Raised<'d> {
+    types: FxHashSet<&'d str>,
+    /// A type is computed: it may be any.
+    any: bool,
+}
+
+impl<'d> Raised<'d> {
+    pub(super) fn of(def: &'d definition::Definition) -> Raised<'d> {
+        let mut raised = Raised {
+            types: FxHashSet::default(),
+            any: false,
+        };
+        let mut blocks: Vec<&definition::Block> = def.actions.values().collect();
+        let mut states = vec![&def.root.state];
+        states.extend(def.machines.values().map(|machine| &machine.state));
+        while let Some(state) = states.pop() {
+            states.extend(state.states.values());
+            blocks.extend(blocks_of(state));
+        }
+        while let Some(block) = blocks.pop() {
+            for action in block {
+                match action {
+                    definition::Action::Raise { r#type, .. } => raised.add(r#type),
+                    definition::Action::Send(send) => raised.add(&send.r#type),
+                    definition::Action::If(branches) => {
+                        blocks.extend(branches.iter().map(|b| &b.r#do))
+                    }
+                    definition::Action::Each { r#do, .. } => blocks.push(r#do),
+                    _ => {}
+                }
             }
         }
+        raised
     }
-    false
+
+    fn add(&mut self, r#type: &'d definition::Template) {
+        match r#type {
+            definition::Template::Literal(literal) => self.types.extend(literal.as_str()),
+            _ => self.any = true,
+        }
+    }
+
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.any || self.types.contains(name)
+    }
 }
 
 /// All blocks that stand directly in a state.

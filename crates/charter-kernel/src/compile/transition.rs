@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use smallvec::SmallVec;
 
 use super::scheme::Scheme;
-use super::survey::raised;
+use super::survey::Raised;
 use super::{Compiler, is_platform};
 use crate::definition::{self, StateKind};
 use crate::machine::{
@@ -247,9 +247,12 @@ impl<'d> Compiler<'d> {
             && !declared
             && !is_platform(text)
             && !self.def.events.is_empty()
-            && !raised(self.def, text)
+            && !self
+                .raised
+                .get_or_insert_with(|| Raised::of(self.def))
+                .contains(text)
         {
-            let near = charter_expr::nearest(text, self.def.events.keys().map(String::as_str));
+            let near = self.nearest(text, self.def.events.keys().map(String::as_str));
             let help = near.map_or_else(
                 || "declare it under `events`".to_string(),
                 |n| format!("did you mean `{n}`? otherwise declare it under `events`"),

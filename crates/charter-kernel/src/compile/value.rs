@@ -171,7 +171,7 @@ impl<'d> Compiler<'d> {
                     Some(definition::Delay::Name(_)) => None, // reported where it is declared
                     Some(other) => self.delay(other, &format!("/delays/{}", escape(name)), locals),
                     None => {
-                        let help = match charter_expr::nearest(name, self.def.delays.keys().map(String::as_str)) {
+                        let help = match self.nearest(name, self.def.delays.keys().map(String::as_str)) {
                         Some(near) => format!("did you mean `{near}`?"),
                         None => "a length such as `24h` or `500ms`, or a name declared under `delays`".to_string(),
                     };
