@@ -12,6 +12,7 @@ use charter_kernel::definition::StateKind;
 
 use super::drawing::{Arrow, Drawing, Shape, is_compound, is_history};
 use super::geometry::{Point, Rect, Route, cut_start, keep_label_on};
+use super::separate::separate;
 
 #[derive(Debug, Default)]
 pub(crate) struct Layout {
@@ -33,7 +34,7 @@ pub(crate) const TITLE: f64 = 20.0;
 /// Room around the drawing.
 const MARGIN: f64 = 16.0;
 /// Room between the border of a cluster and what is in it.
-const PADDING: f64 = 12.0;
+pub(super) const PADDING: f64 = 12.0;
 
 /// Width of a text in the sizes of the style sheet. No font is at hand: an estimate on the generous side.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
@@ -315,6 +316,7 @@ fn collect(drawing: &Drawing<'_>, graph: &Graph<NodeLabel, EdgeLabel>) -> Layout
         .collect();
     make_room(drawing, &mut layout);
     fit(drawing, &mut layout);
+    separate(drawing, &mut layout);
     for (id, start) in layout.starts.iter_mut().enumerate() {
         if let (Some(start), Some(initial)) =
             (start, drawing.shape(id).and_then(|shape| shape.initial))

@@ -8,6 +8,7 @@ mod layout;
 #[cfg(test)]
 mod layout_tests;
 mod mermaid;
+mod separate;
 mod svg;
 mod svg_parts;
 

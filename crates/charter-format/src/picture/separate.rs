@@ -1,0 +1,86 @@
+//! Moves states apart that lie over each other: `dagre` promises that for its nodes, but now and then not for its clusters.
+
+use super::drawing::Drawing;
+use super::geometry::Rect;
+use super::layout::{Layout, PADDING};
+
+/// Room between two states that were moved apart.
+const GAP: f64 = 36.0;
+
+/// Pushes the right one of two siblings to the right until no two lie over each other. What contains it grows with it.
+pub(super) fn separate(drawing: &Drawing<'_>, layout: &mut Layout) {
+    // Each push is for good, since only what lies further right is pushed; the bound is for numbers that are none.
+    let most = drawing.shapes.len().saturating_mul(drawing.shapes.len());
+    for _ in 0..most {
+        let Some((id, by)) = overlap(drawing, layout) else {
+            return;
+        };
+        push(drawing, layout, id, by);
+    }
+}
+
+/// The first two siblings that lie over each other, innermost first: which to push, and how far.
+fn overlap(drawing: &Drawing<'_>, layout: &Layout) -> Option<(usize, f64)> {
+    drawing.shapes.iter().rev().find_map(|shape| {
+        let mut children: Vec<(usize, Rect)> = shape
+            .children
+            .iter()
+            .filter_map(|child| Some((*child, *layout.boxes.get(*child)?)))
+            .collect();
+        children.sort_by(|(_, a), (_, b)| a.x.total_cmp(&b.x));
+        let pairs = children.iter().enumerate().flat_map(|(i, left)| {
+            let further = children.iter().skip(i.saturating_add(1));
+            further.map(move |right| (left, right))
+        });
+        pairs
+            .filter(|((_, left), (_, right))| left.meets(right))
+            .map(|((_, left), (id, right))| (*id, left.x + left.width + GAP - right.x))
+            .next()
+    })
+}
+
+/// Moves a state with everything inside it, and the ends of arrows that lie there.
+fn push(drawing: &Drawing<'_>, layout: &mut Layout, id: usize, by: f64) {
+    let moves = |other: usize| other == id || drawing.inside(other, id);
+    for (other, place) in layout.boxes.iter_mut().enumerate() {
+        if moves(other) {
+            place.x += by;
+        }
+    }
+    for (other, dot) in layout.dots.iter_mut().enumerate() {
+        if let Some(dot) = dot.as_mut().filter(|_| moves(other)) {
+            dot.x += by;
+        }
+    }
+    let starts = drawing.shapes.iter().enumerate().zip(&mut layout.starts);
+    let starts =
+        starts.filter_map(|((from, shape), route)| Some((from, shape.initial?, route.as_mut()?)));
+    let arrows = drawing.arrows.iter().zip(&mut layout.arrows);
+    let arrows = arrows.map(|(arrow, route)| (arrow.from, arrow.to, route));
+    for (from, to, route) in starts.chain(arrows) {
+        match (moves(from), moves(to)) {
+            (true, true) => route.shift(by, 0.0),
+            (true, false) => route.points.iter_mut().take(1).for_each(|p| p.x += by),
+            (false, true) => route
+                .points
+                .iter_mut()
+                .rev()
+                .take(1)
+                .for_each(|p| p.x += by),
+            (false, false) => {}
+        }
+    }
+    // What it lies in reaches around it again.
+    let Some(edge) = layout.boxes.get(id).map(|own| own.x + own.width + PADDING) else {
+        return;
+    };
+    let mut edge = edge;
+    let mut above = drawing.shape(id).and_then(|shape| shape.parent);
+    while let Some(parent) = above.filter(|parent| *parent != 0) {
+        if let Some(place) = layout.boxes.get_mut(parent) {
+            place.width = place.width.max(edge - place.x);
+            edge = place.x + place.width + PADDING;
+        }
+        above = drawing.shape(parent).and_then(|shape| shape.parent);
+    }
+}
