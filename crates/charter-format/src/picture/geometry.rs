@@ -46,7 +46,6 @@ impl Rect {
             && point.y <= self.y + self.height
     }
 
-    #[cfg(test)]
     pub(crate) fn meets(&self, other: &Rect) -> bool {
         self.x < other.x + other.width
             && other.x < self.x + self.width
