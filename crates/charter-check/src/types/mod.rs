@@ -171,17 +171,7 @@ impl<'d> Checker<'_, 'd> {
         if let Some(stream) = &model.def.stream {
             let mut env = Env::new();
             env.root("item", Type::Dyn);
-            let parts = [
-                ("run", &stream.run),
-                ("type", &stream.r#type),
-                ("id", &stream.id),
-                ("at", &stream.at),
-                ("data", &stream.data),
-                ("to", &stream.to),
-                ("by", &stream.by),
-                ("input", &stream.input),
-            ];
-            for (key, cel) in parts {
+            for (key, cel) in stream.parts() {
                 if let Some(cel) = cel {
                     self.judge(cel, &format!("/stream/{key}"), &env, None, Want::Anything);
                 }

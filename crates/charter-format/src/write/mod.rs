@@ -169,18 +169,8 @@ fn charter(definition: &Definition) -> Out {
     });
     if let Some(stream) = &definition.stream {
         let mut part = Object::default();
-        let parts = [
-            ("run", &stream.run),
-            ("type", &stream.r#type),
-            ("id", &stream.id),
-            ("at", &stream.at),
-            ("data", &stream.data),
-            ("to", &stream.to),
-            ("by", &stream.by),
-            ("input", &stream.input),
-        ];
-        for (key, cel) in parts {
-            part.maybe(key, cel.as_ref().map(|cel| format!("= {cel}")));
+        for (key, cel) in stream.parts() {
+            part.maybe(key, cel.map(|cel| format!("= {cel}")));
         }
         for (key, map) in [("clocks", &stream.clocks), ("summary", &stream.summary)] {
             part.map(key, map, |cel| format!("= {cel}").into());

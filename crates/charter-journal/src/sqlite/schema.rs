@@ -177,6 +177,16 @@ pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {
     ))
 }
 
+/// What a new file holds: tables, indexes and views.
+pub(crate) fn names() -> rusqlite::Result<Vec<String>> {
+    let fresh = Connection::open_in_memory()?;
+    create(&fresh)?;
+    fresh
+        .prepare("SELECT name FROM sqlite_schema")?
+        .query_map([], |row| row.get(0))?
+        .collect()
+}
+
 /// Makes the projections only, for a comparison.
 pub(crate) fn create_projections(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("CREATE TABLE records(run, seq, at, type, verdict, json);")?;

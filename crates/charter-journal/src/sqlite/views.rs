@@ -9,6 +9,8 @@ use charter_kernel::Definition;
 use charter_kernel::definition::Projection;
 use rusqlite::Connection;
 
+use super::schema;
+
 /// Name and SQL of the views that the stored charters declare.
 pub(crate) fn declared(connection: &Connection) -> rusqlite::Result<BTreeMap<String, String>> {
     let mut select = connection.prepare("SELECT version, digest, core FROM charters")?;
@@ -34,6 +36,12 @@ pub(crate) fn declared(connection: &Connection) -> rusqlite::Result<BTreeMap<Str
                 Some((other, _)) if *other > rank => {}
                 _ => drop(found.insert(name.clone(), (rank, sql))),
             }
+        }
+    }
+    // The kernel refuses names of our own tables; a definition that it has not seen must not get at them either, nor at an index.
+    if !found.is_empty() {
+        for own in schema::names()? {
+            found.remove(&own);
         }
     }
     let sql = found.into_iter().map(|(name, (_, sql))| (name, sql));
@@ -78,8 +86,11 @@ fn create(name: &str, view: &Projection) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{create, numbers};
+    use super::{create, declared, numbers, renew};
+    use crate::sqlite::schema;
+    use charter_kernel::Definition;
     use charter_kernel::definition::Projection;
+    use rusqlite::Connection;
 
     #[test]
     fn only_plain_names_reach_sql() {
@@ -98,6 +109,34 @@ mod tests {
         assert_eq!(create("sqlite_x", &view("c", "p")), None);
         assert_eq!(create("v", &view("c", "a\"b")), None);
         assert_eq!(create("v", &view("c'", "a")), None);
+    }
+
+    #[test]
+    fn nothing_of_ours_is_replaced() {
+        let file = Connection::open_in_memory().unwrap();
+        schema::create(&file).unwrap();
+        let view = Projection {
+            of: "told".into(),
+            ..Projection::default()
+        };
+        let names = ["records", "effects_open", "events", "mine"];
+        let definition = Definition {
+            projections: names.map(|n| (n.to_owned(), view.clone())).into(),
+            ..Definition::default()
+        };
+        let core = serde_json::to_string(&definition).unwrap();
+        file.execute(
+            "INSERT INTO charters VALUES ('d', '', '', '', ?1, '', '')",
+            [core],
+        )
+        .unwrap();
+        // Twice: the second time the views are there.
+        for _ in 0..2 {
+            renew(&file).unwrap();
+            let kept = declared(&file).unwrap();
+            assert_eq!(kept.keys().collect::<Vec<_>>(), ["mine"]);
+            assert_eq!(schema::problems(&file).unwrap(), [""; 0]);
+        }
     }
 
     #[test]

@@ -199,20 +199,8 @@ impl<'d> Compiler<'d> {
         if let Some(stream) = &def.stream {
             let mut env = Env::new();
             env.root("item", Type::Dyn);
-            let parts = [
-                ("run", &stream.run),
-                ("type", &stream.r#type),
-                ("id", &stream.id),
-                ("at", &stream.at),
-                ("data", &stream.data),
-                ("to", &stream.to),
-                ("by", &stream.by),
-                ("input", &stream.input),
-            ];
-            let parts = parts.into_iter().filter_map(|(key, cel)| {
-                let cel = cel.as_deref()?;
-                Some((format!("/stream/{key}"), cel))
-            });
+            let parts = stream.parts().into_iter();
+            let parts = parts.filter_map(|(key, cel)| Some((format!("/stream/{key}"), cel?)));
             let clocks = stream.clocks.iter().map(|(name, cel)| {
                 let at = format!("/stream/clocks/{}", escape(name));
                 (at, cel.as_str())

@@ -79,3 +79,20 @@ pub struct Stream {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub summary: IndexMap<String, String>,
 }
+
+impl Stream {
+    /// The expressions that make an event of an item, with their keys, in the order in which they are written.
+    #[must_use]
+    pub fn parts(&self) -> [(&'static str, Option<&str>); 8] {
+        [
+            ("run", self.run.as_deref()),
+            ("type", self.r#type.as_deref()),
+            ("id", self.id.as_deref()),
+            ("at", self.at.as_deref()),
+            ("data", self.data.as_deref()),
+            ("to", self.to.as_deref()),
+            ("by", self.by.as_deref()),
+            ("input", self.input.as_deref()),
+        ]
+    }
+}
