@@ -68,6 +68,7 @@ mod memory;
 mod project;
 mod record;
 mod replay;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
 mod transfer;
@@ -81,6 +82,7 @@ pub use record::{
     SourceKind, Verdict, Withheld,
 };
 pub use replay::{Loaded, ReplayError, fork, load, machine, replay};
+#[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
     Append, MAX_RECORD_BYTES, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow,

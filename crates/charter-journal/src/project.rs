@@ -11,6 +11,7 @@ const DECISIVE: [&str; 5] = ["confidence", "decision", "action", "outcome", "ver
 
 /// A change to a projection; run and record are those of the record.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code))] // the store in memory has some of these tables only
 pub(crate) enum Change<'r> {
     Transition {
         index: usize,

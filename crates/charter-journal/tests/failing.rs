@@ -1,6 +1,8 @@
 //! What is acknowledged survives, and nothing is written twice: on a full disk, when writes fail half way, when another program holds
 //! the file, when a process dies between any two writes.
 
+#![cfg(feature = "sqlite")]
+
 mod common;
 
 use std::fs::{self, OpenOptions};

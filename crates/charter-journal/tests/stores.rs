@@ -1,5 +1,7 @@
 //! What every store does, asked of all of them; and what only a file can do.
 
+#![cfg(feature = "sqlite")]
+
 mod common;
 
 use std::path::Path;

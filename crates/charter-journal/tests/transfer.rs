@@ -1,5 +1,7 @@
 //! A run as a file: out, in, and checked by a script of another language.
 
+#![cfg(feature = "sqlite")]
+
 mod common;
 
 use std::process::Command;

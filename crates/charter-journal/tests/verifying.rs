@@ -1,5 +1,7 @@
 //! Verification names the first record that differs, whatever was changed, and how.
 
+#![cfg(feature = "sqlite")]
+
 mod common;
 
 use std::collections::BTreeSet;
