@@ -62,7 +62,11 @@ type Rows = (Vec<String>, Vec<Vec<Json>>);
 fn ask(store: &SqliteStore, query: &str) -> Result<Rows, Failure> {
     let asked = store.query(|connection| {
         let mut statement = connection.prepare(query)?;
-        let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let names: Vec<String> = statement
+            .column_names()
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
         let mut all = Vec::new();
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
