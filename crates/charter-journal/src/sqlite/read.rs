@@ -264,8 +264,8 @@ impl Store for SqliteStore {
     ) -> Result<(), StoreError> {
         self.reading(|c| {
             let mut select = c.prepare_cached(
-                "SELECT e.run, e.seq, e.data FROM effects e CROSS JOIN records r ON r.run = e.run AND r.seq = e.seq
-                 WHERE e.kind = 'emit' AND e.src = ?1 ORDER BY r.n DESC, e.idx DESC",
+                // Effects stand in the order of their records.
+                "SELECT run, seq, data FROM effects WHERE kind = 'emit' AND src = ?1 ORDER BY rowid DESC",
             )?;
             let mut rows = select.query(params![r#type])?;
             while let Some(row) = rows.next()? {

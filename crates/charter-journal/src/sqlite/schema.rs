@@ -89,10 +89,9 @@ CREATE TABLE effects(
   src TEXT,
   data TEXT,
   status TEXT NOT NULL,
-  ended_seq INTEGER,
-  PRIMARY KEY(run, seq, idx)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX effects_emitted ON effects(src, run, seq) WHERE kind = 'emit';
+  ended_seq INTEGER
+) STRICT;
+CREATE INDEX effects_emitted ON effects(src) WHERE kind = 'emit';
 CREATE INDEX effects_open ON effects(run, seq, idx) WHERE status = 'open';
 CREATE TABLE timers(
   run TEXT NOT NULL,
@@ -163,7 +162,7 @@ CREATE VIEW events AS
 pub(crate) const TABLES: [(&str, &str); 7] = [
     ("transitions", "rowid"),
     ("refusals", "rowid"),
-    ("effects", "run, seq, idx"),
+    ("effects", "rowid"),
     ("timers", "run, timer, generation"),
     ("approvals", "run, seq, idx"),
     ("ledger", "run, kind, key"),

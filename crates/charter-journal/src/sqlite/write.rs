@@ -31,7 +31,8 @@ impl From<rusqlite::Error> for Unwritten {
 /// Writes; remembers what it has written, as it is the only one who does.
 pub(crate) struct Writing {
     pub(crate) connection: Connection,
-    heads: FxHashMap<String, Head>,
+    /// With the status that the file has of the run.
+    heads: FxHashMap<String, (Head, &'static str)>,
     charters: FxHashSet<Digest>,
 }
 
@@ -52,7 +53,7 @@ impl Writing {
     }
 
     fn head(&self, run: &str) -> Result<Option<Head>, Unwritten> {
-        if let Some(head) = self.heads.get(run) {
+        if let Some((head, _)) = self.heads.get(run) {
             return Ok(Some(*head));
         }
         let mut statement = self
@@ -116,22 +117,24 @@ impl Writing {
             }
         }
         for (run, (head, new, last)) in heads {
-            if let Some(Append { record, .. }) = batch.get(last) {
-                let first = batch
-                    .iter()
-                    .map(|a| &a.record)
-                    .find(|r| r.run == run)
-                    .filter(|_| new);
-                self.move_head(record, first)?;
-            }
+            let Some(Append { record, .. }) = batch.get(last) else {
+                continue;
+            };
+            let first = batch
+                .iter()
+                .map(|a| &a.record)
+                .find(|r| r.run == run)
+                .filter(|_| new);
+            self.move_head(record, first)?;
+            let now = (head, record.status_word());
             if let Some(known) = self.heads.get_mut(run) {
-                *known = head;
+                *known = now;
                 continue;
             }
             if self.heads.len() >= MOST_HEADS {
                 self.heads.clear();
             }
-            self.heads.insert(run.to_owned(), head);
+            self.heads.insert(run.to_owned(), now);
         }
         Ok(())
     }
@@ -171,6 +174,17 @@ impl Writing {
                     moment::text(first.at),
                     updated
                 ])?;
+            }
+            // A status that stays is left alone: it is part of an index.
+            None if self
+                .heads
+                .get(last.run.as_ref())
+                .is_some_and(|(_, s)| *s == status) =>
+            {
+                let mut update = self.connection.prepare_cached(
+                    "UPDATE runs SET seq = ?2, hash = ?3, updated = ?4 WHERE run = ?1",
+                )?;
+                update.execute(params![last.run, seq, hash, updated])?;
             }
             None => {
                 let mut update = self.connection.prepare_cached(

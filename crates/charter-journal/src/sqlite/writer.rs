@@ -1,7 +1,8 @@
 //! The writer's thread: everything that waits is written in one transaction and answered after its commit.
 
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use charter_kernel::Digest;
 
@@ -65,18 +66,11 @@ pub(crate) fn run(
     stopped: &Arc<OnceLock<String>>,
     mut commit: impl Committing,
 ) {
+    let mut habit = Habit::default();
     while let Ok(first) = requests.recv() {
-        let mut bytes = first.size();
-        let mut group = vec![first];
-        while group.len() < MOST_JOBS && bytes < MOST_BYTES {
-            match requests.try_recv() {
-                Ok(request) => {
-                    bytes = bytes.saturating_add(request.size());
-                    group.push(request);
-                }
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-            }
-        }
+        let group = gather(first, requests, &habit);
+        let begin = Instant::now();
+        let size = group.len();
         let (jobs, replies): (Vec<Job>, Vec<Reply>) =
             group.into_iter().map(|r| (r.job, r.reply)).unzip();
         let results = write(&mut writing, &jobs, stopped, &mut commit);
@@ -84,7 +78,52 @@ pub(crate) fn run(
             .into_iter()
             .zip(results)
             .for_each(|(reply, result)| reply(result));
+        habit.learn(size, begin.elapsed());
     }
+}
+
+/// What the last commits were like. Whoever is answered by a commit often has the next event ready a moment later; without a little
+/// patience the first of them would have the next commit for itself, and the others would wait for the one after it.
+#[derive(Default)]
+struct Habit {
+    /// Jobs in the last two commits.
+    sizes: [usize; 2],
+    /// How long the last one took.
+    took: Duration,
+}
+
+impl Habit {
+    fn learn(&mut self, size: usize, took: Duration) {
+        self.sizes = [self.sizes[1], size];
+        self.took = took;
+    }
+
+    /// How many jobs may be expected to come together. One alone is never waited for.
+    fn expected(&self) -> usize {
+        self.sizes[0].max(self.sizes[1])
+    }
+
+    /// How long it is worth waiting for them: a small part of what a commit of their own would cost each.
+    fn patience(&self) -> Duration {
+        self.took.checked_div(4).unwrap_or_default()
+    }
+}
+
+/// What waits, and what may be expected to come within a moment.
+fn gather(first: Request, requests: &Receiver<Request>, habit: &Habit) -> Vec<Request> {
+    let begin = Instant::now();
+    let mut bytes = first.size();
+    let mut group = vec![first];
+    while group.len() < MOST_JOBS && bytes < MOST_BYTES {
+        let next = requests.try_recv().ok().or_else(|| {
+            let left = habit.patience().checked_sub(begin.elapsed())?;
+            (group.len() < habit.expected()).then(|| requests.recv_timeout(left).ok())?
+        });
+        let Some(request) = next else { break };
+        bytes = bytes.saturating_add(request.size());
+        group.push(request);
+    }
+    group
 }
 
 /// Writes jobs together, and if that is not possible each by itself, so that one that cannot be written does not disturb the others.

@@ -275,3 +275,42 @@ fn one_that_cannot_be_written_does_not_disturb_those_who_share_its_commit() {
     assert_eq!(results[1], Ok(()));
     assert_eq!(stopped.get(), None);
 }
+
+/// A job of no size, which nobody waits for.
+fn request() -> Request {
+    Request {
+        job: Job::ForgetSnapshots,
+        reply: Box::new(drop),
+    }
+}
+
+#[test]
+fn who_comes_a_moment_later_shares_the_commit() {
+    let (sender, requests) = std::sync::mpsc::channel();
+    let slow = |sizes| Habit {
+        sizes,
+        took: Duration::from_secs(40),
+    };
+    // Two came together last time: the second is waited for, a third is not.
+    let late = std::thread::spawn({
+        let sender = sender.clone();
+        move || {
+            std::thread::sleep(Duration::from_millis(20));
+            sender.send(request()).unwrap();
+        }
+    });
+    assert_eq!(gather(request(), &requests, &slow([2, 1])).len(), 2);
+    late.join().unwrap();
+    // What is there already is taken, whatever was expected.
+    (0..3).for_each(|_| sender.send(request()).unwrap());
+    assert_eq!(gather(request(), &requests, &slow([1, 1])).len(), 4);
+    // One alone waits for nobody, and nobody waits longer than a part of a commit.
+    let begin = Instant::now();
+    assert_eq!(gather(request(), &requests, &slow([1, 1])).len(), 1);
+    let quick = Habit {
+        sizes: [9, 9],
+        took: Duration::from_millis(4),
+    };
+    assert_eq!(gather(request(), &requests, &quick).len(), 1);
+    assert!(begin.elapsed() < Duration::from_secs(5));
+}
