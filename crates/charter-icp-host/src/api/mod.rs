@@ -1,0 +1,151 @@
+//! The functions of the Internet Computer that a canister imports (`ic0`), as its interface specification has them, "System API".
+
+mod answer;
+mod calls;
+mod stable;
+mod system;
+
+use wasmi::{AsContextMut, Caller, Engine, Linker};
+
+use crate::BadModule;
+use crate::entry::{Entries, Entry};
+use crate::env::Env;
+use crate::run::{Input, Trap};
+
+/// Instructions that a function costs besides the bytes it copies: of the right size, not the replica's to the last one.
+const SMALL: u64 = 20;
+/// The same for functions that do more than to copy.
+const LARGE: u64 = 500;
+/// Replies and arguments of calls between canisters may not be larger.
+const LARGEST_MESSAGE: usize = 2 * 1024 * 1024;
+/// Answers of queries may be a little larger.
+const LARGEST_QUERY_REPLY: usize = 3 * 1024 * 1024;
+
+type Canister<'a> = Caller<'a, Env>;
+type Done<T = ()> = Result<T, wasmi::Error>;
+
+/// All functions.
+pub(crate) fn linker(engine: &Engine) -> Result<Linker<Env>, BadModule> {
+    let mut linker = Linker::new(engine);
+    answer::define(&mut linker).map_err(BadModule::new)?;
+    calls::define(&mut linker).map_err(BadModule::new)?;
+    stable::define(&mut linker).map_err(BadModule::new)?;
+    system::define(&mut linker).map_err(BadModule::new)?;
+    Ok(linker)
+}
+
+/// A use that the contract between canister and system forbids.
+fn contract(message: impl Into<String>) -> wasmi::Error {
+    wasmi::Error::host(Trap::Contract(message.into()))
+}
+
+/// Addresses, offsets and sizes are unsigned.
+fn number(value: i32) -> usize {
+    usize::try_from(value.cast_unsigned()).unwrap_or(usize::MAX)
+}
+
+/// The size of something, as a canister gets it.
+fn size(length: usize) -> i32 {
+    u32::try_from(length).unwrap_or(u32::MAX).cast_signed()
+}
+
+/// Takes instructions for what the system does.
+fn charge(canister: &mut Canister<'_>, instructions: u64) -> Done {
+    let left = canister.get_fuel()?;
+    match left.checked_sub(instructions) {
+        Some(left) => canister.set_fuel(left),
+        None => {
+            canister.set_fuel(0)?;
+            Err(wasmi::Error::from(wasmi::TrapCode::OutOfFuel))
+        }
+    }
+}
+
+/// Every function begins with this: may it be used here, and what does it cost.
+fn enter(canister: &mut Canister<'_>, name: &str, entries: Entries, cost: u64) -> Done {
+    let entry = input(canister)?.entry;
+    if !entries.has(entry) {
+        return Err(contract(format!(
+            "\"ic0_{name}\" cannot be executed in {entry} mode"
+        )));
+    }
+    charge(canister, cost)
+}
+
+fn input<'c>(canister: &'c Canister<'_>) -> Done<&'c Input> {
+    canister
+        .data()
+        .input
+        .as_deref()
+        .ok_or_else(|| contract("nothing is being executed"))
+}
+
+/// Heap and environment at once.
+fn heap<'c>(canister: &'c mut Canister<'_>) -> Done<(&'c mut [u8], &'c mut Env)> {
+    let memory = canister
+        .data()
+        .memory
+        .ok_or_else(|| contract("the module has no memory"))?;
+    Ok(memory.data_and_store_mut(canister.as_context_mut()))
+}
+
+fn outside() -> wasmi::Error {
+    contract("an address and a size lie outside of the heap")
+}
+
+/// A part of a heap or of a value.
+fn part(bytes: &[u8], offset: usize, size: usize) -> Option<&[u8]> {
+    bytes.get(offset..offset.checked_add(size)?)
+}
+
+fn part_mut(bytes: &mut [u8], offset: usize, size: usize) -> Option<&mut [u8]> {
+    bytes.get_mut(offset..offset.checked_add(size)?)
+}
+
+/// Copies a part of a value of the system into the heap.
+fn copy(
+    canister: &mut Canister<'_>,
+    (to, offset, length): (i32, i32, i32),
+    value: impl for<'e> FnOnce(&'e Input) -> Done<&'e [u8]>,
+) -> Done {
+    charge(canister, u64::from(length.cast_unsigned()))?;
+    let (heap, env) = heap(canister)?;
+    let value = value(env.input.as_deref().ok_or_else(outside)?)?;
+    let from = part(value, number(offset), number(length)).ok_or_else(|| {
+        contract(format!(
+            "a part is asked for that lies outside of the value's {} bytes",
+            value.len()
+        ))
+    })?;
+    part_mut(heap, number(to), number(length))
+        .ok_or_else(outside)?
+        .copy_from_slice(from);
+    Ok(())
+}
+
+/// Takes bytes out of the heap.
+fn take(canister: &mut Canister<'_>, from: i32, length: i32) -> Done<Vec<u8>> {
+    charge(canister, u64::from(length.cast_unsigned()))?;
+    let (heap, _) = heap(canister)?;
+    part(heap, number(from), number(length))
+        .map(<[u8]>::to_vec)
+        .ok_or_else(outside)
+}
+
+/// Writes a number of 128 bits.
+fn put_u128(canister: &mut Canister<'_>, to: i32, value: u128) -> Done {
+    let (heap, _) = heap(canister)?;
+    part_mut(heap, number(to), 16)
+        .ok_or_else(outside)?
+        .copy_from_slice(&value.to_le_bytes());
+    Ok(())
+}
+
+/// The limit for the reply of what is running.
+fn reply_limit(entry: Entry) -> usize {
+    if entry == Entry::Query {
+        LARGEST_QUERY_REPLY
+    } else {
+        LARGEST_MESSAGE
+    }
+}

@@ -1,0 +1,124 @@
+//! Limits of instructions, and executions that are cut off earlier on purpose.
+
+use candid::Principal;
+
+use crate::entry::Entry;
+
+/// The most instructions of one execution, by its kind. The defaults are those of the Internet Computer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Updates, callbacks, timers: 40 billion.
+    pub update: u64,
+    /// Queries and inspections: 5 billion.
+    pub query: u64,
+    /// Install and upgrade, all steps together: 300 billion.
+    pub install: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            update: 40_000_000_000,
+            query: 5_000_000_000,
+            install: 300_000_000_000,
+        }
+    }
+}
+
+impl Limits {
+    pub(crate) fn of(&self, entry: Entry) -> u64 {
+        match entry {
+            Entry::Start | Entry::Init | Entry::PreUpgrade | Entry::PostUpgrade => self.install,
+            Entry::Query | Entry::Inspect => self.query,
+            _ => self.update,
+        }
+    }
+}
+
+/// An execution that is to trap after so many instructions: a canister cut off in the middle of what it does, without any code in
+/// it for that.
+///
+/// ```
+/// use charter_icp_host::{Entry, Fault};
+/// // The third reply that the canister gets is cut off after 10,000 instructions.
+/// let fault = Fault::new(Entry::Reply, 10_000).after(2);
+/// // The next call of this method, whoever calls.
+/// let fault = Fault::new(Entry::Update, 0).method("wake");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub(crate) entry: Entry,
+    pub(crate) method: Option<String>,
+    pub(crate) skip: u64,
+    pub(crate) instructions: u64,
+}
+
+impl Fault {
+    /// The next execution of this kind traps after so many instructions (if it is not over by then).
+    pub fn new(entry: Entry, instructions: u64) -> Fault {
+        Fault {
+            entry,
+            method: None,
+            skip: 0,
+            instructions,
+        }
+    }
+
+    /// Lets so many executions pass first.
+    #[must_use]
+    pub fn after(mut self, executions: u64) -> Fault {
+        self.skip = executions;
+        self
+    }
+
+    /// Only executions of this method (in callbacks: of the method whose call it is).
+    #[must_use]
+    pub fn method(mut self, name: impl Into<String>) -> Fault {
+        self.method = Some(name.into());
+        self
+    }
+}
+
+/// The faults that are still to come.
+#[derive(Debug, Default)]
+pub(crate) struct Faults(Vec<(Principal, Fault)>);
+
+impl Faults {
+    pub(crate) fn add(&mut self, canister: Principal, fault: Fault) {
+        self.0.push((canister, fault));
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The limit for this execution, if it is to be cut off.
+    pub(crate) fn strike(
+        &mut self,
+        canister: Principal,
+        entry: Entry,
+        method: &str,
+    ) -> Option<u64> {
+        let mut struck = None;
+        self.0.retain_mut(|(whose, fault)| {
+            let meant = *whose == canister
+                && fault.entry == entry
+                && fault.method.as_deref().is_none_or(|name| name == method);
+            if !meant {
+                return true;
+            }
+            match fault.skip.checked_sub(1) {
+                Some(skip) => {
+                    fault.skip = skip;
+                    true
+                }
+                None if struck.is_none() => {
+                    struck = Some(fault.instructions);
+                    false
+                }
+                None => true,
+            }
+        });
+        struck
+    }
+}

@@ -1,0 +1,39 @@
+//! The management canister, as far as canisters can call it here: `raw_rand`.
+
+use candid::encode_one;
+use sha2::{Digest, Sha256};
+
+use crate::reject::{Answer, Reject};
+
+/// Draws from a seed: the same numbers in each run.
+#[derive(Debug)]
+pub(crate) struct Management {
+    seed: u64,
+    drawn: u64,
+}
+
+impl Management {
+    pub(crate) fn new(seed: u64) -> Management {
+        Management { seed, drawn: 0 }
+    }
+
+    /// The answer to a call by a canister.
+    pub(crate) fn answer(&mut self, method: &str, arg: &[u8]) -> Answer {
+        if method != "raw_rand" {
+            return Err(Reject::new(
+                407,
+                format!(
+                    "The management canister of this test host has `raw_rand` only, and no method '{method}'."
+                ),
+            ));
+        }
+        candid::decode_args::<()>(arg)
+            .map_err(|error| Reject::new(408, format!("`raw_rand` takes no arguments: {error}")))?;
+        self.drawn = self.drawn.saturating_add(1);
+        let mut hash = Sha256::new();
+        hash.update(b"raw_rand");
+        hash.update(self.seed.to_be_bytes());
+        hash.update(self.drawn.to_be_bytes());
+        encode_one(hash.finalize().to_vec()).map_err(|error| Reject::new(408, error.to_string()))
+    }
+}

@@ -1,0 +1,159 @@
+//! What goes into one execution of an entry point, and what comes out of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use candid::Principal;
+
+use crate::Reject;
+use crate::entry::Entry;
+
+/// Everything an execution depends on besides heap and stable memory. The same input on the same state gives the same result:
+/// that is how a state is made again after a trap.
+#[derive(Debug)]
+pub(crate) struct Input {
+    pub(crate) entry: Entry,
+    pub(crate) target: Target,
+    pub(crate) arg: Vec<u8>,
+    pub(crate) caller: Principal,
+    /// The method: of the message, or of the one that is inspected.
+    pub(crate) method: String,
+    /// In callbacks for rejections, and in their cleanup.
+    pub(crate) reject: Option<(u32, String)>,
+    pub(crate) time: u64,
+    pub(crate) deadline: u64,
+    /// Whether somebody still waits for an answer.
+    pub(crate) answerable: bool,
+    /// Instructions of the same call before this execution.
+    pub(crate) before: u64,
+    pub(crate) limit: u64,
+    pub(crate) facts: Arc<Facts>,
+}
+
+/// What a canister can ask about itself.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub(crate) id: Principal,
+    pub(crate) controllers: Vec<Principal>,
+    pub(crate) version: u64,
+    pub(crate) status: u32,
+    pub(crate) timer: u64,
+    pub(crate) variables: BTreeMap<String, String>,
+}
+
+/// Which function is entered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// An exported one, without parameters.
+    Export(String),
+    /// One in the table, with one parameter.
+    Table(Closure),
+}
+
+/// A callback: a function by its place in the table, and the value it gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Closure {
+    pub(crate) function: u32,
+    pub(crate) environment: u32,
+}
+
+/// What an execution wants done; nothing of it is done if it traps.
+#[derive(Debug, Default)]
+pub(crate) struct Effects {
+    pub(crate) answer: Option<Said>,
+    pub(crate) calls: Vec<NewCall>,
+    pub(crate) timer: Option<u64>,
+    pub(crate) certified: Option<Vec<u8>>,
+    pub(crate) accepted: bool,
+}
+
+/// An answer by the canister itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Said {
+    Reply(Vec<u8>),
+    Reject(String),
+}
+
+/// A call to a canister.
+#[derive(Debug, Clone)]
+pub(crate) struct NewCall {
+    pub(crate) callee: Principal,
+    pub(crate) method: String,
+    pub(crate) arg: Vec<u8>,
+    pub(crate) reply: Closure,
+    pub(crate) reject: Closure,
+    pub(crate) cleanup: Option<Closure>,
+    /// Seconds after which the caller no longer waits.
+    pub(crate) timeout: Option<u32>,
+}
+
+/// How an execution ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) result: Result<Effects, Trap>,
+    pub(crate) instructions: u64,
+    /// What the canister printed; a trap does not take it back.
+    pub(crate) printed: Vec<String>,
+}
+
+/// Why an execution was cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trap {
+    /// `ic0.trap` with this message.
+    Called(String),
+    /// A function of the system was used in a way it must not be.
+    Contract(String),
+    /// The limit of instructions.
+    Instructions(u64),
+    /// WebAssembly's own traps.
+    Wasm(String),
+}
+
+impl fmt::Display for Trap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trap::Called(message) => {
+                write!(f, "Canister called `ic0.trap` with message: '{message}'")
+            }
+            Trap::Contract(message) => write!(f, "Canister violated contract: {message}"),
+            Trap::Instructions(limit) => {
+                write!(
+                    f,
+                    "Canister exceeded the limit of {limit} instructions for single message execution"
+                )
+            }
+            Trap::Wasm(message) => write!(f, "Canister trapped: {message}"),
+        }
+    }
+}
+
+impl wasmi::errors::HostError for Trap {}
+
+impl Trap {
+    /// As the caller sees it.
+    pub(crate) fn reject(&self, canister: Principal) -> Reject {
+        let error = match self {
+            Trap::Called(_) => 503,
+            Trap::Contract(_) => 504,
+            Trap::Instructions(_) => 522,
+            Trap::Wasm(_) => 502,
+        };
+        Reject::new(error, format!("Error from Canister {canister}: {self}."))
+    }
+
+    /// From what the interpreter says.
+    pub(crate) fn of(error: &wasmi::Error, limit: u64) -> Trap {
+        if let Some(trap) = error.downcast_ref::<Trap>() {
+            return trap.clone();
+        }
+        match error.as_trap_code() {
+            Some(wasmi::TrapCode::OutOfFuel) => Trap::Instructions(limit),
+            Some(wasmi::TrapCode::UnreachableCodeReached) => Trap::Wasm("unreachable".to_string()),
+            Some(wasmi::TrapCode::MemoryOutOfBounds) => {
+                Trap::Wasm("heap out of bounds".to_string())
+            }
+            _ => Trap::Wasm(error.to_string()),
+        }
+    }
+}
