@@ -50,6 +50,10 @@
 //! Messages can be handed in and run one by one ([`Host::submit`], [`LocalHost::step`]), so that a test can upgrade a canister
 //! while it waits for an answer, and an execution can be cut off after any number of instructions ([`LocalHost::fault`]).
 //!
+//! [`each_host`] runs the same test here and, with the feature `pocket-ic`, on the PocketIC server that the variable `POCKET_IC_BIN`
+//! names. No registry has that server, so this second host has only been compiled where it was written, and the table below is
+//! from the specification.
+//!
 //! # What it is like
 //!
 //! The specification is the Internet Computer's interface specification, "Canister Interface (System API)".
@@ -91,6 +95,7 @@ mod api;
 mod candid_of;
 mod canister;
 mod code;
+mod each;
 mod entry;
 mod env;
 mod host;
@@ -99,6 +104,8 @@ mod lifecycle;
 mod limits;
 mod local;
 mod management;
+#[cfg(feature = "pocket-ic")]
+mod pocket;
 mod reject;
 mod run;
 mod stable;
@@ -106,10 +113,13 @@ mod stable;
 pub use candid::Principal;
 pub use candid_of::candid_of;
 pub use canister::{Line, Spent, Status};
+pub use each::{NoHost, each_host};
 pub use entry::Entry;
 pub use host::{CallError, CallId, Host, ask, call};
 pub use limits::{Fault, Limits};
 pub use local::{LocalHost, Step};
+#[cfg(feature = "pocket-ic")]
+pub use pocket::PocketHost;
 pub use reject::{Answer, Reject, RejectCode};
 
 /// A module that cannot be a canister.

@@ -102,13 +102,20 @@ fn part_mut(bytes: &mut [u8], offset: usize, size: usize) -> Option<&mut [u8]> {
     bytes.get_mut(offset..offset.checked_add(size)?)
 }
 
+/// Takes the instructions for copying bytes from or to the heap, if they lie in it: a wrong size is told as that.
+fn charge_bytes(canister: &mut Canister<'_>, at: usize, length: usize) -> Done {
+    let (heap, _) = heap(canister)?;
+    part(heap, at, length).ok_or_else(outside)?;
+    charge(canister, u64::try_from(length).unwrap_or(u64::MAX))
+}
+
 /// Copies a part of a value of the system into the heap.
 fn copy(
     canister: &mut Canister<'_>,
     (to, offset, length): (i32, i32, i32),
     value: impl for<'e> FnOnce(&'e Input) -> Done<&'e [u8]>,
 ) -> Done {
-    charge(canister, u64::from(length.cast_unsigned()))?;
+    charge_bytes(canister, number(to), number(length))?;
     let (heap, env) = heap(canister)?;
     let value = value(env.input.as_deref().ok_or_else(outside)?)?;
     let from = part(value, number(offset), number(length)).ok_or_else(|| {
@@ -125,7 +132,7 @@ fn copy(
 
 /// Takes bytes out of the heap.
 fn take(canister: &mut Canister<'_>, from: i32, length: i32) -> Done<Vec<u8>> {
-    charge(canister, u64::from(length.cast_unsigned()))?;
+    charge_bytes(canister, number(from), number(length))?;
     let (heap, _) = heap(canister)?;
     part(heap, number(from), number(length))
         .map(<[u8]>::to_vec)

@@ -2,7 +2,7 @@
 
 use wasmi::Linker;
 
-use super::{Canister, Done, SMALL, charge, contract, enter, heap, outside, part, part_mut};
+use super::{Canister, Done, SMALL, charge_bytes, contract, enter, heap, outside, part, part_mut};
 use crate::entry::Entries;
 use crate::env::Env;
 use crate::stable::OutOfBounds;
@@ -114,14 +114,14 @@ fn beyond(_: OutOfBounds) -> wasmi::Error {
 }
 
 fn write(canister: &mut Canister<'_>, offset: u64, from: u64, length: u64) -> Done {
-    charge(canister, length)?;
+    charge_bytes(canister, index(from)?, index(length)?)?;
     let (heap, env) = heap(canister)?;
     let bytes = part(heap, index(from)?, index(length)?).ok_or_else(outside)?;
     env.stable.write(offset, bytes).map_err(beyond)
 }
 
 fn read(canister: &mut Canister<'_>, to: u64, offset: u64, length: u64) -> Done {
-    charge(canister, length)?;
+    charge_bytes(canister, index(to)?, index(length)?)?;
     let (heap, env) = heap(canister)?;
     let bytes = part_mut(heap, index(to)?, index(length)?).ok_or_else(outside)?;
     env.stable.read(offset, bytes).map_err(beyond)
