@@ -261,3 +261,88 @@ states:
         assert_eq!(only(&charter(bad), "unknown-field").len(), 1, "{bad}");
     }
 }
+
+const NOTES: &str = "charter: 1
+id: notes
+context: {note: '', n: null}
+events:
+  GO: {data: {type: object, properties: {note: {type: string}, n: {type: integer}}}}
+guards:
+  noted: has(event.note)
+  numbered: has(event.n)
+  sure: {and: [noted, {not: vague}]}
+  vague: {or: [{not: noted}, blank]}
+  blank: event.note == ''
+  bare: '!has(event.note)'
+states:
+  a:
+    on:
+      GO: TRANSITION
+  b: {type: final}
+";
+
+/// What is said of the types of a transition.
+fn noted(transition: &str) -> Vec<String> {
+    only(&NOTES.replace("TRANSITION", transition), "type")
+}
+
+#[test]
+fn a_condition_on_the_way_is_known() {
+    let clean: [&str; 0] = [];
+    for good in [
+        "{when: has(event.note), actions: {assign: {note: '= event.note'}}}",
+        "{guard: noted, actions: {assign: {note: '= event.note'}}}",
+        "{guard: {and: [noted, {not: blank}]}, when: has(event.n), actions: {assign: {note: '= event.note', n: '= event.n'}}}",
+        "{guard: sure, actions: {log: '= event.note'}}",
+        "{guard: {not: bare}, approves: event.note, actions: {log: '= event.note'}}",
+        "{actions: {if: [{when: has(event.note), do: {assign: {note: '= event.note'}}}]}}",
+        "{actions: {if: [{when: '!has(event.note)', do: {log: none}}, {when: 'event.note == \"\"', do: {log: empty}}, {do: {log: '= event.note'}}]}}",
+        "{when: context.n != null && context.n > 1, actions: [{log: '= context.n + 1'}]}",
+    ] {
+        assert_eq!(noted(good), clean, "{good}");
+    }
+    let missing = [".note | warning | the field `note` of `event` may be missing"];
+    for bad in [
+        "{actions: {assign: {note: '= event.note'}}}",
+        "{when: '!has(event.note)', actions: {assign: {note: '= event.note'}}}",
+        "{guard: {or: [noted, numbered]}, actions: {assign: {note: '= event.note'}}}",
+        "{actions: [{if: [{when: has(event.note), do: {log: some}}]}, {log: '= event.note'}]}",
+        "{actions: {if: [{when: has(event.note), do: {log: some}}, {do: {log: '= event.note'}}]}}",
+    ] {
+        assert_eq!(noted(bad), missing, "{bad}");
+    }
+}
+
+#[test]
+fn what_was_known_of_a_variable_ends_with_its_assignment() {
+    let sum = |actions: &str| {
+        let source = format!(
+            "charter: 1
+id: sum
+input: {{type: object, properties: {{n: {{type: integer}}}}}}
+types: {{context: {{type: object, properties: {{n: {{type: [integer, 'null']}}}}}}}}
+context: {{n: null, m: 0}}
+events: {{GO: {{}}}}
+states:
+  a: {{on: {{GO: {{when: context.n != null, actions: [{actions}]}}}}}}
+"
+        );
+        only(&source, "type")
+    };
+    let clean: [&str; 0] = [];
+    assert_eq!(sum("{assign: {m: '= context.n + 1'}}"), clean);
+    assert_eq!(
+        sum("{assign: {m: 1}}, {assign: {m: '= context.n + 1'}}"),
+        clean
+    );
+    let null =
+        ["context.n + 1 | warning | for some values: no such overload: `+` with (null, int)"];
+    for bad in [
+        "{assign: {n: null}}, {assign: {m: '= context.n + 1'}}",
+        "{assign: {n: null, m: '= context.n + 1'}}",
+        "{if: [{when: context.m > 0, do: {assign: {n: null}}}]}, {assign: {m: '= context.n + 1'}}",
+        "{each: {in: '= [1, 2]', as: i, do: [{log: '= context.n + 1'}, {assign: {n: null}}]}}",
+    ] {
+        assert_eq!(sum(bad), null, "{bad}");
+    }
+}

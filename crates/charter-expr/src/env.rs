@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Type;
+use crate::{Facts, Type};
 
 /// A root's place in its [`Env`], in order of declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,6 +29,7 @@ pub struct Env {
     functions: Vec<HostFunction>,
     function_ids: BTreeMap<String, FunctionId>,
     container: String,
+    pub(crate) facts: Facts,
 }
 
 impl Env {
@@ -75,6 +76,11 @@ impl Env {
         if let Some((_, place)) = self.roots.get_mut(usize::from(id.0)) {
             *place = ty;
         }
+    }
+
+    /// Takes something for known, so that what needs it is not reported: what a condition has made sure of before the expression is evaluated.
+    pub fn assume(&mut self, facts: Facts) {
+        self.facts.add(facts);
     }
 
     /// Sets the container (langdef, "Name Resolution"): `x` also means `container.x`, which is tried first.

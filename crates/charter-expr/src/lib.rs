@@ -82,7 +82,7 @@ mod unparse;
 mod value;
 
 pub use ast::Ast;
-pub use check::{Finding, Severity, check};
+pub use check::{Facts, Finding, Severity, check};
 pub use env::{Env, FunctionId, RootId};
 pub use error::{CompileError, ErrorKind, EvalError, ParseError};
 pub use fuel::Fuel;

@@ -1,6 +1,7 @@
 //! Types from JSON Schema (2020-12) and from example data.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -164,7 +165,10 @@ impl Reader<'_> {
                 .or_insert_with(|| Field::optional(Type::Dyn))
                 .required = true;
         }
-        Type::Object { fields, open }
+        Type::Object {
+            fields: Arc::new(fields),
+            open,
+        }
     }
 
     /// Objects are merged; anything else cannot be said exactly.
@@ -182,7 +186,7 @@ impl Reader<'_> {
                 return Type::Dyn;
             };
             all_open &= open;
-            for (name, field) in fields {
+            for (name, field) in Arc::unwrap_or_clone(fields) {
                 match merged.get_mut(&name) {
                     Some(known) => {
                         known.required |= field.required;
@@ -197,7 +201,7 @@ impl Reader<'_> {
             }
         }
         Type::Object {
-            fields: merged,
+            fields: Arc::new(merged),
             open: all_open,
         }
     }
@@ -228,7 +232,7 @@ fn of_json(value: &Value, depth: usize) -> Type {
                 .iter()
                 .map(|(n, v)| (n.clone(), Field::required(of_json(v, deeper))));
             Type::Object {
-                fields: fields.collect(),
+                fields: Arc::new(fields.collect()),
                 open: false,
             }
         }
@@ -260,14 +264,14 @@ mod tests {
         assert_eq!(
             open,
             Type::Object {
-                fields: BTreeMap::new(),
+                fields: Arc::default(),
                 open: true
             }
         );
         assert_eq!(
             typed(json!({"type": "object"})),
             Type::Object {
-                fields: BTreeMap::new(),
+                fields: Arc::default(),
                 open: true
             }
         );
@@ -302,7 +306,13 @@ mod tests {
             (r == "#/list").then(|| list.clone())
         });
         let fields = BTreeMap::from([("next".to_owned(), Field::optional(Type::Dyn))]);
-        assert_eq!(ty, Type::Object { fields, open: true });
+        assert_eq!(
+            ty,
+            Type::Object {
+                fields: fields.into(),
+                open: true
+            }
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// The type of a value, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +35,8 @@ pub enum Type {
     Map(Box<Type>, Box<Type>),
     /// A map with known string keys.
     Object {
-        /// The known fields.
-        fields: BTreeMap<String, Field>,
+        /// The known fields; shared, since the type of a context is part of many environments.
+        fields: Arc<BTreeMap<String, Field>>,
         /// Whether there may be others.
         open: bool,
     },
@@ -83,7 +84,7 @@ impl Type {
     /// An object with exactly these fields.
     pub fn object<N: Into<String>>(fields: impl IntoIterator<Item = (N, Field)>) -> Type {
         Type::Object {
-            fields: fields.into_iter().map(|(n, f)| (n.into(), f)).collect(),
+            fields: Arc::new(fields.into_iter().map(|(n, f)| (n.into(), f)).collect()),
             open: false,
         }
     }

@@ -1,5 +1,7 @@
 //! Actions: what they evaluate, where they put it, and what the receivers of events and input expect.
 
+use std::borrow::Cow;
+
 use charter_expr::Type;
 use charter_kernel::definition::{Action, Block, Template};
 
@@ -17,8 +19,23 @@ impl<'d> Checker<'_, 'd> {
         if depth > 110 {
             return;
         }
+        let mut place = Cow::Borrowed(place);
         for (i, action) in block.iter().enumerate() {
-            self.action(action, &format!("{at}/{i}"), place, depth.saturating_add(1));
+            self.action(
+                action,
+                &format!("{at}/{i}"),
+                &place,
+                depth.saturating_add(1),
+            );
+            match action {
+                Action::Assign(list) => list
+                    .iter()
+                    .for_each(|(path, _)| place.to_mut().assigned(path)),
+                Action::If(_) | Action::Each { .. } | Action::Name(_) => {
+                    place.to_mut().facts.forget("context")
+                }
+                _ => {}
+            }
         }
     }
 
@@ -27,21 +44,23 @@ impl<'d> Checker<'_, 'd> {
             // A named block sees no names bound around its use.
             Action::Name(name) => {
                 if let Some(block) = self.model.def.actions.get(name) {
-                    let place = Place {
-                        locals: Vec::new(),
-                        ..place.clone()
-                    };
+                    let mut place = place.clone();
+                    for (name, _) in std::mem::take(&mut place.locals) {
+                        place.facts.forget(&name);
+                    }
                     self.block(block, &format!("/actions/{}", escape(name)), &place, depth);
                 }
             }
             Action::Assign(list) => {
+                let mut place = place.clone();
                 for (path, value) in list {
                     let at = format!("{at}/assign/{}", escape(path));
                     for cel in indexes(path) {
-                        self.quiet_cel(cel, &at, place);
+                        self.quiet_cel(cel, &at, &place);
                     }
-                    let ty = self.template(value, &at, place);
+                    let ty = self.template(value, &at, &place);
                     self.fits_context(place.chart, path, Some(value), &ty, &at);
+                    place.assigned(path);
                 }
             }
             Action::Raise { r#type, data } => {
@@ -77,11 +96,15 @@ impl<'d> Checker<'_, 'd> {
                 self.fits_input(machine, input.as_ref(), ty, &format!("{at}/spawn"), "input");
             }
             Action::If(branches) => {
+                let mut otherwise = place.clone();
                 for (i, branch) in branches.iter().enumerate() {
+                    let mut place = otherwise.clone();
                     if let Some(when) = &branch.when {
-                        self.cel(when, &format!("{at}/if/{i}/when"), place, Want::Bool);
+                        self.cel(when, &format!("{at}/if/{i}/when"), &place, Want::Bool);
+                        place.facts.add(self.facts_of(when, true));
+                        otherwise.facts.add(self.facts_of(when, false));
                     }
-                    self.block(&branch.r#do, &format!("{at}/if/{i}/do"), place, depth);
+                    self.block(&branch.r#do, &format!("{at}/if/{i}/do"), &place, depth);
                 }
             }
             Action::Each {
@@ -93,6 +116,11 @@ impl<'d> Checker<'_, 'd> {
                 let ty = self.cel(r#in, &format!("{at}/each/in"), place, Want::List);
                 let (item, key) = item_of(&ty);
                 let mut place = place.clone();
+                // The second time round, the context is what the first time has made of it.
+                ["context", r#as]
+                    .into_iter()
+                    .chain(index.as_deref())
+                    .for_each(|path| place.facts.forget(path));
                 place.locals.push((r#as.clone(), item));
                 place
                     .locals

@@ -1,6 +1,7 @@
 //! The type of each chart's context: as declared, or inferred from first values and assignments.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use charter_expr::{Field, Type};
 use charter_kernel::definition::Template;
@@ -29,9 +30,10 @@ pub(crate) fn contexts(model: &Model<'_>, types: &Types) -> Vec<Type> {
 
 /// A variable with a first value is always there, whether or not the schema requires it.
 fn declared(chart: &Chart<'_>, schema: Type) -> Type {
-    let Type::Object { mut fields, open } = schema else {
+    let Type::Object { fields, open } = schema else {
         return schema;
     };
+    let mut fields = Arc::unwrap_or_clone(fields);
     for name in chart.def.context.keys() {
         fields
             .entry(name.clone())
@@ -44,14 +46,14 @@ fn declared(chart: &Chart<'_>, schema: Type) -> Type {
             .or_insert_with(|| Field::optional(Type::Dyn));
     }
     Type::Object {
-        fields,
+        fields: fields.into(),
         open: open && chart.def.context.is_empty(),
     }
 }
 
 fn inferred<'d>(model: &Model<'d>, types: &Types, number: usize, chart: &Chart<'d>) -> Type {
     let place = Place::new(number, Type::Dyn);
-    let first: BTreeMap<String, Field> = chart
+    let first: Arc<BTreeMap<String, Field>> = chart
         .def
         .context
         .iter()
@@ -61,11 +63,12 @@ fn inferred<'d>(model: &Model<'d>, types: &Types, number: usize, chart: &Chart<'
                 Field::required(template_type(model, types, &place, value)),
             )
         })
-        .collect();
+        .collect::<BTreeMap<_, _>>()
+        .into();
     let mut early = types.without_contexts();
     if let Some(place) = early.contexts.get_mut(number) {
         *place = Type::Object {
-            fields: first.clone(),
+            fields: Arc::clone(&first),
             open: true,
         };
     }
@@ -107,7 +110,7 @@ fn inferred<'d>(model: &Model<'d>, types: &Types, number: usize, chart: &Chart<'
         );
     }
     Type::Object {
-        fields,
+        fields: fields.into(),
         open: false,
     }
 }

@@ -1,9 +1,12 @@
 //! What the names of an expression mean at each place of a charter: typed environments.
 
-use charter_expr::{Env, Field, Type};
+use std::sync::Arc;
+
+use charter_expr::{Env, Facts, Field, Type};
 use charter_kernel::definition;
 use serde_json::Value as Json;
 
+use crate::model::walk::variable_of;
 use crate::model::{Chart, Model, Transition, Trigger, invocation_id, matches};
 
 /// Where an expression stands, as far as its names depend on it.
@@ -19,6 +22,8 @@ pub(crate) struct Place {
     pub(crate) entry: bool,
     /// Names bound by `each`.
     pub(crate) locals: Vec<(String, Type)>,
+    /// What the conditions on the way have made sure of.
+    pub(crate) facts: Facts,
 }
 
 impl Place {
@@ -29,7 +34,13 @@ impl Place {
             by: true,
             entry: false,
             locals: Vec::new(),
+            facts: Facts::default(),
         }
+    }
+
+    /// After an assignment to a path of the context, what was known of the variable is no longer.
+    pub(crate) fn assigned(&mut self, path: &str) {
+        self.facts.forget(&format!("context.{}", variable_of(path)));
     }
 
     /// Outside of any event.
@@ -40,6 +51,7 @@ impl Place {
             by,
             entry: false,
             locals: Vec::new(),
+            facts: Facts::default(),
         }
     }
 }
@@ -125,6 +137,7 @@ impl Types {
         for (name, ty) in &place.locals {
             env.root(name, ty.clone());
         }
+        env.assume(place.facts.clone());
         env.function("in", vec![Type::String], Type::Bool);
         env.function("In", vec![Type::String], Type::Bool);
         env.function("digest", vec![Type::Dyn], Type::String);
@@ -139,7 +152,7 @@ impl Types {
         if names_root {
             let root = Field::required(actor_type(self.context(0)));
             return Type::Object {
-                fields: [("root".to_string(), root)].into(),
+                fields: Arc::new([("root".to_string(), root)].into()),
                 open: true,
             };
         }
@@ -188,10 +201,13 @@ pub(crate) fn event_with(data: Type) -> Type {
                 fields: fields.clone(),
                 open,
             };
-            let mut fields = fields;
+            let mut fields = Arc::unwrap_or_clone(fields);
             fields.insert("type".into(), Field::required(Type::String));
             fields.insert("data".into(), Field::required(data));
-            Type::Object { fields, open }
+            Type::Object {
+                fields: fields.into(),
+                open,
+            }
         }
         other => {
             let open = matches!(other, Type::Map(..));
@@ -200,7 +216,7 @@ pub(crate) fn event_with(data: Type) -> Type {
                 ("data".to_string(), Field::required(other)),
             ];
             Type::Object {
-                fields: fields.into(),
+                fields: Arc::new(fields.into()),
                 open,
             }
         }
@@ -214,7 +230,7 @@ fn error_event() -> Type {
         ("message".to_string(), Field::required(Type::String)),
     ];
     let error = Type::Object {
-        fields: known.into(),
+        fields: Arc::new(known.into()),
         open: true,
     };
     event_with(Type::object([("error", Field::required(error))]))

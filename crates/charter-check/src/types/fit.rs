@@ -79,7 +79,7 @@ fn pair(have: &Type, want: &Type, at: &str) -> Option<String> {
                 open: b_open,
             },
         ) => {
-            for (name, field) in b {
+            for (name, field) in b.iter() {
                 match a.get(name) {
                     Some(own) if own.required => {
                         if let Some(why) = disjoint(&own.ty, &field.ty, &format!("{at}/{name}")) {

@@ -6,7 +6,7 @@ mod env;
 mod fit;
 mod value;
 
-use charter_expr::{Env, Type};
+use charter_expr::{Env, Facts, Type};
 use charter_kernel::definition::{Guard, InterlockRule, PropertyRule, Require};
 
 use crate::finding::Finding;
@@ -89,13 +89,16 @@ impl<'d> Checker<'_, 'd> {
                 self.block(&invoke.finalize, &format!("{at}/finalize"), &anything, 0);
             }
         }
+        let leaving = chart.states.iter().any(|s| !s.def.exit.is_empty());
         for t in &chart.transitions {
-            let place = Place::new(number, event_of(model, chart, t));
+            let mut place = Place::new(number, event_of(model, chart, t));
             if let Some(guard) = &t.def.guard {
                 self.guard(guard, &format!("{}/guard", t.at), &place, 0);
+                place.facts.add(self.facts(guard, true, 0));
             }
             if let Some(when) = &t.def.when {
                 self.cel(when, &format!("{}/when", t.at), &place, Want::Bool);
+                place.facts.add(self.facts_of(when, true));
             }
             if let Some(approves) = &t.def.approves {
                 self.cel(
@@ -107,6 +110,10 @@ impl<'d> Checker<'_, 'd> {
             }
             for (i, require) in t.def.requires.iter().enumerate() {
                 self.require(require, &format!("{}/requires/{i}", t.at), &place);
+            }
+            // What was true of the context may have changed on the way out of a state.
+            if leaving {
+                place.facts.forget("context");
             }
             self.block(&t.def.actions, &format!("{}/actions", t.at), &place, 0);
         }
@@ -199,15 +206,52 @@ impl<'d> Checker<'_, 'd> {
                     self.guard(guard, &format!("/guards/{}", escape(name)), place, deeper);
                 }
             }
-            Guard::And(all) => all
-                .iter()
-                .enumerate()
-                .for_each(|(i, g)| self.guard(g, &format!("{at}/and/{i}"), place, deeper)),
-            Guard::Or(any) => any
-                .iter()
-                .enumerate()
-                .for_each(|(i, g)| self.guard(g, &format!("{at}/or/{i}"), place, deeper)),
+            Guard::And(parts) | Guard::Or(parts) => {
+                // The parts are asked in order, until one decides.
+                let (key, passed) = match guard {
+                    Guard::And(_) => ("and", true),
+                    _ => ("or", false),
+                };
+                let mut place = place.clone();
+                for (i, part) in parts.iter().enumerate() {
+                    self.guard(part, &format!("{at}/{key}/{i}"), &place, deeper);
+                    place.facts.add(self.facts(part, passed, deeper));
+                }
+            }
             Guard::Not(guard) => self.guard(guard, &format!("{at}/not"), place, deeper),
+        }
+    }
+
+    /// What is known where a guard was true, or false.
+    fn facts(&self, guard: &'d Guard, outcome: bool, depth: usize) -> Facts {
+        let mut facts = Facts::default();
+        if depth > 110 {
+            return facts;
+        }
+        let deeper = depth.saturating_add(1);
+        match guard {
+            Guard::Cel(cel) => facts = self.facts_of(cel, outcome),
+            Guard::Name(name) => {
+                if let Some(guard) = self.model.def.guards.get(name) {
+                    facts = self.facts(guard, outcome, deeper);
+                }
+            }
+            Guard::Not(guard) => facts = self.facts(guard, !outcome, deeper),
+            Guard::And(parts) if outcome => parts
+                .iter()
+                .for_each(|g| facts.add(self.facts(g, true, deeper))),
+            Guard::Or(parts) if !outcome => parts
+                .iter()
+                .for_each(|g| facts.add(self.facts(g, false, deeper))),
+            Guard::And(_) | Guard::Or(_) => {}
+        }
+        facts
+    }
+
+    fn facts_of(&self, condition: &'d str, outcome: bool) -> Facts {
+        match self.model.ast(condition) {
+            Some(ast) => Facts::of(&ast, outcome),
+            None => Facts::default(),
         }
     }
 

@@ -9,10 +9,25 @@ use super::Checker;
 use crate::ast::{BinaryOp, Kind, Link, LinkKind, Literal, Node, UnaryOp};
 use crate::names;
 use crate::value::Key;
+use crate::{Ast, Env};
 
-/// Paths, written with a variable of a macro as `#slot`.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Facts {
+/// What is known to be there: fields that are present, values that are not null.
+///
+/// ```
+/// use charter_expr::{Env, Facts, Field, Type, check, parse};
+///
+/// let mut env = Env::new();
+/// env.root("event", Type::object([("note", Field::optional(Type::String))]));
+/// let note = parse("event.note").unwrap();
+/// assert_eq!(check(&note, &env).1[0].message, "the field `note` of `event` may be missing");
+///
+/// // After a condition it is known.
+/// env.assume(Facts::of(&parse("has(event.note)").unwrap(), true));
+/// assert_eq!(check(&note, &env).1, []);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    // Paths, written with a variable of a macro as `#slot`.
     present: BTreeSet<String>,
     not_null: BTreeSet<String>,
 }
@@ -26,9 +41,33 @@ impl Facts {
         self.not_null.contains(path)
     }
 
-    pub(super) fn add(&mut self, other: Facts) {
+    /// What holds where a condition was true (`outcome`), or false.
+    pub fn of(condition: &Ast, outcome: bool) -> Facts {
+        let env = Env::new();
+        let checker = Checker {
+            env: &env,
+            source: condition.source(),
+            locals: Vec::new(),
+            facts: Facts::default(),
+            findings: Vec::new(),
+        };
+        checker.facts_if(condition.root(), outcome)
+    }
+
+    /// Knows more.
+    pub fn add(&mut self, other: Facts) {
         self.present.extend(other.present);
         self.not_null.extend(other.not_null);
+    }
+
+    /// No longer knows anything of a root (`context`) or of what is in a field (`context.note`): it may have changed.
+    pub fn forget(&mut self, path: &str) {
+        let other = |known: &String| match known.strip_prefix(path) {
+            Some(rest) => !rest.is_empty() && !rest.starts_with(['.', '[']),
+            None => true,
+        };
+        self.present.retain(other);
+        self.not_null.retain(other);
     }
 }
 

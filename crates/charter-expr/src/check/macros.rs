@@ -6,7 +6,7 @@ use super::fields::null_help;
 use super::{Checker, alternatives, bounded, join};
 use crate::ast::{MacroName, Node};
 use crate::types::a;
-use crate::{Field, Span, Type};
+use crate::{Span, Type};
 
 impl Checker<'_> {
     pub(super) fn macro_call(
@@ -31,7 +31,7 @@ impl Checker<'_> {
                     let values = if open {
                         Type::Dyn
                     } else {
-                        Type::union(fields.into_values().map(|f: Field| f.ty))
+                        Type::union(fields.values().map(|f| f.ty.clone()))
                     };
                     (Type::String, values)
                 }

@@ -15,7 +15,7 @@ mod walk;
 use std::sync::Arc;
 
 use crate::{Ast, Env, Span, Type};
-use facts::Facts;
+pub use facts::Facts;
 
 /// How sure a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,7 +57,7 @@ pub fn check(ast: &Ast, env: &Env) -> (Type, Vec<Finding>) {
         env,
         source: ast.source(),
         locals: Vec::new(),
-        facts: Facts::default(),
+        facts: env.facts.clone(),
         findings: Vec::new(),
     };
     let ty = checker.node(ast.root());

@@ -31,7 +31,7 @@ fn env() -> Env {
     env.root(
         "open",
         Type::Object {
-            fields: known,
+            fields: known.into(),
             open: true,
         },
     );
