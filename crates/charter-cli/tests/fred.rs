@@ -199,8 +199,9 @@ fn memory_and_the_questions_of_the_page() {
 
     let page = include_str!("../../../docs/fred.md");
     let asked = page.split("```sql\n").skip(1).map(|block| {
-        let sql = block.split("```").next().unwrap();
-        let ran = charter(&["sql", db.to_str().unwrap(), sql]);
+        // A comment in front is a part of the question, not a flag.
+        let sql = format!("-- asked\n{}", block.split("```").next().unwrap());
+        let ran = charter(&["sql", db.to_str().unwrap(), &sql]);
         assert_eq!(ran.code, 0, "{sql}{}", ran.err);
         let lines = ran.out.lines();
         lines

@@ -121,7 +121,7 @@ fn feedback_a_second_look_and_a_part() {
             "> \n--- /dev/null\n+++ b/greeter.txt\n",
             "`3` is none of the changes; numbers from 1 to 2",
             "`1-x` is none of the changes",
-            "only greeter.txt; 1 change left out\n",
+            "only greeter.txt; 1 change left out; this approves exactly sha256:",
             "    CREATE  greeter.txt\n",
         ],
     );

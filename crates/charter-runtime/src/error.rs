@@ -26,6 +26,11 @@ pub enum RuntimeError {
     /// The id of a run is not written like one.
     #[error("`{0}` cannot be the id of a run: 1 to 128 letters, digits, `-`, `_`, `.` or `:`")]
     BadRunId(String),
+    /// It was opened by something else than a tokio runtime.
+    #[error(
+        "the host lives on a tokio runtime with timers: open it in one (`#[tokio::main]`, or a `Builder` with `enable_time`)"
+    )]
+    NoTokio,
     /// The charter was not given to the runtime, and is not in its journal.
     #[error("the charter {0} is not known here; add it before a run of it starts")]
     UnknownCharter(Digest),

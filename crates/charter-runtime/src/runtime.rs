@@ -79,16 +79,17 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Runtime {
-    /// Opens a journal and takes up what was left open. To be called inside a tokio runtime.
+    /// Opens a journal and takes up what was left open. It lives on the tokio runtime that it is opened in, which must have timers (`enable_time`).
     ///
     /// A run that cannot be taken up is in the answer with the reason, and does not hold up the others.
     ///
     /// # Errors
-    /// The journal cannot be read.
+    /// The journal cannot be read; or this is no tokio runtime ([`RuntimeError::NoTokio`]).
     pub async fn open(
         store: Arc<dyn Store>,
         options: Options,
     ) -> Result<(Runtime, Recovery), RuntimeError> {
+        let handle = tokio::runtime::Handle::try_current().map_err(|_| RuntimeError::NoTokio)?;
         let calls = Arc::new(Calls::new(options.limits.calls_at_once));
         let inner = Arc::new(Inner {
             store,
@@ -101,7 +102,7 @@ impl Runtime {
             calls,
             drains: Arc::default(),
             cells: Mutex::default(),
-            handle: tokio::runtime::Handle::current(),
+            handle,
             find_folder: options.find_folder,
             new_id: options.new_id,
             charters: Mutex::default(),

@@ -2,9 +2,12 @@
 
 mod common;
 
-use charter_journal::RunFilter;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use charter_journal::{MemoryStore, RunFilter};
 use charter_kernel::Status;
-use charter_runtime::{Limits, RuntimeError, Send, Start};
+use charter_runtime::{Limits, Options, RuntimeError, Send, Start};
 use common::*;
 use serde_json::json;
 
@@ -190,6 +193,19 @@ fn what_was_due_comes_before_what_arrives() {
             "5000000 after.1h.opened accepted closed"
         );
     });
+}
+
+#[test]
+fn a_host_that_is_opened_outside_of_tokio_says_so() {
+    let mut opening = std::pin::pin!(charter_runtime::Runtime::open(
+        Arc::new(MemoryStore::new()),
+        Options::default()
+    ));
+    let mut context = Context::from_waker(Waker::noop());
+    match opening.as_mut().poll(&mut context) {
+        Poll::Ready(Err(e)) => assert_eq!(e, RuntimeError::NoTokio),
+        other => panic!("{:?}", other.map(|r| r.map(|(_, recovery)| recovery))),
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ pub struct Args {
     #[arg(value_name = "DB")]
     db: PathBuf,
     /// The question: one SQL statement that reads
+    #[arg(allow_hyphen_values = true)]
     query: String,
 }
 

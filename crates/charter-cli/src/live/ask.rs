@@ -262,7 +262,11 @@ fn part_of(covered: &Covered, io: &mut Io<'_>) -> Result<Option<Map<String, Json
             Ok((paths, digest)) => {
                 let left = (covered.parts() - paths.len()) as u64;
                 let (some, left) = (paths.join(", "), count(left, "change"));
-                writeln!(io.err, "  only {}; {left} left out", clean(&some))?;
+                writeln!(
+                    io.err,
+                    "  only {}; {left} left out; this approves exactly {digest}",
+                    clean(&some)
+                )?;
                 return Ok(Some(Map::from_iter([
                     ("digest".to_owned(), digest.into()),
                     ("accepted".to_owned(), paths.into()),
