@@ -20,6 +20,8 @@ use crate::stable::Stable;
 const LEAST_BETWEEN: u64 = 20_000_000;
 /// ... and as many for each of its bytes: a copy is then some percent of the time.
 const BETWEEN_PER_BYTE: u64 = 2;
+/// At most as many messages, however small.
+const MOST_BETWEEN: usize = 5_000;
 /// Lines that are kept of what a canister prints.
 const MOST_LINES: usize = 10_000;
 
@@ -220,7 +222,8 @@ impl Canister {
                 loaded.instructions = loaded.instructions.saturating_add(ran.instructions);
                 loaded.since.push((Arc::clone(&input), ran.instructions));
                 let heap = u64::try_from(loaded.live.heap()).unwrap_or(u64::MAX);
-                if loaded.instructions > LEAST_BETWEEN.max(heap.saturating_mul(BETWEEN_PER_BYTE)) {
+                let enough = LEAST_BETWEEN.max(heap.saturating_mul(BETWEEN_PER_BYTE));
+                if loaded.instructions > enough || loaded.since.len() >= MOST_BETWEEN {
                     loaded.save(&mut self.stable);
                 }
                 self.timer = effects.timer.unwrap_or(self.timer);

@@ -1,0 +1,25 @@
+//! PocketIC as the second host: what happens if its server is not there. With it, every test over `each_host` runs on it.
+#![cfg(feature = "pocket-ic")]
+
+use charter_icp_host::PocketHost;
+
+#[test]
+fn a_server_that_is_not_there_is_told() {
+    // The variable is read, not set: tests of one process share it.
+    match std::env::var_os("POCKET_IC_BIN") {
+        None => {
+            let told = PocketHost::new().err().unwrap().to_string();
+            assert!(
+                told.starts_with(
+                    "`POCKET_IC_BIN` is not set: it must name the program `pocket-ic`"
+                ),
+                "{told}"
+            );
+        }
+        Some(path) if !std::path::Path::new(&path).is_file() => {
+            let told = PocketHost::new().err().unwrap().to_string();
+            assert!(told.contains("there is no such file"), "{told}");
+        }
+        Some(_) => assert!(PocketHost::new().is_ok()),
+    }
+}
