@@ -87,7 +87,7 @@ pub enum BuildError {
         source: std::io::Error,
     },
     /// Cargo ended with an error; what it wrote is given.
-    #[error("cargo could not build `{package}`:\n{output}")]
+    #[error("cargo could not build `{package}`{}", if output.is_empty() { "; what it says about it is above".to_string() } else { format!(":\n{output}") })]
     Cargo {
         /// The crate.
         package: String,

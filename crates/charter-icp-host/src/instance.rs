@@ -98,19 +98,14 @@ impl Instance {
                 let entry = self
                     .table
                     .and_then(|table| table.get(&self.store, u64::from(*function)));
-                let function = match entry {
-                    Some(wasmi::Ref::Func(wasmi::Nullable::Val(function))) => function,
-                    _ => {
-                        return Err(wasmi::Error::host(Trap::Contract(format!(
-                            "no function at index {function} of the table"
-                        ))));
+                let found = match entry {
+                    Some(wasmi::Ref::Func(wasmi::Nullable::Val(found))) => {
+                        found.typed::<i32, ()>(&self.store).ok()
                     }
+                    _ => None,
                 };
-                let function = function.typed::<i32, ()>(&self.store).map_err(|_| {
-                    wasmi::Error::host(Trap::Contract(
-                        "a callback takes other values than one i32".to_string(),
-                    ))
-                })?;
+                let function =
+                    found.ok_or_else(|| wasmi::Error::host(Trap::Function(*function)))?;
                 function.call(&mut self.store, environment.cast_signed())
             }
         }

@@ -398,7 +398,7 @@ impl LocalHost {
         code.method(method).ok_or_else(|| {
             Reject::new(
                 536,
-                format!("Error from Canister {to}: Canister has no method '{method}'."),
+                format!("Error from Canister {to}: Canister has no update method '{method}'."),
             )
         })
     }
@@ -671,12 +671,12 @@ impl LocalHost {
 
     /// As what a query would run.
     pub(crate) fn admit_query(&self, to: Principal, method: &str) -> Result<Method, Reject> {
-        match self.admit(to, method)? {
-            Method::Update => Err(Reject::new(
+        match self.admit(to, method) {
+            Ok(Method::Update) | Err(Reject { error: 536, .. }) => Err(Reject::new(
                 536,
                 format!("Error from Canister {to}: Canister has no query method '{method}'."),
             )),
-            kind => Ok(kind),
+            other => other,
         }
     }
 }

@@ -104,6 +104,8 @@ pub(crate) enum Trap {
     Called(String),
     /// A function of the system was used in a way it must not be.
     Contract(String),
+    /// The function at this place of the table is none that could be called.
+    Function(u32),
     /// The limit of instructions.
     Instructions(u64),
     /// WebAssembly's own traps.
@@ -117,6 +119,12 @@ impl fmt::Display for Trap {
                 write!(f, "Canister called `ic0.trap` with message: '{message}'")
             }
             Trap::Contract(message) => write!(f, "Canister violated contract: {message}"),
+            Trap::Function(index) => {
+                write!(
+                    f,
+                    "Canister has no function at index {index} of its table that takes one i32 and returns nothing"
+                )
+            }
             Trap::Instructions(limit) => {
                 write!(
                     f,
@@ -136,6 +144,7 @@ impl Trap {
         let error = match self {
             Trap::Called(_) => 503,
             Trap::Contract(_) => 504,
+            Trap::Function(_) => 513,
             Trap::Instructions(_) => 522,
             Trap::Wasm(_) => 502,
         };

@@ -193,7 +193,7 @@ fn upgraded_while_it_waits_the_answer_reaches_the_new_module() {
     let call = host.submit(canister, ana(), "wait", b"").unwrap();
     host.tick();
     host.upgrade(canister, ana(), &module(""), b"").unwrap();
-    assert_eq!(host.await_call(&call).unwrap_err().error, 504);
+    assert_eq!(host.await_call(&call).unwrap_err().error, 513);
     assert_eq!(host.open_calls(canister), 0);
     assert_eq!(state(&mut host, canister), [0, 0, 2]);
 }

@@ -5,6 +5,7 @@ use wasmi::Linker;
 use super::{Canister, Done, SMALL, charge_bytes, contract, enter, heap, outside, part, part_mut};
 use crate::entry::Entries;
 use crate::env::Env;
+use crate::run::Trap;
 use crate::stable::OutOfBounds;
 
 /// What addresses of 32 bits reach, in pages of 64 KiB.
@@ -110,7 +111,7 @@ fn small(canister: &Canister<'_>) -> Done<u64> {
 }
 
 fn beyond(_: OutOfBounds) -> wasmi::Error {
-    contract("an offset and a size lie outside of the stable memory")
+    wasmi::Error::host(Trap::Wasm("stable memory out of bounds".to_string()))
 }
 
 fn write(canister: &mut Canister<'_>, offset: u64, from: u64, length: u64) -> Done {
