@@ -2,12 +2,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use wasmi::{Engine, Extern, Linker, Module, Store, Val};
+use wasmi::{Config, Engine, Extern, Linker, Module, Store, Val};
 
 use crate::BadModule;
 
 /// An interface is smaller than this; what is longer has no end.
 const LONGEST: usize = 4 * 1024 * 1024;
+
+/// It is there at once (some million instructions), or never.
+const MOST_INSTRUCTIONS: u64 = 200_000_000;
 
 /// The Candid interface of a module made with `ic_cdk::export_candid!()`: calls its export `get_candid_pointer`, on an instance
 /// for which nothing of the Internet Computer is there (every function of `ic0` returns zero).
@@ -15,7 +18,9 @@ const LONGEST: usize = 4 * 1024 * 1024;
 /// # Errors
 /// If there is no such export, or the module traps.
 pub fn candid_of(module: &[u8]) -> Result<String, BadModule> {
-    let engine = Engine::default();
+    let mut config = Config::default();
+    config.consume_fuel(true);
+    let engine = Engine::new(&config);
     let module = Module::new(&engine, module).map_err(BadModule::new)?;
     let mut linker = Linker::new(&engine);
     let said = Arc::new(Mutex::new(String::new()));
@@ -48,6 +53,7 @@ pub fn candid_of(module: &[u8]) -> Result<String, BadModule> {
             .map_err(BadModule::new)?;
     }
     let mut store = Store::new(&engine, ());
+    store.set_fuel(MOST_INSTRUCTIONS).map_err(BadModule::new)?;
     let trapped = |error: wasmi::Error| {
         let said = said.lock().unwrap_or_else(PoisonError::into_inner);
         BadModule::new(if said.is_empty() {

@@ -47,6 +47,8 @@ fn why_there_is_no_interface() {
         "the canister called `ic0.trap`: not today"
     );
     assert!(pointer("(unreachable)").contains("unreachable"));
+    let told = pointer("(loop $for_ever (br $for_ever)) (i32.const 0)");
+    assert!(told.contains("fuel"), "{told}");
     let told = interface("(module)").unwrap_err();
     assert_eq!(
         told,
