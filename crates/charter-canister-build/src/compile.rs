@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{BuildError, Built, bind, gzip, with_candid};
+use crate::pack::gzip_remembered;
+use crate::{BuildError, Built, bind, with_candid};
 
 /// The target the crate is compiled for: SQLite needs WASI's interface.
 pub const TARGET: &str = "wasm32-wasip1";
@@ -59,7 +60,7 @@ impl Crate {
         let did = charter_icp_host::candid_of(&bound)
             .map_err(|error| BuildError::Candid(error.to_string()))?;
         let wasm = with_candid(&bound, &did)?;
-        let wasm_gz = gzip(&wasm);
+        let wasm_gz = gzip_remembered(&wasm, &self.target().join("gzip"), &self.package)?;
         Ok(Built { wasm, wasm_gz, did })
     }
 

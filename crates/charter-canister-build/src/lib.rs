@@ -56,7 +56,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub use bind::bind;
 pub use compile::{Crate, TARGET, workspace};
 pub use did::{difference, same};
-pub use pack::{gzip, with_candid};
+pub use pack::{gzip, with_candid, write_whole};
 
 /// A canister, ready to be installed.
 #[derive(Debug, Clone, PartialEq, Eq)]

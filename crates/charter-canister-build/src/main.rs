@@ -1,9 +1,9 @@
 //! `canister-build`: the canister and its interface, for people, scripts and `icp build`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use charter_canister_build::{BuildError, Built, Crate};
+use charter_canister_build::{BuildError, Built, Crate, write_whole};
 
 /// The crate that is the canister.
 const PACKAGE: &str = "charter-canister";
@@ -54,9 +54,9 @@ fn make() -> Result<(), BuildError> {
     let (package, built) = build()?;
     let target = package.target();
     let wasm_gz = target.join(format!("{NAME}.wasm.gz"));
-    put(&target.join(format!("{NAME}.wasm")), &built.wasm)?;
-    put(&wasm_gz, &built.wasm_gz)?;
-    put(&target.join(format!("{NAME}.did")), built.did.as_bytes())?;
+    write_whole(&target.join(format!("{NAME}.wasm")), &built.wasm)?;
+    write_whole(&wasm_gz, &built.wasm_gz)?;
+    write_whole(&target.join(format!("{NAME}.did")), built.did.as_bytes())?;
     println!(
         "{}: {} bytes, {} before gzip",
         wasm_gz.display(),
@@ -70,7 +70,7 @@ fn make() -> Result<(), BuildError> {
     }
     if let Some(path) = std::env::var_os("ICP_WASM_OUTPUT_PATH") {
         let path = PathBuf::from(path);
-        put(&path, &built.wasm_gz)?;
+        write_whole(&path, &built.wasm_gz)?;
         println!("{}: the same", path.display());
     }
     Ok(())
@@ -97,7 +97,7 @@ fn check() -> Result<bool, BuildError> {
 
 fn write() -> Result<(), BuildError> {
     let (package, built) = build()?;
-    put(&package.workspace().join(DID), built.did.as_bytes())?;
+    write_whole(&package.workspace().join(DID), built.did.as_bytes())?;
     println!("{DID}: {} lines", built.did.lines().count());
     Ok(())
 }
@@ -106,16 +106,4 @@ fn build() -> Result<(Crate, Built), BuildError> {
     let package = Crate::new(PACKAGE)?.shown();
     let built = package.build()?;
     Ok((package, built))
-}
-
-/// Writes a file so that nobody ever sees half of it.
-fn put(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
-    let file = |source| BuildError::File {
-        path: path.to_path_buf(),
-        source,
-    };
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    std::fs::write(&beside, bytes).map_err(file)?;
-    std::fs::rename(&beside, path).map_err(file)
 }
