@@ -33,9 +33,10 @@ pub fn with_candid(module: &[u8], did: &str) -> Result<Vec<u8>, BuildError> {
 /// # Errors
 /// If there is no memory for it.
 pub fn gzip(module: &[u8]) -> Result<Vec<u8>, BuildError> {
-    // Good for files of some megabytes, by Zopfli's own documentation; more gains nothing.
+    // Measured on the automaton: more rounds gain a thousandth, more blocks 4 thousandths (up to here).
     let options = zopfli::Options {
-        iteration_count: NonZeroU64::MIN.saturating_add(4),
+        iteration_count: NonZeroU64::MIN.saturating_add(1),
+        maximum_block_splits: 30,
         ..zopfli::Options::default()
     };
     let mut gzipped = Vec::new();
