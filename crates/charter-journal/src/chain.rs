@@ -38,8 +38,14 @@ impl Chain {
         }
     }
 
+    /// The chain that ends with this record: what a host goes on with that keeps the last record and the snapshot after it.
+    #[must_use]
+    pub fn after(last: &Record) -> Chain {
+        Chain::resumed(last, Some(last.seq))
+    }
+
     /// The chain that ends with this record; `snapshot` is the last record with a kept snapshot.
-    pub(crate) fn after(last: &Record, snapshot: Option<u64>) -> Chain {
+    pub(crate) fn resumed(last: &Record, snapshot: Option<u64>) -> Chain {
         Chain {
             run: last.run.to_string(),
             next: last.seq.saturating_add(1),

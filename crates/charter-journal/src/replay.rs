@@ -97,7 +97,7 @@ pub fn load(store: &dyn Store, machine: &Machine, run: &str) -> Result<Loaded, R
     let (snapshot, last, kept) = load_at(store, machine, run, None)?;
     Ok(Loaded {
         snapshot,
-        chain: Chain::after(&last, kept),
+        chain: Chain::resumed(&last, kept),
     })
 }
 

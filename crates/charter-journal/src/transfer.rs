@@ -50,15 +50,59 @@ pub enum TransferError {
 
 /// The first line.
 #[derive(Deserialize)]
-struct Header {
+pub(crate) struct Header {
     journal: u32,
-    run: String,
-    records: u64,
-    head: Digest,
+    pub(crate) run: String,
+    pub(crate) records: u64,
+    pub(crate) head: Digest,
     charter: CharterLine,
+    /// What comes before the first record, if that is not record 0.
+    #[serde(default)]
+    pub(crate) after: Option<After>,
 }
 
+/// A record, and the snapshot after it: a run goes on from there.
 #[derive(Deserialize)]
+pub(crate) struct After {
+    pub(crate) record: String,
+    pub(crate) snapshot: String,
+}
+
+impl Header {
+    /// Reads the first line of a file.
+    pub(crate) fn read(lines: &mut Lines<'_>) -> Result<Header, TransferError> {
+        let bad = |why: String| TransferError::Line { line: 1, why };
+        let first = lines
+            .next()?
+            .ok_or_else(|| bad("the file is empty".into()))?;
+        let header: Header = serde_json::from_str(&first)
+            .map_err(|e| bad(format!("it is not the first line of an exported run: {e}")))?;
+        if header.journal != EXPORT {
+            return Err(bad(format!(
+                "version {} of the format is not known; this program knows {EXPORT}",
+                header.journal
+            )));
+        }
+        Ok(header)
+    }
+
+    pub(crate) fn charter(&self) -> StoredCharter {
+        let CharterLine {
+            digest,
+            name,
+            core,
+            source,
+        } = self.charter.clone();
+        StoredCharter {
+            digest,
+            name,
+            core,
+            source,
+        }
+    }
+}
+
+#[derive(Deserialize, Clone)]
 struct CharterLine {
     digest: Digest,
     name: String,
@@ -82,14 +126,9 @@ pub fn export(store: &dyn Store, run: &str, out: &mut dyn Write) -> Result<RunIn
         why: "it is not in this store".into(),
     };
     let charter = store.charter(info.charter)?.ok_or_else(missing)?;
-    let header = json!({
-        "journal": EXPORT,
-        "run": run,
-        "records": info.seq.saturating_add(1),
-        "head": info.hash,
-        "charter": {"digest": charter.digest, "name": charter.name, "core": charter.core, "source": charter.source},
-    });
-    writeln!(out, "{}", canonical(&header))?;
+    let records = info.seq.saturating_add(1);
+    let header = export_header(run, records, info.hash, &charter, None);
+    writeln!(out, "{header}")?;
     let mut next = 0;
     while next <= info.seq {
         let page = store.records(run, next, PAGE)?;
@@ -109,6 +148,33 @@ pub fn export(store: &dyn Store, run: &str, out: &mut dyn Write) -> Result<RunIn
     Ok(info)
 }
 
+/// The first line of an exported run, without its line end: `records` is the number of records that the run has, `head` the hash of the
+/// last. A host that drops old records gives `after`: the text of the record before the first one in the file, and of the snapshot after it;
+/// such a file can be [verified](crate::verify_export), not imported.
+#[must_use]
+pub fn export_header(
+    run: &str,
+    records: u64,
+    head: Digest,
+    charter: &StoredCharter,
+    after: Option<(String, String)>,
+) -> String {
+    let mut header = json!({
+        "journal": EXPORT,
+        "run": run,
+        "records": records,
+        "head": head,
+        "charter": {"digest": charter.digest, "name": charter.name, "core": charter.core, "source": charter.source},
+    });
+    if let (Some((record, snapshot)), Some(map)) = (after, header.as_object_mut()) {
+        map.insert(
+            "after".into(),
+            json!({"record": record, "snapshot": snapshot}),
+        );
+    }
+    canonical(&header)
+}
+
 /// Reads a run, verifies it whole (hashes, chain, every event through the kernel), and only then writes it, with its charter.
 ///
 /// # Errors
@@ -116,36 +182,14 @@ pub fn export(store: &dyn Store, run: &str, out: &mut dyn Write) -> Result<RunIn
 pub fn import(store: &dyn Store, from: &mut dyn BufRead) -> Result<RunInfo, TransferError> {
     let mut lines = Lines { from, number: 0 };
     let bad = |line: usize, why: String| TransferError::Line { line, why };
-    let first = lines
-        .next()?
-        .ok_or_else(|| bad(1, "the file is empty".into()))?;
-    let header: Header = serde_json::from_str(&first).map_err(|e| {
-        bad(
-            1,
-            format!("it is not the first line of an exported run: {e}"),
-        )
-    })?;
-    if header.journal != EXPORT {
+    let header = Header::read(&mut lines)?;
+    if header.after.is_some() {
         return Err(bad(
             1,
-            format!(
-                "version {} of the format is not known; this program knows {EXPORT}",
-                header.journal
-            ),
+            "the run's first records are not in the file (its host has dropped them): it can be verified, not taken in".into(),
         ));
     }
-    let CharterLine {
-        digest,
-        name,
-        core,
-        source,
-    } = header.charter;
-    let charter = StoredCharter {
-        digest,
-        name,
-        core,
-        source,
-    };
+    let charter = header.charter();
     // First into memory, where it is verified as any journal is.
     let memory = MemoryStore::new();
     memory.put_charter(&charter)?;
@@ -197,13 +241,13 @@ pub fn import(store: &dyn Store, from: &mut dyn BufRead) -> Result<RunInfo, Tran
 }
 
 /// Lines of bounded length.
-struct Lines<'f> {
-    from: &'f mut dyn BufRead,
-    number: usize,
+pub(crate) struct Lines<'f> {
+    pub(crate) from: &'f mut dyn BufRead,
+    pub(crate) number: usize,
 }
 
 impl Lines<'_> {
-    fn next(&mut self) -> Result<Option<String>, TransferError> {
+    pub(crate) fn next(&mut self) -> Result<Option<String>, TransferError> {
         let mut line = Vec::new();
         self.number = self.number.saturating_add(1);
         let limit = u64::try_from(MOST_LINE_BYTES).unwrap_or(u64::MAX);

@@ -1,19 +1,22 @@
-//! `charter verify DB [RUN]`: hashes every record again and runs every event through the kernel again.
+//! `charter verify DB [RUN]`: hashes every record again and runs every event through the kernel again. Also of a run in a file of its own.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{BufReader, Read as _};
+use std::path::{Path, PathBuf};
 
-use charter_journal::{Anchor, VerifyOptions, verify_with};
+use charter_journal::{Anchor, Report, VerifyOptions, verify_export, verify_with};
 use charter_kernel::Digest;
 use serde_json::json;
 
 use super::lines::{clean, count};
 use super::{DEFAULT, find, open};
 use crate::io::{Exit, Failure, Io, Paint};
+use crate::load::plain;
 
 /// Verifies a journal.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The journal
+    /// The journal, or a file that `charter export` (or a canister) wrote
     #[arg(value_name = "DB", default_value = DEFAULT)]
     db: PathBuf,
     /// Only this run
@@ -41,23 +44,20 @@ fn anchor(text: &str) -> Result<Anchor, String> {
 /// # Errors
 /// The journal cannot be read. What is wrong with it is the answer, not an error.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let store = open(&args.db)?;
-    let run = match &args.run {
-        Some(name) => Some(find(&store, name)?.run),
-        None => None,
+    let report = match is_export(&args.db) {
+        true => exported(args)?,
+        false => journal(args)?,
     };
-    let options = VerifyOptions {
-        run,
-        anchors: args.anchor.clone(),
-    };
-    let report = verify_with(&store, &options)?;
     let exit = match report.is_verified() {
         true => Exit::Yes,
         false => Exit::No,
     };
     if machine_output {
         let runs = report.runs.iter();
-        let runs = runs.map(|r| json!({"run": r.run, "records": r.records, "hash": r.hash}));
+        let runs = runs.map(|r| match r.first {
+            0 => json!({"run": r.run, "records": r.records, "hash": r.hash}),
+            first => json!({"run": r.run, "first": first, "records": r.records, "hash": r.hash}),
+        });
         let findings = report.findings.iter();
         let findings = findings.map(
             |f| json!({"run": f.run, "seq": f.seq, "what": f.what.word(), "message": f.message}),
@@ -82,6 +82,13 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         count(report.runs.len() as u64, "run")
     );
     match (exit, report.runs.as_slice()) {
+        (Exit::Yes, [one]) if one.first > 0 => writeln!(
+            io.out,
+            "{}: {sum} from record {} on, head {}; those before are not in the file",
+            paint.good("verified"),
+            one.first,
+            one.hash
+        )?,
         (Exit::Yes, [one]) => writeln!(
             io.out,
             "{}: {sum}, head {}",
@@ -97,4 +104,49 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         )?,
     }
     Ok(exit)
+}
+
+fn journal(args: &Args) -> Result<Report, Failure> {
+    let store = open(&args.db)?;
+    let run = match &args.run {
+        Some(name) => Some(find(&store, name)?.run),
+        None => None,
+    };
+    let options = VerifyOptions {
+        run,
+        anchors: args.anchor.clone(),
+    };
+    Ok(verify_with(&store, &options)?)
+}
+
+/// Whether it is a run in a file of its own: that begins with an object, a journal with `SQLite format 3`.
+fn is_export(path: &Path) -> bool {
+    let mut first = [0];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut first));
+    read.is_ok() && &first == b"{"
+}
+
+fn exported(args: &Args) -> Result<Report, Failure> {
+    let cannot = |e: std::io::Error| {
+        Failure::new(format!(
+            "cannot read `{}`: {}",
+            args.db.display(),
+            plain(&e)
+        ))
+    };
+    let mut file = BufReader::new(File::open(&args.db).map_err(cannot)?);
+    let report = verify_export(&mut file, &args.anchor)?;
+    if let Some(name) = &args.run
+        && report
+            .runs
+            .iter()
+            .all(|r| !r.run.starts_with(name.as_str()))
+    {
+        let inside = report.runs.first().map(|r| r.run.as_str());
+        return Err(Failure::with_help(
+            format!("there is no run `{name}` in this file"),
+            format!("it is of run `{}`", inside.unwrap_or_default()),
+        ));
+    }
+    Ok(report)
 }

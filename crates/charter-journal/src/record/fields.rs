@@ -315,6 +315,12 @@ impl Fields<'_> {
         }
     }
 
+    /// When, as the text has it: RFC 3339, UTC, milliseconds.
+    #[must_use]
+    pub fn at_text(&self) -> String {
+        moment::text(self.at)
+    }
+
     /// Whether the sender gave the id.
     #[must_use]
     pub fn has_given_id(&self) -> bool {

@@ -4,6 +4,7 @@
 //! stored. Only when they differ it is asked why ([`differ`]).
 
 mod differ;
+mod exported;
 mod records;
 mod report;
 mod rest;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use charter_kernel::{Digest, Machine};
 use rustc_hash::FxHashMap;
 
+pub use exported::verify_export;
 pub use report::{Anchor, Difference, Finding, Report, VerifiedRun, VerifyOptions};
 
 use crate::error::StoreError;
@@ -42,14 +44,7 @@ pub fn verify(store: &dyn Store, run: Option<&str>) -> Result<Report, StoreError
 /// As [`verify`].
 pub fn verify_with(store: &dyn Store, options: &VerifyOptions) -> Result<Report, StoreError> {
     let only = options.run.as_deref();
-    let mut verifier = Verifier {
-        store,
-        machines: FxHashMap::default(),
-        report: Report::default(),
-        snapshots: BTreeMap::new(),
-        anchors: BTreeMap::new(),
-        buffer: String::new(),
-    };
+    let mut verifier = Verifier::new(store);
     if only.is_none() {
         for problem in store.container_problems()? {
             verifier.found(None, None, Difference::Container, problem);
@@ -111,6 +106,19 @@ struct Verifier<'s> {
     snapshots: BTreeMap<String, BTreeMap<u64, Digest>>,
     anchors: BTreeMap<String, BTreeMap<u64, Digest>>,
     buffer: String,
+}
+
+impl<'s> Verifier<'s> {
+    fn new(store: &'s dyn Store) -> Verifier<'s> {
+        Verifier {
+            store,
+            machines: FxHashMap::default(),
+            report: Report::default(),
+            snapshots: BTreeMap::new(),
+            anchors: BTreeMap::new(),
+            buffer: String::new(),
+        }
+    }
 }
 
 impl Verifier<'_> {
@@ -182,6 +190,7 @@ impl Verifier<'_> {
                     self.anchors.remove(run);
                     self.report.runs.push(VerifiedRun {
                         run: run.clone(),
+                        first: 0,
                         records,
                         hash,
                     });

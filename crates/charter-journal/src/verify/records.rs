@@ -247,7 +247,7 @@ impl Verifier<'_> {
         differ::columns(row, &record)
     }
 
-    fn machine(&mut self, digest: Digest) -> Result<Arc<Machine>, String> {
+    pub(super) fn machine(&mut self, digest: Digest) -> Result<Arc<Machine>, String> {
         let store = self.store;
         self.machines
             .entry(digest)

@@ -56,7 +56,9 @@ impl Report {
 pub struct VerifiedRun {
     /// Its id.
     pub run: String,
-    /// How many of its records, from the first on, are what they should be.
+    /// The record it was looked at from: 0, but for an export of a host that drops old records.
+    pub first: u64,
+    /// How many of its records, from there on, are what they should be.
     pub records: u64,
     /// The hash of the last of them.
     pub hash: Digest,

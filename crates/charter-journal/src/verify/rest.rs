@@ -94,6 +94,7 @@ impl Verifier<'_> {
         }
         self.report.runs.push(VerifiedRun {
             run,
+            first: 0,
             records: current.next,
             hash: current.hash,
         });

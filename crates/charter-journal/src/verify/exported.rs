@@ -1,0 +1,146 @@
+//! An exported run, verified as it lies in its file: also one whose first records its host has dropped.
+
+use std::io::BufRead;
+
+use charter_kernel::Digest;
+
+use super::records::Current;
+use super::report::{Anchor, Difference, Report, VerifiedRun};
+use super::{Verifier, differ};
+use crate::memory::MemoryStore;
+use crate::record::{Record, json_of};
+use crate::store::{Row, Store};
+use crate::transfer::{After, Header, Lines, TransferError};
+
+/// Verifies the file of an exported run: every record is hashed again, run through the kernel again, and compared.
+///
+/// A file that begins after record 0 carries the record before, and the snapshot after that. That record is intact, and the snapshot is the
+/// one that it names; whether it is the true one is only known to who has its hash from elsewhere (`anchors`).
+///
+/// # Errors
+/// The file cannot be read, or its first line is not that of an exported run. What is *wrong* with the run is no error but a finding.
+pub fn verify_export(from: &mut dyn BufRead, anchors: &[Anchor]) -> Result<Report, TransferError> {
+    let mut lines = Lines { from, number: 0 };
+    let header = Header::read(&mut lines)?;
+    let charter = header.charter();
+    let store = MemoryStore::new();
+    store.put_charter(&charter)?;
+    let mut verifier = Verifier::new(&store);
+    for a in anchors.iter().filter(|a| a.run == header.run) {
+        let known = verifier.anchors.entry(a.run.clone()).or_default();
+        known.insert(a.seq, a.hash);
+    }
+    let mut current = Current::new(&header.run);
+    if let Some(after) = &header.after {
+        verifier.begin_after(&mut current, after, charter.digest);
+    }
+    let first = current.next;
+    while let Some(text) = lines.next()? {
+        if current.broken {
+            continue;
+        }
+        match Record::read(&text) {
+            Err(e) => {
+                let (what, message) = differ::unreadable(&text, &e);
+                current.broken = true;
+                verifier.found(Some(header.run.clone()), Some(current.next), what, message);
+            }
+            Ok(record) => {
+                let (at, hash) = (record.at_text(), record.hash.to_string());
+                let row = Row {
+                    place: i64::try_from(lines.number).unwrap_or(i64::MAX),
+                    run: &record.run,
+                    seq: i64::try_from(record.seq).unwrap_or(i64::MAX),
+                    id: &record.id,
+                    at: &at,
+                    r#type: &record.event.r#type,
+                    verdict: record.verdict.word(),
+                    hash: &hash,
+                    text: text.as_bytes(),
+                };
+                verifier.row(&mut current, &row);
+            }
+        }
+    }
+    let run = Some(header.run.clone());
+    if !current.broken && (current.next, current.hash) != (header.records, header.head) {
+        let message = format!(
+            "the file ends too early or too late: its first line says {} records up to the hash {}, there are {} up to {}",
+            header.records, header.head, current.next, current.hash
+        );
+        let last = current.next.checked_sub(1);
+        verifier.found(run.clone(), last, Difference::Head, message);
+    }
+    let unknown = verifier.anchors.remove(&header.run).unwrap_or_default();
+    for (seq, hash) in unknown.into_iter().filter(|_| !current.broken) {
+        let message =
+            format!("it is known to have the hash {hash}, but there is no such record in the file");
+        verifier.found(run.clone(), Some(seq), Difference::Anchor, message);
+    }
+    verifier.report.runs.push(VerifiedRun {
+        run: header.run,
+        first,
+        records: current.next.saturating_sub(first),
+        hash: current.hash,
+    });
+    Ok(verifier.report)
+}
+
+impl Verifier<'_> {
+    /// Brings a run to where its file begins.
+    fn begin_after(&mut self, current: &mut Current, after: &After, charter: Digest) {
+        let begun = self.after(current, after, charter);
+        if let Err((seq, what, message)) = begun {
+            current.broken = true;
+            self.found(Some(current.run.clone()), seq, what, message);
+        }
+    }
+
+    fn after(
+        &mut self,
+        current: &mut Current,
+        after: &After,
+        charter: Digest,
+    ) -> Result<(), (Option<u64>, Difference, String)> {
+        let record = Record::read(&after.record).map_err(|e| {
+            let (what, message) = differ::unreadable(&after.record, &e);
+            (None, what, message)
+        })?;
+        let wrong = |what: Difference, message: String| (Some(record.seq), what, message);
+        if let Some((what, message)) = differ::first_intact(&after.record) {
+            return Err(wrong(what, message));
+        }
+        if record.run != current.run || record.charter != charter {
+            let message = "the record before the first one is of another run or charter";
+            return Err(wrong(Difference::Place, message.into()));
+        }
+        let digest = Digest::of_bytes(after.snapshot.as_bytes());
+        if digest != record.snapshot {
+            let message = format!(
+                "the snapshot that the file begins with has the digest {digest}, the record before it says {}",
+                record.snapshot
+            );
+            return Err(wrong(Difference::Snapshot, message));
+        }
+        if let Some(known) = self
+            .anchors
+            .get_mut(&current.run)
+            .and_then(|a| a.remove(&record.seq))
+            && known != record.hash
+        {
+            let message = format!("its hash is {}, but it is known to be {known}", record.hash);
+            return Err(wrong(Difference::Anchor, message));
+        }
+        let machine = self
+            .machine(charter)
+            .map_err(|why| wrong(Difference::Charter, why))?;
+        let restored = json_of(&after.snapshot)
+            .and_then(|json| machine.restore(&json).map_err(|e| e.to_string()));
+        current.snapshot = Some(restored.map_err(|why| wrong(Difference::Snapshot, why))?);
+        current.machine = Some(machine);
+        current.digest = Some(digest);
+        current.next = record.seq.saturating_add(1);
+        current.hash = record.hash;
+        Ok(())
+    }
+}
