@@ -68,14 +68,18 @@ impl Crate {
     fn compile(&self) -> Result<Vec<u8>, BuildError> {
         self.ensure_target()?;
         let mut cargo = self.command("CARGO", "cargo");
+        // Only the module: a library that tests link, too, would not be optimized as a whole (cargo has no LTO for `rlib`).
         cargo.args([
-            "build",
+            "rustc",
             "--profile",
             "canister",
             "--target",
             TARGET,
             "--package",
             &self.package,
+            "--lib",
+            "--crate-type",
+            "cdylib",
         ]);
         cargo.arg("--target-dir").arg(self.target());
         // Paths in messages of panics are part of the module: they must not depend on where it was built.

@@ -6,7 +6,7 @@
 //!
 //! | step | where |
 //! |---|---|
-//! | `cargo build --profile canister --target wasm32-wasip1`, in a target folder of its own | [`Crate`] |
+//! | `cargo rustc --profile canister --target wasm32-wasip1`, in a target folder of its own | [`Crate`] |
 //! | WASI imports bound, `_initialize` runs first, nothing exported but what a canister exports | [`bind`] |
 //! | the Candid interface, asked of the module itself | [`charter_icp_host::candid_of`] |
 //! | the interface as metadata `candid:service`, gzip | [`with_candid`], [`gzip`] |
