@@ -1,0 +1,75 @@
+//! Where the canister's memories and its SQLite come from: in a canister from `ic-rusqlite`, which owns the memory manager (a second one would
+//! overwrite the first); elsewhere from this process, so that everything compiles and is tested without a canister.
+
+use ic_stable_structures::DefaultMemoryImpl;
+use ic_stable_structures::memory_manager::{MemoryId, VirtualMemory};
+
+/// A virtual stable memory.
+pub(crate) type Memory = VirtualMemory<DefaultMemoryImpl>;
+
+#[cfg(target_family = "wasm")]
+mod here {
+    use super::{Memory, MemoryId, rusqlite};
+
+    // Pages of the database that are held in the heap: 16 MiB; and no journal file, because a message that fails is undone whole.
+    const PRAGMAS: [(&str, &str); 3] = [
+        ("journal_mode", "MEMORY"),
+        ("cache_size", "4096"),
+        ("trusted_schema", "OFF"),
+    ];
+
+    /// To be called before the first use.
+    pub(crate) fn set_up() {
+        let mut config = ic_rusqlite::get_connection_config();
+        for (name, value) in PRAGMAS {
+            config.pragma_settings.insert(name.into(), value.into());
+        }
+        ic_rusqlite::set_connection_config(config);
+    }
+
+    /// A memory of ours: its number is below 100.
+    pub(crate) fn memory(id: u8) -> Memory {
+        ic_rusqlite::MEMORY_MANAGER.with_borrow(|m| m.get(MemoryId::new(id)))
+    }
+
+    /// The database of the projection.
+    pub(crate) fn with_sql<R>(f: impl FnOnce(&mut rusqlite::Connection) -> R) -> R {
+        ic_rusqlite::with_connection(|mut connection| f(&mut connection))
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
+mod here {
+    use std::cell::RefCell;
+
+    use ic_stable_structures::DefaultMemoryImpl;
+    use ic_stable_structures::memory_manager::MemoryManager;
+
+    use super::{Memory, MemoryId, rusqlite};
+
+    thread_local! {
+        static MEMORIES: MemoryManager<DefaultMemoryImpl> = MemoryManager::init(DefaultMemoryImpl::default());
+        static SQL: RefCell<Option<rusqlite::Connection>> =
+            RefCell::new(rusqlite::Connection::open_in_memory().ok());
+    }
+
+    /// To be called before the first use.
+    pub(crate) fn set_up() {}
+
+    /// A memory of this thread.
+    pub(crate) fn memory(id: u8) -> Memory {
+        MEMORIES.with(|m| m.get(MemoryId::new(id)))
+    }
+
+    /// The database of this thread.
+    #[allow(clippy::expect_used)] // outside of a canister only; SQLite in memory is there unless memory is full
+    pub(crate) fn with_sql<R>(f: impl FnOnce(&mut rusqlite::Connection) -> R) -> R {
+        SQL.with_borrow_mut(|sql| f(sql.as_mut().expect("SQLite in memory")))
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
+pub(crate) use ::rusqlite;
+pub(crate) use here::{memory, set_up, with_sql};
+#[cfg(target_family = "wasm")]
+pub(crate) use ic_rusqlite as rusqlite;

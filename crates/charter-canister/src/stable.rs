@@ -1,0 +1,449 @@
+//! What survives an upgrade: the stable structures, which are what is true. Each step writes what it has changed, and nothing else.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use charter_journal::StoredCharter;
+use charter_kernel::{Actor, EffectKind, Snapshot};
+use ic_stable_structures::storable::Bound;
+use ic_stable_structures::{Cell, Memory, StableBTreeMap, Storable};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::error::Broken;
+use crate::form;
+use crate::log::{Anchor, Bounds, EpisodicLog, SEGMENTS};
+use crate::run::Stepped;
+
+/// Version of the layout.
+const LAYOUT: u32 = 1;
+
+/// How many memories the structures need, numbered from 0.
+pub const MEMORIES: u8 = 16;
+
+/// What people ask first about an automaton; kept beside the kernel's snapshot, from which a run goes on.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RuntimeView {
+    /// Active states.
+    pub state: Vec<String>,
+    /// The turn in flight, with its lease: the lock.
+    pub turn: Option<TurnInFlight>,
+    /// Whether the loop wakes it.
+    pub looping: bool,
+    /// Turns that began.
+    pub turns: u64,
+    /// The turn that ended last.
+    pub last_turn: Option<LastTurn>,
+    /// The last error; none since a turn has begun.
+    pub last_error: Option<LastError>,
+}
+
+/// The turn in flight.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct TurnInFlight {
+    /// `RUN/turn-NUMBER`.
+    pub id: String,
+    /// From 1.
+    pub number: u64,
+    /// Why it woke.
+    pub reason: String,
+    /// When it began, RFC 3339.
+    pub began: String,
+    /// When its lease ends, RFC 3339.
+    pub until: String,
+}
+
+/// A turn that ended.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LastTurn {
+    /// `RUN/turn-NUMBER`.
+    pub id: String,
+    /// From 1.
+    pub number: u64,
+    /// `completed` or `failed`.
+    pub outcome: String,
+    /// What it said.
+    pub reply: Option<String>,
+    /// Why it failed.
+    pub failure: Option<String>,
+    /// When it began, RFC 3339.
+    pub began: String,
+    /// When it ended, RFC 3339.
+    pub ended: String,
+    /// The record that ended it.
+    pub seq: u64,
+}
+
+/// What went wrong last.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LastError {
+    /// Why.
+    pub reason: String,
+    /// In which turn; none: at the start.
+    pub turn: Option<u64>,
+    /// When, RFC 3339.
+    pub at: String,
+}
+
+/// A text of any length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Text(String);
+
+impl Storable for Text {
+    const BOUND: Bound = Bound::Unbounded;
+    fn to_bytes(&self) -> Cow<'_, [u8]> {
+        self.0.as_bytes().into()
+    }
+    fn into_bytes(self) -> Vec<u8> {
+        self.0.into_bytes()
+    }
+    fn from_bytes(bytes: Cow<'_, [u8]>) -> Text {
+        Text(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// The stable structures.
+pub struct Stable<M: Memory> {
+    /// `LAYOUT`, and the charter that the run follows: a later canister may have another one built in.
+    charter: Cell<Vec<u8>, M>,
+    /// [`RuntimeView`] as JSON, a line end, the text of the kernel's snapshot.
+    runtime: Cell<Vec<u8>, M>,
+    view: RuntimeView,
+    config: StableBTreeMap<String, Text, M>,
+    skills: StableBTreeMap<String, Text, M>,
+    /// The records.
+    pub log: EpisodicLog<M>,
+    projection: Cell<Vec<u8>, M>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    layout: u32,
+    digest: charter_kernel::Digest,
+    name: String,
+    core: String,
+    source: String,
+}
+
+impl<M: Memory + Clone> Stable<M> {
+    /// Opens what is there, or makes it. `memory` gives the memories 0 to [`MEMORIES`]` - 1`.
+    ///
+    /// # Errors
+    /// What is there is not what it should be, or of another layout.
+    pub fn open(memory: impl Fn(u8) -> M, bounds: Bounds) -> Result<Stable<M>, Broken> {
+        let pairs = (0..SEGMENTS).filter_map(|i| {
+            let first = u8::try_from(i).ok()?.checked_mul(2)?.checked_add(8)?;
+            Some((memory(first), memory(first.checked_add(1)?)))
+        });
+        let runtime = Cell::init(memory(1), Vec::new());
+        let view = match split(&runtime) {
+            None => RuntimeView::default(),
+            Some((view, _)) => form::read("the runtime cell", view)?,
+        };
+        Ok(Stable {
+            charter: Cell::init(memory(0), Vec::new()),
+            runtime,
+            view,
+            config: StableBTreeMap::init(memory(2)),
+            skills: StableBTreeMap::init(memory(3)),
+            projection: Cell::init(memory(4), Vec::new()),
+            log: EpisodicLog::open(memory(5), pairs.collect(), bounds)?,
+        })
+    }
+
+    /// The charter that the run follows; none if nothing has been written yet.
+    ///
+    /// # Errors
+    /// It is damaged, or the layout is another one.
+    pub fn charter(&self) -> Result<Option<StoredCharter>, Broken> {
+        let bytes = self.charter.get();
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let kept: Kept = form::read("the charter", bytes)?;
+        if kept.layout != LAYOUT {
+            return Err(Broken::Stable(format!(
+                "it has layout {}; this canister knows {LAYOUT}",
+                kept.layout
+            )));
+        }
+        Ok(Some(StoredCharter {
+            digest: kept.digest,
+            name: kept.name,
+            core: kept.core,
+            source: kept.source,
+        }))
+    }
+
+    /// Keeps the charter.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn put_charter(&mut self, charter: &StoredCharter) -> Result<(), Broken> {
+        let kept = Kept {
+            layout: LAYOUT,
+            digest: charter.digest,
+            name: charter.name.clone(),
+            core: charter.core.clone(),
+            source: charter.source.clone(),
+        };
+        self.charter.set(form::write(&kept)?);
+        Ok(())
+    }
+
+    /// What people ask first.
+    pub fn view(&self) -> &RuntimeView {
+        &self.view
+    }
+
+    /// The text of the kernel's snapshot after the last record.
+    ///
+    /// # Errors
+    /// It is no text.
+    pub fn snapshot(&self) -> Result<Option<&str>, Broken> {
+        let Some((_, text)) = split(&self.runtime) else {
+            return Ok(None);
+        };
+        let text = std::str::from_utf8(text);
+        text.map(Some)
+            .map_err(|_| Broken::Stable("the snapshot is no text".into()))
+    }
+
+    /// The watermark of the projection, as it was kept.
+    pub fn projection(&self) -> &[u8] {
+        self.projection.get()
+    }
+
+    /// Keeps the watermark of the projection.
+    pub fn put_projection(&mut self, bytes: Vec<u8>) {
+        self.projection.set(bytes);
+    }
+
+    /// Writes what a step has changed: its record, the snapshot, settings, skills.
+    ///
+    /// # Errors
+    /// There is no room. What was written then is only undone by undoing the message.
+    pub fn commit(&mut self, stepped: &Stepped, after: Option<&Snapshot>) -> Result<(), Broken> {
+        let record = &stepped.record;
+        // Only where a segment begins; what it says is about to be written over.
+        let anchor = match self.log.needs_anchor() {
+            true => Some(self.anchor(record.seq)?),
+            false => None,
+        };
+        self.log.append(record, anchor)?;
+        let (Some(after), Some(text)) = (after, &stepped.text) else {
+            return Ok(());
+        };
+        if record.verdict == charter_journal::Verdict::Refused {
+            // Nothing has changed.
+            return Ok(());
+        }
+        let Some(root) = after.actor("root") else {
+            return Ok(());
+        };
+        let old = stepped.before.as_ref().and_then(|s| s.actor("root"));
+        self.see(root, stepped);
+        let mut bytes = form::write(&self.view)?;
+        bytes.push(b'\n');
+        bytes.extend_from_slice(text.as_bytes());
+        self.runtime.set(bytes);
+        if changed(old, root, "config") {
+            let old = old.and_then(|o| o.variable("config"));
+            write_changed(&mut self.config, old, root.variable("config"), word);
+        }
+        if changed(old, root, "soul") {
+            for (key, value) in soul(root) {
+                self.config.insert(key.into(), Text(value));
+            }
+        }
+        if changed(old, root, "skills") {
+            let old = old.and_then(|o| o.variable("skills"));
+            write_changed(&mut self.skills, old, root.variable("skills"), canonical);
+        }
+        if old.is_none() {
+            for (key, value) in system(after) {
+                self.config.insert(key.into(), Text(value));
+            }
+        }
+        Ok(())
+    }
+
+    /// What comes before a record that is about to be written.
+    fn anchor(&self, seq: u64) -> Result<Anchor, Broken> {
+        let before = seq.checked_sub(1).and_then(|seq| self.log.text(seq));
+        Ok(Anchor {
+            record: before.unwrap_or_default(),
+            snapshot: self.snapshot()?.unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// Brings the view up to date.
+    fn see(&mut self, root: &Actor, stepped: &Stepped) {
+        let view = &mut self.view;
+        view.state = root.state().map(str::to_owned).collect();
+        view.turn = root.variable("turn").and_then(read);
+        view.looping = root.variable("loop").and_then(Json::as_bool) == Some(true);
+        view.turns = root
+            .variable("turns")
+            .and_then(Json::as_u64)
+            .unwrap_or_default();
+        view.last_error = root.variable("lastError").and_then(read);
+        for effect in &stepped.effects {
+            let EffectKind::Emit { r#type, data } = &effect.kind else {
+                continue;
+            };
+            if r#type.as_ref() != "turn.recorded" {
+                continue;
+            }
+            let of = |path: &str| data.pointer(path).and_then(Json::as_str).map(str::to_owned);
+            let number = data.pointer("/turn/number").and_then(Json::as_u64);
+            view.last_turn = Some(LastTurn {
+                id: of("/turn/id").unwrap_or_default(),
+                number: number.unwrap_or_default(),
+                outcome: of("/outcome").unwrap_or_default(),
+                reply: of("/turn/inference/reply"),
+                failure: of("/reason"),
+                began: of("/turn/began").unwrap_or_default(),
+                ended: of("/ended").unwrap_or_default(),
+                seq: stepped.record.seq,
+            });
+        }
+    }
+
+    /// A setting, or a key of the soul or the system.
+    #[must_use]
+    pub fn setting(&self, key: &str) -> Option<String> {
+        self.config.get(&key.to_owned()).map(|t| t.0)
+    }
+
+    /// All settings, with the keys of the soul and the system.
+    #[must_use]
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        self.config
+            .iter()
+            .map(|e| (e.key().clone(), e.value().0))
+            .collect()
+    }
+
+    /// All skills, by name: their JSON.
+    #[must_use]
+    pub fn skills(&self) -> BTreeMap<String, String> {
+        self.skills
+            .iter()
+            .map(|e| (e.key().clone(), e.value().0))
+            .collect()
+    }
+
+    /// Where the maps say something else than the run: `soul.text`, `config: KEY`, `skills: NAME`. Empty: they agree.
+    #[must_use]
+    pub fn differences(&self, snapshot: &Snapshot) -> Vec<String> {
+        let (settings, skills) = expected(snapshot);
+        let mut found = Vec::new();
+        for (map, expected, kept) in [
+            ("config", settings, self.settings()),
+            ("skills", skills, self.skills()),
+        ] {
+            let keys: std::collections::BTreeSet<&String> =
+                expected.keys().chain(kept.keys()).collect();
+            for key in keys {
+                if expected.get(key) != kept.get(key) {
+                    found.push(format!("{map}: {key}"));
+                }
+            }
+        }
+        found
+    }
+
+    /// Writes both maps anew from the run.
+    pub fn rewrite(&mut self, snapshot: &Snapshot) {
+        let (settings, skills) = expected(snapshot);
+        self.config.clear_new();
+        for (key, value) in settings {
+            self.config.insert(key, Text(value));
+        }
+        self.skills.clear_new();
+        for (name, skill) in skills {
+            self.skills.insert(name, Text(skill));
+        }
+    }
+}
+
+/// What the maps should hold.
+fn expected(snapshot: &Snapshot) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+    let Some(root) = snapshot.actor("root") else {
+        return Default::default();
+    };
+    let entries = |name: &str, text: fn(&Json) -> String| -> BTreeMap<String, String> {
+        let map = root.variable(name).and_then(Json::as_object);
+        let map = map.into_iter().flatten();
+        map.map(|(key, value)| (key.clone(), text(value))).collect()
+    };
+    let mut settings = entries("config", word);
+    let own = soul(root).into_iter().chain(system(snapshot));
+    settings.extend(own.map(|(key, value)| (key.to_owned(), value)));
+    (settings, entries("skills", canonical))
+}
+
+fn soul(root: &Actor) -> [(&'static str, String); 2] {
+    let part = |key: &str| root.variable("soul").and_then(|s| s.get(key)).map(word);
+    [
+        ("soul.text", part("text").unwrap_or_default()),
+        ("soul.version", part("version").unwrap_or_default()),
+    ]
+}
+
+fn system(snapshot: &Snapshot) -> [(&'static str, String); 2] {
+    [
+        ("system.charter", snapshot.charter().to_string()),
+        ("system.run", snapshot.run().to_owned()),
+    ]
+}
+
+fn word(value: &Json) -> String {
+    match value {
+        Json::String(text) => text.clone(),
+        other => canonical(other),
+    }
+}
+
+fn canonical(value: &Json) -> String {
+    charter_kernel::digest::canonical(value)
+}
+
+fn read<T: for<'d> Deserialize<'d>>(value: &Json) -> Option<T> {
+    T::deserialize(value).ok()
+}
+
+/// Whether a variable is another one than before. Values are shared from step to step: mostly one look at the address is enough.
+fn changed(old: Option<&Actor>, new: &Actor, name: &str) -> bool {
+    match (old.and_then(|o| o.variable(name)), new.variable(name)) {
+        (Some(old), Some(new)) => !std::ptr::eq(old, new) && old != new,
+        (None, None) => false,
+        _ => true,
+    }
+}
+
+fn write_changed<M: Memory>(
+    map: &mut StableBTreeMap<String, Text, M>,
+    old: Option<&Json>,
+    new: Option<&Json>,
+    text: fn(&Json) -> String,
+) {
+    let entries = |json: Option<&Json>| json.and_then(Json::as_object).cloned().unwrap_or_default();
+    let (old, new) = (entries(old), entries(new));
+    for key in old.keys().filter(|k| !new.contains_key(*k)) {
+        map.remove(key);
+    }
+    for (key, value) in &new {
+        if old.get(key) != Some(value) {
+            map.insert(key.clone(), Text(text(value)));
+        }
+    }
+}
+
+/// The two parts of the runtime cell; none if nothing has been written yet.
+fn split<M: Memory>(runtime: &Cell<Vec<u8>, M>) -> Option<(&[u8], &[u8])> {
+    let bytes = runtime.get();
+    let end = bytes.iter().position(|b| *b == b'\n')?;
+    Some((bytes.get(..end)?, bytes.get(end.saturating_add(1)..)?))
+}

@@ -1,0 +1,200 @@
+//! The real canister, its WebAssembly run message by message by the test host.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    unreachable_pub,
+    missing_docs
+)]
+
+mod authority;
+mod broken;
+mod long;
+mod same;
+mod turns;
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use candid::utils::{ArgumentEncoder, encode_args};
+use candid::{CandidType, Principal};
+use charter_canister::api::{
+    Check, Error, Events, ExportArgs, ExportPart, InitArgs, Page, Projection, Receipt, Refusals,
+    Runtime, Soul, TurnEnd, Turns, TurnsQuery, WakeArgs,
+};
+use charter_icp_host::{CallError, CallId, Host, LocalHost, Reject};
+use serde::de::DeserializeOwned;
+
+/// The module, built once.
+fn module() -> &'static [u8] {
+    static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
+    MODULE.get_or_init(|| {
+        let built = charter_canister_build::build("charter-canister");
+        let built = built.unwrap_or_else(|e| panic!("{e}"));
+        assert!(
+            built.wasm_gz.len() < 2 << 20,
+            "an install message holds 2 MiB, the module has {}",
+            built.wasm_gz.len()
+        );
+        println!("{} bytes gzipped", built.wasm_gz.len());
+        built.wasm
+    })
+}
+
+fn owner() -> Principal {
+    Principal::from_slice(&[1, 2, 3])
+}
+
+fn stranger() -> Principal {
+    Principal::from_slice(&[9, 9])
+}
+
+/// An installed automaton.
+struct Canister<H: Host> {
+    host: H,
+    id: Principal,
+}
+
+impl Canister<LocalHost> {
+    fn new(args: Option<InitArgs>) -> Canister<LocalHost> {
+        let mut made = Canister::installed(LocalHost::new(), args);
+        made.host.settle();
+        made
+    }
+}
+
+impl<H: Host> Canister<H> {
+    fn installed(mut host: H, args: Option<InitArgs>) -> Canister<H> {
+        let id = host.create(&[owner()]).unwrap();
+        let args = encode_args((args,)).unwrap();
+        host.install(id, owner(), module(), &args).unwrap();
+        Canister { host, id }
+    }
+
+    fn call<R: CandidType + DeserializeOwned>(
+        &mut self,
+        method: &str,
+        args: impl ArgumentEncoder,
+    ) -> R {
+        self.call_as(owner(), method, args).unwrap()
+    }
+
+    fn call_as<R: CandidType + DeserializeOwned>(
+        &mut self,
+        by: Principal,
+        method: &str,
+        args: impl ArgumentEncoder,
+    ) -> Result<R, CallError> {
+        charter_icp_host::call(&mut self.host, self.id, by, method, args)
+    }
+
+    fn ask<R: CandidType + DeserializeOwned>(
+        &mut self,
+        method: &str,
+        args: impl ArgumentEncoder,
+    ) -> R {
+        charter_icp_host::ask(&mut self.host, self.id, stranger(), method, args).unwrap()
+    }
+
+    fn change(&mut self, method: &str, args: impl ArgumentEncoder) -> Result<Receipt, Error> {
+        let done = self.call(method, args);
+        // The timer's messages that it may have asked for.
+        self.host.settle();
+        done
+    }
+
+    fn wake(&mut self, input: &str) -> Result<TurnEnd, Error> {
+        self.call("wake", (wake(input),))
+    }
+
+    fn submit(&mut self, method: &str, args: impl ArgumentEncoder) -> CallId {
+        let args = encode_args(args).unwrap();
+        self.host.submit(self.id, owner(), method, &args).unwrap()
+    }
+
+    fn upgrade(&mut self) -> Result<(), Reject> {
+        let none = encode_args(()).unwrap();
+        self.host.upgrade(self.id, owner(), module(), &none)
+    }
+
+    fn advance(&mut self, ms: u64) {
+        self.host.advance(Duration::from_millis(ms));
+        self.host.settle();
+    }
+
+    fn runtime(&mut self) -> Runtime {
+        self.ask("runtime", ())
+    }
+
+    fn state(&mut self) -> String {
+        self.runtime().state.join(" ")
+    }
+
+    fn soul(&mut self) -> Soul {
+        self.ask("soul", ())
+    }
+
+    fn projection(&mut self) -> Projection {
+        self.ask::<Result<Projection, Error>>("projection", ())
+            .unwrap()
+    }
+
+    fn turns(&mut self, query: TurnsQuery) -> Turns {
+        self.ask::<Result<Turns, Error>>("turns", (query,)).unwrap()
+    }
+
+    fn events(&mut self, page: Page) -> Events {
+        self.ask::<Result<Events, Error>>("events", (page,))
+            .unwrap()
+    }
+
+    fn refusals(&mut self) -> Refusals {
+        let all = Page {
+            from: None,
+            limit: Some(200),
+        };
+        self.ask::<Result<Refusals, Error>>("refusals", (all,))
+            .unwrap()
+    }
+
+    /// The journal as a file.
+    fn export(&mut self) -> String {
+        let mut args = ExportArgs::default();
+        let mut file = String::new();
+        loop {
+            let part: Result<ExportPart, Error> = self.ask("export", (args,));
+            let part = part.unwrap();
+            file.push_str(&part.text);
+            args.to = Some(part.to);
+            match part.next {
+                Some(next) => args.from = Some(next),
+                None => return file,
+            }
+        }
+    }
+
+    /// What must hold whenever no message is at work.
+    fn sound(&mut self) {
+        let check: Check = self.ask("check", ());
+        assert_eq!(check.differences, [String::new(); 0]);
+        assert!(check.snapshot && check.chain, "{check:?}");
+        let file = self.export();
+        let report = charter_journal::verify_export(&mut file.as_bytes(), &[]).unwrap();
+        assert!(report.is_verified(), "{:?}", report.findings);
+        let runtime = self.runtime();
+        assert_eq!(report.runs[0].hash.to_string(), runtime.head);
+        assert_eq!(report.runs[0].first + report.runs[0].records, runtime.end);
+        if runtime.turn.is_none() {
+            assert!(self.projection().current);
+        }
+    }
+}
+
+fn wake(input: &str) -> WakeArgs {
+    WakeArgs {
+        reason: None,
+        input: Some(input.into()),
+    }
+}

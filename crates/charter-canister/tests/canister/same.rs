@@ -1,0 +1,156 @@
+//! The same stream of events through the canister and through the embedded host gives the same chain.
+
+use std::sync::Arc;
+
+use charter_automaton::host::executors;
+use charter_journal::{MemoryStore, Store};
+use charter_runtime::{Charter, Limits, Options, Runtime, Send, Start, VirtualClock};
+use serde_json::{Value as Json, json};
+
+use super::*;
+
+enum Act {
+    Call(&'static str, Vec<u8>, &'static str, Json),
+    Advance(u64),
+}
+
+fn act(method: &'static str, args: impl ArgumentEncoder, event: &'static str, data: Json) -> Act {
+    Act::Call(method, encode_args(args).unwrap(), event, data)
+}
+
+/// A stream that reaches every state, with refusals, failures and timers in it.
+fn acts() -> Vec<Act> {
+    let mut acts = Vec::new();
+    for round in 0..6u64 {
+        let said = format!("Round {round}: \"sign\" \u{1f600}");
+        let woken = json!({"reason": "by hand", "input": said});
+        acts.push(act("wake", (wake(&said),), "WakeRequested", woken));
+        acts.push(act("reset_fault", (), "ResetFault", json!({})));
+        acts.push(act(
+            "update_soul",
+            ("Be brief.",),
+            "UpdateSoul",
+            json!({"text": "Be brief."}),
+        ));
+        acts.push(act("update_soul", ("",), "UpdateSoul", json!({"text": ""})));
+        acts.push(Act::Advance(299_999 + round % 2));
+        let adapter = ["stub", "mock"][round as usize % 2];
+        let set = json!({"key": "inference.adapter", "value": adapter});
+        acts.push(act(
+            "config_set",
+            ("inference.adapter", adapter),
+            "SetConfig",
+            set,
+        ));
+        let set = json!({"key": "soul.text", "value": "x"});
+        acts.push(act("config_set", ("soul.text", "x"), "SetConfig", set));
+        acts.push(Act::Advance(700_000));
+        let enable = json!({"name": "greet", "enabled": round % 2 == 0});
+        acts.push(act(
+            "skill_enable",
+            ("greet", round % 2 == 0),
+            "EnableSkill",
+            enable,
+        ));
+        acts.push(act("reset_fault", (), "ResetFault", json!({})));
+        acts.push(act("sleep", (), "SleepRequested", json!({})));
+        acts.push(act(
+            "set_loop",
+            (true,),
+            "SetLoop",
+            json!({"enabled": true}),
+        ));
+        acts.push(Act::Advance(12_345));
+    }
+    acts
+}
+
+#[test]
+fn the_chain_is_that_of_the_embedded_host() {
+    let mut host = LocalHost::new();
+    host.advance(Duration::from_secs(10_000));
+    let begin = i64::try_from(host.now().as_millis()).unwrap();
+    let mut c = Canister::installed(host, None);
+    c.host.settle();
+    for act in acts() {
+        match act {
+            Act::Call(method, arg, ..) => {
+                c.host.update(c.id, owner(), method, &arg).unwrap();
+                c.host.settle();
+            }
+            // By a second: as it is, a timer that is missed fires late.
+            Act::Advance(ms) => {
+                let mut left = ms;
+                while let Some(due) = c.runtime().next_due_ms {
+                    let now = u64::try_from(c.host.now().as_millis()).unwrap();
+                    let until = due.saturating_sub(now);
+                    if until > left {
+                        break;
+                    }
+                    left -= until;
+                    c.advance(until);
+                }
+                c.advance(left);
+            }
+        }
+    }
+    let store = Arc::new(MemoryStore::new());
+    let threads = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    threads.block_on(embedded(&c.id.to_text(), begin, store.clone()));
+    let theirs = store.records(&c.id.to_text(), 0, usize::MAX).unwrap();
+    let file = c.export();
+    let ours: Vec<&str> = file.lines().skip(1).collect();
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        assert_eq!(*ours, theirs.text());
+    }
+    assert_eq!(ours.len(), theirs.len());
+    assert!(ours.len() > 80);
+    assert_eq!(c.runtime().head, theirs.last().unwrap().hash.to_string());
+    c.sound();
+}
+
+async fn embedded(run: &str, begin: i64, store: Arc<dyn Store>) {
+    let by = charter_kernel::Principal::new(&owner().to_text(), &["controller"]);
+    let clock = VirtualClock::new(begin);
+    let limits = Limits {
+        events_per_second: 0,
+        ..Limits::default()
+    };
+    let options = Options {
+        limits,
+        ..Options::default().clock(clock.clone())
+    };
+    let (runtime, _) = Runtime::open(store, executors(options)).await.unwrap();
+    let path = format!(
+        "{}/../../charters/automaton/charter.yaml",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let charter = runtime
+        .add(Charter::load(path.as_ref()).unwrap())
+        .await
+        .unwrap();
+    let start = Start {
+        charter: charter.digest(),
+        run: Some(run.into()),
+        input: json!({}),
+        by: by.clone(),
+    };
+    runtime.start(start).await.unwrap();
+    clock.settle().await;
+    for act in acts() {
+        match act {
+            Act::Call(_, _, event, data) => {
+                runtime
+                    .send(Send::new(run, event, data, by.clone()))
+                    .await
+                    .unwrap();
+            }
+            Act::Advance(ms) => clock.advance(i64::try_from(ms).unwrap()).await,
+        }
+        clock.settle().await;
+    }
+    runtime.shutdown(Duration::ZERO).await;
+}
