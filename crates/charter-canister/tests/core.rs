@@ -169,7 +169,7 @@ fn act(random: &mut Random) -> Act {
         57..60 => Act::Send("SetConfig", json!({"key": "loop.interval", "value": "60s"})),
         60..65 => Act::Send(
             "EnableSkill",
-            json!({"name": "greet", "enabled": n % 2 == 0}),
+            json!({"name": "greet", "enabled": n.is_multiple_of(2)}),
         ),
         65..68 => Act::Send(
             "InstallSkill",
@@ -177,7 +177,7 @@ fn act(random: &mut Random) -> Act {
         ),
         68..80 => Act::Send("ResetFault", json!({})),
         80..84 => Act::Send("SleepRequested", json!({})),
-        84..88 => Act::Send("SetLoop", json!({"enabled": n % 2 == 0})),
+        84..88 => Act::Send("SetLoop", json!({"enabled": n.is_multiple_of(2)})),
         88..90 => Act::Send("PersistCompleted", json!({})),
         90..91 => Act::Send("Nonsense", json!({"n": 1.5})),
         _ => Act::Advance(n as i64 * 9_000),

@@ -32,7 +32,7 @@ fn a_run_in_a_file_of_its_own_is_verified() {
     assert!(
         verified
             .out
-            .starts_with("verified: 7 records of 1 run, head sha256:"),
+            .starts_with("verified: 6 records of 1 run, head sha256:"),
         "{}",
         verified.out
     );

@@ -45,10 +45,10 @@ fn acts() -> Vec<Act> {
         let set = json!({"key": "soul.text", "value": "x"});
         acts.push(act("config_set", ("soul.text", "x"), "SetConfig", set));
         acts.push(Act::Advance(700_000));
-        let enable = json!({"name": "greet", "enabled": round % 2 == 0});
+        let enable = json!({"name": "greet", "enabled": round.is_multiple_of(2)});
         acts.push(act(
             "skill_enable",
-            ("greet", round % 2 == 0),
+            ("greet", round.is_multiple_of(2)),
             "EnableSkill",
             enable,
         ));
