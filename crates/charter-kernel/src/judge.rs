@@ -1,5 +1,6 @@
 //! Is a transition enabled? Match, authority, condition, approval, requirements, quorum: in this order, and the first that fails says why.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -46,23 +47,20 @@ pub(crate) fn rank(code: Code) -> u8 {
 }
 
 /// Transitions of a state that match an event, in document order.
-pub(crate) fn candidates(node: &StateNode, ev: &Ev<'_>) -> SmallVec<[TransitionId; 4]> {
+pub(crate) fn candidates<'c>(node: &'c StateNode, ev: &Ev<'_>) -> Cow<'c, [TransitionId]> {
     if ev.is_known()
         && let Ok(at) = node.exact.binary_search_by_key(&ev.id, |(id, _)| *id)
     {
-        return node
-            .exact
-            .get(at)
-            .map(|(_, list)| list.iter().copied().collect())
-            .unwrap_or_default();
+        let list = node.exact.get(at).map(|(_, list)| list.as_ref());
+        return Cow::Borrowed(list.unwrap_or_default());
     }
-    let mut out = SmallVec::new();
+    let mut out = Vec::new();
     for (pattern, t) in &node.patterns {
         if pattern.matches(ev.name()) && out.last() != Some(t) {
             out.push(*t);
         }
     }
-    out
+    out.into()
 }
 
 /// Why a requirement of the ledger does not hold.
@@ -261,7 +259,7 @@ impl Work<'_> {
             let mut state = atomic;
             'up: while state != NONE {
                 let node = chart.state(state);
-                for t in candidates(node, ev) {
+                for t in candidates(node, ev).iter().copied() {
                     let known = judged.iter().find(|(k, _)| *k == t).map(|(_, j)| *j);
                     let verdict =
                         known.unwrap_or_else(|| self.judge(ai, t, Some(ev), Some(ev), session));
@@ -341,7 +339,7 @@ pub(crate) fn active_candidates<'c>(
     {
         let mut state = *atomic;
         while state != NONE {
-            for t in candidates(chart.state(state), ev) {
+            for t in candidates(chart.state(state), ev).iter().copied() {
                 if !out.iter().any(|(k, _)| *k == t) {
                     out.push((t, chart.transition(t)));
                 }

@@ -15,7 +15,7 @@ use crate::machine::{
 };
 use crate::refusal::Code;
 use crate::scope::Eyes;
-use crate::snapshot::{Actor, Snapshot, Status, Vote};
+use crate::snapshot::{Actor, Actors, Snapshot, Status, Vote};
 use crate::step::{Step, Taken, Verdict};
 
 /// What a plain transition does: the states it leaves are those after `domain`, the states it enters follow in document order.
@@ -112,6 +112,15 @@ fn plain_move(chart: &Chart, t: &Transition, loud: &Loud) -> Option<Move> {
     })
 }
 
+/// A copy, without a call where there is nothing to copy.
+#[inline(always)]
+fn copy<T: Clone>(list: &[T]) -> Vec<T> {
+    match list {
+        [] => Vec::new(),
+        _ => list.to_vec(),
+    }
+}
+
 impl Machine {
     /// Tries the short way for an external event; `None`: the algorithm has to decide.
     ///
@@ -141,7 +150,7 @@ impl Machine {
         let mut state = atomic;
         while state != NONE {
             let node = chart.state(state);
-            for id in candidates(node, ev) {
+            for id in candidates(node, ev).iter().copied() {
                 let t = chart.transition(id);
                 if t.refuse.is_some() {
                     return None;
@@ -183,35 +192,52 @@ impl Machine {
         plain: &Move,
         seq: u64,
     ) -> Step {
-        let mut actors = before.actors.clone();
         let mut taken = SmallVec::new();
-        if let Some(place) = actors.0.get_mut(ai) {
-            let chart = self.chart(place.chart());
-            taken.push(Taken {
-                actor: place.identity().id.clone(),
-                chart: place.chart(),
+        let mut moved = |old: &Actor| {
+            let chart = self.chart(old.chart());
+            taken = SmallVec::from_buf([Taken {
+                actor: old.identity().id.clone(),
+                chart: old.chart(),
                 transition: id,
-            });
+            }]);
             // One region: what is inside the domain stands at the end.
-            let stay = place
+            let stay = old
                 .configuration
                 .partition_point(|s| !chart.inside(*s, plain.domain));
-            let kept = place.configuration.get(..stay).unwrap_or_default();
-            let mut configuration = SmallVec::from_slice(kept);
+            let kept = old.configuration.get(..stay).unwrap_or_default();
+            let mut configuration = SmallVec::new();
+            configuration.extend_from_slice(kept);
             configuration.extend_from_slice(&plain.entered);
             let left =
                 |v: &&Vote| !chart.inside(chart.transition(v.transition).source, plain.domain);
-            *place = Arc::new(Actor {
-                status: place.status,
+            Arc::new(Actor {
+                status: old.status,
                 configuration,
-                history: place.history.clone(),
-                context: place.context.clone(),
-                output: place.output.clone(),
-                invocations: place.invocations.clone(),
-                votes: place.votes.iter().filter(left).cloned().collect(),
-                bound: place.bound.clone(),
-            });
-        }
+                history: copy(&old.history),
+                context: old.context.clone(),
+                output: old.output.clone(),
+                invocations: match old.invocations.is_empty() {
+                    true => SmallVec::new(),
+                    false => old.invocations.clone(),
+                },
+                votes: match old.votes.as_slice() {
+                    [] => Vec::new(),
+                    votes => votes.iter().filter(left).cloned().collect(),
+                },
+                bound: copy(&old.bound),
+            })
+        };
+        let actors = match before.actors.0.as_slice() {
+            [one] if ai == 0 => SmallVec::from_buf([moved(one)]),
+            all => all
+                .iter()
+                .enumerate()
+                .map(|(i, actor)| match i == ai {
+                    true => moved(actor),
+                    false => actor.clone(),
+                })
+                .collect(),
+        };
         Step {
             verdict: Verdict::Accepted,
             snapshot: Snapshot {
@@ -220,10 +246,10 @@ impl Machine {
                 status: before.status,
                 paused_at: before.paused_at,
                 output: before.output.clone(),
-                actors,
-                timers: before.timers.clone(),
+                actors: Actors(actors),
+                timers: copy(&before.timers),
                 ledger: before.ledger.clone(),
-                held: before.held.clone(),
+                held: copy(&before.held),
                 counter: before.counter,
             },
             effects: Vec::new(),

@@ -127,7 +127,7 @@ impl Outline<'_> {
             origin: Origin::Platform,
             meta: None,
         };
-        candidates(node, &ev).to_vec()
+        candidates(node, &ev).into_owned()
     }
 }
 

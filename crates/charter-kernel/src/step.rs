@@ -22,7 +22,7 @@ pub struct Step {
     pub timers: Vec<TimerChange>,
     /// Conditions that failed to evaluate (and so did not hold), and in-run events that nobody took.
     pub notes: Vec<Note>,
-    pub(crate) taken: SmallVec<[Taken; 2]>,
+    pub(crate) taken: SmallVec<[Taken; 1]>,
 }
 
 /// What became of an event that was not refused.

@@ -35,7 +35,7 @@ pub(crate) struct Work<'m> {
     pub(crate) effects: Vec<Effect>,
     pub(crate) timers: Vec<TimerChange>,
     pub(crate) notes: Vec<Note>,
-    pub(crate) taken: SmallVec<[Taken; 2]>,
+    pub(crate) taken: SmallVec<[Taken; 1]>,
     pub(crate) microsteps: u32,
     pub(crate) actions: u32,
     /// The root has reached a final state.

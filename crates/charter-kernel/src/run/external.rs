@@ -46,11 +46,8 @@ impl Machine {
         let Some(ai) = snapshot.actors.position(to) else {
             return Err(Code::UnknownActor.into());
         };
-        if snapshot
-            .actors
-            .find(to)
-            .is_some_and(|a| a.status != Status::Active)
-        {
+        let actor = snapshot.actors.0.get(ai);
+        if actor.is_some_and(|a| a.status != Status::Active) {
             return Err(Code::Finished.into());
         }
         // Stale: the run has changed since the sender looked, or the sender claims to have seen what is not there yet.
@@ -89,7 +86,7 @@ impl Machine {
             origin: Origin::External,
             meta: None,
         };
-        if let Some(actor) = snapshot.actors.0.get(ai) {
+        if let Some(actor) = actor {
             let (machine, by, now) = (self, &envelope.by, envelope.at);
             let eyes = Eyes {
                 machine,
