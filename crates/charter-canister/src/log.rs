@@ -23,7 +23,7 @@ pub struct Bounds {
 }
 
 impl Default for Bounds {
-    /// 24,576 to 32,768 records (about 5,000 turns), 64 MiB.
+    /// 32,768 records or 64 MiB in all, about 4,000 turns.
     fn default() -> Bounds {
         Bounds {
             records: 8_192,

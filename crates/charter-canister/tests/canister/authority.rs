@@ -137,7 +137,7 @@ fn other_canisters_are_told_no_in_candid_and_leave_no_trace() {
     let caller = c.host.create(&[owner()]).unwrap();
     let module = wat::parse_str(CALLER).unwrap();
     c.host.install(caller, owner(), &module, b"").unwrap();
-    let forward = |c: &mut Canister<LocalHost>, method: &str, arg: &[u8]| {
+    let forward = |c: &mut Local, method: &str, arg: &[u8]| {
         let mut bytes = c.id.as_slice().to_vec();
         bytes.push(method.len() as u8);
         bytes.extend(method.as_bytes());

@@ -15,6 +15,7 @@ mod long;
 mod same;
 mod turns;
 
+use std::ops::DerefMut;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -51,21 +52,27 @@ fn stranger() -> Principal {
     Principal::from_slice(&[9, 9])
 }
 
-/// An installed automaton.
-struct Canister<H: Host> {
+/// An installed automaton, on a host of its own or a borrowed one.
+struct Canister<H: DerefMut<Target: Host>> {
     host: H,
     id: Principal,
 }
 
-impl Canister<LocalHost> {
-    fn new(args: Option<InitArgs>) -> Canister<LocalHost> {
-        let mut made = Canister::installed(LocalHost::new(), args);
-        made.host.settle();
-        made
+type Local = Canister<Box<LocalHost>>;
+
+impl Local {
+    fn new(args: Option<InitArgs>) -> Local {
+        Canister::ready(Box::new(LocalHost::new()), args)
     }
 }
 
-impl<H: Host> Canister<H> {
+impl<H: DerefMut<Target: Host>> Canister<H> {
+    fn ready(host: H, args: Option<InitArgs>) -> Canister<H> {
+        let mut made = Canister::installed(host, args);
+        made.host.settle();
+        made
+    }
+
     fn installed(mut host: H, args: Option<InitArgs>) -> Canister<H> {
         let id = host.create(&[owner()]).unwrap();
         let args = encode_args((args,)).unwrap();
@@ -87,7 +94,7 @@ impl<H: Host> Canister<H> {
         method: &str,
         args: impl ArgumentEncoder,
     ) -> Result<R, CallError> {
-        charter_icp_host::call(&mut self.host, self.id, by, method, args)
+        charter_icp_host::call(&mut *self.host, self.id, by, method, args)
     }
 
     fn ask<R: CandidType + DeserializeOwned>(
@@ -95,7 +102,7 @@ impl<H: Host> Canister<H> {
         method: &str,
         args: impl ArgumentEncoder,
     ) -> R {
-        charter_icp_host::ask(&mut self.host, self.id, stranger(), method, args).unwrap()
+        charter_icp_host::ask(&mut *self.host, self.id, stranger(), method, args).unwrap()
     }
 
     fn change(&mut self, method: &str, args: impl ArgumentEncoder) -> Result<Receipt, Error> {

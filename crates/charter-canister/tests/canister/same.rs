@@ -70,7 +70,7 @@ fn the_chain_is_that_of_the_embedded_host() {
     let mut host = LocalHost::new();
     host.advance(Duration::from_secs(10_000));
     let begin = i64::try_from(host.now().as_millis()).unwrap();
-    let mut c = Canister::installed(host, None);
+    let mut c = Canister::installed(Box::new(host), None);
     c.host.settle();
     for act in acts() {
         match act {

@@ -4,105 +4,114 @@ use charter_canister::api::{
     Error, History, Inference, InitArgs, NewSkill, Outcome, Page, Projection, Skill, TurnsQuery,
 };
 
+use charter_icp_host::each_host;
+
 use super::*;
+
+/// On each host that is there.
+fn on_each(test: impl Fn(Canister<&mut dyn Host>)) {
+    each_host(|host| test(Canister::ready(host, None))).unwrap();
+}
 
 #[test]
 fn installed_it_waits_and_a_wake_is_one_full_turn() {
-    let mut c = Canister::new(None);
-    let runtime = c.runtime();
-    assert_eq!(
-        (runtime.state.as_slice(), runtime.turns),
-        (&["Idle".to_owned()][..], 0)
-    );
-    assert_eq!(
-        runtime.charter,
-        charter_canister::built_in().digest.to_string()
-    );
-    assert_eq!(runtime.run, c.id.to_text());
-    let skills: Vec<Skill> = c.ask("skills", ());
-    assert_eq!(
-        skills.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(),
-        ["greet", "note"]
-    );
+    on_each(|mut c| {
+        let runtime = c.runtime();
+        assert_eq!(
+            (runtime.state.as_slice(), runtime.turns),
+            (&["Idle".to_owned()][..], 0)
+        );
+        assert_eq!(
+            runtime.charter,
+            charter_canister::built_in().digest.to_string()
+        );
+        assert_eq!(runtime.run, c.id.to_text());
+        let skills: Vec<Skill> = c.ask("skills", ());
+        assert_eq!(
+            skills.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(),
+            ["greet", "note"]
+        );
 
-    let end = c.wake("Hello, please sign this").unwrap();
-    assert_eq!((end.number, end.outcome), (1, Outcome::Completed));
-    assert_eq!(
-        end.reply.as_deref(),
-        Some("(mock) I heard: Hello, please sign this")
-    );
-    let runtime = c.runtime();
-    assert_eq!(runtime.state, ["Sleeping"]);
-    assert_eq!(runtime.last_turn, Some(end));
-    assert!(runtime.turn.is_none() && runtime.last_error.is_none());
+        let end = c.wake("Hello, please sign this").unwrap();
+        assert_eq!((end.number, end.outcome), (1, Outcome::Completed));
+        assert_eq!(
+            end.reply.as_deref(),
+            Some("(mock) I heard: Hello, please sign this")
+        );
+        let runtime = c.runtime();
+        assert_eq!(runtime.state, ["Sleeping"]);
+        assert_eq!(runtime.last_turn, Some(end));
+        assert!(runtime.turn.is_none() && runtime.last_error.is_none());
 
-    // The log: the envelope of the turn, and its transitions.
-    let events = c.events(Page {
-        from: None,
-        limit: Some(200),
+        // The log: the envelope of the turn, and its transitions.
+        let events = c.events(Page {
+            from: None,
+            limit: Some(200),
+        });
+        let kinds: Vec<&str> = events.events.iter().map(|e| e.kind.as_str()).collect();
+        assert_eq!(
+            kinds,
+            [
+                "charter.start",
+                "done.invoke.loadSkills",
+                "WakeRequested",
+                "done.invoke.loadContext",
+                "done.invoke.infer",
+                "done.invoke.act",
+                "done.invoke.persist"
+            ]
+        );
+        assert_eq!(events.events[2].by, owner().to_text());
+        assert_eq!(events.events[2].roles, ["controller"]);
+        for (before, event) in events.events.iter().zip(&events.events[1..]) {
+            assert_eq!(event.prev, before.hash);
+        }
+        // The projection.
+        let projection = c.projection();
+        assert_eq!((projection.turns, projection.refusals), (1, 0));
+        assert!(
+            projection.transitions >= 10 && projection.current,
+            "{projection:?}"
+        );
+        let turns = c.turns(TurnsQuery::default()).turns;
+        assert_eq!(
+            (turns[0].turn, turns[0].adapter.as_deref()),
+            (1, Some("mock"))
+        );
+        assert!(
+            turns[0]
+                .results
+                .as_deref()
+                .unwrap()
+                .contains("\"algorithm\":\"mock\"")
+        );
+        c.sound();
     });
-    let kinds: Vec<&str> = events.events.iter().map(|e| e.kind.as_str()).collect();
-    assert_eq!(
-        kinds,
-        [
-            "charter.start",
-            "done.invoke.loadSkills",
-            "WakeRequested",
-            "done.invoke.loadContext",
-            "done.invoke.infer",
-            "done.invoke.act",
-            "done.invoke.persist"
-        ]
-    );
-    assert_eq!(events.events[2].by, owner().to_text());
-    assert_eq!(events.events[2].roles, ["controller"]);
-    for (before, event) in events.events.iter().zip(&events.events[1..]) {
-        assert_eq!(event.prev, before.hash);
-    }
-    // The projection.
-    let projection = c.projection();
-    assert_eq!((projection.turns, projection.refusals), (1, 0));
-    assert!(
-        projection.transitions >= 10 && projection.current,
-        "{projection:?}"
-    );
-    let turns = c.turns(TurnsQuery::default()).turns;
-    assert_eq!(
-        (turns[0].turn, turns[0].adapter.as_deref()),
-        (1, Some("mock"))
-    );
-    assert!(
-        turns[0]
-            .results
-            .as_deref()
-            .unwrap()
-            .contains("\"algorithm\":\"mock\"")
-    );
-    c.sound();
 }
 
 #[test]
 fn the_loop_wakes_it_and_can_be_switched_off() {
-    let mut c = Canister::new(None);
-    c.advance(299_999);
-    assert_eq!(c.runtime().turns, 0);
-    c.advance(1);
-    assert_eq!((c.runtime().turns, c.state().as_str()), (1, "Sleeping"));
-    c.advance(300_000);
-    let turns = c.turns(TurnsQuery::default()).turns;
-    assert_eq!(
-        turns.iter().map(|t| t.reason.as_str()).collect::<Vec<_>>(),
-        ["timer", "timer"]
-    );
-    c.change("set_loop", (false,)).unwrap();
-    c.advance(3_000_000);
-    assert_eq!(c.runtime().turns, 2);
-    // Another interval.
-    c.change("config_set", ("loop.interval", "60s")).unwrap();
-    c.change("set_loop", (true,)).unwrap();
-    c.advance(60_000);
-    assert_eq!(c.runtime().turns, 3);
-    c.sound();
+    on_each(|mut c| {
+        c.advance(299_999);
+        assert_eq!(c.runtime().turns, 0);
+        c.advance(1);
+        assert_eq!((c.runtime().turns, c.state().as_str()), (1, "Sleeping"));
+        c.advance(300_000);
+        let turns = c.turns(TurnsQuery::default()).turns;
+        assert_eq!(
+            turns.iter().map(|t| t.reason.as_str()).collect::<Vec<_>>(),
+            ["timer", "timer"]
+        );
+        c.change("set_loop", (false,)).unwrap();
+        c.advance(3_000_000);
+        assert_eq!(c.runtime().turns, 2);
+        // Another interval.
+        c.change("config_set", ("loop.interval", "60s")).unwrap();
+        c.change("set_loop", (true,)).unwrap();
+        c.advance(60_000);
+        assert_eq!(c.runtime().turns, 3);
+        c.sound();
+    });
 }
 
 #[test]
@@ -237,58 +246,59 @@ fn what_is_not_legal_is_refused_with_the_reason_and_logged() {
 
 #[test]
 fn soul_settings_and_skills_are_kept_over_turns_and_upgrades() {
-    let mut c = Canister::new(None);
-    c.change("update_soul", ("You are a lighthouse.",)).unwrap();
-    c.change("config_set", ("harbour.name", "Kiel")).unwrap();
-    let skill = NewSkill {
-        name: "signal".into(),
-        description: "when a ship is near".into(),
-        instructions: "Blink.".into(),
-        enabled: None,
-        version: Some("2".into()),
-    };
-    c.change("skill_install", (skill,)).unwrap();
-    c.change("skill_enable", ("greet", false)).unwrap();
-    c.wake("A ship").unwrap();
-    c.upgrade().unwrap();
-    c.host.settle();
-    assert_eq!(
-        (c.soul().text.as_str(), c.soul().version),
-        ("You are a lighthouse.", 2)
-    );
-    let name: Result<String, Error> = c.ask("config_get", ("harbour.name",));
-    assert_eq!(name.unwrap(), "Kiel");
-    let missing: Result<String, Error> = c.ask("config_get", ("harbour.depth",));
-    assert!(matches!(missing, Err(Error::NotFound { .. })));
-    let all: Vec<(String, String)> = c.ask("config", ());
-    let run = c.id.to_text();
-    assert!(all.contains(&("system.run".into(), run)), "{all:?}");
-    let skills: Vec<Skill> = c.ask("skills", ());
-    let enabled: Vec<(&str, bool)> = skills
-        .iter()
-        .map(|s| (s.name.as_str(), s.enabled))
-        .collect();
-    assert_eq!(
-        enabled,
-        [("greet", false), ("note", true), ("signal", true)]
-    );
-    let end = c.wake("Another ship").unwrap();
-    assert_eq!(end.number, 2);
-    let query = TurnsQuery {
-        newest_first: Some(true),
-        limit: Some(1),
-        ..TurnsQuery::default()
-    };
-    let turns = c.turns(query);
-    assert_eq!((turns.turns[0].soul_version, turns.next), (2, Some(2)));
-    assert!(
-        turns.turns[0]
-            .thought
-            .as_deref()
-            .unwrap()
-            .contains("note, signal")
-    );
-    c.sound();
+    on_each(|mut c| {
+        c.change("update_soul", ("You are a lighthouse.",)).unwrap();
+        c.change("config_set", ("harbour.name", "Kiel")).unwrap();
+        let skill = NewSkill {
+            name: "signal".into(),
+            description: "when a ship is near".into(),
+            instructions: "Blink.".into(),
+            enabled: None,
+            version: Some("2".into()),
+        };
+        c.change("skill_install", (skill,)).unwrap();
+        c.change("skill_enable", ("greet", false)).unwrap();
+        c.wake("A ship").unwrap();
+        c.upgrade().unwrap();
+        c.host.settle();
+        assert_eq!(
+            (c.soul().text.as_str(), c.soul().version),
+            ("You are a lighthouse.", 2)
+        );
+        let name: Result<String, Error> = c.ask("config_get", ("harbour.name",));
+        assert_eq!(name.unwrap(), "Kiel");
+        let missing: Result<String, Error> = c.ask("config_get", ("harbour.depth",));
+        assert!(matches!(missing, Err(Error::NotFound { .. })));
+        let all: Vec<(String, String)> = c.ask("config", ());
+        let run = c.id.to_text();
+        assert!(all.contains(&("system.run".into(), run)), "{all:?}");
+        let skills: Vec<Skill> = c.ask("skills", ());
+        let enabled: Vec<(&str, bool)> = skills
+            .iter()
+            .map(|s| (s.name.as_str(), s.enabled))
+            .collect();
+        assert_eq!(
+            enabled,
+            [("greet", false), ("note", true), ("signal", true)]
+        );
+        let end = c.wake("Another ship").unwrap();
+        assert_eq!(end.number, 2);
+        let query = TurnsQuery {
+            newest_first: Some(true),
+            limit: Some(1),
+            ..TurnsQuery::default()
+        };
+        let turns = c.turns(query);
+        assert_eq!((turns.turns[0].soul_version, turns.next), (2, Some(2)));
+        assert!(
+            turns.turns[0]
+                .thought
+                .as_deref()
+                .unwrap()
+                .contains("note, signal")
+        );
+        c.sound();
+    });
 }
 
 #[test]
@@ -320,91 +330,93 @@ fn an_upgrade_keeps_everything_and_sets_the_timers_again() {
 
 #[test]
 fn the_projection_is_the_same_after_a_replay() {
-    let mut c = Canister::new(None);
-    for i in 0..60 {
-        c.wake(&format!("number {i}")).unwrap();
-        if i % 9 == 0 {
-            drop(c.change("reset_fault", ()));
+    on_each(|mut c| {
+        for i in 0..60 {
+            c.wake(&format!("number {i}")).unwrap();
+            if i % 9 == 0 {
+                drop(c.change("reset_fault", ()));
+            }
         }
-    }
-    let before = c.projection();
-    assert!(before.digest.is_some());
-    let begun: Result<Projection, Error> = c.call("replay", ());
-    assert!(
-        !begun.unwrap().current,
-        "300 records are more than a portion"
-    );
-    c.host.settle();
-    let after = c.projection();
-    assert_eq!((after.replays, after.current), (1, true));
-    assert_eq!(
-        after,
-        Projection {
-            replays: 1,
-            ..before
-        }
-    );
-    c.sound();
+        let before = c.projection();
+        assert!(before.digest.is_some());
+        let begun: Result<Projection, Error> = c.call("replay", ());
+        assert!(
+            !begun.unwrap().current,
+            "300 records are more than a portion"
+        );
+        c.host.settle();
+        let after = c.projection();
+        assert_eq!((after.replays, after.current), (1, true));
+        assert_eq!(
+            after,
+            Projection {
+                replays: 1,
+                ..before
+            }
+        );
+        c.sound();
+    });
 }
 
 #[test]
 fn pages_are_bounded_and_lead_through_all() {
-    let mut c = Canister::new(None);
-    for i in 0..30 {
-        c.wake(&format!("number {i}")).unwrap();
-    }
-    let mut page = Page {
-        from: None,
-        limit: Some(7),
-    };
-    let mut seen = Vec::new();
-    loop {
-        let events = c.events(page);
-        assert!(events.events.len() <= 7);
-        seen.extend(events.events.iter().map(|e| e.seq));
-        match events.next {
-            Some(next) => page.from = Some(next),
-            None => break,
+    on_each(|mut c| {
+        for i in 0..30 {
+            c.wake(&format!("number {i}")).unwrap();
         }
-    }
-    assert_eq!(seen, (0..c.runtime().end).collect::<Vec<_>>());
-    assert!(
-        c.events(Page {
-            from: Some(u64::MAX),
-            limit: Some(0)
-        })
-        .events
-        .is_empty()
-    );
-    assert_eq!(
-        c.events(Page {
+        let mut page = Page {
             from: None,
-            limit: Some(u32::MAX)
-        })
-        .events
-        .len(),
-        152
-    );
-    for newest_first in [false, true] {
-        let mut query = TurnsQuery {
-            newest_first: Some(newest_first),
-            limit: Some(8),
-            ..TurnsQuery::default()
+            limit: Some(7),
         };
         let mut seen = Vec::new();
         loop {
-            let turns = c.turns(query);
-            seen.extend(turns.turns.iter().map(|t| t.turn));
-            match turns.next {
-                Some(next) => query.after = Some(next),
+            let events = c.events(page);
+            assert!(events.events.len() <= 7);
+            seen.extend(events.events.iter().map(|e| e.seq));
+            match events.next {
+                Some(next) => page.from = Some(next),
                 None => break,
             }
         }
-        if newest_first {
-            seen.reverse();
+        assert_eq!(seen, (0..c.runtime().end).collect::<Vec<_>>());
+        assert!(
+            c.events(Page {
+                from: Some(u64::MAX),
+                limit: Some(0)
+            })
+            .events
+            .is_empty()
+        );
+        assert_eq!(
+            c.events(Page {
+                from: None,
+                limit: Some(u32::MAX)
+            })
+            .events
+            .len(),
+            152
+        );
+        for newest_first in [false, true] {
+            let mut query = TurnsQuery {
+                newest_first: Some(newest_first),
+                limit: Some(8),
+                ..TurnsQuery::default()
+            };
+            let mut seen = Vec::new();
+            loop {
+                let turns = c.turns(query);
+                seen.extend(turns.turns.iter().map(|t| t.turn));
+                match turns.next {
+                    Some(next) => query.after = Some(next),
+                    None => break,
+                }
+            }
+            if newest_first {
+                seen.reverse();
+            }
+            assert_eq!(seen, (1..=30).collect::<Vec<_>>());
         }
-        assert_eq!(seen, (1..=30).collect::<Vec<_>>());
-    }
+    });
 }
 
 #[test]
