@@ -286,12 +286,30 @@ pub struct Record {
     pub state: Vec<String>,
     /// Transitions that were taken.
     pub transitions: Vec<String>,
-    /// Why it was refused: code and words.
-    pub refusal: Option<(String, String)>,
+    /// Why it was refused.
+    pub refusal: Option<Reason>,
     /// Hash of the record before.
     pub prev: String,
     /// Hash of this one.
     pub hash: String,
+}
+
+/// Why an event was refused.
+#[derive(Debug, Clone, PartialEq, Eq, CandidType, Deserialize)]
+pub struct Reason {
+    /// Stable: `unhandled`, `guard`, `schema`, `authority`, ...
+    pub code: String,
+    /// In words.
+    pub message: String,
+}
+
+/// A setting.
+#[derive(Debug, Clone, PartialEq, Eq, CandidType, Deserialize)]
+pub struct Setting {
+    /// Its key.
+    pub key: String,
+    /// Its value.
+    pub value: String,
 }
 
 /// Which turns.

@@ -2,8 +2,6 @@
 //!
 //! Each is thin: who calls, how large is it, and on to [`crate::host`] or [`crate::view`].
 
-use std::collections::BTreeMap;
-
 use charter_kernel::Principal;
 use ic_cdk::api::{accept_message, canister_self, is_controller, msg_caller, msg_method_name};
 use ic_cdk::{init, inspect_message, post_upgrade, query, update};
@@ -11,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use crate::api::{
     Check, Error, Events, ExportArgs, ExportPart, History, Inference, InitArgs, MOST_INPUT_BYTES,
-    NewSkill, Page, Projection, Receipt, Refusals, Runtime, Skill, Soul, TurnEnd, Turns,
+    NewSkill, Page, Projection, Receipt, Refusals, Runtime, Setting, Skill, Soul, TurnEnd, Turns,
     TurnsQuery, WakeArgs, Work, limit,
 };
 use crate::host::{self, drive, failed, send, settle, with};
@@ -267,9 +265,9 @@ fn soul() -> Soul {
 
 /// All settings, with the keys of the soul and the system.
 #[query]
-fn config() -> Vec<(String, String)> {
-    let all: BTreeMap<String, String> = with(|c| c.automaton.stable.settings());
-    all.into_iter().collect()
+fn config() -> Vec<Setting> {
+    let all = with(|c| c.automaton.stable.settings()).into_iter();
+    all.map(|(key, value)| Setting { key, value }).collect()
 }
 
 /// A setting.

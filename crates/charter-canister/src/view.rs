@@ -6,8 +6,8 @@ use ic_stable_structures::Memory;
 use serde_json::Value as Json;
 
 use crate::api::{
-    Check, Events, ExportArgs, ExportPart, LastError, Outcome, PAGE_BYTES, Page, Record, Refusal,
-    Runtime, Skill, Soul, TurnEnd, TurnInFlight,
+    Check, Events, ExportArgs, ExportPart, LastError, Outcome, PAGE_BYTES, Page, Reason, Record,
+    Refusal, Runtime, Skill, Soul, TurnEnd, TurnInFlight,
 };
 use crate::automaton::Automaton;
 use crate::charter::built_in;
@@ -147,7 +147,10 @@ pub(crate) fn events<M: Memory + Clone>(a: &Automaton<M>, page: &Page) -> Result
             from: r.from.iter().map(ToString::to_string).collect(),
             state: r.state.iter().map(ToString::to_string).collect(),
             transitions: r.transitions.clone(),
-            refusal: refusal(&r).map(|f| (f.code, f.message)),
+            refusal: refusal(&r).map(|f| Reason {
+                code: f.code,
+                message: f.message,
+            }),
             prev: r.prev.to_string(),
             hash: r.hash.to_string(),
         });

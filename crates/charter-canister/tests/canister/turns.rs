@@ -1,7 +1,8 @@
 //! Turns, by hand and by the loop; what is legal; what is kept; upgrades between turns.
 
 use charter_canister::api::{
-    Error, History, Inference, InitArgs, NewSkill, Outcome, Page, Projection, Skill, TurnsQuery,
+    Error, History, Inference, InitArgs, NewSkill, Outcome, Page, Projection, Setting, Skill,
+    TurnsQuery,
 };
 
 use charter_icp_host::each_host;
@@ -269,9 +270,12 @@ fn soul_settings_and_skills_are_kept_over_turns_and_upgrades() {
         assert_eq!(name.unwrap(), "Kiel");
         let missing: Result<String, Error> = c.ask("config_get", ("harbour.depth",));
         assert!(matches!(missing, Err(Error::NotFound { .. })));
-        let all: Vec<(String, String)> = c.ask("config", ());
-        let run = c.id.to_text();
-        assert!(all.contains(&("system.run".into(), run)), "{all:?}");
+        let all: Vec<Setting> = c.ask("config", ());
+        let run = Setting {
+            key: "system.run".into(),
+            value: c.id.to_text(),
+        };
+        assert!(all.contains(&run), "{all:?}");
         let skills: Vec<Skill> = c.ask("skills", ());
         let enabled: Vec<(&str, bool)> = skills
             .iter()
