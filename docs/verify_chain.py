@@ -5,7 +5,8 @@
 
 The first line has the charter: `charter.digest` is the SHA-256 of the text `charter.core`. Every other line is a record: `hash` is the
 SHA-256 of the record without `hash`, as canonical JSON (RFC 8785); `prev` is the hash of the record before, of record 0 it is 64 zeros;
-`seq` counts from 0. That the kernel gives these records for these events is what `charter verify` checks beyond this.
+`seq` counts from 0. A host that drops old records gives `after` in the first line: the text of the last dropped `record`, and of the
+`snapshot` after it, whose SHA-256 that record names; the chain goes on from there. That the kernel gives these records for these events is what `charter verify` checks beyond this.
 
 Exit: 0 the chain is whole, 1 it is not, 2 the file cannot be read. Python 3.8 or later, nothing else.
 """
@@ -89,9 +90,20 @@ def check(lines):
     run, charter = first["run"], first["charter"]
     if digest(charter["core"]) != charter["digest"]:
         return "line 1: the charter's text does not give its digest", run, 0, None
-    prev = "sha256:" + "0" * 64
-    for seq, line in enumerate(lines[1:]):
-        where = "line %d: " % (seq + 2)
+    prev, begin = "sha256:" + "0" * 64, 0
+    if "after" in first:
+        where, text = "line 1: the record before the first one: ", first["after"]["record"]
+        record = json.loads(text)
+        said = record.pop("hash", None)
+        if said != digest(canonical(record)):
+            return where + "its content does not give its hash", run, 0, None
+        if record["snapshot"] != digest(first["after"]["snapshot"]):
+            return where + "it names another snapshot", run, 0, None
+        if (record["run"], record["charter"]) != (run, charter["digest"]):
+            return where + "it is of another run or charter", run, 0, None
+        prev, begin = said, record["seq"] + 1
+    for seq, line in enumerate(lines[1:], begin):
+        where = "line %d: " % (seq - begin + 2)
         try:
             record = json.loads(line)
         except ValueError as e:
@@ -112,7 +124,7 @@ def check(lines):
         if record["prev"] != prev:
             return where + "`prev` is not the hash of the record before", run, seq, prev
         prev = said
-    if len(lines) - 1 != first["records"] or prev != first["head"]:
+    if begin + len(lines) - 1 != first["records"] or prev != first["head"]:
         return "the file ends too early or too late: line 1 says %s records, head %s" % (first["records"], first["head"]), run, len(lines) - 1, prev
     return None, run, len(lines) - 1, prev
 

@@ -9,9 +9,9 @@
     missing_docs
 )]
 
+mod age;
 mod authority;
 mod broken;
-mod long;
 mod same;
 mod turns;
 

@@ -1,4 +1,4 @@
-//! Ten thousand turns: what one costs does not grow with what came before, and everything stays within its bounds.
+//! Ten thousand turns (first by name, because they take longest): what one costs does not grow with what came before, and everything stays within its bounds.
 
 use charter_canister::api::{Outcome, TurnsQuery};
 
