@@ -78,7 +78,7 @@
 //! # How a trap is undone
 //!
 //! Stable memory has an undo log by pages. For the heap there is a copy from some messages ago; after a trap the messages since
-//! then run again, with the same inputs, and give the same state. So a message costs no copy: about a billion instructions per
+//! then run again, with the same inputs, and give the same state. So a message costs no copy: one to two billion instructions per
 //! second, also in a debug build, if the interpreter is optimized: the workspace's `Cargo.toml` says
 //! `[profile.dev.package.wasmi] opt-level = 3` and the same for its parts.
 #![deny(

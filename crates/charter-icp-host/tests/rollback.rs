@@ -18,6 +18,8 @@ const CANISTER: &str = r#"
   (func (export "canister_update unreachable") (call $bump) (unreachable))
   (func (export "canister_update divide") (call $bump) (drop (i32.div_u (i32.const 1) (i32.load (i32.const 64)))))
   (func (export "canister_update outside") (call $bump) (drop (i32.load (i32.const -4))))
+  (func $deep (param i32) (result i32) (i32.add (i32.const 1) (call $deep (i32.add (local.get 0) (i32.const 1)))))
+  (func (export "canister_update endless_depth") (call $bump) (drop (call $deep (i32.const 0))))
   (func (export "canister_update grow")
     (call $bump) (drop (memory.grow (i32.const 3))) (drop (call $stable_grow (i64.const 5)))
     (i32.store (i32.const 190000) (i32.const 1))
@@ -46,6 +48,7 @@ fn every_kind_of_trap_takes_everything_back() {
             ("unreachable", 502),
             ("divide", 502),
             ("outside", 502),
+            ("endless_depth", 502),
             ("grow", 502),
         ] {
             assert_eq!(
