@@ -12,7 +12,7 @@ use crate::invocations::place;
 use crate::judge::Enabled;
 use crate::machine::{NO_SERVICE, StateId};
 use crate::refusal::Refusal;
-use crate::snapshot::{Actor, Context, Identity, Invocation, Status, TimerKind};
+use crate::snapshot::{Actor, Context, Identity, Invocation, Rare, Status, TimerKind};
 use crate::work::{Fault, MAX_GENERATIONS, Queued, Session, Work};
 
 /// Stands for the effect of an invoked machine, which is no effect: the run does its work itself.
@@ -26,15 +26,15 @@ pub(crate) fn new_actor(identity: Identity) -> Actor {
     Actor {
         status: Status::Active,
         configuration: SmallVec::new(),
-        history: Vec::new(),
+        history: Rare::default(),
         context: Context {
             values: Arc::new(vec![None; identity.shape.slots.len()]),
             identity: Arc::new(identity),
         },
         output: None,
         invocations: SmallVec::new(),
-        votes: Vec::new(),
-        bound: Vec::new(),
+        votes: Rare::default(),
+        bound: Rare::default(),
     }
 }
 
@@ -309,7 +309,7 @@ impl Work<'_> {
                 self.cancel_actor(ai)?;
             }
             self.cancel_timers(|_| true);
-            self.s.held.clear();
+            self.s.held = Rare::default();
             self.s.status = match self.s.actors.0.first().map(|a| a.status) {
                 Some(Status::Active) | None => Status::Cancelled,
                 Some(status) => status,

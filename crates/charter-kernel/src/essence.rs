@@ -33,7 +33,7 @@ impl Machine {
         for timer in &s.timers {
             timer_essence(timer, out);
         }
-        for held in &s.held {
+        for held in s.held.iter() {
             text(out, &held.actor);
             text(out, &held.invocation);
             json(out, held.outcome.as_ref().unwrap_or_else(|e| e));
@@ -62,7 +62,7 @@ impl Machine {
         for state in &a.configuration {
             out.extend_from_slice(&state.to_le_bytes());
         }
-        for (history, states) in &a.history {
+        for (history, states) in a.history.iter() {
             out.extend_from_slice(&history.to_le_bytes());
             number(out, states.len());
             states
@@ -82,7 +82,7 @@ impl Machine {
             text(out, &i.src);
             out.extend_from_slice(&i.state.unwrap_or(u32::MAX).to_le_bytes());
         }
-        for v in &a.votes {
+        for v in a.votes.iter() {
             out.extend_from_slice(&v.transition.to_le_bytes());
             text(out, &v.digest.hex());
             v.by.iter().for_each(|b| text(out, b));

@@ -15,7 +15,7 @@ use crate::machine::{
 };
 use crate::refusal::Code;
 use crate::scope::Eyes;
-use crate::snapshot::{Actor, Actors, Snapshot, Status, Vote};
+use crate::snapshot::{Actor, Actors, Rare, Snapshot, Status, Vote};
 use crate::step::{Step, Taken, Verdict};
 
 /// What a plain transition does: the states it leaves are those after `domain`, the states it enters follow in document order.
@@ -112,15 +112,6 @@ fn plain_move(chart: &Chart, t: &Transition, loud: &Loud) -> Option<Move> {
     })
 }
 
-/// A copy, without a call where there is nothing to copy.
-#[inline(always)]
-fn copy<T: Clone>(list: &[T]) -> Vec<T> {
-    match list {
-        [] => Vec::new(),
-        _ => list.to_vec(),
-    }
-}
-
 impl Machine {
     /// Tries the short way for an external event; `None`: the algorithm has to decide.
     ///
@@ -213,18 +204,18 @@ impl Machine {
             Arc::new(Actor {
                 status: old.status,
                 configuration,
-                history: copy(&old.history),
+                history: old.history.clone(),
                 context: old.context.clone(),
                 output: old.output.clone(),
                 invocations: match old.invocations.is_empty() {
                     true => SmallVec::new(),
                     false => old.invocations.clone(),
                 },
-                votes: match old.votes.as_slice() {
-                    [] => Vec::new(),
-                    votes => votes.iter().filter(left).cloned().collect(),
+                votes: match old.votes.is_empty() {
+                    true => Rare::default(),
+                    false => old.votes.iter().filter(left).cloned().collect(),
                 },
-                bound: copy(&old.bound),
+                bound: old.bound.clone(),
             })
         };
         let actors = match before.actors.0.as_slice() {
@@ -247,9 +238,12 @@ impl Machine {
                 paused_at: before.paused_at,
                 output: before.output.clone(),
                 actors: Actors(actors),
-                timers: copy(&before.timers),
+                timers: match before.timers.is_empty() {
+                    true => Vec::new(),
+                    false => before.timers.clone(),
+                },
                 ledger: before.ledger.clone(),
-                held: copy(&before.held),
+                held: before.held.clone(),
                 counter: before.counter,
             },
             effects: Vec::new(),

@@ -150,9 +150,11 @@ impl Machine {
                     chart.path(history)
                 ));
             }
-            actor.history.push((history, states));
+            actor.history.list().push((history, states));
         }
-        actor.history.sort_by_key(|(h, _)| *h);
+        if !actor.history.is_empty() {
+            actor.history.list().sort_by_key(|(h, _)| *h);
+        }
         for (name, value) in form.context {
             let slot = chart.shape.slot(&name).and_then(|s| actor.context.place(s));
             let Some(slot) = slot else {
@@ -191,14 +193,14 @@ impl Machine {
             else {
                 return bad(format!("no transition is called `{}`", v.transition));
             };
-            actor.votes.push(Vote {
+            actor.votes.list().push(Vote {
                 transition,
                 digest: v.digest,
                 by: v.by.into_iter().map(String::into_boxed_str).collect(),
             });
         }
         for path in &form.bound {
-            actor.bound.push(state(path)?);
+            actor.bound.list().push(state(path)?);
         }
         Ok(actor)
     }

@@ -17,7 +17,7 @@ use crate::envelope::{Envelope, Event};
 use crate::ledger::Ledger;
 use crate::machine::{Machine, RoleSet};
 use crate::refusal::{Code, Refusal};
-use crate::snapshot::{Actors, Identity, RunName, Snapshot, Status};
+use crate::snapshot::{Actors, Identity, Rare, RunName, Snapshot, Status};
 use crate::step::{Step, Verdict};
 use crate::work::Work;
 
@@ -60,7 +60,7 @@ impl Machine {
             } else {
                 Some(Arc::new(Ledger::new(&self.ledger)))
             },
-            held: Vec::new(),
+            held: Rare::default(),
             counter: 0,
         };
         let mut work = Work::new(

@@ -1,6 +1,7 @@
 //! A run at one moment. Its JSON (see [`crate::Machine::snapshot_json`]) says the same with names; going there and back changes nothing.
 
 mod actor;
+mod rare;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use smallvec::SmallVec;
 
 pub use actor::{Actor, Invocation};
 pub(crate) use actor::{Context, Identity, Shape, Vote};
+pub(crate) use rare::Rare;
 
 use crate::digest::Digest;
 use crate::envelope::EffectId;
@@ -30,7 +32,7 @@ pub struct Snapshot {
     pub(crate) timers: Vec<Arc<Timer>>,
     pub(crate) ledger: Option<Arc<Ledger>>,
     /// Answers that came while the run was paused.
-    pub(crate) held: Vec<Arc<Held>>,
+    pub(crate) held: Rare<Arc<Held>>,
     /// Source of generations and of ids that must not repeat.
     pub(crate) counter: u64,
 }

@@ -42,6 +42,7 @@ impl Work<'_> {
             if !actor.votes.is_empty() {
                 actor
                     .votes
+                    .list()
                     .retain(|v| chart.transition(v.transition).source != *state);
             }
         }
@@ -62,14 +63,14 @@ impl Work<'_> {
                     }
                 };
                 let stored = actor.configuration.iter().filter(keep).copied().collect();
-                let actor = self.actor_mut(ai);
-                match actor.history.binary_search_by_key(history, |(h, _)| *h) {
+                let list = self.actor_mut(ai).history.list();
+                match list.binary_search_by_key(history, |(h, _)| *h) {
                     Ok(i) => {
-                        if let Some(entry) = actor.history.get_mut(i) {
+                        if let Some(entry) = list.get_mut(i) {
                             entry.1 = stored;
                         }
                     }
-                    Err(i) => actor.history.insert(i, (*history, stored)),
+                    Err(i) => list.insert(i, (*history, stored)),
                 }
             }
         }
@@ -155,7 +156,7 @@ impl Work<'_> {
         let Err(place) = self.actor(ai).bound.binary_search(&state) else {
             return;
         };
-        self.actor_mut(ai).bound.insert(place, state);
+        self.actor_mut(ai).bound.list().insert(place, state);
         for (slot, template) in &self.chart(ai).state(state).data {
             match self.eyes(ai, ev, &[]).value(template) {
                 Ok(value) => self.bind(ai, *slot, value),

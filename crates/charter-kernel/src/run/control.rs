@@ -67,7 +67,7 @@ impl Work<'_> {
                 .push(crate::step::TimerChange::Set(timer.clone()));
             self.s.timers.push(timer);
         }
-        for held in std::mem::take(&mut self.s.held) {
+        for held in std::mem::take(&mut self.s.held).list().drain(..) {
             if self.ended {
                 break;
             }

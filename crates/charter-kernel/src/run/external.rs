@@ -134,7 +134,7 @@ impl Work<'_> {
         let digest = crate::digest::Digest::of_json(ev.data());
         let by: Box<str> = self.by.id.as_str().into();
         for t in transitions {
-            let votes = &mut self.actor_mut(ai).votes;
+            let votes = self.actor_mut(ai).votes.list();
             match votes
                 .iter_mut()
                 .find(|v| v.transition == *t && v.digest == digest)

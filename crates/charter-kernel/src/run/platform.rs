@@ -75,7 +75,7 @@ impl Machine {
                 effect: invocation.effect,
                 outcome,
             };
-            work.s.held.push(Arc::new(held));
+            work.s.held.list().push(Arc::new(held));
             return Ok(work.step(Verdict::Accepted));
         }
         work.take_answer(ai, invocation.effect, id, outcome)?;
