@@ -186,11 +186,7 @@ impl Machine {
         let mut taken = SmallVec::new();
         let mut moved = |old: &Actor| {
             let chart = self.chart(old.chart());
-            taken = SmallVec::from_buf([Taken {
-                actor: old.identity().id.clone(),
-                chart: old.chart(),
-                transition: id,
-            }]);
+            taken = SmallVec::from_buf([Taken::by(old, id)]);
             // One region: what is inside the domain stands at the end.
             let stay = old
                 .configuration

@@ -13,10 +13,10 @@ impl Machine {
     pub fn transition_names(&self, step: &Step, to: &str) -> Vec<String> {
         let name = |t: &crate::step::Taken| {
             let name = &self.chart(t.chart).transition(t.transition).name;
-            if t.actor.as_ref() == to {
+            if t.actor() == to {
                 name.to_string()
             } else {
-                format!("{}:{name}", t.actor)
+                format!("{}:{name}", t.actor())
             }
         };
         step.taken.iter().map(name).collect()
@@ -37,7 +37,7 @@ impl Machine {
         step.taken.iter().filter_map(|t| {
             let transition = self.chart(t.chart).transition(t.transition);
             Some((
-                t.actor.as_ref(),
+                t.actor(),
                 transition.name.as_ref(),
                 transition.approves.as_ref()?.source(),
             ))

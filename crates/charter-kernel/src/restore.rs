@@ -76,6 +76,16 @@ impl Machine {
         {
             return bad("the first actor is not the root");
         }
+        let odd = actors
+            .iter()
+            .enumerate()
+            .find(|(i, a)| a.identity().parent.is_none() != (*i == 0));
+        if let Some((_, actor)) = odd {
+            let id = &actor.identity().id;
+            return bad(format!(
+                "`{id}`: every actor has a `parent`, but for the root"
+            ));
+        }
         let actors = Actors(actors);
         let mut timers: Vec<Arc<Timer>> = Vec::with_capacity(form.timers.len());
         for timer in form.timers {

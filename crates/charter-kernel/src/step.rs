@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::envelope::EffectId;
 use crate::machine::TransitionId;
-use crate::snapshot::{Snapshot, Timer};
+use crate::snapshot::{Actor, Snapshot, Timer};
 
 /// An event was applied, whole.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,9 +54,27 @@ impl Verdict {
 /// A transition that was taken, by an actor.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Taken {
-    pub(crate) actor: Arc<str>,
+    /// None: the root, whose id needs no reference to be counted.
+    actor: Option<Arc<str>>,
     pub(crate) chart: u32,
     pub(crate) transition: TransitionId,
+}
+
+impl Taken {
+    #[inline(always)]
+    pub(crate) fn by(actor: &Actor, transition: TransitionId) -> Taken {
+        let identity = actor.identity();
+        Taken {
+            actor: identity.parent.as_ref().map(|_| identity.id.clone()),
+            chart: actor.chart(),
+            transition,
+        }
+    }
+
+    /// Id of the actor.
+    pub(crate) fn actor(&self) -> &str {
+        self.actor.as_deref().unwrap_or("root")
+    }
 }
 
 /// Something for the host to do, after the commit.

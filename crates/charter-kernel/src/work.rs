@@ -201,12 +201,7 @@ impl<'m> Work<'m> {
     }
 
     pub(crate) fn take(&mut self, ai: usize, transition: TransitionId) {
-        let actor = self.actor(ai);
-        let taken = Taken {
-            actor: actor.identity().id.clone(),
-            chart: actor.chart(),
-            transition,
-        };
+        let taken = Taken::by(self.actor(ai), transition);
         self.taken.push(taken);
     }
 

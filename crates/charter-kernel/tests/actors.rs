@@ -297,3 +297,26 @@ fn the_same_envelopes_give_the_same_steps() {
     };
     assert_eq!(trace(1_000), trace(1_000));
 }
+
+#[test]
+fn a_snapshot_says_whose_child_every_actor_is() {
+    let chart = "
+events: {GO: {}}
+machines:
+  kid: {states: {k: {}}}
+states:
+  s: {on: {GO: {actions: {spawn: {machine: kid, id: one}}}}}
+";
+    let mut run = Run::start(chart);
+    run.send("GO");
+    let good = run.machine.snapshot_json(&run.snapshot);
+    assert_eq!(good["actors"][1]["parent"], "root");
+    run.machine.restore(&good).unwrap();
+    for (actor, parent, id) in [(1, json!(null), "one"), (0, json!("one"), "root")] {
+        let mut bad = good.clone();
+        bad["actors"][actor]["parent"] = parent;
+        let why = run.machine.restore(&bad).unwrap_err().to_string();
+        let expected = format!("`{id}`: every actor has a `parent`, but for the root");
+        assert!(why.contains(&expected), "{why}");
+    }
+}
