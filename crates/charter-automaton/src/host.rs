@@ -6,10 +6,7 @@ use charter_kernel::definition::ActorDecl;
 use charter_runtime::{Boxed, Call, Executor, Fault, Folder, Options, Outcome};
 use serde_json::Value as Json;
 
-use crate::{
-    Inference, MockInference, MockSigner, MockSkills, PARTS, PortError, Ports, Signer, Skill,
-    SkillSource, StubInference, StubSigner, answer, read_skill,
-};
+use crate::{MockSkills, Part, PortError, Ports, Skill, SkillSource, answer, read_skills};
 
 /// Adds both kinds to a host. If the host has an executor of kind `model` already, inference can be asked of it, too.
 #[must_use]
@@ -20,31 +17,12 @@ pub fn executors(options: Options) -> Options {
         .executor("skills", Skills)
 }
 
-fn word<'a>(place: Option<&'a Json>, key: &str, known: &[&'static str]) -> Result<&'a str, String> {
-    match place {
-        Some(Json::String(word)) if known.contains(&word.as_str()) => Ok(word),
-        Some(other) => Err(format!(
-            "`{key}` is one of {}, not `{other}`",
-            known.join(", ")
-        )),
-        None => Err(format!(
-            "`{key}` is missing; it is one of {}",
-            known.join(", ")
-        )),
-    }
-}
-
 fn fault(error: &PortError) -> Fault {
     Fault::new(error.code, &error.message)
 }
 
-/// Adapters of the inference port. `model` asks the host's executor of kind `model`, with the actor's `prompt`.
-pub const ADAPTERS: [&str; 3] = ["mock", "stub", "model"];
-/// Adapters of the signer.
-pub const SIGNERS: [&str; 2] = ["mock", "stub"];
-
-/// Kind `automaton`. Configuration: `part` (`context`, `inference`, `actions`, `persist`), `signer` of the actions (one of [`SIGNERS`]), and
-/// `prompt` of the inference. The input of the inference names its `adapter` (one of [`ADAPTERS`]).
+/// Kind `automaton`. Configuration: `part` (`context`, `inference`, `actions`, `persist`), `signer` of the actions (one of [`SIGNERS`](crate::SIGNERS)), and
+/// `prompt` of the inference. The input of the inference names its `adapter` (one of [`ADAPTERS`](crate::ADAPTERS)).
 #[derive(Clone, Default)]
 pub struct Parts {
     /// Asked by the adapter `model`.
@@ -61,53 +39,28 @@ impl std::fmt::Debug for Parts {
     }
 }
 
-/// What the configuration of an actor says.
-fn part(actor: &ActorDecl) -> Result<(&str, &'static dyn Signer), String> {
-    let part = word(actor.config.get("part"), "part", &PARTS)?;
-    let signer: &'static dyn Signer = match actor.config.get("signer") {
-        None => &MockSigner,
-        given => match word(given, "signer", &SIGNERS)? {
-            "stub" => &StubSigner,
-            _ => &MockSigner,
-        },
-    };
-    Ok((part, signer))
-}
-
 impl Executor for Parts {
     fn check(&self, _: &str, actor: &ActorDecl, _: &Folder) -> Result<(), String> {
-        part(actor).map(|_| ())
+        Part::of(actor).map(drop)
     }
 
     fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
         let model = self.model.clone();
         Box::pin(async move {
             let config = |why: String| Fault::new("config", &why);
-            let (part, signer) = part(call.actor()).map_err(config)?;
-            let inference: &'static dyn Inference = match part {
-                "inference" => {
-                    match word(call.input.get("adapter"), "adapter", &ADAPTERS).map_err(config)? {
-                        "model" => {
-                            let model = model.ok_or_else(|| {
-                                config(
-                                    "this host has no models; choose the adapter `mock` or `stub`"
-                                        .into(),
-                                )
-                            })?;
-                            return model.call(call).await;
-                        }
-                        "stub" => &StubInference,
-                        _ => &MockInference,
-                    }
-                }
-                _ => &StubInference,
+            let part = Part::of(call.actor()).map_err(config)?;
+            let Some(inference) = part.inference(&call.input).map_err(config)? else {
+                let none = || {
+                    config("this host has no models; choose the adapter `mock` or `stub`".into())
+                };
+                return model.ok_or_else(none)?.call(call).await;
             };
             let ports = Ports {
                 inference,
-                signer,
+                signer: part.signer,
                 skills: &MockSkills,
             };
-            answer(part, &call.input, &ports)
+            answer(part.name, &call.input, &ports)
                 .map(Outcome::Done)
                 .map_err(|e| fault(&e))
         })
@@ -133,23 +86,14 @@ impl SkillSource for FolderSkills<'_> {
             code: "skills",
             message,
         };
-        let mut skills: Vec<Skill> = Vec::new();
+        let mut files = Vec::new();
         for file in self.folder.list(self.name).map_err(wrong)? {
-            if !file.ends_with(".md") {
-                continue;
+            if file.ends_with(".md") {
+                let text = self.folder.read(&file).map_err(wrong)?;
+                files.push((file, text));
             }
-            let text = self.folder.read(&file).map_err(wrong)?;
-            let skill = read_skill(&file, &text).map_err(|e| wrong(e.to_string()))?;
-            if let Some(other) = skills.iter().find(|s| s.name == skill.name) {
-                return Err(wrong(format!(
-                    "`{file}` and `{}` are both called `{}`",
-                    other.source, skill.name
-                )));
-            }
-            skills.push(skill);
         }
-        skills.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(skills)
+        read_skills(files)
     }
 }
 

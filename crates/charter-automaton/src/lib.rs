@@ -48,13 +48,15 @@ pub mod face {
 #[cfg(feature = "host")]
 pub mod host;
 mod inference;
+mod part;
 mod signer;
 mod skills;
 mod turn;
 
 pub use inference::{Ask, Inference, MockInference, StubInference, Thought};
+pub use part::{ADAPTERS, Part, SIGNERS};
 pub use signer::{MockSigner, Signature, Signer, StubSigner};
-pub use skills::{BadSkill, MockSkills, Skill, SkillSource, read_skill};
+pub use skills::{BadSkill, MockSkills, Skill, SkillSource, read_skill, read_skills};
 pub use turn::{PARTS, Ports, answer};
 
 /// Why a port could not do what it was asked.

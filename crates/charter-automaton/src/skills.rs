@@ -30,6 +30,33 @@ pub trait SkillSource {
     fn skills(&self) -> Result<Vec<Skill>, PortError>;
 }
 
+/// The skills in files: name and text of each, in order of the skills' names.
+///
+/// # Errors
+/// A file is no skill, or two have the same name.
+pub fn read_skills(
+    files: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>,
+) -> Result<Vec<Skill>, PortError> {
+    let wrong = |message: String| PortError {
+        code: "skills",
+        message,
+    };
+    let mut skills: Vec<Skill> = Vec::new();
+    for (file, text) in files {
+        let file = file.as_ref();
+        let skill = read_skill(file, text.as_ref()).map_err(|e| wrong(e.to_string()))?;
+        if let Some(other) = skills.iter().find(|s| s.name == skill.name) {
+            return Err(wrong(format!(
+                "`{file}` and `{}` are both called `{}`",
+                other.source, skill.name
+            )));
+        }
+        skills.push(skill);
+    }
+    skills.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(skills)
+}
+
 /// Two skills that are always there, for tests and for trying it out.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MockSkills;
@@ -183,7 +210,7 @@ fn unquoted(value: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{MockSkills, SkillSource, read_skill};
+    use super::{MockSkills, SkillSource, read_skill, read_skills};
 
     const GREET: &str = "---\nname: greet\ndescription: \"when: somebody says hello\"\nversion: 1.2\n---\n\nGreet back.\n--- not the end\n";
 
@@ -242,6 +269,17 @@ mod tests {
             let error = read_skill("x.md", text).unwrap_err().to_string();
             assert!(error.contains(said), "{text:?}: {error}");
         }
+    }
+
+    #[test]
+    fn skills_come_in_order_of_their_names_and_none_twice() {
+        let note = GREET.replace("greet", "a-note");
+        let skills = read_skills([("1.md", GREET), ("2.md", note.as_str())]).unwrap();
+        let names: Vec<&str> = skills.iter().map(|s| s.name.as_str()).collect();
+        assert_eq!(names, ["a-note", "greet"]);
+        let twice = read_skills([("1.md", GREET), ("2.md", GREET)]).unwrap_err();
+        assert_eq!(twice.code, "skills");
+        assert_eq!(twice.message, "`2.md` and `1.md` are both called `greet`");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use charter_automaton::{PortError, Skill, SkillSource, read_skill};
+use charter_automaton::{PortError, Skill, SkillSource, read_skills};
 use charter_journal::StoredCharter;
 use charter_kernel::definition::ActorDecl;
 use charter_kernel::{Digest, Machine, Schema};
@@ -101,15 +101,6 @@ pub struct BuiltInSkills;
 
 impl SkillSource for BuiltInSkills {
     fn skills(&self) -> Result<Vec<Skill>, PortError> {
-        let mut skills: Vec<Skill> = Vec::new();
-        for (file, text) in SKILLS {
-            let skill = read_skill(file, text).map_err(|e| PortError {
-                code: "skills",
-                message: e.to_string(),
-            })?;
-            skills.push(skill);
-        }
-        skills.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(skills)
+        read_skills(SKILLS.iter().copied())
     }
 }

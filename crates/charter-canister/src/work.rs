@@ -1,16 +1,9 @@
 //! The work of a turn: what an actor is asked, through the ports, its answer checked. The same faults as on the embedded host.
 
-use charter_automaton::{
-    Inference, MockInference, MockSigner, Ports, Signer, StubInference, StubSigner, answer,
-};
+use charter_automaton::{Inference, MockSigner, Part, Ports, Signer, StubInference, answer};
 use serde_json::{Value as Json, json};
 
 use crate::charter::{BuiltInSkills, Charter};
-
-/// Adapters of the inference port. `model` is known and not there: a canister has no models yet.
-const ADAPTERS: [&str; 3] = ["mock", "stub", "model"];
-/// Adapters of the signer.
-const SIGNERS: [&str; 2] = ["mock", "stub"];
 
 /// Does the work of an actor; no access to the run, and no effect on it: what comes out is given to the run as an answer.
 ///
@@ -20,32 +13,21 @@ pub fn perform(charter: &Charter, name: &str, input: &Json) -> Result<Json, Json
     let Some(actor) = charter.actor(name) else {
         return Err(fault("no-executor", &no_executor(name, "")));
     };
-    let config = |key: &str| actor.decl.config.get(key).filter(|v| !v.is_null());
-    let part = match actor.decl.kind.as_str() {
-        "skills" => "skills",
-        "automaton" => config("part").and_then(Json::as_str).unwrap_or_default(),
-        kind => return Err(fault("no-executor", &no_executor(name, kind))),
-    };
     let wrong = |why: String| fault("config", &why);
-    let signer: &dyn Signer = match config("signer") {
-        None => &MockSigner,
-        given => match word(given, "signer", &SIGNERS).map_err(wrong)? {
-            "stub" => &StubSigner,
-            _ => &MockSigner,
-        },
-    };
-    let inference: &dyn Inference = match part {
-        "inference" => match word(input.get("adapter"), "adapter", &ADAPTERS).map_err(wrong)? {
-            "model" => {
-                return Err(fault(
-                    "config",
-                    "this host has no models; choose the adapter `mock` or `stub`",
-                ));
+    let (part, signer, inference): (_, &dyn Signer, Option<&dyn Inference>) =
+        match actor.decl.kind.as_str() {
+            "skills" => ("skills", &MockSigner, Some(&StubInference)),
+            "automaton" => {
+                let part = Part::of(&actor.decl).map_err(wrong)?;
+                let inference = part.inference(input).map_err(wrong)?;
+                (part.name, part.signer, inference.map(|i| i as _))
             }
-            "stub" => &StubInference,
-            _ => &MockInference,
-        },
-        _ => &StubInference,
+            kind => return Err(fault("no-executor", &no_executor(name, kind))),
+        };
+    // A canister has no models yet.
+    let Some(inference) = inference else {
+        let why = "this host has no models; choose the adapter `mock` or `stub`";
+        return Err(fault("config", why));
     };
     let ports = Ports {
         inference,
@@ -64,20 +46,6 @@ pub(crate) fn fault(code: &str, message: &str) -> Json {
 
 fn no_executor(name: &str, kind: &str) -> String {
     format!("this host has no executor for `{name}` (kind `{kind}`)")
-}
-
-fn word<'a>(place: Option<&'a Json>, key: &str, known: &[&str]) -> Result<&'a str, String> {
-    match place {
-        Some(Json::String(word)) if known.contains(&word.as_str()) => Ok(word),
-        Some(other) => Err(format!(
-            "`{key}` is one of {}, not `{other}`",
-            known.join(", ")
-        )),
-        None => Err(format!(
-            "`{key}` is missing; it is one of {}",
-            known.join(", ")
-        )),
-    }
 }
 
 /// Whether an answer may be given: its size, its schema.
