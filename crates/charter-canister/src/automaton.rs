@@ -206,7 +206,8 @@ impl<M: Memory + Clone> Automaton<M> {
                 outcome,
             } => {
                 let failed = outcome.is_err();
-                let record = self.step(now, answer(&invocation, effect, outcome), system())?;
+                let answer = |outcome| Event::answer(&*invocation, effect, outcome);
+                let record = self.step(now, answer(outcome), Principal::system())?;
                 let refused = record.refusal.as_ref().map(|why| {
                     let why = format!("{} ({})", why.message, why.code);
                     fault("refused", &format!("the run refuses the answer: {why}"))
@@ -214,8 +215,7 @@ impl<M: Memory + Clone> Automaton<M> {
                 made.push(record);
                 // What the run refuses becomes a failure, so that the charter hears of it.
                 if let Some(error) = refused.filter(|_| !failed) {
-                    let event = answer(&invocation, effect, Err(error));
-                    made.push(self.step(now, event, system())?);
+                    made.push(self.step(now, answer(Err(error)), Principal::system())?);
                 }
             }
         }
@@ -316,25 +316,5 @@ impl<M: Memory + Clone> Automaton<M> {
     #[must_use]
     pub fn in_turn(&self) -> bool {
         self.stable.view().turn.is_some()
-    }
-}
-
-fn system() -> Principal {
-    Principal::system()
-}
-
-fn answer(invocation: &str, effect: EffectId, outcome: Result<Json, Json>) -> Event {
-    let (invocation, effect) = (invocation.to_owned(), Some(effect));
-    match outcome {
-        Ok(output) => Event::Done {
-            invocation,
-            effect,
-            output,
-        },
-        Err(error) => Event::Failed {
-            invocation,
-            effect,
-            error,
-        },
     }
 }

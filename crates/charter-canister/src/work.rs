@@ -1,6 +1,7 @@
 //! The work of a turn: what an actor is asked, through the ports, its answer checked. The same faults as on the embedded host.
 
 use charter_automaton::{Inference, MockSigner, Part, Ports, Signer, StubInference, answer};
+use charter_kernel::{BadAnswer, check_answer};
 use serde_json::{Value as Json, json};
 
 use crate::charter::{BuiltInSkills, Charter};
@@ -35,7 +36,8 @@ pub fn perform(charter: &Charter, name: &str, input: &Json) -> Result<Json, Json
         skills: &BuiltInSkills,
     };
     let output = answer(part, input, &ports).map_err(|e| fault(e.code, &e.message))?;
-    check(charter, name, &output)?;
+    let most = charter.machine.definition().limits.data;
+    check_answer(name, &output, most, actor.output.as_ref()).map_err(bad_answer)?;
     Ok(output)
 }
 
@@ -48,28 +50,12 @@ fn no_executor(name: &str, kind: &str) -> String {
     format!("this host has no executor for `{name}` (kind `{kind}`)")
 }
 
-/// Whether an answer may be given: its size, its schema.
-fn check(charter: &Charter, name: &str, output: &Json) -> Result<(), Json> {
-    let most = charter.machine.definition().limits.data;
-    let size = serde_json::to_vec(output).map_or(u64::MAX, |v| v.len() as u64);
-    if size > most {
-        let message = format!("the answer of `{name}` has more than {most} bytes (`limits.data`)");
-        return Err(json!({"code": "too-large", "message": message, "retryable": true}));
+fn bad_answer(why: BadAnswer) -> Json {
+    let (code, message) = (why.code, why.message);
+    match why.misfits.is_empty() {
+        true => json!({"code": code, "message": message, "retryable": true}),
+        false => {
+            json!({"code": code, "message": message, "retryable": true, "misfits": why.misfits})
+        }
     }
-    let schema = charter.actor(name).and_then(|a| a.output.as_ref());
-    let Some(schema) = schema.filter(|s| !s.fits(output)) else {
-        return Ok(());
-    };
-    let misfits = schema.misfits(output);
-    let first = misfits.first().map(|m| match m.at.as_str() {
-        "" => format!(": {}", m.message),
-        at => format!(": at `{at}` {}", m.message),
-    });
-    let first = first.unwrap_or_default();
-    Err(json!({
-        "code": "schema",
-        "message": format!("the answer of `{name}` does not fit its schema{first}"),
-        "retryable": true,
-        "misfits": serde_json::to_value(&misfits).unwrap_or_default(),
-    }))
 }

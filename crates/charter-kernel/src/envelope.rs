@@ -107,6 +107,30 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// What came of the work that an effect asked for: its answer, or why it failed.
+    #[must_use]
+    pub fn answer(
+        invocation: impl Into<String>,
+        effect: EffectId,
+        outcome: Result<Json, Json>,
+    ) -> Event {
+        let (invocation, effect) = (invocation.into(), Some(effect));
+        match outcome {
+            Ok(output) => Event::Done {
+                invocation,
+                effect,
+                output,
+            },
+            Err(error) => Event::Failed {
+                invocation,
+                effect,
+                error,
+            },
+        }
+    }
+}
+
 /// Which effect: the record that asked for it and the place among that record's effects. With the run's id in front it is its idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EffectId {

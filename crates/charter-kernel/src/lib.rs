@@ -47,6 +47,7 @@
 
 mod actors;
 mod algorithm;
+mod answer;
 pub mod canonical;
 mod compile;
 mod content;
@@ -79,6 +80,7 @@ mod step;
 mod time;
 mod work;
 
+pub use answer::{BadAnswer, check_answer, is_larger};
 pub use compile::parse_delay;
 pub use definition::Definition;
 pub use digest::Digest;

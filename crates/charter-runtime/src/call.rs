@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_kernel::definition::ActorDecl;
-use charter_kernel::{EffectId, Principal};
+use charter_kernel::{BadAnswer, EffectId, Principal};
 use serde_json::{Map, Value as Json};
 
 use crate::charter::{Charter, Folder, Service};
@@ -243,5 +243,18 @@ impl Fault {
         map.insert("message".into(), self.message.as_str().into());
         map.insert("retryable".into(), self.retryable.into());
         Json::Object(map)
+    }
+}
+
+impl From<BadAnswer> for Fault {
+    fn from(why: BadAnswer) -> Fault {
+        let fault = Fault::new(why.code, &why.message).retryable();
+        match why.misfits.is_empty() {
+            true => fault,
+            false => fault.with(
+                "misfits",
+                serde_json::to_value(why.misfits).unwrap_or_default(),
+            ),
+        }
     }
 }

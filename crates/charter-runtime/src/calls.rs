@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use charter_journal::StoreError;
-use charter_kernel::EffectId;
+use charter_kernel::{EffectId, check_answer};
 use serde_json::Value as Json;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::AbortHandle;
@@ -417,50 +417,8 @@ async fn attempt(call: &Call, executor: &dyn Executor) -> Result<Outcome, Fault>
         }
     };
     if let Outcome::Done(output) = &outcome {
-        check(call, output)?;
+        let most = call.charter.machine.definition().limits.data;
+        check_answer(call.name(), output, most, call.service.output.as_ref())?;
     }
     Ok(outcome)
-}
-
-/// Whether an answer may be given: its size, its schema.
-fn check(call: &Call, output: &Json) -> Result<(), Fault> {
-    let most = call.charter.machine.definition().limits.data;
-    if crate::runtime::is_larger(output, most) {
-        return Err(Fault::new(
-            "too-large",
-            &format!(
-                "the answer of `{}` has more than {most} bytes (`limits.data`)",
-                call.name()
-            ),
-        )
-        .retryable());
-    }
-    let Some(schema) = call.service.output.as_ref().filter(|s| !s.fits(output)) else {
-        return Ok(());
-    };
-    let misfits = schema.misfits(output);
-    let first = misfits
-        .first()
-        .map(|m| {
-            format!(
-                ": {}{}",
-                if m.at.is_empty() {
-                    String::new()
-                } else {
-                    format!("at `{}` ", m.at)
-                },
-                m.message
-            )
-        })
-        .unwrap_or_default();
-    let all = serde_json::to_value(&misfits).unwrap_or_default();
-    Err(Fault::new(
-        "schema",
-        &format!(
-            "the answer of `{}` does not fit its schema{first}",
-            call.name()
-        ),
-    )
-    .with("misfits", all)
-    .retryable())
 }

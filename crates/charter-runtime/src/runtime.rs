@@ -10,9 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use charter_journal::Store;
-use charter_kernel::{Digest, Principal};
+use charter_kernel::{Digest, Principal, is_larger};
 use rustc_hash::FxHashMap;
-use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
 pub(crate) use request::{Mail, Reply};
@@ -332,25 +331,6 @@ fn check_run_id(run: &str) -> Result<(), RuntimeError> {
         return Err(RuntimeError::BadRunId(run.chars().take(140).collect()));
     }
     Ok(())
-}
-
-/// Whether the JSON text of a value has more than `most` bytes.
-pub(crate) fn is_larger(value: &Json, most: u64) -> bool {
-    struct Count(u64);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-            self.0 = self
-                .0
-                .checked_sub(len)
-                .ok_or(std::io::ErrorKind::FileTooLarge)?;
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    serde_json::to_writer(Count(most), value).is_err()
 }
 
 /// Runs something that waits for a disk, beside the tasks.

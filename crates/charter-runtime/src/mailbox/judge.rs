@@ -66,19 +66,7 @@ impl Inner {
                         }
                     }
                 };
-                let effect = Some(effect);
-                let event = match outcome {
-                    Ok(output) => Event::Done {
-                        invocation,
-                        effect,
-                        output,
-                    },
-                    Err(error) => Event::Failed {
-                        invocation,
-                        effect,
-                        error,
-                    },
-                };
+                let event = Event::answer(invocation, effect, outcome);
                 self.step_of_host(run, batch, event, by, reply)
             }
             Mail::Attempt {

@@ -1,0 +1,130 @@
+//! Answers of actors: what a host looks at before it gives one to a run, so that every host says the same about it.
+
+use serde_json::Value as Json;
+
+use crate::schema::{Misfit, Schema};
+
+/// Why an answer may not be given to a run. Asking the actor again may help.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct BadAnswer {
+    /// `too-large` or `schema`, for conditions in charters.
+    pub code: &'static str,
+    /// One sentence.
+    pub message: String,
+    /// Where it does not fit its schema, in order of place; empty with every other code.
+    pub misfits: Vec<Misfit>,
+}
+
+/// Whether the answer of the actor `name` may be given to a run: its JSON text has at most `most` bytes (`limits.data`), and it fits
+/// the actor's `output` schema, if there is one.
+///
+/// ```
+/// use charter_kernel::{Schema, check_answer};
+/// use serde_json::json;
+///
+/// let schema = Schema::compile(&json!({"type": "object", "required": ["score"]})).unwrap();
+/// check_answer("judge", &json!({"score": 1}), 64, Some(&schema)).unwrap();
+/// let why = check_answer("judge", &json!({}), 64, Some(&schema)).unwrap_err();
+/// assert_eq!(why.code, "schema");
+/// assert_eq!(
+///     why.message,
+///     "the answer of `judge` does not fit its schema: \"score\" is a required property"
+/// );
+/// ```
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_answer(
+    name: &str,
+    output: &Json,
+    most: u64,
+    schema: Option<&Schema>,
+) -> Result<(), BadAnswer> {
+    if is_larger(output, most) {
+        return Err(BadAnswer {
+            code: "too-large",
+            message: format!("the answer of `{name}` has more than {most} bytes (`limits.data`)"),
+            misfits: Vec::new(),
+        });
+    }
+    let Some(schema) = schema.filter(|s| !s.fits(output)) else {
+        return Ok(());
+    };
+    let misfits = schema.misfits(output);
+    let first = misfits.first().map(|m| match m.at.as_str() {
+        "" => format!(": {}", m.message),
+        at => format!(": at `{at}` {}", m.message),
+    });
+    let first = first.unwrap_or_default();
+    Err(BadAnswer {
+        code: "schema",
+        message: format!("the answer of `{name}` does not fit its schema{first}"),
+        misfits,
+    })
+}
+
+/// Whether the JSON text of a value has more than `most` bytes. No text is made for it.
+#[must_use]
+pub fn is_larger(value: &Json, most: u64) -> bool {
+    struct Left(u64);
+    impl std::io::Write for Left {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            self.0 = self
+                .0
+                .checked_sub(len)
+                .ok_or(std::io::ErrorKind::FileTooLarge)?;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    serde_json::to_writer(Left(most), value).is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{check_answer, is_larger};
+    use crate::Schema;
+
+    #[test]
+    fn the_size_is_that_of_the_json_text() {
+        let value = json!({"a": ["\u{e9}", 1.5]});
+        let size = value.to_string().len() as u64;
+        assert!(!is_larger(&value, size));
+        assert!(is_larger(&value, size - 1));
+        assert!(is_larger(&json!(0), 0));
+    }
+
+    #[test]
+    fn what_is_too_large_is_not_looked_at_further() {
+        let schema = Schema::compile(&json!({"type": "object"})).unwrap();
+        let why = check_answer("a", &json!("long"), 5, Some(&schema)).unwrap_err();
+        assert_eq!(why.code, "too-large");
+        assert_eq!(
+            why.to_string(),
+            "the answer of `a` has more than 5 bytes (`limits.data`)"
+        );
+        assert!(why.misfits.is_empty());
+        check_answer("a", &json!("long"), 6, None).unwrap();
+    }
+
+    #[test]
+    fn the_first_misfit_is_said_with_its_place_and_all_are_given() {
+        let schema = Schema::compile(&json!({
+            "properties": {"a": {"type": "integer"}, "b": {"type": "string"}},
+        }));
+        let schema = schema.unwrap();
+        let why = check_answer("a", &json!({"b": 2, "a": "x"}), 99, Some(&schema)).unwrap_err();
+        assert_eq!(
+            why.message,
+            "the answer of `a` does not fit its schema: at `/a` \"x\" is not of type \"integer\""
+        );
+        let places: Vec<&str> = why.misfits.iter().map(|m| m.at.as_str()).collect();
+        assert_eq!(places, ["/a", "/b"]);
+    }
+}
