@@ -98,10 +98,7 @@ impl<M: Memory + Clone> Automaton<M> {
         let record = automaton.step(now, Event::Start { input }, by)?;
         match &record.refusal {
             None => Ok(automaton),
-            Some(why) => Err(Broken::Start(match why.misfits.first() {
-                Some(misfit) => format!("{}: at `{}` {}", why.message, misfit.at, misfit.message),
-                None => why.message.clone(),
-            })),
+            Some(why) => Err(Broken::Start(why.message.clone())),
         }
     }
 

@@ -25,18 +25,10 @@ fn ms(at: i64) -> u64 {
 /// Why a record was refused.
 pub(crate) fn refusal(record: &Fields<'_>) -> Option<Refusal> {
     let why = record.refusal.as_deref()?;
-    let misfit = why.misfits.first().map(|m| match m.at.as_str() {
-        "" => format!(": {}", m.message),
-        at => format!(": at `{at}` {}", m.message),
-    });
-    let mut message = why.message.clone();
-    if let Some(misfit) = misfit.filter(|m| !message.contains(m.trim_start_matches(": "))) {
-        message.push_str(&misfit);
-    }
     Some(Refusal {
         seq: record.seq,
         code: why.code.word().into(),
-        message,
+        message: why.message.clone(),
         state: record.state.iter().map(ToString::to_string).collect(),
         legal: why.legal.clone(),
     })
@@ -230,5 +222,44 @@ pub(crate) fn check<M: Memory + Clone>(a: &Automaton<M>) -> Check {
             .unwrap_or_default(),
         snapshot: named.is_some() && named == digest && named == kept,
         chain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ic_stable_structures::DefaultMemoryImpl;
+    use ic_stable_structures::memory_manager::{MemoryId, MemoryManager};
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+    use crate::automaton::Mail;
+    use crate::log::Bounds;
+
+    fn start(input: Json) -> Result<Automaton<impl Memory + Clone>, Broken> {
+        let memories = MemoryManager::init(DefaultMemoryImpl::default());
+        let memory = |id| memories.get(MemoryId::new(id));
+        let by = Principal::new("ana", &["controller"]);
+        Automaton::start(memory, "a", Bounds::default(), 0, input, by)
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said_once() {
+        let error = start(json!({"loop": 1})).err().unwrap();
+        assert_eq!(
+            error.to_string(),
+            "the charter refuses to start: the input does not fit the charter's `input` schema: \
+             at `/loop`: 1 is not of type \"boolean\""
+        );
+        let mut automaton = start(json!({})).ok().unwrap();
+        let mail = Mail::Event {
+            r#type: "WakeRequested".into(),
+            data: json!({"reason": 1}),
+            by: Principal::new("ana", &["controller"]),
+        };
+        let made = automaton.handle(0, mail).unwrap();
+        assert_eq!(
+            refusal(made.last().unwrap()).unwrap().message,
+            "the data of `WakeRequested` does not fit its schema: at `/reason`: 1 is not of type \"string\""
+        );
     }
 }
