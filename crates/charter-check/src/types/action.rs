@@ -1,7 +1,5 @@
 //! Actions: what they evaluate, where they put it, and what the receivers of events and input expect.
 
-use std::borrow::Cow;
-
 use charter_expr::Type;
 use charter_kernel::definition::{Action, Block, Template};
 
@@ -19,27 +17,15 @@ impl<'d> Checker<'_, 'd> {
         if depth > 110 {
             return;
         }
-        let mut place = Cow::Borrowed(place);
+        let mut place = place.clone();
         for (i, action) in block.iter().enumerate() {
-            self.action(
-                action,
-                &format!("{at}/{i}"),
-                &place,
-                depth.saturating_add(1),
-            );
-            match action {
-                Action::Assign(list) => list
-                    .iter()
-                    .for_each(|(path, _)| place.to_mut().assigned(path)),
-                Action::If(_) | Action::Each { .. } | Action::Name(_) => {
-                    place.to_mut().facts.forget("context")
-                }
-                _ => {}
-            }
+            let at = format!("{at}/{i}");
+            self.action(action, &at, &mut place, depth.saturating_add(1));
         }
     }
 
-    fn action(&mut self, action: &'d Action, at: &str, place: &Place, depth: usize) {
+    /// What is known behind an action is left in `place`.
+    fn action(&mut self, action: &'d Action, at: &str, place: &mut Place, depth: usize) {
         match action {
             // A named block sees no names bound around its use.
             Action::Name(name) => {
@@ -50,15 +36,15 @@ impl<'d> Checker<'_, 'd> {
                     }
                     self.block(block, &format!("/actions/{}", escape(name)), &place, depth);
                 }
+                place.facts.forget("context");
             }
             Action::Assign(list) => {
-                let mut place = place.clone();
                 for (path, value) in list {
                     let at = format!("{at}/assign/{}", escape(path));
                     for cel in indexes(path) {
-                        self.quiet_cel(cel, &at, &place);
+                        self.quiet_cel(cel, &at, place);
                     }
-                    let ty = self.template(value, &at, &place);
+                    let ty = self.template(value, &at, place);
                     self.fits_context(place.chart, path, Some(value), &ty, &at);
                     place.assigned(path);
                 }
@@ -106,6 +92,7 @@ impl<'d> Checker<'_, 'd> {
                     }
                     self.block(&branch.r#do, &format!("{at}/if/{i}/do"), &place, depth);
                 }
+                place.facts.forget("context");
             }
             Action::Each {
                 r#in,
@@ -115,12 +102,12 @@ impl<'d> Checker<'_, 'd> {
             } => {
                 let ty = self.cel(r#in, &format!("{at}/each/in"), place, Want::List);
                 let (item, key) = item_of(&ty);
-                let mut place = place.clone();
                 // The second time round, the context is what the first time has made of it.
-                ["context", r#as]
-                    .into_iter()
-                    .chain(index.as_deref())
-                    .for_each(|path| place.facts.forget(path));
+                place.facts.forget("context");
+                let mut place = place.clone();
+                for name in std::iter::once(r#as).chain(index) {
+                    place.facts.forget(name);
+                }
                 place.locals.push((r#as.clone(), item));
                 place
                     .locals
