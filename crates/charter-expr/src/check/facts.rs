@@ -44,14 +44,7 @@ impl Facts {
     /// What holds where a condition was true (`outcome`), or false.
     pub fn of(condition: &Ast, outcome: bool) -> Facts {
         let env = Env::new();
-        let checker = Checker {
-            env: &env,
-            source: condition.source(),
-            locals: Vec::new(),
-            facts: Facts::default(),
-            findings: Vec::new(),
-        };
-        checker.facts_if(condition.root(), outcome)
+        Checker::new(condition, &env).facts_if(condition.root(), outcome)
     }
 
     /// Knows more.

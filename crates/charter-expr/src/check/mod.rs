@@ -53,13 +53,7 @@ pub struct Finding {
 /// assert_eq!(findings[0].help.as_deref(), Some("did you mean `confidence`?"));
 /// ```
 pub fn check(ast: &Ast, env: &Env) -> (Type, Vec<Finding>) {
-    let mut checker = Checker {
-        env,
-        source: ast.source(),
-        locals: Vec::new(),
-        facts: env.facts.clone(),
-        findings: Vec::new(),
-    };
+    let mut checker = Checker::new(ast, env);
     let ty = checker.node(ast.root());
     let mut findings = checker.findings;
     findings.sort_by_key(|f| (f.span, std::cmp::Reverse(f.severity)));
@@ -75,7 +69,17 @@ struct Checker<'e> {
     findings: Vec<Finding>,
 }
 
-impl Checker<'_> {
+impl<'e> Checker<'e> {
+    fn new(ast: &'e Ast, env: &'e Env) -> Checker<'e> {
+        Checker {
+            env,
+            source: ast.source(),
+            locals: Vec::new(),
+            facts: env.facts.clone(),
+            findings: Vec::new(),
+        }
+    }
+
     fn report(&mut self, severity: Severity, span: Span, message: String, help: Option<String>) {
         self.findings.push(Finding {
             severity,
