@@ -1,7 +1,7 @@
 //! `charter verify DB [RUN]`: hashes every record again and runs every event through the kernel again. Also of a run in a file of its own.
 
 use std::fs::File;
-use std::io::{BufReader, Read as _};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use charter_journal::{Anchor, Report, VerifyOptions, verify_export, verify_with};
@@ -11,7 +11,6 @@ use serde_json::json;
 use super::lines::{clean, count};
 use super::{DEFAULT, find, open};
 use crate::io::{Exit, Failure, Io, Paint};
-use crate::load::plain;
 
 /// Verifies a journal.
 #[derive(Debug, clap::Args)]
@@ -44,9 +43,9 @@ fn anchor(text: &str) -> Result<Anchor, String> {
 /// # Errors
 /// The journal cannot be read. What is wrong with it is the answer, not an error.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let report = match is_export(&args.db) {
-        true => exported(args)?,
-        false => journal(args)?,
+    let report = match export(&args.db) {
+        Some(file) => exported(args, file)?,
+        None => journal(args)?,
     };
     let exit = match report.is_verified() {
         true => Exit::Yes,
@@ -119,22 +118,14 @@ fn journal(args: &Args) -> Result<Report, Failure> {
     Ok(verify_with(&store, &options)?)
 }
 
-/// Whether it is a run in a file of its own: that begins with an object, a journal with `SQLite format 3`.
-fn is_export(path: &Path) -> bool {
-    let mut first = [0];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut first));
-    read.is_ok() && &first == b"{"
+/// A run in a file of its own: that begins with an object, a journal with `SQLite format 3`.
+fn export(path: &Path) -> Option<BufReader<File>> {
+    let mut file = BufReader::new(File::open(path).ok()?);
+    let is_export = file.fill_buf().ok()?.starts_with(b"{");
+    is_export.then_some(file)
 }
 
-fn exported(args: &Args) -> Result<Report, Failure> {
-    let cannot = |e: std::io::Error| {
-        Failure::new(format!(
-            "cannot read `{}`: {}",
-            args.db.display(),
-            plain(&e)
-        ))
-    };
-    let mut file = BufReader::new(File::open(&args.db).map_err(cannot)?);
+fn exported(args: &Args, mut file: BufReader<File>) -> Result<Report, Failure> {
     let report = verify_export(&mut file, &args.anchor)?;
     if let Some(name) = &args.run
         && report

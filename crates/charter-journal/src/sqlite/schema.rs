@@ -176,14 +176,22 @@ pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {
     ))
 }
 
-/// What a new file holds: tables, indexes and views.
-pub(crate) fn names() -> rusqlite::Result<Vec<String>> {
+/// Tables, indexes and views by their names: kind, and definition.
+type Objects = BTreeMap<String, (String, Option<String>)>;
+
+/// What a file holds of ours.
+fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
+    connection
+        .prepare("SELECT name, type, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")?
+        .query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?
+        .collect()
+}
+
+/// What a new file holds.
+pub(crate) fn fresh() -> rusqlite::Result<Objects> {
     let fresh = Connection::open_in_memory()?;
     create(&fresh)?;
-    fresh
-        .prepare("SELECT name FROM sqlite_schema")?
-        .query_map([], |row| row.get(0))?
-        .collect()
+    objects(&fresh)
 }
 
 /// Makes the projections only, for a comparison.
@@ -194,14 +202,7 @@ pub(crate) fn create_projections(connection: &Connection) -> rusqlite::Result<()
 
 /// Tables, indexes and views of ours that are missing or not what they should be.
 pub(crate) fn problems(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let fresh = Connection::open_in_memory()?;
-    create(&fresh)?;
-    let list = |c: &Connection| -> rusqlite::Result<BTreeMap<String, (String, Option<String>)>> {
-        c.prepare("SELECT name, type, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")?
-            .query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?
-            .collect()
-    };
-    let (mut found, mut expected) = (list(connection)?, list(&fresh)?);
+    let (mut found, mut expected) = (objects(connection)?, fresh()?);
     // Charters that cannot be read are told by those who read them.
     for (name, sql) in views::declared(connection).unwrap_or_default() {
         expected.insert(name, ("view".into(), Some(sql)));

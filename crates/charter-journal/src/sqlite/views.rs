@@ -40,8 +40,8 @@ pub(crate) fn declared(connection: &Connection) -> rusqlite::Result<BTreeMap<Str
     }
     // The kernel refuses names of our own tables; a definition that it has not seen must not get at them either, nor at an index.
     if !found.is_empty() {
-        for own in schema::names()? {
-            found.remove(&own);
+        for own in schema::fresh()?.keys() {
+            found.remove(own);
         }
     }
     let sql = found.into_iter().map(|(name, (_, sql))| (name, sql));
