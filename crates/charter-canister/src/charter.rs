@@ -19,11 +19,16 @@ const SOURCE: &str = include_str!("../../../charters/automaton/charter.yaml");
 /// The skills folder beside the charter: name and text of each file, in order of the names.
 const SKILLS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/skills.rs"));
 
+/// Which charter is built into this canister.
+pub(crate) fn built_in_digest() -> Digest {
+    Digest::of_bytes(CORE.as_bytes())
+}
+
 /// The charter that is built into this canister, as it is kept with its run.
 #[must_use]
 pub fn built_in() -> StoredCharter {
     StoredCharter {
-        digest: Digest::of_bytes(CORE.as_bytes()),
+        digest: built_in_digest(),
         name: NAME.into(),
         core: CORE.into(),
         source: SOURCE.into(),

@@ -70,8 +70,10 @@ struct Table {
 /// The projection of a run.
 pub struct Projection {
     tables: Vec<Table>,
+    /// What makes the tables.
     definition: String,
-    insert_transition: &'static str,
+    /// Its digest.
+    schema: String,
     progress: Progress,
 }
 
@@ -87,7 +89,8 @@ impl Projection {
         let progress = form::read("its progress", automaton.stable.projection()).ok();
         Ok(Projection {
             tables,
-            insert_transition: "INSERT INTO transitions VALUES(?1, ?2, ?3, ?4)",
+            schema: Digest::of_bytes(definition.as_bytes()).to_string(),
+            definition,
             progress: progress.unwrap_or(Progress {
                 schema: String::new(),
                 from: 0,
@@ -95,7 +98,6 @@ impl Projection {
                 replays: 0,
                 error: None,
             }),
-            definition,
         })
     }
 
@@ -114,8 +116,7 @@ impl Projection {
         sql: &mut Connection,
         automaton: &mut Automaton<M>,
     ) -> Result<(), Broken> {
-        let schema = Digest::of_bytes(self.definition.as_bytes()).to_string();
-        if schema == self.progress.schema {
+        if self.schema == self.progress.schema {
             return Ok(());
         }
         self.anew(sql, automaton)
@@ -157,7 +158,7 @@ impl Projection {
             false => self.progress.replays.saturating_add(1),
         };
         self.progress = Progress {
-            schema: Digest::of_bytes(self.definition.as_bytes()).to_string(),
+            schema: self.schema.clone(),
             from: first,
             to: first,
             replays,
@@ -263,7 +264,8 @@ impl Projection {
             return Ok(());
         }
         for (transition, index) in r.transitions.iter().zip(0i64..) {
-            let mut insert = sql.prepare_cached(self.insert_transition)?;
+            let mut insert =
+                sql.prepare_cached("INSERT INTO transitions VALUES(?1, ?2, ?3, ?4)")?;
             insert.execute(params![r.run, seq, index, transition])?;
         }
         for effect in &r.effects {

@@ -10,7 +10,7 @@ use crate::api::{
     Refusal, Runtime, Skill, Soul, TurnEnd, TurnInFlight,
 };
 use crate::automaton::Automaton;
-use crate::charter::built_in;
+use crate::charter::built_in_digest;
 use crate::error::Broken;
 use crate::projection::duration;
 use crate::stable::LastTurn;
@@ -56,7 +56,7 @@ pub(crate) fn runtime<M: Memory + Clone>(a: &Automaton<M>, now: i64, by: &Princi
     Runtime {
         run: a.run().chain().run().into(),
         charter: a.charter().stored.digest.to_string(),
-        built_in: built_in().digest.to_string(),
+        built_in: built_in_digest().to_string(),
         state: view.state.clone(),
         turn: view.turn.as_ref().map(|t| TurnInFlight {
             number: t.number,
