@@ -13,7 +13,7 @@ use crate::BadModule;
 use crate::code::Code;
 use crate::entry::Entry;
 use crate::instance::{Image, Instance};
-use crate::run::{Closure, Effects, Facts, Input, Ran, Target, Trap};
+use crate::run::{Call, Closure, Effects, Facts, Input, Ran, Trap};
 use crate::stable::Stable;
 
 /// At least as many instructions lie between two copies of the heap ...
@@ -123,21 +123,6 @@ pub(crate) struct Canister {
     loaded: Option<Loaded>,
 }
 
-/// What an execution is about; the rest of its input the canister adds.
-pub(crate) struct Call {
-    pub(crate) entry: Entry,
-    pub(crate) target: Target,
-    pub(crate) arg: Vec<u8>,
-    pub(crate) caller: Principal,
-    pub(crate) method: String,
-    pub(crate) reject: Option<(u32, String)>,
-    pub(crate) deadline: u64,
-    pub(crate) answerable: bool,
-    pub(crate) before: u64,
-    pub(crate) time: u64,
-    pub(crate) limit: u64,
-}
-
 impl Canister {
     pub(crate) fn new(id: Principal, controllers: Vec<Principal>) -> Canister {
         Canister {
@@ -175,25 +160,12 @@ impl Canister {
             timer: self.timer,
             variables: self.variables.clone(),
         };
-        Arc::new(Input {
-            entry: call.entry,
-            target: call.target,
-            arg: call.arg,
-            caller: call.caller,
-            method: call.method,
-            reject: call.reject,
-            time: call.time,
-            deadline: call.deadline,
-            answerable: call.answerable,
-            before: call.before,
-            limit: call.limit,
-            facts: Arc::new(facts),
-        })
+        Arc::new(Input { call, facts })
     }
 
     /// Counts an execution and keeps what it has printed.
     fn note(&mut self, input: &Input, ran: &mut Ran) {
-        let spent = self.spent.entry(input.entry).or_default();
+        let spent = self.spent.entry(input.call.entry).or_default();
         spent.messages = spent.messages.saturating_add(1);
         spent.instructions = spent.instructions.saturating_add(ran.instructions);
         spent.most = spent.most.max(ran.instructions);
@@ -202,7 +174,7 @@ impl Canister {
                 self.lines.pop_front();
             }
             self.lines.push_back(Line {
-                time: input.time,
+                time: input.call.time,
                 text,
             });
         }
@@ -395,7 +367,7 @@ impl Loaded {
             if again.result.is_err() || again.instructions != *instructions {
                 return Err(BadModule::new(format!(
                     "the test host is wrong: run again, `{}` took {} instructions and not {instructions}, and the state after the trap is not the one before it",
-                    input.method, again.instructions
+                    input.call.method, again.instructions
                 )));
             }
         }

@@ -97,22 +97,16 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// Reads a module, gzipped or not. The same bytes are compiled once in a process.
+    /// Reads a module, gzipped or not. The same bytes are compiled once in a process: whoever asks while they are, waits.
     pub(crate) fn load(bytes: &[u8]) -> Result<Arc<Code>, BadModule> {
         static LOADED: OnceLock<Mutex<HashMap<Vec<u8>, Arc<Code>>>> = OnceLock::new();
         let loaded = LOADED.get_or_init(Mutex::default);
-        if let Some(code) = loaded
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(bytes)
-        {
+        let mut loaded = loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(code) = loaded.get(bytes) {
             return Ok(Arc::clone(code));
         }
         let code = Arc::new(Code::read(&unpacked(bytes)?)?);
-        loaded
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(bytes.to_vec(), Arc::clone(&code));
+        loaded.insert(bytes.to_vec(), Arc::clone(&code));
         Ok(code)
     }
 
@@ -343,4 +337,27 @@ fn prepare(wasm: &[u8], surface: &Surface<'_>) -> Result<Vec<u8>, wasmparser::Er
     }
     debug_assert!(written, "every module ends ({:?})", SectionId::Export);
     Ok(module.finish())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use std::sync::{Arc, Barrier};
+
+    use super::Code;
+
+    #[test]
+    fn the_same_bytes_are_compiled_once_also_at_the_same_time() {
+        let wasm = wat::parse_str("(module (func (export \"canister_init\")))").unwrap();
+        let (together, wasm) = (Barrier::new(4), &wasm);
+        let codes: Vec<Arc<Code>> = std::thread::scope(|scope| {
+            let load = || {
+                together.wait();
+                Code::load(wasm).unwrap()
+            };
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(load)).collect();
+            threads.into_iter().map(|t| t.join().unwrap()).collect()
+        });
+        assert!(codes.windows(2).all(|two| Arc::ptr_eq(&two[0], &two[1])));
+    }
 }

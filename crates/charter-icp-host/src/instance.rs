@@ -65,18 +65,18 @@ impl Instance {
         std::mem::swap(&mut env.stable, stable);
         let entered = self
             .store
-            .set_fuel(input.limit)
-            .and_then(|()| self.enter(&input.target));
+            .set_fuel(input.call.limit)
+            .and_then(|()| self.enter(&input.call.target));
         let left = self.store.get_fuel().unwrap_or(0);
         let env = self.store.data_mut();
         std::mem::swap(&mut env.stable, stable);
         let (effects, printed) = env.end();
         let result = entered
             .map(|()| effects)
-            .map_err(|error| Trap::of(&error, input.limit));
+            .map_err(|error| Trap::of(&error, input.call.limit));
         let instructions = match &result {
             Err(Trap::Instructions(limit)) => *limit,
-            _ => input.limit.saturating_sub(left),
+            _ => input.call.limit.saturating_sub(left),
         };
         Ran {
             result,

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use candid::Principal;
 
-use crate::canister::{Broken, Call, Canister, Status};
+use crate::canister::{Broken, Canister, Status};
 use crate::code::Code;
 use crate::entry::Entry;
 use crate::host::{CallId, Host, Inner};
 use crate::local::{LocalHost, Task, said_answer};
 use crate::reject::{Answer, Reject, RejectCode};
-use crate::run::Target;
+use crate::run::{Call, Target};
 
 /// Steps without an answer after which waiting ends: something goes round in circles.
 const MOST_STEPS: usize = 100_000;
@@ -100,9 +100,7 @@ impl LocalHost {
                 answerable: false,
                 before: 0,
                 time: now,
-                limit: faults
-                    .strike(canister, entry, "")
-                    .map_or(limit, |fault| fault.min(limit)),
+                limit: faults.limit(canister, entry, "", limit),
             }
         });
         put.map_err(|broken| match broken {

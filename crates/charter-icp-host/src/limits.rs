@@ -92,13 +92,20 @@ impl Faults {
         self.0.clear();
     }
 
-    /// The limit for this execution, if it is to be cut off.
-    pub(crate) fn strike(
+    /// The limit for this execution: a lower one than it would have, if it is to be cut off.
+    pub(crate) fn limit(
         &mut self,
         canister: Principal,
         entry: Entry,
         method: &str,
-    ) -> Option<u64> {
+        limit: u64,
+    ) -> u64 {
+        let struck = self.strike(canister, entry, method);
+        struck.map_or(limit, |struck| struck.min(limit))
+    }
+
+    /// After how many instructions this execution is to be cut off, if it is.
+    fn strike(&mut self, canister: Principal, entry: Entry, method: &str) -> Option<u64> {
         let mut struck = None;
         self.0.retain_mut(|(whose, fault)| {
             let meant = *whose == canister

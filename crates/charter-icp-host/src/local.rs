@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use candid::Principal;
 
-use crate::canister::{Call, Callback, Canister, Context, Line, Origin, Spent, Status};
+use crate::canister::{Callback, Canister, Context, Line, Origin, Spent, Status};
 use crate::code::{Code, Method};
 use crate::entry::Entry;
 use crate::limits::{Fault, Faults, Limits};
 use crate::management::Management;
 use crate::reject::{Answer, Reject};
-use crate::run::{NewCall, Ran, Said, Target};
+use crate::run::{Call, NewCall, Ran, Said, Target};
 
 /// When the clock begins: 2026-01-01 00:00:00 UTC.
 const BEGINNING: u64 = 1_767_225_600_000_000_000;
@@ -355,10 +355,7 @@ impl LocalHost {
         reject: Option<(u32, String)>,
     ) -> Ran {
         let limit = self.limits.of(entry);
-        let limit = self
-            .faults
-            .strike(id, entry, &context.method)
-            .map_or(limit, |fault| fault.min(limit));
+        let limit = self.faults.limit(id, entry, &context.method, limit);
         let call = Call {
             entry,
             target,
@@ -611,10 +608,7 @@ impl LocalHost {
         arg: &[u8],
     ) -> Ran {
         let limit = self.limits.of(entry);
-        let limit = self
-            .faults
-            .strike(to, entry, method)
-            .map_or(limit, |fault| fault.min(limit));
+        let limit = self.faults.limit(to, entry, method, limit);
         let call = Call {
             entry,
             target: Target::Export(export),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 use candid::Principal;
 
@@ -13,6 +12,13 @@ use crate::entry::Entry;
 /// that is how a state is made again after a trap.
 #[derive(Debug)]
 pub(crate) struct Input {
+    pub(crate) call: Call,
+    pub(crate) facts: Facts,
+}
+
+/// What an execution is about.
+#[derive(Debug)]
+pub(crate) struct Call {
     pub(crate) entry: Entry,
     pub(crate) target: Target,
     pub(crate) arg: Vec<u8>,
@@ -28,7 +34,6 @@ pub(crate) struct Input {
     /// Instructions of the same call before this execution.
     pub(crate) before: u64,
     pub(crate) limit: u64,
-    pub(crate) facts: Arc<Facts>,
 }
 
 /// What a canister can ask about itself.

@@ -15,7 +15,7 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
         "msg_arg_data_size",
         |mut c: Canister<'_>| -> Done<i32> {
             enter(&mut c, "msg_arg_data_size", Entries::ARGUMENT, SMALL)?;
-            Ok(size(input(&c)?.arg.len()))
+            Ok(size(input(&c)?.call.arg.len()))
         },
     )?;
     linker.func_wrap(
@@ -23,7 +23,7 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
         "msg_arg_data_copy",
         |mut c: Canister<'_>, to: i32, offset: i32, length: i32| -> Done {
             enter(&mut c, "msg_arg_data_copy", Entries::ARGUMENT, SMALL)?;
-            copy(&mut c, (to, offset, length), |input| Ok(&input.arg))
+            copy(&mut c, (to, offset, length), |input| Ok(&input.call.arg))
         },
     )?;
     linker.func_wrap(
@@ -31,7 +31,7 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
         "msg_caller_size",
         |mut c: Canister<'_>| -> Done<i32> {
             enter(&mut c, "msg_caller_size", Entries::ANY, SMALL)?;
-            Ok(size(input(&c)?.caller.as_slice().len()))
+            Ok(size(input(&c)?.call.caller.as_slice().len()))
         },
     )?;
     linker.func_wrap(
@@ -40,7 +40,7 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
         |mut c: Canister<'_>, to: i32, offset: i32, length: i32| -> Done {
             enter(&mut c, "msg_caller_copy", Entries::ANY, SMALL)?;
             copy(&mut c, (to, offset, length), |input| {
-                Ok(input.caller.as_slice())
+                Ok(input.call.caller.as_slice())
             })
         },
     )?;
@@ -67,6 +67,7 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
         |mut c: Canister<'_>| -> Done<i32> {
             enter(&mut c, "msg_reject_code", Entries::REJECT_CODE, SMALL)?;
             Ok(input(&c)?
+                .call
                 .reject
                 .as_ref()
                 .map_or(0, |(code, _)| code.cast_signed()))
@@ -100,7 +101,7 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
     )?;
     linker.func_wrap("ic0", "msg_deadline", |mut c: Canister<'_>| -> Done<i64> {
         enter(&mut c, "msg_deadline", Entries::ANSWER, SMALL)?;
-        Ok(input(&c)?.deadline.cast_signed())
+        Ok(input(&c)?.call.deadline.cast_signed())
     })?;
     linker.func_wrap(
         "ic0",
@@ -108,7 +109,7 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
         |mut c: Canister<'_>, from: i32, length: i32| -> Done {
             enter(&mut c, "msg_reply_data_append", Entries::ANSWER, LARGE)?;
             unanswered(&c)?;
-            let limit = reply_limit(input(&c)?.entry);
+            let limit = reply_limit(input(&c)?.call.entry);
             let bytes = take(&mut c, from, length)?;
             let reply = &mut c.data_mut().reply;
             if reply.len().saturating_add(bytes.len()) > limit {
@@ -193,7 +194,7 @@ fn inspection(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
         "msg_method_name_size",
         |mut c: Canister<'_>| -> Done<i32> {
             enter(&mut c, "msg_method_name_size", Entries::INSPECT, SMALL)?;
-            Ok(size(input(&c)?.method.len()))
+            Ok(size(input(&c)?.call.method.len()))
         },
     )?;
     linker.func_wrap(
@@ -202,7 +203,7 @@ fn inspection(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
         |mut c: Canister<'_>, to: i32, offset: i32, length: i32| -> Done {
             enter(&mut c, "msg_method_name_copy", Entries::INSPECT, SMALL)?;
             copy(&mut c, (to, offset, length), |input| {
-                Ok(input.method.as_bytes())
+                Ok(input.call.method.as_bytes())
             })
         },
     )?;
@@ -217,7 +218,7 @@ fn inspection(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
 }
 
 fn reject_message(input: &Input) -> Done<&[u8]> {
-    match (&input.reject, input.entry) {
+    match (&input.call.reject, input.call.entry) {
         (Some((_, message)), Entry::Reject) => Ok(message.as_bytes()),
         _ => Err(contract("there is no message of a rejection")),
     }
@@ -225,7 +226,7 @@ fn reject_message(input: &Input) -> Done<&[u8]> {
 
 /// Whether the canister may still answer.
 fn unanswered(canister: &Canister<'_>) -> Done {
-    if input(canister)?.answerable && canister.data().effects.answer.is_none() {
+    if input(canister)?.call.answerable && canister.data().effects.answer.is_none() {
         return Ok(());
     }
     Err(contract(

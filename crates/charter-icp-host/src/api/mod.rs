@@ -63,7 +63,7 @@ fn charge(canister: &mut Canister<'_>, instructions: u64) -> Done {
 
 /// Every function begins with this: may it be used here, and what does it cost.
 fn enter(canister: &mut Canister<'_>, name: &str, entries: Entries, cost: u64) -> Done {
-    let entry = input(canister)?.entry;
+    let entry = input(canister)?.call.entry;
     if !entries.has(entry) {
         return Err(contract(format!(
             "\"ic0_{name}\" cannot be executed in {entry} mode"

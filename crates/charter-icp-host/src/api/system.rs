@@ -42,7 +42,7 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
         "data_certificate_present",
         |mut c: Canister<'_>| -> Done<i32> {
             enter(&mut c, "data_certificate_present", Entries::ANY, SMALL)?;
-            Ok(i32::from(input(&c)?.entry == Entry::Query))
+            Ok(i32::from(input(&c)?.call.entry == Entry::Query))
         },
     )?;
     linker.func_wrap(
@@ -62,7 +62,7 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
         |mut c: Canister<'_>| -> Done<i32> {
             enter(&mut c, "in_replicated_execution", Entries::ALL, SMALL)?;
             Ok(i32::from(!matches!(
-                input(&c)?.entry,
+                input(&c)?.call.entry,
                 Entry::Query | Entry::Inspect
             )))
         },
@@ -155,7 +155,7 @@ fn values(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
     )?;
     linker.func_wrap("ic0", "time", |mut c: Canister<'_>| -> Done<i64> {
         enter(&mut c, "time", Entries::ANY, LARGE)?;
-        Ok(input(&c)?.time.cast_signed())
+        Ok(input(&c)?.call.time.cast_signed())
     })?;
     linker.func_wrap(
         "ic0",
@@ -248,10 +248,10 @@ fn counters(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
             enter(&mut c, "performance_counter", Entries::ALL, SMALL)?;
             let left = c.get_fuel()?;
             let input = input(&c)?;
-            let now = input.limit.saturating_sub(left);
+            let now = input.call.limit.saturating_sub(left);
             match kind {
                 0 => Ok(now.cast_signed()),
-                1 => Ok(now.saturating_add(input.before).cast_signed()),
+                1 => Ok(now.saturating_add(input.call.before).cast_signed()),
                 other => Err(contract(format!("there is no performance counter {other}"))),
             }
         },
