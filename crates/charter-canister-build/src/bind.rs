@@ -148,6 +148,14 @@ impl<'a> Found<'a> {
         self.types.get(usize::try_from(ty).ok()?)?.as_ref()
     }
 
+    /// The polyfill's function for one of WASI. What is imported from WASI itself is none.
+    fn polyfill(&self, name: &str) -> Option<u32> {
+        let function = *self.exports.get(format!("{POLYFILL}{name}").as_str())?;
+        let import = self.imports.get(usize::try_from(function).ok()?);
+        let is_wasi = import.is_some_and(|(module, ..)| module.starts_with("wasi_"));
+        (!is_wasi).then_some(function)
+    }
+
     fn binding(self) -> Result<Binding, BuildError> {
         let mut missing = BTreeSet::new();
         let mut foreign: BTreeSet<String> = self
@@ -165,17 +173,17 @@ impl<'a> Found<'a> {
                 foreign.insert(format!("`{module}.{name}`"));
                 continue;
             }
-            match self.exports.get(format!("{POLYFILL}{name}").as_str()) {
+            match self.polyfill(name) {
                 None => {
                     missing.insert(format!("`{name}`"));
                 }
-                Some(target) if self.signature(*target) != self.signature(old) => {
+                Some(target) if self.signature(target) != self.signature(old) => {
                     return Err(BuildError::Module(format!(
                         "`{POLYFILL}{name}` takes and returns other values than the import `{module}.{name}`: the polyfill is of another version of WASI"
                     )));
                 }
                 Some(target) => {
-                    targets.insert(old, *target);
+                    targets.insert(old, target);
                 }
             }
         }
@@ -196,7 +204,7 @@ impl<'a> Found<'a> {
             .unwrap_or(u32::MAX);
         // Those that stay move up by the number of those that go before them.
         let mut next = 0_u32;
-        let mut functions: Vec<u32> = (0..all)
+        let moved: Vec<u32> = (0..all)
             .map(|old| {
                 let here = next;
                 if !targets.contains_key(&old) {
@@ -205,28 +213,13 @@ impl<'a> Found<'a> {
                 here
             })
             .collect();
-        let bound: Vec<(u32, Option<u32>)> = targets
-            .iter()
-            .map(|(old, target)| {
-                (
-                    *old,
-                    usize::try_from(*target)
-                        .ok()
-                        .and_then(|target| functions.get(target))
-                        .copied(),
-                )
-            })
-            .collect();
-        for (old, new) in bound {
-            if let (Some(slot), Some(new)) = (
-                usize::try_from(old)
-                    .ok()
-                    .and_then(|old| functions.get_mut(old)),
-                new,
-            ) {
-                *slot = new;
-            }
-        }
+        // Those that go are the polyfill's, wherever that has moved.
+        let new = |old: u32| moved.get(usize::try_from(old).ok()?);
+        let functions = (0..all).zip(&moved).map(|(old, here)| {
+            let target = targets.get(&old).and_then(|target| new(*target));
+            *target.unwrap_or(here)
+        });
+        let functions = functions.collect();
         let start = match (self.start, self.exports.get(INITIALIZE)) {
             (Some(_), Some(_)) => {
                 return Err(BuildError::Module(format!(

@@ -1,5 +1,6 @@
 //! Runs cargo for the canister, undisturbed by the cargo that may run us.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -67,7 +68,7 @@ impl Crate {
     /// Runs cargo and reads what it has made.
     fn compile(&self) -> Result<Vec<u8>, BuildError> {
         self.ensure_target()?;
-        let mut cargo = self.command("CARGO", "cargo");
+        let mut cargo = self.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         // Only the module: a library that tests link, too, would not be optimized as a whole (cargo has no LTO for `rlib`).
         cargo.args([
             "rustc",
@@ -121,7 +122,7 @@ impl Crate {
         if self.has_target() {
             return Ok(());
         }
-        let mut rustup = self.command("", "rustup");
+        let mut rustup = self.command("rustup");
         rustup.args(["target", "add", TARGET]).stdin(Stdio::null());
         match rustup.output() {
             Ok(output) if output.status.success() && self.has_target() => Ok(()),
@@ -143,7 +144,7 @@ impl Crate {
 
     /// True also if there is no way to know: then cargo will tell.
     fn has_target(&self) -> bool {
-        let mut rustc = self.command("", "rustc");
+        let mut rustc = self.command("rustc");
         match rustc
             .args(["--print", "target-libdir", "--target", TARGET])
             .output()
@@ -156,8 +157,7 @@ impl Crate {
     }
 
     /// A command in the workspace without what an outer cargo, or the person who started it, has set for another build.
-    fn command(&self, variable: &str, program: &str) -> Command {
-        let program = std::env::var_os(variable).unwrap_or_else(|| program.into());
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.workspace);
         for (name, _) in std::env::vars_os() {

@@ -49,13 +49,13 @@ mod compile;
 mod did;
 mod pack;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 pub use bind::bind;
 pub use compile::{Crate, TARGET, workspace};
-pub use did::{difference, same};
+pub use did::difference;
 pub use pack::{gzip, with_candid, write_whole};
 
 /// A canister, ready to be installed.
@@ -122,26 +122,18 @@ impl BuildError {
 /// Builds the canister in the crate `package` of the workspace that the current folder lies in.
 ///
 /// Cargo does nothing if nothing has changed, and within one process the second call for the same crate returns what the first
-/// has made: every test may call it.
+/// has made, and waits for it: every test may call it.
 ///
 /// # Errors
 /// If the crate does not compile or is no canister; the message says what to do.
 pub fn build(package: &str) -> Result<Built, BuildError> {
-    type Slot = Arc<Mutex<Option<Built>>>;
-    static MADE: OnceLock<Mutex<HashMap<String, Slot>>> = OnceLock::new();
-    // One lock for each package: whoever asks while it is being built waits for it, and builds of others go on.
-    let slot = {
-        let mut made = MADE
-            .get_or_init(Mutex::default)
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(made.entry(package.to_string()).or_default())
-    };
-    let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(built) = slot.as_ref() {
+    // One lock: cargo builds one after the other in one folder, too.
+    static MADE: Mutex<BTreeMap<String, Built>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(built) = made.get(package) {
         return Ok(built.clone());
     }
     let built = Crate::new(package)?.build()?;
-    *slot = Some(built.clone());
+    made.insert(package.to_string(), built.clone());
     Ok(built)
 }

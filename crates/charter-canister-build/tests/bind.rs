@@ -145,6 +145,21 @@ fn what_nobody_provides_is_named() {
 }
 
 #[test]
+fn an_import_of_wasi_is_no_polyfill() {
+    let told = refused(
+        r#"(module
+          (import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
+          (export "__ic_custom_sched_yield" (func $yield))
+          (func (result i32) (i32.const 1))
+          (func (export "canister_update f") (drop (call $yield))))"#,
+    );
+    assert!(
+        told.contains("it imports `sched_yield` of WASI, and no"),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_polyfill_of_another_version_is_refused() {
     let told = refused(&MODULE.replace(
         r#"(func (export "__ic_custom_sched_yield") (result i32) (global.set $count (i32.const 3)) (i32.const 0))"#,
