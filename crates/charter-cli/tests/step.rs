@@ -296,12 +296,19 @@ fn a_start_that_is_refused_is_a_line_and_an_explanation() {
         (ran.code, &line["verdict"], &line["code"]),
         (1, &json!("refused"), &json!("schema"))
     );
-    assert!(
-        ran.err
-            .starts_with("refused (schema): the input does not fit"),
-        "{}",
-        ran.err
+    assert_eq!(
+        ran.err,
+        "refused (schema): the input does not fit the charter's `input` schema: at `/author`: 7 is not of type \"string\"\n"
     );
+    // Each place once, also where there are several.
+    let input = r#"{"loop":1,"wake":2}"#;
+    let ran = charter(&["step", "automaton", "--input", input]);
+    let lines: Vec<&str> = ran.err.lines().collect();
+    let [first, second] = lines.as_slice() else {
+        panic!("{}", ran.err);
+    };
+    assert!(first.ends_with(": at `/loop`: 1 is not of type \"boolean\""));
+    assert_eq!(*second, "  at `/wake`: 2 is not of type \"string\"");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A record as a line for people; texts that come from outside are kept from writing to the terminal.
 
 use charter_journal::{Record, Verdict};
+use charter_kernel::Misfit;
 use serde_json::Value as Json;
 
 use crate::io::Paint;
@@ -133,6 +134,17 @@ pub(crate) fn clean(text: &str) -> String {
             c => c,
         })
         .collect()
+}
+
+/// Where else data does not fit, a line each: the first place stands in the refusal's message.
+pub(crate) fn further(misfits: &[Misfit]) -> impl Iterator<Item = String> {
+    misfits.iter().skip(1).map(|misfit| {
+        let at = match misfit.at.as_str() {
+            "" => "/",
+            at => at,
+        };
+        format!("  at `{}`: {}", clean(at), clean(&misfit.message))
+    })
 }
 
 /// A value on one line, cut if it is long.

@@ -3,7 +3,7 @@
 use charter_journal::{Record, Store, Verdict};
 use serde_json::{Value as Json, json};
 
-use super::lines::{clean, short, when};
+use super::lines::{clean, further, short, when};
 use super::{Db, find};
 use crate::io::{Exit, Failure, Io, Paint};
 
@@ -129,14 +129,7 @@ fn refused(refusal: &charter_kernel::Explanation, by: &str, paint: Paint, out: &
         paint.error(code),
         clean(&refusal.message)
     ));
-    // One alone stands in the message.
-    for misfit in refusal.misfits.iter().filter(|_| refusal.misfits.len() > 1) {
-        let at = match misfit.at.is_empty() {
-            true => "/",
-            false => &misfit.at,
-        };
-        out.push(format!("  at `{}`: {}", clean(at), clean(&misfit.message)));
-    }
+    out.extend(further(&refusal.misfits));
     for candidate in &refusal.candidates {
         let name = paint.strong(&clean(&candidate.transition));
         out.push(format!(

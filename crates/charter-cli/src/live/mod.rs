@@ -19,6 +19,7 @@ use serde_json::{Value as Json, json};
 
 use crate::input::json_or_file;
 use crate::io::{Exit, Failure, Io};
+use crate::journal::lines::further;
 use crate::journal::{self, Db};
 use crate::models;
 use follow::{Follow, Reply};
@@ -188,8 +189,9 @@ fn fits(machine: &Machine, input: &Json, by: Principal) -> Result<(), Failure> {
     }
     let story = machine.explain(None, &start, &refusal);
     let mut message = story.message.clone();
-    for misfit in story.misfits.iter().skip(1) {
-        message.push_str(&format!("\n  at `{}`: {}", misfit.at, misfit.message));
+    for line in further(&story.misfits) {
+        message.push('\n');
+        message.push_str(&line);
     }
     let example = machine.definition().root.input.as_ref().and_then(|schema| {
         let examples = schema.get("examples")?.as_array()?;

@@ -6,7 +6,7 @@ use charter_runtime::Send;
 use super::host::Host;
 use super::{Who, data, follow, report};
 use crate::io::{Exit, Failure, Io, Paint};
-use crate::journal::lines::{clean, short_line};
+use crate::journal::lines::{clean, further, short_line};
 use crate::journal::{self, Db};
 use crate::models;
 
@@ -99,13 +99,8 @@ pub(crate) fn show_refusal(record: &Record, io: &mut Io<'_>) -> Result<(), Failu
     let paint = Paint(io.colour_err);
     let code = paint.error(&format!("refused ({}):", refusal.code));
     writeln!(io.err, "{code} {}", clean(&refusal.message))?;
-    // One alone stands in the message.
-    for misfit in refusal.misfits.iter().filter(|_| refusal.misfits.len() > 1) {
-        let at = match misfit.at.is_empty() {
-            true => "/",
-            false => &misfit.at,
-        };
-        writeln!(io.err, "  at `{}`: {}", clean(at), clean(&misfit.message))?;
+    for line in further(&refusal.misfits) {
+        writeln!(io.err, "{line}")?;
     }
     if !refusal.legal.is_empty() {
         writeln!(

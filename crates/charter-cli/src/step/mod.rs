@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::input::{json_or_file, open};
 use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::lines::{clean, further};
 use crate::lines::{self, Lines, Read};
 use crate::load::load;
 use crate::moment;
@@ -186,15 +187,10 @@ fn show_refusal(story: &Explanation, io: &mut Io<'_>) -> Result<(), Failure> {
         io.err,
         "{} {}",
         paint.error(&format!("refused ({}):", story.code)),
-        story.message
+        clean(&story.message)
     )?;
-    for misfit in &story.misfits {
-        let at = if misfit.at.is_empty() {
-            "/"
-        } else {
-            &misfit.at
-        };
-        writeln!(io.err, "  at `{at}`: {}", misfit.message)?;
+    for line in further(&story.misfits) {
+        writeln!(io.err, "{line}")?;
     }
     Ok(())
 }
