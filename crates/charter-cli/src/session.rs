@@ -1,5 +1,6 @@
 //! A run in memory, on the pure kernel: no journal, no effects executed, time only from the events. What `step` and `test` drive.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -376,7 +377,7 @@ impl<'m> Outcome<'m> {
         let effects = step.effects.iter().map(|effect: &Effect| effect.json(run));
         self.effects.extend(effects);
         self.transitions
-            .extend(machine.transition_names(step, &self.to));
+            .extend(machine.transition_names(step, &self.to).map(Cow::into_owned));
         self.taken.extend(machine.taken(step));
         self.timers
             .extend(step.timers.iter().map(TimerChange::json));

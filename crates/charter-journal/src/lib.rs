@@ -79,7 +79,7 @@ pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use record::{
     Approval, EventField, FORMAT, Fields, GENESIS, Making, Origin, Record, RecordError, Source,
-    SourceKind, Verdict, Withheld,
+    SourceKind, TimerField, TimerWord, Verdict, Withheld,
 };
 pub use replay::{Loaded, ReplayError, fork, load, machine, replay};
 #[cfg(feature = "sqlite")]

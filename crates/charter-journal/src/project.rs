@@ -105,22 +105,15 @@ pub(crate) fn project<E>(
         })?;
     }
     for change in &r.timers {
-        let generation = change
-            .get("generation")
-            .and_then(Json::as_u64)
-            .unwrap_or_default();
-        for key in ["fired", "cancel"] {
-            if let Some(timer) = text(change, key) {
-                put(Change::TimerOver { timer, generation })?;
-            }
-        }
-        if let Some(timer) = text(change, "set") {
-            put(Change::TimerSet {
+        let (timer, generation) = (change.timer.as_ref(), change.generation);
+        put(match change.due {
+            Some(due) => Change::TimerSet {
                 timer,
                 generation,
-                due: change.get("due").and_then(Json::as_i64).unwrap_or_default(),
-            })?;
-        }
+                due,
+            },
+            None => Change::TimerOver { timer, generation },
+        })?;
     }
     for (index, effect) in r.effects.iter().enumerate() {
         let kind = text(effect, "kind").unwrap_or_default();

@@ -134,10 +134,9 @@ pub fn write_uint(out: &mut String, i: u64) {
 pub fn write_str(out: &mut String, s: &str) {
     out.push('"');
     let mut rest = s;
-    while let Some(at) = rest
-        .bytes()
-        .position(|b| b < 0x20 || b == b'"' || b == b'\\')
-    {
+    // Almost no string has anything to escape. Whether, without where, is asked of many bytes at a time.
+    let any = s.bytes().fold(false, |any, b| any | is_escaped(b));
+    while any && let Some(at) = rest.bytes().position(is_escaped) {
         // What is escaped is one byte, so both cuts lie between characters.
         let (plain, tail) = rest.split_at(at);
         out.push_str(plain);
@@ -162,6 +161,10 @@ pub fn write_str(out: &mut String, s: &str) {
     }
     out.push_str(rest);
     out.push('"');
+}
+
+fn is_escaped(b: u8) -> bool {
+    (b < 0x20) | (b == b'"') | (b == b'\\')
 }
 
 #[cfg(test)]

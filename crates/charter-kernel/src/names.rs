@@ -1,5 +1,7 @@
 //! What records and people call the things of a step: transitions by name, effects and timers as JSON.
 
+use std::borrow::Cow;
+
 use serde_json::{Value as Json, json};
 
 use crate::envelope::Event;
@@ -10,16 +12,19 @@ use crate::step::{Effect, EffectKind, Step, TimerChange};
 impl Machine {
     /// Names of the transitions that a step took, in order; those of another actor than `to` with its id in front (`plan-1:PENDING/on/SELECT/0`).
     #[must_use]
-    pub fn transition_names(&self, step: &Step, to: &str) -> Vec<String> {
-        let name = |t: &crate::step::Taken| {
+    pub fn transition_names<'a>(
+        &'a self,
+        step: &'a Step,
+        to: &str,
+    ) -> impl Iterator<Item = Cow<'a, str>> {
+        step.taken.iter().map(move |t| {
             let name = &self.chart(t.chart).transition(t.transition).name;
             if t.actor() == to {
-                name.to_string()
+                Cow::Borrowed(name.as_ref())
             } else {
-                format!("{}:{name}", t.actor())
+                Cow::Owned(format!("{}:{name}", t.actor()))
             }
-        };
-        step.taken.iter().map(name).collect()
+        })
     }
 
     /// Addresses in the core form of the transitions that a step took, in order. For coverage.
@@ -68,7 +73,7 @@ impl Machine {
 impl Event {
     /// The event type as records have it.
     #[must_use]
-    pub fn type_name<'a>(&'a self, snapshot: Option<&'a Snapshot>) -> std::borrow::Cow<'a, str> {
+    pub fn type_name<'a>(&'a self, snapshot: Option<&'a Snapshot>) -> Cow<'a, str> {
         match self {
             Event::Start { .. } => "charter.start".into(),
             Event::External { r#type, .. } => r#type.into(),
@@ -135,6 +140,7 @@ impl Effect {
         out
     }
 }
+
 
 impl TimerChange {
     /// As it stands in a record; times in milliseconds since 1970.

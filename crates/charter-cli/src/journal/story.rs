@@ -185,16 +185,13 @@ fn taken(record: &Record, paint: Paint, out: &mut Vec<String>) {
         out.push(format!("  asked the host: {what}"));
     }
     for timer in &record.timers {
-        for what in ["set", "cancel", "fired"] {
-            let id = text(timer, what);
-            if !id.is_empty() {
-                let due = timer
-                    .get("due")
-                    .and_then(Json::as_str)
-                    .map(|d| format!(", due {d}"));
-                out.push(format!("  timer {what}: {id}{}", due.unwrap_or_default()));
-            }
-        }
+        let due = timer.due.map(|due| format!(", due {}", when(due)));
+        out.push(format!(
+            "  timer {}: {}{}",
+            timer.what.word(),
+            timer.timer,
+            due.unwrap_or_default()
+        ));
     }
     for note in &record.notes {
         out.push(format!(

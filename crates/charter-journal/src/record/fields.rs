@@ -7,7 +7,7 @@ use charter_kernel::{Digest, Explanation, Principal, Status};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
-use super::{FORMAT, RecordError, moment, text};
+use super::{FORMAT, RecordError, TimerField, moment, text};
 
 /// What a record says. Fields that say nothing (no effects: still `[]`; no refusal, no timers, ...) are left out of the text as noted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -47,12 +47,12 @@ pub struct Fields<'a> {
     /// The same afterwards.
     pub state: Vec<Cow<'a, str>>,
     /// Names of the transitions that were taken; those of another actor with its id and a colon in front.
-    pub transitions: Vec<String>,
+    pub transitions: Vec<Cow<'a, str>>,
     /// What the host was asked to do.
     pub effects: Vec<Json>,
-    /// Timers: `{"set", "generation", "due"}`, `{"cancel", "generation"}`, `{"fired", "generation"}`; left out if none.
+    /// What happened to timers; left out if nothing.
     #[serde(default)]
-    pub timers: Vec<Json>,
+    pub timers: Vec<TimerField<'a>>,
     /// Ledger entries that are new or have changed: `{"kind", "key", "status", "uses", "expires", "due", "data", "how"}`; left out if none.
     #[serde(default)]
     pub ledger: Vec<Json>,
@@ -143,6 +143,19 @@ pub struct Source<'a> {
     /// The time in milliseconds since 1970, if it lies outside the years 1 to 9999 and so cannot stand in `at`.
     #[serde(default, deserialize_with = "maybe_signed")]
     pub at: Option<i64>,
+}
+
+impl Source<'_> {
+    /// What most events say.
+    pub(super) const EXTERNAL: Source<'static> = Source {
+        kind: SourceKind::External,
+        to: None,
+        invocation: None,
+        effect: None,
+        timer: None,
+        generation: None,
+        at: None,
+    };
 }
 
 /// The kinds of events.
@@ -287,9 +300,9 @@ impl Fields<'_> {
             refusal: self.refusal,
             from: all(self.from),
             state: all(self.state),
-            transitions: self.transitions,
+            transitions: all(self.transitions),
             effects: self.effects,
-            timers: self.timers,
+            timers: self.timers.into_iter().map(TimerField::owned).collect(),
             ledger: self.ledger,
             approvals: self
                 .approvals

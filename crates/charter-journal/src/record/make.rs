@@ -9,7 +9,7 @@ use charter_kernel::{
 use serde_json::{Value as Json, json};
 
 use super::fields::{Approval, EventField, Fields, Origin, Source, SourceKind, Verdict, Withheld};
-use super::{FORMAT, GENESIS, Record, moment};
+use super::{FORMAT, GENESIS, Record, TimerField, moment};
 
 /// Nesting of data that is kept; the kernel lets in no more.
 const MAX_DATA_DEPTH: usize = 128;
@@ -104,7 +104,7 @@ impl<'a> Making<'a> {
             },
             from,
             transitions: step
-                .map(|s| machine.transition_names(s, &to))
+                .map(|s| machine.transition_names(s, &to).collect())
                 .unwrap_or_default(),
             effects: step
                 .map(|s| s.effects.iter().map(|e| e.json(run)).collect())
@@ -238,10 +238,10 @@ fn source<'a>(run: &str, envelope: &'a Envelope) -> Source<'a> {
 /// What of the event is kept. What the kernel has let in is kept whole; what it has refused at the door by digest and size only.
 fn event_field<'a>(
     envelope: &'a Envelope,
-    before: Option<&Snapshot>,
+    before: Option<&'a Snapshot>,
     outcome: &Result<Step, Refusal>,
 ) -> EventField<'a> {
-    let r#type = Cow::Owned(envelope.event.type_name(before).into_owned());
+    let r#type = envelope.event.type_name(before);
     let data = sent(&envelope.event);
     let too_large = matches!(outcome, Err(r) if r.code == Code::TooLarge);
     if too_large || (outcome.is_err() && !can_be_kept(&data)) {
@@ -374,15 +374,19 @@ fn explain(
     machine.explain(before, &kept, refusal)
 }
 
-fn timers(envelope: &Envelope, before: Option<&Snapshot>, step: &Step) -> Vec<Json> {
+fn timers<'a>(
+    envelope: &'a Envelope,
+    before: Option<&Snapshot>,
+    step: &'a Step,
+) -> Vec<TimerField<'a>> {
     let mut out = Vec::new();
     if let Event::Timer { timer, generation } = &envelope.event
         && pending(before, timer, *generation).is_some()
         && pending(Some(&step.snapshot), timer, *generation).is_none()
     {
-        out.push(json!({"fired": timer, "generation": generation}));
+        out.push(TimerField::fired(timer, *generation));
     }
-    out.extend(step.timers.iter().map(charter_kernel::TimerChange::json));
+    out.extend(step.timers.iter().map(TimerField::of));
     out
 }
 

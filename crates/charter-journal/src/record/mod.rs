@@ -6,6 +6,7 @@ mod make;
 pub(crate) mod moment;
 mod skim;
 mod text;
+mod timer;
 
 use std::fmt;
 use std::ops::Deref;
@@ -16,6 +17,7 @@ use charter_kernel::{Digest, Envelope, Machine, Refusal, Snapshot, Step};
 pub(crate) use arrived::Arrived;
 pub use fields::{Approval, EventField, Fields, Origin, Source, SourceKind, Verdict, Withheld};
 pub use make::Making;
+pub use timer::{TimerField, TimerWord};
 pub(crate) use text::{MAX_DEPTH, depth, json_of, rehash};
 
 /// The version of the record format.

@@ -1,59 +1,85 @@
-//! Where the members of a record begin and end, found without reading what they say: replaying and verifying need a third of them.
+//! A way through a record as the journal writes it: key after key in their fixed order, stepping over what is not asked for.
 //!
-//! It is told what it is told: what it passes over may be no JSON at all. Verification compares the whole text anyway.
+//! It is told what it is told: what it steps over may be no JSON at all. Verification compares the whole text anyway.
 
-/// Calls `member` with the name and the text of each member of the object that `line` is; a name as it is written, without its quotes.
-/// None: it is not an object, or one with an escape in a name.
-pub(super) fn members<'a>(line: &'a str, mut member: impl FnMut(&'a str, &'a str)) -> Option<()> {
-    let mut rest = line.strip_prefix('{')?;
-    if rest == "}" {
-        return Some(());
-    }
-    loop {
-        let name = plain_string(rest)?;
-        rest = rest.get(name.len().checked_add(2)?..)?.strip_prefix(':')?;
-        let end = value(rest.as_bytes())?;
-        let (text, behind) = rest.split_at_checked(end)?;
-        member(name, text);
-        rest = match behind.as_bytes() {
-            [b',', ..] => behind.get(1..)?,
-            b"}" => return Some(()),
-            _ => return None,
-        };
-    }
+use memchr::memchr2;
+use serde::Deserialize;
+
+/// A place in a text. Each step is none, and the way at its end, if what is there is not what the step is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Skim<'a> {
+    rest: &'a str,
 }
 
-/// What is between the quotes of the string that a text begins with, if nothing in it is escaped.
-pub(super) fn plain_string(text: &str) -> Option<&str> {
-    let inner = text.strip_prefix('"')?;
-    let end = inner.bytes().position(|b| b == b'"' || b == b'\\')?;
-    let (inner, rest) = inner.split_at_checked(end)?;
-    rest.starts_with('"').then_some(inner)
-}
+impl<'a> Skim<'a> {
+    pub(super) fn new(text: &'a str) -> Skim<'a> {
+        Skim { rest: text }
+    }
 
-/// Where a value ends.
-fn value(bytes: &[u8]) -> Option<usize> {
-    match bytes.first()? {
-        b'"' => string(bytes.get(1..)?)?.checked_add(1),
-        b'{' | b'[' => {
-            let (mut at, mut depth) = (0usize, 0usize);
-            loop {
-                let rest = bytes.get(at..)?;
-                let next = rest
-                    .iter()
-                    .position(|b| matches!(b, b'"' | b'{' | b'[' | b'}' | b']'))?;
-                at = at.checked_add(next)?.checked_add(1)?;
-                match rest.get(next)? {
-                    b'"' => at = at.checked_add(string(bytes.get(at..)?)?)?,
-                    b'{' | b'[' => depth = depth.checked_add(1)?,
-                    _ => depth = depth.checked_sub(1)?,
+    /// Steps over exactly this.
+    #[inline(always)] // compared with a constant, not with a string
+    pub(super) fn word(&mut self, word: &str) -> Option<()> {
+        self.rest = self.rest.strip_prefix(word)?;
+        Some(())
+    }
+
+    /// As [`Skim::word`]; where something else is, it stays there.
+    #[inline(always)]
+    pub(super) fn has(&mut self, word: &str) -> bool {
+        self.word(word).is_some()
+    }
+
+    /// So many bytes.
+    pub(super) fn take(&mut self, bytes: usize) -> Option<&'a str> {
+        let (taken, rest) = self.rest.split_at_checked(bytes)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    /// The rest of a string whose first quote is passed, its last quote stepped over. Not with an escape in it.
+    pub(super) fn string(&mut self) -> Option<&'a str> {
+        let end = memchr2(b'"', b'\\', self.rest.as_bytes())?;
+        let inner = self.take(end)?;
+        self.word("\"")?;
+        Some(inner)
+    }
+
+    /// An unsigned integer.
+    pub(super) fn number(&mut self) -> Option<u64> {
+        let end = self.rest.bytes().position(|b| !b.is_ascii_digit())?;
+        self.take(end)?.parse().ok()
+    }
+
+    /// A value, read.
+    pub(super) fn value<T: Deserialize<'a>>(&mut self) -> Option<T> {
+        let mut values = serde_json::Deserializer::from_str(self.rest).into_iter();
+        let value = values.next()?.ok()?;
+        let end = values.byte_offset();
+        self.take(end)?;
+        Some(value)
+    }
+
+    /// Over an object or array, without looking at it.
+    pub(super) fn pass(&mut self) -> Option<()> {
+        let (mut at, mut depth) = (0usize, 0usize);
+        let bytes = self.rest.as_bytes();
+        loop {
+            match bytes.get(at)? {
+                b'"' => {
+                    let inside = at.checked_add(1)?;
+                    at = inside.checked_add(string(bytes.get(inside..)?)?)?;
+                    continue;
                 }
-                if depth == 0 {
-                    return Some(at);
-                }
+                b'{' | b'[' => depth = depth.checked_add(1)?,
+                b'}' | b']' => depth = depth.checked_sub(1)?,
+                _ => {}
+            }
+            at = at.checked_add(1)?;
+            if depth == 0 {
+                self.take(at)?;
+                return Some(());
             }
         }
-        _ => bytes.iter().position(|b| matches!(b, b',' | b'}')),
     }
 }
 
@@ -61,10 +87,7 @@ fn value(bytes: &[u8]) -> Option<usize> {
 fn string(bytes: &[u8]) -> Option<usize> {
     let mut at = 0usize;
     loop {
-        let next = bytes
-            .get(at..)?
-            .iter()
-            .position(|b| matches!(b, b'"' | b'\\'))?;
+        let next = memchr2(b'"', b'\\', bytes.get(at..)?)?;
         at = at.checked_add(next)?.checked_add(1)?;
         if bytes.get(at.checked_sub(1)?)? == &b'"' {
             return Some(at);
@@ -77,67 +100,52 @@ fn string(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::Value as Json;
+    use serde_json::{Value as Json, json};
 
     use super::*;
 
-    fn found(line: &str) -> Option<Vec<(String, Json)>> {
-        let mut list = Vec::new();
-        members(line, |name, text| {
-            list.push((name.to_owned(), serde_json::from_str(text).unwrap()));
-        })?;
-        Some(list)
-    }
-
     #[test]
-    fn members_are_found() {
-        let line = r#"{"a":"x\"}\\","b":[{"c":"]"},[]],"d":-1.5e3,"e":true,"f":{}}"#;
-        let json: Json = serde_json::from_str(line).unwrap();
-        let list = found(line).unwrap();
-        assert_eq!(Json::Object(list.into_iter().collect()), json);
-        assert_eq!(found("{}"), Some(vec![]));
-        for bad in [
-            "",
-            "{",
-            "[]",
-            "{}}",
-            r#"{"a"}"#,
-            r#"{"a":}"#,
-            r#"{"a":1"#,
-            r#"{"a":1}}"#,
-            r#"{"a":"x}"#,
-            r#"{"a":[}"#,
-            r#"{"a\n":1}"#,
-            r#"{"a":1,}"#,
-            r#"{"a":"\"#,
-            "\"{\"",
-        ] {
-            let result = members(bad, |_, text| {
-                assert!(!text.is_empty() || bad.contains(":}"))
-            });
-            assert!(result.is_none() || bad.contains(":}"), "{bad}");
+    fn steps() {
+        let mut s = Skim::new(r#"{"a":"x","b":17,"c":[{"d":"]\"}"},[]],"e":{"f":1.5},"g":"\n"}"#);
+        assert_eq!(s.word("{\"b\""), None);
+        assert_eq!(s.word("{\"a\":\""), Some(()));
+        assert_eq!(s.string(), Some("x"));
+        assert!(!s.has("}"));
+        assert!(s.has(",\"b\":"));
+        assert_eq!(s.number(), Some(17));
+        assert_eq!(s.take(5), Some(",\"c\":"));
+        assert_eq!(s.pass(), Some(()));
+        assert_eq!(s.word(",\"e\":"), Some(()));
+        assert_eq!(s.value::<Json>(), Some(json!({"f": 1.5})));
+        assert_eq!(s.word(",\"g\":\""), Some(()));
+        assert_eq!(s.string(), None);
+        for bad in ["", "[", "{", "[\"", "[\"\\", "[}"] {
+            // Brackets are counted, not compared: verification compares the text.
+            assert_eq!(Skim::new(bad).pass().is_some(), bad == "[}", "{bad}");
         }
+        assert_eq!(Skim::new("é").take(1), None);
+        assert_eq!(Skim::new("17").number(), None);
+        assert_eq!(Skim::new("99999999999999999999,").number(), None);
     }
 
     proptest! {
         #[test]
-        fn as_a_reader_finds_them(map in prop::collection::btree_map("[a-zé]{0,5}", any::<(String, f64)>(), 0..6)) {
-            let line = serde_json::to_string(&map).unwrap();
-            let json: Json = serde_json::from_str(&line).unwrap();
-            prop_assert_eq!(Json::Object(found(&line).unwrap().into_iter().collect()), json);
+        fn values_are_passed_to_their_end(map in prop::collection::btree_map(any::<String>(), any::<(String, f64)>(), 0..6), behind in "[^]]{0,3}") {
+            let text = serde_json::to_string(&map).unwrap();
+            let line = format!("{text}{behind}");
+            let mut s = Skim::new(&line);
+            prop_assert_eq!(s.pass(), Some(()));
+            prop_assert_eq!(s.rest, behind);
         }
 
         #[test]
-        fn anything_is_no_panic(text in any::<String>(), cut in any::<prop::sample::Index>()) {
-            let _ = members(&text, |_, _| {});
-            let line = format!("{{\"a\":{text}");
-            let _ = members(&line, |_, _| {});
-            let line = r#"{"a":"x\"}\\","b":[{"é":"]"},[]],"d":-1.5e3}"#;
-            let cut = cut.index(line.len());
-            if line.is_char_boundary(cut) {
-                let found = members(&line[..cut], |_, _| {});
-                prop_assert_eq!(found, None);
-            }
+        fn anything_is_no_panic(text in any::<String>()) {
+            let _ = Skim::new(&text).pass();
+            let _ = Skim::new(&format!("[{text}")).pass();
+            let _ = Skim::new(&format!("[\"{text}")).pass();
+            let _ = Skim::new(&text).string();
+            let _ = Skim::new(&text).number();
+            let _ = Skim::new(&text).value::<Json>();
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize as _;
 use serde_json::Value as Json;
 
 use super::fields::{Approval, EventField, Fields, Source};
-use super::moment;
+use super::{GENESIS, moment};
 
 /// Nesting of a record's text that is read: data (128) within values of the charter (128) within the record.
 pub(crate) const MAX_DEPTH: usize = 512;
@@ -18,20 +18,23 @@ impl Fields<'_> {
     /// Appends the record; sets and gives its hash.
     pub(crate) fn write_hashed(&mut self, out: &mut String) -> Digest {
         let start = out.len();
-        let place = self.write_without_hash(out);
-        let hash = Digest::of_bytes(out.as_bytes().get(start..).unwrap_or_default());
-        let mut member = String::with_capacity(82);
-        member.push_str("\"hash\":\"");
-        hash.push_text(&mut member);
-        member.push_str("\",");
-        // `place` is where a key begins.
-        out.insert_str(place, &member);
+        let place = self.write_with_zeros(out);
+        let behind = place.saturating_add(HASH_MEMBER);
+        let text = out.as_bytes();
+        let hash = Digest::of_parts([
+            text.get(start..place).unwrap_or_default(),
+            text.get(behind..).unwrap_or_default(),
+        ]);
+        let mut member = String::with_capacity(HASH_MEMBER);
+        hash_member(&mut member, &hash);
+        // In the place of the zeros.
+        out.replace_range(place..behind, &member);
         self.hash = hash;
         hash
     }
 
-    /// Appends the record without its hash, and gives the place where the hash belongs.
-    fn write_without_hash(&self, out: &mut String) -> usize {
+    /// Appends the record with zeros for its hash, and gives the place of `hash`.
+    fn write_with_zeros(&self, out: &mut String) -> usize {
         out.push('{');
         if let Some(effect) = &self.answers {
             out.push_str("\"answers\":");
@@ -70,6 +73,7 @@ impl Fields<'_> {
         list(out, &self.from, |out, s| write_str(out, s));
         out.push(',');
         let place = out.len();
+        hash_member(out, &GENESIS);
         out.push_str("\"id\":");
         write_str(out, &self.id);
         if !self.ledger.is_empty() {
@@ -105,7 +109,7 @@ impl Fields<'_> {
         }
         if !self.timers.is_empty() {
             out.push_str(",\"timers\":");
-            list(out, &self.timers, write);
+            list(out, &self.timers, |out, t| t.write(out));
         }
         out.push_str(",\"to\":");
         write_str(out, &self.to);
@@ -118,6 +122,15 @@ impl Fields<'_> {
         out.push_str("\"}");
         place
     }
+}
+
+/// Length of the member `hash`, with the comma behind it.
+const HASH_MEMBER: usize = "\"hash\":\"sha256:\",".len() + 64;
+
+fn hash_member(out: &mut String, hash: &Digest) {
+    out.push_str("\"hash\":\"");
+    hash.push_text(out);
+    out.push_str("\",");
 }
 
 fn list<T>(out: &mut String, items: &[T], mut item: impl FnMut(&mut String, &T)) {

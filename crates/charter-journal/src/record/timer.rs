@@ -1,0 +1,196 @@
+//! What a record says of timers.
+
+use std::borrow::Cow;
+
+use charter_kernel::TimerChange;
+use charter_kernel::canonical::{write_int, write_str, write_uint};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+/// What happened to a timer: `{"set", "generation", "due"}`, `{"cancel", "generation"}`, `{"fired", "generation"}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimerField<'a> {
+    /// What.
+    pub what: TimerWord,
+    /// Its id.
+    pub timer: Cow<'a, str>,
+    /// Which of the timers with this id.
+    pub generation: u64,
+    /// Of a timer that was set: when, in milliseconds since 1970; beyond 2^53 as exactly as JSON keeps it.
+    pub due: Option<i64>,
+}
+
+/// What can happen to a timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TimerWord {
+    /// It waits from now on.
+    Set,
+    /// It waits no more, because its state was left (or its invocation is over).
+    Cancel,
+    /// It was due, and its event was taken.
+    Fired,
+}
+
+impl TimerWord {
+    /// The word in the text.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            TimerWord::Set => "set",
+            TimerWord::Cancel => "cancel",
+            TimerWord::Fired => "fired",
+        }
+    }
+}
+
+impl<'a> TimerField<'a> {
+    pub(super) fn fired(timer: &'a str, generation: u64) -> TimerField<'a> {
+        TimerField {
+            what: TimerWord::Fired,
+            timer: Cow::Borrowed(timer),
+            generation,
+            due: None,
+        }
+    }
+
+    pub(super) fn of(change: &'a TimerChange) -> TimerField<'a> {
+        match change {
+            TimerChange::Set(t) => TimerField {
+                what: TimerWord::Set,
+                timer: Cow::Borrowed(&t.id),
+                generation: t.generation,
+                due: Some(kept(t.due)),
+            },
+            TimerChange::Cancel { id, generation } => TimerField {
+                what: TimerWord::Cancel,
+                timer: Cow::Borrowed(id),
+                generation: *generation,
+                due: None,
+            },
+        }
+    }
+
+    pub(super) fn owned(self) -> TimerField<'static> {
+        TimerField {
+            timer: Cow::Owned(self.timer.into_owned()),
+            ..self
+        }
+    }
+
+    /// Appends its canonical JSON. The keys come in their order: `cancel`, `due`, `fired`, `generation`, `set`.
+    pub(super) fn write(&self, out: &mut String) {
+        let first = match self.what {
+            TimerWord::Set => "{",
+            TimerWord::Cancel => "{\"cancel\":",
+            TimerWord::Fired => "{\"fired\":",
+        };
+        out.push_str(first);
+        if self.what != TimerWord::Set {
+            write_str(out, &self.timer);
+            out.push(',');
+        } else if let Some(due) = self.due {
+            out.push_str("\"due\":");
+            write_int(out, due);
+            out.push(',');
+        }
+        out.push_str("\"generation\":");
+        write_uint(out, self.generation);
+        if self.what == TimerWord::Set {
+            out.push_str(",\"set\":");
+            write_str(out, &self.timer);
+        }
+        out.push('}');
+    }
+}
+
+/// An integer as it comes back from JSON, where numbers are doubles.
+fn kept(n: i64) -> i64 {
+    if n.unsigned_abs() < 1 << 53 {
+        n
+    } else {
+        n as f64 as i64
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for TimerField<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Text<'a> {
+            #[serde(borrow)]
+            set: Option<Cow<'a, str>>,
+            #[serde(borrow)]
+            cancel: Option<Cow<'a, str>>,
+            #[serde(borrow)]
+            fired: Option<Cow<'a, str>>,
+            generation: u64,
+            due: Option<serde_json::Number>,
+        }
+        let text = Text::deserialize(deserializer)?;
+        let (what, timer) = match (text.set, text.cancel, text.fired) {
+            (Some(timer), None, None) => (TimerWord::Set, timer),
+            (None, Some(timer), None) => (TimerWord::Cancel, timer),
+            (None, None, Some(timer)) => (TimerWord::Fired, timer),
+            _ => {
+                return Err(D::Error::custom(
+                    "of a timer a record says one of `set`, `cancel` and `fired`",
+                ));
+            }
+        };
+        let exact = |n: &serde_json::Number| n.as_i64().filter(|i| i.unsigned_abs() < 1 << 53);
+        let due = text
+            .due
+            .and_then(|n| exact(&n).or_else(|| n.as_f64().map(|d| d as i64)));
+        if due.is_some() != (what == TimerWord::Set) {
+            return Err(D::Error::custom("`due` belongs to timers that are `set`"));
+        }
+        Ok(TimerField {
+            what,
+            timer,
+            generation: text.generation,
+            due,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn there_and_back(timer in any::<String>(), generation in 0u64..1 << 53, due in any::<i64>(), what in 0..3) {
+            let what = [TimerWord::Set, TimerWord::Cancel, TimerWord::Fired][what as usize];
+            let field = TimerField {
+                what,
+                timer: Cow::Borrowed(&timer),
+                generation,
+                due: (what == TimerWord::Set).then(|| kept(due)),
+            };
+            let mut text = String::new();
+            field.write(&mut text);
+            let json: Json = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(&text, &charter_kernel::digest::canonical(&json));
+            prop_assert_eq!(&json[what.word()], &json!(timer));
+            prop_assert_eq!(serde_json::from_str::<TimerField<'_>>(&text).unwrap(), field);
+        }
+    }
+
+    #[test]
+    fn what_no_record_says() {
+        for bad in [
+            json!({"generation": 1}),
+            json!({"set": "a", "cancel": "a", "generation": 1, "due": 1}),
+            json!({"set": "a", "generation": 1}),
+            json!({"fired": "a", "generation": 1, "due": 1}),
+            json!({"cancel": "a", "generation": -1}),
+        ] {
+            assert!(
+                serde_json::from_str::<TimerField<'_>>(&bad.to_string()).is_err(),
+                "{bad}"
+            );
+        }
+    }
+}
