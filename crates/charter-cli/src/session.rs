@@ -376,8 +376,11 @@ impl<'m> Outcome<'m> {
     fn add(&mut self, machine: &'m Machine, run: &str, step: &charter_kernel::Step) {
         let effects = step.effects.iter().map(|effect: &Effect| effect.json(run));
         self.effects.extend(effects);
-        self.transitions
-            .extend(machine.transition_names(step, &self.to).map(Cow::into_owned));
+        self.transitions.extend(
+            machine
+                .transition_names(step, &self.to)
+                .map(Cow::into_owned),
+        );
         self.taken.extend(machine.taken(step));
         self.timers
             .extend(step.timers.iter().map(TimerChange::json));

@@ -381,7 +381,10 @@ impl Store for MemoryStore {
                     .and_then(|r| r.records.get(start..end))
                     .unwrap_or_default()
                     .to_vec();
-                if !records.iter().all(|(place, r)| visit_record(*place, r, visit)) {
+                if !records
+                    .iter()
+                    .all(|(place, r)| visit_record(*place, r, visit))
+                {
                     return Ok(());
                 }
             }

@@ -76,9 +76,9 @@ pub(crate) enum Change<'r> {
 }
 
 /// Says what a record changes, in order.
-pub(crate) fn project<E>(
-    r: &Fields<'_>,
-    mut put: impl FnMut(Change<'_>) -> Result<(), E>,
+pub(crate) fn project<'r, E>(
+    r: &'r Fields<'_>,
+    mut put: impl FnMut(Change<'r>) -> Result<(), E>,
 ) -> Result<(), E> {
     if let Some(refusal) = &r.refusal {
         return put(Change::Refusal {
@@ -162,19 +162,19 @@ pub(crate) fn project<E>(
 }
 
 /// Approvals, votes and decisions.
-fn people<E>(r: &Fields<'_>, put: &mut impl FnMut(Change<'_>) -> Result<(), E>) -> Result<(), E> {
-    let (digest, reason) = (
-        text(&r.event.data, "digest"),
-        text(&r.event.data, "reason").or_else(|| text(&r.event.data, "feedback")),
-    );
+fn people<'r, E>(
+    r: &'r Fields<'_>,
+    put: &mut impl FnMut(Change<'r>) -> Result<(), E>,
+) -> Result<(), E> {
+    let reason = || text(&r.event.data, "reason").or_else(|| text(&r.event.data, "feedback"));
     if r.verdict == Verdict::Vote {
         return put(Change::Approval {
             index: 0,
             actor: &r.to,
             transition: None,
             approves: None,
-            digest,
-            reason,
+            digest: text(&r.event.data, "digest"),
+            reason: reason(),
             vote: true,
         });
     }
@@ -194,7 +194,7 @@ fn people<E>(r: &Fields<'_>, put: &mut impl FnMut(Change<'_>) -> Result<(), E>) 
             transition: Some(&a.transition),
             approves: Some(&a.approves),
             digest: Some(&a.digest),
-            reason,
+            reason: reason(),
             vote: false,
         })?;
         if index == 0 {
@@ -207,12 +207,10 @@ fn people<E>(r: &Fields<'_>, put: &mut impl FnMut(Change<'_>) -> Result<(), E>) 
             })?;
         }
     }
-    let output = r
-        .event
-        .data
-        .get("output")
-        .and_then(Json::as_object)
-        .filter(|_| r.source.kind == SourceKind::Done);
+    if r.source.kind != SourceKind::Done {
+        return Ok(());
+    }
+    let output = r.event.data.get("output").and_then(Json::as_object);
     if let Some(output) = output.filter(|o| DECISIVE.iter().any(|key| o.contains_key(*key))) {
         let outcome = DECISIVE
             .iter()

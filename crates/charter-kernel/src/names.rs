@@ -11,7 +11,6 @@ use crate::step::{Effect, EffectKind, Step, TimerChange};
 
 impl Machine {
     /// Names of the transitions that a step took, in order; those of another actor than `to` with its id in front (`plan-1:PENDING/on/SELECT/0`).
-    #[must_use]
     pub fn transition_names<'a>(
         &'a self,
         step: &'a Step,
@@ -140,7 +139,6 @@ impl Effect {
         out
     }
 }
-
 
 impl TimerChange {
     /// As it stands in a record; times in milliseconds since 1970.

@@ -420,7 +420,10 @@ fn run(machine: &Machine, ops: &[Op], restore: bool) -> Vec<(String, Digest)> {
             let before = machine.snapshot_digest(&snapshot);
             match machine.step(&snapshot, &envelope) {
                 Ok(step) => {
-                    let names = machine.transition_names(&step, "root").collect::<Vec<_>>().join(" ");
+                    let names = machine
+                        .transition_names(&step, "root")
+                        .collect::<Vec<_>>()
+                        .join(" ");
                     let effects: Vec<String> = step
                         .effects
                         .iter()

@@ -17,8 +17,8 @@ use charter_kernel::{Digest, Envelope, Machine, Refusal, Snapshot, Step};
 pub(crate) use arrived::Arrived;
 pub use fields::{Approval, EventField, Fields, Origin, Source, SourceKind, Verdict, Withheld};
 pub use make::Making;
-pub use timer::{TimerField, TimerWord};
 pub(crate) use text::{MAX_DEPTH, depth, json_of, rehash};
+pub use timer::{TimerField, TimerWord};
 
 /// The version of the record format.
 pub const FORMAT: u32 = 1;

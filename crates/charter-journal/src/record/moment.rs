@@ -12,7 +12,12 @@ pub(crate) fn push(out: &mut String, at: i64) {
     let (days, ms) = (at.div_euclid(86_400_000), at.rem_euclid(86_400_000));
     let (year, month, day) = date_of(days);
     // By hand and in one piece: `write!` would take longer than the rest of the record.
-    let digit = |n: i64| b"0123456789".get((n % 10) as usize).copied().unwrap_or(b'0');
+    let digit = |n: i64| {
+        b"0123456789"
+            .get((n % 10) as usize)
+            .copied()
+            .unwrap_or(b'0')
+    };
     let tens = |n: i64| digit(n / 10);
     let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60);
     let text = [

@@ -1,6 +1,10 @@
 //! A store in a SQLite file: WAL, full sync, one writer whose commits are shared by all who wait, readers on their own connections.
 
+mod changes;
+mod checkpoint;
+mod jobs;
 mod lock;
+mod prepared;
 mod read;
 mod schema;
 mod views;
@@ -16,9 +20,11 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::StoreError;
 use crate::store::Reply;
+use checkpoint::Checkpoints;
+use jobs::{Job, Request};
 use lock::Lock;
 use write::Writing;
-use writer::{Committing, Job, Request, said};
+use writer::{Committing, said};
 
 /// How many idle connections are kept for reading.
 const MOST_READERS: usize = 4;
@@ -117,7 +123,7 @@ impl SqliteStore {
         connection
             .pragma_update(None, "synchronous", "FULL")
             .map_err(|e| failed("opening the journal", &e))?;
-        set("wal_autocheckpoint", 4_000)?;
+        set("wal_autocheckpoint", 0)?; // see `checkpoint`
         set("cache_size", -32_768)?;
         set("busy_timeout", 10_000)?;
         if options.max_bytes > 0 {
@@ -134,9 +140,13 @@ impl SqliteStore {
         let (sender, requests) = channel();
         let stopped = Arc::new(OnceLock::new());
         let seen = stopped.clone();
+        let checkpoints = Checkpoints::new(path.to_owned());
         let thread = std::thread::Builder::new()
             .name("journal".into())
-            .spawn(move || writer::run(Writing::new(connection), &requests, &seen, commit))
+            .spawn(move || {
+                let writing = Writing::new(&connection);
+                writer::run(writing, &requests, &seen, commit, checkpoints);
+            })
             .map_err(|e| StoreError::Failed {
                 doing: "starting the writer",
                 reason: e.to_string(),

@@ -5,9 +5,11 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 
 use super::SqliteStore;
+use super::changes::project_all;
+use super::jobs::Job;
 use super::schema::{self, TABLES};
-use super::write::{charter_check, project_all};
-use super::writer::Job;
+use super::write::charter_check;
+
 use crate::error::StoreError;
 use crate::record::{Record, moment};
 use crate::store::{
@@ -417,7 +419,6 @@ fn charter_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::Res
 /// Makes the projections again in memory and compares.
 fn projection_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::Result<()> {
     let fresh = Connection::open_in_memory()?;
-    fresh.set_prepared_statement_cache_capacity(32);
     schema::create_projections(&fresh)?;
     fresh.execute_batch("BEGIN")?;
     // A record that cannot be read is found when the records are verified.

@@ -2,134 +2,54 @@
 
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use charter_kernel::Digest;
-
+use super::checkpoint::Checkpoints;
+use super::jobs::{Habit, Job, Jobs, Request};
 use super::write::{Unwritten, Writing};
 use crate::error::StoreError;
-use crate::store::{Append, Reply, StoredCharter, StoredSnapshot};
-
-/// The most batches in a transaction, and the most bytes of records: enough to share an fsync, little enough to be answered soon.
-const MOST_JOBS: usize = 1_024;
-const MOST_BYTES: usize = 8 << 20;
-
-/// Something to write.
-pub(crate) enum Job {
-    Append(Vec<Append>),
-    Charter(Box<StoredCharter>),
-    Blob(Digest, Vec<u8>),
-    Snapshot(String, StoredSnapshot),
-    ForgetSnapshots,
-    Rebuild,
-}
-
-/// Something to write, and whom to tell.
-pub(crate) struct Request {
-    pub(crate) job: Job,
-    pub(crate) reply: Reply,
-}
-
-impl Request {
-    fn size(&self) -> usize {
-        match &self.job {
-            Job::Append(batch) => batch
-                .iter()
-                .map(|a| {
-                    a.record
-                        .text()
-                        .len()
-                        .saturating_add(a.snapshot.as_ref().map_or(0, String::len))
-                })
-                .fold(0, usize::saturating_add),
-            Job::Blob(_, data) => data.len(),
-            _ => 0,
-        }
-    }
-}
 
 /// What came of each of some jobs.
 pub(crate) type Results = Vec<Result<(), StoreError>>;
 
 /// How jobs are committed: [`commit`]; in tests also something that fails on the way.
 pub(crate) trait Committing:
-    FnMut(&mut Writing, &[Job]) -> rusqlite::Result<Results>
+    FnMut(&mut Writing<'_>, &mut Jobs<'_>) -> rusqlite::Result<Results>
 {
 }
-impl<F: FnMut(&mut Writing, &[Job]) -> rusqlite::Result<Results>> Committing for F {}
+impl<F: FnMut(&mut Writing<'_>, &mut Jobs<'_>) -> rusqlite::Result<Results>> Committing for F {}
 
 /// Writes until nobody can send any more. `stopped` is set by the first failure that leaves open what is on the disk; nothing is
 /// written after it.
 pub(crate) fn run(
-    mut writing: Writing,
+    mut writing: Writing<'_>,
     requests: &Receiver<Request>,
     stopped: &Arc<OnceLock<String>>,
     mut commit: impl Committing,
+    mut checkpoints: Checkpoints,
 ) {
     let mut habit = Habit::default();
     while let Ok(first) = requests.recv() {
-        let group = gather(first, requests, &habit);
         let begin = Instant::now();
-        let size = group.len();
-        let (jobs, replies): (Vec<Job>, Vec<Reply>) =
-            group.into_iter().map(|r| (r.job, r.reply)).unzip();
-        let results = write(&mut writing, &jobs, stopped, &mut commit);
-        replies
-            .into_iter()
-            .zip(results)
-            .for_each(|(reply, result)| reply(result));
-        habit.learn(size, begin.elapsed());
+        let mut jobs = Jobs::new(first, requests, &habit);
+        let results = write(&mut writing, &mut jobs, stopped, &mut commit);
+        let took = begin.elapsed().saturating_sub(jobs.waited());
+        let size = results.len();
+        let replies = jobs.into_replies();
+        for (reply, result) in replies.into_iter().zip(results) {
+            reply(result);
+        }
+        habit.learn(size, took);
+        if stopped.get().is_none() {
+            checkpoints.look(&mut writing);
+        }
     }
-}
-
-/// What the last commits were like. Whoever is answered by a commit often has the next event ready a moment later; without a little
-/// patience the first of them would have the next commit for itself, and the others would wait for the one after it.
-#[derive(Default)]
-struct Habit {
-    /// Jobs in the last two commits.
-    sizes: [usize; 2],
-    /// How long the last one took.
-    took: Duration,
-}
-
-impl Habit {
-    fn learn(&mut self, size: usize, took: Duration) {
-        self.sizes = [self.sizes[1], size];
-        self.took = took;
-    }
-
-    /// How many jobs may be expected to come together. One alone is never waited for.
-    fn expected(&self) -> usize {
-        self.sizes[0].max(self.sizes[1])
-    }
-
-    /// How long it is worth waiting for them: a small part of what a commit of their own would cost each.
-    fn patience(&self) -> Duration {
-        self.took.checked_div(4).unwrap_or_default()
-    }
-}
-
-/// What waits, and what may be expected to come within a moment.
-fn gather(first: Request, requests: &Receiver<Request>, habit: &Habit) -> Vec<Request> {
-    let begin = Instant::now();
-    let mut bytes = first.size();
-    let mut group = vec![first];
-    while group.len() < MOST_JOBS && bytes < MOST_BYTES {
-        let next = requests.try_recv().ok().or_else(|| {
-            let left = habit.patience().checked_sub(begin.elapsed())?;
-            (group.len() < habit.expected()).then(|| requests.recv_timeout(left).ok())?
-        });
-        let Some(request) = next else { break };
-        bytes = bytes.saturating_add(request.size());
-        group.push(request);
-    }
-    group
 }
 
 /// Writes jobs together, and if that is not possible each by itself, so that one that cannot be written does not disturb the others.
 fn write(
-    writing: &mut Writing,
-    jobs: &[Job],
+    writing: &mut Writing<'_>,
+    jobs: &mut Jobs<'_>,
     stopped: &OnceLock<String>,
     commit: &mut impl Committing,
 ) -> Results {
@@ -139,12 +59,13 @@ fn write(
                 reason: reason.clone(),
             })
         };
-        return jobs.iter().map(|_| answer()).collect();
+        return jobs.close().map(|_| answer()).collect();
     }
     let failure = match commit(writing, jobs) {
         Ok(results) => return results,
         Err(failure) => failure,
     };
+    let places = jobs.close();
     writing.forget();
     // SQLite may have taken everything back by itself.
     let undone =
@@ -152,9 +73,11 @@ fn write(
     let reason = said(&failure);
     match undone.then(|| harmless(&failure)).flatten() {
         Some(error) if jobs.len() == 1 => vec![Err(error(reason))],
-        Some(_) => jobs
-            .iter()
-            .flat_map(|job| write(writing, std::slice::from_ref(job), stopped, commit))
+        Some(_) => places
+            .flat_map(|place| {
+                jobs.only(place);
+                write(writing, jobs, stopped, commit)
+            })
             .collect(),
         // Whether it is undone now or when the file is opened again, nobody was told that it was written.
         None => {
@@ -165,7 +88,7 @@ fn write(
                     reason: reason.clone(),
                 })
             };
-            jobs.iter().map(|_| failed()).collect()
+            places.map(|_| failed()).collect()
         }
     }
 }
@@ -190,20 +113,17 @@ fn harmless(e: &rusqlite::Error) -> Option<fn(String) -> StoreError> {
 }
 
 /// One transaction for all jobs. A job that does not fit has written nothing, and does not disturb the others.
-pub(crate) fn commit(writing: &mut Writing, jobs: &[Job]) -> rusqlite::Result<Results> {
-    writing
-        .connection
-        .prepare_cached("BEGIN IMMEDIATE")?
-        .execute([])?;
+pub(crate) fn commit(writing: &mut Writing<'_>, jobs: &mut Jobs<'_>) -> rusqlite::Result<Results> {
+    writing.begin()?;
     let results = perform(writing, jobs)?;
-    writing.connection.prepare_cached("COMMIT")?.execute([])?;
+    writing.commit()?;
     Ok(results)
 }
 
 /// What lies between begin and commit.
-fn perform(writing: &mut Writing, jobs: &[Job]) -> rusqlite::Result<Results> {
-    let mut results = Vec::with_capacity(jobs.len());
-    for job in jobs {
+fn perform(writing: &mut Writing<'_>, jobs: &mut Jobs<'_>) -> rusqlite::Result<Results> {
+    let mut results = Vec::new();
+    while let Some(job) = jobs.next() {
         let written = match job {
             Job::Append(batch) => writing.append(batch),
             Job::Charter(charter) => writing.charter(charter),

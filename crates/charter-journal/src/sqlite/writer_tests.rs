@@ -12,7 +12,7 @@ use super::*;
 use crate::chain::Chain;
 use crate::replay::load;
 use crate::sqlite::{SqliteOptions, SqliteStore};
-use crate::store::Store;
+use crate::store::{Append, Store, StoredCharter};
 use crate::verify::verify;
 
 const CHARTER: &str = "
@@ -109,13 +109,13 @@ fn error(code: i32) -> rusqlite::Error {
 
 /// Commits that fail once, at the n-th.
 fn failing(fault: Fault, mut at: usize) -> impl Committing {
-    move |writing: &mut Writing, jobs: &[Job]| {
+    move |writing: &mut Writing<'_>, jobs: &mut Jobs<'_>| {
         if at > 0 {
             at -= 1;
             return commit(writing, jobs);
         }
         at = usize::MAX;
-        let begin = |w: &Writing| w.connection.execute_batch("BEGIN IMMEDIATE");
+        let begin = |w: &Writing<'_>| w.connection.execute_batch("BEGIN IMMEDIATE");
         match fault {
             Fault::Before => Err(error(ffi::SQLITE_IOERR)),
             Fault::Torn => {
@@ -253,7 +253,8 @@ fn one_that_cannot_be_written_does_not_disturb_those_who_share_its_commit() {
         .unwrap()
         .execute_batch("INSERT INTO records SELECT NULL, 's', 1, id, at, type, verdict, hash, json FROM records LIMIT 1")
         .unwrap();
-    let mut writing = Writing::new(rusqlite::Connection::open(folder.file()).unwrap());
+    let connection = rusqlite::Connection::open(folder.file()).unwrap();
+    let mut writing = Writing::new(&connection);
     let start = |run: &str| {
         let mut host = Host {
             machine: &machine,
@@ -264,53 +265,19 @@ fn one_that_cannot_be_written_does_not_disturb_those_who_share_its_commit() {
         host.advance(&first, after);
         vec![first, host.next().0]
     };
-    let jobs = ["s", "t"].map(|run| Job::Append(start(run)));
-    let stopped = OnceLock::new();
-    let results = write(&mut writing, &jobs, &stopped, &mut commit);
-    assert!(
-        matches!(&results[0], Err(StoreError::Damaged(why)) if why.contains("in the place of a new record")),
-        "{:?}",
-        results[0]
-    );
-    assert_eq!(results[1], Ok(()));
-    assert_eq!(stopped.get(), None);
-}
-
-/// A job of no size, which nobody waits for.
-fn request() -> Request {
-    Request {
-        job: Job::ForgetSnapshots,
+    let [t, s] = ["t", "s"].map(|run| Request {
+        job: Job::Append(start(run)),
         reply: Box::new(drop),
-    }
-}
-
-#[test]
-fn who_comes_a_moment_later_shares_the_commit() {
-    let (sender, requests) = std::sync::mpsc::channel();
-    let slow = |sizes| Habit {
-        sizes,
-        took: Duration::from_secs(40),
-    };
-    // Two came together last time: the second is waited for, a third is not.
-    let late = std::thread::spawn({
-        let sender = sender.clone();
-        move || {
-            std::thread::sleep(Duration::from_millis(20));
-            sender.send(request()).unwrap();
-        }
     });
-    assert_eq!(gather(request(), &requests, &slow([2, 1])).len(), 2);
-    late.join().unwrap();
-    // What is there already is taken, whatever was expected.
-    (0..3).for_each(|_| sender.send(request()).unwrap());
-    assert_eq!(gather(request(), &requests, &slow([1, 1])).len(), 4);
-    // One alone waits for nobody, and nobody waits longer than a part of a commit.
-    let begin = Instant::now();
-    assert_eq!(gather(request(), &requests, &slow([1, 1])).len(), 1);
-    let quick = Habit {
-        sizes: [9, 9],
-        took: Duration::from_millis(4),
-    };
-    assert_eq!(gather(request(), &requests, &quick).len(), 1);
-    assert!(begin.elapsed() < Duration::from_secs(5));
+    let (sender, requests) = std::sync::mpsc::channel();
+    assert!(sender.send(s).is_ok());
+    let (stopped, habit) = (OnceLock::new(), Habit::default());
+    let mut jobs = Jobs::new(t, &requests, &habit);
+    let results = write(&mut writing, &mut jobs, &stopped, &mut commit);
+    assert!(
+        matches!(&results[1], Err(StoreError::Damaged(why)) if why.contains("in the place of a new record")),
+        "{results:?}"
+    );
+    assert_eq!(results[0], Ok(()));
+    assert_eq!(stopped.get(), None);
 }

@@ -1,0 +1,37 @@
+//! Statements that are prepared once and kept. The connection's own cache would look for each by its text, and empty it after use.
+
+use rusqlite::{Connection, Params, Statement};
+use rustc_hash::FxHashMap;
+
+/// The statements of a connection that have been used.
+pub(super) struct Prepared<'c> {
+    connection: &'c Connection,
+    /// By where their text lies, and how long it is.
+    kept: FxHashMap<(usize, usize), Statement<'c>>,
+}
+
+impl<'c> Prepared<'c> {
+    pub(super) fn new(connection: &'c Connection) -> Prepared<'c> {
+        Prepared {
+            connection,
+            kept: FxHashMap::default(),
+        }
+    }
+
+    pub(super) fn get(&mut self, sql: &'static str) -> rusqlite::Result<&mut Statement<'c>> {
+        use std::collections::hash_map::Entry;
+        Ok(match self.kept.entry((sql.as_ptr().addr(), sql.len())) {
+            Entry::Occupied(kept) => kept.into_mut(),
+            Entry::Vacant(place) => place.insert(self.connection.prepare(sql)?),
+        })
+    }
+
+    /// How many rows it changed.
+    pub(super) fn execute(
+        &mut self,
+        sql: &'static str,
+        params: impl Params,
+    ) -> rusqlite::Result<usize> {
+        self.get(sql)?.execute(params)
+    }
+}
