@@ -138,7 +138,7 @@ pub(crate) fn events<M: Memory + Clone>(a: &Automaton<M>, page: &Page) -> Result
             verdict: r.verdict.word().into(),
             from: r.from.iter().map(ToString::to_string).collect(),
             state: r.state.iter().map(ToString::to_string).collect(),
-            transitions: r.transitions.clone(),
+            transitions: r.transitions.iter().map(ToString::to_string).collect(),
             refusal: refusal(&r).map(|f| Reason {
                 code: f.code,
                 message: f.message,
