@@ -49,6 +49,15 @@ pub struct Chosen {
     pub offline: bool,
 }
 
+/// Whether the file that is to be written (`--record-models`) is begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Record {
+    /// It is made now.
+    Begin,
+    /// It is only looked at whether it can be made.
+    Later,
+}
+
 /// Chooses who answers; `variable` reads the environment.
 ///
 /// # Errors
@@ -57,6 +66,7 @@ pub fn choose(
     args: &Args,
     variable: &dyn Fn(&str) -> Option<String>,
     listener: impl Listener,
+    record: Record,
 ) -> Result<Chosen, Failure> {
     let variable = |name: &str| variable(name).filter(|v| !v.trim().is_empty());
     if let Some(file) = &args.replay_models {
@@ -90,7 +100,7 @@ pub fn choose(
         });
     };
     let title = model.title();
-    let transport = transport(args.record_models.as_deref())?;
+    let transport = transport(args.record_models.as_deref(), record)?;
     Ok(Chosen {
         models: Models::asking(model, transport).listener(listener),
         title,
@@ -158,24 +168,31 @@ fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Optio
 }
 
 #[cfg(feature = "models")]
-fn transport(record: Option<&Path>) -> Result<Box<dyn Transport>, Failure> {
+fn transport(path: Option<&Path>, record: Record) -> Result<Box<dyn Transport>, Failure> {
     let http = charter_models::Http::default();
-    let Some(path) = record else {
+    let Some(path) = path else {
         return Ok(Box::new(http));
     };
-    let file = std::fs::File::create_new(path).map_err(|e| {
+    let cannot = |why: &dyn std::fmt::Display| {
         Failure::with_help(
-            format!("`{}` cannot be written: {e}", path.display()),
+            format!("`{}` cannot be written: {why}", path.display()),
             "give a file that does not exist yet, in a folder that does",
         )
-    })?;
+    };
+    if record == Record::Later {
+        if path.symlink_metadata().is_ok() {
+            return Err(cannot(&"there is one already"));
+        }
+        return Ok(Box::new(http));
+    }
+    let file = std::fs::File::create_new(path).map_err(|e| cannot(&crate::load::plain(&e)))?;
     Ok(Box::new(charter_models::cassette::Recorder::new(
         http, file,
     )))
 }
 
 #[cfg(not(feature = "models"))]
-fn transport(_: Option<&Path>) -> Result<Box<dyn Transport>, Failure> {
+fn transport(_: Option<&Path>, _: Record) -> Result<Box<dyn Transport>, Failure> {
     Err(Failure::with_help(
         "this program was built without models",
         "build it with its default features, or use `--model offline`",
@@ -184,7 +201,7 @@ fn transport(_: Option<&Path>) -> Result<Box<dyn Transport>, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Args, choose};
+    use super::{Args, Record, choose};
 
     fn chosen(args: &Args, environment: &[(&str, &str)]) -> Result<(String, String), String> {
         let variable = |name: &str| {
@@ -193,7 +210,7 @@ mod tests {
                 .find(|(n, _)| *n == name)
                 .map(|(_, v)| (*v).to_owned())
         };
-        match choose(args, &variable, ()) {
+        match choose(args, &variable, (), Record::Begin) {
             Ok(chosen) => Ok((chosen.title, format!("{:?}", chosen.models))),
             Err(failure) => Err(failure.to_string()),
         }

@@ -74,6 +74,7 @@
 // Errors end what is being done; what they weigh does not matter.
 #![allow(clippy::result_large_err)]
 
+mod admit;
 mod bounds;
 mod call;
 mod calls;
@@ -92,6 +93,7 @@ mod trace;
 mod virtual_clock;
 mod wheel;
 
+pub use admit::Objection;
 pub use call::{Call, Executor, Fault, Outcome};
 pub use charter::{Charter, Folder};
 #[cfg(unix)]

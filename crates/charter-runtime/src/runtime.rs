@@ -18,6 +18,7 @@ pub(crate) use request::{Mail, Reply};
 pub use request::{Receipt, Send, Start, Task, View};
 pub(crate) use tasks::{may, task_roles};
 
+use crate::admit;
 use crate::bounds::Rates;
 use crate::call::Executor;
 use crate::calls::Calls;
@@ -122,7 +123,7 @@ impl Runtime {
     /// It asks for more than the host allows, names a kind of actor that the host does not have, or an actor's configuration is
     /// wrong; or the journal failed.
     pub async fn add(&self, charter: Charter) -> Result<Arc<Charter>, RuntimeError> {
-        self.inner.admit(&charter)?;
+        admit::admit(&self.inner.limits, &self.inner.executors, &charter)?;
         let charter = Arc::new(charter);
         let (inner, kept) = (self.inner.clone(), charter.clone());
         blocking(move || inner.store.put_charter(&kept.stored)).await??;
@@ -139,7 +140,7 @@ impl Runtime {
         inner.open_for(&start.by)?;
         let charter = inner.charter(start.charter)?;
         let run: Arc<str> = start.run.clone().unwrap_or_else(|| (inner.new_id)()).into();
-        check_run_id(&run)?;
+        admit::run_id(&run)?;
         inner
             .ask(&run, |reply| Mail::Start {
                 charter,
@@ -197,66 +198,6 @@ impl std::fmt::Debug for Runtime {
 }
 
 impl Inner {
-    /// Whether a charter may be hosted here.
-    pub(crate) fn admit(&self, charter: &Charter) -> Result<(), RuntimeError> {
-        let definition = charter.machine.definition();
-        let asked = &definition.limits;
-        let bounds = [
-            (
-                "actors_per_run",
-                self.limits.actors_per_run,
-                asked.actors,
-                "actors",
-            ),
-            (
-                "timers_per_run",
-                self.limits.timers_per_run,
-                asked.timers,
-                "timers",
-            ),
-        ];
-        for (limit, most, asked, key) in bounds {
-            if most > 0 && asked > most {
-                return Err(RuntimeError::Limit {
-                    limit,
-                    value: most.into(),
-                    what: format!(
-                        "the charter `{}` asks for `limits.{key}: {asked}`",
-                        definition.id
-                    ),
-                });
-            }
-        }
-        for (name, service) in &charter.actors {
-            let wrong = |why: String| RuntimeError::Charter {
-                charter: definition.id.clone(),
-                why: format!("actor `{name}`: {why}"),
-            };
-            let Some(executor) = self.executors.get(service.kind.as_ref()) else {
-                let kinds: Vec<String> = self.executors.keys().map(|k| format!("`{k}`")).collect();
-                return Err(wrong(format!(
-                    "this host has no executor for the kind `{}`; it has {}",
-                    service.kind,
-                    kinds.join(", ")
-                )));
-            };
-            if let Some(role) = service
-                .conduct
-                .roles
-                .iter()
-                .find(|r| !definition.roles.contains_key(*r))
-            {
-                return Err(wrong(format!(
-                    "`as` names the role `{role}`, which the charter does not declare"
-                )));
-            }
-            executor
-                .check(name, &service.decl, &charter.folder)
-                .map_err(wrong)?;
-        }
-        Ok(())
-    }
-
     /// Whether the host takes something from a principal now.
     fn open_for(&self, by: &Principal) -> Result<(), RuntimeError> {
         if self.closing.load(Ordering::SeqCst) {
@@ -323,14 +264,6 @@ impl Inner {
             .or_insert(charter)
             .clone())
     }
-}
-
-fn check_run_id(run: &str) -> Result<(), RuntimeError> {
-    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
-    if run.is_empty() || run.len() > 128 || !run.chars().all(fine) {
-        return Err(RuntimeError::BadRunId(run.chars().take(140).collect()));
-    }
-    Ok(())
 }
 
 /// Runs something that waits for a disk, beside the tasks.

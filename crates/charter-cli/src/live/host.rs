@@ -13,7 +13,7 @@ use super::hearing::Hearing;
 use crate::bundled;
 use crate::io::Failure;
 use crate::load::load;
-use crate::models;
+use crate::models::{self, Record};
 
 /// How long actors at work may go on when the program ends.
 const GRACE: Duration = Duration::from_millis(200);
@@ -37,23 +37,13 @@ pub(crate) struct Host {
 impl Host {
     /// Takes over a journal: whatever was left open in it goes on.
     pub(crate) fn open(store: SqliteStore, models: &models::Args) -> Result<Host, Failure> {
-        let variable = |name: &str| std::env::var(name).ok();
         let hearing = Hearing::default();
-        let chosen = models::choose(models, &variable, hearing.clone())?;
+        let chosen = models::choose(models, &variable, hearing.clone(), Record::Begin)?;
         let threads = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .map_err(|e| Failure::new(format!("the host could not be started: {e}")))?;
-        let options = Options {
-            find_folder: Arc::new(folder_of),
-            ..Options::default()
-        };
-        let options = options
-            .executor("model", chosen.models)
-            .executor("http", charter_runtime::Http::default().secrets(secrets()))
-            .executor("tool", tools());
-        let options = charter_automaton::host::executors(options);
         // What workspaces keep lies beside the journal.
         #[cfg(unix)]
         let workspaces = {
@@ -61,6 +51,7 @@ impl Host {
             folder.push("-files");
             charter_runtime::Workspaces::new(folder)
         };
+        let options = options(chosen.models);
         #[cfg(unix)]
         let options = options.executor("workspace", workspaces.clone());
         let (runtime, recovery) = threads.block_on(Runtime::open(Arc::new(store), options))?;
@@ -110,6 +101,37 @@ impl Host {
         drop(self.runtime);
         self.threads.shutdown_timeout(GRACE);
     }
+}
+
+/// Who does the work of actors in this program.
+fn options(models: charter_models::Models) -> Options {
+    let options = Options {
+        find_folder: Arc::new(folder_of),
+        ..Options::default()
+    };
+    let options = options
+        .executor("model", models)
+        .executor("http", charter_runtime::Http::default().secrets(secrets()))
+        .executor("tool", tools());
+    charter_automaton::host::executors(options)
+}
+
+/// Whether a run of a charter could start, as far as that can be told before there is a journal. Makes no file.
+pub(crate) fn admits(
+    charter: &Charter,
+    run: Option<&str>,
+    models: &models::Args,
+) -> Result<(), Failure> {
+    let chosen = models::choose(models, &variable, (), Record::Later)?;
+    let options = options(chosen.models);
+    // It keeps nothing until it is asked for something.
+    #[cfg(unix)]
+    let options = options.executor("workspace", charter_runtime::Workspaces::new("."));
+    Ok(options.admits(charter, run)?)
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// The secret `NAME` is the variable `CHARTER_SECRET_NAME`: a charter cannot name any other variable.

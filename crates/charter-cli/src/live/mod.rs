@@ -149,9 +149,10 @@ fn start(
         Some(text) => json_or_file("--input", text)?,
         None => json!({}),
     };
-    // Everything that can be wrong with the charter is told before a journal is made.
+    // Everything that can be wrong with what was asked for is told before a journal is made.
     let charter = host::charter(charter)?;
     fits(charter.machine(), &input, args.who.principal())?;
+    host::admits(&charter, args.run.as_deref(), &args.models)?;
     let host = Host::open(args.db.make()?, &args.models)?;
     let digest = charter.digest();
     host.wait(host.runtime.add(charter))?;

@@ -1,0 +1,62 @@
+//! Wrong input, as a stranger gives it: it is told what is wrong and what would be right, and nothing is left behind.
+
+mod support;
+
+use support::{Scratch, charter};
+
+/// A charter whose only actor is given.
+fn with_actor(actor: &str) -> String {
+    format!(
+        "charter: 1\nid: x\nactors:\n  worker: {actor}\ninitial: a\nstates:\n  a:\n    invoke: {{src: worker, onDone: b, onError: b}}\n  b: {{type: final}}\n"
+    )
+}
+
+/// What lies in a folder.
+fn files(scratch: &Scratch) -> Vec<String> {
+    let entries = std::fs::read_dir(&scratch.0).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_is_refused_leaves_no_journal() {
+    let scratch = Scratch::new("wrong-run");
+    let gold = scratch.file(
+        "gold.yaml",
+        with_actor("{kind: automaton, part: actions, signer: gold}"),
+    );
+    let fine = scratch.file("fine.yaml", with_actor("{kind: human, timeout: 1s}"));
+    let before = files(&scratch);
+    let db = scratch.0.join("charter.db").display().to_string();
+    let said = scratch.0.join("said.jsonl").display().to_string();
+    let there = scratch.file("there.jsonl", "");
+    let models = [
+        "--model",
+        "openai:some",
+        "--model-url",
+        "http://127.0.0.1:9/v1",
+    ];
+    for (args, told) in [
+        (vec![gold.as_str()], "signer"),
+        (
+            [&[gold.as_str(), "--record-models", &said], &models[..]].concat(),
+            "signer",
+        ),
+        (
+            [&[fine.as_str(), "--record-models", &there], &models[..]].concat(),
+            "there.jsonl",
+        ),
+        (vec![&fine, "--model", "nobody:x"], "nobody"),
+        (vec![&fine, "--run", "a/b"], "`a/b`"),
+    ] {
+        let ran = charter(&[&["run", "--db", &db], args.as_slice()].concat());
+        assert!(ran.err.contains(told), "{args:?}: {}{}", ran.out, ran.err);
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
+        std::fs::remove_file(&there).unwrap();
+        assert_eq!(files(&scratch), before, "{args:?}");
+        std::fs::write(&there, "").unwrap();
+    }
+}
