@@ -60,3 +60,25 @@ fn what_is_refused_leaves_no_journal() {
         std::fs::write(&there, "").unwrap();
     }
 }
+
+#[test]
+fn a_wrong_place_of_an_assign_is_shown_in_its_key() {
+    let scratch = Scratch::new("wrong-assign");
+    let check = |path: &str| {
+        let text = format!(
+            "charter: 1\nid: x\ncontext: {{l: [1, 2], m: {{}}}}\nstates:\n  a:\n    entry:\n      - assign: {{{path}: 12345678}}\n"
+        );
+        let ran = charter(&["check", &scratch.file("x.yaml", text)]);
+        assert_eq!(ran.code, 1, "{}", ran.out);
+        let lines: Vec<&str> = ran.out.lines().skip(3).take(2).collect();
+        // What is underlined.
+        let (text, marks) = (lines[0], lines[1]);
+        let from = marks.find('^').unwrap();
+        let to = marks.rfind('^').unwrap() + 1;
+        text[from..to].to_owned()
+    };
+    assert_eq!(check("\"l[nope]\""), "nope");
+    assert_eq!(check("'l[0][nope]'"), "nope");
+    assert_eq!(check("\"m.x[ 1 + ]\""), "]");
+    assert_eq!(check("\"m x\""), "\"m x\"");
+}

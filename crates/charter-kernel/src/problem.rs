@@ -7,7 +7,8 @@ use std::fmt;
 pub struct Problem {
     /// Stable code, e.g. `missing-target`; each has a page in `docs/codes/`.
     pub code: &'static str,
-    /// JSON pointer into the core form, e.g. `/root/state/states/review/on/0/transitions/1/target/0`.
+    /// JSON pointer into the core form, e.g. `/root/state/states/review/on/0/transitions/1/target/0`. With `/#` at its end the key
+    /// there is meant, not the value: the place that an `assign` sets.
     pub at: String,
     /// Bytes within the text found there, for an expression.
     pub span: Option<(usize, usize)>,

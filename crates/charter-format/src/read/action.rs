@@ -1,10 +1,11 @@
 //! Actions: a name, an object, or a list of them.
 
 use charter_kernel::definition::{Action, Block, Branch, Send, Template};
+use indexmap::IndexMap;
 
 use super::context::{Context, text};
 use super::names::Space;
-use super::template::{delay, template, templates};
+use super::template::{delay, template};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::{Entry, Node, Value};
 
@@ -57,9 +58,23 @@ fn action(cx: &mut Context, node: &Node) -> Option<Action> {
     })
 }
 
+/// Values by the place in the context that they are set at, which may hold expressions of its own.
+fn assign(cx: &mut Context, node: &Node) -> IndexMap<String, Template> {
+    let entries = node.entries().iter();
+    let one = entries.map(|entry| {
+        let read = |cx: &mut Context, value: &Node| {
+            cx.mark_key(&entry.key);
+            template(cx, value)
+        };
+        let key = &entry.key.text;
+        (key.clone(), cx.field(key, entry, read))
+    });
+    one.collect()
+}
+
 fn read(cx: &mut Context, node: &Node, entry: &Entry, value: &Node) -> Option<Action> {
     Some(match entry.key.text.as_str() {
-        "assign" => Action::Assign(templates(cx, value)),
+        "assign" => Action::Assign(assign(cx, value)),
         "raise" => {
             let (r#type, data) = event(cx, value);
             Action::Raise { r#type, data }

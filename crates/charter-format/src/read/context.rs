@@ -3,7 +3,7 @@
 use super::names::{Reference, Space};
 use super::places::{Part, Places};
 use crate::diagnostic::{Diagnostic, Sink};
-use crate::source::{Entry, Node, Place, Span, Value};
+use crate::source::{Entry, Key, Node, Place, Span, Value};
 
 /// Carried through the whole reading.
 pub(crate) struct Context<'s> {
@@ -70,6 +70,13 @@ impl<'s> Context<'s> {
             Value::List(_) | Value::Map(_) | Value::Null => self.mark(entry.key.span),
             _ => self.mark_text(&entry.value, 0),
         }
+    }
+
+    /// The key of the part where the reader stands has a meaning of its own, which may be wrong.
+    pub(crate) fn mark_key(&mut self, key: &Key) {
+        let place = Place::of_key(key, self.source);
+        let part = self.places.enter(self.here, Places::KEY);
+        self.places.mark(part, place);
     }
 
     /// Reads an entry one step further down, marked.

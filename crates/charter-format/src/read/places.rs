@@ -73,6 +73,9 @@ impl Places {
         }
     }
 
+    /// Stands for the key of a part, where that is more than a name: the place that an `assign` sets. No part of the core form has it.
+    pub(crate) const KEY: &'static str = "#";
+
     /// The place of the part at a JSON pointer, or of its nearest ancestor that has one.
     pub(crate) fn find(&self, pointer: &str) -> Place {
         let index = self.index.get_or_init(|| self.make_index());
@@ -80,8 +83,11 @@ impl Places {
         let mut place = Place::at(Span::default());
         for key in pointer.split('/').skip(1) {
             let key = key.replace("~1", "/").replace("~0", "~");
+            let is_key = key == Places::KEY;
             match index.children.get(&(part, key.into_boxed_str())) {
                 Some(child) => part = *child,
+                // Bytes of a key are none of its value.
+                None if is_key => return place.without_text(),
                 None => break,
             }
             place = index.places.get(&part).copied().unwrap_or(place);
@@ -93,7 +99,7 @@ impl Places {
     pub(crate) fn pointers(&self) -> impl Iterator<Item = String> {
         self.entries
             .iter()
-            .filter(|entry| entry.place.is_some())
+            .filter(|entry| entry.place.is_some() && self.key(entry) != Places::KEY)
             .map(|entry| {
                 let mut keys = vec![self.key(entry)];
                 let mut parent = entry.parent;

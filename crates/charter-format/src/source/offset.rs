@@ -1,6 +1,6 @@
 //! Where a byte of a text stands in the source: quotes, escapes and folded lines make the two differ.
 
-use super::tree::{Node, Span, Style, Value};
+use super::tree::{Key, Node, Span, Style, Value};
 
 /// Where something of the core form was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,24 @@ impl Place {
             text: Some((style, u8::try_from(skip).unwrap_or_default())),
             ..Place::at(node.span)
         }
+    }
+
+    /// The place of a key's text.
+    pub(crate) fn of_key(key: &Key, source: &str) -> Place {
+        let style = match source.as_bytes().get(key.span.start) {
+            Some(b'"') => Style::Double,
+            Some(b'\'') => Style::Single,
+            _ => Style::Plain,
+        };
+        Place {
+            text: Some((style, 0)),
+            ..Place::at(key.span)
+        }
+    }
+
+    /// The same place, of which no part can be shown.
+    pub(crate) fn without_text(self) -> Place {
+        Place { text: None, ..self }
     }
 
     fn whole(&self) -> Span {

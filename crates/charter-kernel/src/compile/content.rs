@@ -96,7 +96,9 @@ impl<'d> Compiler<'d> {
                 for (path, value) in list {
                     let at = format!("{at}/assign/{}", escape(path));
                     let value = self.template(value, &at, locals);
-                    if let Some((slot, path)) = self.location(scheme, path, &at, locals) {
+                    if let Some((slot, path)) =
+                        self.location(scheme, path, &format!("{at}/#"), locals)
+                    {
                         assigns.push(Assign { slot, path, value });
                     }
                 }
@@ -321,8 +323,10 @@ impl<'d> Compiler<'d> {
                     bad(self);
                     return None;
                 };
+                let begins = path.len().saturating_sub(tail.len());
                 let (cel, tail) = tail.split_at_checked(end)?;
-                segments.push(Segment::Computed(self.cel(cel, at, locals)?));
+                let index = self.cel_within(cel, at, begins, locals)?;
+                segments.push(Segment::Computed(index));
                 rest = tail.strip_prefix(']').unwrap_or(tail);
             } else {
                 bad(self);

@@ -11,6 +11,17 @@ use crate::machine::{Delay, Guard, Require, Template, Transition, TypeName};
 impl<'d> Compiler<'d> {
     /// Compiles CEL; `locals` are the names bound by `each` and `requires` around it.
     pub(super) fn cel(&mut self, text: &str, at: &str, locals: &[String]) -> Option<Program> {
+        self.cel_within(text, at, 0, locals)
+    }
+
+    /// Compiles an expression that begins at a byte of the text at `at`.
+    pub(super) fn cel_within(
+        &mut self,
+        text: &str,
+        at: &str,
+        begins: usize,
+        locals: &[String],
+    ) -> Option<Program> {
         // Imports: a name that means nothing is an error when it is evaluated, not before (SCXML 5.9).
         let compile = |env: &Env| {
             if self.def.strict {
@@ -37,7 +48,10 @@ impl<'d> Compiler<'d> {
                 self.problem_in(
                     "bad-expression",
                     at,
-                    Some((e.span.start, e.span.end)),
+                    Some((
+                        begins.saturating_add(e.span.start),
+                        begins.saturating_add(e.span.end),
+                    )),
                     e.message,
                     e.help,
                 );
