@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use super::views;
+use crate::error::StoreError;
 
 /// Version of the tables; in `PRAGMA user_version`.
 pub(crate) const VERSION: i64 = 1;
@@ -200,6 +201,61 @@ pub(crate) fn create_projections(connection: &Connection) -> rusqlite::Result<()
     connection.execute_batch(PROJECTIONS)
 }
 
+/// Makes what can be made again as a new file has it: tables of the projections (empty, if they were not what they should be), indexes,
+/// views. Of what is true no table is touched, and no row; and nothing that has a name of its own.
+pub(crate) fn mend(connection: &Connection) -> rusqlite::Result<Result<(), StoreError>> {
+    let damaged = |why: String| Ok(Err(StoreError::Damaged(why)));
+    let expected = fresh()?;
+    // Indexes go with their tables.
+    for tables in [true, false] {
+        let mut found = objects(connection)?;
+        let of_this_turn = expected.iter().filter(|(_, o)| (o.0 == "table") == tables);
+        for (name, object) in of_this_turn {
+            let (kind, sql) = object;
+            let other = found.remove(name);
+            if other.as_ref() == Some(object) {
+                continue;
+            }
+            if is_true(name, kind) {
+                match other {
+                    Some((other, _)) if other == "table" => continue,
+                    _ => {
+                        return damaged(format!(
+                            "the table `{name}` is missing, and what was in it can be made of nothing else"
+                        ));
+                    }
+                }
+            }
+            match other {
+                None => {}
+                Some((other, _)) if other == "table" && !tables => {
+                    return damaged(format!(
+                        "there is a table `{name}` where the {kind} of that name belongs; give it another name"
+                    ));
+                }
+                Some((other, _)) => {
+                    connection.execute_batch(&format!("DROP {other} \"{name}\""))?;
+                }
+            }
+            let made = connection.execute_batch(sql.as_deref().unwrap_or_default());
+            match made {
+                Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                    return damaged(format!(
+                        "the {kind} `{name}` cannot be made again: there are rows that it forbids ({e})"
+                    ));
+                }
+                made => made?,
+            }
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Whether something is a table of what is true.
+fn is_true(name: &str, kind: &str) -> bool {
+    kind == "table" && !TABLES.iter().any(|(table, _)| *table == name)
+}
+
 /// Tables, indexes and views of ours that are missing or not what they should be.
 pub(crate) fn problems(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let (mut found, mut expected) = (objects(connection)?, fresh()?);
@@ -209,12 +265,17 @@ pub(crate) fn problems(connection: &Connection) -> rusqlite::Result<Vec<String>>
     }
     Ok(expected
         .into_iter()
-        .filter_map(|(name, (kind, sql))| match found.remove(&name) {
-            None => Some(format!("the {kind} `{name}` is missing")),
-            Some(other) if other != (kind.clone(), sql) => Some(format!(
-                "the {kind} `{name}` is not defined as it should be"
-            )),
-            Some(_) => None,
+        .filter_map(|(name, (kind, sql))| {
+            let what = match found.remove(&name) {
+                None => "is missing",
+                Some(other) if other != (kind.clone(), sql) => "is not defined as it should be",
+                Some(_) => return None,
+            };
+            let help = match is_true(&name, &kind) {
+                true => "",
+                false => "; `charter rebuild` makes it again",
+            };
+            Some(format!("the {kind} `{name}` {what}{help}"))
         })
         .collect())
 }

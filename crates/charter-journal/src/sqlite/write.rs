@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{project_all, put_changes};
 use super::prepared::Prepared;
-use super::schema::TABLES;
+use super::schema::{self, TABLES};
 use super::views;
 use crate::error::StoreError;
 use crate::record::Record;
@@ -281,9 +281,10 @@ impl<'c> Writing<'c> {
         Ok(self.prepared.execute(insert, row).map(drop)?)
     }
 
-    /// Makes the projections again, from the records and nothing else.
+    /// Makes the projections again, from the records and nothing else; and indexes and views, where they are not as in a new file.
     pub(crate) fn rebuild(&mut self) -> Result<(), Unwritten> {
         self.forget();
+        schema::mend(self.connection)?.map_err(Unwritten::Refused)?;
         for (table, _) in TABLES {
             self.connection
                 .execute(&format!("DELETE FROM {table}"), [])?;
