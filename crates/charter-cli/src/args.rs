@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::io::{Exit, Failure, Io};
-use crate::journal::{fork, log, replay, runs, show, sql, transfer, verify};
+use crate::journal::{fork, is_journal, log, replay, runs, show, sql, transfer, verify};
 use crate::live::{self, legal, send};
 use crate::{check, codes, conform, eval, graph, new, step, test};
 
@@ -82,9 +83,16 @@ where
     A: IntoIterator,
     A::Item: Into<OsString> + Clone,
 {
-    let cli = match Cli::try_parse_from(args) {
+    let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, io),
+        Err(mut error) => {
+            if let Some(tip) = journal_tip(&error, &args) {
+                let tip = ContextValue::StyledStrs(vec![tip.into()]);
+                error.insert(ContextKind::Suggested, tip);
+            }
+            return usage(&error, io);
+        }
     };
     let done = match &cli.command {
         Command::Step(args) => step::run(args, cli.json, io),
@@ -130,6 +138,31 @@ fn completions(shell: clap_complete::Shell, io: &mut Io<'_>) -> Result<Exit, Fai
     clap_complete::generate(shell, &mut Cli::command(), "charter", &mut script);
     io.out.write_all(&script)?;
     Ok(Exit::Yes)
+}
+
+/// A journal given as an argument of its own to a command that takes it as `--db`: the right call.
+fn journal_tip(error: &clap::Error, args: &[OsString]) -> Option<String> {
+    let Some(ContextValue::String(journal)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let texts: Option<Vec<&str>> = args.iter().skip(1).map(|arg| arg.to_str()).collect();
+    let texts = texts?;
+    let cli = Cli::command();
+    let mut words = texts.iter();
+    let command = words.find_map(|word| cli.find_subcommand(word))?;
+    let takes_db = command.get_arguments().any(|arg| arg.get_id() == "db");
+    let has_db = texts.iter().any(|t| *t == "--db" || t.starts_with("--db="));
+    let at = texts.iter().rposition(|text| text == journal)?;
+    if error.kind() != ErrorKind::UnknownArgument || !takes_db || has_db || !is_journal(journal) {
+        return None;
+    }
+    let plain = |text: &&str| !text.is_empty() && !text.contains([' ', '`', '\'', '"', '\n', '$']);
+    if !texts.iter().all(|text| plain(&text)) {
+        return Some(format!("a journal is given with `--db {journal}`"));
+    }
+    let (before, after) = texts.split_at_checked(at)?;
+    let right = [before, &["--db"], after].concat().join(" ");
+    Some(format!("a journal is given with `--db`: `charter {right}`"))
 }
 
 /// What clap has to say: help and version are results, the rest is wrong usage.

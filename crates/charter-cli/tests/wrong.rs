@@ -82,3 +82,41 @@ fn a_wrong_place_of_an_assign_is_shown_in_its_key() {
     assert_eq!(check("\"m.x[ 1 + ]\""), "]");
     assert_eq!(check("\"m x\""), "\"m x\"");
 }
+
+#[test]
+fn a_journal_without_its_flag_is_told_with_it() {
+    let scratch = Scratch::new("wrong-db");
+    let fine = scratch.file("fine.yaml", with_actor("{kind: human, timeout: 1s}"));
+    let db = scratch.0.join("x.db").display().to_string();
+    let ran = charter(&["run", &fine, "--db", &db, "--run", "one"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let tip = |args: &[&str], right: &str| {
+        let ran = charter(args);
+        assert!(ran.err.contains(right), "{args:?}: {}", ran.err);
+        assert_eq!(ran.code, 2);
+    };
+    tip(
+        &["runs", "some.db"],
+        "tip: a journal is given with `--db`: `charter runs --db some.db`",
+    );
+    tip(
+        &["--json", "show", "one", "some.db"],
+        "`charter --json show one --db some.db`",
+    );
+    tip(&["runs", "a b.db"], "is given with `--db a b.db`");
+    for command in ["show", "log", "legal", "replay", "export"] {
+        tip(
+            &[command, &db, "--db", &db],
+            &format!("a journal is given with `--db`: `charter runs --db {db}` lists its runs"),
+        );
+    }
+    // It is no tip for what takes no journal, and none where there is one.
+    for args in [
+        &["check", "a", "some.db"][..],
+        &["runs", "some.db", "--db", &db],
+        &["runs", "what"],
+    ] {
+        let ran = charter(args);
+        assert!(!ran.err.contains("tip"), "{args:?}: {}", ran.err);
+    }
+}

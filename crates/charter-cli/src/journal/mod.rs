@@ -96,6 +96,13 @@ fn exists(path: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Whether a word on the command line means a journal rather than anything else.
+pub(crate) fn is_journal(word: &str) -> bool {
+    let path = Path::new(word);
+    let extension = path.extension().and_then(|e| e.to_str());
+    matches!(extension, Some("db" | "sqlite" | "sqlite3")) || path.is_file()
+}
+
 fn is_folder(path: &Path) -> Failure {
     Failure::new(format!("`{}` is a folder, not a journal", path.display()))
 }
@@ -126,6 +133,11 @@ pub fn find(store: &dyn Store, name: &str) -> Result<RunInfo, Failure> {
         _ => {
             let near = charter_expr::nearest(name, all.iter().map(|r| r.run.as_str()));
             let help = match near {
+                _ if is_journal(name) => {
+                    format!(
+                        "a journal is given with `--db`: `charter runs --db {name}` lists its runs"
+                    )
+                }
                 Some(near) => format!("did you mean `{near}`?"),
                 None if all.is_empty() => "it has no runs yet".to_owned(),
                 None => "`charter runs` lists them".to_owned(),
