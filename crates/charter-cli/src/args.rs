@@ -156,8 +156,8 @@ fn journal_tip(error: &clap::Error, args: &[OsString]) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument || !takes_db || has_db || !is_journal(journal) {
         return None;
     }
-    let plain = |text: &&str| !text.is_empty() && !text.contains([' ', '`', '\'', '"', '\n', '$']);
-    if !texts.iter().all(|text| plain(&text)) {
+    let plain = |text: &str| !text.is_empty() && !text.contains([' ', '`', '\'', '"', '\n', '$']);
+    if !texts.iter().all(|text| plain(text)) {
         return Some(format!("a journal is given with `--db {journal}`"));
     }
     let (before, after) = texts.split_at_checked(at)?;
