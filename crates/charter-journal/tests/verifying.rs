@@ -5,6 +5,7 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use charter_journal::{
     Anchor, Append, Difference, MemoryStore, OpenEffect, PendingTimer, Record, Reply, Report, Row,
@@ -62,6 +63,30 @@ fn a_file_that_was_written_verifies() {
         verify(&store, Some("nobody")).unwrap_err(),
         StoreError::UnknownRun("nobody".into())
     );
+}
+
+#[test]
+fn a_file_that_is_being_written_verifies() {
+    let folder = Folder::new("verifies-written");
+    let store = SqliteStore::open(&folder.file()).unwrap();
+    store.put_charter(&stored(ALL[0])).unwrap();
+    let machine = machine(ALL[0]);
+    let acts = some_acts(40);
+    let written = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for run in 0..4 {
+                for append in drive(&machine, &format!("run-{run}"), &acts) {
+                    store.append(vec![append]).unwrap();
+                }
+                written.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        while written.load(Ordering::Relaxed) < 4 {
+            assert_eq!(verify(&store, None).unwrap().findings, []);
+        }
+    });
+    assert_eq!(verify(&store, None).unwrap().runs.len(), 4);
 }
 
 /// Places, numbers and texts.

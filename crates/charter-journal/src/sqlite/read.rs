@@ -418,6 +418,8 @@ fn charter_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::Res
 
 /// Makes the projections again in memory and compares.
 fn projection_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::Result<()> {
+    // All of it as it was at one moment: somebody may be writing.
+    let c = &*c.unchecked_transaction()?;
     let fresh = Connection::open_in_memory()?;
     schema::create_projections(&fresh)?;
     fresh.execute_batch("BEGIN")?;

@@ -44,11 +44,38 @@ pub fn verify(store: &dyn Store, run: Option<&str>) -> Result<Report, StoreError
 /// As [`verify`].
 pub fn verify_with(store: &dyn Store, options: &VerifyOptions) -> Result<Report, StoreError> {
     let only = options.run.as_deref();
+    if only.is_some() {
+        return records(store, options);
+    }
+    // Both only read, and neither needs what the other finds.
+    let (container, records) = std::thread::scope(|scope| {
+        let beside = std::thread::Builder::new()
+            .name("verify".into())
+            .spawn_scoped(scope, || store.container_problems());
+        let records = records(store, options);
+        let container = match beside.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(found)) => found,
+            // A host without threads.
+            Ok(Err(_)) | Err(_) => store.container_problems(),
+        };
+        (container, records)
+    });
+    let mut report = records?;
+    let problems = container?.into_iter().map(|message| Finding {
+        run: None,
+        seq: None,
+        what: Difference::Container,
+        message,
+    });
+    report.findings.splice(0..0, problems);
+    Ok(report)
+}
+
+/// Everything but the container: blobs, snapshots, anchors, records, heads of runs.
+fn records(store: &dyn Store, options: &VerifyOptions) -> Result<Report, StoreError> {
+    let only = options.run.as_deref();
     let mut verifier = Verifier::new(store);
     if only.is_none() {
-        for problem in store.container_problems()? {
-            verifier.found(None, None, Difference::Container, problem);
-        }
         let mut wrong = Vec::new();
         let scanned = store.scan_blobs(&mut |digest, data| {
             let found = Digest::of_bytes(data).to_string();
