@@ -1,5 +1,7 @@
 //! `charter check`: what is wrong with a charter, or probably not meant, and how much of its behaviour was looked at.
 
+pub mod actors;
+
 use std::collections::BTreeMap;
 
 use charter_check::{Finding, Options, Report, Severity};
@@ -43,7 +45,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         max_states: args.max_states,
         ..Options::default()
     };
-    let report = charter_check::check(&loaded.document, &loaded.machine, &options);
+    let mut report = charter_check::check(&loaded.document, &loaded.machine, &options);
+    actors::add(&loaded, &mut report)?;
     if machine_output {
         print_json(&loaded, &report, io)?;
     } else {

@@ -50,7 +50,9 @@ fn codes() -> BTreeSet<String> {
     let mut codes: BTreeSet<String> = ["expression".to_owned()].into();
     let words = charter_kernel::Code::ALL.iter().map(|code| code.word());
     let findings = charter_check::codes::ALL.iter().map(|(code, _)| *code);
+    let actors = charter_cli::check::actors::codes::ALL;
     let known = words.chain(findings).chain(scenario::codes::ALL);
+    let known = known.chain(actors);
     codes.extend(known.map(str::to_owned));
     let compile = crates().join("charter-kernel/src/compile");
     codes.extend(literals(&compile, "problem("));

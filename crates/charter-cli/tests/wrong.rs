@@ -120,3 +120,52 @@ fn a_journal_without_its_flag_is_told_with_it() {
         assert!(!ran.err.contains("tip"), "{args:?}: {}", ran.err);
     }
 }
+
+#[test]
+fn check_tells_what_run_would_refuse_of_an_actor() {
+    let scratch = Scratch::new("wrong-actor");
+    let check = |actor: &str| {
+        let file = scratch.file("x.yaml", with_actor(actor));
+        let ran = charter(&["check", &file, "--json"]);
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        let all: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        let mut told = String::new();
+        for f in all["findings"].as_array().unwrap() {
+            let code = f["code"].as_str().unwrap();
+            if code.starts_with("actor-") {
+                told.push_str(&format!(
+                    "{} {code} {}:{} {} {} ({})",
+                    f["severity"].as_str().unwrap(),
+                    f["line"],
+                    f["column"],
+                    f["path"].as_str().unwrap(),
+                    f["message"].as_str().unwrap(),
+                    f["help"].as_str().unwrap(),
+                ));
+            }
+        }
+        told
+    };
+    assert_eq!(
+        check("{kind: automaton, part: actions, signer: gold}"),
+        "warning actor-config 4:52 actors.worker.signer actor `worker`: `signer` is one of mock, stub, not `\"gold\"` (`charter run` refuses the charter as it is)"
+    );
+    let nothing = check("{kind: automaton, part: null}");
+    assert!(nothing.contains("actors.worker.part"), "{nothing}");
+    assert_eq!(
+        check("{kind: scriptd}"),
+        "warning actor-kind 4:18 actors.worker.kind actor `worker`: `charter run` has no executor for the kind `scriptd` (did you mean `scripted`?)"
+    );
+    let own = check("{kind: ourbank}");
+    assert!(own.starts_with("info actor-kind"), "{own}");
+    // What only the machine can say is not told.
+    let prompt = "{kind: model, prompt: hello.md}";
+    assert!(
+        check(prompt).contains("there is no file `hello.md` beside the charter"),
+        "{}",
+        check(prompt)
+    );
+    scratch.file("hello.md", "Hello");
+    assert_eq!(check(prompt), "");
+    assert_eq!(check("{kind: human}"), "");
+}

@@ -46,18 +46,18 @@ impl Folder {
     /// One sentence: there is no such file, it lies outside, it is too large, or no text.
     pub fn read(&self, name: &str) -> Result<String, String> {
         let path = inside(name)?;
+        let missing = || format!("there is no file `{name}` beside the charter");
         match self {
             Folder::None => Err(format!(
                 "`{name}` cannot be read: the charter has no folder here"
             )),
-            Folder::Texts(texts) => texts
-                .get(name)
-                .cloned()
-                .ok_or_else(|| format!("there is no file `{name}` beside the charter")),
+            Folder::Texts(texts) => texts.get(name).cloned().ok_or_else(missing),
             Folder::Dir(dir) => {
                 let full = dir.join(path);
-                let cannot =
-                    |e: std::io::Error| format!("`{name}` beside the charter cannot be read: {e}");
+                let cannot = |e: std::io::Error| match e.kind() {
+                    std::io::ErrorKind::NotFound => missing(),
+                    _ => format!("`{name}` beside the charter cannot be read: {e}"),
+                };
                 let size = std::fs::metadata(&full).map_err(cannot)?.len();
                 if size > MOST_BYTES {
                     return Err(format!(

@@ -7,12 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use charter_journal::{SqliteStore, StoredCharter};
-use charter_runtime::{Charter, FindSecret, Folder, Options, Recovery, Runtime, RuntimeError};
+use charter_models::{Model, Models, cassette::Cassette};
+use charter_runtime::{
+    Charter, FindSecret, Folder, Objection, Options, Recovery, Runtime, RuntimeError,
+};
 
 use super::hearing::Hearing;
 use crate::bundled;
 use crate::io::Failure;
-use crate::load::load;
+use crate::load::{Loaded, load};
 use crate::models::{self, Record};
 
 /// How long actors at work may go on when the program ends.
@@ -51,7 +54,7 @@ impl Host {
             folder.push("-files");
             charter_runtime::Workspaces::new(folder)
         };
-        let options = options(chosen.models);
+        let options = options(chosen.models, secrets());
         #[cfg(unix)]
         let options = options.executor("workspace", workspaces.clone());
         let (runtime, recovery) = threads.block_on(Runtime::open(Arc::new(store), options))?;
@@ -104,15 +107,18 @@ impl Host {
 }
 
 /// Who does the work of actors in this program.
-fn options(models: charter_models::Models) -> Options {
+fn options(models: Models, secrets: FindSecret) -> Options {
     let options = Options {
         find_folder: Arc::new(folder_of),
         ..Options::default()
     };
     let options = options
         .executor("model", models)
-        .executor("http", charter_runtime::Http::default().secrets(secrets()))
-        .executor("tool", tools());
+        .executor(
+            "http",
+            charter_runtime::Http::default().secrets(secrets.clone()),
+        )
+        .executor("tool", tools(secrets));
     charter_automaton::host::executors(options)
 }
 
@@ -123,11 +129,32 @@ pub(crate) fn admits(
     models: &models::Args,
 ) -> Result<(), Failure> {
     let chosen = models::choose(models, &variable, (), Record::Later)?;
-    let options = options(chosen.models);
+    let options = options(chosen.models, secrets());
     // It keeps nothing until it is asked for something.
     #[cfg(unix)]
     let options = options.executor("workspace", charter_runtime::Workspaces::new("."));
     Ok(options.admits(charter, run)?)
+}
+
+/// What `charter run` would have against the actors of a charter, whatever models and secrets there are.
+pub(crate) fn objections(loaded: &Loaded) -> Result<Vec<Objection>, Failure> {
+    if loaded.document.definition.actors.is_empty() {
+        return Ok(Vec::new());
+    }
+    let charter = hosted(loaded)?;
+    let models = match (Model::parse("openai:any"), Cassette::parse("")) {
+        (Ok(model), Ok(silent)) => Models::asking(model, silent),
+        _ => Models::offline(),
+    };
+    let mut options = options(models, Arc::new(|_: &str| Some("some".to_owned())));
+    #[cfg(unix)]
+    {
+        options = options.executor("workspace", charter_runtime::Workspaces::new("."));
+    }
+    if cfg!(not(feature = "tools")) {
+        options.executors.remove("tool");
+    }
+    Ok(options.objections(&charter))
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -143,15 +170,15 @@ fn secrets() -> FindSecret {
 }
 
 #[cfg(feature = "tools")]
-fn tools() -> charter_models::Tools {
+fn tools(secret: FindSecret) -> charter_models::Tools {
     charter_models::Tools {
-        secret: secrets(),
+        secret,
         ..charter_models::Tools::default()
     }
 }
 
 #[cfg(not(feature = "tools"))]
-fn tools() -> absent::Tools {
+fn tools(_: FindSecret) -> absent::Tools {
     absent::Tools
 }
 
@@ -183,7 +210,10 @@ mod absent {
 
 /// A charter with the files beside it, for the host.
 pub(crate) fn charter(what: &str) -> Result<Charter, Failure> {
-    let loaded = load(what)?;
+    hosted(&load(what)?)
+}
+
+fn hosted(loaded: &Loaded) -> Result<Charter, Failure> {
     let folder = match &loaded.path {
         Some(path) => Folder::Dir(folder(path).to_owned()),
         None => bundled_folder(&loaded.name),

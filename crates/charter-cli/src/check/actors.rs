@@ -1,0 +1,128 @@
+//! What the executors of this program have against the actors of a charter: `charter run` would refuse it, so `charter check` says it.
+
+use std::cmp::Reverse;
+
+use charter_check::{Finding, Report, Severity};
+use charter_expr::nearest;
+use charter_runtime::Objection;
+
+use crate::io::Failure;
+use crate::live::host;
+use crate::load::Loaded;
+
+/// Codes of these findings; each has a page in `docs/codes/`.
+pub mod codes {
+    /// The configuration of an actor is not what its executor takes.
+    pub const ACTOR_CONFIG: &str = "actor-config";
+    /// `charter run` has no executor for the kind of an actor.
+    pub const ACTOR_KIND: &str = "actor-kind";
+    /// All of them.
+    pub const ALL: [&str; 2] = [ACTOR_CONFIG, ACTOR_KIND];
+}
+
+/// Kinds that `charter run` has, for those that are misspelt.
+const KINDS: [&str; 10] = [
+    "automaton",
+    "exec",
+    "http",
+    "human",
+    "journal",
+    "model",
+    "scripted",
+    "skills",
+    "tool",
+    "workspace",
+];
+
+/// Adds them to a report.
+pub(super) fn add(loaded: &Loaded, report: &mut Report) -> Result<(), Failure> {
+    let objections = host::objections(loaded)?;
+    if objections.is_empty() {
+        return Ok(());
+    }
+    let found = objections.iter().map(|o| finding(loaded, o));
+    report.findings.extend(found);
+    // As they were: the worst first, then in the order of the text.
+    report
+        .findings
+        .sort_by_key(|f| (Reverse(f.severity), f.span));
+    Ok(())
+}
+
+fn finding(loaded: &Loaded, objection: &Objection) -> Finding {
+    let (name, why) = (&objection.actor, &objection.why);
+    let escaped = name.replace('~', "~0").replace('/', "~1");
+    let at = format!("/actors/{escaped}");
+    let Some(kind) = &objection.unknown_kind else {
+        let at = match key(loaded, name, why) {
+            Some(key) => format!("{at}/config/{key}"),
+            None => at,
+        };
+        let message = format!("actor `{name}`: {why}");
+        let help = "`charter run` refuses the charter as it is".to_owned();
+        return placed(
+            loaded,
+            Severity::Warning,
+            codes::ACTOR_CONFIG,
+            at,
+            message,
+            help,
+        );
+    };
+    let message = format!("actor `{name}`: `charter run` has no executor for the kind `{kind}`");
+    // Other hosts have executors of their own; what is nearly one of ours is meant to be it.
+    let near = nearest(kind, KINDS).filter(|near| near != kind);
+    let (severity, help) = match near {
+        Some(near) => (Severity::Warning, format!("did you mean `{near}`?")),
+        None => (
+            Severity::Info,
+            "a program of your own can bring one (`charter-runtime`)".to_owned(),
+        ),
+    };
+    let at = format!("{at}/kind");
+    placed(loaded, severity, codes::ACTOR_KIND, at, message, help)
+}
+
+/// The key of the actor that the sentence names, or whose text it names.
+fn key<'a>(loaded: &'a Loaded, name: &str, why: &str) -> Option<&'a str> {
+    let actor = loaded.document.definition.actors.get(name)?;
+    let mut quoted = why.split('`').skip(1).step_by(2);
+    quoted.find_map(|word| {
+        let mut all = actor.config.iter();
+        let found = all.find(|(key, value)| *key == word || value.as_str() == Some(word));
+        found.map(|(key, _)| key.as_str())
+    })
+}
+
+fn placed(
+    loaded: &Loaded,
+    severity: Severity,
+    code: &'static str,
+    at: String,
+    message: String,
+    help: String,
+) -> Finding {
+    let document = &loaded.document;
+    let span = document.span(&at);
+    let place = document.diagnostic(
+        charter_format::Severity::Warning,
+        code,
+        span,
+        String::new(),
+        None,
+    );
+    Finding {
+        severity,
+        code,
+        bytes: None,
+        path: place.path,
+        span: (span.start, span.end),
+        line: place.line,
+        column: place.column,
+        message,
+        help: Some(help),
+        input: None,
+        witness: Vec::new(),
+        at,
+    }
+}
