@@ -1,8 +1,8 @@
 //! The writer's thread: everything that waits is written in one transaction and answered after its commit.
 
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::checkpoint::Checkpoints;
 use super::jobs::{Habit, Job, Jobs, Request};
@@ -19,6 +19,9 @@ pub(crate) trait Committing:
 }
 impl<F: FnMut(&mut Writing<'_>, &mut Jobs<'_>) -> rusqlite::Result<Results>> Committing for F {}
 
+/// How long the writer looks for the next request before it sleeps: a part of what one commit takes.
+const ATTENTION: Duration = Duration::from_micros(50);
+
 /// Writes until nobody can send any more. `stopped` is set by the first failure that leaves open what is on the disk; nothing is
 /// written after it.
 pub(crate) fn run(
@@ -29,7 +32,7 @@ pub(crate) fn run(
     mut checkpoints: Checkpoints,
 ) {
     let mut habit = Habit::default();
-    while let Ok(first) = requests.recv() {
+    while let Some(first) = next(requests) {
         let begin = Instant::now();
         let mut jobs = Jobs::new(first, requests, &habit);
         let results = write(&mut writing, &mut jobs, stopped, &mut commit);
@@ -44,6 +47,20 @@ pub(crate) fn run(
             checkpoints.look(&mut writing);
         }
     }
+}
+
+/// The next request, or none if nobody can send any more. Who was just answered often sends at once: for a moment it is quicker to
+/// look for it than to be woken.
+fn next(requests: &Receiver<Request>) -> Option<Request> {
+    let begin = Instant::now();
+    while begin.elapsed() < ATTENTION {
+        match requests.try_recv() {
+            Ok(request) => return Some(request),
+            Err(TryRecvError::Disconnected) => return None,
+            Err(TryRecvError::Empty) => std::thread::yield_now(),
+        }
+    }
+    requests.recv().ok()
 }
 
 /// Writes jobs together, and if that is not possible each by itself, so that one that cannot be written does not disturb the others.
