@@ -61,6 +61,12 @@ impl Machine {
             }
             Code::Stale => match (envelope.expected_seq, story.candidates.first()) {
                 (_, Some(c)) => c.message.clone(),
+                (Some(seen), None) if seen >= envelope.seq => {
+                    let last = envelope.seq.saturating_sub(1);
+                    format!(
+                        "the sender has seen record {seen}, but there is none yet; the last one is {last}"
+                    )
+                }
                 (Some(seen), None) => format!(
                     "the sender has seen record {seen}, but the run has changed since: its last change is record {}",
                     snapshot.seq
