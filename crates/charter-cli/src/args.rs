@@ -87,6 +87,14 @@ where
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(mut error) => {
+            // clap takes an option that it does not know for a value, which it never is here.
+            let unknown = error.get(ContextKind::InvalidArg);
+            if error.kind() == ErrorKind::UnknownArgument
+                && matches!(unknown, Some(ContextValue::String(arg)) if arg.starts_with('-'))
+                && error.get(ContextKind::SuggestedArg).is_none()
+            {
+                error.remove(ContextKind::Suggested);
+            }
             if let Some(tip) = journal_tip(&error, &args) {
                 let tip = ContextValue::StyledStrs(vec![tip.into()]);
                 error.insert(ContextKind::Suggested, tip);

@@ -8,6 +8,7 @@ use charter_check::{Finding, Options, Report, Severity};
 use charter_format::{Diagnostic, Diagnostics, Span};
 use serde_json::{Value as Json, json};
 
+use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::load::{Loaded, compile, find, read};
 
@@ -26,7 +27,7 @@ pub struct Args {
     #[arg(long)]
     no_explore: bool,
     /// Different situations to look at before the exploration is cut
-    #[arg(long, value_name = "N", default_value_t = Options::default().max_states)]
+    #[arg(long, value_name = "N", default_value_t = Options::default().max_states, allow_negative_numbers = true, value_parser = whole::<usize>)]
     max_states: usize,
 }
 

@@ -3,6 +3,7 @@
 use charter_expr::nearest;
 use serde_json::json;
 
+use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::{Db, story};
 
@@ -17,6 +18,7 @@ pub struct Args {
     #[arg(value_name = "CODE|RUN")]
     code: Option<String>,
     /// The record of the run
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>)]
     seq: Option<u64>,
     #[command(flatten)]
     db: Db,

@@ -26,6 +26,17 @@ pub(crate) fn json_or_file(option: &str, text: &str) -> Result<Json, Failure> {
     })
 }
 
+/// A whole number on the command line, told without the words of the machine if it is none.
+pub(crate) fn whole<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| {
+        match !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()) {
+            true => "the number is too large",
+            false => "a whole number is needed, 0 or more",
+        }
+        .to_owned()
+    })
+}
+
 /// A file of lines; `-` is standard input. `of` says what the lines are.
 ///
 /// # Errors

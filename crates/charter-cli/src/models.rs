@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use charter_models::{Listener, Model, Models, Provider, Secret, Transport, cassette::Cassette};
 
 use crate::io::Failure;
+use crate::load::plain;
 
 /// Asked for when only a provider's key is there.
 const DEFAULTS: [(Provider, &str, &str); 3] = [
@@ -70,8 +71,9 @@ pub fn choose(
 ) -> Result<Chosen, Failure> {
     let variable = |name: &str| variable(name).filter(|v| !v.trim().is_empty());
     if let Some(file) = &args.replay_models {
-        let text = std::fs::read_to_string(file)
-            .map_err(|e| Failure::new(format!("`{}` cannot be read: {e}", file.display())))?;
+        let text = std::fs::read_to_string(file).map_err(|e| {
+            Failure::new(format!("cannot read `{}`: {}", file.display(), plain(&e)))
+        })?;
         let cassette = Cassette::parse(&text)
             .map_err(|e| Failure::new(format!("`{}`: {e}", file.display())))?;
         let model = cassette.model().ok_or_else(|| {
@@ -185,7 +187,7 @@ fn transport(path: Option<&Path>, record: Record) -> Result<Box<dyn Transport>, 
         }
         return Ok(Box::new(http));
     }
-    let file = std::fs::File::create_new(path).map_err(|e| cannot(&crate::load::plain(&e)))?;
+    let file = std::fs::File::create_new(path).map_err(|e| cannot(&plain(&e)))?;
     Ok(Box::new(charter_models::cassette::Recorder::new(
         http, file,
     )))

@@ -169,3 +169,110 @@ fn check_tells_what_run_would_refuse_of_an_actor() {
     assert_eq!(check(prompt), "");
     assert_eq!(check("{kind: human}"), "");
 }
+
+/// What a command says when it cannot do what was asked.
+fn refused(args: &[&str]) -> String {
+    let ran = charter(args);
+    assert_eq!(ran.code, 2, "{args:?}: {}{}", ran.out, ran.err);
+    ran.err
+}
+
+#[test]
+fn numbers_names_and_flags_are_told_in_words() {
+    for (args, told) in [
+        (
+            &["fork", "one", "--at", "-1"][..],
+            "invalid value '-1' for '--at <SEQ>': a whole number is needed, 0 or more",
+        ),
+        (&["explain", "one", "x"], "a whole number is needed"),
+        (
+            &["check", "x", "--max-states", "99999999999999999999999"],
+            "the number is too large",
+        ),
+        (
+            &["send", "one", "GO", "--as", ""],
+            "a value is required for '--as <ID>'",
+        ),
+        (
+            &["run", "feijoa", "--role", ""],
+            "a value is required for '--role <ROLE>'",
+        ),
+        (
+            &["run", "omen", "--replay-models", "no-such-file"],
+            "cannot read `no-such-file`: no such file or directory\n",
+        ),
+    ] {
+        let err = refused(args);
+        assert!(err.contains(told), "{args:?}: {err}");
+    }
+    assert!(!refused(&["replay", "one", "--at", "3"]).contains("tip"));
+    assert!(refused(&["export", "one", "--out", "x"]).contains("'--output'"));
+}
+
+#[test]
+fn an_empty_file_is_no_journal() {
+    let scratch = Scratch::new("wrong-empty");
+    let empty = scratch.file("empty.db", "");
+    let before = files(&scratch);
+    for args in [
+        &["rebuild", &empty][..],
+        &["send", "one", "GO", "--db", &empty],
+        &["runs", "--db", &empty],
+        &["run", "--resume", "one", "--db", &empty],
+    ] {
+        let err = refused(args);
+        assert!(
+            err.contains("empty.db` is not a journal: it is empty"),
+            "{args:?}: {err}"
+        );
+        assert_eq!(std::fs::metadata(&empty).unwrap().len(), 0);
+        assert_eq!(files(&scratch), before);
+    }
+}
+
+#[test]
+fn a_record_that_is_not_there_yet_is_told_as_that() {
+    let scratch = Scratch::new("wrong-expect");
+    let door = "charter: 1\nid: door\nevents: {OPEN: {data: {type: object}}}\nstates: {closed: {on: {OPEN: closed}}}\n";
+    let door = scratch.file("door.yaml", door);
+    let db = scratch.0.join("x.db").display().to_string();
+    charter(&["run", &door, "--db", &db, "--run", "one"]);
+    let ran = charter(&["send", "one", "OPEN", "--expect", "9", "--db", &db]);
+    let told = "the sender has seen record 9, but there is none yet; the last one is 0";
+    assert!(
+        ran.out.contains(told) || ran.err.contains(told),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+    assert_eq!(ran.code, 1);
+    let err = refused(&["sql", &db, " "]);
+    assert!(err.contains("there is no question"), "{err}");
+    let line = scratch.file("null.jsonl", "null\n");
+    let err = refused(&["import", &line, "--db", &db]);
+    assert!(err.contains("expected an object with `journal`"), "{err}");
+}
+
+#[test]
+fn a_run_that_is_not_taken_in_makes_no_journal_and_a_fork_has_an_id() {
+    let scratch = Scratch::new("wrong-import");
+    let fine = scratch.file("fine.yaml", with_actor("{kind: human, timeout: 1s}"));
+    let at = |name: &str| scratch.0.join(name).display().to_string();
+    let (db, new, run) = (at("x.db"), at("new.db"), at("one.run"));
+    charter(&["run", &fine, "--db", &db, "--run", "one"]);
+    charter(&["export", "one", "--db", &db, "-o", &run]);
+    let text = std::fs::read_to_string(&run).unwrap();
+    let other = scratch.file("other.run", text.replace("\"one\"", "\"two\""));
+    let before = files(&scratch);
+    for (file, code) in [(&other, 1), (&fine, 2)] {
+        let ran = charter(&["import", file, "--db", &new]);
+        assert_eq!(ran.code, code, "{}", ran.err);
+        assert_eq!(files(&scratch), before);
+    }
+    let ran = charter(&["import", &run, "--db", &new]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "one\n"), "{}", ran.err);
+    for id in ["", "a b"] {
+        let err = refused(&["fork", "one", "--at", "0", "--as", id, "--db", &db]);
+        assert!(err.contains("cannot be the id of a run"), "{err}");
+    }
+}

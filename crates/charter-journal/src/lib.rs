@@ -88,7 +88,7 @@ pub use store::{
     Append, MAX_RECORD_BYTES, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow,
     Store, StoredCharter, StoredSnapshot,
 };
-pub use transfer::{EXPORT, TransferError, export, export_header, import};
+pub use transfer::{EXPORT, TransferError, Verified, export, export_header, import};
 pub use verify::{
     Anchor, Difference, Finding, Report, VerifiedRun, VerifyOptions, verify, verify_export,
     verify_with,

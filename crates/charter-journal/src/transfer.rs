@@ -50,6 +50,7 @@ pub enum TransferError {
 
 /// The first line.
 #[derive(Deserialize)]
+#[serde(expecting = "an object with `journal`, `run`, `records`, `head`, `charter`")]
 pub(crate) struct Header {
     journal: u32,
     pub(crate) run: String,
@@ -63,6 +64,7 @@ pub(crate) struct Header {
 
 /// A record, and the snapshot after it: a run goes on from there.
 #[derive(Deserialize)]
+#[serde(expecting = "an object with `record`, `snapshot`")]
 pub(crate) struct After {
     pub(crate) record: String,
     pub(crate) snapshot: String,
@@ -103,6 +105,7 @@ impl Header {
 }
 
 #[derive(Deserialize, Clone)]
+#[serde(expecting = "an object with `digest`, `name`, `core`, `source`")]
 struct CharterLine {
     digest: Digest,
     name: String,
@@ -180,64 +183,96 @@ pub fn export_header(
 /// # Errors
 /// A line that is no record; a run that does not verify; a run of that id that is there already; reading or writing failed.
 pub fn import(store: &dyn Store, from: &mut dyn BufRead) -> Result<RunInfo, TransferError> {
-    let mut lines = Lines { from, number: 0 };
-    let bad = |line: usize, why: String| TransferError::Line { line, why };
-    let header = Header::read(&mut lines)?;
-    if header.after.is_some() {
-        return Err(bad(
+    Verified::read(from)?.write(store)
+}
+
+/// A run from a file that was verified whole and is in no journal yet.
+#[derive(Debug)]
+pub struct Verified {
+    charter: StoredCharter,
+    batch: Vec<Append>,
+    info: RunInfo,
+}
+
+impl Verified {
+    /// Writes it, with its charter.
+    ///
+    /// # Errors
+    /// A run of that id is there already; writing failed.
+    pub fn write(self, store: &dyn Store) -> Result<RunInfo, TransferError> {
+        store.put_charter(&self.charter)?;
+        store.append(self.batch)?;
+        Ok(self.info)
+    }
+}
+
+impl Verified {
+    /// Reads and verifies a run; the first half of [`import`].
+    ///
+    /// # Errors
+    /// A line that is no record; a run that does not verify; reading failed.
+    pub fn read(from: &mut dyn BufRead) -> Result<Verified, TransferError> {
+        let mut lines = Lines { from, number: 0 };
+        let bad = |line: usize, why: String| TransferError::Line { line, why };
+        let header = Header::read(&mut lines)?;
+        if header.after.is_some() {
+            return Err(bad(
             1,
             "the run's first records are not in the file (its host has dropped them): it can be verified, not taken in".into(),
         ));
-    }
-    let charter = header.charter();
-    // First into memory, where it is verified as any journal is.
-    let memory = MemoryStore::new();
-    memory.put_charter(&charter)?;
-    let mut batch = Vec::new();
-    while let Some(text) = lines.next()? {
-        let record = Record::read(&text).map_err(|e| bad(lines.number, e.to_string()))?;
-        if record.run != header.run {
-            return Err(bad(
-                lines.number,
-                format!(
-                    "the record is of run `{}`, the file is of run `{}`",
-                    record.run, header.run
-                ),
-            ));
         }
-        memory
-            .append(vec![record.clone().into()])
-            .map_err(|e| bad(lines.number, e.to_string()))?;
-        batch.push(Append::from(record));
+        let charter = header.charter();
+        // First into memory, where it is verified as any journal is.
+        let memory = MemoryStore::new();
+        memory.put_charter(&charter)?;
+        let mut batch = Vec::new();
+        while let Some(text) = lines.next()? {
+            let record = Record::read(&text).map_err(|e| bad(lines.number, e.to_string()))?;
+            if record.run != header.run {
+                return Err(bad(
+                    lines.number,
+                    format!(
+                        "the record is of run `{}`, the file is of run `{}`",
+                        record.run, header.run
+                    ),
+                ));
+            }
+            memory
+                .append(vec![record.clone().into()])
+                .map_err(|e| bad(lines.number, e.to_string()))?;
+            batch.push(Append::from(record));
+        }
+        let report = verify(&memory, None)?;
+        if let Some(finding) = report.findings.into_iter().next() {
+            return Err(TransferError::NotVerified(finding));
+        }
+        let info = memory
+            .run(&header.run)?
+            .ok_or_else(|| bad(lines.number, "the file has no records".into()))?;
+        if (info.seq.saturating_add(1), info.hash) != (header.records, header.head) {
+            let why = format!(
+                "the file ends too early or too late: its first line says {} records up to the hash {}, there are {} up to {}",
+                header.records,
+                header.head,
+                info.seq.saturating_add(1),
+                info.hash
+            );
+            return Err(bad(lines.number, why));
+        }
+        // One snapshot at the end, so that the run can go on without being replayed.
+        let machine = machine(&memory, charter.digest)?;
+        if let (Some(last), Some(snapshot)) = (
+            batch.last_mut(),
+            load(&memory, &machine, &header.run)?.snapshot,
+        ) {
+            last.snapshot = Some(machine.snapshot_text(&snapshot));
+        }
+        Ok(Verified {
+            charter,
+            batch,
+            info,
+        })
     }
-    let report = verify(&memory, None)?;
-    if let Some(finding) = report.findings.into_iter().next() {
-        return Err(TransferError::NotVerified(finding));
-    }
-    let info = memory
-        .run(&header.run)?
-        .ok_or_else(|| bad(lines.number, "the file has no records".into()))?;
-    if (info.seq.saturating_add(1), info.hash) != (header.records, header.head) {
-        let why = format!(
-            "the file ends too early or too late: its first line says {} records up to the hash {}, there are {} up to {}",
-            header.records,
-            header.head,
-            info.seq.saturating_add(1),
-            info.hash
-        );
-        return Err(bad(lines.number, why));
-    }
-    // One snapshot at the end, so that the run can go on without being replayed.
-    let machine = machine(&memory, charter.digest)?;
-    if let (Some(last), Some(snapshot)) = (
-        batch.last_mut(),
-        load(&memory, &machine, &header.run)?.snapshot,
-    ) {
-        last.snapshot = Some(machine.snapshot_text(&snapshot));
-    }
-    store.put_charter(&charter)?;
-    store.append(batch)?;
-    Ok(info)
 }
 
 /// Lines of bounded length.

@@ -28,7 +28,7 @@ impl Options {
     /// # Errors
     /// As those say.
     pub fn admits(&self, charter: &Charter, run: Option<&str>) -> Result<(), RuntimeError> {
-        run.map_or(Ok(()), run_id)?;
+        run.map_or(Ok(()), check_run_id)?;
         admit(&self.limits, &self.executors, charter)
     }
 
@@ -124,7 +124,10 @@ fn against(
 }
 
 /// Whether a run may have this id.
-pub(crate) fn run_id(run: &str) -> Result<(), RuntimeError> {
+///
+/// # Errors
+/// [`RuntimeError::BadRunId`].
+pub fn check_run_id(run: &str) -> Result<(), RuntimeError> {
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
     if run.is_empty() || run.len() > 128 || !run.chars().all(fine) {
         return Err(RuntimeError::BadRunId(run.chars().take(140).collect()));

@@ -93,7 +93,7 @@ mod trace;
 mod virtual_clock;
 mod wheel;
 
-pub use admit::Objection;
+pub use admit::{Objection, check_run_id};
 pub use call::{Call, Executor, Fault, Outcome};
 pub use charter::{Charter, Folder};
 #[cfg(unix)]

@@ -140,7 +140,7 @@ impl Runtime {
         inner.open_for(&start.by)?;
         let charter = inner.charter(start.charter)?;
         let run: Arc<str> = start.run.clone().unwrap_or_else(|| (inner.new_id)()).into();
-        admit::run_id(&run)?;
+        admit::check_run_id(&run)?;
         inner
             .ask(&run, |reply| Mail::Start {
                 charter,

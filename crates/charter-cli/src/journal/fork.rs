@@ -4,6 +4,7 @@ use charter_journal::Store;
 use serde_json::json;
 
 use super::{Db, find};
+use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Makes a new run that shares the past.
@@ -12,7 +13,7 @@ pub struct Args {
     /// The run, or the beginning of its id
     run: String,
     /// The last record that is shared
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", allow_negative_numbers = true, value_parser = whole::<u64>)]
     at: u64,
     /// Id of the new run [default: that of the old one with `.fork1`, `.fork2`, ... after it]
     #[arg(long = "as", value_name = "ID")]
@@ -32,7 +33,10 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         Some(new) if store.run(new)?.is_some() => {
             return Err(Failure::new(format!("there is a run `{new}` already")));
         }
-        Some(new) => new.clone(),
+        Some(new) => {
+            charter_runtime::check_run_id(new)?;
+            new.clone()
+        }
         None => free(&store, &run.run)?,
     };
     let machine = charter_journal::machine(&store, run.charter)?;

@@ -6,6 +6,7 @@ use charter_journal::{Record, Store};
 
 use super::lines::Lines;
 use super::{Db, find};
+use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Records read at a time.
@@ -31,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "ID")]
     by: Option<String>,
     /// Only records from this one on
-    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    #[arg(long, value_name = "SEQ", default_value_t = 0, allow_negative_numbers = true, value_parser = whole::<u64>)]
     from: u64,
     /// Go on until the run ends
     #[arg(short, long)]

@@ -84,6 +84,10 @@ fn exists(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(is_folder(path)),
+        // For SQLite it is a database, into which a journal could be made.
+        Ok(found) if found.is_file() && found.len() == 0 => Err(Failure::new(format!(
+            "`{shown}` is not a journal: it is empty"
+        ))),
         Ok(_) => Ok(()),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(Failure::with_help(
             format!("there is no journal `{shown}`"),

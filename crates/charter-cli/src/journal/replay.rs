@@ -1,6 +1,7 @@
 //! `charter replay RUN --to SEQ`: a run as it was after any of its records, made again from the records before it.
 
 use super::{Db, at, find, show};
+use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 use charter_journal::Store as _;
 
@@ -10,7 +11,7 @@ pub struct Args {
     /// The run, or the beginning of its id
     run: String,
     /// After this record; without it, after the last one
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", allow_negative_numbers = true, value_parser = whole::<u64>)]
     to: Option<u64>,
     #[command(flatten)]
     db: Db,

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::lines::{count, when};
 use super::table::Table;
 use super::{Db, charter_of};
+use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::moment;
 
@@ -23,7 +24,7 @@ pub struct Args {
     #[arg(long, value_name = "STATUS", value_parser = ["active", "paused", "done", "failed", "cancelled", "refused"])]
     status: Option<String>,
     /// At most so many; 0: all
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, allow_negative_numbers = true, value_parser = whole::<usize>)]
     limit: usize,
     #[command(flatten)]
     db: Db,

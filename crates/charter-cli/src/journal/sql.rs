@@ -36,6 +36,12 @@ pub struct RebuildArgs {
 /// What SQLite says of the question.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = open(&args.db)?;
+    if args.query.trim().is_empty() {
+        return Err(Failure::with_help(
+            "there is no question",
+            "e.g. `charter sql charter.db \"SELECT run, status FROM runs\"`",
+        ));
+    }
     let (names, rows) = ask(&store, &args.query)?;
     if machine_output {
         for row in rows {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use charter_journal::{StoreError, TransferError};
+use charter_journal::{StoreError, TransferError, Verified};
 use serde_json::json;
 
 use super::lines::count;
@@ -75,8 +75,12 @@ fn failed(error: TransferError) -> Failure {
 /// The file cannot be read, or there is a run of that id already.
 pub fn import(args: &ImportArgs, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let mut file = open(&args.file, "records", io)?;
-    let store = args.db.make()?;
-    match charter_journal::import(&store, &mut file) {
+    // What does not verify makes no journal.
+    let taken = match Verified::read(&mut file) {
+        Ok(run) => run.write(&args.db.make()?),
+        Err(wrong) => Err(wrong),
+    };
+    match taken {
         Ok(run) if machine_output => {
             let line = json!({"run": run.run, "records": run.seq + 1, "hash": run.hash});
             writeln!(io.out, "{line}")?;

@@ -15,6 +15,7 @@ mod story;
 
 use charter_kernel::{Code, Envelope, Event, Machine, Principal};
 use charter_runtime::{Start, Subscription};
+use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value as Json, json};
 
 use crate::input::json_or_file;
@@ -68,10 +69,10 @@ pub struct Args {
 #[derive(Debug, Clone, clap::Args)]
 pub struct Who {
     /// Who you are
-    #[arg(long = "as", value_name = "ID", default_value = "me")]
+    #[arg(long = "as", value_name = "ID", default_value = "me", value_parser = NonEmptyStringValueParser::new())]
     sender: String,
     /// A role you have (may be given several times)
-    #[arg(long, value_name = "ROLE")]
+    #[arg(long, value_name = "ROLE", value_parser = NonEmptyStringValueParser::new())]
     role: Vec<String>,
 }
 

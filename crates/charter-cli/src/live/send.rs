@@ -5,6 +5,7 @@ use charter_runtime::Send;
 
 use super::host::Host;
 use super::{Who, data, follow, report};
+use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::lines::{clean, further, short_line};
 use crate::journal::{self, Db};
@@ -26,7 +27,7 @@ pub struct Args {
     #[arg(long, value_name = "ID")]
     id: Option<String>,
     /// The last record you have seen; if the run has changed since, the event is refused
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", allow_negative_numbers = true, value_parser = whole::<u64>)]
     expect: Option<u64>,
     #[command(flatten)]
     who: Who,
