@@ -8,7 +8,7 @@ use charter_journal::Store as _;
 use charter_kernel::Machine;
 
 use crate::io::{Exit, Failure, Io};
-use crate::journal::{self, Db};
+use crate::journal::{self, Db, spare};
 use crate::load::{load, plain};
 
 /// Draws a charter, or writes it in another format.
@@ -73,9 +73,12 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     }
     match &args.output {
         None => io.out.write_all(text.as_bytes())?,
-        Some(path) => std::fs::write(path, text).map_err(|e| {
-            Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e)))
-        })?,
+        Some(path) => {
+            spare(path)?;
+            std::fs::write(path, text).map_err(|e| {
+                Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e)))
+            })?;
+        }
     }
     Ok(Exit::Yes)
 }

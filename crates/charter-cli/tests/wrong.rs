@@ -276,3 +276,33 @@ fn a_run_that_is_not_taken_in_makes_no_journal_and_a_fork_has_an_id() {
         assert!(err.contains("cannot be the id of a run"), "{err}");
     }
 }
+
+#[test]
+fn a_journal_is_not_written_over_and_another_file_is_left_alone() {
+    let scratch = Scratch::new("wrong-output");
+    let fine = scratch.file("fine.yaml", with_actor("{kind: human, timeout: 1s}"));
+    let db = scratch.0.join("x.db").display().to_string();
+    charter(&["run", &fine, "--db", &db, "--run", "one"]);
+    for args in [
+        &["export", "one", "--db", &db, "-o", &db][..],
+        &["graph", &fine, "-o", &db],
+    ] {
+        let err = refused(args);
+        assert!(
+            err.contains("is a journal (or another SQLite file), and is not written over"),
+            "{err}"
+        );
+    }
+    let ran = charter(&["verify", &db]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let before = files(&scratch);
+    for args in [
+        &["run", &fine, "--db", &fine][..],
+        &["rebuild", &fine],
+        &["send", "one", "GO", "--db", &fine],
+    ] {
+        let err = refused(args);
+        assert!(err.contains("it is not a SQLite file"), "{args:?}: {err}");
+    }
+    assert_eq!(files(&scratch), before);
+}

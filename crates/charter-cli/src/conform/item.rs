@@ -288,7 +288,11 @@ fn text(program: &Program, item: &Json) -> Result<Option<String>, String> {
         Value::Null => Ok(None),
         value => match value.as_str() {
             Some(text) => Ok(Some(text.to_owned())),
-            None => Err(format!("a text is needed, this is a {}", value.type_name())),
+            None => {
+                let (name, vowels) = (value.type_name(), ['a', 'e', 'i', 'o', 'u']);
+                let article = if name.starts_with(vowels) { "an" } else { "a" };
+                Err(format!("a text is needed, this is {article} {name}"))
+            }
         },
     }
 }

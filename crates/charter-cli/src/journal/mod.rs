@@ -12,6 +12,7 @@ pub(crate) mod table;
 pub mod transfer;
 pub mod verify;
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use charter_journal::{
@@ -67,6 +68,9 @@ impl Db {
         if self.db.is_dir() {
             return Err(is_folder(&self.db));
         }
+        if std::fs::metadata(&self.db).is_ok_and(|found| found.len() > 0) {
+            other_file(&self.db)?;
+        }
         Ok(SqliteStore::open(&self.db)?)
     }
 }
@@ -88,7 +92,7 @@ fn exists(path: &Path) -> Result<(), Failure> {
         Ok(found) if found.is_file() && found.len() == 0 => Err(Failure::new(format!(
             "`{shown}` is not a journal: it is empty"
         ))),
-        Ok(_) => Ok(()),
+        Ok(_) => other_file(path),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(Failure::with_help(
             format!("there is no journal `{shown}`"),
             "`charter run CHARTER` makes one, `charter import FILE` too; `--db FILE` names another",
@@ -98,6 +102,40 @@ fn exists(path: &Path) -> Result<(), Failure> {
             plain(&e)
         ))),
     }
+}
+
+/// A file of another kind is told before anything is made beside it.
+fn other_file(path: &Path) -> Result<(), Failure> {
+    if path.is_file() && begins_as_sqlite(path) == Some(false) {
+        let shown = path.display();
+        let why = format!("`{shown}` is not a journal: it is not a SQLite file");
+        return Err(Failure::new(why));
+    }
+    Ok(())
+}
+
+/// Whether a file begins as those of SQLite do; none: it cannot be read.
+fn begins_as_sqlite(path: &Path) -> Option<bool> {
+    const BEGIN: &[u8] = b"SQLite format 3\0";
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).ok()?;
+    file.take(16).read_to_end(&mut bytes).ok()?;
+    Some(bytes == BEGIN)
+}
+
+/// A file to write results into must be no journal: what is in it would be gone.
+///
+/// # Errors
+/// It is one.
+pub(crate) fn spare(path: &Path) -> Result<(), Failure> {
+    if path.is_file() && begins_as_sqlite(path) == Some(true) {
+        let shown = path.display();
+        return Err(Failure::with_help(
+            format!("`{shown}` is a journal (or another SQLite file), and is not written over"),
+            "name another file",
+        ));
+    }
+    Ok(())
 }
 
 /// Whether a word on the command line means a journal rather than anything else.

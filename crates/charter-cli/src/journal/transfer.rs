@@ -8,7 +8,7 @@ use charter_journal::{StoreError, TransferError, Verified};
 use serde_json::json;
 
 use super::lines::count;
-use super::{Db, find};
+use super::{Db, find, spare};
 use crate::input::open;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::load::plain;
@@ -45,6 +45,7 @@ pub fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
         charter_journal::export(&store, &run.run, io.out).map_err(failed)?;
         return Ok(Exit::Yes);
     };
+    spare(path)?;
     let cannot = |e: std::io::Error| {
         Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e)))
     };
