@@ -281,7 +281,7 @@ mod tests {
             replay_models: Some("no such file".into()),
             ..Args::default()
         };
-        assert!(title(&nothing, &[]).starts_with("`no such file` cannot be read"));
+        assert!(title(&nothing, &[]).starts_with("cannot read `no such file`"));
         let record = Args {
             record_models: Some("x".into()),
             ..Args::default()
