@@ -306,3 +306,16 @@ fn a_journal_is_not_written_over_and_another_file_is_left_alone() {
     }
     assert_eq!(files(&scratch), before);
 }
+
+#[test]
+fn a_tab_is_shown_where_it_stands() {
+    let scratch = Scratch::new("wrong-tab");
+    let file = scratch.file("x.yaml", "title: a\tb\n\tid: x\n");
+    let ran = charter(&["check", &file]);
+    assert!(ran.out.contains("x.yaml:2:1"), "{}", ran.out);
+    assert!(
+        ran.out.contains("a tab is used for indentation"),
+        "{}",
+        ran.out
+    );
+}

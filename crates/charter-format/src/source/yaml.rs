@@ -115,6 +115,23 @@ fn explain(error: &ScanError, source: &str, bounds: &Bounds) -> Diagnostic {
             Diagnostic::error(codes::SYNTAX, span, "a tab is used for indentation")
                 .help("YAML is indented with spaces")
         }
+        // The parser tells where the text begins that goes on over lines; what is wrong is the tab.
+        ErrorKind::TabInPlainScalar => {
+            let rest = source.get(start..).unwrap_or_default();
+            let mut line_at = start;
+            let tab = rest.split_inclusive('\n').find_map(|line| {
+                let blanks = line
+                    .len()
+                    .saturating_sub(line.trim_start_matches(' ').len());
+                let tab = line_at.saturating_add(blanks);
+                let indents = line_at > start && line.trim_start_matches(' ').starts_with('\t');
+                line_at = line_at.saturating_add(line.len());
+                indents.then_some(tab)
+            });
+            let span = tab.map_or(span, |tab| Span::new(tab, tab.saturating_add(1)));
+            Diagnostic::error(codes::SYNTAX, span, "a tab is used for indentation")
+                .help("YAML is indented with spaces")
+        }
         ErrorKind::UnknownAnchor => Diagnostic::error(
             codes::ALIAS,
             span,
