@@ -476,6 +476,47 @@ fn a_file_that_is_not_ours_is_left_alone() {
 }
 
 #[test]
+fn the_log_is_moved_into_the_file_while_the_writer_goes_on() {
+    let folder = Folder::new("log");
+    let store = SqliteStore::open(&folder.file()).unwrap();
+    let size = |name: &str| std::fs::metadata(folder.0.join(name)).map_or(0, |m| m.len());
+    let log = format!("{}-wal", folder.file().file_name().unwrap().display());
+    let mut written = 0u32;
+    let mut write = || {
+        written += 1;
+        assert!(written < 1_000, "the log is not moved");
+        let data = written.to_le_bytes().repeat(100_000);
+        store.put_blob(&data).unwrap();
+    };
+    while size("journal.db") < 12 << 20 {
+        write();
+    }
+    // Somebody who reads keeps the log from beginning anew, and nothing else.
+    let reader = rusqlite::Connection::open(folder.file()).unwrap();
+    reader
+        .execute_batch("BEGIN; SELECT count(*) FROM runs")
+        .unwrap();
+    let before = size(&log);
+    while size(&log) < before + (12 << 20) {
+        write();
+    }
+    reader.execute_batch("COMMIT").unwrap();
+    // Then it does: what is written does not make it longer any more.
+    let mut same = 0;
+    while same < 10 {
+        let before = size(&log);
+        write();
+        same = if size(&log) == before { same + 1 } else { 0 };
+    }
+    drop((reader, store));
+    assert_eq!(size(&log), 0);
+    let store = SqliteStore::open_read_only(&folder.file()).unwrap();
+    let mut blobs = 0;
+    store.scan_blobs(&mut |_, _| blobs += 1).unwrap();
+    assert_eq!(blobs, written);
+}
+
+#[test]
 fn waiting_appends_share_commits_and_do_not_disturb_each_other() {
     let folder = Folder::new("group");
     let store = Arc::new(SqliteStore::open(&folder.file()).unwrap());
