@@ -246,8 +246,10 @@ fn a_record_that_is_not_there_yet_is_told_as_that() {
         ran.err
     );
     assert_eq!(ran.code, 1);
-    let err = refused(&["sql", &db, " "]);
-    assert!(err.contains("there is no question"), "{err}");
+    for nothing in [" ", "-- nothing", ";"] {
+        let err = refused(&["sql", &db, nothing]);
+        assert!(err.contains("there is no question"), "{err}");
+    }
     let line = scratch.file("null.jsonl", "null\n");
     let err = refused(&["import", &line, "--db", &db]);
     assert!(err.contains("expected an object with `journal`"), "{err}");

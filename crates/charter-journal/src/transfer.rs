@@ -204,9 +204,7 @@ impl Verified {
         store.append(self.batch)?;
         Ok(self.info)
     }
-}
 
-impl Verified {
     /// Reads and verifies a run; the first half of [`import`].
     ///
     /// # Errors
@@ -216,10 +214,8 @@ impl Verified {
         let bad = |line: usize, why: String| TransferError::Line { line, why };
         let header = Header::read(&mut lines)?;
         if header.after.is_some() {
-            return Err(bad(
-            1,
-            "the run's first records are not in the file (its host has dropped them): it can be verified, not taken in".into(),
-        ));
+            let why = "the run's first records are not in the file (its host has dropped them): it can be verified, not taken in";
+            return Err(bad(1, why.into()));
         }
         let charter = header.charter();
         // First into memory, where it is verified as any journal is.

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use charter_journal::{SqliteStore, StoreError};
+use rusqlite::ErrorCode;
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Value as Json};
 
@@ -36,13 +37,12 @@ pub struct RebuildArgs {
 /// What SQLite says of the question.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = open(&args.db)?;
-    if args.query.trim().is_empty() {
-        return Err(Failure::with_help(
+    let (names, rows) = ask(&store, &args.query)?.ok_or_else(|| {
+        Failure::with_help(
             "there is no question",
             "e.g. `charter sql charter.db \"SELECT run, status FROM runs\"`",
-        ));
-    }
-    let (names, rows) = ask(&store, &args.query)?;
+        )
+    })?;
     if machine_output {
         for row in rows {
             let object: Map<String, Json> = names.iter().cloned().zip(row).collect();
@@ -66,7 +66,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
 
 type Rows = (Vec<String>, Vec<Vec<Json>>);
 
-fn ask(store: &SqliteStore, query: &str) -> Result<Rows, Failure> {
+/// The answer; none if the text asks nothing (it is empty, or all comment).
+fn ask(store: &SqliteStore, query: &str) -> Result<Option<Rows>, Failure> {
     let asked = store.query(|connection| {
         let mut statement = connection.prepare(query)?;
         let names: Vec<String> = statement
@@ -76,11 +77,17 @@ fn ask(store: &SqliteStore, query: &str) -> Result<Rows, Failure> {
             .collect();
         let mut all = Vec::new();
         let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
+        loop {
+            let row = match rows.next() {
+                Ok(Some(row)) => row,
+                Ok(None) => break,
+                Err(e) if e.sqlite_error_code() == Some(ErrorCode::ApiMisuse) => return Ok(None),
+                Err(e) => return Err(e),
+            };
             let cells = (0..names.len()).map(|i| Ok(json(row.get_ref(i)?)));
             all.push(cells.collect::<rusqlite::Result<Vec<Json>>>()?);
         }
-        Ok((names, all))
+        Ok(Some((names, all)))
     });
     asked.map_err(|e| match e {
         StoreError::Failed { reason, .. } => Failure::with_help(
