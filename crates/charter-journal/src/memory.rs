@@ -144,23 +144,6 @@ impl MemoryStore {
     }
 }
 
-/// Records that are copied out together in a scan.
-const SCANNED: usize = 64;
-
-fn visit_record(place: i64, r: &Record, visit: &mut dyn FnMut(&Row<'_>) -> bool) -> bool {
-    visit(&Row {
-        place,
-        run: &r.run,
-        seq: i64::try_from(r.seq).unwrap_or(i64::MAX),
-        id: &r.id,
-        at: &r.at_text(),
-        r#type: &r.event.r#type,
-        verdict: r.verdict.word(),
-        hash: &r.hash.to_string(),
-        text: r.text().as_bytes(),
-    })
-}
-
 impl Store for MemoryStore {
     fn submit(&self, batch: Vec<Append>, reply: Reply) {
         reply(self.try_append(batch));
@@ -358,35 +341,30 @@ impl Store for MemoryStore {
         from: u64,
         visit: &mut dyn FnMut(&Row<'_>) -> bool,
     ) -> Result<(), StoreError> {
-        // What is there now; what is added meanwhile belongs to a later scan.
-        let runs: Vec<(String, usize)> = {
+        // Copied out (records are shared, so this is cheap): the visitor may use the store.
+        let records: Vec<(i64, Record)> = {
             let inner = self.lock();
-            let wanted = inner
+            let runs = inner
                 .runs
                 .iter()
                 .filter(|(id, _)| run.is_none_or(|r| r == id.as_str()));
-            wanted
-                .map(|(id, r)| (id.clone(), r.records.len()))
+            runs.flat_map(|(_, r)| r.records.iter().filter(|(_, r)| r.seq >= from).cloned())
                 .collect()
         };
-        let first = usize::try_from(from).unwrap_or(usize::MAX);
-        for (run, len) in runs {
-            for start in (first..len).step_by(SCANNED) {
-                let end = start.saturating_add(SCANNED).min(len);
-                // Copied out (records are shared, so this is cheap): the visitor may use the store.
-                let records = self
-                    .lock()
-                    .runs
-                    .get(&run)
-                    .and_then(|r| r.records.get(start..end))
-                    .unwrap_or_default()
-                    .to_vec();
-                if !records
-                    .iter()
-                    .all(|(place, r)| visit_record(*place, r, visit))
-                {
-                    return Ok(());
-                }
+        for (place, r) in &records {
+            let row = Row {
+                place: *place,
+                run: &r.run,
+                seq: i64::try_from(r.seq).unwrap_or(i64::MAX),
+                id: &r.id,
+                at: &r.at_text(),
+                r#type: &r.event.r#type,
+                verdict: r.verdict.word(),
+                hash: &r.hash.to_string(),
+                text: r.text().as_bytes(),
+            };
+            if !visit(&row) {
+                break;
             }
         }
         Ok(())
