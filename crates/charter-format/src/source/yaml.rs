@@ -107,30 +107,28 @@ fn explain(error: &ScanError, source: &str, bounds: &Bounds) -> Diagnostic {
         .map_or(0, char::len_utf8);
     let span = Span::new(start, start.saturating_add(width));
     let quote = "text that contains `: ` or ` #`, or begins with one of `! & * @ % [ { ` \" '`, has to be quoted as a whole";
+    let tab = |span: Span| {
+        Diagnostic::error(codes::SYNTAX, span, "a tab is used for indentation")
+            .help("YAML is indented with spaces")
+    };
     match error.kind() {
         ErrorKind::RecursionLimitExceeded => too_deep(bounds, span),
         ErrorKind::TabNotAllowed
         | ErrorKind::TabInBlockIndentation
-        | ErrorKind::TabInIndentation => {
-            Diagnostic::error(codes::SYNTAX, span, "a tab is used for indentation")
-                .help("YAML is indented with spaces")
-        }
+        | ErrorKind::TabInIndentation => tab(span),
         // The parser tells where the text begins that goes on over lines; what is wrong is the tab.
         ErrorKind::TabInPlainScalar => {
             let rest = source.get(start..).unwrap_or_default();
             let mut line_at = start;
-            let tab = rest.split_inclusive('\n').find_map(|line| {
-                let blanks = line
-                    .len()
-                    .saturating_sub(line.trim_start_matches(' ').len());
-                let tab = line_at.saturating_add(blanks);
-                let indents = line_at > start && line.trim_start_matches(' ').starts_with('\t');
+            let place = rest.split_inclusive('\n').find_map(|line| {
+                let behind = line.trim_start_matches(' ');
+                let blanks = line.len().saturating_sub(behind.len());
+                let place = line_at.saturating_add(blanks);
+                let indents = line_at > start && behind.starts_with('\t');
                 line_at = line_at.saturating_add(line.len());
-                indents.then_some(tab)
+                indents.then_some(place)
             });
-            let span = tab.map_or(span, |tab| Span::new(tab, tab.saturating_add(1)));
-            Diagnostic::error(codes::SYNTAX, span, "a tab is used for indentation")
-                .help("YAML is indented with spaces")
+            tab(place.map_or(span, |at| Span::new(at, at.saturating_add(1))))
         }
         ErrorKind::UnknownAnchor => Diagnostic::error(
             codes::ALIAS,
