@@ -20,27 +20,13 @@ pub mod codes {
     pub const ALL: [&str; 2] = [ACTOR_CONFIG, ACTOR_KIND];
 }
 
-/// Kinds that `charter run` has, for those that are misspelt.
-const KINDS: [&str; 10] = [
-    "automaton",
-    "exec",
-    "http",
-    "human",
-    "journal",
-    "model",
-    "scripted",
-    "skills",
-    "tool",
-    "workspace",
-];
-
 /// Adds them to a report.
 pub(super) fn add(loaded: &Loaded, report: &mut Report) -> Result<(), Failure> {
-    let objections = host::objections(loaded)?;
+    let (objections, kinds) = host::objections(loaded)?;
     if objections.is_empty() {
         return Ok(());
     }
-    let found = objections.iter().map(|o| finding(loaded, o));
+    let found = objections.iter().map(|o| finding(loaded, o, &kinds));
     report.findings.extend(found);
     // As they were: the worst first, then in the order of the text.
     report
@@ -49,7 +35,7 @@ pub(super) fn add(loaded: &Loaded, report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-fn finding(loaded: &Loaded, objection: &Objection) -> Finding {
+fn finding(loaded: &Loaded, objection: &Objection, kinds: &[String]) -> Finding {
     let (name, why) = (&objection.actor, &objection.why);
     let escaped = name.replace('~', "~0").replace('/', "~1");
     let at = format!("/actors/{escaped}");
@@ -71,7 +57,7 @@ fn finding(loaded: &Loaded, objection: &Objection) -> Finding {
     };
     let message = format!("actor `{name}`: `charter run` has no executor for the kind `{kind}`");
     // Other hosts have executors of their own; what is nearly one of ours is meant to be it.
-    let near = nearest(kind, KINDS).filter(|near| near != kind);
+    let near = nearest(kind, kinds.iter().map(String::as_str)).filter(|near| near != kind);
     let (severity, help) = match near {
         Some(near) => (Severity::Warning, format!("did you mean `{near}`?")),
         None => (

@@ -122,6 +122,15 @@ fn options(models: Models, secrets: FindSecret) -> Options {
     charter_automaton::host::executors(options)
 }
 
+/// The same for judging a charter, before there is a journal with files beside it.
+fn options_to_judge(models: Models, secrets: FindSecret) -> Options {
+    let options = options(models, secrets);
+    // It keeps nothing until it is asked for something.
+    #[cfg(unix)]
+    let options = options.executor("workspace", charter_runtime::Workspaces::new("."));
+    options
+}
+
 /// Whether a run of a charter could start, as far as that can be told before there is a journal. Makes no file.
 pub(crate) fn admits(
     charter: &Charter,
@@ -129,32 +138,27 @@ pub(crate) fn admits(
     models: &models::Args,
 ) -> Result<(), Failure> {
     let chosen = models::choose(models, &variable, (), Record::Later)?;
-    let options = options(chosen.models, secrets());
-    // It keeps nothing until it is asked for something.
-    #[cfg(unix)]
-    let options = options.executor("workspace", charter_runtime::Workspaces::new("."));
+    let options = options_to_judge(chosen.models, secrets());
     Ok(options.admits(charter, run)?)
 }
 
-/// What `charter run` would have against the actors of a charter, whatever models and secrets there are.
-pub(crate) fn objections(loaded: &Loaded) -> Result<Vec<Objection>, Failure> {
+/// What `charter run` would have against the actors of a charter, whatever models and secrets there are; and the kinds of actors that
+/// this program knows.
+pub(crate) fn objections(loaded: &Loaded) -> Result<(Vec<Objection>, Vec<String>), Failure> {
     if loaded.document.definition.actors.is_empty() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), Vec::new()));
     }
     let charter = hosted(loaded)?;
     let models = match (Model::parse("openai:any"), Cassette::parse("")) {
         (Ok(model), Ok(silent)) => Models::asking(model, silent),
         _ => Models::offline(),
     };
-    let mut options = options(models, Arc::new(|_: &str| Some("some".to_owned())));
-    #[cfg(unix)]
-    {
-        options = options.executor("workspace", charter_runtime::Workspaces::new("."));
-    }
+    let mut options = options_to_judge(models, Arc::new(|_: &str| Some("some".to_owned())));
+    let kinds = options.executors.keys().cloned().collect();
     if cfg!(not(feature = "tools")) {
         options.executors.remove("tool");
     }
-    Ok(options.objections(&charter))
+    Ok((options.objections(&charter), kinds))
 }
 
 fn variable(name: &str) -> Option<String> {
