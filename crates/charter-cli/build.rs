@@ -8,14 +8,8 @@ use std::{env, fs, io};
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../..");
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    fs::write(
-        out.join("bundled_charters.rs"),
-        charters(&root.join("charters"))?,
-    )?;
-    fs::write(
-        out.join("bundled_codes.rs"),
-        pages(&root.join("docs/codes"))?,
-    )
+    fs::write(out.join("bundled_charters.rs"), charters(&root.join("charters"))?)?;
+    fs::write(out.join("bundled_codes.rs"), pages(&root.join("docs/codes"))?)
 }
 
 /// `&[Bundled { name, source, scenarios: &[(file, text)], files: &[(path, text)] }]`
@@ -29,12 +23,7 @@ fn charters(folder: &Path) -> io::Result<String> {
         let mut scenarios = String::new();
         for scenario in entries(&charter.join("scenarios"))? {
             if has_extension(&scenario, &["yaml", "yml", "json"]) {
-                let _ = write!(
-                    scenarios,
-                    "({:?}, include_str!({:?})), ",
-                    name(&scenario),
-                    scenario.canonicalize()?
-                );
+                let _ = write!(scenarios, "({:?}, include_str!({:?})), ", name(&scenario), scenario.canonicalize()?);
             }
         }
         // What its actors read: prompts, skills, and the answers of scripted ones.
@@ -42,19 +31,12 @@ fn charters(folder: &Path) -> io::Result<String> {
         texts.extend(entries(&charter.join("skills"))?);
         let texts = texts.iter().filter(|p| has_extension(p, &["md", "txt"]));
         let beside = entries(&charter)?;
-        let beside = beside
-            .iter()
-            .filter(|p| has_extension(p, &["yaml", "json"]) && **p != file);
+        let beside = beside.iter().filter(|p| has_extension(p, &["yaml", "json"]) && **p != file);
         let mut files = String::new();
         let example = below(&charter.join("example"))?;
         for path in texts.chain(beside).chain(&example) {
             let inside = path.strip_prefix(&charter).unwrap_or(path);
-            let _ = write!(
-                files,
-                "({:?}, include_str!({:?})), ",
-                inside.display().to_string(),
-                path.canonicalize()?
-            );
+            let _ = write!(files, "({:?}, include_str!({:?})), ", inside.display().to_string(), path.canonicalize()?);
         }
         let _ = writeln!(
             list,
@@ -84,11 +66,7 @@ fn pages(folder: &Path) -> io::Result<String> {
     for page in entries(folder)? {
         if has_extension(&page, &["md"]) {
             let code = name(&page).trim_end_matches(".md").to_owned();
-            let _ = writeln!(
-                list,
-                "    ({code:?}, include_str!({:?})),",
-                page.canonicalize()?
-            );
+            let _ = writeln!(list, "    ({code:?}, include_str!({:?})),", page.canonicalize()?);
         }
     }
     Ok(list + "]\n")
@@ -110,14 +88,9 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn has_extension(path: &Path, wanted: &[&str]) -> bool {
-    path.is_file()
-        && path
-            .extension()
-            .is_some_and(|e| wanted.iter().any(|w| e == *w))
+    path.is_file() && path.extension().is_some_and(|e| wanted.iter().any(|w| e == *w))
 }
 
 fn name(path: &Path) -> String {
-    path.file_name()
-        .map(|n| n.to_string_lossy().into_owned())
-        .unwrap_or_default()
+    path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
 }

@@ -12,9 +12,7 @@ use crate::{MockSkills, Part, PortError, Ports, Skill, SkillSource, answer, read
 #[must_use]
 pub fn executors(options: Options) -> Options {
     let model = options.executors.get("model").cloned();
-    options
-        .executor("automaton", Parts { model })
-        .executor("skills", Skills)
+    options.executor("automaton", Parts { model }).executor("skills", Skills)
 }
 
 fn fault(error: &PortError) -> Fault {
@@ -50,19 +48,11 @@ impl Executor for Parts {
             let config = |why: String| Fault::new("config", &why);
             let part = Part::of(call.actor()).map_err(config)?;
             let Some(inference) = part.inference(&call.input).map_err(config)? else {
-                let none = || {
-                    config("this host has no models; choose the adapter `mock` or `stub`".into())
-                };
+                let none = || config("this host has no models; choose the adapter `mock` or `stub`".into());
                 return model.ok_or_else(none)?.call(call).await;
             };
-            let ports = Ports {
-                inference,
-                signer: part.signer,
-                skills: &MockSkills,
-            };
-            answer(part.name, &call.input, &ports)
-                .map(Outcome::Done)
-                .map_err(|e| fault(&e))
+            let ports = Ports { inference, signer: part.signer, skills: &MockSkills };
+            answer(part.name, &call.input, &ports).map(Outcome::Done).map_err(|e| fault(&e))
         })
     }
 }
@@ -82,10 +72,7 @@ pub struct FolderSkills<'f> {
 
 impl SkillSource for FolderSkills<'_> {
     fn skills(&self) -> Result<Vec<Skill>, PortError> {
-        let wrong = |message: String| PortError {
-            code: "skills",
-            message,
-        };
+        let wrong = |message: String| PortError { code: "skills", message };
         let mut files = Vec::new();
         for file in self.folder.list(self.name).map_err(wrong)? {
             if file.ends_with(".md") {
@@ -101,9 +88,7 @@ impl Executor for Skills {
     fn check(&self, _: &str, actor: &ActorDecl, _: &Folder) -> Result<(), String> {
         match actor.config.get("folder") {
             Some(Json::String(_)) => Ok(()),
-            _ => Err(
-                "`folder` is missing: the folder beside the charter that holds the skills".into(),
-            ),
+            _ => Err("`folder` is missing: the folder beside the charter that holds the skills".into()),
         }
     }
 
@@ -113,14 +98,8 @@ impl Executor for Skills {
 
     fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
         Box::pin(async move {
-            let name = call
-                .config("folder")
-                .and_then(Json::as_str)
-                .unwrap_or_default();
-            let source = FolderSkills {
-                folder: call.folder(),
-                name,
-            };
+            let name = call.config("folder").and_then(Json::as_str).unwrap_or_default();
+            let source = FolderSkills { folder: call.folder(), name };
             let skills = source.skills().map_err(|e| fault(&e))?;
             Ok(Outcome::Done(serde_json::json!({"skills": skills})))
         })

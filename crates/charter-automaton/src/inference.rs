@@ -64,21 +64,14 @@ impl Inference for MockInference {
             actions.push(json!({"kind": "sign", "input": {"message": heard}}));
         }
         let reply = if heard.is_empty() {
-            format!(
-                "(mock) Nobody asked for anything; I woke because: {}.",
-                ask.reason
-            )
+            format!("(mock) Nobody asked for anything; I woke because: {}.", ask.reason)
         } else {
             format!("(mock) I heard: {heard}")
         };
         Ok(Thought {
             thought: format!(
                 "A fixed rule answers, no model. Skills at hand: {}.",
-                if skills.is_empty() {
-                    "none".into()
-                } else {
-                    skills.join(", ")
-                }
+                if skills.is_empty() { "none".into() } else { skills.join(", ") }
             ),
             reply,
             actions,

@@ -31,15 +31,7 @@
     clippy::unreachable,
     clippy::todo
 )]
-#![cfg_attr(
-    test,
-    allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing
-    )
-)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 /// The typed face of `charters/automaton`, made by `charter-typed`.
 pub mod face {

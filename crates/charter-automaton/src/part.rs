@@ -41,10 +41,7 @@ impl<'a> Part<'a> {
     ///
     /// # Errors
     /// `adapter` is missing or is none of [`ADAPTERS`].
-    pub fn inference(
-        &self,
-        input: &Json,
-    ) -> Result<Option<&'static (dyn Inference + Sync)>, String> {
+    pub fn inference(&self, input: &Json) -> Result<Option<&'static (dyn Inference + Sync)>, String> {
         if self.name != "inference" {
             return Ok(Some(&StubInference));
         }
@@ -59,14 +56,8 @@ impl<'a> Part<'a> {
 fn word<'a>(place: Option<&'a Json>, key: &str, known: &[&str]) -> Result<&'a str, String> {
     match place {
         Some(Json::String(word)) if known.contains(&word.as_str()) => Ok(word),
-        Some(other) => Err(format!(
-            "`{key}` is one of {}, not `{other}`",
-            known.join(", ")
-        )),
-        None => Err(format!(
-            "`{key}` is missing; it is one of {}",
-            known.join(", ")
-        )),
+        Some(other) => Err(format!("`{key}` is one of {}, not `{other}`", known.join(", "))),
+        None => Err(format!("`{key}` is missing; it is one of {}", known.join(", "))),
     }
 }
 
@@ -90,22 +81,13 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_the_known_words() {
         for (config, said) in [
-            (
-                json!({}),
-                "`part` is missing; it is one of skills, context, inference, actions, persist",
-            ),
-            (
-                json!({"part": null}),
-                "`part` is missing; it is one of skills, context, inference, actions, persist",
-            ),
+            (json!({}), "`part` is missing; it is one of skills, context, inference, actions, persist"),
+            (json!({"part": null}), "`part` is missing; it is one of skills, context, inference, actions, persist"),
             (
                 json!({"part": "think"}),
                 "`part` is one of skills, context, inference, actions, persist, not `\"think\"`",
             ),
-            (
-                json!({"part": "actions", "signer": 1}),
-                "`signer` is one of mock, stub, not `1`",
-            ),
+            (json!({"part": "actions", "signer": 1}), "`signer` is one of mock, stub, not `1`"),
         ] {
             let actor = actor(config);
             assert_eq!(Part::of(&actor).err().as_deref(), Some(said));
@@ -119,20 +101,9 @@ mod tests {
         assert!(part.inference(&json!({})).unwrap().is_some());
         let inference = actor(json!({"part": "inference"}));
         let part = Part::of(&inference).unwrap();
-        assert!(
-            part.inference(&json!({"adapter": "stub"}))
-                .unwrap()
-                .is_some()
-        );
-        assert!(
-            part.inference(&json!({"adapter": "model"}))
-                .unwrap()
-                .is_none()
-        );
+        assert!(part.inference(&json!({"adapter": "stub"})).unwrap().is_some());
+        assert!(part.inference(&json!({"adapter": "model"})).unwrap().is_none());
         let missing = part.inference(&json!({})).err();
-        assert_eq!(
-            missing.as_deref(),
-            Some("`adapter` is missing; it is one of mock, stub, model")
-        );
+        assert_eq!(missing.as_deref(), Some("`adapter` is missing; it is one of mock, stub, model"));
     }
 }

@@ -29,10 +29,7 @@ pub struct MockSigner;
 
 impl Signer for MockSigner {
     fn sign(&self, message: &str) -> Result<Signature, PortError> {
-        Ok(Signature {
-            algorithm: "mock",
-            signature: Digest::of_bytes(message.as_bytes()).to_string(),
-        })
+        Ok(Signature { algorithm: "mock", signature: Digest::of_bytes(message.as_bytes()).to_string() })
     }
 }
 

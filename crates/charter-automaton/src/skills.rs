@@ -37,19 +37,13 @@ pub trait SkillSource {
 pub fn read_skills(
     files: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>,
 ) -> Result<Vec<Skill>, PortError> {
-    let wrong = |message: String| PortError {
-        code: "skills",
-        message,
-    };
+    let wrong = |message: String| PortError { code: "skills", message };
     let mut skills: Vec<Skill> = Vec::new();
     for (file, text) in files {
         let file = file.as_ref();
         let skill = read_skill(file, text.as_ref()).map_err(|e| wrong(e.to_string()))?;
         if let Some(other) = skills.iter().find(|s| s.name == skill.name) {
-            return Err(wrong(format!(
-                "`{file}` and `{}` are both called `{}`",
-                other.source, skill.name
-            )));
+            return Err(wrong(format!("`{file}` and `{}` are both called `{}`", other.source, skill.name)));
         }
         skills.push(skill);
     }
@@ -72,16 +66,8 @@ impl SkillSource for MockSkills {
             version: "1".into(),
         };
         Ok(vec![
-            skill(
-                "greet",
-                "when somebody says hello",
-                "Greet back, in one sentence.",
-            ),
-            skill(
-                "note",
-                "when something is worth keeping",
-                "Write a note with the fact and where it comes from.",
-            ),
+            skill("greet", "when somebody says hello", "Greet back, in one sentence."),
+            skill("note", "when something is worth keeping", "Write a note with the fact and where it comes from."),
         ])
     }
 }
@@ -104,18 +90,11 @@ pub struct BadSkill {
 /// # Errors
 /// The line, and what would be right. Nothing is guessed: a key that is not known is refused.
 pub fn read_skill(file: &str, text: &str) -> Result<Skill, BadSkill> {
-    let wrong = |line: usize, message: &str| BadSkill {
-        file: file.into(),
-        line,
-        message: message.into(),
-    };
+    let wrong = |line: usize, message: &str| BadSkill { file: file.into(), line, message: message.into() };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.lines().zip(1usize..);
     if lines.next().map(|(line, _)| line.trim_end()) != Some("---") {
-        return Err(wrong(
-            1,
-            "a skill begins with a line `---`, its front matter and a line `---`",
-        ));
+        return Err(wrong(1, "a skill begins with a line `---`, its front matter and a line `---`"));
     }
     let (mut name, mut description, mut version, mut enabled) = (None, None, None, None);
     let mut end = None;
@@ -140,9 +119,7 @@ pub fn read_skill(file: &str, text: &str) -> Result<Skill, BadSkill> {
             other => {
                 return Err(wrong(
                     number,
-                    &format!(
-                        "`{other}` is not known here; there are `name`, `description`, `version` and `enabled`"
-                    ),
+                    &format!("`{other}` is not known here; there are `name`, `description`, `version` and `enabled`"),
                 ));
             }
         };
@@ -151,18 +128,12 @@ pub fn read_skill(file: &str, text: &str) -> Result<Skill, BadSkill> {
         }
     }
     let Some(end) = end else {
-        return Err(wrong(
-            text.lines().count().max(1),
-            "the front matter does not end: a line `---` is missing",
-        ));
+        return Err(wrong(text.lines().count().max(1), "the front matter does not end: a line `---` is missing"));
     };
     let instructions: Vec<&str> = lines.map(|(line, _)| line).collect();
     let instructions = instructions.join("\n").trim().to_owned();
     if instructions.is_empty() {
-        return Err(wrong(
-            end,
-            "there are no instructions behind the front matter",
-        ));
+        return Err(wrong(end, "there are no instructions behind the front matter"));
     }
     let (name, at) = name.ok_or_else(|| wrong(end, "`name` is missing in the front matter"))?;
     let mut letters = name.chars();
@@ -172,13 +143,10 @@ pub fn read_skill(file: &str, text: &str) -> Result<Skill, BadSkill> {
     if !fine {
         return Err(wrong(
             at,
-            &format!(
-                "`{name}` is no name: small letters, digits and `-`, a letter first, at most 64"
-            ),
+            &format!("`{name}` is no name: small letters, digits and `-`, a letter first, at most 64"),
         ));
     }
-    let (description, at) =
-        description.ok_or_else(|| wrong(end, "`description` is missing in the front matter"))?;
+    let (description, at) = description.ok_or_else(|| wrong(end, "`description` is missing in the front matter"))?;
     if description.is_empty() {
         return Err(wrong(at, "`description` is empty"));
     }
@@ -187,10 +155,7 @@ pub fn read_skill(file: &str, text: &str) -> Result<Skill, BadSkill> {
         Some((value, _)) if value == "true" => true,
         Some((value, _)) if value == "false" => false,
         Some((value, at)) => {
-            return Err(wrong(
-                *at,
-                &format!("`enabled` is `true` or `false`, not `{value}`"),
-            ));
+            return Err(wrong(*at, &format!("`enabled` is `true` or `false`, not `{value}`")));
         }
     };
     Ok(Skill {
@@ -217,19 +182,11 @@ mod tests {
     #[test]
     fn a_skill_is_read_whole() {
         let skill = read_skill("greet.md", GREET).unwrap();
-        assert_eq!(
-            (skill.name.as_str(), skill.version.as_str(), skill.enabled),
-            ("greet", "1.2", true)
-        );
+        assert_eq!((skill.name.as_str(), skill.version.as_str(), skill.enabled), ("greet", "1.2", true));
         assert_eq!(skill.description, "when: somebody says hello");
         assert_eq!(skill.instructions, "Greet back.\n--- not the end");
         // Windows' line ends change nothing.
-        assert_eq!(
-            read_skill("greet.md", &GREET.replace('\n', "\r\n"))
-                .unwrap()
-                .name,
-            "greet"
-        );
+        assert_eq!(read_skill("greet.md", &GREET.replace('\n', "\r\n")).unwrap().name, "greet");
     }
 
     #[test]
@@ -237,34 +194,13 @@ mod tests {
         for (text, said) in [
             ("", "line 1: a skill begins with"),
             ("# Greet\n", "line 1: a skill begins with"),
-            (
-                "---\nname: greet\n",
-                "line 2: the front matter does not end",
-            ),
-            (
-                "---\nname: greet\n---\nx",
-                "line 3: `description` is missing",
-            ),
-            (
-                "---\nname: Greet me\ndescription: x\n---\nx",
-                "line 2: `Greet me` is no name",
-            ),
-            (
-                "---\nname: a\nname: b\ndescription: x\n---\nx",
-                "line 3: `name` is there twice",
-            ),
-            (
-                "---\nname: a\nroles: [controller]\n---\nx",
-                "line 3: `roles` is not known",
-            ),
-            (
-                "---\nname: a\ndescription: x\nenabled: maybe\n---\nx",
-                "line 4: `enabled` is",
-            ),
-            (
-                "---\nname: a\ndescription: x\n---\n \n",
-                "line 4: there are no instructions",
-            ),
+            ("---\nname: greet\n", "line 2: the front matter does not end"),
+            ("---\nname: greet\n---\nx", "line 3: `description` is missing"),
+            ("---\nname: Greet me\ndescription: x\n---\nx", "line 2: `Greet me` is no name"),
+            ("---\nname: a\nname: b\ndescription: x\n---\nx", "line 3: `name` is there twice"),
+            ("---\nname: a\nroles: [controller]\n---\nx", "line 3: `roles` is not known"),
+            ("---\nname: a\ndescription: x\nenabled: maybe\n---\nx", "line 4: `enabled` is"),
+            ("---\nname: a\ndescription: x\n---\n \n", "line 4: there are no instructions"),
         ] {
             let error = read_skill("x.md", text).unwrap_err().to_string();
             assert!(error.contains(said), "{text:?}: {error}");

@@ -32,10 +32,7 @@ pub fn answer(part: &str, input: &Json, ports: &Ports<'_>) -> Result<Json, PortE
         "skills" => Ok(json!({"skills": ports.skills.skills()?})),
         // What was gathered is the context itself, under its digest: the log keeps which context a turn had.
         "context" => {
-            let mut context = input
-                .as_object()
-                .cloned()
-                .ok_or_else(|| bad("the context is no object"))?;
+            let mut context = input.as_object().cloned().ok_or_else(|| bad("the context is no object"))?;
             context.insert("digest".into(), digest(input).into());
             Ok(Json::Object(context))
         }
@@ -44,14 +41,8 @@ pub fn answer(part: &str, input: &Json, ports: &Ports<'_>) -> Result<Json, PortE
             serde_json::to_value(ports.inference.infer(&ask)?).map_err(|e| bad(&e.to_string()))
         }
         "actions" => {
-            let actions = input
-                .get("actions")
-                .and_then(Json::as_array)
-                .ok_or_else(|| bad("`actions` is no list"))?;
-            let results: Vec<Json> = actions
-                .iter()
-                .map(|action| act(action, ports.signer))
-                .collect();
+            let actions = input.get("actions").and_then(Json::as_array).ok_or_else(|| bad("`actions` is no list"))?;
+            let results: Vec<Json> = actions.iter().map(|action| act(action, ports.signer)).collect();
             Ok(json!({"results": results}))
         }
         "persist" => {
@@ -61,18 +52,12 @@ pub fn answer(part: &str, input: &Json, ports: &Ports<'_>) -> Result<Json, PortE
                 .ok_or_else(|| bad("the turn has no id"))?;
             Ok(json!({"digest": digest(turn)}))
         }
-        other => Err(bad(&format!(
-            "there is no part `{other}`; there are {}",
-            PARTS.join(", ")
-        ))),
+        other => Err(bad(&format!("there is no part `{other}`; there are {}", PARTS.join(", ")))),
     }
 }
 
 fn bad(message: &str) -> PortError {
-    PortError {
-        code: "input",
-        message: message.into(),
-    }
+    PortError { code: "input", message: message.into() }
 }
 
 fn digest(value: &Json) -> String {
@@ -81,16 +66,8 @@ fn digest(value: &Json) -> String {
 
 /// One action. What cannot be done is a result, not a failure of the turn: it is remembered with its reason.
 fn act(action: &Json, signer: &dyn Signer) -> Json {
-    let kind = action
-        .get("kind")
-        .and_then(Json::as_str)
-        .unwrap_or_default();
-    let text = |key: &str| {
-        action
-            .get("input")
-            .and_then(|i| i.get(key))
-            .and_then(Json::as_str)
-    };
+    let kind = action.get("kind").and_then(Json::as_str).unwrap_or_default();
+    let text = |key: &str| action.get("input").and_then(|i| i.get(key)).and_then(Json::as_str);
     let failed = |reason: &str| json!({"kind": kind, "ok": false, "reason": reason});
     match kind {
         "note" => match text("text") {

@@ -1,12 +1,6 @@
 //! Whole turns on the embedded host, on a clock that is moved by hand; and a host that is killed in each state of a turn.
 #![cfg(feature = "host")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    missing_docs
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,8 +11,7 @@ use charter_automaton::{MockInference, MockSigner, MockSkills, Ports, answer, ho
 use charter_journal::{MemoryStore, Store};
 use charter_kernel::Principal;
 use charter_runtime::{
-    Boxed, Call, Charter, Executor, Fault, Folder, Limits, Options, Outcome, Runtime, Send, Start,
-    VirtualClock,
+    Boxed, Call, Charter, Executor, Fault, Folder, Limits, Options, Outcome, Runtime, Send, Start, VirtualClock,
 };
 use serde_json::{Value as Json, json};
 
@@ -27,14 +20,10 @@ const BEGIN: i64 = 1_795_255_200_000;
 fn charter() -> Charter {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/automaton");
     let source = std::fs::read_to_string(format!("{folder}/charter.yaml")).unwrap();
-    let document = charter_format::read(&source, "charter.yaml", &Default::default())
-        .unwrap_or_else(|e| panic!("{e}"));
+    let document = charter_format::read(&source, "charter.yaml", &Default::default()).unwrap_or_else(|e| panic!("{e}"));
     let mut texts = BTreeMap::new();
     for name in ["skills/greet.md", "skills/note.md", "prompts/infer.md"] {
-        texts.insert(
-            name.to_owned(),
-            std::fs::read_to_string(format!("{folder}/{name}")).unwrap(),
-        );
+        texts.insert(name.to_owned(), std::fs::read_to_string(format!("{folder}/{name}")).unwrap());
     }
     Charter::new(&document, Folder::Texts(Arc::new(texts))).unwrap()
 }
@@ -45,26 +34,12 @@ struct Host {
     store: Arc<dyn Store>,
 }
 
-async fn open(
-    store: Arc<dyn Store>,
-    clock: VirtualClock,
-    set: impl FnOnce(Options) -> Options,
-) -> Host {
-    let limits = Limits {
-        events_per_second: 0,
-        ..Limits::default()
-    };
-    let options = Options {
-        limits,
-        ..Options::default().clock(clock.clone())
-    };
+async fn open(store: Arc<dyn Store>, clock: VirtualClock, set: impl FnOnce(Options) -> Options) -> Host {
+    let limits = Limits { events_per_second: 0, ..Limits::default() };
+    let options = Options { limits, ..Options::default().clock(clock.clone()) };
     let (runtime, _) = Runtime::open(store.clone(), set(options)).await.unwrap();
     runtime.add(charter()).await.unwrap();
-    Host {
-        runtime,
-        clock,
-        store,
-    }
+    Host { runtime, clock, store }
 }
 
 impl Host {
@@ -81,12 +56,7 @@ impl Host {
     async fn send(&self, kind: &str, data: Json) -> bool {
         let refused = self
             .runtime
-            .send(Send::new(
-                "a",
-                kind,
-                data,
-                Principal::new("ana", &["controller"]),
-            ))
+            .send(Send::new("a", kind, data, Principal::new("ana", &["controller"])))
             .await
             .unwrap()
             .is_refused();
@@ -113,17 +83,8 @@ impl Host {
     /// What was told of turns that ended: outcome and reason.
     fn turns(&self) -> Vec<(String, Json)> {
         let records = self.store.records("a", 0, 10_000).unwrap();
-        let told = records
-            .iter()
-            .flat_map(|r| &r.effects)
-            .filter(|e| e["kind"] == "emit");
-        told.map(|e| {
-            (
-                e["data"]["outcome"].as_str().unwrap().to_owned(),
-                e["data"]["reason"].clone(),
-            )
-        })
-        .collect()
+        let told = records.iter().flat_map(|r| &r.effects).filter(|e| e["kind"] == "emit");
+        told.map(|e| (e["data"]["outcome"].as_str().unwrap().to_owned(), e["data"]["reason"].clone())).collect()
     }
     fn verified(&self) {
         let report = charter_journal::verify(self.store.as_ref(), None).unwrap();
@@ -132,29 +93,17 @@ impl Host {
 }
 
 fn block_on(work: impl Future<Output = ()>) {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap()
-        .block_on(work);
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(work);
 }
 
 #[test]
 fn the_loop_wakes_it_and_each_turn_is_remembered_once() {
     block_on(async {
-        let h = open(
-            Arc::new(MemoryStore::new()),
-            VirtualClock::new(BEGIN),
-            executors,
-        )
-        .await;
+        let h = open(Arc::new(MemoryStore::new()), VirtualClock::new(BEGIN), executors).await;
         h.start(json!({"wake": "Please sign this"})).await;
         assert_eq!(h.states(), ["Sleeping"]);
         assert_eq!(h.turns(), [("completed".to_owned(), Json::Null)]);
-        assert_eq!(
-            h.variable("skills").await["greet"]["source"],
-            "skills/greet.md"
-        );
+        assert_eq!(h.variable("skills").await["greet"]["source"], "skills/greet.md");
         let episodes = h.variable("episodes").await;
         assert_eq!(episodes[0]["reply"], "(mock) I heard: Please sign this");
         // Every 300 s one more turn.
@@ -177,25 +126,15 @@ impl Executor for Hangs {
     fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
         let (hangs, done) = (self.part, self.done.clone());
         Box::pin(async move {
-            let part = call
-                .config("part")
-                .and_then(Json::as_str)
-                .unwrap_or_default()
-                .to_owned();
+            let part = call.config("part").and_then(Json::as_str).unwrap_or_default().to_owned();
             if part == "actions" {
                 done.fetch_add(1, Ordering::SeqCst);
             }
             if part == hangs {
                 call.clock().sleep_until(i64::MAX).await;
             }
-            let ports = Ports {
-                inference: &MockInference,
-                signer: &MockSigner,
-                skills: &MockSkills,
-            };
-            answer(&part, &call.input, &ports)
-                .map(Outcome::Done)
-                .map_err(|e| Fault::new(e.code, &e.message))
+            let ports = Ports { inference: &MockInference, signer: &MockSigner, skills: &MockSkills };
+            answer(&part, &call.input, &ports).map(Outcome::Done).map_err(|e| Fault::new(e.code, &e.message))
         })
     }
 }
@@ -213,43 +152,23 @@ fn a_host_killed_in_a_turn_reports_it_as_failed_and_nothing_is_done_twice() {
             let clock = VirtualClock::new(BEGIN);
             let done = Arc::new(AtomicU32::new(0));
             let h = open(store.clone(), clock.clone(), |o| {
-                executors(o).executor(
-                    "automaton",
-                    Hangs {
-                        part,
-                        done: done.clone(),
-                    },
-                )
+                executors(o).executor("automaton", Hangs { part, done: done.clone() })
             })
             .await;
             h.start(json!({"wake": "Say hello", "loop": false})).await;
             assert_eq!(h.states(), [state]);
             h.runtime.shutdown(Duration::ZERO).await;
 
-            let h = open(store, clock, |o| {
-                executors(o).executor(
-                    "automaton",
-                    Hangs {
-                        part: "none",
-                        done: done.clone(),
-                    },
-                )
-            })
-            .await;
+            let h =
+                open(store, clock, |o| executors(o).executor("automaton", Hangs { part: "none", done: done.clone() }))
+                    .await;
             h.clock.settle().await;
             assert_eq!(h.states(), ["Faulted"], "{part}");
-            assert_eq!(
-                done.load(Ordering::SeqCst),
-                acted,
-                "{part}: no action twice"
-            );
+            assert_eq!(done.load(Ordering::SeqCst), acted, "{part}: no action twice");
             let turns = h.turns();
             assert_eq!(turns.len(), 1);
             assert_eq!(turns[0].0, "failed");
-            assert!(
-                turns[0].1.as_str().unwrap().starts_with("unknown: "),
-                "{turns:?}"
-            );
+            assert!(turns[0].1.as_str().unwrap().starts_with("unknown: "), "{turns:?}");
             assert!(h.send("ResetFault", json!({})).await);
             assert!(h.send("WakeRequested", json!({"reason": "by hand"})).await);
             assert_eq!(h.states(), ["Sleeping"]);
@@ -270,10 +189,7 @@ fn the_soul_survives_a_restart_and_its_history_is_in_the_journal() {
         assert!(!h.send("UpdateSoul", json!({"text": " "})).await);
         h.runtime.shutdown(Duration::ZERO).await;
         let h = open(store, clock, executors).await;
-        assert_eq!(
-            h.variable("soul").await,
-            json!({"text": "Be brief.", "version": 2})
-        );
+        assert_eq!(h.variable("soul").await, json!({"text": "Be brief.", "version": 2}));
         let records = h.store.records("a", 0, 100).unwrap();
         let history: Vec<_> = records
             .iter()
@@ -290,8 +206,7 @@ fn a_stub_says_that_nothing_is_configured() {
         let (store, clock) = (Arc::new(MemoryStore::new()), VirtualClock::new(BEGIN));
         let h = open(store, clock, executors).await;
         h.start(json!({"wake": "x", "inference": "stub"})).await;
-        let reason =
-            "not-configured: the inference port is not configured: choose another adapter for it";
+        let reason = "not-configured: the inference port is not configured: choose another adapter for it";
         assert_eq!(h.variable("lastError").await["reason"], reason);
         // The adapter is a setting like others.
         assert!(h.send("ResetFault", json!({})).await);
@@ -321,9 +236,7 @@ impl Executor for Model {
                 "too much" => 9,
                 _ => 1,
             };
-            Ok(Outcome::Done(
-                json!({"thought": "hm", "reply": format!("{heard}!"), "actions": vec![note; kinds]}),
-            ))
+            Ok(Outcome::Done(json!({"thought": "hm", "reply": format!("{heard}!"), "actions": vec![note; kinds]})))
         })
     }
 }
@@ -333,17 +246,13 @@ fn a_model_thinks_within_the_same_bounds() {
     block_on(async {
         let (store, clock) = (Arc::new(MemoryStore::new()), VirtualClock::new(BEGIN));
         let h = open(store, clock, |o| executors(o.executor("model", Model))).await;
-        h.start(json!({"wake": "hello", "inference": "model"}))
-            .await;
+        h.start(json!({"wake": "hello", "inference": "model"})).await;
         assert_eq!(h.states(), ["Sleeping"]);
         assert_eq!(h.variable("episodes").await[0]["reply"], "hello!");
         let wake = json!({"reason": "more", "input": "too much"});
         assert!(h.send("WakeRequested", wake).await);
         assert_eq!(h.states(), ["Faulted"]);
-        let failed = (
-            "failed".to_owned(),
-            json!("more actions than a turn may take"),
-        );
+        let failed = ("failed".to_owned(), json!("more actions than a turn may take"));
         assert_eq!(h.turns()[1], failed);
         h.verified();
     });

@@ -1,12 +1,6 @@
 //! Every state of the document with every event of it, by every role; and what else the document promises of the one function of legal moves.
 //! The table below is read off the document and shares nothing with the charter.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    missing_docs
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use charter_automaton::face::{AsController, AsHost, State, data};
 use charter_kernel::{Code, Event, Machine, Refusal, Step};
@@ -26,13 +20,10 @@ const EVENTS: [&str; 9] = [
 ];
 
 fn machine() -> Machine {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../charters/automaton/charter.yaml"
-    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/automaton/charter.yaml");
     let source = std::fs::read_to_string(path).unwrap();
-    let document = charter_format::read(&source, "charter.yaml", &Default::default())
-        .unwrap_or_else(|e| panic!("{:?}", e.list));
+    let document =
+        charter_format::read(&source, "charter.yaml", &Default::default()).unwrap_or_else(|e| panic!("{:?}", e.list));
     Machine::compile(document.definition).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
@@ -47,10 +38,7 @@ fn next(state: State, event: &str) -> Option<State> {
         (ExecutingActions, "ActionsCompleted") => Some(Persisting),
         (Persisting, "PersistCompleted") => Some(Sleeping),
         (Idle, "SleepRequested") => Some(Sleeping),
-        (
-            Bootstrapping | LoadingContext | Inferring | ExecutingActions | Persisting,
-            "TurnFailed",
-        ) => Some(Faulted),
+        (Bootstrapping | LoadingContext | Inferring | ExecutingActions | Persisting, "TurnFailed") => Some(Faulted),
         (Faulted, "ResetFault") => Some(Idle),
         _ => None,
     }
@@ -83,39 +71,22 @@ fn at(machine: &Machine, state: State) -> Session<'_> {
         State::Idle => &["InitCompleted"],
         State::LoadingContext => &["InitCompleted", "WakeRequested"],
         State::Inferring => &["InitCompleted", "WakeRequested", "ContextLoaded"],
-        State::ExecutingActions => &[
-            "InitCompleted",
-            "WakeRequested",
-            "ContextLoaded",
-            "InferenceCompleted",
-        ],
-        State::Persisting => &[
-            "InitCompleted",
-            "WakeRequested",
-            "ContextLoaded",
-            "InferenceCompleted",
-            "ActionsCompleted",
-        ],
+        State::ExecutingActions => &["InitCompleted", "WakeRequested", "ContextLoaded", "InferenceCompleted"],
+        State::Persisting => {
+            &["InitCompleted", "WakeRequested", "ContextLoaded", "InferenceCompleted", "ActionsCompleted"]
+        }
         State::Sleeping => &["InitCompleted", "SleepRequested"],
         State::Faulted => &["TurnFailed"],
     };
     for event in way {
-        session
-            .send(None, event, payload(event), "node", "host")
-            .unwrap();
+        session.send(None, event, payload(event), "node", "host").unwrap();
     }
     assert_eq!(session.state("root"), [state.path()]);
     session
 }
 
 fn turn(session: &Session<'_>) -> Json {
-    session
-        .snapshot()
-        .actor("root")
-        .unwrap()
-        .variable("turn")
-        .cloned()
-        .unwrap_or_default()
+    session.snapshot().actor("root").unwrap().variable("turn").cloned().unwrap_or_default()
 }
 
 #[test]
@@ -136,23 +107,12 @@ fn every_state_with_every_event_by_every_role() {
                 match (result, expected) {
                     (Ok(_), Ok(to)) => {
                         taken += 1;
-                        assert_eq!(
-                            session.state("root"),
-                            [to.path()],
-                            "{state:?} {event} {role}"
-                        );
+                        assert_eq!(session.state("root"), [to.path()], "{state:?} {event} {role}");
                         let in_turn = matches!(
                             to,
-                            State::LoadingContext
-                                | State::Inferring
-                                | State::ExecutingActions
-                                | State::Persisting
+                            State::LoadingContext | State::Inferring | State::ExecutingActions | State::Persisting
                         );
-                        assert_eq!(
-                            !turn(&session).is_null(),
-                            in_turn,
-                            "the lock of {state:?} {event}"
-                        );
+                        assert_eq!(!turn(&session).is_null(), in_turn, "the lock of {state:?} {event}");
                     }
                     (Err(refusal), Err(code)) => {
                         assert_eq!(refusal.code, code, "{state:?} {event} {role}");
@@ -173,37 +133,18 @@ fn every_state_with_every_event_by_every_role() {
 fn answers_of_the_actors_are_the_events() {
     let machine = machine();
     let mut session = start(&machine);
-    let done = |invocation: &str, output: Json| Event::Done {
-        invocation: invocation.into(),
-        effect: None,
-        output,
-    };
+    let done = |invocation: &str, output: Json| Event::Done { invocation: invocation.into(), effect: None, output };
     session
-        .host(done(
-            "loadSkills",
-            json!({"skills": [{"name": "greet", "description": "d", "instructions": "i"}]}),
-        ))
+        .host(done("loadSkills", json!({"skills": [{"name": "greet", "description": "d", "instructions": "i"}]})))
         .unwrap();
     assert_eq!(session.state("root"), ["Idle"]);
     AsController::new(&mut session, "ana")
-        .wake_requested(data::WakeRequested {
-            reason: "by hand".into(),
-            input: Some("Say hello".into()),
-        })
+        .wake_requested(data::WakeRequested { reason: "by hand".into(), input: Some("Say hello".into()) })
         .unwrap();
-    session
-        .host(done("loadContext", json!({"digest": "d"})))
-        .unwrap();
-    session
-        .host(done(
-            "infer",
-            json!({"thought": "t", "reply": "r", "actions": [{"kind": "note"}]}),
-        ))
-        .unwrap();
+    session.host(done("loadContext", json!({"digest": "d"}))).unwrap();
+    session.host(done("infer", json!({"thought": "t", "reply": "r", "actions": [{"kind": "note"}]}))).unwrap();
     session.host(done("act", json!({"results": [1]}))).unwrap();
-    let step = session
-        .host(done("persist", json!({"digest": "d"})))
-        .unwrap();
+    let step = session.host(done("persist", json!({"digest": "d"}))).unwrap();
     assert_eq!(session.state("root"), ["Sleeping"]);
     let recorded = emitted(&step);
     assert_eq!(recorded["outcome"], "completed");
@@ -229,23 +170,11 @@ fn a_failure_ends_the_turn_with_its_reason_and_a_controller_brings_it_back() {
         (State::Persisting, "persist"),
     ] {
         let mut session = at(&machine, state);
-        let error =
-            json!({"code": "unknown", "message": "the host was stopped in the middle of it"});
-        let step = session
-            .host(Event::Failed {
-                invocation: invocation.into(),
-                effect: None,
-                error,
-            })
-            .unwrap();
+        let error = json!({"code": "unknown", "message": "the host was stopped in the middle of it"});
+        let step = session.host(Event::Failed { invocation: invocation.into(), effect: None, error }).unwrap();
         assert_eq!(session.state("root"), ["Faulted"], "{state:?}");
-        assert_eq!(
-            emitted(&step)["reason"],
-            "unknown: the host was stopped in the middle of it"
-        );
-        AsController::new(&mut session, "ana")
-            .reset_fault()
-            .unwrap();
+        assert_eq!(emitted(&step)["reason"], "unknown: the host was stopped in the middle of it");
+        AsController::new(&mut session, "ana").reset_fault().unwrap();
         assert_eq!(session.state("root"), ["Idle"]);
     }
 }
@@ -254,31 +183,15 @@ fn a_failure_ends_the_turn_with_its_reason_and_a_controller_brings_it_back() {
 fn a_lost_turn_frees_its_lock_when_the_lease_runs_out() {
     let machine = machine();
     let mut session = at(&machine, State::Inferring);
-    let lease = session
-        .snapshot()
-        .timers()
-        .iter()
-        .find(|t| t.due == 1_795_255_200_000 + 120_000)
-        .expect("the lease")
-        .clone();
+    let lease =
+        session.snapshot().timers().iter().find(|t| t.due == 1_795_255_200_000 + 120_000).expect("the lease").clone();
     session.at(lease.due);
-    session
-        .host(Event::Timer {
-            timer: lease.id.to_string(),
-            generation: lease.generation,
-        })
-        .unwrap();
+    session.host(Event::Timer { timer: lease.id.to_string(), generation: lease.generation }).unwrap();
     assert_eq!(session.state("root"), ["Faulted"]);
     assert!(turn(&session).is_null());
     // A turn that ends in time takes its lease back.
     let session = at(&machine, State::Sleeping);
-    assert!(
-        session
-            .snapshot()
-            .timers()
-            .iter()
-            .all(|t| t.due != 1_795_255_200_000 + 120_000)
-    );
+    assert!(session.snapshot().timers().iter().all(|t| t.due != 1_795_255_200_000 + 120_000));
 }
 
 fn code(result: Result<Step, Refusal>) -> Code {
@@ -290,18 +203,10 @@ fn soul_and_protected_keys_are_guarded() {
     let machine = machine();
     let mut session = at(&machine, State::Inferring);
     let soul = |text: &str| data::UpdateSoul { text: text.into() };
-    let set = |key: &str, value: &str| data::SetConfig {
-        key: key.into(),
-        value: value.into(),
-    };
-    AsController::new(&mut session, "ana")
-        .update_soul(soul("Be brief."))
-        .unwrap();
+    let set = |key: &str, value: &str| data::SetConfig { key: key.into(), value: value.into() };
+    AsController::new(&mut session, "ana").update_soul(soul("Be brief.")).unwrap();
     let root = session.snapshot().actor("root").unwrap().clone();
-    assert_eq!(
-        root.variable("soul"),
-        Some(&json!({"text": "Be brief.", "version": 2}))
-    );
+    assert_eq!(root.variable("soul"), Some(&json!({"text": "Be brief.", "version": 2})));
     let mut ana = AsController::new(&mut session, "ana");
     for empty in ["", "   "] {
         assert_eq!(code(ana.update_soul(soul(empty))), Code::Schema);
@@ -310,17 +215,11 @@ fn soul_and_protected_keys_are_guarded() {
     for key in ["soul", "soul.text", "soulful", "system", "system.version"] {
         assert_eq!(code(ana.set_config(set(key, "x"))), Code::Guard, "{key}");
     }
-    assert_eq!(
-        code(ana.set_config(set("loop.interval", "soon"))),
-        Code::Guard
-    );
+    assert_eq!(code(ana.set_config(set("loop.interval", "soon"))), Code::Guard);
     ana.set_config(set("loop.interval", "60s")).unwrap();
     ana.set_config(set("systematic", "yes")).unwrap();
     // Not by another role, however it is called.
-    assert_eq!(
-        code(session.send(None, "UpdateSoul", json!({"text": "mine"}), "node", "host")),
-        Code::Authority
-    );
+    assert_eq!(code(session.send(None, "UpdateSoul", json!({"text": "mine"}), "node", "host")), Code::Authority);
     assert_eq!(session.state("root"), ["Inferring"]);
 }
 
@@ -328,26 +227,11 @@ fn soul_and_protected_keys_are_guarded() {
 fn more_actions_than_a_turn_may_take_are_not_begun() {
     let machine = machine();
     let mut session = at(&machine, State::Inferring);
-    let action = data::Action {
-        kind: "note".into(),
-        input: None,
-    };
-    let many = data::InferenceCompleted {
-        thought: None,
-        reply: None,
-        actions: Some(vec![action; 9]),
-    };
-    AsHost::new(&mut session, "node")
-        .inference_completed(many)
-        .unwrap();
+    let action = data::Action { kind: "note".into(), input: None };
+    let many = data::InferenceCompleted { thought: None, reply: None, actions: Some(vec![action; 9]) };
+    AsHost::new(&mut session, "node").inference_completed(many).unwrap();
     assert_eq!(session.state("root"), ["Faulted"]);
-    let error = session
-        .snapshot()
-        .actor("root")
-        .unwrap()
-        .variable("lastError")
-        .cloned()
-        .unwrap();
+    let error = session.snapshot().actor("root").unwrap().variable("lastError").cloned().unwrap();
     assert_eq!(error["reason"], "more actions than a turn may take");
 }
 
@@ -366,32 +250,12 @@ fn only_enabled_skills_enter_the_context() {
     let mut ana = AsController::new(&mut session, "ana");
     ana.install_skill(skill("a")).unwrap();
     ana.install_skill(skill("b")).unwrap();
-    ana.enable_skill(data::EnableSkill {
-        name: "a".into(),
-        enabled: false,
-    })
-    .unwrap();
-    assert_eq!(
-        code(ana.enable_skill(data::EnableSkill {
-            name: "c".into(),
-            enabled: true
-        })),
-        Code::Guard
-    );
-    let step = ana
-        .wake_requested(data::WakeRequested {
-            reason: "r".into(),
-            input: None,
-        })
-        .unwrap();
+    ana.enable_skill(data::EnableSkill { name: "a".into(), enabled: false }).unwrap();
+    assert_eq!(code(ana.enable_skill(data::EnableSkill { name: "c".into(), enabled: true })), Code::Guard);
+    let step = ana.wake_requested(data::WakeRequested { reason: "r".into(), input: None }).unwrap();
     let input = step.effects.iter().find_map(|e| match &e.kind {
-        charter_kernel::EffectKind::Invoke { src, input, .. } if src.as_ref() == "loadContext" => {
-            Some(input.clone())
-        }
+        charter_kernel::EffectKind::Invoke { src, input, .. } if src.as_ref() == "loadContext" => Some(input.clone()),
         _ => None,
     });
-    assert_eq!(
-        input.unwrap()["skills"],
-        json!([{"name": "b", "description": "d", "instructions": "i"}])
-    );
+    assert_eq!(input.unwrap()["skills"], json!([{"name": "b", "description": "d", "instructions": "i"}]));
 }

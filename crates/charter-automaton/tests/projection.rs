@@ -1,12 +1,6 @@
 //! `turn_projection`, the view over the episodic log: a row for each turn, and the same after a rebuild.
 #![cfg(feature = "host")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    missing_docs
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,31 +42,14 @@ impl Drop for File {
 fn rows(c: &Connection, sql: &str) -> Vec<String> {
     let mut select = c.prepare(sql).unwrap();
     let columns = select.column_count();
-    let row = |row: &rusqlite::Row<'_>| {
-        Ok((0..columns)
-            .map(|i| format!("{:?} ", row.get_ref(i).unwrap()))
-            .collect())
-    };
-    select
-        .query_map([], row)
-        .unwrap()
-        .collect::<Result<_, _>>()
-        .unwrap()
+    let row = |row: &rusqlite::Row<'_>| Ok((0..columns).map(|i| format!("{:?} ", row.get_ref(i).unwrap())).collect());
+    select.query_map([], row).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
 /// Every projection, and how the views are defined.
 fn projections(c: &Connection) -> Vec<String> {
-    let mut all = rows(
-        c,
-        "SELECT name, sql FROM sqlite_schema WHERE type = 'view' ORDER BY name",
-    );
-    for table in [
-        "turn_projection",
-        "transitions",
-        "refusals",
-        "effects",
-        "timers",
-    ] {
+    let mut all = rows(c, "SELECT name, sql FROM sqlite_schema WHERE type = 'view' ORDER BY name");
+    for table in ["turn_projection", "transitions", "refusals", "effects", "timers"] {
         all.extend(rows(c, &format!("SELECT * FROM {table}")));
     }
     all
@@ -93,32 +70,18 @@ impl Random {
 #[test]
 fn a_thousand_random_turns_are_in_the_projection_and_again_after_a_rebuild() {
     let file = File::new();
-    let threads = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
+    let threads = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let turns: i64 = threads.block_on(async {
         let clock = VirtualClock::new(1_795_255_200_000);
         let store = Arc::new(SqliteStore::open(&file.path()).unwrap());
-        let limits = Limits {
-            events_per_second: 0,
-            ..Limits::default()
-        };
-        let options = Options {
-            limits,
-            ..Options::default().clock(clock.clone())
-        };
+        let limits = Limits { events_per_second: 0, ..Limits::default() };
+        let options = Options { limits, ..Options::default().clock(clock.clone()) };
         let (runtime, _) = Runtime::open(store, executors(options)).await.unwrap();
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/automaton");
         let charter = Charter::load(&PathBuf::from(path).join("charter.yaml")).unwrap();
         let charter = runtime.add(charter).await.unwrap();
         let ana = Principal::new("ana", &["controller"]);
-        let start = Start {
-            charter: charter.digest(),
-            run: Some("a".into()),
-            input: json!({}),
-            by: ana.clone(),
-        };
+        let start = Start { charter: charter.digest(), run: Some("a".into()), input: json!({}), by: ana.clone() };
         runtime.start(start).await.unwrap();
         clock.settle().await;
         let mut random = Random(8);
@@ -155,10 +118,7 @@ fn a_thousand_random_turns_are_in_the_projection_and_again_after_a_rebuild() {
         let c = Connection::open(file.path()).unwrap();
         let count = |sql: &str| c.query_row(sql, [], |r| r.get::<_, i64>(0)).unwrap();
         assert_eq!(count("SELECT count(*) FROM turn_projection"), turns);
-        assert_eq!(
-            count("SELECT count(DISTINCT id) FROM turn_projection"),
-            turns
-        );
+        assert_eq!(count("SELECT count(DISTINCT id) FROM turn_projection"), turns);
         for outcome in ["completed", "failed"] {
             let sql = format!("SELECT count(*) FROM turn_projection WHERE outcome = '{outcome}'");
             assert!(count(&sql) > 100, "{outcome}: {}", count(&sql));
@@ -168,10 +128,8 @@ fn a_thousand_random_turns_are_in_the_projection_and_again_after_a_rebuild() {
         assert!(count(said) > 100);
         let before = projections(&c);
         // All of it can be lost.
-        c.execute_batch(
-            "DELETE FROM effects; DELETE FROM transitions WHERE seq % 2; DROP VIEW turn_projection",
-        )
-        .unwrap();
+        c.execute_batch("DELETE FROM effects; DELETE FROM transitions WHERE seq % 2; DROP VIEW turn_projection")
+            .unwrap();
         before
     };
     SqliteStore::open(&file.path()).unwrap().rebuild().unwrap();

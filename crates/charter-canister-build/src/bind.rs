@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use wasm_encoder::reencode::{Error, Reencode, utils};
 use wasm_encoder::{ExportSection, ImportSection, Module, SectionId, StartSection};
 use wasmparser::{
-    CompositeInnerType, CustomSectionReader, Export, ExternalKind, FuncType, ImportSectionReader,
-    Parser, Payload, TypeRef, Validator, WasmFeatures,
+    CompositeInnerType, CustomSectionReader, Export, ExternalKind, FuncType, ImportSectionReader, Parser, Payload,
+    TypeRef, Validator, WasmFeatures,
 };
 
 use crate::BuildError;
@@ -26,9 +26,7 @@ pub fn bind(module: &[u8]) -> Result<Vec<u8>, BuildError> {
     validate(module)?;
     let mut binding = Binding::read(module)?;
     let mut bound = Module::new();
-    binding
-        .parse_core_module(&mut bound, Parser::new(0), module)
-        .map_err(|error| invalid(&error))?;
+    binding.parse_core_module(&mut bound, Parser::new(0), module).map_err(|error| invalid(&error))?;
     let bound = bound.finish();
     validate(&bound)?;
     Ok(bound)
@@ -36,17 +34,11 @@ pub fn bind(module: &[u8]) -> Result<Vec<u8>, BuildError> {
 
 /// Whether a module is valid for the Internet Computer: WebAssembly 2 with a 32-bit memory.
 pub(crate) fn validate(module: &[u8]) -> Result<(), BuildError> {
-    Validator::new_with_features(WasmFeatures::WASM2)
-        .validate_all(module)
-        .map(|_| ())
-        .map_err(|error| invalid(&error))
+    Validator::new_with_features(WasmFeatures::WASM2).validate_all(module).map(|_| ()).map_err(|error| invalid(&error))
 }
 
 fn invalid(error: &dyn std::error::Error) -> BuildError {
-    let cause = error
-        .source()
-        .map(|cause| format!(": {cause}"))
-        .unwrap_or_default();
+    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
     BuildError::Module(format!("{error}{cause}"))
 }
 
@@ -63,9 +55,7 @@ impl Binding {
     fn read(module: &[u8]) -> Result<Binding, BuildError> {
         let mut found = Found::default();
         for payload in Parser::new(0).parse_all(module) {
-            found
-                .note(payload.map_err(|error| invalid(&error))?)
-                .map_err(|error| invalid(&error))?;
+            found.note(payload.map_err(|error| invalid(&error))?).map_err(|error| invalid(&error))?;
         }
         found.binding()
     }
@@ -77,9 +67,7 @@ impl Binding {
     fn write_start(&mut self, module: &mut Module) -> Result<(), Error<std::convert::Infallible>> {
         if let (Some(start), false) = (self.start, self.start_written) {
             self.start_written = true;
-            module.section(&StartSection {
-                function_index: self.function_index(start)?,
-            });
+            module.section(&StartSection { function_index: self.function_index(start)? });
         }
         Ok(())
     }
@@ -101,12 +89,10 @@ impl<'a> Found<'a> {
         match payload {
             Payload::TypeSection(section) => {
                 for group in section {
-                    self.types.extend(group?.into_types().map(
-                        |ty| match ty.composite_type.inner {
-                            CompositeInnerType::Func(ty) => Some(ty),
-                            _ => None,
-                        },
-                    ));
+                    self.types.extend(group?.into_types().map(|ty| match ty.composite_type.inner {
+                        CompositeInnerType::Func(ty) => Some(ty),
+                        _ => None,
+                    }));
                 }
             }
             Payload::ImportSection(section) => {
@@ -141,9 +127,7 @@ impl<'a> Found<'a> {
         let function = usize::try_from(function).ok()?;
         let ty = match self.imports.get(function) {
             Some((_, _, ty)) => *ty,
-            None => *self
-                .defined
-                .get(function.checked_sub(self.imports.len())?)?,
+            None => *self.defined.get(function.checked_sub(self.imports.len())?)?,
         };
         self.types.get(usize::try_from(ty).ok()?)?.as_ref()
     }
@@ -158,11 +142,8 @@ impl<'a> Found<'a> {
 
     fn binding(self) -> Result<Binding, BuildError> {
         let mut missing = BTreeSet::new();
-        let mut foreign: BTreeSet<String> = self
-            .other_imports
-            .iter()
-            .map(|(module, name)| format!("`{module}.{name}`"))
-            .collect();
+        let mut foreign: BTreeSet<String> =
+            self.other_imports.iter().map(|(module, name)| format!("`{module}.{name}`")).collect();
         // The target of each import that goes: the polyfill's function, by its old index.
         let mut targets = BTreeMap::new();
         for (old, (module, name, _)) in (0_u32..).zip(&self.imports) {
@@ -200,8 +181,7 @@ impl<'a> Found<'a> {
                 list(missing)
             )));
         }
-        let all = u32::try_from(self.imports.len().saturating_add(self.defined.len()))
-            .unwrap_or(u32::MAX);
+        let all = u32::try_from(self.imports.len().saturating_add(self.defined.len())).unwrap_or(u32::MAX);
         // Those that stay move up by the number of those that go before them.
         let mut next = 0_u32;
         let moved: Vec<u32> = (0..all)
@@ -228,11 +208,7 @@ impl<'a> Found<'a> {
             }
             (start, initialize) => start.or(initialize.copied()),
         };
-        Ok(Binding {
-            functions,
-            start,
-            start_written: false,
-        })
+        Ok(Binding { functions, start, start_written: false })
     }
 }
 
@@ -262,23 +238,11 @@ impl Reencode for Binding {
         Ok(())
     }
 
-    fn parse_export(
-        &mut self,
-        exports: &mut ExportSection,
-        export: Export<'_>,
-    ) -> Result<(), Error<Self::Error>> {
-        if exported(export.name) {
-            utils::parse_export(self, exports, export)
-        } else {
-            Ok(())
-        }
+    fn parse_export(&mut self, exports: &mut ExportSection, export: Export<'_>) -> Result<(), Error<Self::Error>> {
+        if exported(export.name) { utils::parse_export(self, exports, export) } else { Ok(()) }
     }
 
-    fn parse_custom_section(
-        &mut self,
-        _: &mut Module,
-        _: CustomSectionReader<'_>,
-    ) -> Result<(), Error<Self::Error>> {
+    fn parse_custom_section(&mut self, _: &mut Module, _: CustomSectionReader<'_>) -> Result<(), Error<Self::Error>> {
         Ok(())
     }
 
@@ -291,8 +255,7 @@ impl Reencode for Binding {
         match before {
             // The module has a start section: it is written there.
             Some(SectionId::Start) => self.start_written = true,
-            Some(SectionId::Element | SectionId::DataCount | SectionId::Code | SectionId::Data)
-            | None => {
+            Some(SectionId::Element | SectionId::DataCount | SectionId::Code | SectionId::Data) | None => {
                 self.write_start(module)?;
             }
             _ => {}

@@ -24,13 +24,8 @@ impl Crate {
     /// # Errors
     /// If there is no workspace.
     pub fn new(package: &str) -> Result<Crate, BuildError> {
-        let here =
-            std::env::current_dir().map_err(|source| BuildError::file(Path::new("."), source))?;
-        Ok(Crate {
-            workspace: workspace(&here)?,
-            package: package.to_string(),
-            shown: false,
-        })
+        let here = std::env::current_dir().map_err(|source| BuildError::file(Path::new("."), source))?;
+        Ok(Crate { workspace: workspace(&here)?, package: package.to_string(), shown: false })
     }
 
     /// Shows what cargo writes, as it comes, instead of keeping it for the error.
@@ -58,8 +53,7 @@ impl Crate {
     pub fn build(&self) -> Result<Built, BuildError> {
         let compiled = self.compile()?;
         let bound = bind(&compiled)?;
-        let did = charter_icp_host::candid_of(&bound)
-            .map_err(|error| BuildError::Candid(error.to_string()))?;
+        let did = charter_icp_host::candid_of(&bound).map_err(|error| BuildError::Candid(error.to_string()))?;
         let wasm = with_candid(&bound, &did)?;
         let wasm_gz = gzip_remembered(&wasm, &self.target().join("gzip"), &self.package)?;
         Ok(Built { wasm, wasm_gz, did })
@@ -84,10 +78,7 @@ impl Crate {
         ]);
         cargo.arg("--target-dir").arg(self.target());
         // Paths in messages of panics are part of the module: they must not depend on where it was built.
-        let mut remap = vec![format!(
-            "--remap-path-prefix={}=charter",
-            self.workspace.display()
-        )];
+        let mut remap = vec![format!("--remap-path-prefix={}=charter", self.workspace.display())];
         if let Some(home) = cargo_home() {
             remap.push(format!("--remap-path-prefix={}=cargo", home.display()));
         }
@@ -96,24 +87,12 @@ impl Crate {
         if self.shown {
             cargo.stderr(Stdio::inherit());
         }
-        let output = cargo.output().map_err(|source| BuildError::Start {
-            program: program_name(&cargo),
-            source,
-        })?;
+        let output = cargo.output().map_err(|source| BuildError::Start { program: program_name(&cargo), source })?;
         if !output.status.success() {
-            let output = String::from_utf8_lossy(&output.stderr)
-                .trim_end()
-                .to_string();
-            return Err(BuildError::Cargo {
-                package: self.package.clone(),
-                output,
-            });
+            let output = String::from_utf8_lossy(&output.stderr).trim_end().to_string();
+            return Err(BuildError::Cargo { package: self.package.clone(), output });
         }
-        let path = self
-            .target()
-            .join(TARGET)
-            .join("canister")
-            .join(format!("{}.wasm", self.package.replace('-', "_")));
+        let path = self.target().join(TARGET).join("canister").join(format!("{}.wasm", self.package.replace('-', "_")));
         std::fs::read(&path).map_err(|source| BuildError::file(&path, source))
     }
 
@@ -128,30 +107,17 @@ impl Crate {
             Ok(output) if output.status.success() && self.has_target() => Ok(()),
             Ok(output) => {
                 let said = String::from_utf8_lossy(&output.stderr);
-                Err(BuildError::NoTarget(
-                    said.lines()
-                        .last()
-                        .unwrap_or("rustup could not add it")
-                        .trim()
-                        .to_string(),
-                ))
+                Err(BuildError::NoTarget(said.lines().last().unwrap_or("rustup could not add it").trim().to_string()))
             }
-            Err(error) => Err(BuildError::NoTarget(format!(
-                "there is no rustup either: {error}"
-            ))),
+            Err(error) => Err(BuildError::NoTarget(format!("there is no rustup either: {error}"))),
         }
     }
 
     /// True also if there is no way to know: then cargo will tell.
     fn has_target(&self) -> bool {
         let mut rustc = self.command("rustc");
-        match rustc
-            .args(["--print", "target-libdir", "--target", TARGET])
-            .output()
-        {
-            Ok(output) if output.status.success() => {
-                Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir()
-            }
+        match rustc.args(["--print", "target-libdir", "--target", TARGET]).output() {
+            Ok(output) if output.status.success() => Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir(),
             _ => true,
         }
     }
@@ -193,8 +159,7 @@ fn disturbs(name: &str) -> bool {
         "__CARGO_FIX_PLZ",
         "CLIPPY_ARGS",
     ];
-    (name.starts_with("CARGO") && !STAY.iter().any(|stay| name.starts_with(stay)))
-        || GO.contains(&name)
+    (name.starts_with("CARGO") && !STAY.iter().any(|stay| name.starts_with(stay))) || GO.contains(&name)
 }
 
 /// The folder that crates are unpacked in.
@@ -239,14 +204,8 @@ mod tests {
         ] {
             assert!(disturbs(name), "{name}");
         }
-        for name in [
-            "CARGO_HOME",
-            "CARGO_NET_OFFLINE",
-            "CARGO_REGISTRIES_X_TOKEN",
-            "PATH",
-            "RUSTUP_TOOLCHAIN",
-            "HOME",
-        ] {
+        for name in ["CARGO_HOME", "CARGO_NET_OFFLINE", "CARGO_REGISTRIES_X_TOKEN", "PATH", "RUSTUP_TOOLCHAIN", "HOME"]
+        {
             assert!(!disturbs(name), "{name}");
         }
     }

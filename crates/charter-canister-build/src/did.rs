@@ -4,9 +4,7 @@
 pub fn difference(committed: &str, made: &str) -> Option<String> {
     let (mut old, mut new) = (committed.lines(), made.lines());
     for line in 1_usize.. {
-        let show = |text: Option<&str>| {
-            text.map_or_else(|| "the end".to_string(), |text| format!("`{text}`"))
-        };
+        let show = |text: Option<&str>| text.map_or_else(|| "the end".to_string(), |text| format!("`{text}`"));
         match (old.next(), new.next()) {
             (None, None) => return None,
             (left, right) if left != right => {
@@ -28,16 +26,11 @@ mod tests {
 
     #[test]
     fn the_first_differing_line_is_told() {
-        let (old, new) = (
-            "service : {\n  a : () -> ();\n}\n",
-            "service : {\r\n  b : () -> ();\r\n}\r\n",
-        );
+        let (old, new) = ("service : {\n  a : () -> ();\n}\n", "service : {\r\n  b : () -> ();\r\n}\r\n");
         let told = difference(old, new);
         assert_eq!(
             told.as_deref(),
-            Some(
-                "line 2: `  a : () -> ();` is committed, `  b : () -> ();` is what the canister says"
-            )
+            Some("line 2: `  a : () -> ();` is committed, `  b : () -> ();` is what the canister says")
         );
         assert_eq!(difference(old, old), None);
         assert_eq!(difference(old, &old.replace('\n', "\r\n")), None);

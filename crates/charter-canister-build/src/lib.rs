@@ -112,10 +112,7 @@ pub enum BuildError {
 
 impl BuildError {
     pub(crate) fn file(path: &Path, source: std::io::Error) -> BuildError {
-        BuildError::File {
-            path: path.to_path_buf(),
-            source,
-        }
+        BuildError::File { path: path.to_path_buf(), source }
     }
 }
 

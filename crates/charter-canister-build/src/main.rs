@@ -33,10 +33,7 @@ fn main() -> ExitCode {
             Ok(true)
         }
         other => {
-            eprintln!(
-                "canister-build: `{}` is not understood.\n\n{HELP}",
-                other.join(" ")
-            );
+            eprintln!("canister-build: `{}` is not understood.\n\n{HELP}", other.join(" "));
             return ExitCode::from(2);
         }
     };
@@ -57,16 +54,9 @@ fn make() -> Result<(), BuildError> {
     write_whole(&target.join(format!("{NAME}.wasm")), &built.wasm)?;
     write_whole(&wasm_gz, &built.wasm_gz)?;
     write_whole(&target.join(format!("{NAME}.did")), built.did.as_bytes())?;
-    println!(
-        "{}: {} bytes, {} before gzip",
-        wasm_gz.display(),
-        built.wasm_gz.len(),
-        built.wasm.len()
-    );
+    println!("{}: {} bytes, {} before gzip", wasm_gz.display(), built.wasm_gz.len(), built.wasm.len());
     if built.wasm_gz.len() > MESSAGE {
-        println!(
-            "note: larger than one message of {MESSAGE} bytes: it can only be installed in chunks"
-        );
+        println!("note: larger than one message of {MESSAGE} bytes: it can only be installed in chunks");
     }
     if let Some(path) = std::env::var_os("ICP_WASM_OUTPUT_PATH") {
         let path = PathBuf::from(path);
@@ -79,17 +69,14 @@ fn make() -> Result<(), BuildError> {
 fn check() -> Result<bool, BuildError> {
     let (package, built) = build()?;
     let path = package.workspace().join(DID);
-    let committed =
-        std::fs::read_to_string(&path).map_err(|source| BuildError::File { path, source })?;
+    let committed = std::fs::read_to_string(&path).map_err(|source| BuildError::File { path, source })?;
     match charter_canister_build::difference(&committed, &built.did) {
         None => {
             println!("{DID}: as the canister says");
             Ok(true)
         }
         Some(difference) => {
-            eprintln!(
-                "{DID}, {difference}\nIf the change is meant, run `canister-build did --write` and commit it."
-            );
+            eprintln!("{DID}, {difference}\nIf the change is meant, run `canister-build did --write` and commit it.");
             Ok(false)
         }
     }

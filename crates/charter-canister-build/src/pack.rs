@@ -17,10 +17,7 @@ const CANDID: &str = "icp:public candid:service";
 /// If the module with it is invalid.
 pub fn with_candid(module: &[u8], did: &str) -> Result<Vec<u8>, BuildError> {
     let mut whole = module.to_vec();
-    let section = CustomSection {
-        name: CANDID.into(),
-        data: did.as_bytes().into(),
-    };
+    let section = CustomSection { name: CANDID.into(), data: did.as_bytes().into() };
     whole.push(section.id());
     section.encode(&mut whole);
     crate::bind::validate(&whole)?;
@@ -46,15 +43,8 @@ pub fn gzip(module: &[u8]) -> Result<Vec<u8>, BuildError> {
 }
 
 /// [`gzip`], remembered in `folder` by the digest of the module: whoever builds the same once more does not wait for it.
-pub(crate) fn gzip_remembered(
-    module: &[u8],
-    folder: &Path,
-    name: &str,
-) -> Result<Vec<u8>, BuildError> {
-    let digest: String = Sha256::digest(module)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+pub(crate) fn gzip_remembered(module: &[u8], folder: &Path, name: &str) -> Result<Vec<u8>, BuildError> {
+    let digest: String = Sha256::digest(module).iter().map(|byte| format!("{byte:02x}")).collect();
     let path = folder.join(format!("{name}-{digest}.gz"));
     if let Ok(gzipped) = std::fs::read(&path) {
         return Ok(gzipped);
@@ -63,11 +53,7 @@ pub(crate) fn gzip_remembered(
     std::fs::create_dir_all(folder).map_err(|source| BuildError::file(folder, source))?;
     // What was built before is not built again; a folder that grows would be.
     for old in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if old
-            .file_name()
-            .to_string_lossy()
-            .starts_with(&format!("{name}-"))
-        {
+        if old.file_name().to_string_lossy().starts_with(&format!("{name}-")) {
             let _ = std::fs::remove_file(old.path());
         }
     }

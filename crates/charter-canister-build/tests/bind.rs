@@ -39,11 +39,7 @@ fn surface(module: &[u8]) -> String {
     for payload in Parser::new(0).parse_all(module) {
         match payload.unwrap() {
             Payload::ImportSection(section) => {
-                lines.extend(
-                    section
-                        .into_imports()
-                        .map(|import| format!("import {}", import.unwrap().name)),
-                );
+                lines.extend(section.into_imports().map(|import| format!("import {}", import.unwrap().name)));
             }
             Payload::ExportSection(section) => {
                 lines.extend(
@@ -75,32 +71,20 @@ fn every_call_reaches_the_polyfill() {
     let bound = wasmi::Module::new(&engine, bind(&module(MODULE)).unwrap()).unwrap();
     let mut linker = wasmi::Linker::new(&engine);
     linker
-        .func_wrap(
-            "ic0",
-            "msg_reply",
-            |mut caller: wasmi::Caller<'_, Vec<&str>>| caller.data_mut().push("reply"),
-        )
+        .func_wrap("ic0", "msg_reply", |mut caller: wasmi::Caller<'_, Vec<&str>>| caller.data_mut().push("reply"))
         .unwrap();
     linker
-        .func_wrap(
-            "ic0",
-            "debug_print",
-            |mut caller: wasmi::Caller<'_, Vec<&str>>, _: i32, size: i32| {
-                assert_eq!(size, 4);
-                caller.data_mut().push("print");
-            },
-        )
+        .func_wrap("ic0", "debug_print", |mut caller: wasmi::Caller<'_, Vec<&str>>, _: i32, size: i32| {
+            assert_eq!(size, 4);
+            caller.data_mut().push("print");
+        })
         .unwrap();
     let mut store = wasmi::Store::new(&engine, Vec::new());
     let instance = linker.instantiate_and_start(&mut store, &bound).unwrap();
     let memory = instance.get_memory(&store, "memory").unwrap();
     assert_eq!(memory.data(&store)[0], 1, "the constructors ran first");
     assert_eq!(&memory.data(&store)[16..20], b"kept");
-    instance
-        .get_typed_func::<(), ()>(&store, "canister_update pick")
-        .unwrap()
-        .call(&mut store, ())
-        .unwrap();
+    instance.get_typed_func::<(), ()>(&store, "canister_update pick").unwrap().call(&mut store, ()).unwrap();
     assert_eq!(store.data(), &["print", "reply"]);
 }
 
@@ -113,17 +97,9 @@ fn same_module_same_bytes() {
     let (first, second) = (make(), make());
     assert_eq!(first, second);
     assert!(surface(&first.1).ends_with("section icp:public candid:service"));
-    assert_eq!(
-        first.0[..10],
-        [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 3],
-        "no time and no name in the header"
-    );
+    assert_eq!(first.0[..10], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 3], "no time and no name in the header");
     let mut again = Vec::new();
-    std::io::Read::read_to_end(
-        &mut flate2::read::GzDecoder::new(first.0.as_slice()),
-        &mut again,
-    )
-    .unwrap();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(first.0.as_slice()), &mut again).unwrap();
     assert_eq!(again, first.1);
     // A second time over its own work: nothing is left to do, and the metadata goes with the other sections.
     assert_eq!(bind(&first.1).unwrap(), bind(&module(MODULE)).unwrap());
@@ -136,8 +112,7 @@ fn what_nobody_provides_is_named() {
         told,
         "the module cannot be a canister: it imports `sched_yield` of WASI, and no `__ic_custom_...` is exported for it; is `ic-wasi-polyfill` linked in, and its `init` called?"
     );
-    let told =
-        refused(r#"(module (import "env" "now" (func)) (import "wbg" "memory" (memory 1)))"#);
+    let told = refused(r#"(module (import "env" "now" (func)) (import "wbg" "memory" (memory 1)))"#);
     assert_eq!(
         told,
         "the module cannot be a canister: it imports `env.now`, `wbg.memory`; a canister may import functions of `ic0` only (a crate made for browsers?)"
@@ -153,10 +128,7 @@ fn an_import_of_wasi_is_no_polyfill() {
           (func (result i32) (i32.const 1))
           (func (export "canister_update f") (drop (call $yield))))"#,
     );
-    assert!(
-        told.contains("it imports `sched_yield` of WASI, and no"),
-        "{told}"
-    );
+    assert!(told.contains("it imports `sched_yield` of WASI, and no"), "{told}");
 }
 
 #[test]
@@ -166,9 +138,7 @@ fn a_polyfill_of_another_version_is_refused() {
         r#"(func (export "__ic_custom_sched_yield") (result i64) (i64.const 0))"#,
     ));
     assert!(
-        told.contains(
-            "takes and returns other values than the import `wasi_snapshot_preview1.sched_yield`"
-        ),
+        told.contains("takes and returns other values than the import `wasi_snapshot_preview1.sched_yield`"),
         "{told}"
     );
 }
@@ -176,10 +146,7 @@ fn a_polyfill_of_another_version_is_refused() {
 #[test]
 fn two_beginnings_are_refused() {
     let told = refused(r#"(module (func $a) (func (export "_initialize")) (start $a))"#);
-    assert!(
-        told.contains("has a start function and exports `_initialize` too"),
-        "{told}"
-    );
+    assert!(told.contains("has a start function and exports `_initialize` too"), "{told}");
 }
 
 #[test]
@@ -187,8 +154,5 @@ fn no_module_and_no_32_bit_memory() {
     assert!(bind(b"ELF").is_err());
     assert!(bind(b"\0asm\x01\0\0").is_err());
     let told = refused("(module (memory i64 1))");
-    assert!(
-        told.contains("memory64") || told.contains("64-bit"),
-        "{told}"
-    );
+    assert!(told.contains("memory64") || told.contains("64-bit"), "{told}");
 }

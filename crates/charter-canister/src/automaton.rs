@@ -88,13 +88,8 @@ impl<M: Memory + Clone> Automaton<M> {
         }
         let charter = Charter::compile(built_in())?;
         stable.put_charter(&charter.stored)?;
-        let mut automaton = Automaton {
-            charter,
-            run: Run::new(run),
-            stable,
-            pending: VecDeque::new(),
-            recent: VecDeque::new(),
-        };
+        let mut automaton =
+            Automaton { charter, run: Run::new(run), stable, pending: VecDeque::new(), recent: VecDeque::new() };
         let record = automaton.step(now, Event::Start { input }, by)?;
         match &record.refusal {
             None => Ok(automaton),
@@ -115,13 +110,7 @@ impl<M: Memory + Clone> Automaton<M> {
         let last = stable.log.record(last.ok_or_else(|| missing("the log"))?)?;
         let snapshot = stable.snapshot()?.ok_or_else(|| missing("the snapshot"))?;
         let run = Run::restore(&charter.machine, &last, snapshot)?;
-        Ok(Automaton {
-            charter,
-            run,
-            stable,
-            pending: VecDeque::new(),
-            recent: VecDeque::new(),
-        })
+        Ok(Automaton { charter, run, stable, pending: VecDeque::new(), recent: VecDeque::new() })
     }
 
     /// Takes up what was at work when the host was stopped: what may be done twice is asked for again, for the rest the run is told that
@@ -133,10 +122,7 @@ impl<M: Memory + Clone> Automaton<M> {
         let open = self.open_work();
         let mut made = Vec::new();
         for asked in open {
-            let again = self
-                .charter
-                .actor(&asked.actor)
-                .is_none_or(|a| a.idempotent);
+            let again = self.charter.actor(&asked.actor).is_none_or(|a| a.idempotent);
             if again {
                 self.pending.push_back(asked);
                 continue;
@@ -197,11 +183,7 @@ impl<M: Memory + Clone> Automaton<M> {
             Mail::Event { r#type, data, by } => {
                 made.push(self.step(now, Event::External { r#type, data }, by)?);
             }
-            Mail::Answer {
-                invocation,
-                effect,
-                outcome,
-            } => {
+            Mail::Answer { invocation, effect, outcome } => {
                 let failed = outcome.is_err();
                 let answer = |outcome| Event::answer(&*invocation, effect, outcome);
                 let record = self.step(now, answer(outcome), Principal::system())?;
@@ -223,22 +205,12 @@ impl<M: Memory + Clone> Automaton<M> {
     fn step(&mut self, now: i64, event: Event, by: Principal) -> Result<Record, Broken> {
         let stepped = self.run.step(&self.charter.machine, now, event, by);
         self.stable.commit(&stepped, self.run.snapshot())?;
-        let Stepped {
-            record, effects, ..
-        } = stepped;
+        let Stepped { record, effects, .. } = stepped;
         for effect in effects {
             match effect.kind {
-                EffectKind::Invoke {
-                    invocation,
-                    src,
-                    input,
-                    ..
-                } => self.pending.push_back(Asked {
-                    effect: effect.id,
-                    invocation,
-                    actor: src,
-                    input,
-                }),
+                EffectKind::Invoke { invocation, src, input, .. } => {
+                    self.pending.push_back(Asked { effect: effect.id, invocation, actor: src, input })
+                }
                 EffectKind::Cancel { effect, .. } => self.pending.retain(|a| a.effect != effect),
                 // Both are in the record; whoever wants them reads them there.
                 EffectKind::Emit { .. } | EffectKind::Log { .. } => {}
@@ -281,9 +253,7 @@ impl<M: Memory + Clone> Automaton<M> {
     /// It is not there (any more).
     pub fn record(&self, seq: u64) -> Result<Record, Broken> {
         let recent = self.recent.iter().rev().find(|r| r.seq == seq);
-        recent
-            .cloned()
-            .map_or_else(|| self.stable.log.record(seq), Ok)
+        recent.cloned().map_or_else(|| self.stable.log.record(seq), Ok)
     }
 
     /// The records before this one are in the projection: they need not be held for it.

@@ -27,12 +27,7 @@ pub(crate) fn built_in_digest() -> Digest {
 /// The charter that is built into this canister, as it is kept with its run.
 #[must_use]
 pub fn built_in() -> StoredCharter {
-    StoredCharter {
-        digest: built_in_digest(),
-        name: NAME.into(),
-        core: CORE.into(),
-        source: SOURCE.into(),
-    }
+    StoredCharter { digest: built_in_digest(), name: NAME.into(), core: CORE.into(), source: SOURCE.into() }
 }
 
 /// A charter, ready to be followed.
@@ -66,20 +61,14 @@ impl Charter {
         for (name, decl) in &definition.actors {
             for key in ["retry", "attemptTimeout"] {
                 if decl.config.get(key).is_some_and(|v| !v.is_null()) {
-                    return Err(wrong(format!(
-                        "actor `{name}`: a canister does not know `{key}`"
-                    )));
+                    return Err(wrong(format!("actor `{name}`: a canister does not know `{key}`")));
                 }
             }
             let output = decl.output.as_ref().map(Schema::compile).transpose();
             let actor = Actor {
                 decl: decl.clone(),
                 // Skills are only read, whether the charter says so or not.
-                idempotent: decl
-                    .config
-                    .get("idempotent")
-                    .and_then(Json::as_bool)
-                    .unwrap_or(decl.kind == "skills"),
+                idempotent: decl.config.get("idempotent").and_then(Json::as_bool).unwrap_or(decl.kind == "skills"),
                 output: output.map_err(|why| wrong(format!("actor `{name}`: {why}")))?,
             };
             actors.insert(name.clone(), actor);
@@ -88,11 +77,7 @@ impl Charter {
             let first = problems.first().map(ToString::to_string);
             wrong(first.unwrap_or_default())
         })?;
-        Ok(Charter {
-            machine,
-            stored,
-            actors,
-        })
+        Ok(Charter { machine, stored, actors })
     }
 
     pub(crate) fn actor(&self, name: &str) -> Option<&Actor> {

@@ -8,9 +8,8 @@ use ic_cdk::{init, inspect_message, post_upgrade, query, update};
 use serde_json::{Value as Json, json};
 
 use crate::api::{
-    Check, Error, Events, ExportArgs, ExportPart, History, Inference, InitArgs, MOST_INPUT_BYTES,
-    NewSkill, Page, Projection, Receipt, Refusals, Runtime, Setting, Skill, Soul, TurnEnd, Turns,
-    TurnsQuery, WakeArgs, Work, limit,
+    Check, Error, Events, ExportArgs, ExportPart, History, Inference, InitArgs, MOST_INPUT_BYTES, NewSkill, Page,
+    Projection, Receipt, Refusals, Runtime, Setting, Skill, Soul, TurnEnd, Turns, TurnsQuery, WakeArgs, Work, limit,
 };
 use crate::host::{self, drive, failed, send, settle, with};
 use crate::log::Bounds;
@@ -71,13 +70,7 @@ fn change(what: &str, by: Principal, data: Json) -> Result<Receipt, Error> {
 
 #[init]
 fn init(args: Option<InitArgs>) {
-    let InitArgs {
-        soul,
-        wake,
-        looping,
-        inference,
-        history,
-    } = args.unwrap_or_default();
+    let InitArgs { soul, wake, looping, inference, history } = args.unwrap_or_default();
     let mut input = serde_json::Map::new();
     let mut put = |key: &str, value: Option<Json>| {
         if let Some(value) = value {
@@ -94,12 +87,8 @@ fn init(args: Option<InitArgs>) {
     put("inference", adapter.map(Json::from));
     let usual = Bounds::default();
     let bounds = history.map_or(usual, |h: History| Bounds {
-        records: h
-            .segment_records
-            .clamp(LEAST, usual.records.saturating_mul(64)),
-        bytes: h
-            .segment_bytes
-            .clamp(1 << 16, usual.bytes.saturating_mul(64)),
+        records: h.segment_records.clamp(LEAST, usual.records.saturating_mul(64)),
+        bytes: h.segment_bytes.clamp(1 << 16, usual.bytes.saturating_mul(64)),
     });
     host::begin(bounds, Json::Object(input), controller(msg_caller()));
 }
@@ -139,9 +128,7 @@ async fn wake(args: WakeArgs) -> Result<TurnEnd, Error> {
 
 /// The turn that has ended; it may be that another one has ended since.
 fn ended(number: Option<u64>) -> Result<TurnEnd, Error> {
-    let message = |message: &str| Error::Failed {
-        message: message.into(),
-    };
+    let message = |message: &str| Error::Failed { message: message.into() };
     let Some(number) = number else {
         return Err(message("the turn has not begun"));
     };
@@ -149,15 +136,9 @@ fn ended(number: Option<u64>) -> Result<TurnEnd, Error> {
     if let Some(last) = last.filter(|t| t.number == number) {
         return Ok(view::turn_end(&last));
     }
-    let query = TurnsQuery {
-        after: number.checked_sub(1),
-        ..TurnsQuery::default()
-    };
+    let query = TurnsQuery { after: number.checked_sub(1), ..TurnsQuery::default() };
     let found = with(|c| with_sql(|sql| c.projection.turns(sql, &query, 1)));
-    let found = found
-        .map_err(failed)?
-        .into_iter()
-        .find(|t| t.turn == number);
+    let found = found.map_err(failed)?.into_iter().find(|t| t.turn == number);
     let turn = found.ok_or_else(|| message("the turn goes on; `turns` will have it"))?;
     Ok(TurnEnd {
         number,
@@ -211,12 +192,7 @@ fn config_set(key: String, value: String) -> Result<Receipt, Error> {
 fn skill_install(skill: NewSkill) -> Result<Receipt, Error> {
     let by = authorized()?;
     let version = skill.version.as_deref();
-    let parts = [
-        skill.name.as_str(),
-        &skill.description,
-        &skill.instructions,
-        version.unwrap_or_default(),
-    ];
+    let parts = [skill.name.as_str(), &skill.description, &skill.instructions, version.unwrap_or_default()];
     within("the skill", &parts)?;
     let mut data = json!({
         "name": skill.name,
@@ -274,9 +250,7 @@ fn config() -> Vec<Setting> {
 #[query]
 fn config_get(key: String) -> Result<String, Error> {
     let found = with(|c| c.automaton.stable.setting(&key));
-    found.ok_or_else(|| Error::NotFound {
-        message: format!("there is no setting `{key}`"),
-    })
+    found.ok_or_else(|| Error::NotFound { message: format!("there is no setting `{key}`") })
 }
 
 /// The skills.
@@ -296,13 +270,8 @@ fn turns(query: TurnsQuery) -> Result<Turns, Error> {
     // Large turns make short pages.
     let mut bytes = 0usize;
     let size = |t: &crate::api::Turn| {
-        let parts = [
-            &t.input, &t.failure, &t.thought, &t.reply, &t.actions, &t.results,
-        ];
-        parts
-            .into_iter()
-            .flatten()
-            .fold(512usize, |n, p| n.saturating_add(p.len()))
+        let parts = [&t.input, &t.failure, &t.thought, &t.reply, &t.actions, &t.results];
+        parts.into_iter().flatten().fold(512usize, |n, p| n.saturating_add(p.len()))
     };
     let fit = turns.iter().take_while(|t| {
         let fits = bytes < crate::api::PAGE_BYTES;
@@ -339,8 +308,7 @@ fn refusals(page: Page) -> Result<Refusals, Error> {
 fn projection() -> Result<Projection, Error> {
     with(|c| {
         let (first, end) = (c.automaton.stable.log.first(), c.automaton.stable.log.end());
-        let ([turns, transitions, refusals], digest) =
-            with_sql(|sql| c.projection.rows(sql)).map_err(failed)?;
+        let ([turns, transitions, refusals], digest) = with_sql(|sql| c.projection.rows(sql)).map_err(failed)?;
         let progress = c.projection.progress();
         Ok(Projection {
             schema: progress.schema.clone(),
@@ -398,9 +366,6 @@ mod tests {
     fn the_committed_interface_is_this_one() {
         let made = super::__export_service();
         let kept = include_str!("../automaton.did");
-        assert!(
-            kept.lines().eq(made.lines()),
-            "`scripts/canister.sh did --write` writes it:\n{made}"
-        );
+        assert!(kept.lines().eq(made.lines()), "`scripts/canister.sh did --write` writes it:\n{made}");
     }
 }

@@ -77,14 +77,10 @@ pub(crate) fn resume() {
 }
 
 fn hold(mut automaton: Automaton<Memory>) {
-    let prepared = Projection::open(&automaton).and_then(|mut projection| {
-        with_sql(|sql| projection.prepare(sql, &mut automaton)).map(|()| projection)
-    });
+    let prepared = Projection::open(&automaton)
+        .and_then(|mut projection| with_sql(|sql| projection.prepare(sql, &mut automaton)).map(|()| projection));
     let projection = prepared.unwrap_or_else(|e| undo(&e));
-    CANISTER.set(Some(Canister {
-        automaton,
-        projection,
-    }));
+    CANISTER.set(Some(Canister { automaton, projection }));
     settle();
 }
 
@@ -95,17 +91,11 @@ fn handle(mail: Mail) -> Vec<Record> {
 }
 
 /// Gives an event to the automaton, in the name of a caller.
-pub(crate) fn send(
-    r#type: &str,
-    data: Json,
-    by: charter_kernel::Principal,
-) -> Result<Record, Error> {
+pub(crate) fn send(r#type: &str, data: Json, by: charter_kernel::Principal) -> Result<Record, Error> {
     let r#type = r#type.to_owned();
     let made = handle(Mail::Event { r#type, data, by });
     let Some(record) = made.into_iter().next_back() else {
-        return Err(Error::Failed {
-            message: "nothing was written".into(),
-        });
+        return Err(Error::Failed { message: "nothing was written".into() });
     };
     match crate::view::refusal(&record) {
         None => Ok(record),
@@ -143,9 +133,7 @@ fn arm(at_once: bool) {
         clear_timer(timer);
     }
     ARMED.set(due.map(|due| {
-        let ns = u128::try_from(due)
-            .unwrap_or_default()
-            .saturating_mul(1_000_000);
+        let ns = u128::try_from(due).unwrap_or_default().saturating_mul(1_000_000);
         let left = ns.saturating_sub(time().into());
         let delay = Duration::from_nanos(u64::try_from(left).unwrap_or(u64::MAX / 4));
         (due, set_timer(delay.min(AN_AGE), woken()))
@@ -181,11 +169,7 @@ pub(crate) async fn drive() {
         // This message ends at the call: from here on the timers watch over the turn.
         arm(false);
         if let Some(outcome) = ask(&asked).await {
-            handle(Mail::Answer {
-                invocation: asked.invocation,
-                effect: asked.effect,
-                outcome,
-            });
+            handle(Mail::Answer { invocation: asked.invocation, effect: asked.effect, outcome });
         }
     }
     settle();
@@ -193,14 +177,10 @@ pub(crate) async fn drive() {
 
 /// Has a piece of work done in a message of its own. None: nobody waits for it any more.
 async fn ask(asked: &Asked) -> Option<Result<Json, Json>> {
-    let call = Call::unbounded_wait(canister_self(), "work")
-        .with_args(&(asked.effect.seq, asked.effect.index));
+    let call = Call::unbounded_wait(canister_self(), "work").with_args(&(asked.effect.seq, asked.effect.index));
     let broke = |what: &str, why: String| {
         let why: String = why.chars().take(MOST_REASON).collect();
-        Err(fault(
-            "panic",
-            &format!("the adapter of `{}` {what}: {why}", asked.actor),
-        ))
+        Err(fault("panic", &format!("the adapter of `{}` {what}: {why}", asked.actor)))
     };
     let read = |text: String| serde_json::from_str::<Json>(&text);
     let answer = match call.await {
@@ -240,7 +220,5 @@ pub(crate) fn replay() -> Result<(), Error> {
 }
 
 pub(crate) fn failed(e: Broken) -> Error {
-    Error::Failed {
-        message: e.to_string(),
-    }
+    Error::Failed { message: e.to_string() }
 }

@@ -25,10 +25,7 @@ pub struct Bounds {
 impl Default for Bounds {
     /// 32,768 records or 64 MiB in all, about 4,000 turns.
     fn default() -> Bounds {
-        Bounds {
-            records: 8_192,
-            bytes: 16 << 20,
-        }
+        Bounds { records: 8_192, bytes: 16 << 20 }
     }
 }
 
@@ -65,22 +62,11 @@ impl<M: Memory + Clone> EpisodicLog<M> {
     pub fn open(plan: M, memories: Vec<(M, M)>, bounds: Bounds) -> Result<EpisodicLog<M>, Broken> {
         let plan = Cell::init(plan, Vec::new());
         let known = match plan.get().as_slice() {
-            [] => Plan {
-                bounds,
-                used: Vec::new(),
-            },
+            [] => Plan { bounds, used: Vec::new() },
             bytes => form::read("the plan of the log", bytes)?,
         };
-        let segments = memories
-            .iter()
-            .map(|(index, data)| Log::init(index.clone(), data.clone()))
-            .collect();
-        Ok(EpisodicLog {
-            plan,
-            known,
-            segments,
-            memories,
-        })
+        let segments = memories.iter().map(|(index, data)| Log::init(index.clone(), data.clone())).collect();
+        Ok(EpisodicLog { plan, known, segments, memories })
     }
 
     /// How much is kept.
@@ -110,9 +96,7 @@ impl<M: Memory + Clone> EpisodicLog<M> {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let used = self.known.used.iter();
-        used.filter_map(|(place, _)| self.segments.get(*place))
-            .map(Log::log_size_bytes)
-            .fold(0, u64::saturating_add)
+        used.filter_map(|(place, _)| self.segments.get(*place)).map(Log::log_size_bytes).fold(0, u64::saturating_add)
     }
 
     /// Whether the next record begins a segment.
@@ -144,8 +128,7 @@ impl<M: Memory + Clone> EpisodicLog<M> {
 
     fn is_full(&self, place: usize) -> bool {
         self.segments.get(place).is_none_or(|log| {
-            log.len() > self.known.bounds.records.max(1)
-                || log.log_size_bytes() >= self.known.bounds.bytes.max(1)
+            log.len() > self.known.bounds.records.max(1) || log.log_size_bytes() >= self.known.bounds.bytes.max(1)
         })
     }
 

@@ -12,11 +12,7 @@ mod here {
     use super::{Memory, MemoryId, rusqlite};
 
     // Pages of the database that are held in the heap: 16 MiB; and no journal file, because a message that fails is undone whole.
-    const PRAGMAS: [(&str, &str); 3] = [
-        ("journal_mode", "MEMORY"),
-        ("cache_size", "4096"),
-        ("trusted_schema", "OFF"),
-    ];
+    const PRAGMAS: [(&str, &str); 3] = [("journal_mode", "MEMORY"), ("cache_size", "4096"), ("trusted_schema", "OFF")];
 
     /// To be called before the first use.
     pub(crate) fn set_up() {

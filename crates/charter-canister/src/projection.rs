@@ -91,13 +91,7 @@ impl Projection {
             tables,
             schema: Digest::of_bytes(definition.as_bytes()).to_string(),
             definition,
-            progress: progress.unwrap_or(Progress {
-                schema: String::new(),
-                from: 0,
-                to: 0,
-                replays: 0,
-                error: None,
-            }),
+            progress: progress.unwrap_or(Progress { schema: String::new(), from: 0, to: 0, replays: 0, error: None }),
         })
     }
 
@@ -133,9 +127,7 @@ impl Projection {
     ) -> Result<(), Broken> {
         // Also those of a charter that declared others.
         let names: Vec<String> = sql
-            .prepare(
-                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
-            )
+            .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
             .and_then(|mut select| {
                 let rows = select.query_map([], |row| row.get(0))?;
                 rows.collect()
@@ -144,26 +136,15 @@ impl Projection {
         let transaction = sql.transaction().map_err(broken)?;
         for name in names {
             let name = name.replace('"', "\"\"");
-            transaction
-                .execute_batch(&format!("DROP TABLE \"{name}\""))
-                .map_err(broken)?;
+            transaction.execute_batch(&format!("DROP TABLE \"{name}\"")).map_err(broken)?;
         }
-        transaction
-            .execute_batch(&self.definition)
-            .and_then(|()| transaction.commit())
-            .map_err(broken)?;
+        transaction.execute_batch(&self.definition).and_then(|()| transaction.commit()).map_err(broken)?;
         let first = automaton.stable.log.first();
         let replays = match self.progress.schema.is_empty() {
             true => 0,
             false => self.progress.replays.saturating_add(1),
         };
-        self.progress = Progress {
-            schema: self.schema.clone(),
-            from: first,
-            to: first,
-            replays,
-            error: None,
-        };
+        self.progress = Progress { schema: self.schema.clone(), from: first, to: first, replays, error: None };
         self.keep(automaton);
         Ok(())
     }
@@ -239,19 +220,10 @@ impl Projection {
     }
 
     /// The rows of a record.
-    fn put(
-        &self,
-        sql: &Connection,
-        r: &Fields<'_>,
-    ) -> Result<(), crate::platform::rusqlite::Error> {
+    fn put(&self, sql: &Connection, r: &Fields<'_>) -> Result<(), crate::platform::rusqlite::Error> {
         let seq = integer(r.seq);
-        if let Some(refusal) = r
-            .refusal
-            .as_deref()
-            .filter(|_| r.verdict == Verdict::Refused)
-        {
-            let mut insert =
-                sql.prepare_cached("INSERT INTO refusals VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+        if let Some(refusal) = r.refusal.as_deref().filter(|_| r.verdict == Verdict::Refused) {
+            let mut insert = sql.prepare_cached("INSERT INTO refusals VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
             insert.execute(params![
                 r.run,
                 seq,
@@ -264,8 +236,7 @@ impl Projection {
             return Ok(());
         }
         for (transition, index) in r.transitions.iter().zip(0i64..) {
-            let mut insert =
-                sql.prepare_cached("INSERT INTO transitions VALUES(?1, ?2, ?3, ?4)")?;
+            let mut insert = sql.prepare_cached("INSERT INTO transitions VALUES(?1, ?2, ?3, ?4)")?;
             insert.execute(params![r.run, seq, index, transition])?;
         }
         for effect in &r.effects {
@@ -274,16 +245,9 @@ impl Projection {
                 continue;
             }
             for table in self.tables.iter().filter(|t| word("type") == Some(&t.of)) {
-                let own = [
-                    Value::Text(r.run.to_string()),
-                    Value::Integer(seq),
-                    Value::Text(r.at_text()),
-                ];
+                let own = [Value::Text(r.run.to_string()), Value::Integer(seq), Value::Text(r.at_text())];
                 let data = effect.get("data").unwrap_or(&Json::Null);
-                let others = table
-                    .columns
-                    .iter()
-                    .map(|(_, at)| data.pointer(at).map_or(Value::Null, value));
+                let others = table.columns.iter().map(|(_, at)| data.pointer(at).map_or(Value::Null, value));
                 let mut insert = sql.prepare_cached(&table.insert)?;
                 insert.execute(params_from_iter(own.into_iter().chain(others)))?;
             }
@@ -308,8 +272,7 @@ impl Projection {
         }
         let mut all = String::new();
         for table in tables {
-            let lines =
-                lines(sql, &format!("SELECT * FROM {table} ORDER BY seq")).map_err(broken)?;
+            let lines = lines(sql, &format!("SELECT * FROM {table} ORDER BY seq")).map_err(broken)?;
             for line in lines {
                 all.push_str(&line);
                 all.push('\n');
@@ -322,12 +285,7 @@ impl Projection {
     ///
     /// # Errors
     /// SQLite cannot.
-    pub fn turns(
-        &self,
-        sql: &Connection,
-        query: &TurnsQuery,
-        limit: u32,
-    ) -> Result<Vec<Turn>, Broken> {
+    pub fn turns(&self, sql: &Connection, query: &TurnsQuery, limit: u32) -> Result<Vec<Turn>, Broken> {
         let newest = query.newest_first == Some(true);
         let (beyond, order) = match newest {
             false => (">", "ASC"),
@@ -349,12 +307,7 @@ impl Projection {
     ///
     /// # Errors
     /// SQLite cannot.
-    pub fn refusals(
-        &self,
-        sql: &Connection,
-        from: u64,
-        limit: u32,
-    ) -> Result<Vec<Refused>, Broken> {
+    pub fn refusals(&self, sql: &Connection, from: u64, limit: u32) -> Result<Vec<Refused>, Broken> {
         let select = "SELECT seq, at, type, by, code, message FROM refusals WHERE seq >= ?1 ORDER BY seq LIMIT ?2";
         let mut select = sql.prepare_cached(select).map_err(broken)?;
         let rows = select.query_map(params![integer(from), limit.saturating_add(1)], |row| {
@@ -375,16 +328,12 @@ impl Projection {
 ///
 /// # Errors
 /// SQLite cannot.
-pub fn lines(
-    sql: &Connection,
-    select: &str,
-) -> Result<Vec<String>, crate::platform::rusqlite::Error> {
+pub fn lines(sql: &Connection, select: &str) -> Result<Vec<String>, crate::platform::rusqlite::Error> {
     let mut select = sql.prepare(select)?;
     let columns = select.column_count();
     let rows = select.query_map([], |row| {
-        let cells: Result<Vec<String>, _> = (0..columns)
-            .map(|i| row.get_ref(i).map(|cell| format!("{cell:?}")))
-            .collect();
+        let cells: Result<Vec<String>, _> =
+            (0..columns).map(|i| row.get_ref(i).map(|cell| format!("{cell:?}"))).collect();
         Ok(cells?.join(" "))
     })?;
     rows.collect()
@@ -420,26 +369,17 @@ fn number(row: &Row<'_>, column: usize) -> Result<u64, crate::platform::rusqlite
 
 /// Milliseconds between two moments that a charter wrote.
 pub(crate) fn duration(began: &str, ended: &str) -> u64 {
-    let moment = |text: &str| {
-        charter_expr::Timestamp::parse(text)
-            .ok()
-            .map(|t| t.millis())
-    };
+    let moment = |text: &str| charter_expr::Timestamp::parse(text).ok().map(|t| t.millis());
     let between = moment(ended).zip(moment(began));
     let between = between.and_then(|(ended, began)| ended.checked_sub(began));
-    between
-        .and_then(|ms| u64::try_from(ms).ok())
-        .unwrap_or_default()
+    between.and_then(|ms| u64::try_from(ms).ok()).unwrap_or_default()
 }
 
 /// The tables that a charter declares; only names that the kernel lets through reach SQL.
 fn tables(definition: &Definition) -> Vec<Table> {
     let usable = |(name, view): &(&String, &Declared)| {
         Declared::is_name(name)
-            && view
-                .columns
-                .iter()
-                .all(|(column, path)| Declared::is_name(column) && Declared::is_path(path))
+            && view.columns.iter().all(|(column, path)| Declared::is_name(column) && Declared::is_path(path))
     };
     let table = |(name, view): (&String, &Declared)| {
         let columns: Vec<(String, String)> = view
@@ -455,20 +395,11 @@ fn tables(definition: &Definition) -> Vec<Table> {
             columns,
         }
     };
-    definition
-        .projections
-        .iter()
-        .filter(usable)
-        .map(table)
-        .collect()
+    definition.projections.iter().filter(usable).map(table).collect()
 }
 
 fn create(table: &Table) -> String {
-    let columns: String = table
-        .columns
-        .iter()
-        .map(|(name, _)| format!(", \"{name}\""))
-        .collect();
+    let columns: String = table.columns.iter().map(|(name, _)| format!(", \"{name}\"")).collect();
     let name = &table.name;
     format!(
         "CREATE TABLE IF NOT EXISTS {name}(run TEXT NOT NULL, seq INTEGER PRIMARY KEY, at TEXT NOT NULL{columns});\n"

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use charter_journal::{Chain, Record};
-use charter_kernel::{
-    Code, Effect, Envelope, Event, Machine, Principal, Snapshot, Status, Step, Timer,
-};
+use charter_kernel::{Code, Effect, Envelope, Event, Machine, Principal, Snapshot, Status, Step, Timer};
 use serde_json::Value as Json;
 
 use crate::error::Broken;
@@ -55,15 +53,11 @@ impl Run {
     pub fn restore(machine: &Machine, last: &Record, snapshot: &str) -> Result<Run, Broken> {
         let bad = |why: String| Broken::Stable(why);
         if charter_kernel::Digest::of_bytes(snapshot.as_bytes()) != last.snapshot {
-            return Err(bad(format!(
-                "the snapshot is not the one after record {}",
-                last.seq
-            )));
+            return Err(bad(format!("the snapshot is not the one after record {}", last.seq)));
         }
         let mut reader = serde_json::Deserializer::from_str(snapshot);
         reader.disable_recursion_limit();
-        let json: Json =
-            serde::Deserialize::deserialize(&mut reader).map_err(|e| bad(e.to_string()))?;
+        let json: Json = serde::Deserialize::deserialize(&mut reader).map_err(|e| bad(e.to_string()))?;
         let snapshot = machine.restore(&json).map_err(|e| bad(e.to_string()))?;
         Ok(Run {
             snapshot: Some(snapshot),
@@ -87,13 +81,9 @@ impl Run {
 
     /// The next timer that may fire.
     fn timer(&self) -> Option<&Timer> {
-        let snapshot = self
-            .snapshot
-            .as_ref()
-            .filter(|s| s.status() == Status::Active)?;
+        let snapshot = self.snapshot.as_ref().filter(|s| s.status() == Status::Active)?;
         let (at, refused) = &self.refused;
-        let fresh =
-            |t: &&Timer| *at != snapshot.seq() || !refused.contains(&(t.id.clone(), t.generation));
+        let fresh = |t: &&Timer| *at != snapshot.seq() || !refused.contains(&(t.id.clone(), t.generation));
         snapshot.timers().iter().map(AsRef::as_ref).find(fresh)
     }
 
@@ -108,32 +98,20 @@ impl Run {
     pub fn due(&self, now: i64) -> Option<Event> {
         let now = now.max(self.last);
         let timer = self.timer().filter(|t| t.due <= now)?;
-        Some(Event::Timer {
-            timer: timer.id.to_string(),
-            generation: timer.generation,
-        })
+        Some(Event::Timer { timer: timer.id.to_string(), generation: timer.generation })
     }
 
     /// The kernel's step, and its record.
     pub fn step(&mut self, machine: &Machine, now: i64, event: Event, by: Principal) -> Stepped {
         let at = now.max(self.last);
-        let envelope = Envelope {
-            seq: self.chain.next_seq(),
-            to: None,
-            event,
-            by,
-            at,
-            expected_seq: None,
-        };
+        let envelope = Envelope { seq: self.chain.next_seq(), to: None, event, by, at, expected_seq: None };
         let before = self.snapshot.clone();
         let outcome: Result<Step, charter_kernel::Refusal> = match (&envelope.event, &before) {
             (Event::Start { .. }, None) => machine.start(self.chain.run(), &envelope),
             (_, Some(snapshot)) => machine.step(snapshot, &envelope),
             (_, None) => Err(Code::Finished.into()),
         };
-        let append = self
-            .chain
-            .append(machine, None, &envelope, before.as_ref(), &outcome);
+        let append = self.chain.append(machine, None, &envelope, before.as_ref(), &outcome);
         self.chain.advance(&append);
         self.last = at;
         let mut effects = Vec::new();
@@ -144,12 +122,7 @@ impl Run {
             }
             Err(_) => self.remember_refused(&envelope.event),
         }
-        Stepped {
-            record: append.record,
-            text: append.snapshot,
-            effects,
-            before,
-        }
+        Stepped { record: append.record, text: append.snapshot, effects, before }
     }
 
     /// A timer whose event is refused would be refused for ever: it waits for the run to change.

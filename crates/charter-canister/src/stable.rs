@@ -162,17 +162,9 @@ impl<M: Memory + Clone> Stable<M> {
         }
         let kept: Kept = form::read("the charter", bytes)?;
         if kept.layout != LAYOUT {
-            return Err(Broken::Stable(format!(
-                "it has layout {}; this canister knows {LAYOUT}",
-                kept.layout
-            )));
+            return Err(Broken::Stable(format!("it has layout {}; this canister knows {LAYOUT}", kept.layout)));
         }
-        Ok(Some(StoredCharter {
-            digest: kept.digest,
-            name: kept.name,
-            core: kept.core,
-            source: kept.source,
-        }))
+        Ok(Some(StoredCharter { digest: kept.digest, name: kept.name, core: kept.core, source: kept.source }))
     }
 
     /// Keeps the charter.
@@ -205,8 +197,7 @@ impl<M: Memory + Clone> Stable<M> {
             return Ok(None);
         };
         let text = std::str::from_utf8(text);
-        text.map(Some)
-            .map_err(|_| Broken::Stable("the snapshot is no text".into()))
+        text.map(Some).map_err(|_| Broken::Stable("the snapshot is no text".into()))
     }
 
     /// The watermark of the projection, as it was kept.
@@ -271,10 +262,7 @@ impl<M: Memory + Clone> Stable<M> {
     /// What comes before a record that is about to be written.
     fn anchor(&self, seq: u64) -> Result<Anchor, Broken> {
         let before = seq.checked_sub(1).and_then(|seq| self.log.text(seq));
-        Ok(Anchor {
-            record: before.unwrap_or_default(),
-            snapshot: self.snapshot()?.unwrap_or_default().to_owned(),
-        })
+        Ok(Anchor { record: before.unwrap_or_default(), snapshot: self.snapshot()?.unwrap_or_default().to_owned() })
     }
 
     /// Brings the view up to date.
@@ -283,10 +271,7 @@ impl<M: Memory + Clone> Stable<M> {
         view.state = root.state().map(str::to_owned).collect();
         view.turn = root.variable("turn").and_then(read);
         view.looping = root.variable("loop").and_then(Json::as_bool) == Some(true);
-        view.turns = root
-            .variable("turns")
-            .and_then(Json::as_u64)
-            .unwrap_or_default();
+        view.turns = root.variable("turns").and_then(Json::as_u64).unwrap_or_default();
         view.last_error = root.variable("lastError").and_then(read);
         for effect in &stepped.effects {
             let EffectKind::Emit { r#type, data } = &effect.kind else {
@@ -319,19 +304,13 @@ impl<M: Memory + Clone> Stable<M> {
     /// All settings, with the keys of the soul and the system.
     #[must_use]
     pub fn settings(&self) -> BTreeMap<String, String> {
-        self.config
-            .iter()
-            .map(|e| (e.key().clone(), e.value().0))
-            .collect()
+        self.config.iter().map(|e| (e.key().clone(), e.value().0)).collect()
     }
 
     /// All skills, by name: their JSON.
     #[must_use]
     pub fn skills(&self) -> BTreeMap<String, String> {
-        self.skills
-            .iter()
-            .map(|e| (e.key().clone(), e.value().0))
-            .collect()
+        self.skills.iter().map(|e| (e.key().clone(), e.value().0)).collect()
     }
 
     /// Where the maps say something else than the run: `soul.text`, `config: KEY`, `skills: NAME`. Empty: they agree.
@@ -339,12 +318,8 @@ impl<M: Memory + Clone> Stable<M> {
     pub fn differences(&self, snapshot: &Snapshot) -> Vec<String> {
         let (settings, skills) = expected(snapshot);
         let mut found = Vec::new();
-        for (map, expected, kept) in [
-            ("config", settings, self.settings()),
-            ("skills", skills, self.skills()),
-        ] {
-            let keys: std::collections::BTreeSet<&String> =
-                expected.keys().chain(kept.keys()).collect();
+        for (map, expected, kept) in [("config", settings, self.settings()), ("skills", skills, self.skills())] {
+            let keys: std::collections::BTreeSet<&String> = expected.keys().chain(kept.keys()).collect();
             for key in keys {
                 if expected.get(key) != kept.get(key) {
                     found.push(format!("{map}: {key}"));
@@ -386,17 +361,11 @@ fn expected(snapshot: &Snapshot) -> (BTreeMap<String, String>, BTreeMap<String, 
 
 fn soul(root: &Actor) -> [(&'static str, String); 2] {
     let part = |key: &str| root.variable("soul").and_then(|s| s.get(key)).map(word);
-    [
-        ("soul.text", part("text").unwrap_or_default()),
-        ("soul.version", part("version").unwrap_or_default()),
-    ]
+    [("soul.text", part("text").unwrap_or_default()), ("soul.version", part("version").unwrap_or_default())]
 }
 
 fn system(snapshot: &Snapshot) -> [(&'static str, String); 2] {
-    [
-        ("system.charter", snapshot.charter().to_string()),
-        ("system.run", snapshot.run().to_owned()),
-    ]
+    [("system.charter", snapshot.charter().to_string()), ("system.run", snapshot.run().to_owned())]
 }
 
 fn word(value: &Json) -> String {

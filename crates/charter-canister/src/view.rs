@@ -6,8 +6,8 @@ use ic_stable_structures::Memory;
 use serde_json::Value as Json;
 
 use crate::api::{
-    Check, Events, ExportArgs, ExportPart, LastError, Outcome, PAGE_BYTES, Page, Reason, Record,
-    Refusal, Runtime, Skill, Soul, TurnEnd, TurnInFlight,
+    Check, Events, ExportArgs, ExportPart, LastError, Outcome, PAGE_BYTES, Page, Reason, Record, Refusal, Runtime,
+    Skill, Soul, TurnEnd, TurnInFlight,
 };
 use crate::automaton::Automaton;
 use crate::charter::built_in_digest;
@@ -84,14 +84,8 @@ pub(crate) fn runtime<M: Memory + Clone>(a: &Automaton<M>, now: i64, by: &Princi
 
 /// Who it is, from the stable map.
 pub(crate) fn soul<M: Memory + Clone>(a: &Automaton<M>) -> Soul {
-    let version = a
-        .stable
-        .setting("soul.version")
-        .and_then(|v| v.parse().ok());
-    Soul {
-        text: a.stable.setting("soul.text").unwrap_or_default(),
-        version: version.unwrap_or_default(),
-    }
+    let version = a.stable.setting("soul.version").and_then(|v| v.parse().ok());
+    Soul { text: a.stable.setting("soul.text").unwrap_or_default(), version: version.unwrap_or_default() }
 }
 
 /// The skills, from the stable map.
@@ -139,31 +133,20 @@ pub(crate) fn events<M: Memory + Clone>(a: &Automaton<M>, page: &Page) -> Result
             from: r.from.iter().map(ToString::to_string).collect(),
             state: r.state.iter().map(ToString::to_string).collect(),
             transitions: r.transitions.iter().map(ToString::to_string).collect(),
-            refusal: refusal(&r).map(|f| Reason {
-                code: f.code,
-                message: f.message,
-            }),
+            refusal: refusal(&r).map(|f| Reason { code: f.code, message: f.message }),
             prev: r.prev.to_string(),
             hash: r.hash.to_string(),
         });
         next = next.saturating_add(1);
     }
-    Ok(Events {
-        events,
-        next: (next < end).then_some(next),
-        first,
-        end,
-    })
+    Ok(Events { events, next: (next < end).then_some(next), first, end })
 }
 
 /// A part of the exported journal.
 ///
 /// # Errors
 /// A record is damaged, or has been dropped since the export began.
-pub fn export<M: Memory + Clone>(
-    a: &Automaton<M>,
-    args: &ExportArgs,
-) -> Result<ExportPart, Broken> {
+pub fn export<M: Memory + Clone>(a: &Automaton<M>, args: &ExportArgs) -> Result<ExportPart, Broken> {
     let log = &a.stable.log;
     let to = args.to.unwrap_or(log.end()).min(log.end());
     let mut text = String::new();
@@ -180,19 +163,13 @@ pub fn export<M: Memory + Clone>(
     };
     while next < to && text.len() < PAGE_BYTES {
         let line = log.text(next).ok_or_else(|| {
-            Broken::Stable(format!(
-                "record {next} is not there (any more); export again from the start"
-            ))
+            Broken::Stable(format!("record {next} is not there (any more); export again from the start"))
         })?;
         text.push_str(&line);
         text.push('\n');
         next = next.saturating_add(1);
     }
-    Ok(ExportPart {
-        text,
-        next: (next < to).then_some(next),
-        to,
-    })
+    Ok(ExportPart { text, next: (next < to).then_some(next), to })
 }
 
 /// Whether what is kept agrees with the run.
@@ -216,10 +193,7 @@ pub(crate) fn check<M: Memory + Clone>(a: &Automaton<M>) -> Check {
     let kept = a.stable.snapshot().ok().flatten();
     let kept = kept.map(|text| charter_kernel::Digest::of_bytes(text.as_bytes()));
     Check {
-        differences: a
-            .snapshot()
-            .map(|s| a.stable.differences(s))
-            .unwrap_or_default(),
+        differences: a.snapshot().map(|s| a.stable.differences(s)).unwrap_or_default(),
         snapshot: named.is_some() && named == digest && named == kept,
         chain,
     }

@@ -15,26 +15,21 @@ pub fn perform(charter: &Charter, name: &str, input: &Json) -> Result<Json, Json
         return Err(fault("no-executor", &no_executor(name, "")));
     };
     let wrong = |why: String| fault("config", &why);
-    let (part, signer, inference): (_, &dyn Signer, Option<&dyn Inference>) =
-        match actor.decl.kind.as_str() {
-            "skills" => ("skills", &MockSigner, Some(&StubInference)),
-            "automaton" => {
-                let part = Part::of(&actor.decl).map_err(wrong)?;
-                let inference = part.inference(input).map_err(wrong)?;
-                (part.name, part.signer, inference.map(|i| i as _))
-            }
-            kind => return Err(fault("no-executor", &no_executor(name, kind))),
-        };
+    let (part, signer, inference): (_, &dyn Signer, Option<&dyn Inference>) = match actor.decl.kind.as_str() {
+        "skills" => ("skills", &MockSigner, Some(&StubInference)),
+        "automaton" => {
+            let part = Part::of(&actor.decl).map_err(wrong)?;
+            let inference = part.inference(input).map_err(wrong)?;
+            (part.name, part.signer, inference.map(|i| i as _))
+        }
+        kind => return Err(fault("no-executor", &no_executor(name, kind))),
+    };
     // A canister has no models yet.
     let Some(inference) = inference else {
         let why = "this host has no models; choose the adapter `mock` or `stub`";
         return Err(fault("config", why));
     };
-    let ports = Ports {
-        inference,
-        signer,
-        skills: &BuiltInSkills,
-    };
+    let ports = Ports { inference, signer, skills: &BuiltInSkills };
     let output = answer(part, input, &ports).map_err(|e| fault(e.code, &e.message))?;
     let most = charter.machine.definition().limits.data;
     check_answer(name, &output, most, actor.output.as_ref()).map_err(bad_answer)?;

@@ -38,10 +38,7 @@ fn a_turn_from_wake_to_sleep_and_its_record_before_its_work() {
     assert_eq!(host.state(), "Idle");
     assert_eq!(host.automaton.stable.skills().len(), 2);
     host.now += 1_000;
-    host.only_send(
-        "WakeRequested",
-        json!({"reason": "by hand", "input": "Sign this"}),
-    );
+    host.only_send("WakeRequested", json!({"reason": "by hand", "input": "Sign this"}));
     let mut states = vec![host.state()];
     while host.automaton.has_work() {
         // What is asked for is in stable memory already, whatever comes of it.
@@ -49,16 +46,7 @@ fn a_turn_from_wake_to_sleep_and_its_record_before_its_work() {
         host.work_once();
         states.push(host.state());
     }
-    assert_eq!(
-        states,
-        [
-            "LoadingContext",
-            "Inferring",
-            "ExecutingActions",
-            "Persisting",
-            "Sleeping"
-        ]
-    );
+    assert_eq!(states, ["LoadingContext", "Inferring", "ExecutingActions", "Persisting", "Sleeping"]);
     let last = host.automaton.stable.view().last_turn.clone().unwrap();
     assert_eq!((last.number, last.outcome.as_str()), (1, "completed"));
     assert_eq!(last.reply.as_deref(), Some("(mock) I heard: Sign this"));
@@ -99,10 +87,7 @@ fn an_upgrade_in_the_middle_of_a_turn_fails_it() {
         host.restart();
         assert_eq!(host.state(), "Faulted", "after {steps} steps");
         let error = host.automaton.stable.view().last_error.clone().unwrap();
-        assert!(
-            error.reason.starts_with("unknown: the host stopped while"),
-            "{error:?}"
-        );
+        assert!(error.reason.starts_with("unknown: the host stopped while"), "{error:?}");
         assert!(host.automaton.stable.view().turn.is_none());
     }
     // The skills are read again: that is idempotent.
@@ -118,17 +103,10 @@ fn settings_soul_and_skills_are_in_their_maps_and_guarded() {
     host.send("SetConfig", json!({"key": "mine", "value": "1"}));
     for key in ["soul", "soul.text", "system.run"] {
         let record = host.send("SetConfig", json!({"key": key, "value": "x"}));
-        assert_eq!(
-            record.refusal.as_deref().unwrap().code.word(),
-            "guard",
-            "{key}"
-        );
+        assert_eq!(record.refusal.as_deref().unwrap().code.word(), "guard", "{key}");
     }
     host.send("EnableSkill", json!({"name": "greet", "enabled": false}));
-    host.send(
-        "InstallSkill",
-        json!({"name": "sing", "description": "d", "instructions": "i"}),
-    );
+    host.send("InstallSkill", json!({"name": "sing", "description": "d", "instructions": "i"}));
     let stable = &host.automaton.stable;
     assert_eq!(stable.setting("soul.text").as_deref(), Some("Be brief."));
     assert_eq!(stable.setting("soul.version").as_deref(), Some("2"));
@@ -137,11 +115,7 @@ fn settings_soul_and_skills_are_in_their_maps_and_guarded() {
     let skills = stable.skills();
     assert_eq!(skills.keys().collect::<Vec<_>>(), ["greet", "note", "sing"]);
     assert!(skills["greet"].contains("\"enabled\":false"));
-    assert!(
-        stable
-            .differences(host.automaton.snapshot().unwrap())
-            .is_empty()
-    );
+    assert!(stable.differences(host.automaton.snapshot().unwrap()).is_empty());
 }
 
 /// Something that happens to an automaton, and to one on the embedded host.
@@ -154,10 +128,9 @@ enum Act {
 fn act(random: &mut Random) -> Act {
     let n = random.below(50);
     match random.below(100) {
-        0..30 => Act::Send(
-            "WakeRequested",
-            json!({"reason": "by hand", "input": format!("it's \"{n}\" \u{1f600} sign")}),
-        ),
+        0..30 => {
+            Act::Send("WakeRequested", json!({"reason": "by hand", "input": format!("it's \"{n}\" \u{1f600} sign")}))
+        }
         30..35 => Act::Send("WakeRequested", json!({"reason": ""})),
         35..42 => Act::Send("UpdateSoul", json!({"text": format!("soul {n}")})),
         42..47 => Act::Send("UpdateSoul", json!({"text": " "})),
@@ -167,14 +140,8 @@ fn act(random: &mut Random) -> Act {
         ),
         53..57 => Act::Send("SetConfig", json!({"key": "soul.text", "value": "x"})),
         57..60 => Act::Send("SetConfig", json!({"key": "loop.interval", "value": "60s"})),
-        60..65 => Act::Send(
-            "EnableSkill",
-            json!({"name": "greet", "enabled": n.is_multiple_of(2)}),
-        ),
-        65..68 => Act::Send(
-            "InstallSkill",
-            json!({"name": format!("s{n}"), "description": "d", "instructions": "i"}),
-        ),
+        60..65 => Act::Send("EnableSkill", json!({"name": "greet", "enabled": n.is_multiple_of(2)})),
+        65..68 => Act::Send("InstallSkill", json!({"name": format!("s{n}"), "description": "d", "instructions": "i"})),
         68..80 => Act::Send("ResetFault", json!({})),
         80..84 => Act::Send("SleepRequested", json!({})),
         84..88 => Act::Send("SetLoop", json!({"enabled": n.is_multiple_of(2)})),
@@ -201,23 +168,12 @@ impl Host {
 /// The same on the embedded host.
 async fn embedded(acts: &[Act], store: Arc<dyn Store>) {
     let clock = VirtualClock::new(BEGIN);
-    let limits = Limits {
-        events_per_second: 0,
-        ..Limits::default()
-    };
-    let options = Options {
-        limits,
-        ..Options::default().clock(clock.clone())
-    };
+    let limits = Limits { events_per_second: 0, ..Limits::default() };
+    let options = Options { limits, ..Options::default().clock(clock.clone()) };
     let (runtime, _) = Runtime::open(store, executors(options)).await.unwrap();
     let charter = Charter::load(format!("{}/charter.yaml", folder()).as_ref()).unwrap();
     let charter = runtime.add(charter).await.unwrap();
-    let start = Start {
-        charter: charter.digest(),
-        run: Some("a".into()),
-        input: json!({}),
-        by: ana(),
-    };
+    let start = Start { charter: charter.digest(), run: Some("a".into()), input: json!({}), by: ana() };
     runtime.start(start).await.unwrap();
     clock.settle().await;
     for act in acts {
@@ -312,17 +268,11 @@ fn exported(host: &Host) -> String {
 
 #[test]
 fn old_segments_are_dropped_and_what_remains_is_verified() {
-    let bounds = Bounds {
-        records: 50,
-        bytes: 1 << 20,
-    };
+    let bounds = Bounds { records: 50, bytes: 1 << 20 };
     let mut host = Host::start(bounds, json!({}));
     for _ in 0..100 {
         host.now += 1_000;
-        host.send(
-            "WakeRequested",
-            json!({"reason": "by hand", "input": "note this"}),
-        );
+        host.send("WakeRequested", json!({"reason": "by hand", "input": "note this"}));
     }
     let log = &host.automaton.stable.log;
     let kept = log.end() - log.first();
@@ -333,19 +283,11 @@ fn old_segments_are_dropped_and_what_remains_is_verified() {
     let file = exported(&host);
     let report = verify_export(&mut file.as_bytes(), &[]).unwrap();
     assert!(report.is_verified(), "{:?}", report.findings);
-    assert_eq!(
-        (report.runs[0].first, report.runs[0].records),
-        (log.first(), kept)
-    );
+    assert_eq!((report.runs[0].first, report.runs[0].records), (log.first(), kept));
     assert_eq!(report.runs[0].hash, host.automaton.run().chain().hash());
     // It cannot be taken in, and says why.
     let refused = charter_journal::import(&MemoryStore::new(), &mut file.as_bytes());
-    assert!(
-        refused
-            .unwrap_err()
-            .to_string()
-            .contains("first records are not in the file")
-    );
+    assert!(refused.unwrap_err().to_string().contains("first records are not in the file"));
     // A letter of a reply.
     let wrong = file.replacen("I heard: note", "I heard: Note", 1);
     let report = verify_export(&mut wrong.as_bytes(), &[]).unwrap();
@@ -394,11 +336,7 @@ fn the_projection_is_the_view_of_the_embedded_host_and_the_same_after_a_replay()
         assert_eq!(ours, lines(&theirs, &select).unwrap(), "{table}");
         let columns = |c: &Connection| -> Vec<String> {
             let select = c.prepare(&select).unwrap();
-            select
-                .column_names()
-                .iter()
-                .map(ToString::to_string)
-                .collect()
+            select.column_names().iter().map(ToString::to_string).collect()
         };
         assert_eq!(columns(&sql), columns(&theirs), "{table}");
     }
@@ -425,8 +363,7 @@ fn tables_of_another_definition_are_made_anew() {
     let mut host = Host::start(Bounds::default(), json!({}));
     host.send("WakeRequested", json!({"reason": "by hand"}));
     let mut sql = Connection::open_in_memory().unwrap();
-    sql.execute_batch("CREATE TABLE turn_projection(old); CREATE TABLE gone(x)")
-        .unwrap();
+    sql.execute_batch("CREATE TABLE turn_projection(old); CREATE TABLE gone(x)").unwrap();
     let old = r#"{"schema":"sha256:old","from":0,"to":7,"replays":3,"error":"it was full"}"#;
     host.automaton.stable.put_projection(old.into());
     let mut projection = Projection::open(&host.automaton).unwrap();
@@ -434,20 +371,14 @@ fn tables_of_another_definition_are_made_anew() {
     caught_up(&mut host, &mut projection, &mut sql);
     let (rows, _) = projection.rows(&sql).unwrap();
     assert_eq!(rows[0], 1);
-    assert_eq!(
-        (projection.progress().replays, &projection.progress().error),
-        (4, &None)
-    );
+    assert_eq!((projection.progress().replays, &projection.progress().error), (4, &None));
     let tables = lines(&sql, "SELECT name FROM sqlite_schema WHERE name = 'gone'").unwrap();
     assert!(tables.is_empty());
 }
 
 #[test]
 fn the_projection_forgets_what_the_log_has_dropped() {
-    let bounds = Bounds {
-        records: 50,
-        bytes: 1 << 20,
-    };
+    let bounds = Bounds { records: 50, bytes: 1 << 20 };
     let mut host = Host::start(bounds, json!({}));
     let mut sql = Connection::open_in_memory().unwrap();
     let mut projection = Projection::open(&host.automaton).unwrap();
@@ -458,10 +389,7 @@ fn the_projection_forgets_what_the_log_has_dropped() {
     }
     caught_up(&mut host, &mut projection, &mut sql);
     let kept = projection.rows(&sql).unwrap();
-    assert_eq!(
-        projection.progress().from,
-        host.automaton.stable.log.first()
-    );
+    assert_eq!(projection.progress().from, host.automaton.stable.log.first());
     projection.anew(&mut sql, &mut host.automaton).unwrap();
     caught_up(&mut host, &mut projection, &mut sql);
     assert_eq!(projection.rows(&sql).unwrap(), kept);

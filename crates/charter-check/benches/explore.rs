@@ -38,26 +38,22 @@ fn regions(regions: usize, states: usize, rest: &str) -> String {
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn configurations_alone_1m(bencher: divan::Bencher) {
     let machine = machine(&regions(REGIONS, STATES, ""));
-    bencher
-        .counter(divan::counter::ItemsCount::new(STATES.pow(REGIONS as u32)))
-        .bench(|| {
-            let found = explore(&machine, &Options::default());
-            assert_eq!(found.explored().states, STATES.pow(REGIONS as u32));
-            found
-        });
+    bencher.counter(divan::counter::ItemsCount::new(STATES.pow(REGIONS as u32))).bench(|| {
+        let found = explore(&machine, &Options::default());
+        assert_eq!(found.explored().states, STATES.pow(REGIONS as u32));
+        found
+    });
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn kernel_steps_16k(bencher: divan::Bencher) {
     // A property, so that the table steps aside.
     let machine = machine(&regions(7, 4, "properties: [{id: p, never: 'false'}]\n"));
-    bencher
-        .counter(divan::counter::ItemsCount::new(4usize.pow(7)))
-        .bench(|| {
-            let found = explore(&machine, &Options::default());
-            assert_eq!(found.explored().states, 4usize.pow(7));
-            found
-        });
+    bencher.counter(divan::counter::ItemsCount::new(4usize.pow(7))).bench(|| {
+        let found = explore(&machine, &Options::default());
+        assert_eq!(found.explored().states, 4usize.pow(7));
+        found
+    });
 }
 
 #[derive(Clone)]
@@ -78,20 +74,15 @@ impl Model for Regions {
         Some(next)
     }
     fn properties(&self) -> Vec<stateright::Property<Self>> {
-        vec![stateright::Property::always(
-            "in range",
-            |_, s: &Self::State| s.iter().all(|s| usize::from(*s) < STATES),
-        )]
+        vec![stateright::Property::always("in range", |_, s: &Self::State| s.iter().all(|s| usize::from(*s) < STATES))]
     }
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn stateright_1m(bencher: divan::Bencher) {
-    bencher
-        .counter(divan::counter::ItemsCount::new(STATES.pow(REGIONS as u32)))
-        .bench(|| {
-            let count = Regions.checker().spawn_bfs().join().unique_state_count();
-            assert_eq!(count, STATES.pow(REGIONS as u32));
-            count
-        });
+    bencher.counter(divan::counter::ItemsCount::new(STATES.pow(REGIONS as u32))).bench(|| {
+        let count = Regions.checker().spawn_bfs().join().unique_state_count();
+        assert_eq!(count, STATES.pow(REGIONS as u32));
+        count
+    });
 }

@@ -20,27 +20,14 @@ fn main() {
         Ok(machine) => machine,
         Err(problems) => {
             for problem in &problems {
-                eprintln!(
-                    "{}",
-                    document
-                        .diagnose(problem)
-                        .render(&document.source, &document.name, false)
-                );
+                eprintln!("{}", document.diagnose(problem).render(&document.source, &document.name, false));
             }
             std::process::exit(1);
         }
     };
     let report = check(&document, &machine, &Options::default());
     for f in &report.findings {
-        println!(
-            "{}:{}:{}: {} [{}] {}",
-            document.name,
-            f.line,
-            f.column,
-            f.severity.word(),
-            f.code,
-            f.message
-        );
+        println!("{}:{}:{}: {} [{}] {}", document.name, f.line, f.column, f.severity.word(), f.code, f.message);
         if let Some(help) = &f.help {
             println!("    help: {help}");
         }
@@ -53,10 +40,6 @@ fn main() {
         "explored: {} situations, {} edges, {}",
         e.states,
         e.edges,
-        if e.complete {
-            "all of them".to_string()
-        } else {
-            format!("cut: {}", e.cut.join("; "))
-        }
+        if e.complete { "all of them".to_string() } else { format!("cut: {}", e.cut.join("; ")) }
     );
 }

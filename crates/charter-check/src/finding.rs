@@ -199,17 +199,8 @@ pub(crate) fn finish(mut findings: Vec<Finding>, document: Option<&Document>) ->
     for f in &mut findings {
         match document {
             Some(document) => {
-                let span = f.bytes.map_or_else(
-                    || document.span(&f.at),
-                    |bytes| document.span_within(&f.at, bytes),
-                );
-                let place = document.diagnostic(
-                    charter_format::Severity::Error,
-                    f.code,
-                    span,
-                    String::new(),
-                    None,
-                );
+                let span = f.bytes.map_or_else(|| document.span(&f.at), |bytes| document.span_within(&f.at, bytes));
+                let place = document.diagnostic(charter_format::Severity::Error, f.code, span, String::new(), None);
                 // The states may stand in another file than the charter.
                 if let Some(place) = document.elsewhere(&f.at) {
                     f.message = format!("{place}: {}", f.message);
@@ -229,8 +220,6 @@ pub(crate) fn finish(mut findings: Vec<Finding>, document: Option<&Document>) ->
             b.code,
         ))
     });
-    findings.dedup_by(|a, b| {
-        a.at == b.at && a.bytes == b.bytes && a.code == b.code && a.message == b.message
-    });
+    findings.dedup_by(|a, b| a.at == b.at && a.bytes == b.bytes && a.code == b.code && a.message == b.message);
     findings
 }

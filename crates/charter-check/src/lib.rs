@@ -85,13 +85,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options {
-            explore: true,
-            max_states: 20_000,
-            max_plain_states: 10_000_000,
-            max_depth: 10_000,
-            max_data: 64,
-        }
+        Options { explore: true, max_states: 20_000, max_plain_states: 10_000_000, max_depth: 10_000, max_data: 64 }
     }
 }
 
@@ -116,12 +110,7 @@ pub fn check_definition(definition: &Definition, machine: &Machine, options: &Op
     report(definition, machine, None, options)
 }
 
-fn report(
-    definition: &Definition,
-    machine: &Machine,
-    document: Option<&Document>,
-    options: &Options,
-) -> Report {
+fn report(definition: &Definition, machine: &Machine, document: Option<&Document>, options: &Options) -> Report {
     let model = model::Model::new(definition, machine);
     let mut findings = Vec::new();
     types::check(&model, &mut findings);
@@ -132,8 +121,5 @@ fn report(
         outcome::report(&model, &exploration, &mut findings);
         explored = exploration.explored().clone();
     }
-    Report {
-        findings: finding::finish(findings, document),
-        explored,
-    }
+    Report { findings: finding::finish(findings, document), explored }
 }

@@ -13,10 +13,7 @@ use crate::properties::Outcome;
 pub(crate) fn report(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
     samples(e, findings);
     if e.explored.states == 0 {
-        let why = e
-            .not_started
-            .first()
-            .map_or("no input could be made up for it", String::as_str);
+        let why = e.not_started.first().map_or("no input could be made up for it", String::as_str);
         let finding = Finding::new(
             Severity::Error,
             codes::CANNOT_START,
@@ -35,12 +32,9 @@ pub(crate) fn report(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Find
 /// Schemas that no data could be made for.
 fn samples(e: &Exploration, findings: &mut Vec<Finding>) {
     for (at, what) in &e.missing {
-        let message =
-            format!("no data could be made up for {what}: the exploration goes on without it");
-        findings.push(
-            Finding::new(Severity::Info, codes::NO_SAMPLE, at, message)
-                .help("give `examples` in the schema"),
-        );
+        let message = format!("no data could be made up for {what}: the exploration goes on without it");
+        findings
+            .push(Finding::new(Severity::Info, codes::NO_SAMPLE, at, message).help("give `examples` in the schema"));
     }
 }
 
@@ -53,14 +47,12 @@ fn ends(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             continue;
         }
         let finding = if *stuck {
-            let message = format!(
-                "deadlock: in {names} nothing can happen any more, and the run is not at its end"
-            );
-            Finding::new(Severity::Error, codes::DEADLOCK, at, message)
-                .help("add a way out, or make it a final state")
+            let message = format!("deadlock: in {names} nothing can happen any more, and the run is not at its end");
+            Finding::new(Severity::Error, codes::DEADLOCK, at, message).help("add a way out, or make it a final state")
         } else {
             let message = format!("in {names} nothing that was tried is accepted");
-            Finding::new(Severity::Warning, codes::STUCK, at, message).help("if some data is accepted there, give it as `examples` in the event's schema; else add a way out")
+            Finding::new(Severity::Warning, codes::STUCK, at, message)
+                .help("if some data is accepted there, give it as `examples` in the event's schema; else add a way out")
         };
         findings.push(finding.witness(e.trail.path(*node)));
     }
@@ -73,12 +65,8 @@ fn refusals(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
         let finding = match r.code {
             Code::Interlock => {
                 let id = r.interlock.as_deref().unwrap_or("");
-                let at = model
-                    .def
-                    .interlocks
-                    .iter()
-                    .position(|l| l.id == id)
-                    .map_or(place, |i| format!("/interlocks/{i}"));
+                let at =
+                    model.def.interlocks.iter().position(|l| l.id == id).map_or(place, |i| format!("/interlocks/{i}"));
                 Finding::new(
                     Severity::Info,
                     codes::INTERLOCK,
@@ -95,16 +83,10 @@ fn refusals(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             .help("give a guard to one of the transitions that go round"),
             _ => {
                 // A sender can be told no; an answer or a timer that is refused leaves the run where it is.
-                let severity = if r.how.is_from_outside() {
-                    Severity::Info
-                } else {
-                    Severity::Warning
-                };
-                let message = format!(
-                    "{what} in {names} can be refused as `execution`: {}",
-                    r.message
-                );
-                Finding::new(severity, codes::EXECUTION, place, message).help("make sure of what the action needs in a guard or a schema, or handle `error.execution`")
+                let severity = if r.how.is_from_outside() { Severity::Info } else { Severity::Warning };
+                let message = format!("{what} in {names} can be refused as `execution`: {}", r.message);
+                Finding::new(severity, codes::EXECUTION, place, message)
+                    .help("make sure of what the action needs in a guard or a schema, or handle `error.execution`")
             }
         };
         findings.push(finding.witness(e.trail.path_and(r.node, &r.how)));
@@ -115,30 +97,15 @@ fn refusals(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
 fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
     let known: FxHashSet<String> = findings.iter().map(|f| f.at.clone()).collect();
     let complete = e.explored.complete;
-    let severity = if complete {
-        Severity::Warning
-    } else {
-        Severity::Info
-    };
+    let severity = if complete { Severity::Warning } else { Severity::Info };
     let states = e.explored.states;
-    let tail = if complete {
-        String::new()
-    } else {
-        format!(" (the exploration was cut: {})", e.explored.cut.join("; "))
-    };
+    let tail =
+        if complete { String::new() } else { format!(" (the exploration was cut: {})", e.explored.cut.join("; ")) };
     for (number, chart) in model.charts.iter().enumerate() {
         if !e.saw(number, 0) {
-            let message = format!(
-                "no actor of machine `{}` was started in {states} situations{tail}",
-                chart.name
-            );
+            let message = format!("no actor of machine `{}` was started in {states} situations{tail}", chart.name);
             if !known.contains(&chart.at) {
-                findings.push(Finding::new(
-                    severity,
-                    codes::STATE_NOT_REACHED,
-                    &chart.at,
-                    message,
-                ));
+                findings.push(Finding::new(severity, codes::STATE_NOT_REACHED, &chart.at, message));
             }
             continue;
         }
@@ -146,8 +113,7 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
         let history = |s: u32| {
             matches!(
                 chart.state(s).kind,
-                charter_kernel::definition::StateKind::Shallow
-                    | charter_kernel::definition::StateKind::Deep
+                charter_kernel::definition::StateKind::Shallow | charter_kernel::definition::StateKind::Deep
             )
         };
         for state in chart.numbers().filter(|s| missed(s) && !history(*s)) {
@@ -155,39 +121,20 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             if outer || known.contains(&chart.state(state).at) {
                 continue;
             }
-            let message = format!(
-                "{} was not reached in {states} situations{tail}",
-                chart.label(state)
-            );
-            let help =
-                "if it can be reached, give the data that leads there as `examples` in its schema";
-            findings.push(
-                Finding::new(
-                    severity,
-                    codes::STATE_NOT_REACHED,
-                    &chart.state(state).at,
-                    message,
-                )
-                .help(help),
-            );
+            let message = format!("{} was not reached in {states} situations{tail}", chart.label(state));
+            let help = "if it can be reached, give the data that leads there as `examples` in its schema";
+            findings.push(Finding::new(severity, codes::STATE_NOT_REACHED, &chart.state(state).at, message).help(help));
         }
     }
     for (number, (chart, taken)) in model.charts.iter().zip(&e.taken).enumerate() {
-        for (t, _) in chart
-            .transitions
-            .iter()
-            .zip(taken)
-            .filter(|(_, found)| found.is_none())
-        {
+        for (t, _) in chart.transitions.iter().zip(taken).filter(|(_, found)| found.is_none()) {
             // Of a state that is never active that is said already.
             if !e.saw(number, t.source) || known.contains(t.at) || t.def.refuse.is_some() {
                 continue;
             }
             let message = format!("`{}` was never taken in {states} situations{tail}", t.name);
             let help = "if it can be taken, give data that makes its condition true as `examples` in the schema";
-            findings.push(
-                Finding::new(severity, codes::TRANSITION_NOT_TAKEN, t.at, message).help(help),
-            );
+            findings.push(Finding::new(severity, codes::TRANSITION_NOT_TAKEN, t.at, message).help(help));
         }
     }
 }
@@ -205,12 +152,19 @@ fn properties(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             PropertyRule::Eventually(cel) => ("eventually", cel),
         };
         findings.push(match &verdict.outcome {
-            Outcome::Holds { complete: true, situations } => {
-                Finding::new(Severity::Info, codes::PROPERTY_HOLDS, at, format!("property `{id}` ({word}) holds in all {situations} situations"))
-            }
+            Outcome::Holds { complete: true, situations } => Finding::new(
+                Severity::Info,
+                codes::PROPERTY_HOLDS,
+                at,
+                format!("property `{id}` ({word}) holds in all {situations} situations"),
+            ),
             Outcome::Holds { complete: false, situations } => {
-                let message = format!("property `{id}` ({word}) holds as far as explored ({situations} situations): {}", e.explored.cut.join("; "));
-                Finding::new(Severity::Info, codes::PROPERTY_HOLDS, at, message).help("raise the limit of the exploration to look further")
+                let message = format!(
+                    "property `{id}` ({word}) holds as far as explored ({situations} situations): {}",
+                    e.explored.cut.join("; ")
+                );
+                Finding::new(Severity::Info, codes::PROPERTY_HOLDS, at, message)
+                    .help("raise the limit of the exploration to look further")
             }
             Outcome::Broken { node, event } => {
                 let (_, names) = e.where_is(model, *node);
@@ -225,13 +179,16 @@ fn properties(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
                     1 => "and then the last event repeats for ever".to_string(),
                     n => format!("and then the last {n} events repeat for ever"),
                 };
-                let message = format!("property `{id}` is violated: there is a way on which `{cel}` never holds, {how}");
+                let message =
+                    format!("property `{id}` is violated: there is a way on which `{cel}` never holds, {how}");
                 Finding::new(Severity::Error, codes::PROPERTY_VIOLATED, at, message).witness(path_of(moves))
             }
             Outcome::Fails { node, message } => {
                 let (_, names) = e.where_is(model, *node);
                 let message = format!("property `{id}` cannot be evaluated in {names}: {message}");
-                Finding::new(Severity::Error, codes::PROPERTY_FAILS, at, message).help("ask first whether it is there, with `has(...)` or `in`").witness(e.trail.path(*node))
+                Finding::new(Severity::Error, codes::PROPERTY_FAILS, at, message)
+                    .help("ask first whether it is there, with `has(...)` or `in`")
+                    .witness(e.trail.path(*node))
             }
         });
     }

@@ -26,9 +26,7 @@ pub(crate) fn visit<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node)) {
                     LinkKind::Field(_) => {}
                     LinkKind::Index(index) => visit(index, each),
                     LinkKind::Method { args, .. } => args.iter().for_each(|n| visit(n, each)),
-                    LinkKind::Macro {
-                        condition, body, ..
-                    } => {
+                    LinkKind::Macro { condition, body, .. } => {
                         condition.iter().for_each(|n| visit(n, each));
                         visit(body, each);
                     }
@@ -63,10 +61,7 @@ pub(crate) fn comparisons<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node, Bin
     visit(node, &mut |n| {
         if let Kind::Chain { first, rest } = &n.kind
             && let [(op, right)] = rest.as_slice()
-            && !matches!(
-                op,
-                BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem
-            )
+            && !matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem)
         {
             each(first, *op, right);
         }
@@ -85,10 +80,9 @@ pub(crate) fn path_of(node: &Node) -> Option<(String, Vec<String>)> {
             for link in links {
                 match &link.kind {
                     LinkKind::Field(field) => fields.push(field.to_string()),
-                    LinkKind::Index(Node {
-                        kind: Kind::Literal(Literal::String(text)),
-                        ..
-                    }) => fields.push(text.to_string()),
+                    LinkKind::Index(Node { kind: Kind::Literal(Literal::String(text)), .. }) => {
+                        fields.push(text.to_string())
+                    }
                     _ => return None,
                 }
             }

@@ -22,32 +22,16 @@ fn one(source: &str, code: &str) -> Finding {
 #[track_caller]
 fn none(source: &str, code: &str) {
     let report = report(source);
-    assert!(
-        report.findings.iter().all(|f| f.code != code),
-        "{:#?}",
-        all(&report)
-    );
+    assert!(report.findings.iter().all(|f| f.code != code), "{:#?}", all(&report));
 }
 
 fn millis(line: &Json, key: &str) -> i64 {
-    charter_expr::Timestamp::parse(line[key].as_str().unwrap())
-        .unwrap()
-        .millis()
+    charter_expr::Timestamp::parse(line[key].as_str().unwrap()).unwrap().millis()
 }
 
 /// Runs a witness as `charter step` does: each line an event. Gives the snapshot before the last line, and what the last came to.
-fn replay(
-    machine: &Machine,
-    input: Option<&Json>,
-    lines: &[Json],
-) -> (Snapshot, Result<Snapshot, Refusal>) {
-    let begin = Envelope::host(
-        0,
-        Event::Start {
-            input: input.cloned().unwrap_or(Json::Null),
-        },
-        1_767_225_600_000,
-    );
+fn replay(machine: &Machine, input: Option<&Json>, lines: &[Json]) -> (Snapshot, Result<Snapshot, Refusal>) {
+    let begin = Envelope::host(0, Event::Start { input: input.cloned().unwrap_or(Json::Null) }, 1_767_225_600_000);
     let mut before = machine.start("r", &begin).unwrap().snapshot;
     let mut now = Ok(before.clone());
     for line in lines {
@@ -58,54 +42,25 @@ fn replay(
             let at = millis(line, "tick");
             let mut s = before.clone();
             while let Some(timer) = s.next_timer().filter(|t| t.due <= at) {
-                let event = Event::Timer {
-                    timer: timer.id.to_string(),
-                    generation: timer.generation,
-                };
-                s = machine
-                    .step(&s, &Envelope::host(s.seq() + 1, event, at))
-                    .unwrap()
-                    .snapshot;
+                let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
+                s = machine.step(&s, &Envelope::host(s.seq() + 1, event, at)).unwrap().snapshot;
             }
             Ok(s)
         } else {
             let at = millis(line, "at");
             let event = if let Some(id) = line["done"].as_str() {
-                Event::Done {
-                    invocation: id.into(),
-                    effect: None,
-                    output: line["output"].clone(),
-                }
+                Event::Done { invocation: id.into(), effect: None, output: line["output"].clone() }
             } else if let Some(id) = line["failed"].as_str() {
-                Event::Failed {
-                    invocation: id.into(),
-                    effect: None,
-                    error: line["error"].clone(),
-                }
+                Event::Failed { invocation: id.into(), effect: None, error: line["error"].clone() }
             } else {
-                Event::External {
-                    r#type: line["type"].as_str().unwrap().into(),
-                    data: line["data"].clone(),
-                }
+                Event::External { r#type: line["type"].as_str().unwrap().into(), data: line["data"].clone() }
             };
             let by = if line["by"].is_object() {
                 serde_json::from_value(line["by"].clone()).unwrap()
             } else {
                 Principal::system()
             };
-            machine
-                .step(
-                    &before,
-                    &Envelope {
-                        seq,
-                        to,
-                        event,
-                        by,
-                        at,
-                        expected_seq: None,
-                    },
-                )
-                .map(|s| s.snapshot)
+            machine.step(&before, &Envelope { seq, to, event, by, at, expected_seq: None }).map(|s| s.snapshot)
         };
     }
     (before, now)
@@ -114,13 +69,7 @@ fn replay(
 /// The state of the root at the end of a witness.
 fn led_to(source: &str, finding: &Finding) -> Vec<String> {
     let (_, end) = replay(&machine(source), finding.input.as_ref(), &finding.witness);
-    end.unwrap()
-        .actors()
-        .next()
-        .unwrap()
-        .state()
-        .map(str::to_string)
-        .collect()
+    end.unwrap().actors().next().unwrap().state().map(str::to_string).collect()
 }
 
 const DOOR: &str = "
@@ -139,19 +88,13 @@ fn dead_ends_have_a_shortest_witness() {
     assert_eq!(stuck.witness.len(), 2);
     assert_eq!(led_to(DOOR, &stuck), ["c"]);
     assert!(
-        report(DOOR)
-            .findings
-            .iter()
-            .any(|f| f.code == "transition-not-taken" && f.message.contains("c/on/BACK/0"))
+        report(DOOR).findings.iter().any(|f| f.code == "transition-not-taken" && f.message.contains("c/on/BACK/0"))
     );
     let deadlock = "events: {GO: {}}\nstates: {p: {type: parallel, states: {q: {states: {x: {on: {GO: y}}, y: {}}}, r: {states: {z: {}}}}}}";
     let found = one(deadlock, "deadlock");
     assert_eq!(
         (found.message.as_str(), found.witness.len()),
-        (
-            "deadlock: in `p.q.y` and `p.r.z` nothing can happen any more, and the run is not at its end",
-            1
-        )
+        ("deadlock: in `p.q.y` and `p.r.z` nothing can happen any more, and the run is not at its end", 1)
     );
     assert_eq!(led_to(deadlock, &found), ["p.q.y", "p.r.z"]);
 }
@@ -186,10 +129,7 @@ states:
     let open: Vec<String> = all(&found)
         .into_iter()
         .filter(|f| {
-            f.contains("not-reached")
-                || f.contains("not-taken")
-                || f.contains("execution")
-                || f.contains("stuck")
+            f.contains("not-reached") || f.contains("not-taken") || f.contains("execution") || f.contains("stuck")
         })
         .collect();
     assert_eq!(open, Vec::<String>::new());
@@ -202,32 +142,12 @@ fn paths_to_states_and_transitions() {
     let exploration = explore(&machine, &Options::default());
     let path = exploration.path_to_state("root", "c").unwrap();
     assert_eq!(path.events.len(), 2);
-    let path = exploration
-        .path_to_transition("root", "b/on/BACK/0")
-        .unwrap();
+    let path = exploration.path_to_transition("root", "b/on/BACK/0").unwrap();
     assert_eq!(path.events.last().unwrap()["type"], "BACK");
     let (before, after) = replay(&machine, None, &path.events);
-    assert_eq!(
-        before.actors().next().unwrap().state().collect::<Vec<_>>(),
-        ["b"]
-    );
-    assert_eq!(
-        after
-            .unwrap()
-            .actors()
-            .next()
-            .unwrap()
-            .state()
-            .collect::<Vec<_>>(),
-        ["a"]
-    );
-    assert_eq!(
-        exploration
-            .not_taken()
-            .map(|(_, name, _)| name)
-            .collect::<Vec<_>>(),
-        ["c/on/BACK/0"]
-    );
+    assert_eq!(before.actors().next().unwrap().state().collect::<Vec<_>>(), ["b"]);
+    assert_eq!(after.unwrap().actors().next().unwrap().state().collect::<Vec<_>>(), ["a"]);
+    assert_eq!(exploration.not_taken().map(|(_, name, _)| name).collect::<Vec<_>>(), ["c/on/BACK/0"]);
     assert_eq!(exploration.path_to_transition("root", "c/on/BACK/0"), None);
 }
 
@@ -242,17 +162,10 @@ states:
 ";
     let found = one(source, "execution");
     assert_eq!(found.severity, charter_check::Severity::Warning);
-    assert!(
-        found
-            .message
-            .contains("the answer of `w` in `a` can be refused as `execution`"),
-        "{}",
-        found.message
-    );
+    assert!(found.message.contains("the answer of `w` in `a` can be refused as `execution`"), "{}", found.message);
     let (_, end) = replay(&machine(source), None, &found.witness);
     assert_eq!(end.unwrap_err().code, charter_kernel::Code::Execution);
-    let source =
-        "events: {GO: {}}\nstates: {a: {on: {GO: b}}, b: {always: {target: b, reenter: true}}}";
+    let source = "events: {GO: {}}\nstates: {a: {on: {GO: b}}, b: {always: {target: b, reenter: true}}}";
     let found = one(source, "runaway");
     assert_eq!(found.witness.len(), 1);
 }
@@ -275,27 +188,18 @@ states:
 #[test]
 fn several_machines_and_interlocks() {
     let found = report(PLANS);
-    let lock: Vec<&Finding> = found
-        .findings
-        .iter()
-        .filter(|f| f.code == "interlock")
-        .collect();
+    let lock: Vec<&Finding> = found.findings.iter().filter(|f| f.code == "interlock").collect();
     assert_eq!(lock.len(), 1, "{:#?}", all(&found));
     assert!(lock[0].path.starts_with("interlocks"), "{}", lock[0].path);
     let (_, end) = replay(&machine(PLANS), None, &lock[0].witness);
     assert_eq!(end.unwrap_err().code, charter_kernel::Code::Interlock);
     // No plan may be selected while planning: the table says so.
     assert!(
-        all(&found)
-            .iter()
-            .any(|f| f.contains("state-not-reached") && f.contains("`SELECTED` of machine `plan`")),
+        all(&found).iter().any(|f| f.contains("state-not-reached") && f.contains("`SELECTED` of machine `plan`")),
         "{:#?}",
         all(&found)
     );
-    assert_eq!(
-        found.explored.states, 5,
-        "no plan, a, b, both, and the end without any"
-    );
+    assert_eq!(found.explored.states, 5, "no plan, a, b, both, and the end without any");
 }
 
 #[test]
@@ -318,23 +222,10 @@ states:
 #[test]
 fn what_is_cut_is_said() {
     let source = "events: {UP: {}, OUT: {}}\ncontext: {n: 0}\nstates: {a: {on: {UP: {actions: {assign: {n: '= context.n + 1'}}}, OUT: {target: b, when: 'context.n > 1000000'}}}, b: {type: final}}";
-    let found = report_with(
-        source,
-        &Options {
-            max_states: 100,
-            ..Options::default()
-        },
-    );
-    assert_eq!(
-        (found.explored.states, found.explored.complete),
-        (100, false)
-    );
+    let found = report_with(source, &Options { max_states: 100, ..Options::default() });
+    assert_eq!((found.explored.states, found.explored.complete), (100, false));
     assert_eq!(found.explored.cut, ["more than 100 situations"]);
-    let missed = found
-        .findings
-        .iter()
-        .find(|f| f.code == "state-not-reached")
-        .unwrap();
+    let missed = found.findings.iter().find(|f| f.code == "state-not-reached").unwrap();
     assert_eq!(missed.severity, charter_check::Severity::Info);
     let json = serde_json::to_value(&found).unwrap();
     assert_eq!(json["explored"]["complete"], false);
@@ -346,11 +237,5 @@ fn what_is_cut_is_said() {
 fn what_cannot_start_is_said() {
     let source = "context: {n: '= input.a.b'}\ninput: {type: object, required: [a], properties: {a: {type: integer}}}\nevents: {X: {}}\nstates: {a: {on: {X: a}}}";
     let found = one(source, "cannot-start");
-    assert!(
-        found
-            .message
-            .starts_with("no run of this charter could be started: "),
-        "{}",
-        found.message
-    );
+    assert!(found.message.starts_with("no run of this charter could be started: "), "{}", found.message);
 }

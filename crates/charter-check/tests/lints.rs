@@ -12,11 +12,7 @@ fn says(code: &str, bad: &str, at: &str, words: &str, good: &str) {
         bad.iter().any(|f| f.starts_with(at) && f.contains(words)),
         "{code}: expected `{at}: ..{words}..`, got {bad:#?}"
     );
-    assert_eq!(
-        found(good, code),
-        Vec::<String>::new(),
-        "{code}: the good charter"
-    );
+    assert_eq!(found(good, code), Vec::<String>::new(), "{code}: the good charter");
 }
 
 #[test]
@@ -69,11 +65,7 @@ fn dead_end() {
         "states: {a: {on: {X: b}}, b: {type: final}}",
     );
     assert!(
-        found(
-            "states: {a: {initial: b, states: {b: {}}, on: {X: c}}, c: {on: {X: a}}}",
-            "dead-end"
-        )
-        .is_empty(),
+        found("states: {a: {initial: b, states: {b: {}}, on: {X: c}}, c: {on: {X: a}}}", "dead-end").is_empty(),
         "an outer state leads out"
     );
 }
@@ -90,14 +82,12 @@ fn shadowed_transition() {
     let same = "guards: {g: 'context.n > 1'}\ncontext: {n: 1}\nstates: {a: {on: {X: [{guard: g, target: b}, {guard: g, target: a}]}}, b: {on: {X: a}}}";
     assert_eq!(found(same, "shadowed-transition").len(), 1);
     assert!(
-        found(
-            "states: {a: {on: {'*': b, X: a}}, b: {on: {X: a}}}\nevents: {X: {}}",
-            "shadowed-transition"
-        )[0]
-        .contains("`a/on/*/0`")
+        found("states: {a: {on: {'*': b, X: a}}, b: {on: {X: a}}}\nevents: {X: {}}", "shadowed-transition")[0]
+            .contains("`a/on/*/0`")
     );
     // Different roles take different ways.
-    let roles = "roles: {p: {}, q: {}}\nstates: {a: {on: {X: [{by: p, target: b}, {by: q, target: a}]}}, b: {on: {X: a}}}";
+    let roles =
+        "roles: {p: {}, q: {}}\nstates: {a: {on: {X: [{by: p, target: b}, {by: q, target: a}]}}, b: {on: {X: a}}}";
     assert!(found(roles, "shadowed-transition").is_empty());
 }
 
@@ -121,33 +111,19 @@ states:
     };
     says(
         "guard-before-assign",
-        &charter(
-            "context.decision.confidence >= 0.85",
-            "decision: '= event.output'",
-        ),
+        &charter("context.decision.confidence >= 0.85", "decision: '= event.output'"),
         "states.d.invoke.onDone",
         "guard `good` reads `context.decision`, which this transition assigns afterwards",
-        &charter(
-            "event.output.confidence >= 0.85",
-            "decision: '= event.output'",
-        ),
+        &charter("event.output.confidence >= 0.85", "decision: '= event.output'"),
     );
     // Counting is how one bounds a loop.
-    assert!(
-        found(
-            &charter("context.n < 3", "n: '= context.n + 1'"),
-            "guard-before-assign"
-        )
-        .is_empty()
-    );
+    assert!(found(&charter("context.n < 3", "n: '= context.n + 1'"), "guard-before-assign").is_empty());
 }
 
 #[test]
 fn constant_condition() {
     let charter = |when: &str| {
-        format!(
-            "context: {{n: 0}}\nstates: {{a: {{on: {{X: {{target: b, when: '{when}'}}}}}}, b: {{on: {{X: a}}}}}}"
-        )
+        format!("context: {{n: 0}}\nstates: {{a: {{on: {{X: {{target: b, when: '{when}'}}}}}}, b: {{on: {{X: a}}}}}}")
     };
     says(
         "constant-condition",
@@ -202,15 +178,7 @@ states:
     assert!(found(person, "loop-without-bound").is_empty());
     // Time in between: worth knowing only.
     let slow = lint("states: {a: {after: {1h: b}}, b: {after: {1h: a}}}");
-    assert_eq!(
-        all(&slow)
-            .iter()
-            .filter(|f| f.starts_with("info loop-without-bound"))
-            .count(),
-        1,
-        "{:#?}",
-        all(&slow)
-    );
+    assert_eq!(all(&slow).iter().filter(|f| f.starts_with("info loop-without-bound")).count(), 1, "{:#?}", all(&slow));
 }
 
 #[test]
@@ -239,10 +207,7 @@ states: {a: {on: {GO: b}}, b: {on: {GO: a}}}
         ("unused-role", "roles.nobody"),
     ] {
         let list = found(bad, code);
-        assert!(
-            list.len() == 1 && list[0].starts_with(at),
-            "{code}: {list:#?}"
-        );
+        assert!(list.len() == 1 && list[0].starts_with(at), "{code}: {list:#?}");
     }
     let good = "
 roles: {somebody: {}, auditor: {}}
@@ -258,10 +223,7 @@ states:
   a: {on: {GO: {target: b, guard: {not: g}, requires: {use: {kind: token, key: k}}, actions: outer}}, invoke: {src: w}}
   b: {after: {d: a}, entry: [{spawn: {machine: m, id: m1}}, {grant: {kind: token, key: k}}]}
 ";
-    let list: Vec<String> = all(&lint(good))
-        .into_iter()
-        .filter(|f| f.contains(" unused-"))
-        .collect();
+    let list: Vec<String> = all(&lint(good)).into_iter().filter(|f| f.contains(" unused-")).collect();
     assert_eq!(list, Vec::<String>::new());
 }
 
@@ -322,11 +284,7 @@ fn owners() {
     );
     assert!(found(&charter("", "by: p", "by: p"), "event-without-owner").is_empty());
     assert!(
-        found(
-            "events: {X: {}}\nstates: {a: {on: {X: a}}}",
-            "event-without-owner"
-        )
-        .is_empty(),
+        found("events: {X: {}}\nstates: {a: {on: {X: a}}}", "event-without-owner").is_empty(),
         "no roles, no owners"
     );
 }
@@ -350,9 +308,7 @@ fn by_without_system() {
 #[test]
 fn nobody_can_leave() {
     let charter = |by: &str| {
-        format!(
-            "roles: {{p: {{}}}}\nevents: {{X: {{by: {by}}}}}\nstates: {{a: {{on: {{X: b}}}}, b: {{type: final}}}}"
-        )
+        format!("roles: {{p: {{}}}}\nevents: {{X: {{by: {by}}}}}\nstates: {{a: {{on: {{X: b}}}}, b: {{type: final}}}}")
     };
     says(
         "nobody-can-leave",
@@ -370,13 +326,7 @@ fn quorum_of_anybody() {
             "roles: {{p: {{}}}}\nevents: {{X: {{}}}}\nstates: {{a: {{on: {{X: {{target: b, quorum: {{count: 2{of}}}}}}}}}, b: {{type: final}}}}"
         )
     };
-    says(
-        "quorum-of-anybody",
-        &charter(""),
-        "states.a.on.X.quorum",
-        "any 2 principals",
-        &charter(", of: p"),
-    );
+    says("quorum-of-anybody", &charter(""), "states.a.on.X.quorum", "any 2 principals", &charter(", of: p"));
 }
 
 fn approval(after: &str, entry: &str) -> String {
@@ -397,19 +347,10 @@ states:
 #[test]
 fn approvals() {
     let good = approval("after: {1h: done}, ", "entry: {assign: {other: 1}}, ");
-    says(
-        "approval-without-expiry",
-        &approval("", ""),
-        "states.ask",
-        "waits for an approval for ever",
-        &good,
-    );
+    says("approval-without-expiry", &approval("", ""), "states.ask", "waits for an approval for ever", &good);
     says(
         "approval-overwritten",
-        &approval(
-            "after: {1h: done}, ",
-            "entry: {assign: {'change.files': []}}, ",
-        ),
+        &approval("after: {1h: done}, ", "entry: {assign: {'change.files': []}}, "),
         "states.apply.entry",
         "`context.change` is assigned here, after `ask/on/YES/0` has approved it",
         &good,
@@ -423,36 +364,12 @@ fn invocations() {
             "context: {{error: null}}\nactors: {{w: {{kind: tool{actor}}}}}\nstates: {{a: {{invoke: {{src: w, onDone: b{rest}}}}}, b: {{type: final}}}}"
         )
     };
-    let good = charter(
-        ", timeout: 1s",
-        ", onError: {target: b, actions: {assign: {error: '= event.error'}}}",
-    );
-    says(
-        "invoke-without-timeout",
-        &charter("", ", onError: b"),
-        "states.a.invoke",
-        "`w` has no timeout",
-        &good,
-    );
-    says(
-        "invoke-without-on-error",
-        &charter("", ""),
-        "states.a.invoke",
-        "nothing happens when `w` fails",
-        &good,
-    );
-    says(
-        "error-dropped",
-        &charter("", ", onError: b"),
-        "states.a.invoke",
-        "the error is lost",
-        &good,
-    );
+    let good = charter(", timeout: 1s", ", onError: {target: b, actions: {assign: {error: '= event.error'}}}");
+    says("invoke-without-timeout", &charter("", ", onError: b"), "states.a.invoke", "`w` has no timeout", &good);
+    says("invoke-without-on-error", &charter("", ""), "states.a.invoke", "nothing happens when `w` fails", &good);
+    says("error-dropped", &charter("", ", onError: b"), "states.a.invoke", "the error is lost", &good);
     let entry = "context: {error: null}\nactors: {w: {kind: tool}}\nstates: {a: {invoke: {src: w, onDone: b, onError: b}}, b: {entry: {assign: {error: '= event.error'}}, on: {X: a}}}";
-    assert!(
-        found(entry, "error-dropped").is_empty(),
-        "the state it leads to keeps it"
-    );
+    assert!(found(entry, "error-dropped").is_empty(), "the state it leads to keeps it");
     let above = "actors: {w: {kind: tool}}\nstates: {a: {on: {'error.*': b}, after: {1h: b}, states: {i: {invoke: {src: w}}}}, b: {type: final}}";
     assert!(found(above, "invoke-without-on-error").is_empty());
     assert!(found(above, "invoke-without-timeout").is_empty());
@@ -466,38 +383,11 @@ fn ledger() {
         )
     };
     let permit = charter("{grant: {kind: k, key: x}}", "{use: {kind: k, key: x}}");
-    let duty = charter(
-        "{open: {kind: k, key: x}}, {close: {kind: k, key: x}}",
-        "{none: {kind: k}}",
-    );
-    says(
-        "permit-never-used",
-        &charter("{grant: {kind: k, key: x}}", ""),
-        "ledger.k",
-        "nothing requires it",
-        &permit,
-    );
-    says(
-        "permit-never-granted",
-        &charter("", "{use: {kind: k, key: x}}"),
-        "ledger.k",
-        "nothing grants it",
-        &permit,
-    );
-    says(
-        "obligation-never-closed",
-        &charter("{open: {kind: k, key: x}}", ""),
-        "ledger.k",
-        "nothing closes it",
-        &duty,
-    );
-    says(
-        "obligation-never-opened",
-        &charter("", "{none: {kind: k}}"),
-        "ledger.k",
-        "nothing opens it",
-        &duty,
-    );
+    let duty = charter("{open: {kind: k, key: x}}, {close: {kind: k, key: x}}", "{none: {kind: k}}");
+    says("permit-never-used", &charter("{grant: {kind: k, key: x}}", ""), "ledger.k", "nothing requires it", &permit);
+    says("permit-never-granted", &charter("", "{use: {kind: k, key: x}}"), "ledger.k", "nothing grants it", &permit);
+    says("obligation-never-closed", &charter("{open: {kind: k, key: x}}", ""), "ledger.k", "nothing closes it", &duty);
+    says("obligation-never-opened", &charter("", "{none: {kind: k}}"), "ledger.k", "nothing opens it", &duty);
 }
 
 #[test]
@@ -511,11 +401,5 @@ states: {{a: {{on: {{X: b}}, entry: {{spawn: {{machine: m, id: m1}}}}}}, b: {{st
 "
         )
     };
-    says(
-        "interlock-without-row",
-        &charter("a: [x]"),
-        "interlocks",
-        "has no row for `b.c`",
-        &charter("a: [x], b: []"),
-    );
+    says("interlock-without-row", &charter("a: [x]"), "interlocks", "has no row for `b.c`", &charter("a: [x], b: []"));
 }

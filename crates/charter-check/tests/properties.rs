@@ -6,56 +6,32 @@ use charter_check::{Finding, Options, Report};
 use support::{all, report_with};
 
 fn report(charter: &str, property: &str) -> Report {
-    report_with(
-        &format!("{charter}properties:\n  - {{id: p, {property}}}\n"),
-        &Options::default(),
-    )
+    report_with(&format!("{charter}properties:\n  - {{id: p, {property}}}\n"), &Options::default())
 }
 
 #[track_caller]
 fn holds(charter: &str, property: &str) {
     let report = report(charter, property);
-    assert!(
-        report.findings.iter().any(|f| f.code == "property-holds"),
-        "{property}: {:#?}",
-        all(&report)
-    );
-    assert!(
-        report
-            .findings
-            .iter()
-            .all(|f| f.code != "property-violated"),
-        "{property}: {:#?}",
-        all(&report)
-    );
+    assert!(report.findings.iter().any(|f| f.code == "property-holds"), "{property}: {:#?}", all(&report));
+    assert!(report.findings.iter().all(|f| f.code != "property-violated"), "{property}: {:#?}", all(&report));
 }
 
 #[track_caller]
 fn violated(charter: &str, property: &str) -> Finding {
     let report = report(charter, property);
-    let found: Vec<&Finding> = report
-        .findings
-        .iter()
-        .filter(|f| f.code == "property-violated")
-        .collect();
+    let found: Vec<&Finding> = report.findings.iter().filter(|f| f.code == "property-violated").collect();
     assert_eq!(found.len(), 1, "{property}: {:#?}", all(&report));
     found[0].clone()
 }
 
 /// The events of a witness by name.
 fn words(finding: &Finding) -> Vec<String> {
-    let word =
-        |key: &str, line: &serde_json::Value| line[key].as_str().map(|id| format!("{key} {id}"));
+    let word = |key: &str, line: &serde_json::Value| line[key].as_str().map(|id| format!("{key} {id}"));
     finding
         .witness
         .iter()
         .map(|l| {
-            l["type"]
-                .as_str()
-                .map(str::to_string)
-                .or(word("done", l))
-                .or(word("failed", l))
-                .unwrap_or("tick".into())
+            l["type"].as_str().map(str::to_string).or(word("done", l)).or(word("failed", l)).unwrap_or("tick".into())
         })
         .collect()
 }
@@ -71,36 +47,22 @@ states:
 #[test]
 fn safety() {
     holds(REVIEW, "never: \"in('applying')\", unless-before: APPROVE");
-    let forced = REVIEW.replace(
-        "on: {PROPOSE: review}",
-        "on: {PROPOSE: review, FORCE: applying}",
-    );
+    let forced = REVIEW.replace("on: {PROPOSE: review}", "on: {PROPOSE: review, FORCE: applying}");
     let found = violated(&forced, "never: \"in('applying')\", unless-before: APPROVE");
     assert_eq!(words(&found), ["FORCE"]);
     assert_eq!(
         found.message,
         "property `p` is violated: `in('applying')` holds in `applying`, before `APPROVE` was accepted"
     );
-    assert_eq!(
-        words(&violated(REVIEW, "never: \"in('applying')\"")),
-        ["PROPOSE", "APPROVE"],
-        "the shortest way"
-    );
+    assert_eq!(words(&violated(REVIEW, "never: \"in('applying')\"")), ["PROPOSE", "APPROVE"], "the shortest way");
     holds(REVIEW, "always: size(actors) <= 1");
-    assert_eq!(
-        words(&violated(REVIEW, "always: \"!in('review')\"")),
-        ["PROPOSE"]
-    );
+    assert_eq!(words(&violated(REVIEW, "always: \"!in('review')\"")), ["PROPOSE"]);
 }
 
 #[test]
 fn what_cannot_be_evaluated_is_said() {
     let report = report(REVIEW, "always: actors.nobody.status == 'active'");
-    assert!(
-        report.findings.iter().any(|f| f.code == "property-fails"),
-        "{:#?}",
-        all(&report)
-    );
+    assert!(report.findings.iter().any(|f| f.code == "property-fails"), "{:#?}", all(&report));
 }
 
 fn work(rest: &str) -> String {
@@ -119,9 +81,7 @@ fn answers_come_sooner_or_later() {
     );
     holds(&plain, done);
     // A failure that nobody handles leaves the run where it is.
-    let lost = work(
-        "}}\nstates: {a: {invoke: {src: w, onDone: done}}, done: {type: final}, failed: {type: final}}",
-    );
+    let lost = work("}}\nstates: {a: {invoke: {src: w, onDone: done}}, done: {type: final}, failed: {type: final}}");
     assert_eq!(words(&violated(&lost, done)), ["failed w"]);
     // A person may talk in between, but not for ever.
     let talk = work(
@@ -134,21 +94,14 @@ fn answers_come_sooner_or_later() {
     );
     let found = violated(&restart, done);
     assert_eq!(words(&found), ["AGAIN"]);
-    assert!(
-        found.message.contains("the last event repeats for ever"),
-        "{}",
-        found.message
-    );
+    assert!(found.message.contains("the last event repeats for ever"), "{}", found.message);
     // Retries without bound, and with.
     let retry = |when: &str, assign: &str| {
         work(&format!(
             "}}}}\ncontext: {{n: 0}}\nstates: {{a: {{invoke: {{src: w, onDone: done, onError: [{{target: a, reenter: true, when: '{when}', actions: {{assign: {{{assign}}}}}}}, failed]}}}}, done: {{type: final}}, failed: {{type: final}}}}"
         ))
     };
-    assert_eq!(
-        words(&violated(&retry("context.n < 3", "n: 0"), done)),
-        ["failed w"]
-    );
+    assert_eq!(words(&violated(&retry("context.n < 3", "n: 0"), done)), ["failed w"]);
     holds(&retry("context.n < 3", "n: '= context.n + 1'"), done);
 }
 
@@ -162,17 +115,10 @@ fn people_need_not_answer_but_deadlines_pass() {
     let done = "eventually: \"in('done') || in('failed')\"";
     let found = violated(&wait(""), done);
     assert_eq!(words(&found), Vec::<String>::new());
-    assert!(
-        found
-            .message
-            .contains("and then the run ends or waits for people only"),
-        "{}",
-        found.message
-    );
+    assert!(found.message.contains("and then the run ends or waits for people only"), "{}", found.message);
     holds(&wait(", after: {72h: failed}"), done);
     // A deadline that is put off each time is none.
-    let put_off =
-        wait(", after: {72h: failed}").replace("YES: done", "YES: {target: ask, reenter: true}");
+    let put_off = wait(", after: {72h: failed}").replace("YES: done", "YES: {target: ask, reenter: true}");
     let found = violated(&put_off, done);
     assert_eq!(words(&found), ["YES"]);
     // Two waits: the circle has to end both. Here the outer deadline goes on through it, and comes.
@@ -196,20 +142,7 @@ states:
 #[test]
 fn what_was_not_explored_is_not_claimed() {
     let source = "events: {UP: {}}\ncontext: {n: 0}\nstates: {a: {on: {UP: {actions: {assign: {n: '= context.n + 1'}}}}}}\nproperties: [{id: p, never: context.n > 1000}]\n";
-    let report = report_with(
-        source,
-        &Options {
-            max_states: 50,
-            ..Options::default()
-        },
-    );
-    let held = report
-        .findings
-        .iter()
-        .find(|f| f.code == "property-holds")
-        .unwrap();
-    assert_eq!(
-        held.message,
-        "property `p` (never) holds as far as explored (50 situations): more than 50 situations"
-    );
+    let report = report_with(source, &Options { max_states: 50, ..Options::default() });
+    let held = report.findings.iter().find(|f| f.code == "property-holds").unwrap();
+    assert_eq!(held.message, "property `p` (never) holds as far as explored (50 situations): more than 50 situations");
 }

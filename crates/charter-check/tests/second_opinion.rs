@@ -68,10 +68,7 @@ impl Model for Regions {
         Some(Some(s))
     }
     fn properties(&self) -> Vec<stateright::Property<Self>> {
-        vec![stateright::Property::always(
-            "bounded",
-            |_, s: &Self::State| s.is_none_or(|s| s[2] < 2),
-        )]
+        vec![stateright::Property::always("bounded", |_, s: &Self::State| s.is_none_or(|s| s[2] < 2))]
     }
 }
 
@@ -124,20 +121,13 @@ impl Model for Retry {
         })
     }
     fn properties(&self) -> Vec<stateright::Property<Self>> {
-        vec![stateright::Property::always(
-            "bounded",
-            |_, s: &Self::State| s.1 <= 3,
-        )]
+        vec![stateright::Property::always("bounded", |_, s: &Self::State| s.1 <= 3)]
     }
 }
 
 #[test]
 fn retries() {
-    assert_eq!(
-        counts(RETRY),
-        (9, 8),
-        "the message, which nothing judges, does not count"
-    );
+    assert_eq!(counts(RETRY), (9, 8), "the message, which nothing judges, does not count");
     assert_eq!(theirs(Retry), 9);
 }
 
@@ -169,11 +159,7 @@ impl Model for Permit {
             _ => {}
         }
     }
-    fn next_state(
-        &self,
-        &(vote, left, _): &Self::State,
-        action: &'static str,
-    ) -> Option<Self::State> {
+    fn next_state(&self, &(vote, left, _): &Self::State, action: &'static str) -> Option<Self::State> {
         match (action, vote, left) {
             ("ana", 0, _) => Some((1, None, false)),
             ("ben", 0, _) => Some((2, None, false)),
@@ -184,10 +170,7 @@ impl Model for Permit {
         }
     }
     fn properties(&self) -> Vec<stateright::Property<Self>> {
-        vec![stateright::Property::always(
-            "bounded",
-            |_, s: &Self::State| s.1.is_none_or(|n| n <= 2),
-        )]
+        vec![stateright::Property::always("bounded", |_, s: &Self::State| s.1.is_none_or(|n| n <= 2))]
     }
 }
 

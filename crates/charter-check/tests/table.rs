@@ -16,22 +16,14 @@ struct Node {
 
 fn node() -> impl Strategy<Value = Node> {
     let on = prop::collection::vec((0u8..4, 0usize..50, any::<bool>()), 0..3);
-    let leaf = on.clone().prop_map(|on| Node {
-        parallel: false,
-        children: Vec::new(),
-        on,
-    });
+    let leaf = on.clone().prop_map(|on| Node { parallel: false, children: Vec::new(), on });
     leaf.prop_recursive(3, 14, 4, move |inner| {
         (
             any::<bool>(),
             prop::collection::vec(inner, 1..4),
             prop::collection::vec((0u8..4, 0usize..50, any::<bool>()), 0..2),
         )
-            .prop_map(|(parallel, children, on)| Node {
-                parallel,
-                children,
-                on,
-            })
+            .prop_map(|(parallel, children, on)| Node { parallel, children, on })
     })
 }
 
@@ -58,10 +50,7 @@ fn write(node: &Node, number: &mut usize, total: usize, out: &mut String) {
     if !node.on.is_empty() {
         out.push_str(", on: [");
         for (event, target, reenter) in &node.on {
-            out.push_str(&format!(
-                "{{E{event}: {{target: '#s{}', reenter: {reenter}}}}}, ",
-                target % total
-            ));
+            out.push_str(&format!("{{E{event}: {{target: '#s{}', reenter: {reenter}}}}}, ", target % total));
         }
         out.push(']');
     }

@@ -11,20 +11,10 @@ fn only(source: &str, code: &str) -> Vec<String> {
         let text = &document.source[f.span.0..f.span.1];
         let line = document.source.lines().nth(f.line - 1).unwrap();
         let there: String = line.chars().skip(f.column - 1).collect();
-        assert!(
-            there.starts_with(text.lines().next().unwrap()),
-            "{}:{} is `{there}`, not `{text}`",
-            f.line,
-            f.column
-        );
+        assert!(there.starts_with(text.lines().next().unwrap()), "{}:{} is `{there}`, not `{text}`", f.line, f.column);
         format!("{text} | {} | {}", f.severity.word(), f.message)
     };
-    lint(source)
-        .findings
-        .iter()
-        .filter(|f| f.code == code)
-        .map(show)
-        .collect()
+    lint(source).findings.iter().filter(|f| f.code == code).map(show).collect()
 }
 
 const FRED: &str = "charter: 1
@@ -51,10 +41,7 @@ states:
 ";
 
 fn fred(when: &str, done: &str, question: &str, failed: &str) -> String {
-    FRED.replace("WHEN", when)
-        .replace("DONE", done)
-        .replace("QUESTION", question)
-        .replace("FAILED", failed)
+    FRED.replace("WHEN", when).replace("DONE", done).replace("QUESTION", question).replace("FAILED", failed)
 }
 
 #[test]
@@ -68,43 +55,23 @@ fn a_misspelt_field_has_its_place() {
     assert_eq!(only(&good, "unknown-field"), Vec::<String>::new());
     assert_eq!(only(&good, "type"), Vec::<String>::new());
     assert_eq!(
-        only(
-            &fred(
-                "true",
-                "event.output.confidnce > 0.8",
-                "context.userId",
-                "1"
-            ),
-            "unknown-field"
-        ),
+        only(&fred("true", "event.output.confidnce > 0.8", "context.userId", "1"), "unknown-field"),
         [".confidnce | error | there is no field `confidnce` in `event.output`"]
     );
     assert_eq!(
-        only(
-            &fred("context.retrycount < 3", "true", "context.userId", "1"),
-            "unknown-field"
-        ),
+        only(&fred("context.retrycount < 3", "true", "context.userId", "1"), "unknown-field"),
         [".retrycount | error | there is no field `retrycount` in `context`"]
     );
     assert_eq!(
-        only(
-            &fred("event.note == \"x\"", "true", "input.userid", "1"),
-            "unknown-field"
-        ),
+        only(&fred("event.note == \"x\"", "true", "input.userid", "1"), "unknown-field"),
         [".userid | warning | `userid` is not a declared field of `input`"]
     );
     assert_eq!(
-        only(
-            &fred("event.note == \"x\"", "true", "input.userId", "1"),
-            "type"
-        ),
+        only(&fred("event.note == \"x\"", "true", "input.userId", "1"), "type"),
         [".note | warning | the field `note` of `event` may be missing"]
     );
     assert_eq!(
-        only(
-            &fred("true", "true", "context.userId", "event.output"),
-            "unknown-field"
-        ),
+        only(&fred("true", "true", "context.userId", "event.output"), "unknown-field"),
         [".output | error | there is no field `output` in `event`"]
     );
 }
@@ -112,26 +79,14 @@ fn a_misspelt_field_has_its_place() {
 #[test]
 fn conditions_are_bools_and_states_exist() {
     assert_eq!(
-        only(
-            &fred("context.retryCount", "true", "context.userId", "1"),
-            "type"
-        ),
+        only(&fred("context.retryCount", "true", "context.userId", "1"), "type"),
         ["context.retryCount | error | a condition gives a bool, and this is a number"]
     );
     assert_eq!(
-        only(
-            &fred("in(\"idel\")", "true", "context.userId", "1"),
-            "unknown-state"
-        ),
+        only(&fred("in(\"idel\")", "true", "context.userId", "1"), "unknown-state"),
         ["in(\"idel\") | error | there is no state `idel`"]
     );
-    assert_eq!(
-        only(
-            &fred("in(\"idle\")", "true", "context.userId", "1"),
-            "unknown-state"
-        ),
-        Vec::<String>::new()
-    );
+    assert_eq!(only(&fred("in(\"idle\")", "true", "context.userId", "1"), "unknown-state"), Vec::<String>::new());
 }
 
 #[test]
@@ -150,15 +105,9 @@ events: {X: {data: {type: object, required: [k], properties: {k: {type: string}}
 states:
   a: {on: {X: {actions: [{assign: {n: text}}, {raise: {type: X, data: {k: '= 1 + 1'}}}, {raise: X}]}}}
 ";
-    let list: Vec<String> = all(&lint(charter))
-        .into_iter()
-        .filter(|f| f.contains("data-mismatch"))
-        .collect();
+    let list: Vec<String> = all(&lint(charter)).into_iter().filter(|f| f.contains("data-mismatch")).collect();
     assert_eq!(list.len(), 4, "{list:#?}");
-    assert!(
-        list[0].contains("9 is greater than the maximum of 5"),
-        "{list:#?}"
-    );
+    assert!(list[0].contains("9 is greater than the maximum of 5"), "{list:#?}");
 }
 
 #[test]
@@ -171,10 +120,7 @@ guards: {small: event.x < 3}
 states:
   s: {on: {A: {guard: small}, B: {guard: small}}}
 ";
-    assert_eq!(
-        only(charter, "unknown-field"),
-        [".x | error | there is no field `x` in `event`"]
-    );
+    assert_eq!(only(charter, "unknown-field"), [".x | error | there is no field `x` in `event`"]);
 }
 
 #[test]
@@ -193,10 +139,7 @@ states:
 ";
     assert_eq!(
         only(charter, "unknown-field"),
-        [
-            ".name | error | there is no field `name` in `item`",
-            ".lost | error | there is no field `lost` in `event`"
-        ]
+        [".name | error | there is no field `name` in `item`", ".lost | error | there is no field `lost` in `event`"]
     );
     assert_eq!(only(charter, "type"), Vec::<String>::new());
 }
@@ -223,15 +166,8 @@ states:
             && unknown.iter().any(|f| f.contains("`tokn`")),
         "{unknown:#?}"
     );
-    assert_eq!(
-        only(charter, "unknown-state"),
-        ["in('nowhere') | error | there is no state `nowhere`"]
-    );
-    assert!(
-        only(charter, "type")
-            .iter()
-            .any(|f| f.contains("`event` is not known here"))
-    );
+    assert_eq!(only(charter, "unknown-state"), ["in('nowhere') | error | there is no state `nowhere`"]);
+    assert!(only(charter, "type").iter().any(|f| f.contains("`event` is not known here")));
 }
 
 #[test]
@@ -331,12 +267,8 @@ states:
     };
     let clean: [&str; 0] = [];
     assert_eq!(sum("{assign: {m: '= context.n + 1'}}"), clean);
-    assert_eq!(
-        sum("{assign: {m: 1}}, {assign: {m: '= context.n + 1'}}"),
-        clean
-    );
-    let null =
-        ["context.n + 1 | warning | for some values: no such overload: `+` with (null, int)"];
+    assert_eq!(sum("{assign: {m: 1}}, {assign: {m: '= context.n + 1'}}"), clean);
+    let null = ["context.n + 1 | warning | for some values: no such overload: `+` with (null, int)"];
     for bad in [
         "{assign: {n: null}}, {assign: {m: '= context.n + 1'}}",
         "{assign: {n: null, m: '= context.n + 1'}}",

@@ -12,12 +12,7 @@ use crate::{check, codes, conform, eval, graph, new, step, test};
 
 /// Charter: a deterministic kernel for AI agents
 #[derive(Debug, Parser)]
-#[command(
-    name = "charter",
-    version,
-    propagate_version = true,
-    max_term_width = 100
-)]
+#[command(name = "charter", version, propagate_version = true, max_term_width = 100)]
 struct Cli {
     /// Output for machines (JSON)
     #[arg(long, global = true)]

@@ -41,11 +41,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         Err(Failure::Source(wrong)) => return unusable(&wrong, machine_output, io),
         Err(other) => return Err(other),
     };
-    let options = Options {
-        explore: !args.no_explore,
-        max_states: args.max_states,
-        ..Options::default()
-    };
+    let options = Options { explore: !args.no_explore, max_states: args.max_states, ..Options::default() };
     let mut report = charter_check::check(&loaded.document, &loaded.machine, &options);
     actors::add(&loaded, &mut report)?;
     if machine_output {
@@ -53,11 +49,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     } else {
         print(&loaded, &report, args.no_explore, io)?;
     }
-    let warned = report
-        .findings
-        .iter()
-        .any(|f| f.severity == Severity::Warning)
-        || !loaded.document.warnings.is_empty();
+    let warned =
+        report.findings.iter().any(|f| f.severity == Severity::Warning) || !loaded.document.warnings.is_empty();
     match report.has_errors() || (args.deny_warnings && warned) {
         true => Ok(Exit::No),
         false => Ok(Exit::Yes),
@@ -85,21 +78,14 @@ fn unusable(wrong: &Diagnostics, machine_output: bool, io: &mut Io<'_>) -> Resul
 
 fn print_json(loaded: &Loaded, report: &Report, io: &mut Io<'_>) -> Result<(), Failure> {
     let warnings = loaded.document.warnings.iter();
-    let mut findings: Vec<Json> = warnings
-        .map(|w| serde_json::to_value(w).unwrap_or_default())
-        .collect();
+    let mut findings: Vec<Json> = warnings.map(|w| serde_json::to_value(w).unwrap_or_default()).collect();
     let found = report.findings.iter();
     findings.extend(found.map(|f| serde_json::to_value(f).unwrap_or_default()));
     let all = json!({"findings": findings, "explored": report.explored});
     Ok(writeln!(io.out, "{all}")?)
 }
 
-fn print(
-    loaded: &Loaded,
-    report: &Report,
-    unexplored: bool,
-    io: &mut Io<'_>,
-) -> Result<(), Failure> {
+fn print(loaded: &Loaded, report: &Report, unexplored: bool, io: &mut Io<'_>) -> Result<(), Failure> {
     let (source, paint) = (&loaded.document.source, Paint(io.colour_out));
     for warning in &loaded.document.warnings {
         let text = warning.render(source, &loaded.name, io.colour_out);
@@ -116,17 +102,9 @@ fn print(
     // What an exploration that was cut did not reach can be most of a charter.
     for (code, count) in shown {
         let more = count.saturating_sub(MOST_INFOS);
-        if more > 0
-            && report
-                .findings
-                .iter()
-                .any(|f| f.code == code && f.severity == Severity::Info)
-        {
+        if more > 0 && report.findings.iter().any(|f| f.code == code && f.severity == Severity::Info) {
             let kind = paint.help(&format!("info[{code}]"));
-            writeln!(
-                io.out,
-                "{kind}: {more} more of this kind (`--json` has them all)\n"
-            )?;
+            writeln!(io.out, "{kind}: {more} more of this kind (`--json` has them all)\n")?;
         }
     }
     let read = loaded.document.warnings.iter().map(|_| Severity::Warning);
@@ -139,11 +117,7 @@ fn print(
             "; explored {} and {}, {}",
             number(explored.states, "situation"),
             number(explored.edges, "event"),
-            if explored.complete {
-                "all there is"
-            } else {
-                "not all there is"
-            },
+            if explored.complete { "all there is" } else { "not all there is" },
         ));
         for why in &explored.cut {
             line.push_str(&format!("\n  not all: {why}"));
@@ -175,10 +149,7 @@ fn show(finding: &Finding, loaded: &Loaded, io: &mut Io<'_>) -> Result<(), Failu
             code: finding.code,
             message: finding.message.clone(),
             path: finding.path.clone(),
-            span: Span {
-                start: finding.span.0,
-                end: finding.span.1,
-            },
+            span: Span { start: finding.span.0, end: finding.span.1 },
             line: finding.line,
             column: finding.column,
             help: finding.help.clone(),
@@ -198,9 +169,7 @@ fn witness(finding: &Finding, io: &mut Io<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     let input = finding.input.as_ref();
-    let input = input
-        .map(|i| format!(", with the input {i}"))
-        .unwrap_or_default();
+    let input = input.map(|i| format!(", with the input {i}")).unwrap_or_default();
     writeln!(io.out, "  reached by these events{input}:")?;
     for event in finding.witness.iter().take(MOST) {
         writeln!(io.out, "    {event}")?;

@@ -39,12 +39,11 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         let near = nearest(code, PAGES.iter().map(|(known, _)| *known));
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`charter explain` lists all codes; `charter explain RUN SEQ` explains a record of a run".to_owned(),
+            None => {
+                "`charter explain` lists all codes; `charter explain RUN SEQ` explains a record of a run".to_owned()
+            }
         };
-        return Err(Failure::with_help(
-            format!("there is no code `{code}`"),
-            help,
-        ));
+        return Err(Failure::with_help(format!("there is no code `{code}`"), help));
     };
     match machine_output {
         true => writeln!(io.out, "{}", json!({"code": code, "page": page}))?,
@@ -56,9 +55,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
 fn list(machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let paint = Paint(io.colour_out);
     if machine_output {
-        let codes = PAGES
-            .iter()
-            .map(|(code, page)| json!({"code": code, "summary": summary(page)}));
+        let codes = PAGES.iter().map(|(code, page)| json!({"code": code, "summary": summary(page)}));
         writeln!(io.out, "{}", json!({"codes": codes.collect::<Vec<_>>()}))?;
         return Ok(Exit::Yes);
     }

@@ -1,8 +1,6 @@
 //! `charter eval`: an expression on its own, or a batch of them.
 
-use charter_expr::{
-    Env, ErrorKind, EvalError, Fuel, FunctionId, Program, RootId, Scope, Span, Type, Value, typed,
-};
+use charter_expr::{Env, ErrorKind, EvalError, Fuel, FunctionId, Program, RootId, Scope, Span, Type, Value, typed};
 use charter_format::{Diagnostic, Severity};
 use charter_kernel::Digest;
 use serde_json::{Value as Json, json};
@@ -16,11 +14,7 @@ use crate::lines::{Lines, Read};
 #[command(override_usage = "charter eval EXPR [--with JSON]\n       charter eval --batch F.jsonl")]
 pub struct Args {
     /// The expression (CEL)
-    #[arg(
-        required_unless_present = "batch",
-        conflicts_with = "batch",
-        allow_hyphen_values = true
-    )]
+    #[arg(required_unless_present = "batch", conflicts_with = "batch", allow_hyphen_values = true)]
     expr: Option<String>,
     /// The names the expression may use: a JSON object, or `@file`
     #[arg(long, value_name = "JSON", conflicts_with = "batch")]
@@ -66,14 +60,7 @@ fn one(source: &str, with: &Json, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let program = match Program::compile(source, &env) {
         Ok(program) => program,
         Err(e) => {
-            show(
-                source,
-                "expression",
-                e.span,
-                &e.message,
-                e.help.as_deref(),
-                io,
-            )?;
+            show(source, "expression", e.span, &e.message, e.help.as_deref(), io)?;
             return Ok(Exit::CouldNot);
         }
     };
@@ -105,10 +92,7 @@ fn show(
         code,
         message: message.to_owned(),
         path: String::new(),
-        span: charter_format::Span {
-            start: span.start,
-            end: span.end,
-        },
+        span: charter_format::Span { start: span.start, end: span.end },
         line: 1,
         column: 1,
         help: help.map(str::to_owned),
@@ -128,20 +112,10 @@ impl<'a, 'j: 'a> Scope<'a> for Names<'j> {
     fn root(&self, id: RootId) -> Option<Value<'a>> {
         self.values.get(usize::from(id.0)).cloned()
     }
-    fn call(
-        &self,
-        f: FunctionId,
-        args: &[Value<'a>],
-        _: &mut Fuel,
-    ) -> Result<Value<'a>, EvalError> {
+    fn call(&self, f: FunctionId, args: &[Value<'a>], _: &mut Fuel) -> Result<Value<'a>, EvalError> {
         match args {
-            [value] if f == self.digest => {
-                Ok(Value::string(Digest::of_json(&value.to_json()?).hex()))
-            }
-            _ => Err(EvalError::new(
-                ErrorKind::Unbound,
-                "there is no such function here",
-            )),
+            [value] if f == self.digest => Ok(Value::string(Digest::of_json(&value.to_json()?).hex())),
+            _ => Err(EvalError::new(ErrorKind::Unbound, "there is no such function here")),
         }
     }
 }

@@ -62,9 +62,7 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
         Format::Mermaid => charter_format::mermaid(definition, &overlay),
         Format::Dot => charter_format::dot(definition, &overlay),
         Format::Svg => charter_format::svg(definition, &overlay),
-        Format::Charter => {
-            charter_format::json(definition).map_err(|e| Failure::new(e.to_string()))?
-        }
+        Format::Charter => charter_format::json(definition).map_err(|e| Failure::new(e.to_string()))?,
         Format::Xstate => charter_format::export::xstate(&machine),
         Format::Scxml => charter_format::export::scxml(&machine),
     };
@@ -75,9 +73,8 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
         None => io.out.write_all(text.as_bytes())?,
         Some(path) => {
             spare(path)?;
-            std::fs::write(path, text).map_err(|e| {
-                Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e)))
-            })?;
+            std::fs::write(path, text)
+                .map_err(|e| Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e))))?;
         }
     }
     Ok(Exit::Yes)
@@ -92,10 +89,7 @@ fn overlaid(file: Option<&str>, run: &str, db: &Db) -> Result<(Machine, Overlay)
         let named = load(file)?.machine.digest();
         if named != run.charter {
             return Err(Failure::with_help(
-                format!(
-                    "run `{}` follows another charter than `{file}`, or an earlier version of it",
-                    run.run
-                ),
+                format!("run `{}` follows another charter than `{file}`, or an earlier version of it", run.run),
                 "leave the file out: the journal has the charter that the run follows",
             ));
         }

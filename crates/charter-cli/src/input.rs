@@ -41,21 +41,14 @@ pub(crate) fn whole<N: std::str::FromStr>(text: &str) -> Result<N, String> {
 ///
 /// # Errors
 /// The file cannot be read.
-pub(crate) fn open<'i>(
-    name: &str,
-    of: &str,
-    io: &mut Io<'i>,
-) -> Result<Box<dyn BufRead + 'i>, Failure> {
+pub(crate) fn open<'i>(name: &str, of: &str, io: &mut Io<'i>) -> Result<Box<dyn BufRead + 'i>, Failure> {
     if name == "-" {
         return Ok(std::mem::replace(&mut io.input, Box::new(std::io::empty())));
     }
     let path = Path::new(name);
     if path.is_dir() {
-        return Err(Failure::new(format!(
-            "`{name}` is a folder, not a file of {of}"
-        )));
+        return Err(Failure::new(format!("`{name}` is a folder, not a file of {of}")));
     }
-    let file = File::open(path)
-        .map_err(|e| Failure::new(format!("cannot read `{name}`: {}", plain(&e))))?;
+    let file = File::open(path).map_err(|e| Failure::new(format!("cannot read `{name}`: {}", plain(&e))))?;
     Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
 }

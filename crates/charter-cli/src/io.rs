@@ -46,11 +46,7 @@ impl Exit {
     /// The worse of two.
     #[must_use]
     pub fn and(self, other: Exit) -> Exit {
-        if self.code() >= other.code() {
-            self
-        } else {
-            other
-        }
+        if self.code() >= other.code() { self } else { other }
     }
 }
 
@@ -82,18 +78,12 @@ pub enum Failure {
 impl Failure {
     /// A message without help.
     pub fn new(message: impl Into<String>) -> Failure {
-        Failure::Message {
-            message: message.into(),
-            help: None,
-        }
+        Failure::Message { message: message.into(), help: None }
     }
 
     /// A message and what would be right.
     pub fn with_help(message: impl Into<String>, help: impl Into<String>) -> Failure {
-        Failure::Message {
-            message: message.into(),
-            help: Some(help.into()),
-        }
+        Failure::Message { message: message.into(), help: Some(help.into()) }
     }
 
     /// The reader of our output has gone away.
@@ -128,11 +118,7 @@ pub struct Paint(pub bool);
 
 impl Paint {
     fn with(self, code: &str, text: &str) -> String {
-        if self.0 {
-            format!("\u{1b}[{code}m{text}\u{1b}[0m")
-        } else {
-            text.to_owned()
-        }
+        if self.0 { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
     /// What is wrong.
     #[must_use]

@@ -24,11 +24,7 @@ pub enum Read<'b> {
 impl<R: BufRead> Lines<R> {
     /// Of a stream.
     pub fn new(from: R) -> Lines<R> {
-        Lines {
-            from,
-            buffer: Vec::new(),
-            number: 0,
-        }
+        Lines { from, buffer: Vec::new(), number: 0 }
     }
 
     /// The next line that is not blank, and its number, counted from 1.

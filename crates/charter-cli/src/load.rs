@@ -97,11 +97,7 @@ fn unknown(what: &str) -> Failure {
 }
 
 fn from_path(path: &Path) -> Result<Source, Failure> {
-    Ok(Source {
-        name: path.display().to_string(),
-        path: Some(path.to_owned()),
-        text: text_of(path)?,
-    })
+    Ok(Source { name: path.display().to_string(), path: Some(path.to_owned()), text: text_of(path)? })
 }
 
 /// The text of a file of at most [`MOST_BYTES`].
@@ -120,9 +116,7 @@ pub fn text_of(path: &Path) -> Result<String, Failure> {
     let more = MOST_BYTES.saturating_add(1);
     file.take(more).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > MOST_BYTES {
-        return Err(Failure::new(format!(
-            "`{name}` is larger than 16 MiB, which is the most that is read"
-        )));
+        return Err(Failure::new(format!("`{name}` is larger than 16 MiB, which is the most that is read")));
     }
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
@@ -166,9 +160,7 @@ fn beside(source: &Source, name: &str) -> Result<String, String> {
         Some(folder) => text_of(&folder.join(name)).map_err(|e| {
             let text = e.to_string();
             // Who asks says which file it was.
-            let why = text
-                .split_once("`: ")
-                .filter(|_| text.starts_with("cannot read"));
+            let why = text.split_once("`: ").filter(|_| text.starts_with("cannot read"));
             why.map_or_else(|| text.clone(), |(_, why)| why.to_owned())
         }),
         None => charter_format::import::no_files(name),
@@ -181,12 +173,7 @@ fn beside(source: &Source, name: &str) -> Result<String, String> {
 /// What the kernel refuses, at its place in the source.
 pub fn compile((source, document): (Source, Document)) -> Result<Loaded, Failure> {
     match Machine::compile(document.definition.clone()) {
-        Ok(machine) => Ok(Loaded {
-            name: source.name,
-            path: source.path,
-            document,
-            machine,
-        }),
+        Ok(machine) => Ok(Loaded { name: source.name, path: source.path, document, machine }),
         Err(problems) => {
             let mut list: Vec<_> = problems.iter().map(|p| document.diagnose(p)).collect();
             list.sort_by_key(|d| (d.span.start, d.span.end));
@@ -229,7 +216,5 @@ fn is_xstate(text: &str) -> bool {
         return false;
     };
     !keys.contains_key("charter")
-        && ["states", "initial", "on", "type", "invoke", "always"]
-            .iter()
-            .any(|key| keys.contains_key(*key))
+        && ["states", "initial", "on", "type", "invoke", "always"].iter().any(|key| keys.contains_key(*key))
 }

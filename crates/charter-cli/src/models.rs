@@ -10,11 +10,7 @@ use crate::load::plain;
 
 /// Asked for when only a provider's key is there.
 const DEFAULTS: [(Provider, &str, &str); 3] = [
-    (
-        Provider::Anthropic,
-        "ANTHROPIC_API_KEY",
-        "claude-sonnet-4-5",
-    ),
+    (Provider::Anthropic, "ANTHROPIC_API_KEY", "claude-sonnet-4-5"),
     (Provider::OpenAi, "OPENAI_API_KEY", "gpt-5-mini"),
     (Provider::Gemini, "GEMINI_API_KEY", "gemini-2.5-flash"),
 ];
@@ -71,11 +67,9 @@ pub fn choose(
 ) -> Result<Chosen, Failure> {
     let variable = |name: &str| variable(name).filter(|v| !v.trim().is_empty());
     if let Some(file) = &args.replay_models {
-        let text = std::fs::read_to_string(file).map_err(|e| {
-            Failure::new(format!("cannot read `{}`: {}", file.display(), plain(&e)))
-        })?;
-        let cassette = Cassette::parse(&text)
-            .map_err(|e| Failure::new(format!("`{}`: {e}", file.display())))?;
+        let text = std::fs::read_to_string(file)
+            .map_err(|e| Failure::new(format!("cannot read `{}`: {}", file.display(), plain(&e))))?;
+        let cassette = Cassette::parse(&text).map_err(|e| Failure::new(format!("`{}`: {e}", file.display())))?;
         let model = cassette.model().ok_or_else(|| {
             Failure::with_help(
                 format!("`{}` holds no request to a model", file.display()),
@@ -95,33 +89,20 @@ pub fn choose(
                 "name a model with `--model`",
             ));
         }
-        return Ok(Chosen {
-            models: Models::offline().listener(listener),
-            title: "offline".into(),
-            offline: true,
-        });
+        return Ok(Chosen { models: Models::offline().listener(listener), title: "offline".into(), offline: true });
     };
     let title = model.title();
     let transport = transport(args.record_models.as_deref(), record)?;
-    Ok(Chosen {
-        models: Models::asking(model, transport).listener(listener),
-        title,
-        offline: false,
-    })
+    Ok(Chosen { models: Models::asking(model, transport).listener(listener), title, offline: false })
 }
 
 /// The model, if one is named or a key is there.
 fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Model>, Failure> {
-    let url = args
-        .model_url
-        .clone()
-        .or_else(|| variable("CHARTER_MODEL_URL"));
+    let url = args.model_url.clone().or_else(|| variable("CHARTER_MODEL_URL"));
     let own_key = variable("CHARTER_MODEL_KEY");
     let name = args.model.clone().or_else(|| variable("CHARTER_MODEL"));
     let usual = || {
-        let (provider, _, model) = DEFAULTS
-            .iter()
-            .find(|(_, key, _)| variable(key).is_some())?;
+        let (provider, _, model) = DEFAULTS.iter().find(|(_, key, _)| variable(key).is_some())?;
         Some(format!("{}:{model}", provider.word()))
     };
     let name = match name {
@@ -138,12 +119,7 @@ fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Optio
             None => return Ok(None),
         },
     };
-    let wrong = |why: String| {
-        Failure::with_help(
-            why,
-            "for example `--model openai:gpt-5-mini`, or `--model offline`",
-        )
-    };
+    let wrong = |why: String| Failure::with_help(why, "for example `--model openai:gpt-5-mini`, or `--model offline`");
     let mut model = Model::parse(&name).map_err(wrong)?;
     // A provider's key goes to the provider and nowhere else.
     let provider_key = DEFAULTS
@@ -157,10 +133,8 @@ fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Optio
     if let Some(key) = own_key.or(provider_key) {
         model = model.key(Secret::new(key.trim()));
     } else if url.is_none() {
-        let variable = DEFAULTS
-            .iter()
-            .find(|(p, ..)| *p == model.provider)
-            .map_or("CHARTER_MODEL_KEY", |(_, key, _)| key);
+        let variable =
+            DEFAULTS.iter().find(|(p, ..)| *p == model.provider).map_or("CHARTER_MODEL_KEY", |(_, key, _)| key);
         return Err(Failure::with_help(
             format!("`{}` needs a key", model.title()),
             format!("put it into {variable}, or use `--model offline`"),
@@ -188,9 +162,7 @@ fn transport(path: Option<&Path>, record: Record) -> Result<Box<dyn Transport>, 
         return Ok(Box::new(http));
     }
     let file = std::fs::File::create_new(path).map_err(|e| cannot(&plain(&e)))?;
-    Ok(Box::new(charter_models::cassette::Recorder::new(
-        http, file,
-    )))
+    Ok(Box::new(charter_models::cassette::Recorder::new(http, file)))
 }
 
 #[cfg(not(feature = "models"))]
@@ -206,12 +178,7 @@ mod tests {
     use super::{Args, Record, choose};
 
     fn chosen(args: &Args, environment: &[(&str, &str)]) -> Result<(String, String), String> {
-        let variable = |name: &str| {
-            environment
-                .iter()
-                .find(|(n, _)| *n == name)
-                .map(|(_, v)| (*v).to_owned())
-        };
+        let variable = |name: &str| environment.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
         match choose(args, &variable, (), Record::Begin) {
             Ok(chosen) => Ok((chosen.title, format!("{:?}", chosen.models))),
             Err(failure) => Err(failure.to_string()),
@@ -223,39 +190,21 @@ mod tests {
     }
 
     fn model(name: &str) -> Args {
-        Args {
-            model: Some(name.into()),
-            ..Args::default()
-        }
+        Args { model: Some(name.into()), ..Args::default() }
     }
 
     #[test]
     fn without_a_key_it_is_offline() {
         assert_eq!(title(&Args::default(), &[]), "offline");
-        assert_eq!(
-            title(&Args::default(), &[("OPENAI_API_KEY", " ")]),
-            "offline"
-        );
-        assert_eq!(
-            title(&model("offline"), &[("OPENAI_API_KEY", "sk-1")]),
-            "offline"
-        );
+        assert_eq!(title(&Args::default(), &[("OPENAI_API_KEY", " ")]), "offline");
+        assert_eq!(title(&model("offline"), &[("OPENAI_API_KEY", "sk-1")]), "offline");
     }
 
     #[cfg(feature = "models")]
     #[test]
     fn a_key_is_enough() {
-        assert_eq!(
-            title(&Args::default(), &[("OPENAI_API_KEY", "sk-1")]),
-            "openai:gpt-5-mini"
-        );
-        assert_eq!(
-            title(
-                &Args::default(),
-                &[("CHARTER_MODEL", "gemini:g"), ("GEMINI_API_KEY", "k")]
-            ),
-            "gemini:g"
-        );
+        assert_eq!(title(&Args::default(), &[("OPENAI_API_KEY", "sk-1")]), "openai:gpt-5-mini");
+        assert_eq!(title(&Args::default(), &[("CHARTER_MODEL", "gemini:g"), ("GEMINI_API_KEY", "k")]), "gemini:g");
         let local = [
             ("CHARTER_MODEL", "openai:llama"),
             ("CHARTER_MODEL_URL", "http://127.0.0.1:9/v1"),
@@ -270,22 +219,13 @@ mod tests {
     fn what_is_wrong() {
         assert_eq!(title(&model("openai:x"), &[]), "`openai:x` needs a key");
         assert_eq!(
-            title(
-                &Args::default(),
-                &[("CHARTER_MODEL_URL", "http://127.0.0.1:9")]
-            ),
+            title(&Args::default(), &[("CHARTER_MODEL_URL", "http://127.0.0.1:9")]),
             "there is the address of a model, but not its name"
         );
         assert!(title(&model("acme:x"), &[]).starts_with("`acme` is none of the providers"));
-        let nothing = Args {
-            replay_models: Some("no such file".into()),
-            ..Args::default()
-        };
+        let nothing = Args { replay_models: Some("no such file".into()), ..Args::default() };
         assert!(title(&nothing, &[]).starts_with("cannot read `no such file`"));
-        let record = Args {
-            record_models: Some("x".into()),
-            ..Args::default()
-        };
+        let record = Args { record_models: Some("x".into()), ..Args::default() };
         assert!(title(&record, &[]).starts_with("offline there is nothing"));
     }
 }

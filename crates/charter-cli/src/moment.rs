@@ -4,8 +4,7 @@ use charter_expr::Timestamp;
 use serde_json::Value as Json;
 
 /// What would be right.
-pub const HELP: &str =
-    "a moment is RFC 3339, such as `2026-11-21T10:00:00Z`, or whole milliseconds since 1970";
+pub const HELP: &str = "a moment is RFC 3339, such as `2026-11-21T10:00:00Z`, or whole milliseconds since 1970";
 
 /// Milliseconds since 1970, from JSON.
 ///
@@ -30,9 +29,7 @@ pub fn parse(text: &str) -> Result<i64, String> {
     if let Ok(ms) = text.parse() {
         return sane(ms);
     }
-    Timestamp::parse(text)
-        .map(Timestamp::millis)
-        .map_err(|_| format!("`{}` is no moment; {HELP}", cut(text)))
+    Timestamp::parse(text).map(Timestamp::millis).map_err(|_| format!("`{}` is no moment; {HELP}", cut(text)))
 }
 
 /// The kernel knows the years 1 to 9999. What is outside of them must not become the time of the events that follow.

@@ -8,10 +8,7 @@ use crate::load::plain;
 /// The files of a new charter. `NAME` stands for its name.
 const FILES: [(&str, &str); 3] = [
     ("charter.yaml", include_str!("../templates/charter.yaml")),
-    (
-        "scenarios/review.yaml",
-        include_str!("../templates/scenarios/review.yaml"),
-    ),
+    ("scenarios/review.yaml", include_str!("../templates/scenarios/review.yaml")),
     ("README.md", include_str!("../templates/README.md")),
 ];
 
@@ -28,10 +25,7 @@ pub struct Args {
 /// The name cannot be one, there is such a folder already, or it cannot be written.
 pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let folder = &args.name;
-    let name = folder
-        .file_name()
-        .and_then(|n| n.to_str())
-        .unwrap_or_default();
+    let name = folder.file_name().and_then(|n| n.to_str()).unwrap_or_default();
     if !is_name(name) {
         return Err(Failure::with_help(
             format!("`{}` is no name for a charter", folder.display()),
@@ -53,26 +47,18 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
         writeln!(io.out, "  {}", folder.join(path).display())?;
     }
     writeln!(io.out, "try")?;
-    writeln!(
-        io.out,
-        "  charter check {}",
-        folder.join("charter.yaml").display()
-    )?;
+    writeln!(io.out, "  charter check {}", folder.join("charter.yaml").display())?;
     writeln!(io.out, "  charter test {}", folder.display())?;
     Ok(Exit::Yes)
 }
 
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let cannot = |e: std::io::Error| {
-        Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e)))
-    };
+    let cannot = |e: std::io::Error| Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e)));
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(cannot)?;
     }

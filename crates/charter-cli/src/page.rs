@@ -65,11 +65,7 @@ pub(crate) fn lines(
         let mut label = Some(label);
         for line in block(&value, room, paint) {
             let left = format!("{:<labels$}", label.take().unwrap_or_default());
-            lines.push(
-                format!("  {}  {line}", paint.strong(&left))
-                    .trim_end()
-                    .to_owned(),
-            );
+            lines.push(format!("  {}  {line}", paint.strong(&left)).trim_end().to_owned());
         }
     }
     lines
@@ -115,20 +111,13 @@ fn block(value: &Json, room: usize, paint: Paint) -> Vec<String> {
 /// Shares, each as a bar.
 fn bars(map: &Map<String, Json>, paint: Paint) -> Option<Vec<String>> {
     let share = |value: &Json| value.as_f64().filter(|n| (0.0..=1.0).contains(n));
-    let all = map
-        .iter()
-        .map(|(name, value)| Some((clean(name), share(value)?)))
-        .collect::<Option<Vec<_>>>()?;
+    let all = map.iter().map(|(name, value)| Some((clean(name), share(value)?))).collect::<Option<Vec<_>>>()?;
     let width = all.iter().map(|(n, _)| n.chars().count()).max()?;
     let line = |(name, share): (String, f64)| {
         // Between 0 and BAR: the share lies between 0 and 1.
         let full = (share * BAR as f64).round() as usize;
         let (full, rest) = ("█".repeat(full), "░".repeat(BAR.saturating_sub(full)));
-        format!(
-            "{name:<width$}  {}{}  {share:.2}",
-            paint.help(&full),
-            paint.faint(&rest)
-        )
+        format!("{name:<width$}  {}{}  {share:.2}", paint.help(&full), paint.faint(&rest))
     };
     Some(all.into_iter().map(line).collect())
 }
@@ -203,25 +192,16 @@ mod tests {
     #[test]
     fn values_by_their_kind() {
         let shown = |value| block(&value, 24, Paint(false));
-        assert_eq!(
-            shown(json!("one two three four five six\nseven")),
-            ["one two three four five", "six", "seven"]
-        );
+        assert_eq!(shown(json!("one two three four five six\nseven")), ["one two three four five", "six", "seven"]);
         assert_eq!(
             shown(json!({"time": 0.5, "risk": 1})),
-            [
-                "risk  ████████████████████  1.00",
-                "time  ██████████░░░░░░░░░░  0.50"
-            ]
+            ["risk  ████████████████████  1.00", "time  ██████████░░░░░░░░░░  0.50"]
         );
         assert_eq!(
             shown(json!(["a", {"option": "wait", "whyNot": {"cost": 2}}])),
             ["- a", "- option: wait; whyNot:", "  cost: 2"]
         );
-        assert_eq!(
-            shown(json!({"a": "b\u{1b}[2J", "n": null})),
-            ["a: b\u{fffd}[2J"]
-        );
+        assert_eq!(shown(json!({"a": "b\u{1b}[2J", "n": null})), ["a: b\u{fffd}[2J"]);
         assert_eq!(wrapped("abcdefgh", 3), ["abc", "def", "gh"]);
         assert_eq!(shown(json!(vec![1; 14])).len(), 13);
     }
@@ -249,11 +229,7 @@ meta:
         let snapshot = machine.start("r", &begin).unwrap().snapshot;
         let page = lines(&machine, &snapshot, 0, None, Paint(false));
         assert_eq!(page[0], "  Said   hello");
-        assert!(
-            page[1].starts_with("  Wrong  (cannot be shown: "),
-            "{}",
-            page[1]
-        );
+        assert!(page[1].starts_with("  Wrong  (cannot be shown: "), "{}", page[1]);
         assert_eq!((page[2].as_str(), page.len()), ("  Plain  - 1", 3));
     }
 }

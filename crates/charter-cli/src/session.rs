@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use charter_kernel::{
-    Code, Effect, EffectId, Envelope, Event, Explanation, Machine, Note, Principal, Refusal,
-    Snapshot, Timer, TimerChange, Verdict,
+    Code, Effect, EffectId, Envelope, Event, Explanation, Machine, Note, Principal, Refusal, Snapshot, Timer,
+    TimerChange, Verdict,
 };
 use serde_json::Value as Json;
 
@@ -69,9 +69,7 @@ pub struct Given {
 
 /// Time cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "more than {MOST_FIRINGS} timers are due: the statechart sets a new one each time one fires"
-)]
+#[error("more than {MOST_FIRINGS} timers are due: the statechart sets a new one each time one fires")]
 pub struct Endless;
 
 impl<'m> Session<'m> {
@@ -91,13 +89,7 @@ impl<'m> Session<'m> {
                 let mut outcome = Outcome::new(0, "root".into());
                 outcome.add(machine, run, &step);
                 outcome.verdict = step.verdict.word();
-                let session = Session {
-                    machine,
-                    run: run.into(),
-                    snapshot: step.snapshot,
-                    seq: 0,
-                    at,
-                };
+                let session = Session { machine, run: run.into(), snapshot: step.snapshot, seq: 0, at };
                 Ok((session, outcome))
             }
             Err(refusal) => Err(Box::new(machine.explain(None, &envelope, &refusal))),
@@ -148,9 +140,7 @@ impl<'m> Session<'m> {
     pub fn refuse(&mut self, given: Given, code: Code, message: String) -> Outcome<'m> {
         let envelope = self.envelope(given);
         let mut outcome = Outcome::new(envelope.seq, self.addressee(&envelope));
-        let legal = self
-            .machine
-            .legal(&self.snapshot, &envelope.by, envelope.at);
+        let legal = self.machine.legal(&self.snapshot, &envelope.by, envelope.at);
         let mut legal: Vec<String> = legal.into_iter().map(|l| l.r#type).collect();
         legal.dedup();
         outcome.refuse(Explanation {
@@ -202,8 +192,7 @@ impl<'m> Session<'m> {
     /// Says what has changed on the way, which must never happen.
     pub fn restore(&mut self) -> Result<Outcome<'m>, String> {
         let text = self.machine.snapshot_json(&self.snapshot).to_string();
-        let json = serde_json::from_str(&text)
-            .map_err(|e| format!("the snapshot's JSON cannot be read: {e}"))?;
+        let json = serde_json::from_str(&text).map_err(|e| format!("the snapshot's JSON cannot be read: {e}"))?;
         let restored = self.machine.restore(&json).map_err(|e| e.to_string())?;
         if restored != self.snapshot {
             return Err("the snapshot is another one after a trip through JSON".into());
@@ -222,8 +211,7 @@ impl<'m> Session<'m> {
         }
         // A refused timer stays pending; it is tried once in a tick.
         let tried = |t: &Timer| {
-            let same =
-                |(id, generation): &(String, u64)| *generation == t.generation && *id == *t.id;
+            let same = |(id, generation): &(String, u64)| *generation == t.generation && *id == *t.id;
             ticking.refused.iter().any(same)
         };
         let mut timers = self.snapshot.timers().iter();
@@ -231,10 +219,7 @@ impl<'m> Session<'m> {
             return false;
         };
         let timer = Arc::clone(timer);
-        let event = Event::Timer {
-            timer: timer.id.to_string(),
-            generation: timer.generation,
-        };
+        let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
         self.at = timer.due;
         let envelope = Envelope::host(self.next_seq(), event, timer.due);
         let actor = timer.actor.to_string();
@@ -274,8 +259,7 @@ impl<'m> Session<'m> {
     }
 
     fn explain(&self, envelope: &Envelope, refusal: &Refusal) -> Explanation {
-        self.machine
-            .explain(Some(&self.snapshot), envelope, refusal)
+        self.machine.explain(Some(&self.snapshot), envelope, refusal)
     }
 
     /// Whose state a record shows.
@@ -284,19 +268,14 @@ impl<'m> Session<'m> {
             return to.clone();
         }
         let answered: Option<(&str, Option<EffectId>)> = match &envelope.event {
-            Event::Done {
-                invocation, effect, ..
+            Event::Done { invocation, effect, .. } | Event::Failed { invocation, effect, .. } => {
+                Some((invocation, *effect))
             }
-            | Event::Failed {
-                invocation, effect, ..
-            } => Some((invocation, *effect)),
             _ => None,
         };
         let owner = answered.and_then(|(id, effect)| {
             let mut invocations = self.snapshot.invocations();
-            invocations.find(|(_, i)| {
-                !i.is_machine() && i.id.as_ref() == id && effect.is_none_or(|e| e == i.effect)
-            })
+            invocations.find(|(_, i)| !i.is_machine() && i.id.as_ref() == id && effect.is_none_or(|e| e == i.effect))
         });
         owner.map_or_else(|| "root".into(), |(actor, _)| actor.id().into())
     }
@@ -376,14 +355,9 @@ impl<'m> Outcome<'m> {
     fn add(&mut self, machine: &'m Machine, run: &str, step: &charter_kernel::Step) {
         let effects = step.effects.iter().map(|effect: &Effect| effect.json(run));
         self.effects.extend(effects);
-        self.transitions.extend(
-            machine
-                .transition_names(step, &self.to)
-                .map(Cow::into_owned),
-        );
+        self.transitions.extend(machine.transition_names(step, &self.to).map(Cow::into_owned));
         self.taken.extend(machine.taken(step));
-        self.timers
-            .extend(step.timers.iter().map(TimerChange::json));
+        self.timers.extend(step.timers.iter().map(TimerChange::json));
         self.notes.extend(step.notes.iter().cloned());
     }
 

@@ -10,9 +10,7 @@ use opentelemetry_http::{HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
-use opentelemetry_sdk::trace::{
-    BatchSpanProcessor, SdkTracerProvider, Span, SpanData, SpanProcessor,
-};
+use opentelemetry_sdk::trace::{BatchSpanProcessor, SdkTracerProvider, Span, SpanData, SpanProcessor};
 use sha2::{Digest as _, Sha256};
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -21,10 +19,7 @@ use crate::io::Failure;
 
 /// How long the program waits at its end for a collector.
 const FAREWELL: Duration = Duration::from_secs(3);
-const VARIABLES: [&str; 2] = [
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-];
+const VARIABLES: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
 /// Sends spans until it is dropped.
 #[derive(Debug)]
@@ -53,11 +48,8 @@ pub fn start() -> Result<Option<Watched>, Failure> {
         .timeout_global(Some(Duration::from_secs(10)))
         .build()
         .into();
-    let exporter = SpanExporter::builder()
-        .with_http()
-        .with_http_client(Post(agent))
-        .with_protocol(Protocol::HttpJson)
-        .build();
+    let exporter =
+        SpanExporter::builder().with_http().with_http_client(Post(agent)).with_protocol(Protocol::HttpJson).build();
     let exporter = exporter.map_err(|e| Failure::new(format!("no spans are sent: {e}")))?;
     let mut resource = Resource::builder();
     if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
@@ -75,9 +67,7 @@ pub fn start() -> Result<Option<Watched>, Failure> {
         .with_tracked_inactivity(false)
         .with_target(false);
     // Our own spans and no others: what libraries say of requests may hold more than we would tell.
-    let own = tracing_subscriber::filter::filter_fn(|meta| {
-        meta.is_span() && meta.target().starts_with("charter_")
-    });
+    let own = tracing_subscriber::filter::filter_fn(|meta| meta.is_span() && meta.target().starts_with("charter_"));
     let subscriber = tracing_subscriber::registry().with(layer.with_filter(own));
     let set = tracing::subscriber::set_global_default(subscriber);
     set.map_err(|_| Failure::new("no spans are sent: somebody else watches already"))?;
@@ -94,20 +84,12 @@ impl SpanProcessor for ByRun {
     }
 
     fn on_end(&self, mut span: SpanData) {
-        let run = span
-            .attributes
-            .iter()
-            .find(|a| a.key.as_str() == "charter.run");
+        let run = span.attributes.iter().find(|a| a.key.as_str() == "charter.run");
         if let Some(run) = run {
             let id = trace_of(&run.value.as_str());
             let old = &span.span_context;
-            span.span_context = SpanContext::new(
-                id,
-                old.span_id(),
-                old.trace_flags(),
-                old.is_remote(),
-                old.trace_state().clone(),
-            );
+            span.span_context =
+                SpanContext::new(id, old.span_id(), old.trace_flags(), old.is_remote(), old.trace_state().clone());
         }
         self.0.on_end(span);
     }
@@ -143,11 +125,7 @@ impl HttpClient for Post {
         let (parts, body) = request.into_parts();
         let request = ureq::http::Request::from_parts(parts, body.to_vec());
         let mut answer = self.0.run(request)?;
-        let body = answer
-            .body_mut()
-            .with_config()
-            .limit(1 << 20)
-            .read_to_vec()?;
+        let body = answer.body_mut().with_config().limit(1 << 20).read_to_vec()?;
         let mut response = Response::new(Bytes::from(body));
         *response.status_mut() = answer.status();
         *response.headers_mut() = answer.headers().clone();

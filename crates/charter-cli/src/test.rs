@@ -37,10 +37,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     for what in &args.what {
         for suite in suites_of(what)? {
             // Several scenario files of one charter are one suite.
-            match suites
-                .iter_mut()
-                .find(|s| s.charter.name == suite.charter.name)
-            {
+            match suites.iter_mut().find(|s| s.charter.name == suite.charter.name) {
                 Some(known) => known.files.extend(suite.files),
                 None => suites.push(suite),
             }
@@ -89,10 +86,7 @@ fn suites_of(what: &str) -> Result<Vec<Suite>, Failure> {
         path: None,
         text: (*text).to_owned(),
     });
-    Ok(vec![Suite {
-        charter,
-        files: files.collect(),
-    }])
+    Ok(vec![Suite { charter, files: files.collect() }])
 }
 
 /// A charter with the scenarios in the folder beside it.
@@ -107,10 +101,7 @@ fn beside(charter: &Path) -> Result<Suite, Failure> {
             }
         }
     }
-    Ok(Suite {
-        charter: source(charter)?,
-        files,
-    })
+    Ok(Suite { charter: source(charter)?, files })
 }
 
 /// A scenario file, with the charter that it names or that lies beside its folder.
@@ -119,9 +110,7 @@ fn of_file(file: Source, path: &Path) -> Result<Suite, Failure> {
     let named = read.map_err(|e| Failure::Source(Box::new(e)))?.charter;
     let folder = path.parent().unwrap_or(Path::new("."));
     let charter = match named {
-        Some(named) if folder.join(&named).exists() => {
-            find(&folder.join(&named).display().to_string())?
-        }
+        Some(named) if folder.join(&named).exists() => find(&folder.join(&named).display().to_string())?,
         Some(named) => find(&named)?,
         None => {
             let above = folder.parent().filter(|p| !p.as_os_str().is_empty());
@@ -138,24 +127,15 @@ fn of_file(file: Source, path: &Path) -> Result<Suite, Failure> {
             }
         }
     };
-    Ok(Suite {
-        charter,
-        files: vec![file],
-    })
+    Ok(Suite { charter, files: vec![file] })
 }
 
 fn source(path: &Path) -> Result<Source, Failure> {
-    Ok(Source {
-        name: path.display().to_string(),
-        path: Some(path.to_owned()),
-        text: text_of(path)?,
-    })
+    Ok(Source { name: path.display().to_string(), path: Some(path.to_owned()), text: text_of(path)? })
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let cannot = |e: std::io::Error| {
-        Failure::new(format!("cannot read `{}`: {}", folder.display(), plain(&e)))
-    };
+    let cannot = |e: std::io::Error| Failure::new(format!("cannot read `{}`: {}", folder.display(), plain(&e)));
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(cannot)? {
         paths.push(entry.map_err(cannot)?.path());
@@ -176,14 +156,7 @@ struct Report {
 
 impl Report {
     fn new(machine_output: bool, paint: Paint) -> Report {
-        Report {
-            machine_output,
-            paint,
-            passed: 0,
-            failed: 0,
-            scenarios: Vec::new(),
-            covers: Vec::new(),
-        }
+        Report { machine_output, paint, passed: 0, failed: 0, scenarios: Vec::new(), covers: Vec::new() }
     }
 
     fn suite(&mut self, suite: Suite, cover_wanted: bool, io: &mut Io<'_>) -> Result<(), Failure> {
@@ -193,8 +166,7 @@ impl Report {
         }
         let mut cover = Cover::default();
         for source in suite.files {
-            let file = read_scenarios(&source.text, &source.name)
-                .map_err(|e| Failure::Source(Box::new(e)))?;
+            let file = read_scenarios(&source.text, &source.name).map_err(|e| Failure::Source(Box::new(e)))?;
             self.file(&file, &loaded, &mut cover, io)?;
         }
         if cover_wanted {
@@ -237,13 +209,7 @@ impl Report {
         Ok(())
     }
 
-    fn show(
-        &self,
-        file: &ScenarioFile,
-        name: &str,
-        ran: &Ran,
-        io: &mut Io<'_>,
-    ) -> Result<(), Failure> {
+    fn show(&self, file: &ScenarioFile, name: &str, ran: &Ran, io: &mut Io<'_>) -> Result<(), Failure> {
         match &ran.failure {
             None => writeln!(
                 io.out,
@@ -306,11 +272,7 @@ impl Report {
             };
             let place = place(loaded, &gap.at);
             let name = self.paint.warning(&gap.transition);
-            writeln!(
-                io.out,
-                "\n  never taken: {name}{of} ({}:{})",
-                loaded.name, place.line
-            )?;
+            writeln!(io.out, "\n  never taken: {name}{of} ({}:{})", loaded.name, place.line)?;
             for line in gap.proposal.lines() {
                 writeln!(io.out, "    {line}")?;
             }
@@ -338,15 +300,8 @@ impl Report {
         let count = self.passed + self.failed;
         let scenarios = if count == 1 { "scenario" } else { "scenarios" };
         match self.failed {
-            0 if count == 0 => writeln!(
-                io.out,
-                "no scenarios: put them into a folder `scenarios` beside the charter"
-            )?,
-            0 => writeln!(
-                io.out,
-                "{count} {scenarios}, {}",
-                self.paint.good("all passed")
-            )?,
+            0 if count == 0 => writeln!(io.out, "no scenarios: put them into a folder `scenarios` beside the charter")?,
+            0 => writeln!(io.out, "{count} {scenarios}, {}", self.paint.good("all passed"))?,
             failed => {
                 let failed = self.paint.error(&format!("{failed} failed"));
                 writeln!(io.out, "{count} {scenarios}, {failed}")?;
@@ -359,11 +314,5 @@ impl Report {
 /// Where a part of the core form stands in the charter.
 fn place(loaded: &Loaded, at: &str) -> Diagnostic {
     let span = loaded.document.span(at);
-    loaded.document.diagnostic(
-        charter_format::Severity::Warning,
-        "uncovered",
-        span,
-        String::new(),
-        None,
-    )
+    loaded.document.diagnostic(charter_format::Severity::Warning, "uncovered", span, String::new(), None)
 }

@@ -21,11 +21,7 @@ fn the_bundled_ones_are_those_of_the_folder() {
     for bundled in charter_cli::bundled::ALL {
         let ran = charter(&["test", bundled.name]);
         assert_eq!(ran.code, 0, "{}: {}{}", bundled.name, ran.out, ran.err);
-        assert!(
-            !bundled.scenarios.is_empty(),
-            "{} has no scenarios",
-            bundled.name
-        );
+        assert!(!bundled.scenarios.is_empty(), "{} has no scenarios", bundled.name);
     }
     assert!(charter_cli::bundled::find("feijoa").is_some());
 }

@@ -89,8 +89,7 @@ fn every_page_says_what_kind_of_code_it_is_and_what_to_do() {
 
 /// The text of the block that begins with a line.
 fn block<'p>(page: &'p str, begin: &str) -> Option<&'p str> {
-    page.split_once(&format!("```{begin}\n"))
-        .map(|(_, rest)| rest.split("```").next().unwrap())
+    page.split_once(&format!("```{begin}\n")).map(|(_, rest)| rest.split("```").next().unwrap())
 }
 
 /// Why an example does not show its code; none if it does.
@@ -119,9 +118,8 @@ fn wrong(code: &str, page: &str, scratch: &Scratch) -> Option<String> {
 fn every_example_gives_the_code_of_its_page() {
     let scratch = Scratch::new("codes");
     let pages = PAGES.iter().filter(|(code, _)| !EXPLORED.contains(code));
-    let wrong: Vec<String> = pages
-        .filter_map(|(code, page)| Some(format!("{code}: {}", wrong(code, page, &scratch)?)))
-        .collect();
+    let wrong: Vec<String> =
+        pages.filter_map(|(code, page)| Some(format!("{code}: {}", wrong(code, page, &scratch)?))).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let examples = PAGES.iter().filter(|(_, page)| page.contains("```"));
     assert!(examples.count() > 80);

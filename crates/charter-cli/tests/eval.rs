@@ -10,19 +10,13 @@ use support::{charter, charter_with};
 
 fn same(expected: &Value<'_>, got: &Value<'_>) -> bool {
     match (expected, got) {
-        (Value::Double(a), Value::Double(b)) => {
-            a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
-        }
-        (Value::List(a), Value::List(b)) => {
-            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(&a, &b))
-        }
+        (Value::Double(a), Value::Double(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
+        (Value::List(a), Value::List(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same(&a, &b)),
         (Value::Map(a), Value::Map(b)) => {
             let (a, b) = (a.entries(), b.entries());
             let pairs = || a.iter().zip(&b);
             a.len() == b.len()
-                && pairs().all(|((k, v), (l, w))| {
-                    same(&k.clone().into_value(), &l.clone().into_value()) && same(v, w)
-                })
+                && pairs().all(|((k, v), (l, w))| same(&k.clone().into_value(), &l.clone().into_value()) && same(v, w))
         }
         _ => expected.type_name() == got.type_name() && expected == got,
     }
@@ -30,45 +24,26 @@ fn same(expected: &Value<'_>, got: &Value<'_>) -> bool {
 
 #[test]
 fn all_conformance_cases_come_out_right() {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/cel/cases.jsonl");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/cel/cases.jsonl");
     let Ok(text) = std::fs::read_to_string(&path) else {
         println!("SKIPPED: the conformance cases (shared/data/cel/cases.jsonl) are not here");
         return;
     };
-    let cases: Vec<Json> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let cases: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let ran = charter(&["eval", "--batch", &path.display().to_string()]);
-    let answers: Vec<Json> = ran
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let answers: Vec<Json> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers.len(), cases.len());
     let wrong: Vec<String> = cases
         .iter()
         .zip(&answers)
-        .filter(
-            |(case, answer)| match (case.get("value"), answer.get("value")) {
-                (Some(expected), Some(got)) => !same(
-                    &typed::decode(expected).unwrap(),
-                    &typed::decode(got).unwrap(),
-                ),
-                (None, None) => !answer["error"].is_string(),
-                _ => true,
-            },
-        )
+        .filter(|(case, answer)| match (case.get("value"), answer.get("value")) {
+            (Some(expected), Some(got)) => !same(&typed::decode(expected).unwrap(), &typed::decode(got).unwrap()),
+            (None, None) => !answer["error"].is_string(),
+            _ => true,
+        })
         .map(|(case, answer)| format!("{case}\n  gave {answer}"))
         .collect();
-    assert!(
-        wrong.is_empty(),
-        "{} of {} are wrong:\n{}",
-        wrong.len(),
-        cases.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} of {} are wrong:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
     // Some cases are errors on purpose.
     assert_eq!(ran.code, 1);
 }
@@ -76,13 +51,7 @@ fn all_conformance_cases_come_out_right() {
 fn batch(lines: &[Json]) -> (u8, Vec<Json>) {
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let ran = charter_with(&["eval", "--batch", "-"], &input);
-    (
-        ran.code,
-        ran.out
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect(),
-    )
+    (ran.code, ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 
 #[test]
@@ -105,15 +74,9 @@ fn the_checker_runs_first_unless_it_is_disabled() {
 
 #[test]
 fn a_broken_line_is_told_and_the_rest_goes_on() {
-    let ran = charter_with(
-        &["eval", "--batch", "-"],
-        "{\"expr\":\"1\"}\nnonsense\n\n{\"exp\":\"1\"}\n{\"expr\":\"2\"}\n",
-    );
-    let answers: Vec<Json> = ran
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let ran =
+        charter_with(&["eval", "--batch", "-"], "{\"expr\":\"1\"}\nnonsense\n\n{\"exp\":\"1\"}\n{\"expr\":\"2\"}\n");
+    let answers: Vec<Json> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(ran.code, 2);
     assert_eq!(answers.len(), 4);
     assert_eq!(answers[1]["line"], 2);
@@ -123,29 +86,15 @@ fn a_broken_line_is_told_and_the_rest_goes_on() {
 
 #[test]
 fn names_come_from_the_keys_of_with() {
-    let ran = charter(&[
-        "eval",
-        "digest(x) == digest({'b': 1, 'a': [2.0]})",
-        "--with",
-        r#"{"x":{"a":[2],"b":1}}"#,
-    ]);
+    let ran = charter(&["eval", "digest(x) == digest({'b': 1, 'a': [2.0]})", "--with", r#"{"x":{"a":[2],"b":1}}"#]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "true\n"));
 }
 
 #[test]
 fn evaluation_errors_are_1_and_syntax_errors_2() {
-    for (expr, code, caret) in [
-        ("1 / 0", 1, "^"),
-        ("size(1", 2, "^"),
-        ("nope + 1", 2, "^^^^"),
-        ("0.0 / 0.0", 1, "^"),
-    ] {
+    for (expr, code, caret) in [("1 / 0", 1, "^"), ("size(1", 2, "^"), ("nope + 1", 2, "^^^^"), ("0.0 / 0.0", 1, "^")] {
         let ran = charter(&["eval", expr]);
         assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{expr}");
-        assert!(
-            ran.err.contains(expr) && ran.err.contains(caret),
-            "{expr}: {}",
-            ran.err
-        );
+        assert!(ran.err.contains(expr) && ran.err.contains(caret), "{expr}: {}", ran.err);
     }
 }

@@ -11,54 +11,24 @@ fn a_run_in_a_file_of_its_own_is_verified() {
     let place = |name: &str| scratch.0.join(name).to_str().unwrap().to_owned();
     let (db, file) = (place("charter.db"), place("run.jsonl"));
     let input = r#"{"wake": "Sign this", "loop": false}"#;
-    let ran = charter(&[
-        "run",
-        "automaton",
-        "--run",
-        "one",
-        "--db",
-        &db,
-        "--input",
-        input,
-    ]);
+    let ran = charter(&["run", "automaton", "--run", "one", "--db", &db, "--input", input]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert_eq!(
-        charter(&["export", "one", "--db", &db, "-o", &file]).code,
-        0
-    );
+    assert_eq!(charter(&["export", "one", "--db", &db, "-o", &file]).code, 0);
     let journal = charter(&["verify", &db]);
     let verified = charter(&["verify", &file]);
     assert_eq!((verified.code, &verified.out), (0, &journal.out));
-    assert!(
-        verified
-            .out
-            .starts_with("verified: 6 records of 1 run, head sha256:"),
-        "{}",
-        verified.out
-    );
+    assert!(verified.out.starts_with("verified: 6 records of 1 run, head sha256:"), "{}", verified.out);
     // An anchor; another run; a change.
     let wrong = format!("one/3=sha256:{}", "0".repeat(64));
     let ran = charter(&["verify", &file, "--anchor", &wrong]);
     assert_eq!(ran.code, 1);
-    assert!(
-        ran.out.contains("anchor: run `one`, record 3: its hash is"),
-        "{}",
-        ran.out
-    );
+    assert!(ran.out.contains("anchor: run `one`, record 3: its hash is"), "{}", ran.out);
     let ran = charter(&["verify", &file, "other"]);
     assert_eq!(ran.code, 2);
-    assert!(
-        ran.err.contains("there is no run `other` in this file"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("there is no run `other` in this file"), "{}", ran.err);
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replacen("Sign this", "Sign that", 1)).unwrap();
     let ran = charter(&["verify", &file]);
     assert_eq!(ran.code, 1);
-    assert!(
-        ran.out.contains("its content does not give its hash"),
-        "{}",
-        ran.out
-    );
+    assert!(ran.out.contains("its content does not give its hash"), "{}", ran.out);
 }

@@ -6,10 +6,8 @@ use std::path::Path;
 
 use support::{Ran, Scratch, charter};
 
-const QUESTION: &str =
-    r#"{"userId":"u1","message":"Should we raise prices by 20 % for new customers?"}"#;
-const SURE: &str =
-    r#"{"userId":"u1","message":"Should we run a small experiment with two customers?"}"#;
+const QUESTION: &str = r#"{"userId":"u1","message":"Should we raise prices by 20 % for new customers?"}"#;
+const SURE: &str = r#"{"userId":"u1","message":"Should we run a small experiment with two customers?"}"#;
 
 fn at(db: &Path, args: &[&str]) -> Ran {
     let db = db.to_str().unwrap();
@@ -17,9 +15,7 @@ fn at(db: &Path, args: &[&str]) -> Ran {
 }
 
 fn begin(db: &Path, run: &str, input: &str, more: &[&str]) -> Ran {
-    let args = [
-        "run", "fred", "--run", run, "--model", "offline", "--input", input,
-    ];
+    let args = ["run", "fred", "--run", run, "--model", "offline", "--input", input];
     at(db, &[&args, more].concat())
 }
 
@@ -95,50 +91,21 @@ fn what_a_newcomer_sees() {
             "  decide → human_review  decide is done",
         ]
     );
-    assert!(
-        ran.err.contains("offline: no model is asked"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("offline: no model is asked"), "{}", ran.err);
 
     // The commands that it names.
     let first = digest(&ran.out);
     let rejected = at(
         &db,
-        &[
-            "send",
-            "r1",
-            "HUMAN_REJECTED",
-            r#"{"feedback":"name the segment"}"#,
-            "--as",
-            "ana",
-            "--role",
-            "reviewer",
-        ],
+        &["send", "r1", "HUMAN_REJECTED", r#"{"feedback":"name the segment"}"#, "--as", "ana", "--role", "reviewer"],
     );
     assert_eq!(rejected.code, 0, "{}", rejected.err);
-    assert!(
-        rejected.out.contains("Overruled  - ana: name the segment"),
-        "{}",
-        rejected.out
-    );
+    assert!(rejected.out.contains("Overruled  - ana: name the segment"), "{}", rejected.out);
     let second = digest(&rejected.out);
     assert_ne!(first, second);
     let approve = |digest: &str| {
         let data = format!(r#"{{"digest":"{digest}"}}"#);
-        at(
-            &db,
-            &[
-                "send",
-                "r1",
-                "HUMAN_APPROVED",
-                &data,
-                "--as",
-                "ana",
-                "--role",
-                "reviewer",
-            ],
-        )
+        at(&db, &["send", "r1", "HUMAN_APPROVED", &data, "--as", "ana", "--role", "reviewer"])
     };
     // Exactly what is shown, not what was shown before.
     let stale = approve(&first);
@@ -146,18 +113,8 @@ fn what_a_newcomer_sees() {
     assert!(stale.err.contains("refused (stale)"), "{}", stale.err);
     let approved = approve(&second);
     assert_eq!(approved.code, 0, "{}", approved.err);
-    assert!(
-        approved.out.contains("r1: done in complete"),
-        "{}",
-        approved.out
-    );
-    assert!(
-        approved
-            .out
-            .contains(&format!("Approved   by ana, exactly {second}")),
-        "{}",
-        approved.out
-    );
+    assert!(approved.out.contains("r1: done in complete"), "{}", approved.out);
+    assert!(approved.out.contains(&format!("Approved   by ana, exactly {second}")), "{}", approved.out);
     for args in [&["log", "r1"][..], &["explain", "r1", "5"], &["show", "r1"]] {
         assert_eq!(at(&db, args).code, 0, "{args:?}");
     }
@@ -177,16 +134,7 @@ fn memory_and_the_questions_of_the_page() {
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.out.contains("rejection-limit"), "{}", ran.out);
     begin(&db, "r3", QUESTION, &[]);
-    let no = [
-        "send",
-        "r3",
-        "HUMAN_REJECTED",
-        r#"{"feedback":"when?"}"#,
-        "--as",
-        "bo",
-        "--role",
-        "reviewer",
-    ];
+    let no = ["send", "r3", "HUMAN_REJECTED", r#"{"feedback":"when?"}"#, "--as", "bo", "--role", "reviewer"];
     at(&db, &no);
     at(&db, &["run", "--resume", "r3", "--yes"]);
     // As sure as in the first session; now a person has to look at it.
@@ -204,9 +152,7 @@ fn memory_and_the_questions_of_the_page() {
         let ran = charter(&["sql", db.to_str().unwrap(), &sql]);
         assert_eq!(ran.code, 0, "{sql}{}", ran.err);
         let lines = ran.out.lines();
-        lines
-            .map(|l| l.split_whitespace().collect::<Vec<_>>().join(" "))
-            .collect::<Vec<_>>()
+        lines.map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
     });
     let asked: Vec<Vec<String>> = asked.collect();
     assert_eq!(asked[0][1], "8 7 0");
@@ -227,22 +173,10 @@ fn what_is_missing_is_asked_for() {
     let how = r#"send r1 START '{"input":{"message":"..."}}' --as ID --role founder"#;
     assert!(ran.out.contains(how), "{}", ran.out);
     // At the terminal: the number, then what the object needs.
-    let args = [
-        "run",
-        "--resume",
-        "r1",
-        "--model",
-        "offline",
-        "--db",
-        db.to_str().unwrap(),
-    ];
+    let args = ["run", "--resume", "r1", "--model", "offline", "--db", db.to_str().unwrap()];
     let ran = support::charter_typed(&args, "1\nShould the small plan cost 20 % more?\nq\n", None);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(
-        ran.err.contains("  input.message (string): "),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("  input.message (string): "), "{}", ran.err);
     assert!(ran.err.contains("decide → human_review"), "{}", ran.err);
 }
 
@@ -251,10 +185,7 @@ fn wrong_input_is_told_before_anything_is_done() {
     let scratch = Scratch::new("fred");
     let db = scratch.0.join("charter.db");
     for (input, said) in [
-        (
-            r#"{"userId":7}"#,
-            "at `/userId`: 7 is not of type \"string\"",
-        ),
+        (r#"{"userId":7}"#, "at `/userId`: 7 is not of type \"string\""),
         ("{}", "\"userId\" is a required property"),
         (r#"{"userId":"u1","message":" "}"#, "does not match"),
         ("[1]", "is not of type \"object\""),

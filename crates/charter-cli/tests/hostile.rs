@@ -35,11 +35,7 @@ fn checked(name: &str, text: impl AsRef<[u8]>, code: &str) {
     );
     assert_eq!(ran.code, 1, "{name}");
     let human = soon(&["check", &file], "");
-    assert!(
-        human.out.len() < 100_000,
-        "{name}: {} bytes",
-        human.out.len()
-    );
+    assert!(human.out.len() < 100_000, "{name}: {} bytes", human.out.len());
 }
 
 #[test]
@@ -48,19 +44,12 @@ fn a_megabyte_of_brackets() {
     checked("brackets.json", &text, "too-deep");
     checked("brackets.yaml", &text, "too-deep");
     checked("braces.yaml", "{a: ".repeat(1 << 18), "too-deep");
-    checked(
-        "indented.yaml",
-        (0..5_000)
-            .map(|i| format!("{}a:\n", " ".repeat(i)))
-            .collect::<String>(),
-        "too-deep",
-    );
+    checked("indented.yaml", (0..5_000).map(|i| format!("{}a:\n", " ".repeat(i))).collect::<String>(), "too-deep");
 }
 
 #[test]
 fn an_alias_bomb() {
-    let mut text =
-        String::from("charter: 1\nid: bomb\nmeta:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    let mut text = String::from("charter: 1\nid: bomb\nmeta:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for i in 1..12 {
         let items = vec![format!("*a{}", i - 1); 10].join(", ");
         text.push_str(&format!("  a{i}: &a{i} [{items}]\n"));
@@ -71,9 +60,7 @@ fn an_alias_bomb() {
 
 #[test]
 fn a_hundred_thousand_states() {
-    let mut text = String::from(
-        "charter: 1\nid: many\ninitial: s0\nevents: {GO: {data: {type: object}}}\nstates:\n",
-    );
+    let mut text = String::from("charter: 1\nid: many\ninitial: s0\nevents: {GO: {data: {type: object}}}\nstates:\n");
     for i in 0..100_000 {
         text.push_str(&format!("  s{i}: {{on: {{GO: s{}}}}}\n", (i + 1) % 100_000));
     }
@@ -111,9 +98,8 @@ fn an_expression_without_end() {
     let ran = soon(&["eval", &text], "");
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
     assert!(ran.err.len() < 20_000, "{} bytes", ran.err.len());
-    let charter = format!(
-        "charter: 1\nid: t\nstates: {{a: {{always: {{target: b, when: \"{text} > 0\"}}}}, b: {{}}}}\n"
-    );
+    let charter =
+        format!("charter: 1\nid: t\nstates: {{a: {{always: {{target: b, when: \"{text} > 0\"}}}}, b: {{}}}}\n");
     checked("expression.yaml", charter, "bad-expression");
     for deep in ["(", "[", "-", "!", "{1:", "a.b(", "x ? "] {
         let ran = soon(&["eval", &format!(" {}", deep.repeat(100_000))], "");
@@ -136,57 +122,25 @@ fn a_nested_macro_runs_out_of_fuel() {
 const ECHO: &str = "charter: 1\nid: echo\ncontext: {last: null}\nevents: {SAY: {data: {}}}\nstates: {a: {on: {SAY: {actions: {assign: {last: '= event.data'}}}}}}\n";
 
 fn echo(events: &str) -> (u8, Vec<Json>) {
-    let scratch =
-        Scratch::new(&format!("hostile-{:?}", std::thread::current().id()).replace(['(', ')'], ""));
+    let scratch = Scratch::new(&format!("hostile-{:?}", std::thread::current().id()).replace(['(', ')'], ""));
     let file = scratch.file("echo.yaml", ECHO);
     let ran = soon(&["step", &file, "--events", "-"], events);
-    let lines = ran
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     (ran.code, lines)
 }
 
 #[test]
 fn events_that_are_too_large_or_too_deep() {
-    let large = format!(
-        "{{\"type\":\"SAY\",\"data\":\"{}\"}}\n",
-        "x".repeat((1 << 20) + 1)
-    );
-    let deep = format!(
-        "{{\"type\":\"SAY\",\"data\":{}{}}}\n",
-        "[".repeat(1_000_000),
-        "]".repeat(1_000_000)
-    );
-    let endless = format!(
-        "{{\"type\":\"SAY\",\"data\":\"{}\"}}\n",
-        "x".repeat(20 << 20)
-    );
+    let large = format!("{{\"type\":\"SAY\",\"data\":\"{}\"}}\n", "x".repeat((1 << 20) + 1));
+    let deep = format!("{{\"type\":\"SAY\",\"data\":{}{}}}\n", "[".repeat(1_000_000), "]".repeat(1_000_000));
+    let endless = format!("{{\"type\":\"SAY\",\"data\":\"{}\"}}\n", "x".repeat(20 << 20));
     let good = "{\"type\":\"SAY\",\"data\":1}\n";
     let (code, lines) = echo(&format!("{large}{deep}{endless}{good}"));
     assert_eq!((code, lines.len()), (2, 4));
     assert_eq!(lines[0]["code"], "too-large");
-    assert!(
-        lines[1]["error"]
-            .as_str()
-            .unwrap()
-            .contains("recursion limit"),
-        "{}",
-        lines[1]
-    );
-    assert!(
-        lines[2]["error"]
-            .as_str()
-            .unwrap()
-            .contains("longer than 16 MiB"),
-        "{}",
-        lines[2]
-    );
-    assert_eq!(
-        (&lines[3]["seq"], &lines[3]["context"]["last"]),
-        (&2.into(), &1.into())
-    );
+    assert!(lines[1]["error"].as_str().unwrap().contains("recursion limit"), "{}", lines[1]);
+    assert!(lines[2]["error"].as_str().unwrap().contains("longer than 16 MiB"), "{}", lines[2]);
+    assert_eq!((&lines[3]["seq"], &lines[3]["context"]["last"]), (&2.into(), &1.into()));
 }
 
 #[test]
@@ -210,13 +164,7 @@ fn hostile_numbers_keys_and_bytes_in_events() {
     ];
     let (code, lines) = echo(&(events.join("\n") + "\n"));
     assert_eq!((code, lines.len()), (2, events.len()));
-    let of = |line: &Json| {
-        line["code"]
-            .as_str()
-            .or(line["verdict"].as_str())
-            .unwrap_or("error")
-            .to_owned()
-    };
+    let of = |line: &Json| line["code"].as_str().or(line["verdict"].as_str()).unwrap_or("error").to_owned();
     let what: Vec<String> = lines.iter().map(of).collect();
     assert_eq!(
         what,
@@ -247,21 +195,11 @@ fn bytes_that_are_no_text() {
     for command in ["check", "step", "graph", "test"] {
         let ran = soon(&[command, &binary], "");
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{command}");
-        assert!(
-            ran.err.contains("is no text: byte 1 is not UTF-8"),
-            "{command}: {}",
-            ran.err
-        );
+        assert!(ran.err.contains("is no text: byte 1 is not UTF-8"), "{command}: {}", ran.err);
     }
     let echo = scratch.file("echo.yaml", ECHO);
-    let events = scratch.file(
-        "events.jsonl",
-        [
-            b"{\"type\":\"SAY\",\"data\":\"\xff\"}\n".as_slice(),
-            b"{\"type\":\"SAY\"}\n",
-        ]
-        .concat(),
-    );
+    let events = scratch
+        .file("events.jsonl", [b"{\"type\":\"SAY\",\"data\":\"\xff\"}\n".as_slice(), b"{\"type\":\"SAY\"}\n"].concat());
     let ran = soon(&["step", &echo, "--events", &events], "");
     assert_eq!((ran.code, ran.out.lines().count()), (2, 2), "{}", ran.out);
 }
@@ -279,29 +217,16 @@ fn a_large_file_is_not_read_whole() {
 fn hostile_scenarios() {
     let scratch = Scratch::new("hostile-scenarios");
     scratch.file("charter.yaml", ECHO);
-    let repeated = (0..5).fold("[{tick: 1}]".to_owned(), |steps, _| {
-        format!("[{{repeat: {{times: 1000, steps: {steps}}}}}]")
-    });
-    let file = scratch.file(
-        "repeat.yaml",
-        format!("charter: charter.yaml\nsteps: {repeated}\n"),
-    );
+    let repeated =
+        (0..5).fold("[{tick: 1}]".to_owned(), |steps, _| format!("[{{repeat: {{times: 1000, steps: {steps}}}}}]"));
+    let file = scratch.file("repeat.yaml", format!("charter: charter.yaml\nsteps: {repeated}\n"));
     let began = Instant::now();
     let ran = charter(&["test", &file]);
     assert!(began.elapsed() < 6 * SOON, "{:?}", began.elapsed());
     assert_eq!(ran.code, 1);
-    assert!(
-        ran.out.contains("a scenario may have 100000 steps"),
-        "{}",
-        ran.out
-    );
-    let deep = scratch.file(
-        "deep.yaml",
-        format!(
-            "charter: charter.yaml\nsteps: {}",
-            "[{repeat: {times: 1, steps: ".repeat(10_000)
-        ),
-    );
+    assert!(ran.out.contains("a scenario may have 100000 steps"), "{}", ran.out);
+    let deep = scratch
+        .file("deep.yaml", format!("charter: charter.yaml\nsteps: {}", "[{repeat: {times: 1, steps: ".repeat(10_000)));
     assert_eq!(soon(&["test", &deep], "").code, 2);
 }
 
@@ -318,15 +243,9 @@ fn a_guard_that_reads_what_is_not_there_and_a_sender_without_roles() {
         r#"{"type":"GO","data":{"a":1},"by":{"id":"eve","roles":["system"]}}"#,
         r#"{"type":"ANY","by":{"id":"eve"}}"#,
     ];
-    let ran = soon(
-        &["step", &file, "--events", "-"],
-        &(events.join("\n") + "\n"),
-    );
+    let ran = soon(&["step", &file, "--events", "-"], &(events.join("\n") + "\n"));
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
-    let codes: Vec<Json> = ran
-        .out
-        .lines()
-        .map(|line| serde_json::from_str::<Json>(line).unwrap()["code"].clone())
-        .collect();
+    let codes: Vec<Json> =
+        ran.out.lines().map(|line| serde_json::from_str::<Json>(line).unwrap()["code"].clone()).collect();
     assert_eq!(codes, ["authority", "authority", "authority", "guard"]);
 }

@@ -19,13 +19,8 @@ fn states(file: &str, events: &str) -> Vec<String> {
     let events = scratch.file("events.jsonl", events);
     let ran = charter(&["step", file, "--events", &events]);
     assert!(ran.err.is_empty(), "{}", ran.err);
-    let lines = ran
-        .out
-        .lines()
-        .map(|line| serde_json::from_str::<Json>(line).unwrap());
-    lines
-        .map(|line| line["state"][0].as_str().unwrap().to_owned())
-        .collect()
+    let lines = ran.out.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
+    lines.map(|line| line["state"][0].as_str().unwrap().to_owned()).collect()
 }
 
 const STREAM: &str = r#"{"type":"START"}
@@ -42,16 +37,7 @@ const STREAM: &str = r#"{"type":"START"}
 fn fred_as_an_xstate_config_shows_what_xstate_shows() {
     // A confident decision is looked at by a person, since the guard sees the decision of before; the unconfident one after it is
     // executed for the same reason. That is what this config does in XState, and `charter check` says so.
-    let expected = [
-        "intake",
-        "mental_models",
-        "synthesis",
-        "decide",
-        "human_review",
-        "synthesis",
-        "decide",
-        "execute",
-    ];
+    let expected = ["intake", "mental_models", "synthesis", "decide", "human_review", "synthesis", "decide", "execute"];
     assert_eq!(states(&fred("fred.yaml"), STREAM), expected);
     let ran = charter(&["check", &fred("fred.yaml"), "--no-explore"]);
     let stale = "fred.json:26:11 (`states.decide.invoke.onDone[0]`): guard `canAutoDecide` reads `context.decision`, which this transition assigns afterwards";
@@ -67,32 +53,17 @@ fn what_a_config_lacks_is_listed_with_its_paths() {
     let findings = answer["findings"].as_array().unwrap();
     let lacks: Vec<String> = findings
         .iter()
-        .map(|f| {
-            format!(
-                "{} {}",
-                f["path"].as_str().unwrap(),
-                f["message"].as_str().unwrap()
-            )
-        })
+        .map(|f| format!("{} {}", f["path"].as_str().unwrap(), f["message"].as_str().unwrap()))
         .collect();
     assert_eq!(lacks.len(), 18);
     assert!(
-        lacks.contains(
-            &"states.decide.invoke.onDone[0].guard no guard `canAutoDecide` is supplied".to_owned()
-        ),
+        lacks.contains(&"states.decide.invoke.onDone[0].guard no guard `canAutoDecide` is supplied".to_owned()),
         "{lacks:#?}"
     );
-    assert!(
-        lacks.contains(&"states.execute.invoke.src no actor `execute` is supplied".to_owned()),
-        "{lacks:#?}"
-    );
+    assert!(lacks.contains(&"states.execute.invoke.src no actor `execute` is supplied".to_owned()), "{lacks:#?}");
     let ran = charter(&["step", &fred("fred.json"), "--events", "/dev/null"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
-    assert!(
-        ran.err.contains("no guard `canAutoDecide` is supplied"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("no guard `canAutoDecide` is supplied"), "{}", ran.err);
 }
 
 #[test]
@@ -104,8 +75,7 @@ fn exports_are_read_back_and_do_the_same() {
         assert_eq!(ran.code, 0, "{}", ran.err);
         let back = scratch.file(file, &ran.out);
         assert_eq!(states(&back, STREAM), there, "{format}");
-        let digests = [fred("fred.yaml"), back]
-            .map(|file| charter(&["graph", &file, "--format", "charter"]).out);
+        let digests = [fred("fred.yaml"), back].map(|file| charter(&["graph", &file, "--format", "charter"]).out);
         assert_eq!(digests[0], digests[1], "{format}");
     }
 }

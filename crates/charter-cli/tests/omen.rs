@@ -27,10 +27,7 @@ fn random_streams_never_reach_what_is_forbidden() {
     for (name, event) in &machine.definition().events {
         let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012);
         let options = options.should_validate_formats(true);
-        second.insert(
-            name.as_str(),
-            options.build(event.data.as_ref().unwrap()).unwrap(),
-        );
+        second.insert(name.as_str(), options.build(event.data.as_ref().unwrap()).unwrap());
     }
     let mut sum = Seen::default();
     for seed in 0..STREAMS {
@@ -42,29 +39,15 @@ fn random_streams_never_reach_what_is_forbidden() {
             let item = stream.next();
             let bytes = item.to_string();
             let line = judge.line(number, bytes.as_bytes());
-            assert_eq!(
-                line,
-                slow.line(number, bytes.as_bytes()),
-                "seed {seed}, line {number}: {bytes}"
-            );
+            assert_eq!(line, slow.line(number, bytes.as_bytes()), "seed {seed}, line {number}: {bytes}");
             let kind = item.pointer("/header/packet_type").and_then(|t| t.as_str());
             if let Some((kind, validator)) = kind.and_then(|k| second.get_key_value(k)) {
-                assert_eq!(
-                    machine.surely_fits(kind, &item),
-                    validator.is_valid(&item),
-                    "{item}"
-                );
+                assert_eq!(machine.surely_fits(kind, &item), validator.is_valid(&item), "{item}");
             }
             let told_now = serde_json::to_string(&line).unwrap();
             told.push(format!("{item}\n    {told_now}"));
             if let Err(wrong) = monitor.look(&item, &line) {
-                let tail: Vec<&str> = told
-                    .iter()
-                    .rev()
-                    .take(30)
-                    .rev()
-                    .map(String::as_str)
-                    .collect();
+                let tail: Vec<&str> = told.iter().rev().take(30).rev().map(String::as_str).collect();
                 panic!("seed {seed}, line {number}: {wrong}\n{}", tail.join("\n"));
             }
             stream.told(&item, &line);
@@ -72,25 +55,7 @@ fn random_streams_never_reach_what_is_forbidden() {
         sum.add(&monitor.seen);
     }
     // A test that never comes near what is forbidden shows nothing.
-    let Seen {
-        accepted,
-        refused,
-        writes,
-        loops,
-        escalations,
-        safe_modes,
-        cleared,
-        overdue,
-    } = sum;
-    let counts = [
-        accepted,
-        refused,
-        writes,
-        loops,
-        escalations,
-        safe_modes,
-        cleared,
-        overdue,
-    ];
+    let Seen { accepted, refused, writes, loops, escalations, safe_modes, cleared, overdue } = sum;
+    let counts = [accepted, refused, writes, loops, escalations, safe_modes, cleared, overdue];
     assert!(counts.iter().all(|n| *n >= 10), "{sum:?}");
 }

@@ -56,10 +56,7 @@ fn server(answer: Json) -> (String, Arc<Mutex<Vec<String>>>) {
             }
             let mut body = vec![0; length];
             reader.read_exact(&mut body).unwrap();
-            bodies
-                .lock()
-                .unwrap()
-                .push(String::from_utf8(body).unwrap());
+            bodies.lock().unwrap().push(String::from_utf8(body).unwrap());
             let answer = answer.to_string();
             write!(
                 stream,
@@ -76,11 +73,9 @@ fn attribute(span: &Json, key: &str) -> Json {
     let all = span["attributes"].as_array().unwrap();
     let found = all.iter().find(|a| a["key"] == key);
     let value = found.map(|a| a["value"].as_object().unwrap().values().next().unwrap());
-    value.map_or(Json::Null, |value| {
-        match value.as_str().and_then(|v| v.parse::<u64>().ok()) {
-            Some(number) => number.into(),
-            None => value.clone(),
-        }
+    value.map_or(Json::Null, |value| match value.as_str().and_then(|v| v.parse::<u64>().ok()) {
+        Some(number) => number.into(),
+        None => value.clone(),
     })
 }
 
@@ -98,16 +93,7 @@ fn a_run_is_one_trace_without_secrets() {
     let run = |id: &str, endpoint: &str| {
         Command::new(env!("CARGO_BIN_EXE_charter"))
             .current_dir(&scratch.0)
-            .args([
-                "run",
-                "charter.yaml",
-                "--run",
-                id,
-                "--model",
-                "openai:m",
-                "--model-url",
-                &model,
-            ])
+            .args(["run", "charter.yaml", "--run", id, "--model", "openai:m", "--model-url", &model])
             .args(["--input", &json!({"q": SAID}).to_string()])
             .env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
             .env("CHARTER_MODEL_KEY", KEY)
@@ -115,11 +101,7 @@ fn a_run_is_one_trace_without_secrets() {
             .unwrap()
     };
     let output = run("r1", &collector);
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(asked.lock().unwrap()[0].contains(SAID));
 
     let told = told.lock().unwrap();
@@ -136,12 +118,7 @@ fn a_run_is_one_trace_without_secrets() {
         }
     }
     let names: Vec<&str> = spans.iter().filter_map(|s| s["name"].as_str()).collect();
-    let find = |name: &str| {
-        spans
-            .iter()
-            .find(|s| s["name"] == name)
-            .unwrap_or_else(|| panic!("{name}: {names:?}"))
-    };
+    let find = |name: &str| spans.iter().find(|s| s["name"] == name).unwrap_or_else(|| panic!("{name}: {names:?}"));
     let (chat, call, done) = (find("chat m"), find("call ask"), find("done.invoke.ask"));
     assert_eq!(chat["parentSpanId"], call["spanId"]);
     assert_eq!(chat["kind"], 3);
@@ -158,16 +135,9 @@ fn a_run_is_one_trace_without_secrets() {
     assert_eq!(attribute(call, "charter.effect"), "r1/0/0");
     assert_eq!(attribute(done, "charter.to"), "over");
     assert_eq!(attribute(done, "charter.verdict"), "accepted");
-    assert!(
-        spans.iter().all(|s| s["traceId"] == chat["traceId"]),
-        "{names:?}"
-    );
+    assert!(spans.iter().all(|s| s["traceId"] == chat["traceId"]), "{names:?}");
 
     // A collector that is away changes nothing.
     let output = run("r2", "http://127.0.0.1:9");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -33,9 +33,7 @@ impl Desk {
     fn typed(&self, more: &str, lines: &[&str]) -> Ran {
         let typed: String = lines.iter().map(|l| format!("{l}\n")).collect();
         let input = self.input(more);
-        let args = [
-            "run", "sentinel", "--run", "r", "--db", &self.db, "--input", &input,
-        ];
+        let args = ["run", "sentinel", "--run", "r", "--db", &self.db, "--input", &input];
         charter_typed(&args, &typed, None)
     }
 
@@ -44,10 +42,8 @@ impl Desk {
     }
 
     fn send(&self, kind: &str, data: &str) -> Ran {
-        let args = [
-            "send", "r", kind, data, "--as", "ana", "--role", "approver", "--role", "operator",
-            "--db", &self.db,
-        ];
+        let args =
+            ["send", "r", kind, data, "--as", "ana", "--role", "approver", "--role", "operator", "--db", &self.db];
         charter(&args)
     }
 }
@@ -98,17 +94,7 @@ fn the_whole_cycle_at_the_terminal() {
 #[test]
 fn feedback_a_second_look_and_a_part() {
     let desk = Desk::new();
-    let lines = [
-        "1",
-        "2",
-        "Also say who greets",
-        "d 2",
-        "1",
-        "3",
-        "1 1-x",
-        "greeter.txt",
-        "q",
-    ];
+    let lines = ["1", "2", "Also say who greets", "d 2", "1", "3", "1 1-x", "greeter.txt", "q"];
     let ran = desk.typed("", &lines);
     in_order(
         &ran.err,
@@ -127,12 +113,7 @@ fn feedback_a_second_look_and_a_part() {
     );
     assert_eq!(desk.file("greeting.txt"), "Hello, world\n");
     assert!(desk.file("greeter.txt").contains("Goal: Greet in German"));
-    let sql = charter(&[
-        "sql",
-        &desk.db,
-        "SELECT by, count(*) AS n FROM approvals GROUP BY by",
-        "--json",
-    ]);
+    let sql = charter(&["sql", &desk.db, "SELECT by, count(*) AS n FROM approvals GROUP BY by", "--json"]);
     assert!(sql.out.contains('2'), "{}", sql.out);
 }
 
@@ -140,10 +121,7 @@ fn feedback_a_second_look_and_a_part() {
 fn a_rejection_leaves_everything_as_it_was() {
     let desk = Desk::new();
     let ran = desk.typed("", &["1", "REJECT_PROPOSAL", "too friendly", "q"]);
-    in_order(
-        &ran.err,
-        &["  reason (string): ", "→ IDLE  REJECT_PROPOSAL by me"],
-    );
+    in_order(&ran.err, &["  reason (string): ", "→ IDLE  REJECT_PROPOSAL by me"]);
     assert_eq!(desk.file("greeting.txt"), "Hello, world\n");
     assert_eq!(desk.file("greeter.txt"), "(none)");
 }
@@ -169,18 +147,9 @@ fn a_verification_that_fails_is_shown_and_nothing_is_changed() {
 fn a_file_that_changed_meanwhile_is_refused_and_said_in_the_diff() {
     let desk = Desk::new();
     let ran = desk.typed("", &["1"]);
-    assert!(
-        ran.out
-            .starts_with("r: waits in AWAITING_PROPOSAL_APPROVAL"),
-        "{}",
-        ran.out
-    );
+    assert!(ran.out.starts_with("r: waits in AWAITING_PROPOSAL_APPROVAL"), "{}", ran.out);
     desk.scratch.file("w/greeting.txt", "Hello, you\n");
-    let again = charter_typed(
-        &["run", "--resume", "r", "--db", &desk.db],
-        "1\n\nq\n",
-        None,
-    );
+    let again = charter_typed(&["run", "--resume", "r", "--db", &desk.db], "1\n\nq\n", None);
     in_order(
         &again.err,
         &[
@@ -198,9 +167,7 @@ fn long_changes_come_in_pages() {
     let long: String = (0..60).map(|n| format!("Hello {n}\n")).collect();
     desk.scratch.file("w/greeting.txt", long);
     let input = desk.input("");
-    let args = [
-        "run", "sentinel", "--run", "r", "--db", &desk.db, "--input", &input,
-    ];
+    let args = ["run", "sentinel", "--run", "r", "--db", &desk.db, "--input", &input];
     let ran = charter_typed(&args, "1\n\nn\nq\n", Some((80, 24)));
     in_order(
         &ran.err,
@@ -213,15 +180,8 @@ fn long_changes_come_in_pages() {
             "What next?",
         ],
     );
-    assert!(
-        !ran.err.contains("+Guten Tag 59"),
-        "the rest of the first file was not asked for"
-    );
-    let ran = charter_typed(
-        &["run", "--resume", "r", "--db", &desk.db],
-        "q\nq\n",
-        Some((80, 24)),
-    );
+    assert!(!ran.err.contains("+Guten Tag 59"), "the rest of the first file was not asked for");
+    let ran = charter_typed(&["run", "--resume", "r", "--db", &desk.db], "q\nq\n", Some((80, 24)));
     assert!(!ran.err.contains("+++ b/greeter.txt"), "{}", ran.err);
     in_order(&ran.err, &["enough -- ", "What next?"]);
 }
@@ -230,24 +190,12 @@ fn long_changes_come_in_pages() {
 fn without_a_terminal_every_answer_is_a_command() {
     let desk = Desk::new();
     let input = desk.input("");
-    let mut ran = charter(&[
-        "run", "sentinel", "--run", "r", "--db", &desk.db, "--input", &input,
-    ]);
-    for (event, next) in [
-        ("APPROVE_CONTEXT", "AWAITING_PROPOSAL_APPROVAL"),
-        ("APPROVE_PROPOSAL", "IDLE"),
-    ] {
+    let mut ran = charter(&["run", "sentinel", "--run", "r", "--db", &desk.db, "--input", &input]);
+    for (event, next) in [("APPROVE_CONTEXT", "AWAITING_PROPOSAL_APPROVAL"), ("APPROVE_PROPOSAL", "IDLE")] {
         // The command as it is printed, by its parts.
-        let line = ran
-            .out
-            .lines()
-            .find(|l| l.contains(&format!("charter send r {event} '")))
-            .unwrap();
+        let line = ran.out.lines().find(|l| l.contains(&format!("charter send r {event} '"))).unwrap();
         let data = line.split('\'').nth(1).unwrap();
-        assert!(
-            line.ends_with(&format!(" --as ID --role approver --db {}", desk.db)),
-            "{line}"
-        );
+        assert!(line.ends_with(&format!(" --as ID --role approver --db {}", desk.db)), "{line}");
         ran = desk.send(event, data);
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(ran.err.contains(next), "{}", ran.err);
@@ -258,8 +206,7 @@ fn without_a_terminal_every_answer_is_a_command() {
 #[test]
 fn hostile_names_and_texts_cannot_write_to_the_terminal() {
     let desk = Desk::new();
-    desk.scratch
-        .file("w/greeting.txt", "Hello \u{1b}[2Jworld\u{202e}\r\n");
+    desk.scratch.file("w/greeting.txt", "Hello \u{1b}[2Jworld\u{202e}\r\n");
     let ran = desk.typed("", &["1", "q"]);
     in_order(&ran.err, &["-Hello \\u{1b}[2Jworld\\u{202e}\\r"]);
     assert!(!ran.err.contains("\u{1b}[2J") && !ran.err.contains('\u{202e}'));
@@ -269,45 +216,20 @@ fn hostile_names_and_texts_cannot_write_to_the_terminal() {
 fn what_was_learned_is_planned_with_and_found_with_sql() {
     let desk = Desk::new();
     let failing = r#", "verify": ["false"]"#;
-    desk.typed(
-        failing,
-        &["1", "1", "", "1", "START", "Greet in German", "1", "q"],
-    );
+    desk.typed(failing, &["1", "1", "", "1", "START", "Greet in German", "1", "q"]);
     let shown = charter(&["show", "r", "--db", &desk.db, "--json"]);
     assert!(
-        shown
-            .out
-            .contains("Earlier cycles taught: verification failed: it ended with exit code 1"),
+        shown.out.contains("Earlier cycles taught: verification failed: it ended with exit code 1"),
         "{}",
         shown.out
     );
     // The questions of the charter's page.
-    let page = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../charters/sentinel/README.md"
-    );
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/sentinel/README.md");
     let page = fs::read_to_string(page).unwrap();
-    let block = page
-        .split("```sql")
-        .nth(1)
-        .unwrap()
-        .split("```")
-        .next()
-        .unwrap();
-    let queries: Vec<&str> = block
-        .split(';')
-        .map(str::trim)
-        .filter(|q| !q.is_empty())
-        .collect();
+    let block = page.split("```sql").nth(1).unwrap().split("```").next().unwrap();
+    let queries: Vec<&str> = block.split(';').map(str::trim).filter(|q| !q.is_empty()).collect();
     assert_eq!(queries.len(), 6);
-    let expected = [
-        "failed   verify    1",
-        "greeting.txt  1",
-        "",
-        "APPLYING_CHANGESET  1",
-        "  me  sha256:",
-        "",
-    ];
+    let expected = ["failed   verify    1", "greeting.txt  1", "", "APPLYING_CHANGESET  1", "  me  sha256:", ""];
     for (query, expected) in queries.iter().zip(expected) {
         let ran = charter(&["sql", &desk.db, "--", query]);
         assert_eq!(ran.code, 0, "{query}: {}", ran.err);
@@ -318,10 +240,9 @@ fn what_was_learned_is_planned_with_and_found_with_sql() {
 #[test]
 fn a_run_to_which_nothing_can_happen_is_said_to_be_stuck() {
     let desk = Desk::new();
-    let charter_file = desk.scratch.file(
-        "stuck.yaml",
-        "charter: 1\nid: stuck\nevents: {GO: {data: {}}}\nstates: {a: {on: {GO: b}}, b: {}}\n",
-    );
+    let charter_file = desk
+        .scratch
+        .file("stuck.yaml", "charter: 1\nid: stuck\nevents: {GO: {data: {}}}\nstates: {a: {on: {GO: b}}, b: {}}\n");
     let ran = charter(&["run", &charter_file, "--run", "s", "--db", &desk.db]);
     assert!(!ran.out.contains("stuck:"), "{}", ran.out);
     let ran = charter(&["send", "s", "GO", "--db", &desk.db]);

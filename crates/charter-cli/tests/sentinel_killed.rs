@@ -47,10 +47,8 @@ impl Desk {
         assert!(resumed.success());
         assert_eq!(self.file("greeting.txt"), "Guten Tag, world\n");
         assert!(self.file("greeter.txt").contains("Goal: Greet in German"));
-        let mut left: Vec<_> = fs::read_dir(self.0.0.join("w"))
-            .unwrap()
-            .map(|e| e.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let mut left: Vec<_> =
+            fs::read_dir(self.0.0.join("w")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         left.sort();
         assert_eq!(left, ["greeter.txt", "greeting.txt"]);
     }
@@ -60,10 +58,7 @@ impl Desk {
 fn while_the_verification_runs() {
     let desk = Desk::new();
     let marker = desk.0.0.join("began");
-    let script = format!(
-        "test -e {0} || {{ touch {0}; sleep 20; }}",
-        marker.display()
-    );
+    let script = format!("test -e {0} || {{ touch {0}; sleep 20; }}", marker.display());
     let mut child = desk.start(&format!(r#", "verify": ["/bin/sh", "-c", {script:?}]"#));
     let started = Instant::now();
     while !marker.exists() {
@@ -72,11 +67,7 @@ fn while_the_verification_runs() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(
-        desk.file("greeting.txt"),
-        "Hello, world\n",
-        "nothing before it is verified"
-    );
+    assert_eq!(desk.file("greeting.txt"), "Hello, world\n", "nothing before it is verified");
     desk.resume();
 }
 

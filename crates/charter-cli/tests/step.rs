@@ -39,27 +39,11 @@ fn review(args: &[&str], events: &[Json]) -> (Ran, Vec<Json>) {
 }
 
 fn review_text(args: &[&str], events: &str) -> (Ran, Vec<Json>) {
-    let scratch =
-        Scratch::new(&format!("step-{:?}", std::thread::current().id()).replace(['(', ')'], ""));
+    let scratch = Scratch::new(&format!("step-{:?}", std::thread::current().id()).replace(['(', ')'], ""));
     let file = scratch.file("review.yaml", REVIEW);
-    let args = [
-        &[
-            "step",
-            &file,
-            "--events",
-            "-",
-            "--input",
-            r#"{"author":"ana"}"#,
-        ],
-        args,
-    ]
-    .concat();
+    let args = [&["step", &file, "--events", "-", "--input", r#"{"author":"ana"}"#], args].concat();
     let ran = charter_with(&args, events);
-    let lines = ran
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     (ran, lines)
 }
 
@@ -77,11 +61,7 @@ fn submit() -> Json {
 fn one_line_out_for_each_line_in() {
     let (ran, lines) = review(
         &[],
-        &[
-            submit(),
-            json!({"done": "write", "output": {"text": "b"}}),
-            json!({"type": "APPROVE", "by": ben()}),
-        ],
+        &[submit(), json!({"done": "write", "output": {"text": "b"}}), json!({"type": "APPROVE", "by": ben()})],
     );
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     assert_eq!(lines.len(), 3);
@@ -96,14 +76,8 @@ fn one_line_out_for_each_line_in() {
             "refusal": null
         })
     );
-    assert_eq!(
-        (&lines[1]["state"], &lines[1]["context"]["draft"]),
-        (&json!(["waiting"]), &json!("b"))
-    );
-    assert_eq!(
-        (&lines[2]["state"], &lines[2]["status"]),
-        (&json!(["done"]), &json!("done"))
-    );
+    assert_eq!((&lines[1]["state"], &lines[1]["context"]["draft"]), (&json!(["waiting"]), &json!("b")));
+    assert_eq!((&lines[2]["state"], &lines[2]["status"]), (&json!(["done"]), &json!("done")));
 }
 
 #[test]
@@ -118,19 +92,10 @@ fn a_refusal_says_why_and_changes_nothing() {
     );
     assert_eq!(ran.code, 1);
     let codes: Vec<&Json> = lines.iter().map(|line| &line["code"]).collect();
-    assert_eq!(
-        codes,
-        [&json!("unhandled"), &json!("schema"), &json!("authority")]
-    );
+    assert_eq!(codes, [&json!("unhandled"), &json!("schema"), &json!("authority")]);
     for (line, seq) in lines.iter().zip(1..) {
-        assert_eq!(
-            (&line["seq"], &line["verdict"]),
-            (&json!(seq), &json!("refused"))
-        );
-        assert_eq!(
-            (&line["from"], &line["state"]),
-            (&json!(["idle"]), &json!(["idle"]))
-        );
+        assert_eq!((&line["seq"], &line["verdict"]), (&json!(seq), &json!("refused")));
+        assert_eq!((&line["from"], &line["state"]), (&json!(["idle"]), &json!(["idle"])));
         assert_eq!(line["refusal"]["code"], line["code"]);
         assert!(!line["refusal"]["message"].as_str().unwrap().is_empty());
     }
@@ -145,32 +110,16 @@ fn an_answer_may_be_an_error_with_the_key_twice() {
     ] {
         let (ran, lines) = review_text(&[], &format!("{}\n{error}\n", submit()));
         assert_eq!(ran.code, 0, "{}", ran.out);
-        assert_eq!(
-            (&lines[1]["state"], &lines[1]["context"]["tries"]),
-            (&json!(["idle"]), &json!(1)),
-            "{error}"
-        );
+        assert_eq!((&lines[1]["state"], &lines[1]["context"]["tries"]), (&json!(["idle"]), &json!(1)), "{error}");
     }
 }
 
 #[test]
 fn a_late_answer_is_late_and_an_answer_of_the_wrong_shape_refused() {
-    let (ran, lines) = review(
-        &[],
-        &[
-            json!({"done": "write", "output": {}}),
-            submit(),
-            json!({"done": "write", "output": {}}),
-        ],
-    );
-    assert_eq!(
-        (&lines[0]["verdict"], &lines[0]["code"]),
-        (&json!("late"), &Json::Null)
-    );
-    assert_eq!(
-        (&lines[2]["verdict"], &lines[2]["code"]),
-        (&json!("refused"), &json!("schema"))
-    );
+    let (ran, lines) =
+        review(&[], &[json!({"done": "write", "output": {}}), submit(), json!({"done": "write", "output": {}})]);
+    assert_eq!((&lines[0]["verdict"], &lines[0]["code"]), (&json!("late"), &Json::Null));
+    assert_eq!((&lines[2]["verdict"], &lines[2]["code"]), (&json!("refused"), &json!("schema")));
     assert_eq!(ran.code, 1);
 }
 
@@ -186,32 +135,12 @@ fn a_tick_fires_what_is_due_and_is_one_line() {
             json!({"tick": 99_000_000}),
         ],
     );
-    let brief: Vec<_> = lines
-        .iter()
-        .skip(2)
-        .map(|l| {
-            (
-                &l["fired"],
-                &l["verdict"],
-                &l["seq"],
-                &l["from"],
-                &l["state"],
-            )
-        })
-        .collect();
+    let brief: Vec<_> =
+        lines.iter().skip(2).map(|l| (&l["fired"], &l["verdict"], &l["seq"], &l["from"], &l["state"])).collect();
     let (waiting, idle) = (json!(["waiting"]), json!(["idle"]));
-    assert_eq!(
-        brief[0],
-        (&json!(0), &json!("ignored"), &json!(2), &waiting, &waiting)
-    );
-    assert_eq!(
-        brief[1],
-        (&json!(1), &json!("accepted"), &json!(3), &waiting, &idle)
-    );
-    assert_eq!(
-        brief[2],
-        (&json!(0), &json!("ignored"), &json!(3), &idle, &idle)
-    );
+    assert_eq!(brief[0], (&json!(0), &json!("ignored"), &json!(2), &waiting, &waiting));
+    assert_eq!(brief[1], (&json!(1), &json!("accepted"), &json!(3), &waiting, &idle));
+    assert_eq!(brief[2], (&json!(0), &json!("ignored"), &json!(3), &idle, &idle));
     assert_eq!(lines[3]["transitions"], json!(["waiting/after/1h/0"]));
 }
 
@@ -243,43 +172,27 @@ fn the_same_id_gets_the_first_answer_again_and_another_content_is_stale() {
     other["data"]["text"] = json!("other");
     let (ran, lines) = review(&[], &[first.clone(), first, other]);
     assert_eq!(lines[0], lines[1]);
-    assert_eq!(
-        (&lines[2]["code"], &lines[2]["seq"]),
-        (&json!("stale"), &json!(2))
-    );
+    assert_eq!((&lines[2]["code"], &lines[2]["seq"]), (&json!("stale"), &json!(2)));
     assert_eq!(ran.code, 1);
 }
 
 #[test]
 fn a_line_that_cannot_be_read_changes_nothing_and_the_exit_code_is_2() {
-    let events = format!(
-        "nonsense\n{}\n[1]\n{{\"type\":\"APPROVE\",\"who\":\"x\"}}\n\n{{\"restore\":false}}\n",
-        submit()
-    );
+    let events =
+        format!("nonsense\n{}\n[1]\n{{\"type\":\"APPROVE\",\"who\":\"x\"}}\n\n{{\"restore\":false}}\n", submit());
     let (ran, lines) = review_text(&[], &events);
     assert_eq!(ran.code, 2);
     let lined: Vec<Option<u64>> = lines.iter().map(|line| line["line"].as_u64()).collect();
     assert_eq!(lined, [Some(1), None, Some(3), Some(4), Some(6)]);
-    assert!(
-        lines[3]["error"]
-            .as_str()
-            .unwrap()
-            .starts_with("line 4: there is no key `who`")
-    );
+    assert!(lines[3]["error"].as_str().unwrap().starts_with("line 4: there is no key `who`"));
     assert_eq!(lines[1]["seq"], 1);
 }
 
 #[test]
 fn the_start_is_printed_when_asked_for_or_when_there_is_nothing_else() {
     let (_, lines) = review(&["--start", "--run", "r7", "--at", "5"], &[submit()]);
-    assert_eq!(
-        (&lines[0]["seq"], &lines[0]["from"], &lines[0]["state"]),
-        (&json!(0), &json!([]), &json!(["idle"]))
-    );
-    assert_eq!(
-        (&lines[1]["effects"][0]["id"], &lines[1]["timers"][0]["due"]),
-        (&json!("r7/1/0"), &json!(60_005))
-    );
+    assert_eq!((&lines[0]["seq"], &lines[0]["from"], &lines[0]["state"]), (&json!(0), &json!([]), &json!(["idle"])));
+    assert_eq!((&lines[1]["effects"][0]["id"], &lines[1]["timers"][0]["due"]), (&json!("r7/1/0"), &json!(60_005)));
     let scratch = Scratch::new("start");
     let file = scratch.file("review.yaml", REVIEW);
     let ran = charter(&["step", &file]);
@@ -292,10 +205,7 @@ fn a_start_that_is_refused_is_a_line_and_an_explanation() {
     let file = scratch.file("review.yaml", REVIEW);
     let ran = charter(&["step", &file, "--input", r#"{"author":7}"#]);
     let line: Json = serde_json::from_str(&ran.out).unwrap();
-    assert_eq!(
-        (ran.code, &line["verdict"], &line["code"]),
-        (1, &json!("refused"), &json!("schema"))
-    );
+    assert_eq!((ran.code, &line["verdict"], &line["code"]), (1, &json!("refused"), &json!("schema")));
     assert_eq!(
         ran.err,
         "refused (schema): the input does not fit the charter's `input` schema: at `/author`: 7 is not of type \"string\"\n"
@@ -325,34 +235,17 @@ states:
 ";
     let file = scratch.file("clock.yaml", chart);
     let human = charter(&["step", &file, "--scxml-clock"]);
-    assert_eq!(
-        (human.code, human.out.as_str()),
-        (0, "c\n"),
-        "{}",
-        human.err
-    );
+    assert_eq!((human.code, human.out.as_str()), (0, "c\n"), "{}", human.err);
     let json_out = charter(&["step", &file, "--scxml-clock", "--json"]);
-    assert_eq!(
-        json_out.out,
-        "{\"context\":{\"n\":3},\"state\":[\"c\"],\"status\":\"done\"}\n"
-    );
+    assert_eq!(json_out.out, "{\"context\":{\"n\":3},\"state\":[\"c\"],\"status\":\"done\"}\n");
 
-    let endless = scratch.file(
-        "endless.yaml",
-        "{charter: 1, id: e, states: {a: {after: {0s: {target: a, reenter: true}}}}}",
-    );
+    let endless =
+        scratch.file("endless.yaml", "{charter: 1, id: e, states: {a: {after: {0s: {target: a, reenter: true}}}}}");
     let ran = charter(&["step", &endless, "--scxml-clock"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("100000 timers"), "{}", ran.err);
     let events = scratch.file("events.jsonl", "{\"tick\":0}\n{\"restore\":true}\n");
     let ran = charter(&["step", &endless, "--events", &events]);
-    let lines: Vec<Json> = ran
-        .out
-        .lines()
-        .map(|l| serde_json::from_str(l).unwrap())
-        .collect();
-    assert_eq!(
-        (ran.code, &lines[0]["line"], &lines[1]["seq"]),
-        (2, &json!(1), &json!(0))
-    );
+    let lines: Vec<Json> = ran.out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!((ran.code, &lines[0]["line"], &lines[1]["seq"]), (2, &json!(1), &json!(0)));
 }

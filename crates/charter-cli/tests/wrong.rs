@@ -14,9 +14,7 @@ fn with_actor(actor: &str) -> String {
 /// What lies in a folder.
 fn files(scratch: &Scratch) -> Vec<String> {
     let entries = std::fs::read_dir(&scratch.0).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -24,31 +22,17 @@ fn files(scratch: &Scratch) -> Vec<String> {
 #[test]
 fn what_is_refused_leaves_no_journal() {
     let scratch = Scratch::new("wrong-run");
-    let gold = scratch.file(
-        "gold.yaml",
-        with_actor("{kind: automaton, part: actions, signer: gold}"),
-    );
+    let gold = scratch.file("gold.yaml", with_actor("{kind: automaton, part: actions, signer: gold}"));
     let fine = scratch.file("fine.yaml", with_actor("{kind: human, timeout: 1s}"));
     let before = files(&scratch);
     let db = scratch.0.join("charter.db").display().to_string();
     let said = scratch.0.join("said.jsonl").display().to_string();
     let there = scratch.file("there.jsonl", "");
-    let models = [
-        "--model",
-        "openai:some",
-        "--model-url",
-        "http://127.0.0.1:9/v1",
-    ];
+    let models = ["--model", "openai:some", "--model-url", "http://127.0.0.1:9/v1"];
     for (args, told) in [
         (vec![gold.as_str()], "signer"),
-        (
-            [&[gold.as_str(), "--record-models", &said], &models[..]].concat(),
-            "signer",
-        ),
-        (
-            [&[fine.as_str(), "--record-models", &there], &models[..]].concat(),
-            "there.jsonl",
-        ),
+        ([&[gold.as_str(), "--record-models", &said], &models[..]].concat(), "signer"),
+        ([&[fine.as_str(), "--record-models", &there], &models[..]].concat(), "there.jsonl"),
         (vec![&fine, "--model", "nobody:x"], "nobody"),
         (vec![&fine, "--run", "a/b"], "`a/b`"),
     ] {
@@ -95,14 +79,8 @@ fn a_journal_without_its_flag_is_told_with_it() {
         assert!(ran.err.contains(right), "{args:?}: {}", ran.err);
         assert_eq!(ran.code, 2);
     };
-    tip(
-        &["runs", "some.db"],
-        "tip: a journal is given with `--db`: `charter runs --db some.db`",
-    );
-    tip(
-        &["--json", "show", "one", "some.db"],
-        "`charter --json show one --db some.db`",
-    );
+    tip(&["runs", "some.db"], "tip: a journal is given with `--db`: `charter runs --db some.db`");
+    tip(&["--json", "show", "one", "some.db"], "`charter --json show one --db some.db`");
     tip(&["runs", "a b.db"], "is given with `--db a b.db`");
     for command in ["show", "log", "legal", "replay", "export"] {
         tip(
@@ -111,11 +89,7 @@ fn a_journal_without_its_flag_is_told_with_it() {
         );
     }
     // It is no tip for what takes no journal, and none where there is one.
-    for args in [
-        &["check", "a", "some.db"][..],
-        &["runs", "some.db", "--db", &db],
-        &["runs", "what"],
-    ] {
+    for args in [&["check", "a", "some.db"][..], &["runs", "some.db", "--db", &db], &["runs", "what"]] {
         let ran = charter(args);
         assert!(!ran.err.contains("tip"), "{args:?}: {}", ran.err);
     }
@@ -160,11 +134,7 @@ fn check_tells_what_run_would_refuse_of_an_actor() {
     assert!(own.starts_with("info actor-kind"), "{own}");
     // What only the machine can say is not told.
     let prompt = "{kind: model, prompt: hello.md}";
-    assert!(
-        check(prompt).contains("there is no file `hello.md` beside the charter"),
-        "{}",
-        check(prompt)
-    );
+    assert!(check(prompt).contains("there is no file `hello.md` beside the charter"), "{}", check(prompt));
     scratch.file("hello.md", "Hello");
     assert_eq!(check(prompt), "");
     assert_eq!(check("{kind: human}"), "");
@@ -185,18 +155,9 @@ fn numbers_names_and_flags_are_told_in_words() {
             "invalid value '-1' for '--at <SEQ>': a whole number is needed, 0 or more",
         ),
         (&["explain", "one", "x"], "a whole number is needed"),
-        (
-            &["check", "x", "--max-states", "99999999999999999999999"],
-            "the number is too large",
-        ),
-        (
-            &["send", "one", "GO", "--as", ""],
-            "a value is required for '--as <ID>'",
-        ),
-        (
-            &["run", "feijoa", "--role", ""],
-            "a value is required for '--role <ROLE>'",
-        ),
+        (&["check", "x", "--max-states", "99999999999999999999999"], "the number is too large"),
+        (&["send", "one", "GO", "--as", ""], "a value is required for '--as <ID>'"),
+        (&["run", "feijoa", "--role", ""], "a value is required for '--role <ROLE>'"),
         (
             &["run", "omen", "--replay-models", "no-such-file"],
             "cannot read `no-such-file`: no such file or directory\n",
@@ -221,10 +182,7 @@ fn an_empty_file_is_no_journal() {
         &["run", "--resume", "one", "--db", &empty],
     ] {
         let err = refused(args);
-        assert!(
-            err.contains("empty.db` is not a journal: it is empty"),
-            "{args:?}: {err}"
-        );
+        assert!(err.contains("empty.db` is not a journal: it is empty"), "{args:?}: {err}");
         assert_eq!(std::fs::metadata(&empty).unwrap().len(), 0);
         assert_eq!(files(&scratch), before);
     }
@@ -239,12 +197,7 @@ fn a_record_that_is_not_there_yet_is_told_as_that() {
     charter(&["run", &door, "--db", &db, "--run", "one"]);
     let ran = charter(&["send", "one", "OPEN", "--expect", "9", "--db", &db]);
     let told = "the sender has seen record 9, but there is none yet; the last one is 0";
-    assert!(
-        ran.out.contains(told) || ran.err.contains(told),
-        "{}{}",
-        ran.out,
-        ran.err
-    );
+    assert!(ran.out.contains(told) || ran.err.contains(told), "{}{}", ran.out, ran.err);
     assert_eq!(ran.code, 1);
     for nothing in [" ", "-- nothing", ";"] {
         let err = refused(&["sql", &db, nothing]);
@@ -285,24 +238,14 @@ fn a_journal_is_not_written_over_and_another_file_is_left_alone() {
     let fine = scratch.file("fine.yaml", with_actor("{kind: human, timeout: 1s}"));
     let db = scratch.0.join("x.db").display().to_string();
     charter(&["run", &fine, "--db", &db, "--run", "one"]);
-    for args in [
-        &["export", "one", "--db", &db, "-o", &db][..],
-        &["graph", &fine, "-o", &db],
-    ] {
+    for args in [&["export", "one", "--db", &db, "-o", &db][..], &["graph", &fine, "-o", &db]] {
         let err = refused(args);
-        assert!(
-            err.contains("is a journal (or another SQLite file), and is not written over"),
-            "{err}"
-        );
+        assert!(err.contains("is a journal (or another SQLite file), and is not written over"), "{err}");
     }
     let ran = charter(&["verify", &db]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     let before = files(&scratch);
-    for args in [
-        &["run", &fine, "--db", &fine][..],
-        &["rebuild", &fine],
-        &["send", "one", "GO", "--db", &fine],
-    ] {
+    for args in [&["run", &fine, "--db", &fine][..], &["rebuild", &fine], &["send", "one", "GO", "--db", &fine]] {
         let err = refused(args);
         assert!(err.contains("it is not a SQLite file"), "{args:?}: {err}");
     }
@@ -315,9 +258,5 @@ fn a_tab_is_shown_where_it_stands() {
     let file = scratch.file("x.yaml", "title: a\tb\n\tid: x\n");
     let ran = charter(&["check", &file]);
     assert!(ran.out.contains("x.yaml:2:1"), "{}", ran.out);
-    assert!(
-        ran.out.contains("a tab is used for indentation"),
-        "{}",
-        ran.out
-    );
+    assert!(ran.out.contains("a tab is used for indentation"), "{}", ran.out);
 }

@@ -8,16 +8,11 @@ use serde_json::{Value as Json, json};
 
 fn main() {
     // Many iterations a sample: a guard is shorter than the clock's resolution.
-    divan::Divan::from_args()
-        .sample_size(1000)
-        .sample_count(100)
-        .main();
+    divan::Divan::from_args().sample_size(1000).sample_count(100).main();
 }
 
-const GUARD: &str =
-    "event.output.confidence >= 0.85 && event.output.requiresHumanApproval == false";
-const LIST: &str =
-    "context.items.exists(i, i.id == 'item-7') && context.items.all(i, i.amount >= 0)";
+const GUARD: &str = "event.output.confidence >= 0.85 && event.output.requiresHumanApproval == false";
+const LIST: &str = "context.items.exists(i, i.id == 'item-7') && context.items.all(i, i.amount >= 0)";
 
 fn event() -> Json {
     json!({"type": "done.invoke.decide", "output": {
@@ -25,11 +20,8 @@ fn event() -> Json {
 }
 
 fn context() -> Json {
-    let items: Vec<Json> = (0..10)
-        .map(|i| json!({"id": format!("item-{i}"), "amount": i * 10}))
-        .collect();
-    let mut context =
-        json!({"userId": "u1", "retryCount": 1, "spent": 12.5, "budget": 100, "items": items});
+    let items: Vec<Json> = (0..10).map(|i| json!({"id": format!("item-{i}"), "amount": i * 10})).collect();
+    let mut context = json!({"userId": "u1", "retryCount": 1, "spent": 12.5, "budget": 100, "items": items});
     for i in 0..16 {
         context[format!("field{i:02}")] = json!(format!("value {i}"));
     }
@@ -62,16 +54,10 @@ fn env() -> Env {
 fn ours(bencher: Bencher, source: &str) {
     let program = Program::compile(source, &env()).unwrap();
     let (event, context) = (event(), context());
-    let data = Data {
-        event: &event,
-        context: &context,
-    };
+    let data = Data { event: &event, context: &context };
     bencher.bench_local(|| {
         let mut fuel = Fuel::default();
-        black_box(&program)
-            .eval(black_box(&data), &mut fuel)
-            .unwrap()
-            .as_bool()
+        black_box(&program).eval(black_box(&data), &mut fuel).unwrap().as_bool()
     });
 }
 
@@ -93,16 +79,8 @@ fn guard_native(bencher: Bencher) {
 fn guard_charter_missing_field(bencher: Bencher) {
     let program = Program::compile("event.output.absent == 1", &env()).unwrap();
     let (event, context) = (event(), context());
-    let data = Data {
-        event: &event,
-        context: &context,
-    };
-    bencher.bench_local(|| {
-        black_box(&program)
-            .eval(black_box(&data), &mut Fuel::default())
-            .unwrap_err()
-            .kind()
-    });
+    let data = Data { event: &event, context: &context };
+    bencher.bench_local(|| black_box(&program).eval(black_box(&data), &mut Fuel::default()).unwrap_err().kind());
 }
 
 #[divan::bench]

@@ -330,12 +330,7 @@ pub(crate) fn children<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node, &'n [A
                     LinkKind::Field(_) => {}
                     LinkKind::Index(index) => each(index, &[]),
                     LinkKind::Method { args, .. } => args.iter().for_each(|n| each(n, &[])),
-                    LinkKind::Macro {
-                        vars,
-                        condition,
-                        body,
-                        ..
-                    } => {
+                    LinkKind::Macro { vars, condition, body, .. } => {
                         if let Some(condition) = condition {
                             each(condition, vars);
                         }

@@ -11,12 +11,7 @@ use crate::program::{Code, Constant, FieldStep, Fields, MacroStep, Op, Program, 
 use crate::{Duration, Env, Span, Timestamp, suggest};
 
 pub(crate) fn program(ast: &Ast, env: &Env, lenient: bool) -> Result<Program, CompileError> {
-    let mut compiler = Compiler {
-        env,
-        lenient,
-        locals: Vec::new(),
-        reads: Vec::new(),
-    };
+    let mut compiler = Compiler { env, lenient, locals: Vec::new(), reads: Vec::new() };
     let root = compiler.node(ast.root()).map_err(|e| *e)?;
     let mut reads = compiler.reads;
     reads.sort_by_key(|p| p.span());
@@ -68,32 +63,22 @@ impl Compiler<'_> {
             Kind::Call { function, args } => self.call(node.span, function, args),
             Kind::Has(operand) => self.has(operand),
             Kind::Bind { name, value, body } => self.bind(name, value, body),
-            Kind::Unary {
-                op: UnaryOp::Not,
-                count,
-                operand,
-            } => self
-                .boxed(operand)
-                .map(|operand| Code::Not(*count, operand)),
-            Kind::Unary {
-                op: UnaryOp::Negate,
-                count,
-                operand,
-            } => self
-                .boxed(operand)
-                .map(|operand| Code::Negate(*count, operand)),
+            Kind::Unary { op: UnaryOp::Not, count, operand } => {
+                self.boxed(operand).map(|operand| Code::Not(*count, operand))
+            }
+            Kind::Unary { op: UnaryOp::Negate, count, operand } => {
+                self.boxed(operand).map(|operand| Code::Negate(*count, operand))
+            }
             Kind::Chain { first, rest } => self.chain(first, rest),
             Kind::And(operands) => self.nodes(operands).map(Code::And),
             Kind::Or(operands) => self.nodes(operands).map(Code::Or),
             Kind::Conditional { arms, otherwise } => {
                 let arms = self.pairs(arms)?;
-                self.boxed(otherwise)
-                    .map(|otherwise| Code::Conditional(arms, otherwise))
+                self.boxed(otherwise).map(|otherwise| Code::Conditional(arms, otherwise))
             }
-            Kind::Ident { .. } | Kind::Postfix { .. } => Err(invalid(
-                node.span,
-                "a name is resolved with what follows it",
-            )),
+            Kind::Ident { .. } | Kind::Postfix { .. } => {
+                Err(invalid(node.span, "a name is resolved with what follows it"))
+            }
         }
     }
 
@@ -144,9 +129,7 @@ impl Compiler<'_> {
             Some(entry) => self.library(entry.function, args),
             None => {
                 if !self.lenient {
-                    return Err(Box::new(names::unknown_function(
-                        self.env, name, false, span,
-                    )));
+                    return Err(Box::new(names::unknown_function(self.env, name, false, span)));
                 }
                 Ok(Code::UnknownCall(name.clone()))
             }
@@ -155,13 +138,7 @@ impl Compiler<'_> {
 
     /// A call of the library, computed now where it is a constant that is costly to make again.
     fn library(&mut self, function: Function, args: &[Node]) -> Result<Code, Fail> {
-        if let [
-            Node {
-                kind: Kind::Literal(Literal::String(text)),
-                ..
-            },
-        ] = args
-        {
+        if let [Node { kind: Kind::Literal(Literal::String(text)), .. }] = args {
             let constant = match function {
                 Function::Timestamp => Timestamp::parse(text).ok().map(Constant::Timestamp),
                 Function::Duration => Duration::parse(text).ok().map(Constant::Duration),
@@ -171,22 +148,11 @@ impl Compiler<'_> {
                 return Ok(Code::Constant(constant));
             }
         }
-        if let (
-            Function::Matches,
-            [
-                subject,
-                Node {
-                    kind: Kind::Literal(Literal::String(pattern)),
-                    ..
-                },
-            ],
-        ) = (function, args)
+        if let (Function::Matches, [subject, Node { kind: Kind::Literal(Literal::String(pattern)), .. }]) =
+            (function, args)
             && let Ok(pattern) = Pattern::new(pattern)
         {
-            return Ok(Code::Matches(
-                Box::new(self.node(subject)?),
-                Box::new(pattern),
-            ));
+            return Ok(Code::Matches(Box::new(self.node(subject)?), Box::new(pattern)));
         }
         Ok(Code::Call(function, self.nodes(args)?))
     }
@@ -195,14 +161,7 @@ impl Compiler<'_> {
         let Kind::Postfix { base, links } = &operand.kind else {
             return Err(invalid(operand.span, "`has` asks for a field"));
         };
-        let Some((
-            Link {
-                kind: LinkKind::Field(field),
-                ..
-            },
-            before,
-        )) = links.split_last()
-        else {
+        let Some((Link { kind: LinkKind::Field(field), .. }, before)) = links.split_last() else {
             return Err(invalid(operand.span, "`has` asks for a field"));
         };
         let reads = self.reads.len();
@@ -227,13 +186,7 @@ impl Compiler<'_> {
         self.steps(base, links)
     }
 
-    fn chain_of_names(
-        &mut self,
-        base: &Node,
-        name: &Arc<str>,
-        absolute: bool,
-        links: &[Link],
-    ) -> Compiled {
+    fn chain_of_names(&mut self, base: &Node, name: &Arc<str>, absolute: bool, links: &[Link]) -> Compiled {
         let meaning = names::resolve(self.env, &self.locals, name, absolute, links);
         let used = match &meaning {
             Meaning::Root { used, .. }
@@ -252,8 +205,7 @@ impl Compiler<'_> {
             Meaning::Local(slot) => Code::Local(slot, name.clone()),
             Meaning::Root { id, .. } => {
                 let root: Arc<str> = self.env.root_name(id).unwrap_or(name).into();
-                self.reads
-                    .push(names::path(root.clone(), Some(id), span, rest));
+                self.reads.push(names::path(root.clone(), Some(id), span, rest));
                 if let Some(code) = fields(id, &root, rest) {
                     let end = rest.last().map_or(span, |l| span.to(l.span));
                     return Ok(op(end, code));
@@ -276,10 +228,7 @@ impl Compiler<'_> {
         let span = base.span.to(last.span);
         let mut steps = Vec::with_capacity(links.len());
         for link in links {
-            steps.push(Step {
-                span: link.span,
-                kind: self.step(link)?,
-            });
+            steps.push(Step { span: link.span, kind: self.step(link)? });
         }
         Ok(op(span, Code::Links(Box::new(base), steps.into())))
     }
@@ -291,18 +240,11 @@ impl Compiler<'_> {
             LinkKind::Method { name, args } => match functions::find(name, true) {
                 Some(entry) => self.method(entry.function, args),
                 None if self.lenient => Ok(StepKind::UnknownMethod(name.clone())),
-                None => Err(Box::new(names::unknown_function(
-                    self.env, name, true, link.span,
-                ))),
+                None => Err(Box::new(names::unknown_function(self.env, name, true, link.span))),
             },
-            LinkKind::Macro {
-                name,
-                vars,
-                condition,
-                body,
-            } => self
-                .macro_step(*name, vars, condition.as_deref(), body)
-                .map(|m| StepKind::Macro(Box::new(m))),
+            LinkKind::Macro { name, vars, condition, body } => {
+                self.macro_step(*name, vars, condition.as_deref(), body).map(|m| StepKind::Macro(Box::new(m)))
+            }
         }
     }
 
@@ -318,24 +260,11 @@ impl Compiler<'_> {
         let condition = condition.map(|n| self.node(n)).transpose();
         let body = self.node(body);
         self.locals.truncate(before);
-        Ok(MacroStep {
-            name,
-            two_vars: vars.len() > 1,
-            condition: condition?,
-            body: body?,
-        })
+        Ok(MacroStep { name, two_vars: vars.len() > 1, condition: condition?, body: body? })
     }
 
     fn method(&mut self, function: Function, args: &[Node]) -> Result<StepKind, Fail> {
-        if let (
-            Function::Matches,
-            [
-                Node {
-                    kind: Kind::Literal(Literal::String(pattern)),
-                    ..
-                },
-            ],
-        ) = (function, args)
+        if let (Function::Matches, [Node { kind: Kind::Literal(Literal::String(pattern)), .. }]) = (function, args)
             && let Ok(pattern) = Pattern::new(pattern)
         {
             return Ok(StepKind::Matches(Box::new(pattern)));
@@ -344,33 +273,18 @@ impl Compiler<'_> {
     }
 
     fn unknown_root(&self, name: &str, span: Span) -> CompileError {
-        let known: Vec<&str> = self
-            .locals
-            .iter()
-            .map(|l| &**l)
-            .chain(self.env.root_names())
-            .collect();
+        let known: Vec<&str> = self.locals.iter().map(|l| &**l).chain(self.env.root_names()).collect();
         CompileError {
             span,
             message: format!("`{name}` is not known here"),
-            help: suggest::did_you_mean(name, known.iter().copied())
-                .or_else(|| names::listed(&known)),
+            help: suggest::did_you_mean(name, known.iter().copied()).or_else(|| names::listed(&known)),
         }
     }
 }
 
 /// A chain of operators; `x in [constants]` needs no list at run time.
 fn in_constants(first: Box<Op>, rest: Vec<(BinaryOp, Op)>) -> Code {
-    if let [
-        (
-            BinaryOp::In,
-            Op {
-                code: Code::List(items),
-                ..
-            },
-        ),
-    ] = rest.as_slice()
-    {
+    if let [(BinaryOp::In, Op { code: Code::List(items), .. })] = rest.as_slice() {
         let constant = |o: &Op| match &o.code {
             Code::Constant(c) => Some(c.clone()),
             _ => None,
@@ -390,26 +304,13 @@ fn fields(root: crate::RootId, name: &Arc<str>, links: &[Link]) -> Option<Code> 
     let steps: Option<Box<[FieldStep]>> = links
         .iter()
         .map(|l| match &l.kind {
-            LinkKind::Field(name) => Some(FieldStep {
-                name: (&**name).into(),
-                span: l.span,
-            }),
+            LinkKind::Field(name) => Some(FieldStep { name: (&**name).into(), span: l.span }),
             _ => None,
         })
         .collect();
-    steps.map(|steps| {
-        Code::Fields(Box::new(Fields {
-            root,
-            name: name.clone(),
-            steps,
-        }))
-    })
+    steps.map(|steps| Code::Fields(Box::new(Fields { root, name: name.clone(), steps })))
 }
 
 fn invalid(span: Span, message: &str) -> Fail {
-    Box::new(CompileError {
-        span,
-        message: message.to_owned(),
-        help: None,
-    })
+    Box::new(CompileError { span, message: message.to_owned(), help: None })
 }

@@ -54,11 +54,7 @@ impl Env {
 
     /// Declares a function of the host, called `name(args)`. Declaring it again changes its types.
     pub fn function(&mut self, name: &str, params: Vec<Type>, result: Type) -> FunctionId {
-        let function = HostFunction {
-            name: name.to_owned(),
-            params,
-            result,
-        };
+        let function = HostFunction { name: name.to_owned(), params, result };
         if let Some(id) = self.function_ids.get(name).copied() {
             if let Some(place) = self.functions.get_mut(usize::from(id.0)) {
                 *place = function;
@@ -100,9 +96,7 @@ impl Env {
 
     /// The name of a root.
     pub fn root_name(&self, id: RootId) -> Option<&str> {
-        self.roots
-            .get(usize::from(id.0))
-            .map(|(name, _)| name.as_str())
+        self.roots.get(usize::from(id.0)).map(|(name, _)| name.as_str())
     }
 
     /// The type of a root.
@@ -123,17 +117,8 @@ impl Env {
     }
 
     /// Finds a name as the container rules say: innermost container first.
-    pub(crate) fn resolve<T>(
-        &self,
-        name: &str,
-        absolute: bool,
-        find: impl Fn(&str) -> Option<T>,
-    ) -> Option<T> {
-        let mut container = if absolute {
-            ""
-        } else {
-            self.container.as_str()
-        };
+    pub(crate) fn resolve<T>(&self, name: &str, absolute: bool, find: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let mut container = if absolute { "" } else { self.container.as_str() };
         while !container.is_empty() {
             if let Some(found) = find(&format!("{container}.{name}")) {
                 return Some(found);

@@ -29,11 +29,7 @@ pub struct CompileError {
 
 impl ParseError {
     pub(crate) fn new(span: Span, message: impl Into<String>) -> ParseError {
-        ParseError {
-            span,
-            message: message.into(),
-            help: None,
-        }
+        ParseError { span, message: message.into(), help: None }
     }
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> ParseError {
@@ -44,11 +40,7 @@ impl ParseError {
 
 impl From<ParseError> for CompileError {
     fn from(e: ParseError) -> CompileError {
-        CompileError {
-            span: e.span,
-            message: e.message,
-            help: e.help,
-        }
+        CompileError { span: e.span, message: e.message, help: e.help }
     }
 }
 
@@ -146,12 +138,7 @@ struct Detail {
 impl EvalError {
     /// An error without a place; the evaluator adds the place of the call.
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> EvalError {
-        EvalError(Box::new(Detail {
-            kind,
-            message: message.into(),
-            help: None,
-            span: None,
-        }))
+        EvalError(Box::new(Detail { kind, message: message.into(), help: None, span: None }))
     }
 
     /// Adds what would be right.
@@ -194,11 +181,8 @@ impl EvalError {
     }
 
     pub(crate) fn out_of_fuel() -> EvalError {
-        EvalError::new(
-            ErrorKind::OutOfFuel,
-            "the expression needs more steps than it may take",
-        )
-        .with_help("make it read less data, or raise `limits.expression`")
+        EvalError::new(ErrorKind::OutOfFuel, "the expression needs more steps than it may take")
+            .with_help("make it read less data, or raise `limits.expression`")
     }
 
     pub(crate) fn overload(message: impl Into<Cow<'static, str>>) -> EvalError {

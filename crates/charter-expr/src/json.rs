@@ -39,13 +39,8 @@ impl std::error::Error for NumberError {}
 pub fn canonical(v: &mut Value) -> Result<(), NumberError> {
     walk(v, 0).map_err(|(mut path, message)| {
         path.reverse();
-        let escaped = path
-            .iter()
-            .map(|s| format!("/{}", s.replace('~', "~0").replace('/', "~1")));
-        NumberError {
-            pointer: escaped.collect(),
-            message,
-        }
+        let escaped = path.iter().map(|s| format!("/{}", s.replace('~', "~0").replace('/', "~1")));
+        NumberError { pointer: escaped.collect(), message }
     })
 }
 
@@ -53,10 +48,7 @@ type Refused = (Vec<String>, String);
 
 fn walk(v: &mut Value, depth: usize) -> Result<(), Refused> {
     if depth > MAX_DATA_DEPTH {
-        return Err((
-            Vec::new(),
-            format!("the data is nested deeper than {MAX_DATA_DEPTH} levels"),
-        ));
+        return Err((Vec::new(), format!("the data is nested deeper than {MAX_DATA_DEPTH} levels")));
     }
     let deeper = depth.saturating_add(1);
     match v {
@@ -72,14 +64,11 @@ fn walk(v: &mut Value, depth: usize) -> Result<(), Refused> {
         }
         Value::Number(_) => {
             let unsafe_int = match &*v {
-                Value::Number(n) if n.is_i64() || n.is_u64() => {
-                    !n.as_i64().is_some_and(number::is_safe)
-                }
+                Value::Number(n) if n.is_i64() || n.is_u64() => !n.as_i64().is_some_and(number::is_safe),
                 _ => false,
             };
             if unsafe_int {
-                let message =
-                    format!("the integer {v} is beyond ±9007199254740991 and would lose digits");
+                let message = format!("the integer {v} is beyond ±9007199254740991 and would lose digits");
                 return Err((Vec::new(), message));
             }
             normalize_number(v);

@@ -27,13 +27,7 @@ pub(crate) enum Meaning {
 
 /// Resolves a name followed by links (langdef, "Name Resolution"): variables of macros first, then the longest
 /// qualified name that is a root, then namespaces and types.
-pub(crate) fn resolve(
-    env: &Env,
-    locals: &[Arc<str>],
-    name: &str,
-    absolute: bool,
-    links: &[Link],
-) -> Meaning {
+pub(crate) fn resolve(env: &Env, locals: &[Arc<str>], name: &str, absolute: bool, links: &[Link]) -> Meaning {
     if !absolute && let Some(slot) = locals.iter().rposition(|l| &**l == name) {
         return Meaning::Local(slot);
     }
@@ -119,30 +113,11 @@ pub(crate) fn unknown_function(env: &Env, name: &str, method: bool, span: Span) 
         Some(format!("write `x.{name}(...)`"))
     } else {
         let wanted = if method { Style::Method } else { Style::Global };
-        let library = functions::LIBRARY
-            .iter()
-            .filter(|e| e.style == wanted || e.style == Style::Both)
-            .map(|e| e.name);
-        let macros = [
-            "all",
-            "exists",
-            "exists_one",
-            "map",
-            "filter",
-            "transformList",
-            "transformMap",
-        ];
+        let library = functions::LIBRARY.iter().filter(|e| e.style == wanted || e.style == Style::Both).map(|e| e.name);
+        let macros = ["all", "exists", "exists_one", "map", "filter", "transformList", "transformMap"];
         let macros = macros.into_iter().filter(|_| method);
-        let host: Vec<&str> = if method {
-            Vec::new()
-        } else {
-            env.function_names().collect()
-        };
+        let host: Vec<&str> = if method { Vec::new() } else { env.function_names().collect() };
         suggest::did_you_mean(name, library.chain(macros).chain(host))
     };
-    CompileError {
-        span,
-        message: format!("there is no function `{name}`"),
-        help,
-    }
+    CompileError { span, message: format!("there is no function `{name}`"), help }
 }

@@ -26,12 +26,7 @@ pub enum Segment {
 }
 
 impl Path {
-    pub(crate) fn new(
-        root: Arc<str>,
-        id: Option<RootId>,
-        segments: Vec<Segment>,
-        span: Span,
-    ) -> Path {
+    pub(crate) fn new(root: Arc<str>, id: Option<RootId>, segments: Vec<Segment>, span: Span) -> Path {
         let mut text = root.to_string();
         for segment in &segments {
             match segment {
@@ -43,13 +38,7 @@ impl Path {
                 Segment::Index(key) => text.push_str(&format!("[{:?}]", key.clone().into_value())),
             }
         }
-        Path {
-            root,
-            id,
-            segments,
-            span,
-            text,
-        }
+        Path { root, id, segments, span, text }
     }
 
     /// The path as it is written.
@@ -92,18 +81,12 @@ impl Path {
     pub fn eval<'a>(&self, scope: &dyn Scope<'a>) -> Result<Value<'a>, EvalError> {
         let root = self.id.and_then(|id| scope.root(id));
         let mut value = root.ok_or_else(|| {
-            EvalError::new(
-                ErrorKind::Unbound,
-                format!("`{}` has no value here", self.root),
-            )
-            .at(self.span)
+            EvalError::new(ErrorKind::Unbound, format!("`{}` has no value here", self.root)).at(self.span)
         })?;
         for segment in &self.segments {
             let next = match segment {
                 Segment::Field(name) => crate::eval::field(&value, name),
-                Segment::Index(key) => {
-                    crate::eval::index(&value, &key.clone().into_value(), &mut Fuel::new(u64::MAX))
-                }
+                Segment::Index(key) => crate::eval::index(&value, &key.clone().into_value(), &mut Fuel::new(u64::MAX)),
             };
             value = next.map_err(|e| e.at(self.span))?;
         }

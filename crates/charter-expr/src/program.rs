@@ -178,21 +178,13 @@ impl Program {
     }
 
     pub(crate) fn new(source: String, root: Op, reads: Vec<Path>) -> Program {
-        Program {
-            source,
-            root,
-            reads,
-        }
+        Program { source, root, reads }
     }
 
     /// Evaluates. The result may borrow from the data and from the program.
     ///
     /// Every error is a value ([`EvalError`]); the fuel that was used is gone from `fuel` in any case.
-    pub fn eval<'a>(
-        &'a self,
-        scope: &dyn Scope<'a>,
-        fuel: &mut Fuel,
-    ) -> Result<Value<'a>, EvalError> {
+    pub fn eval<'a>(&'a self, scope: &dyn Scope<'a>, fuel: &mut Fuel) -> Result<Value<'a>, EvalError> {
         Evaluation::new(scope, fuel).eval(&self.root)
     }
 

@@ -50,9 +50,7 @@ impl Ast {
     /// All calls of functions, without macros, in order of the text.
     pub fn calls(&self) -> Vec<Call<'_>> {
         let mut found = Vec::new();
-        visit(self.root(), &mut Vec::new(), &mut |node, locals| {
-            calls(node, locals, &mut found)
-        });
+        visit(self.root(), &mut Vec::new(), &mut |node, locals| calls(node, locals, &mut found));
         found.sort_by_key(|c| c.span);
         found
     }
@@ -62,10 +60,7 @@ impl Ast {
     /// [`Ast::unparse`].
     ///
     /// Errors: the result is too long or nested too deeply.
-    pub fn rename_roots(
-        &self,
-        rename: impl FnMut(&str) -> Option<Vec<String>>,
-    ) -> Result<Ast, ParseError> {
+    pub fn rename_roots(&self, rename: impl FnMut(&str) -> Option<Vec<String>>) -> Result<Ast, ParseError> {
         self.rename_roots_in(&Env::new(), rename)
     }
 
@@ -78,24 +73,13 @@ impl Ast {
     ) -> Result<Ast, ParseError> {
         let mut root = self.root().clone();
         let mut locals = Vec::new();
-        renamed(
-            &mut root,
-            &mut locals,
-            &mut Renaming {
-                env,
-                rename: &mut rename,
-            },
-        );
+        renamed(&mut root, &mut locals, &mut Renaming { env, rename: &mut rename });
         crate::parse(&crate::unparse::node(&root))
     }
 }
 
 /// Goes through all nodes with the variables that each sees. A name with links is visited once, as the chain.
-fn visit<'n>(
-    node: &'n Node,
-    locals: &mut Vec<Arc<str>>,
-    each: &mut dyn FnMut(&'n Node, &[Arc<str>]),
-) {
+fn visit<'n>(node: &'n Node, locals: &mut Vec<Arc<str>>, each: &mut dyn FnMut(&'n Node, &[Arc<str>])) {
     each(node, locals);
     let skip_base = match &node.kind {
         Kind::Postfix { base, .. } if matches!(base.kind, Kind::Ident { .. }) => Some(&**base),
@@ -113,11 +97,7 @@ fn visit<'n>(
 }
 
 /// The name a node starts with, if it is free, its place, and the links that follow.
-fn free_name<'n>(
-    node: &'n Node,
-    locals: &[Arc<str>],
-    env: &Env,
-) -> Option<(&'n str, Span, &'n [Link])> {
+fn free_name<'n>(node: &'n Node, locals: &[Arc<str>], env: &Env) -> Option<(&'n str, Span, &'n [Link])> {
     let (name, absolute, span, links): (_, _, _, &[Link]) = match &node.kind {
         Kind::Ident { name, absolute } => (name, *absolute, node.span, &[]),
         Kind::Postfix { base, links } => match &base.kind {
@@ -135,21 +115,14 @@ fn free_name<'n>(
 fn calls<'n>(node: &'n Node, locals: &[Arc<str>], found: &mut Vec<Call<'n>>) {
     match &node.kind {
         Kind::Call { function, args } => {
-            found.push(Call {
-                name: function.to_string(),
-                method: false,
-                span: node.span,
-                args,
-            });
+            found.push(Call { name: function.to_string(), method: false, span: node.span, args });
         }
         Kind::Postfix { base, links } => {
             let namespaced = match &base.kind {
-                Kind::Ident { name, absolute } => {
-                    match names::resolve(&Env::new(), locals, name, *absolute, links) {
-                        Meaning::Library { entry, used } => Some((entry.name, used)),
-                        _ => None,
-                    }
-                }
+                Kind::Ident { name, absolute } => match names::resolve(&Env::new(), locals, name, *absolute, links) {
+                    Meaning::Library { entry, used } => Some((entry.name, used)),
+                    _ => None,
+                },
                 _ => None,
             };
             for (i, link) in links.iter().enumerate() {
@@ -158,19 +131,9 @@ fn calls<'n>(node: &'n Node, locals: &[Arc<str>], found: &mut Vec<Call<'n>>) {
                 };
                 match namespaced {
                     Some((name, used)) if i.saturating_add(1) == used => {
-                        found.push(Call {
-                            name: name.to_owned(),
-                            method: false,
-                            span: base.span.to(link.span),
-                            args,
-                        });
+                        found.push(Call { name: name.to_owned(), method: false, span: base.span.to(link.span), args });
                     }
-                    _ => found.push(Call {
-                        name: name.to_string(),
-                        method: true,
-                        span: link.span,
-                        args,
-                    }),
+                    _ => found.push(Call { name: name.to_string(), method: true, span: link.span, args }),
                 }
             }
         }
@@ -191,41 +154,22 @@ fn renamed(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: &mut Renaming<'_
         let first: Arc<str> = names.next().map_or("", String::as_str).into();
         // A variable of a macro must not catch the new name.
         let absolute = locals.contains(&first);
-        let ident = Node {
-            span: node.span,
-            kind: Kind::Ident {
-                name: first,
-                absolute,
-            },
-        };
+        let ident = Node { span: node.span, kind: Kind::Ident { name: first, absolute } };
         let mut links: Vec<Link> = names
             .map(|name| {
                 let kind = if is_identifier(name) {
                     LinkKind::Field(name.as_str().into())
                 } else {
                     let literal = crate::ast::Literal::String(name.as_str().into());
-                    LinkKind::Index(Node {
-                        span: node.span,
-                        kind: Kind::Literal(literal),
-                    })
+                    LinkKind::Index(Node { span: node.span, kind: Kind::Literal(literal) })
                 };
-                Link {
-                    span: node.span,
-                    kind,
-                }
+                Link { span: node.span, kind }
             })
             .collect();
         if let Kind::Postfix { links: old, .. } = &mut node.kind {
             links.append(old);
         }
-        node.kind = if links.is_empty() {
-            ident.kind
-        } else {
-            Kind::Postfix {
-                base: Box::new(ident),
-                links,
-            }
-        };
+        node.kind = if links.is_empty() { ident.kind } else { Kind::Postfix { base: Box::new(ident), links } };
     }
     descend(node, locals, rename);
 }
@@ -259,8 +203,7 @@ fn descend(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: &mut Renaming<'_
         }
         Kind::Chain { first, rest } => {
             renamed(first, locals, rename);
-            rest.iter_mut()
-                .for_each(|(_, n)| renamed(n, locals, rename));
+            rest.iter_mut().for_each(|(_, n)| renamed(n, locals, rename));
         }
         Kind::Postfix { base, links } => {
             // A name at the start was renamed with its chain.
@@ -271,15 +214,8 @@ fn descend(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: &mut Renaming<'_
                 match &mut link.kind {
                     LinkKind::Field(_) => {}
                     LinkKind::Index(index) => renamed(index, locals, rename),
-                    LinkKind::Method { args, .. } => {
-                        args.iter_mut().for_each(|n| renamed(n, locals, rename))
-                    }
-                    LinkKind::Macro {
-                        vars,
-                        condition,
-                        body,
-                        ..
-                    } => {
+                    LinkKind::Method { args, .. } => args.iter_mut().for_each(|n| renamed(n, locals, rename)),
+                    LinkKind::Macro { vars, condition, body, .. } => {
                         let before = locals.len();
                         locals.extend_from_slice(vars);
                         if let Some(condition) = condition {
@@ -300,54 +236,26 @@ mod tests {
 
     #[test]
     fn reads_roots_and_calls() {
-        let ast =
-            parse("a.b['c'][0].d(e.f) + math.abs(g) + x.map(x, x.y + z).size() + size(int(1))")
-                .unwrap();
+        let ast = parse("a.b['c'][0].d(e.f) + math.abs(g) + x.map(x, x.y + z).size() + size(int(1))").unwrap();
         let reads: Vec<String> = ast.reads().iter().map(|p| p.text().to_owned()).collect();
         assert_eq!(reads, ["a.b[\"c\"][0]", "e.f", "g", "x", "z"]);
         let roots: Vec<&str> = ast.roots().map(|(name, _)| name).collect();
         assert_eq!(roots, ["a", "e", "g", "x", "z"]);
-        let calls: Vec<String> = ast
-            .calls()
-            .iter()
-            .map(|c| format!("{}/{}", c.name, c.method))
-            .collect();
-        assert_eq!(
-            calls,
-            [
-                "d/true",
-                "math.abs/false",
-                "size/true",
-                "size/false",
-                "int/false"
-            ]
-        );
+        let calls: Vec<String> = ast.calls().iter().map(|c| format!("{}/{}", c.name, c.method)).collect();
+        assert_eq!(calls, ["d/true", "math.abs/false", "size/true", "size/false", "int/false"]);
     }
 
     #[test]
     fn roots_are_renamed() {
         let renamed = |source: &str| {
-            let into =
-                |name: &str| (name != "In").then(|| vec!["context".to_owned(), name.to_owned()]);
+            let into = |name: &str| (name != "In").then(|| vec!["context".to_owned(), name.to_owned()]);
             parse(source).unwrap().rename_roots(into).unwrap().unparse()
         };
         assert_eq!(renamed("x + y.z"), "context.x + context.y.z");
-        assert_eq!(
-            renamed("In('a') && has(x.y)"),
-            "In(\"a\") && has(context.x.y)"
-        );
-        assert_eq!(
-            renamed("xs.all(x, x > y)"),
-            "context.xs.all(x, x > context.y)"
-        );
-        assert_eq!(
-            renamed("xs.all(context, context > y)"),
-            "context.xs.all(context, context > .context.y)"
-        );
-        assert_eq!(
-            renamed("math.abs(x) + int(y)"),
-            "math.abs(context.x) + int(context.y)"
-        );
+        assert_eq!(renamed("In('a') && has(x.y)"), "In(\"a\") && has(context.x.y)");
+        assert_eq!(renamed("xs.all(x, x > y)"), "context.xs.all(x, x > context.y)");
+        assert_eq!(renamed("xs.all(context, context > y)"), "context.xs.all(context, context > .context.y)");
+        assert_eq!(renamed("math.abs(x) + int(y)"), "math.abs(context.x) + int(context.y)");
         assert_eq!(renamed("cel.bind(x, x, x)"), "cel.bind(x, context.x, x)");
     }
 }

@@ -20,12 +20,7 @@ impl Type {
     /// unless `additionalProperties` (or `unevaluatedProperties`) is false. A reference that leads back to itself,
     /// and whatever is not understood, is [`Type::Dyn`].
     pub fn from_schema(schema: &Value, resolve: &dyn Fn(&str) -> Option<Value>) -> Type {
-        Reader {
-            resolve,
-            open: Vec::new(),
-            left: MAX_SCHEMAS,
-        }
-        .schema(schema, 0)
+        Reader { resolve, open: Vec::new(), left: MAX_SCHEMAS }.schema(schema, 0)
     }
 
     /// The type of example data, such as a charter's initial context: null may become anything, an empty list holds
@@ -52,11 +47,7 @@ impl Reader<'_> {
         }
         self.left = self.left.saturating_sub(1);
         let ty = self.object_schema(schema, depth.saturating_add(1));
-        if schema.get("nullable") == Some(&Value::Bool(true)) {
-            Type::union([ty, Type::Null])
-        } else {
-            ty
-        }
+        if schema.get("nullable") == Some(&Value::Bool(true)) { Type::union([ty, Type::Null]) } else { ty }
     }
 
     fn object_schema(&mut self, schema: &Map<String, Value>, depth: usize) -> Type {
@@ -81,11 +72,8 @@ impl Reader<'_> {
         match schema.get("type") {
             Some(Value::String(name)) => self.named(name, schema, depth),
             Some(Value::Array(names)) => {
-                let types: Vec<Type> = names
-                    .iter()
-                    .filter_map(Value::as_str)
-                    .map(|n| self.named(n, schema, depth))
-                    .collect();
+                let types: Vec<Type> =
+                    names.iter().filter_map(Value::as_str).map(|n| self.named(n, schema, depth)).collect();
                 Type::union(types)
             }
             _ if schema.contains_key("properties") => self.named("object", schema, depth),
@@ -125,18 +113,14 @@ impl Reader<'_> {
 
     fn fields(&mut self, schema: &Map<String, Value>, depth: usize) -> Type {
         let properties = schema.get("properties").and_then(Value::as_object);
-        let others = schema
-            .get("additionalProperties")
-            .or_else(|| schema.get("unevaluatedProperties"));
+        let others = schema.get("additionalProperties").or_else(|| schema.get("unevaluatedProperties"));
         let Some(properties) = properties else {
             return match others {
                 Some(Value::Object(_)) => {
                     let value = others.map_or(Type::Dyn, |s| self.schema(s, depth));
                     Type::map(Type::String, value)
                 }
-                _ => {
-                    self.with_required(BTreeMap::new(), schema, others != Some(&Value::Bool(false)))
-                }
+                _ => self.with_required(BTreeMap::new(), schema, others != Some(&Value::Bool(false))),
             };
         };
         let mut fields = BTreeMap::new();
@@ -147,28 +131,11 @@ impl Reader<'_> {
         self.with_required(fields, schema, others != Some(&Value::Bool(false)))
     }
 
-    fn with_required(
-        &self,
-        mut fields: BTreeMap<String, Field>,
-        schema: &Map<String, Value>,
-        open: bool,
-    ) -> Type {
-        for name in schema
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-        {
-            fields
-                .entry(name.to_owned())
-                .or_insert_with(|| Field::optional(Type::Dyn))
-                .required = true;
+    fn with_required(&self, mut fields: BTreeMap<String, Field>, schema: &Map<String, Value>, open: bool) -> Type {
+        for name in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+            fields.entry(name.to_owned()).or_insert_with(|| Field::optional(Type::Dyn)).required = true;
         }
-        Type::Object {
-            fields: Arc::new(fields),
-            open,
-        }
+        Type::Object { fields: Arc::new(fields), open }
     }
 
     /// Objects are merged; anything else cannot be said exactly.
@@ -200,10 +167,7 @@ impl Reader<'_> {
                 }
             }
         }
-        Type::Object {
-            fields: Arc::new(merged),
-            open: all_open,
-        }
+        Type::Object { fields: Arc::new(merged), open: all_open }
     }
 }
 
@@ -228,13 +192,8 @@ fn of_json(value: &Value, depth: usize) -> Type {
         Value::String(_) => Type::String,
         Value::Array(items) => Type::list(Type::union(items.iter().map(|v| of_json(v, deeper)))),
         Value::Object(fields) => {
-            let fields = fields
-                .iter()
-                .map(|(n, v)| (n.clone(), Field::required(of_json(v, deeper))));
-            Type::Object {
-                fields: Arc::new(fields.collect()),
-                open: false,
-            }
+            let fields = fields.iter().map(|(n, v)| (n.clone(), Field::required(of_json(v, deeper))));
+            Type::Object { fields: Arc::new(fields.collect()), open: false }
         }
     }
 }
@@ -251,30 +210,14 @@ mod tests {
 
     #[test]
     fn objects_are_open_unless_they_say_otherwise() {
-        let closed = typed(
-            json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}, "b": {}},
-            "additionalProperties": false}),
-        );
-        let expected = Type::object([
-            ("a", Field::required(Type::Int)),
-            ("b", Field::optional(Type::Dyn)),
-        ]);
+        let closed =
+            typed(json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}, "b": {}},
+            "additionalProperties": false}));
+        let expected = Type::object([("a", Field::required(Type::Int)), ("b", Field::optional(Type::Dyn))]);
         assert_eq!(closed, expected);
         let open = typed(json!({"properties": {}}));
-        assert_eq!(
-            open,
-            Type::Object {
-                fields: Arc::default(),
-                open: true
-            }
-        );
-        assert_eq!(
-            typed(json!({"type": "object"})),
-            Type::Object {
-                fields: Arc::default(),
-                open: true
-            }
-        );
+        assert_eq!(open, Type::Object { fields: Arc::default(), open: true });
+        assert_eq!(typed(json!({"type": "object"})), Type::Object { fields: Arc::default(), open: true });
         assert_eq!(
             typed(json!({"type": "object", "additionalProperties": {"type": "number"}})),
             Type::map(Type::String, Type::Number)
@@ -283,36 +226,19 @@ mod tests {
 
     #[test]
     fn unions_and_literals() {
-        assert_eq!(
-            typed(json!({"type": ["string", "null"]})),
-            Type::Union(vec![Type::String, Type::Null])
-        );
+        assert_eq!(typed(json!({"type": ["string", "null"]})), Type::Union(vec![Type::String, Type::Null]));
         assert_eq!(typed(json!({"enum": ["a", "b"]})), Type::String);
         assert_eq!(typed(json!({"const": 1})), Type::Number);
-        assert_eq!(
-            typed(json!({"anyOf": [{"type": "integer"}, {}]})),
-            Type::Dyn
-        );
-        assert_eq!(
-            typed(json!({"type": "string", "nullable": true})),
-            Type::Union(vec![Type::String, Type::Null])
-        );
+        assert_eq!(typed(json!({"anyOf": [{"type": "integer"}, {}]})), Type::Dyn);
+        assert_eq!(typed(json!({"type": "string", "nullable": true})), Type::Union(vec![Type::String, Type::Null]));
     }
 
     #[test]
     fn references_end() {
         let list = json!({"type": "object", "properties": {"next": {"$ref": "#/list"}}});
-        let ty = Type::from_schema(&json!({"$ref": "#/list"}), &|r| {
-            (r == "#/list").then(|| list.clone())
-        });
+        let ty = Type::from_schema(&json!({"$ref": "#/list"}), &|r| (r == "#/list").then(|| list.clone()));
         let fields = BTreeMap::from([("next".to_owned(), Field::optional(Type::Dyn))]);
-        assert_eq!(
-            ty,
-            Type::Object {
-                fields: fields.into(),
-                open: true
-            }
-        );
+        assert_eq!(ty, Type::Object { fields: fields.into(), open: true });
     }
 
     #[test]

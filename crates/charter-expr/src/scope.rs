@@ -11,17 +11,9 @@ pub trait Scope<'a> {
     fn root(&self, id: RootId) -> Option<Value<'a>>;
 
     /// Calls a function declared with [`crate::Env::function`]. It spends fuel for the work it does.
-    fn call(
-        &self,
-        f: FunctionId,
-        args: &[Value<'a>],
-        fuel: &mut Fuel,
-    ) -> Result<Value<'a>, EvalError> {
+    fn call(&self, f: FunctionId, args: &[Value<'a>], fuel: &mut Fuel) -> Result<Value<'a>, EvalError> {
         let _ = (f, args, fuel);
-        Err(EvalError::new(
-            ErrorKind::Unbound,
-            "the function is not available here",
-        ))
+        Err(EvalError::new(ErrorKind::Unbound, "the function is not available here"))
     }
 }
 

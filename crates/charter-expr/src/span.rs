@@ -17,10 +17,7 @@ impl Span {
 
     /// The smallest range that covers both.
     pub fn to(self, other: Span) -> Span {
-        Span {
-            start: self.start.min(other.start),
-            end: self.end.max(other.end),
-        }
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
     /// The text it covers; empty if the span is not one of `source`.

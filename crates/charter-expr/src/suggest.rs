@@ -32,10 +32,7 @@ fn letters(name: &str) -> u64 {
 }
 
 /// A help text, if a near name is known.
-pub(crate) fn did_you_mean<'c>(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
-) -> Option<String> {
+pub(crate) fn did_you_mean<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<String> {
     nearest(name, candidates).map(|c| format!("did you mean `{c}`?"))
 }
 

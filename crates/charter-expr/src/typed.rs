@@ -10,8 +10,8 @@ use serde_json::{Value as Json, json};
 use crate::functions::encode;
 use crate::parse::is_identifier;
 use crate::{
-    Bytes, Duration, Env, ErrorKind, EvalError, Fuel, Key, MAX_DATA_DEPTH, Map, Program, RootId,
-    Scope, Timestamp, Type, TypeName, Value,
+    Bytes, Duration, Env, ErrorKind, EvalError, Fuel, Key, MAX_DATA_DEPTH, Map, Program, RootId, Scope, Timestamp,
+    Type, TypeName, Value,
 };
 
 /// The typed form of a value.
@@ -22,8 +22,7 @@ pub fn encode(value: &Value<'_>) -> Result<Json, EvalError> {
 }
 
 fn encode_at(value: &Value<'_>, depth: usize, left: &mut Fuel) -> Result<Json, EvalError> {
-    left.spend(1)
-        .map_err(|_| EvalError::new(ErrorKind::TooLarge, "the value is too large"))?;
+    left.spend(1).map_err(|_| EvalError::new(ErrorKind::TooLarge, "the value is too large"))?;
     if depth > MAX_DATA_DEPTH {
         return Err(EvalError::too_deep());
     }
@@ -85,12 +84,7 @@ fn decode_at(typed: &Json, depth: usize) -> Result<Value<'static>, String> {
         return Err("the value is nested too deeply".to_owned());
     }
     let deeper = depth.saturating_add(1);
-    let bad = || {
-        format!(
-            "`{}` is not a typed value",
-            crate::value::shorten(&typed.to_string())
-        )
-    };
+    let bad = || format!("`{}` is not a typed value", crate::value::shorten(&typed.to_string()));
     let kind = typed.get("t").and_then(Json::as_str).ok_or_else(bad)?;
     let v = typed.get("v").unwrap_or(&Json::Null);
     // Numbers are text, so that none is lost; numbers themselves are taken as well.
@@ -105,17 +99,10 @@ fn decode_at(typed: &Json, depth: usize) -> Result<Value<'static>, String> {
         "uint" => Value::Uint(text.parse().map_err(|_| bad())?),
         "double" => Value::Double(text.parse().map_err(|_| bad())?),
         "string" => Value::string(v.as_str().ok_or_else(bad)?),
-        "bytes" => Value::Bytes(Bytes::from(
-            encode::from_base64(v.as_str().ok_or_else(bad)?).ok_or_else(bad)?,
-        )),
+        "bytes" => Value::Bytes(Bytes::from(encode::from_base64(v.as_str().ok_or_else(bad)?).ok_or_else(bad)?)),
         "list" => {
             let items = v.as_array().ok_or_else(bad)?;
-            Value::list(
-                items
-                    .iter()
-                    .map(|i| decode_at(i, deeper))
-                    .collect::<Result<_, _>>()?,
-            )
+            Value::list(items.iter().map(|i| decode_at(i, deeper)).collect::<Result<_, _>>()?)
         }
         "map" => {
             let mut entries = Vec::new();
@@ -129,18 +116,12 @@ fn decode_at(typed: &Json, depth: usize) -> Result<Value<'static>, String> {
             Value::Map(Map::from_entries(entries).map_err(|e| e.message().to_owned())?)
         }
         "ts" | "timestamp" => Value::Timestamp(match (parts(typed), v.as_str()) {
-            (Some((s, n)), _) => u32::try_from(n)
-                .ok()
-                .and_then(|n| Timestamp::new(s, n))
-                .ok_or_else(bad)?,
+            (Some((s, n)), _) => u32::try_from(n).ok().and_then(|n| Timestamp::new(s, n)).ok_or_else(bad)?,
             (None, Some(text)) => Timestamp::parse(text).map_err(|_| bad())?,
             _ => return Err(bad()),
         }),
         "dur" | "duration" => Value::Duration(match (parts(typed), v.as_str()) {
-            (Some((s, n)), _) => i32::try_from(n)
-                .ok()
-                .and_then(|n| Duration::new(s, n))
-                .ok_or_else(bad)?,
+            (Some((s, n)), _) => i32::try_from(n).ok().and_then(|n| Duration::new(s, n)).ok_or_else(bad)?,
             (None, Some(text)) => Duration::parse(text).map_err(|_| bad())?,
             _ => return Err(bad()),
         }),
@@ -151,11 +132,7 @@ fn decode_at(typed: &Json, depth: usize) -> Result<Value<'static>, String> {
 
 /// Seconds and nanoseconds.
 fn parts(typed: &Json) -> Option<(i64, i64)> {
-    let number = |name: &str| {
-        typed
-            .get(name)
-            .map(|v| v.as_i64().or_else(|| v.as_str()?.parse().ok()))
-    };
+    let number = |name: &str| typed.get(name).map(|v| v.as_i64().or_else(|| v.as_str()?.parse().ok()));
     Some((number("s")??, number("n").unwrap_or(Some(0))?))
 }
 
@@ -173,10 +150,7 @@ impl<'a> Scope<'a> for Bindings {
 /// Gives the typed result, or the error's text. `check_only` gives the type that the checker found (`dyn` if it is known
 /// only at run time), as a value.
 pub fn run(case: &Json) -> Result<Json, String> {
-    let source = case
-        .get("expr")
-        .and_then(Json::as_str)
-        .ok_or("a case needs `expr`")?;
+    let source = case.get("expr").and_then(Json::as_str).ok_or("a case needs `expr`")?;
     let flag = |name: &str| case.get(name).and_then(Json::as_bool).unwrap_or(false);
     let ast = crate::parse(source).map_err(|e| e.to_string())?;
     let mut env = Env::new();
@@ -196,26 +170,17 @@ pub fn run(case: &Json) -> Result<Json, String> {
     }
     if !flag("disable_check") {
         let (ty, findings) = crate::check(&ast, &env);
-        if let Some(finding) = findings
-            .into_iter()
-            .find(|f| f.severity == crate::Severity::Error)
-        {
+        if let Some(finding) = findings.into_iter().find(|f| f.severity == crate::Severity::Error) {
             return Err(finding.message);
         }
         if flag("check_only") {
             return Ok(json!({"t": "type", "v": static_type(&ty)}));
         }
     }
-    let program = if flag("disable_check") {
-        Program::compile_lenient(ast, &env)
-    } else {
-        Program::compile(ast, &env)
-    };
+    let program = if flag("disable_check") { Program::compile_lenient(ast, &env) } else { Program::compile(ast, &env) };
     let program = program.map_err(|e| e.to_string())?;
     let scope = Bindings(values);
-    let value = program
-        .eval(&scope, &mut Fuel::default())
-        .map_err(|e| e.to_string())?;
+    let value = program.eval(&scope, &mut Fuel::default()).map_err(|e| e.to_string())?;
     encode(&value).map_err(|e| e.to_string())
 }
 
@@ -264,10 +229,7 @@ fn container(ast: &crate::Ast, names: &[&str]) -> Option<String> {
             let (container, name) = (bound.get(..at)?, bound.get(at.saturating_add(1)..)?);
             let first = name.split('.').next()?;
             let reads_inside = roots.contains(&first);
-            let reads_outside = container
-                .split('.')
-                .next()
-                .is_some_and(|first| roots.contains(&first));
+            let reads_outside = container.split('.').next().is_some_and(|first| roots.contains(&first));
             (is_identifier(first) && reads_inside && !reads_outside).then(|| container.to_owned())
         })
     })

@@ -63,10 +63,7 @@ impl Field {
 
     /// A field that may be missing.
     pub fn optional(ty: Type) -> Field {
-        Field {
-            ty,
-            required: false,
-        }
+        Field { ty, required: false }
     }
 }
 
@@ -83,10 +80,7 @@ impl Type {
 
     /// An object with exactly these fields.
     pub fn object<N: Into<String>>(fields: impl IntoIterator<Item = (N, Field)>) -> Type {
-        Type::Object {
-            fields: Arc::new(fields.into_iter().map(|(n, f)| (n.into(), f)).collect()),
-            open: false,
-        }
+        Type::Object { fields: Arc::new(fields.into_iter().map(|(n, f)| (n.into(), f)).collect()), open: false }
     }
 
     /// One of several types; flat, without doubles, [`Type::Dyn`] if any of them is.

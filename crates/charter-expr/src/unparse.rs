@@ -23,9 +23,7 @@ fn level(node: &Node) -> u8 {
         Kind::Conditional { .. } => CONDITIONAL,
         Kind::Or(_) => OR,
         Kind::And(_) => AND,
-        Kind::Chain { rest, .. } => rest
-            .first()
-            .map_or(UNARY, |(op, _)| op.level().saturating_add(2)),
+        Kind::Chain { rest, .. } => rest.first().map_or(UNARY, |(op, _)| op.level().saturating_add(2)),
         Kind::Unary { .. } => UNARY,
         _ => MEMBER,
     }
@@ -112,19 +110,11 @@ fn write(n: &Node, out: &mut String) {
         }
         Kind::Postfix { base, links } => {
             // `(a.b).c` is not `a.b.c`: its `a.b.c` is never a qualified name.
-            let least = if matches!(base.kind, Kind::Postfix { .. }) {
-                MEMBER.saturating_add(1)
-            } else {
-                MEMBER
-            };
+            let least = if matches!(base.kind, Kind::Postfix { .. }) { MEMBER.saturating_add(1) } else { MEMBER };
             operand(base, least, out);
             links.iter().for_each(|l| link(l, out));
         }
-        Kind::Unary {
-            op,
-            count,
-            operand: of,
-        } => unary(*op, *count, of, out),
+        Kind::Unary { op, count, operand: of } => unary(*op, *count, of, out),
         Kind::Chain { first, rest } => {
             let here = level(n);
             operand(first, here.saturating_add(1), out);
@@ -190,12 +180,7 @@ fn link(l: &Link, out: &mut String) {
             list(args, out);
             out.push(')');
         }
-        LinkKind::Macro {
-            name,
-            vars,
-            condition,
-            body,
-        } => {
+        LinkKind::Macro { name, vars, condition, body } => {
             out.push('.');
             out.push_str(name.name(vars.len()));
             out.push('(');

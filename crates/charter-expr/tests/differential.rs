@@ -25,10 +25,7 @@ fn ours(source: &str) -> Option<String> {
     env.root("s", Type::String);
     env.root("l", Type::list(Type::Int));
     let program = Program::compile(source, &env).unwrap_or_else(|e| panic!("{source}: {e}"));
-    program
-        .eval(&Data, &mut Fuel::new(1_000_000))
-        .ok()
-        .map(|v| format!("{v:?}"))
+    program.eval(&Data, &mut Fuel::new(1_000_000)).ok().map(|v| format!("{v:?}"))
 }
 
 fn theirs(source: &str) -> Option<String> {
@@ -62,14 +59,9 @@ fn int() -> BoxedStrategy<String> {
     ];
     leaf.prop_recursive(3, 24, 3, |inner| {
         prop_oneof![
-            (
-                inner.clone(),
-                prop::sample::select(vec!["+", "-", "*", "/", "%"]),
-                inner.clone()
-            )
+            (inner.clone(), prop::sample::select(vec!["+", "-", "*", "/", "%"]), inner.clone())
                 .prop_map(|(a, op, b)| format!("({a} {op} {b})")),
-            (inner.clone(), inner.clone(), inner.clone())
-                .prop_map(|(a, b, c)| format!("({a} < {b} ? {b} : {c})")),
+            (inner.clone(), inner.clone(), inner.clone()).prop_map(|(a, b, c)| format!("({a} < {b} ? {b} : {c})")),
             inner.clone().prop_map(|a| format!("-({a})")),
             (inner.clone(), inner).prop_map(|(a, b)| format!("size([{a}, {b}])")),
         ]
@@ -78,27 +70,14 @@ fn int() -> BoxedStrategy<String> {
 }
 
 fn text() -> BoxedStrategy<String> {
-    let leaf = prop_oneof![
-        Just("s".to_owned()),
-        "[a-c]{0,3}".prop_map(|t| format!("'{t}'"))
-    ];
-    (leaf.clone(), leaf, any::<bool>())
-        .prop_map(|(a, b, both)| if both { format!("({a} + {b})") } else { a })
-        .boxed()
+    let leaf = prop_oneof![Just("s".to_owned()), "[a-c]{0,3}".prop_map(|t| format!("'{t}'"))];
+    (leaf.clone(), leaf, any::<bool>()).prop_map(|(a, b, both)| if both { format!("({a} + {b})") } else { a }).boxed()
 }
 
 fn boolean() -> BoxedStrategy<String> {
-    let comparison = (
-        int(),
-        prop::sample::select(vec!["<", "<=", ">", ">=", "==", "!="]),
-        int(),
-    )
+    let comparison = (int(), prop::sample::select(vec!["<", "<=", ">", ">=", "==", "!="]), int())
         .prop_map(|(a, op, b)| format!("({a} {op} {b})"));
-    let texts = (
-        text(),
-        prop::sample::select(vec!["<", "==", "!=", ">="]),
-        text(),
-    )
+    let texts = (text(), prop::sample::select(vec!["<", "==", "!=", ">="]), text())
         .prop_map(|(a, op, b)| format!("({a} {op} {b})"));
     let leaf = prop_oneof![
         Just("true".to_owned()),
@@ -118,8 +97,7 @@ fn boolean() -> BoxedStrategy<String> {
             (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} && {b})")),
             (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} || {b})")),
             inner.clone().prop_map(|a| format!("!({a})")),
-            (inner.clone(), inner.clone(), inner)
-                .prop_map(|(a, b, c)| format!("({a} ? {b} : {c})")),
+            (inner.clone(), inner.clone(), inner).prop_map(|(a, b, c)| format!("({a} ? {b} : {c})")),
         ]
     })
     .boxed()

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use charter_expr::{
-    Env, ErrorKind, EvalError, Fuel, MAX_DEPTH, MAX_SOURCE_LENGTH, Program, RootId, Scope, Type,
-    Value, check, parse,
+    Env, ErrorKind, EvalError, Fuel, MAX_DEPTH, MAX_SOURCE_LENGTH, Program, RootId, Scope, Type, Value, check, parse,
 };
 use serde_json::{Value as Json, json};
 
@@ -25,17 +24,8 @@ fn env() -> Env {
 /// Runs on a thread with the stack of a wasm module, 1 MiB, and demands that it ends soon.
 fn small_stack(f: impl FnOnce() + Send + 'static) {
     let start = Instant::now();
-    std::thread::Builder::new()
-        .stack_size(1 << 20)
-        .spawn(f)
-        .unwrap()
-        .join()
-        .unwrap();
-    assert!(
-        start.elapsed() < Duration::from_secs(10),
-        "took {:?}",
-        start.elapsed()
-    );
+    std::thread::Builder::new().stack_size(1 << 20).spawn(f).unwrap().join().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(10), "took {:?}", start.elapsed());
 }
 
 /// Everything that can be done with a text; gives the result of the evaluation if it comes so far.
@@ -50,21 +40,12 @@ fn everything(source: &str, data: Json) -> Option<Result<String, EvalError>> {
     let program = Program::compile_lenient(&ast, &env).unwrap();
     let data = Data(data);
     let mut fuel = Fuel::default();
-    Some(
-        program
-            .eval(&&data, &mut fuel)
-            .map(|v| v.type_name().to_owned()),
-    )
+    Some(program.eval(&&data, &mut fuel).map(|v| v.type_name().to_owned()))
 }
 
 #[test]
 fn long_texts_are_refused_at_once() {
-    for source in [
-        "[".repeat(1 << 20),
-        "1+".repeat(1 << 20),
-        "!".repeat(1 << 20),
-        "(".repeat(MAX_SOURCE_LENGTH + 1),
-    ] {
+    for source in ["[".repeat(1 << 20), "1+".repeat(1 << 20), "!".repeat(1 << 20), "(".repeat(MAX_SOURCE_LENGTH + 1)] {
         let error = parse(&source).unwrap_err();
         assert!(error.message.contains("the limit is 4096"), "{error}");
     }
@@ -100,40 +81,20 @@ fn deep_texts_are_refused() {
 
 #[test]
 fn the_deepest_text_fits_a_small_stack() {
-    let nested = |open: &str, close: &str, core: &str, n: usize| {
-        format!("{}{core}{}", open.repeat(n), close.repeat(n))
-    };
+    let nested = |open: &str, close: &str, core: &str, n: usize| format!("{}{core}{}", open.repeat(n), close.repeat(n));
     small_stack(move || {
         let n = MAX_DEPTH;
         let paren = nested("(", ")", "1", n);
         assert_eq!(everything(&paren, json!(1)).unwrap().unwrap(), "int");
         assert!(parse(&nested("(", ")", "1", n + 1)).is_err());
-        assert_eq!(
-            everything(&nested("[", "]", "1", n), json!(1))
-                .unwrap()
-                .unwrap(),
-            "list"
-        );
-        assert_eq!(
-            everything(&nested("{1:", "}", "1", n), json!(1))
-                .unwrap()
-                .unwrap(),
-            "map"
-        );
+        assert_eq!(everything(&nested("[", "]", "1", n), json!(1)).unwrap().unwrap(), "list");
+        assert_eq!(everything(&nested("{1:", "}", "1", n), json!(1)).unwrap().unwrap(), "map");
         // Every level of precedence in every level of nesting.
         let all = nested("false ? x : x || x && x < x + x * !(", ")", "x", n - 1);
         assert!(everything(&all, json!(true)).is_some());
         let evaluated = nested("!x || x && x == !(", ")", "x", n - 1);
-        assert_eq!(
-            everything(&evaluated, json!(true)).unwrap().unwrap(),
-            "bool"
-        );
-        let sums = nested(
-            "1 < 2 && 3 > 1 - 1 * (true ? 1 : 2) ? 1 + 0 * (",
-            ") : 2",
-            "x",
-            (n - 1) / 2,
-        );
+        assert_eq!(everything(&evaluated, json!(true)).unwrap().unwrap(), "bool");
+        let sums = nested("1 < 2 && 3 > 1 - 1 * (true ? 1 : 2) ? 1 + 0 * (", ") : 2", "x", (n - 1) / 2);
         assert_eq!(everything(&sums, json!(1)).unwrap().unwrap(), "int");
         let macros = nested("[1].all(y, ", ")", "true", n - 1);
         assert_eq!(everything(&macros, json!(1)).unwrap().unwrap(), "bool");
@@ -161,10 +122,7 @@ fn long_chains_do_not_nest() {
             ("[]", ".map(y,y)"),
             ("1", "-1"),
         ] {
-            assert!(
-                everything(&chain(first, link), json!({})).is_some(),
-                "{first}{link}"
-            );
+            assert!(everything(&chain(first, link), json!({})).is_some(), "{first}{link}");
         }
         assert!(everything(&format!("{}x", "true?1:".repeat(580)), json!(1)).is_some());
         assert!(everything(&format!("{}true", "!".repeat(4000)), json!(1)).is_some());
@@ -179,11 +137,7 @@ fn runs_dry(source: &str, data: Json) {
     let start = Instant::now();
     let error = program.eval(&&data, &mut Fuel::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutOfFuel, "{source}: {error}");
-    assert!(
-        start.elapsed() < Duration::from_secs(2),
-        "{source}: {:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_secs(2), "{source}: {:?}", start.elapsed());
 }
 
 #[test]
@@ -195,16 +149,9 @@ fn work_is_bounded_by_fuel() {
     runs_dry("x == x", json!(many));
     runs_dry("-1 in x", json!(many));
     runs_dry("math.greatest(x) > 0", json!(many));
-    let doubling = (0..40).fold("a".to_owned(), |body, _| {
-        format!("cel.bind(a, a + a, {body})")
-    });
-    runs_dry(
-        &format!("cel.bind(a, x, {doubling})"),
-        json!("0123456789abcdef"),
-    );
-    let doubling = (0..40).fold("a".to_owned(), |body, _| {
-        format!("cel.bind(a, a + a, {body})")
-    });
+    let doubling = (0..40).fold("a".to_owned(), |body, _| format!("cel.bind(a, a + a, {body})"));
+    runs_dry(&format!("cel.bind(a, x, {doubling})"), json!("0123456789abcdef"));
+    let doubling = (0..40).fold("a".to_owned(), |body, _| format!("cel.bind(a, a + a, {body})"));
     runs_dry(&format!("cel.bind(a, x, {doubling})"), json!([1, 2, 3]));
     let text = "a".repeat(1 << 20);
     for source in [
@@ -226,8 +173,7 @@ fn work_is_bounded_by_fuel() {
     ] {
         runs_dry(source, json!(text.as_str()));
     }
-    let fields: serde_json::Map<String, Json> =
-        (0..100_000).map(|i| (format!("k{i}"), json!(i))).collect();
+    let fields: serde_json::Map<String, Json> = (0..100_000).map(|i| (format!("k{i}"), json!(i))).collect();
     runs_dry("x.all(k, true)", Json::Object(fields.clone()));
     runs_dry("'%s'.format([x]) == ''", Json::Object(fields));
 }
@@ -245,9 +191,7 @@ fn what_is_small_because_it_is_shared_stays_small() {
             "true ? [a] : [[a]]",
             "[a] + [[a]]",
         ] {
-            let source = (0..60).fold("a".to_owned(), |body, _| {
-                format!("cel.bind(a, {pair}, {body})")
-            });
+            let source = (0..60).fold("a".to_owned(), |body, _| format!("cel.bind(a, {pair}, {body})"));
             let source = format!("cel.bind(a, x, {source})");
             let ast = parse(&source).unwrap();
             let _ = check(&ast, &env());
@@ -255,16 +199,12 @@ fn what_is_small_because_it_is_shared_stays_small() {
             let data = Data(json!(1));
             let value = program.eval(&&data, &mut Fuel::default()).unwrap();
             let kind = value.to_json().map_err(|e| e.kind());
-            assert!(
-                kind.is_ok() || matches!(kind, Err(ErrorKind::TooLarge | ErrorKind::TooDeep)),
-                "{pair}"
-            );
+            assert!(kind.is_ok() || matches!(kind, Err(ErrorKind::TooLarge | ErrorKind::TooDeep)), "{pair}");
             let _ = charter_expr::typed::encode(&value);
             assert!(format!("{value:?}").len() < 100_000);
             let owned = value.clone().into_owned();
             assert!(format!("{owned:?}").len() < 100_000);
-            let equal = Program::compile(format!("cel.bind(a, x, {source}) == 1").as_str(), &env())
-                .unwrap();
+            let equal = Program::compile(format!("cel.bind(a, x, {source}) == 1").as_str(), &env()).unwrap();
             let _ = equal.eval(&&data, &mut Fuel::default());
         }
     });
@@ -276,10 +216,7 @@ fn nothing_absorbs_an_empty_tank() {
     runs_dry("x.all(a, true) || true", json!(many));
     runs_dry("true && x.exists(a, false) && false", json!(many));
     runs_dry("[1, 2].exists(i, x.all(a, true) || i == 2)", json!(many));
-    runs_dry(
-        "[1, 2].exists(i, i == 1 ? x.all(a, true) : true)",
-        json!(many),
-    );
+    runs_dry("[1, 2].exists(i, i == 1 ? x.all(a, true) : true)", json!(many));
 }
 
 #[test]
@@ -293,11 +230,7 @@ fn regular_expressions_are_bounded() {
     ] {
         let start = Instant::now();
         let _ = everything(source, json!("a".repeat(10_000)));
-        assert!(
-            start.elapsed() < Duration::from_secs(2),
-            "{source}: {:?}",
-            start.elapsed()
-        );
+        assert!(start.elapsed() < Duration::from_secs(2), "{source}: {:?}", start.elapsed());
     }
 }
 
@@ -311,10 +244,7 @@ fn deep_data_is_an_error() {
     let data = Data(deep.clone());
     let error = program.eval(&&data, &mut Fuel::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooDeep);
-    assert_eq!(
-        Value::from_json(&deep).to_json().unwrap_err().kind(),
-        ErrorKind::TooDeep
-    );
+    assert_eq!(Value::from_json(&deep).to_json().unwrap_err().kind(), ErrorKind::TooDeep);
     assert!(charter_expr::json::canonical(&mut deep.clone()).is_err());
     charter_expr::json::normalize(&mut deep);
 }

@@ -29,19 +29,13 @@ fn everything(source: &str, data: &Json, fuel: u64) -> Option<u64> {
         assert_eq!(reparsed.unparse(), again);
     }
     for path in ast.reads() {
-        assert!(
-            source.get(path.span().start..path.span().end).is_some(),
-            "{source}"
-        );
+        assert!(source.get(path.span().start..path.span().end).is_some(), "{source}");
     }
     let _ = (ast.calls(), ast.roots().count());
     let env = env();
     let (_, findings) = check(&ast, &env);
     for finding in findings {
-        assert!(
-            source.get(finding.span.start..finding.span.end).is_some(),
-            "{source}"
-        );
+        assert!(source.get(finding.span.start..finding.span.end).is_some(), "{source}");
     }
     let program = Program::compile_lenient(&ast, &env).unwrap();
     let mut tank = Fuel::new(fuel);
@@ -71,8 +65,7 @@ fn json_value() -> impl Strategy<Value = Json> {
     leaf.prop_recursive(4, 32, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Json::from),
-            prop::collection::btree_map("[a-c]{1,2}", inner, 0..4)
-                .prop_map(|m| Json::Object(m.into_iter().collect())),
+            prop::collection::btree_map("[a-c]{1,2}", inner, 0..4).prop_map(|m| Json::Object(m.into_iter().collect())),
         ]
     })
 }
@@ -152,16 +145,12 @@ fn expression() -> impl Strategy<Value = String> {
         (-1e6..1e6).prop_map(|d: f64| format!("{d:?}")),
         "[ -~]{0,4}".prop_map(|s| format!("{s:?}").replace("\\'", "'")),
         "[a-z]{0,3}".prop_map(|s| format!("b'{s}'")),
-        prop::sample::select(vec!["true", "false", "null", "1", "-1", "'a'", "int"])
-            .prop_map(str::to_owned),
+        prop::sample::select(vec!["true", "false", "null", "1", "-1", "'a'", "int"]).prop_map(str::to_owned),
     ];
     leaf.prop_recursive(6, 48, 4, |e| {
-        let binary = vec![
-            "+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", " in ", "&&", "||",
-        ];
+        let binary = vec!["+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", " in ", "&&", "||"];
         prop_oneof![
-            (e.clone(), prop::sample::select(binary), e.clone())
-                .prop_map(|(a, op, b)| format!("{a}{op}{b}")),
+            (e.clone(), prop::sample::select(binary), e.clone()).prop_map(|(a, op, b)| format!("{a}{op}{b}")),
             e.clone().prop_map(|a| format!("({a})")),
             e.clone().prop_map(|a| format!("-{a}")),
             e.clone().prop_map(|a| format!("!{a}")),
@@ -175,8 +164,7 @@ fn expression() -> impl Strategy<Value = String> {
             (e.clone(), e.clone()).prop_map(|(a, b)| format!("({a}).map(y, {b})")),
             (e.clone(), e.clone()).prop_map(|(a, b)| format!("({a}).filter(y, {b})")),
             (e.clone(), e.clone()).prop_map(|(a, b)| format!("({a}).exists(i, y, {b})")),
-            (e.clone(), e.clone())
-                .prop_map(|(a, b)| format!("({a}).transformMap(i, y, i == {b}, y)")),
+            (e.clone(), e.clone()).prop_map(|(a, b)| format!("({a}).transformMap(i, y, i == {b}, y)")),
             (e.clone(), e.clone()).prop_map(|(a, b)| format!("cel.bind(y, {a}, {b})")),
             (e.clone(), e.clone()).prop_map(|(a, b)| format!("math.greatest({a}, {b})")),
             e.clone().prop_map(|a| format!("'%s %d'.format([{a}, 1])")),

@@ -3,20 +3,10 @@ use charter_format::{Marks, Overlay, ReadOptions, dot, mermaid, read_file, svg};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let (file, format) = (
-        arguments.next().unwrap_or_default(),
-        arguments.next().unwrap_or_default(),
-    );
-    let (taken, active): (Vec<String>, Vec<String>) =
-        arguments.partition(|argument| argument.contains('/'));
-    let marks = Marks {
-        active: active.into_iter().collect(),
-        taken: taken.into_iter().collect(),
-    };
-    let overlay = Overlay {
-        root: marks,
-        ..Overlay::default()
-    };
+    let (file, format) = (arguments.next().unwrap_or_default(), arguments.next().unwrap_or_default());
+    let (taken, active): (Vec<String>, Vec<String>) = arguments.partition(|argument| argument.contains('/'));
+    let marks = Marks { active: active.into_iter().collect(), taken: taken.into_iter().collect() };
+    let overlay = Overlay { root: marks, ..Overlay::default() };
     match read_file(file.as_ref(), &ReadOptions::default()) {
         Err(errors) => eprintln!("{errors}"),
         Ok(document) => match format.as_str() {

@@ -6,11 +6,7 @@ fn main() {
             Ok(document) => println!(
                 "ok: {} {}",
                 document.definition.id,
-                document
-                    .warnings
-                    .iter()
-                    .map(|w| w.render(&document.source, &document.name, false))
-                    .collect::<String>()
+                document.warnings.iter().map(|w| w.render(&document.source, &document.name, false)).collect::<String>()
             ),
             Err(errors) => println!("{errors}"),
         }

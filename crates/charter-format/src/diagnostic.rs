@@ -86,10 +86,7 @@ pub struct Note {
 
 impl Note {
     pub(crate) fn new(span: Span, message: impl Into<String>) -> Note {
-        Note {
-            span,
-            message: message.into(),
-        }
+        Note { span, message: message.into() }
     }
 }
 
@@ -119,12 +116,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    pub(crate) fn new(
-        severity: Severity,
-        code: &'static str,
-        span: Span,
-        message: impl Into<String>,
-    ) -> Diagnostic {
+    pub(crate) fn new(severity: Severity, code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity,
             code,
@@ -142,11 +134,7 @@ impl Diagnostic {
         Diagnostic::new(Severity::Error, code, span, message)
     }
 
-    pub(crate) fn warning(
-        code: &'static str,
-        span: Span,
-        message: impl Into<String>,
-    ) -> Diagnostic {
+    pub(crate) fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(Severity::Warning, code, span, message)
     }
 
@@ -165,14 +153,8 @@ impl Diagnostic {
     /// Fills in what follows from the span: line, column, path.
     pub(crate) fn locate(&mut self, source: &str, root: Option<&Node>) {
         let before = source.get(..self.span.start).unwrap_or(source);
-        let line_start = before
-            .rfind('\n')
-            .map_or(0, |newline| newline.saturating_add(1));
-        self.line = before
-            .bytes()
-            .filter(|byte| *byte == b'\n')
-            .count()
-            .saturating_add(1);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline.saturating_add(1));
+        self.line = before.bytes().filter(|byte| *byte == b'\n').count().saturating_add(1);
         self.column = before
             .get(line_start..)
             .unwrap_or_default()
@@ -194,21 +176,10 @@ impl Diagnostic {
             Severity::Warning => Level::WARNING,
         };
         // Only the lines that are shown are handed on: looking for them in the whole text again and again is not free.
-        let first = self
-            .notes
-            .iter()
-            .map(|note| note.span.start)
-            .fold(self.span.start, usize::min)
-            .min(source.len());
-        let last = self
-            .notes
-            .iter()
-            .map(|note| note.span.start)
-            .fold(self.span.start, usize::max);
+        let first = self.notes.iter().map(|note| note.span.start).fold(self.span.start, usize::min).min(source.len());
+        let last = self.notes.iter().map(|note| note.span.start).fold(self.span.start, usize::max);
         let before = source.get(..first).unwrap_or_default();
-        let start = before
-            .rfind('\n')
-            .map_or(0, |newline| newline.saturating_add(1));
+        let start = before.rfind('\n').map_or(0, |newline| newline.saturating_add(1));
         let lines = before.bytes().filter(|byte| *byte == b'\n').count();
         let end = source
             .get(last..)
@@ -221,29 +192,15 @@ impl Diagnostic {
             inside(span.start)..inside(span.end)
         };
         let annotation = AnnotationKind::Primary.span(clip(self.span));
-        let mut snippet = Snippet::source(text)
-            .line_start(lines.saturating_add(1))
-            .path(name)
-            .annotation(annotation);
+        let mut snippet = Snippet::source(text).line_start(lines.saturating_add(1)).path(name).annotation(annotation);
         for note in &self.notes {
-            snippet = snippet.annotation(
-                AnnotationKind::Context
-                    .span(clip(note.span))
-                    .label(note.message.as_str()),
-            );
+            snippet = snippet.annotation(AnnotationKind::Context.span(clip(note.span)).label(note.message.as_str()));
         }
-        let mut group = level
-            .primary_title(self.message.as_str())
-            .id(self.code)
-            .element(snippet);
+        let mut group = level.primary_title(self.message.as_str()).id(self.code).element(snippet);
         if let Some(help) = &self.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }
-        let renderer = if colour {
-            Renderer::styled()
-        } else {
-            Renderer::plain()
-        };
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         renderer.decor_style(DecorStyle::Ascii).render(&[group])
     }
 }
@@ -282,11 +239,8 @@ impl Diagnostics {
     /// All of them as rustc would print them.
     #[must_use]
     pub fn render(&self, colour: bool) -> String {
-        let mut text: String = self
-            .list
-            .iter()
-            .map(|item| item.render(&self.source, &self.name, colour) + "\n\n")
-            .collect();
+        let mut text: String =
+            self.list.iter().map(|item| item.render(&self.source, &self.name, colour) + "\n\n").collect();
         if self.omitted > 0 {
             text.push_str(&format!("and {} more\n", self.omitted));
         }
@@ -340,10 +294,8 @@ impl Sink {
 
     /// Text order, each with line, column and path.
     pub(crate) fn finish(mut self, source: &str, root: Option<&Node>) -> (Vec<Diagnostic>, usize) {
-        self.list
-            .sort_by_key(|item| (item.span.start, item.span.end));
-        self.list
-            .dedup_by(|a, b| a.span == b.span && a.message == b.message);
+        self.list.sort_by_key(|item| (item.span.start, item.span.end));
+        self.list.dedup_by(|a, b| a.span == b.span && a.message == b.message);
         for item in &mut self.list {
             item.locate(source, root);
         }
@@ -361,17 +313,10 @@ pub(crate) fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) 
     let near = |candidate: &str| {
         let other = candidate.to_lowercase().replace(['-', '_'], "");
         let distance = strsim::damerau_levenshtein(&folded, &other);
-        let allowed = name
-            .len()
-            .max(candidate.len())
-            .saturating_div(3)
-            .clamp(1, 3);
+        let allowed = name.len().max(candidate.len()).saturating_div(3).clamp(1, 3);
         (distance <= allowed).then_some(distance)
     };
-    let candidates = known
-        .into_iter()
-        .take(300)
-        .filter(|candidate| candidate.len().abs_diff(name.len()) <= 6);
+    let candidates = known.into_iter().take(300).filter(|candidate| candidate.len().abs_diff(name.len()) <= 6);
     candidates
         .filter_map(|candidate| near(candidate).map(|distance| (distance, candidate)))
         .min_by_key(|(distance, _)| *distance)
@@ -381,17 +326,9 @@ pub(crate) fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) 
 /// Names in backticks, joined by commas; at most forty.
 pub(crate) fn listed<'k>(names: impl IntoIterator<Item = &'k str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
-    let shown: Vec<String> = names
-        .iter()
-        .take(40)
-        .map(|name| format!("`{}`", shown(name)))
-        .collect();
+    let shown: Vec<String> = names.iter().take(40).map(|name| format!("`{}`", shown(name))).collect();
     let more = names.len().saturating_sub(shown.len());
-    if more > 0 {
-        format!("{} and {more} more", shown.join(", "))
-    } else {
-        shown.join(", ")
-    }
+    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }
 
 /// A name for a message or a path: whole if it is short.

@@ -14,18 +14,13 @@ pub fn json_schema() -> Json {
     let mut defs = BTreeMap::new();
     let root = object(&table::CHARTER, &mut defs);
     let mut schema = Map::new();
-    schema.insert(
-        "$schema".to_owned(),
-        json!("https://json-schema.org/draft/2020-12/schema"),
-    );
+    schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
     schema.insert("$id".to_owned(), json!("urn:charter:schema:1"));
     schema.insert("title".to_owned(), json!("Charter"));
     if let Json::Object(root) = root {
         schema.extend(root);
     }
-    let defs = defs
-        .into_iter()
-        .map(|(name, schema)| (name.to_owned(), schema.unwrap_or_default()));
+    let defs = defs.into_iter().map(|(name, schema)| (name.to_owned(), schema.unwrap_or_default()));
     schema.insert("$defs".to_owned(), Json::Object(defs.collect()));
     Json::Object(schema)
 }
@@ -51,22 +46,15 @@ fn object(kind: &Object, defs: &mut Defs) -> Json {
         }
         properties.insert(field.key.to_owned(), schema);
     }
-    let required: Vec<&str> = kind
-        .fields()
-        .filter(|field| field.required)
-        .map(|field| field.key)
-        .collect();
-    let mut schema = json!({"type": "object", "description": kind.doc, "properties": properties, "additionalProperties": kind.open});
+    let required: Vec<&str> = kind.fields().filter(|field| field.required).map(|field| field.key).collect();
+    let mut schema =
+        json!({"type": "object", "description": kind.doc, "properties": properties, "additionalProperties": kind.open});
     if let Json::Object(schema) = &mut schema {
         if !required.is_empty() {
             schema.insert("required".to_owned(), json!(required));
         }
         if !kind.one_of.is_empty() {
-            let keys: Vec<Json> = kind
-                .one_of
-                .iter()
-                .map(|key| json!({"required": [key]}))
-                .collect();
+            let keys: Vec<Json> = kind.one_of.iter().map(|key| json!({"required": [key]})).collect();
             schema.insert("oneOf".to_owned(), json!(keys));
         }
     }
@@ -82,10 +70,7 @@ fn form(of: &Form, defs: &mut Defs) -> Json {
         Form::Pattern(pattern) => json!({"type": "string", "pattern": pattern.regex}),
         Form::Word(words) => json!({"enum": words}),
         Form::Int { least, most } if least == most => json!({"const": least}),
-        Form::Int {
-            least,
-            most: i64::MAX,
-        } => json!({"type": "integer", "minimum": least}),
+        Form::Int { least, most: i64::MAX } => json!({"type": "integer", "minimum": least}),
         Form::Int { least, most } => json!({"type": "integer", "minimum": least, "maximum": most}),
         Form::Cel => json!({"type": ["string", "boolean"]}),
         Form::Computed => json!({"type": "string", "pattern": "^= "}),

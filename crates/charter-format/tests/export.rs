@@ -1,10 +1,5 @@
 //! Exports come back as the very same charter; what was edited on the way is read as what it says.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod xstate_cases;
 
@@ -47,11 +42,7 @@ fn compiled(definition: Definition) -> Machine {
 }
 
 fn governed() -> Machine {
-    compiled(
-        read(GOVERNED, "g.yaml", &ReadOptions::default())
-            .unwrap_or_else(|e| panic!("{e}"))
-            .definition,
-    )
+    compiled(read(GOVERNED, "g.yaml", &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}")).definition)
 }
 
 /// Every document of the SCXML suite that can be run.
@@ -68,8 +59,7 @@ fn suite() -> Vec<(PathBuf, Machine)> {
                 continue;
             }
             let folder = path.parent().unwrap().to_owned();
-            let files =
-                |name: &str| fs::read_to_string(folder.join(name)).map_err(|e| e.to_string());
+            let files = |name: &str| fs::read_to_string(folder.join(name)).map_err(|e| e.to_string());
             let read = import::scxml(&source, "case.scxml", &files);
             if let Some(machine) = read.ok().and_then(|d| Machine::compile(d.definition).ok()) {
                 found.push((path, machine));
@@ -88,40 +78,24 @@ fn an_export_comes_back_as_the_same_charter() {
         let config = export::xstate(&machine);
         let back = import::xstate(&config, "back.json", &Definition::default())
             .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        assert_eq!(
-            back.definition.digest(),
-            machine.digest(),
-            "{} as XState",
-            path.display()
-        );
+        assert_eq!(back.definition.digest(), machine.digest(), "{} as XState", path.display());
         let document = export::scxml(&machine);
         let back = import::scxml(&document, "back.scxml", &import::no_files)
             .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        assert_eq!(
-            back.definition.digest(),
-            machine.digest(),
-            "{} as SCXML",
-            path.display()
-        );
+        assert_eq!(back.definition.digest(), machine.digest(), "{} as SCXML", path.display());
     }
 }
 
 #[test]
 fn an_edited_config_is_what_it_says_and_keeps_what_stands_beside() {
     let machine = governed();
-    let edited =
-        export::xstate(&machine).replacen("\"initial\": \"one\"", "\"initial\": \"two\"", 1);
-    let back = import::xstate(&edited, "back.json", &Definition::default())
-        .unwrap_or_else(|e| panic!("{e}"))
-        .definition;
+    let edited = export::xstate(&machine).replacen("\"initial\": \"one\"", "\"initial\": \"two\"", 1);
+    let back =
+        import::xstate(&edited, "back.json", &Definition::default()).unwrap_or_else(|e| panic!("{e}")).definition;
     assert_ne!(back.digest(), machine.digest());
     assert_eq!(
         (&back.roles, &back.ledger, &back.events),
-        (
-            &machine.definition().roles,
-            &machine.definition().ledger,
-            &machine.definition().events
-        )
+        (&machine.definition().roles, &machine.definition().ledger, &machine.definition().events)
     );
     assert!(back.strict);
     let yes = &back.root.state.states["asked"].on[0].transitions[0];
@@ -138,19 +112,10 @@ fn an_edited_config_is_what_it_says_and_keeps_what_stands_beside() {
 #[test]
 fn an_edited_document_is_plain_scxml_and_says_so() {
     let source = "charter: 1\nid: c\nevents: {E: {}}\nstates: {a: {on: {E: b}}, b: {}}\n";
-    let machine = compiled(
-        read(source, "c.yaml", &ReadOptions::default())
-            .unwrap()
-            .definition,
-    );
+    let machine = compiled(read(source, "c.yaml", &ReadOptions::default()).unwrap().definition);
     let edited = export::scxml(&machine).replace("event=\"E\"", "event=\"F\"");
-    let back =
-        import::scxml(&edited, "back.scxml", &import::no_files).unwrap_or_else(|e| panic!("{e}"));
-    assert!(
-        back.warnings[0].message.contains("was edited"),
-        "{:?}",
-        back.warnings
-    );
+    let back = import::scxml(&edited, "back.scxml", &import::no_files).unwrap_or_else(|e| panic!("{e}"));
+    assert!(back.warnings[0].message.contains("was edited"), "{:?}", back.warnings);
     assert!(!back.definition.strict);
     assert_eq!(back.definition.root.state.states["a"].on[0].events, ["F.*"]);
 }
@@ -160,14 +125,8 @@ fn an_edited_document_must_not_lose_what_scxml_has_no_word_for() {
     let edited = export::scxml(&governed()).replace("event=\"ASK\"", "event=\"ASKED\"");
     let errors = import::scxml(&edited, "back.scxml", &import::no_files).unwrap_err();
     let found: Vec<&str> = errors.list.iter().map(|d| d.message.as_str()).collect();
-    assert!(
-        found.contains(&"`charter:by` is lost in an export that was edited"),
-        "{found:?}"
-    );
-    assert!(
-        found.contains(&"`<charter:action>` is lost in an export that was edited"),
-        "{found:?}"
-    );
+    assert!(found.contains(&"`charter:by` is lost in an export that was edited"), "{found:?}");
+    assert!(found.contains(&"`<charter:action>` is lost in an export that was edited"), "{found:?}");
 }
 
 /// What becomes of a stream: the active states, the variables and the refusals, after the start and after every event.
@@ -198,31 +157,17 @@ fn records(machine: &Machine, case: &Case) -> Vec<Json> {
     for event in &case.events {
         match event {
             Happening::Event(kind) => {
-                let event = Event::External {
-                    r#type: (*kind).into(),
-                    data: Json::Null,
-                };
+                let event = Event::External { r#type: (*kind).into(), data: Json::Null };
                 step(&mut snapshot, event, now, &mut seen);
             }
             Happening::Done(n) | Happening::Failed(n) => {
-                let waits: Vec<String> = snapshot
-                    .invocations()
-                    .map(|(_, i)| i.id.to_string())
-                    .collect();
+                let waits: Vec<String> = snapshot.invocations().map(|(_, i)| i.id.to_string()).collect();
                 let Some(id) = n.checked_rem(waits.len()).map(|n| waits[n].clone()) else {
                     continue;
                 };
                 let event = match event {
-                    Happening::Done(_) => Event::Done {
-                        invocation: id,
-                        effect: None,
-                        output: json!(n),
-                    },
-                    _ => Event::Failed {
-                        invocation: id,
-                        effect: None,
-                        error: json!({"message": "no"}),
-                    },
+                    Happening::Done(_) => Event::Done { invocation: id, effect: None, output: json!(n) },
+                    _ => Event::Failed { invocation: id, effect: None, error: json!({"message": "no"}) },
                 };
                 step(&mut snapshot, event, now, &mut seen);
             }
@@ -232,10 +177,7 @@ fn records(machine: &Machine, case: &Case) -> Vec<Json> {
                     let Some(timer) = snapshot.next_timer().filter(|t| t.due <= now) else {
                         break;
                     };
-                    let event = Event::Timer {
-                        timer: timer.id.to_string(),
-                        generation: timer.generation,
-                    };
+                    let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
                     step(&mut snapshot, event, now, &mut seen);
                 }
             }
@@ -246,32 +188,20 @@ fn records(machine: &Machine, case: &Case) -> Vec<Json> {
 
 fn supplied() -> Definition {
     let source = xstate_cases::around();
-    let mut around = read(&source, "around.yaml", &ReadOptions::default())
-        .unwrap()
-        .definition;
+    let mut around = read(&source, "around.yaml", &ReadOptions::default()).unwrap().definition;
     around.root = Definition::default().root;
     around
 }
 
 /// A generated config as a charter of its own: the same states with SCXML's meaning.
 fn as_charter(case: &Case) -> Definition {
-    let mut charter = format!(
-        "{{\"charter\":1,\"strict\":{},",
-        case.seed.is_multiple_of(2)
-    ) + &case.config[1..];
+    let mut charter = format!("{{\"charter\":1,\"strict\":{},", case.seed.is_multiple_of(2)) + &case.config[1..];
     charter = charter.replace("\"#m.", "\"#");
     let around = supplied();
     // What it names is written in front of it, as the charter would.
     let parts = charter_format::json(&Definition {
         id: "m".into(),
-        root: read(
-            "charter: 1\nid: m\nstates: {x: {}}",
-            "x.yaml",
-            &ReadOptions::default(),
-        )
-        .unwrap()
-        .definition
-        .root,
+        root: read("charter: 1\nid: m\nstates: {x: {}}", "x.yaml", &ReadOptions::default()).unwrap().definition.root,
         charter: 1,
         ..around
     })
@@ -280,9 +210,8 @@ fn as_charter(case: &Case) -> Definition {
     for key in ["guards", "actions", "actors"] {
         charter = charter.replacen('{', &format!("{{\"{key}\":{},", parts[key]), 1);
     }
-    let events: String = ["E", "F", "G", "G.x", "G.x.y", "H", "P0", "P1", "P2", "P3"]
-        .map(|e| format!("\"{e}\":{{}}"))
-        .join(",");
+    let events: String =
+        ["E", "F", "G", "G.x", "G.x.y", "H", "P0", "P1", "P2", "P3"].map(|e| format!("\"{e}\":{{}}")).join(",");
     charter = charter.replacen('{', &format!("{{\"events\":{{{events}}},"), 1);
     read(&charter, "case.json", &ReadOptions::default())
         .unwrap_or_else(|e| panic!("seed {}: {e}\n{charter}", case.seed))
@@ -296,35 +225,21 @@ fn generated_charters_come_back_and_do_the_same() {
     let mut ran = 0;
     for seed in 1..100 {
         let case = xstate_cases::case(seed);
-        let imported = import::xstate(&case.config, "case.json", &around)
-            .unwrap_or_else(|e| panic!("{e}"))
-            .definition;
+        let imported = import::xstate(&case.config, "case.json", &around).unwrap_or_else(|e| panic!("{e}")).definition;
         for definition in [imported, as_charter(&case)] {
             let Ok(machine) = Machine::compile(definition) else {
                 continue;
             };
             ran += 1;
             let expected = records(&machine, &case);
-            let back = import::xstate(
-                &export::xstate(&machine),
-                "back.json",
-                &Definition::default(),
-            )
-            .unwrap_or_else(|e| panic!("{e}"));
+            let back = import::xstate(&export::xstate(&machine), "back.json", &Definition::default())
+                .unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(back.definition.digest(), machine.digest(), "seed {seed}");
-            assert_eq!(
-                records(&compiled(back.definition), &case),
-                expected,
-                "seed {seed} as XState"
-            );
+            assert_eq!(records(&compiled(back.definition), &case), expected, "seed {seed} as XState");
             let back = import::scxml(&export::scxml(&machine), "back.scxml", &import::no_files)
                 .unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(back.definition.digest(), machine.digest(), "seed {seed}");
-            assert_eq!(
-                records(&compiled(back.definition), &case),
-                expected,
-                "seed {seed} as SCXML"
-            );
+            assert_eq!(records(&compiled(back.definition), &case), expected, "seed {seed} as SCXML");
         }
     }
     assert!(ran > 110, "only {ran} charters");
@@ -337,22 +252,15 @@ fn a_config_does_the_same_without_the_charter_inside() {
     let (mut ran, mut differ) = (0, Vec::new());
     for seed in 1..150 {
         let case = xstate_cases::case(seed);
-        let imported = import::xstate(&case.config, "case.json", &around)
-            .unwrap_or_else(|e| panic!("{e}"))
-            .definition;
+        let imported = import::xstate(&case.config, "case.json", &around).unwrap_or_else(|e| panic!("{e}")).definition;
         let Ok(machine) = Machine::compile(imported) else {
             continue;
         };
         let exported = export::xstate(&machine);
         // The last key of the config.
-        let plain = exported
-            .rsplit_once(",\n  \"meta\": {")
-            .unwrap()
-            .0
-            .to_owned()
-            + "\n}";
-        let back = import::xstate(&plain, "plain.json", &around)
-            .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{plain}"));
+        let plain = exported.rsplit_once(",\n  \"meta\": {").unwrap().0.to_owned() + "\n}";
+        let back =
+            import::xstate(&plain, "plain.json", &around).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{plain}"));
         let back = compiled(back.definition);
         ran += 1;
         if records(&back, &case) != records(&machine, &case) {

@@ -12,11 +12,7 @@ fn timed(source: &str) -> Result<Document, Diagnostics> {
     let answer = read(source, "t", &ReadOptions::default());
     // What is quadratic takes minutes. A release build answers all of these in well under a second; a debug build on a busy machine
     // needs room.
-    assert!(
-        started.elapsed() < Duration::from_secs(30),
-        "took {:?}",
-        started.elapsed()
-    );
+    assert!(started.elapsed() < Duration::from_secs(30), "took {:?}", started.elapsed());
     answer
 }
 
@@ -28,18 +24,10 @@ fn code(source: &str) -> &'static str {
 fn deep_nesting() {
     assert_eq!(code(&"[".repeat(1 << 20)), codes::TOO_DEEP);
     assert_eq!(code(&"{\"a\":".repeat(1 << 18)), codes::TOO_DEEP);
-    assert_eq!(
-        code(&format!("a: {}", "[".repeat(1 << 20))),
-        codes::TOO_DEEP
-    );
+    assert_eq!(code(&format!("a: {}", "[".repeat(1 << 20))), codes::TOO_DEEP);
     assert_eq!(code(&"- ".repeat(1 << 18)), codes::TOO_DEEP);
-    assert_eq!(
-        code(&format!("a: {}x", "{b: ".repeat(1 << 18))),
-        codes::TOO_DEEP
-    );
-    let indented: String = (0..2_000)
-        .map(|depth| format!("{}a:\n", " ".repeat(depth)))
-        .collect();
+    assert_eq!(code(&format!("a: {}x", "{b: ".repeat(1 << 18))), codes::TOO_DEEP);
+    let indented: String = (0..2_000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
     assert_eq!(code(&indented), codes::TOO_DEEP);
     let states = |depth: usize| {
         format!(
@@ -56,51 +44,26 @@ fn deep_nesting() {
 fn alias_bombs() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..30 {
-        bomb.push_str(&format!(
-            "a{level}: &a{level} [{}]\n",
-            vec![format!("*a{}", level - 1); 10].join(", ")
-        ));
+        bomb.push_str(&format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 10].join(", ")));
     }
     assert_eq!(code(&bomb), codes::TOO_LARGE);
-    let wide = format!(
-        "a: &a {}\nb: [{}]",
-        "x".repeat(1 << 20),
-        "*a, ".repeat(100_000)
-    );
+    let wide = format!("a: &a {}\nb: [{}]", "x".repeat(1 << 20), "*a, ".repeat(100_000));
     assert_eq!(code(&wide), codes::TOO_LARGE);
     // Anchors inside anchors are copied too: 100 of them around many items.
     let anchors: String = (0..100).map(|n| format!("&n{n} [")).collect();
-    assert_eq!(
-        code(&format!(
-            "a: {anchors}{}",
-            "x, ".repeat(50_000) + &"]".repeat(100)
-        )),
-        codes::TOO_LARGE
-    );
+    assert_eq!(code(&format!("a: {anchors}{}", "x, ".repeat(50_000) + &"]".repeat(100))), codes::TOO_LARGE);
     assert_eq!(code("a: &a [*a]"), codes::ALIAS);
     assert_eq!(code("a: *nothing"), codes::ALIAS);
 }
 
 fn many_states(count: usize) -> String {
-    let state = |n: usize| {
-        format!(
-            "  s{n}: {{on: {{E: {{target: s{}, guard: g}}}}}}\n",
-            (n + 1) % count
-        )
-    };
-    "charter: 1\nid: t\nguards: {g: 'true'}\nstates:\n".to_owned()
-        + &(0..count).map(state).collect::<String>()
+    let state = |n: usize| format!("  s{n}: {{on: {{E: {{target: s{}, guard: g}}}}}}\n", (n + 1) % count);
+    "charter: 1\nid: t\nguards: {g: 'true'}\nstates:\n".to_owned() + &(0..count).map(state).collect::<String>()
 }
 
 #[test]
 fn a_hundred_thousand_states() {
-    let states = timed(&many_states(100_000))
-        .unwrap()
-        .definition
-        .root
-        .state
-        .states
-        .len();
+    let states = timed(&many_states(100_000)).unwrap().definition.root.state.states.len();
     assert_eq!(states, 100_000);
 }
 
@@ -116,10 +79,7 @@ fn a_hundred_mistakes_are_told_and_the_rest_counted() {
 #[test]
 fn too_much_text() {
     assert_eq!(code(&" ".repeat((16 << 20) + 1)), codes::TOO_LARGE);
-    assert_eq!(
-        code(&format!("[{}1]", "1,".repeat(1_000_000))),
-        codes::TOO_LARGE
-    );
+    assert_eq!(code(&format!("[{}1]", "1,".repeat(1_000_000))), codes::TOO_LARGE);
     let many_keys: String = (0..200_000).map(|n| format!("k{n}: {{}}\n")).collect();
     assert_eq!(timed(&many_keys).unwrap_err().list.len(), 100);
 }
@@ -129,11 +89,7 @@ fn types_that_carry_each_other() {
     let mut source = "charter: 1\nid: t\ntypes:\n  big: {enum: [".to_owned();
     source.push_str(&"x, ".repeat(100_000));
     source.push_str("]}\nevents:\n");
-    source.push_str(
-        &(0..10_000)
-            .map(|n| format!("  E{n}: {{data: {{$ref: '#/types/big'}}}}\n"))
-            .collect::<String>(),
-    );
+    source.push_str(&(0..10_000).map(|n| format!("  E{n}: {{data: {{$ref: '#/types/big'}}}}\n")).collect::<String>());
     assert_eq!(code(&source), codes::TOO_LARGE);
 }
 
@@ -147,15 +103,9 @@ fn survive(source: &str, syntax: Syntax) {
         Ok(document) => {
             for pointer in document.pointers() {
                 let span = document.span(&pointer);
-                assert!(
-                    source.get(span.start..span.end).is_some(),
-                    "{pointer}: {span:?}"
-                );
+                assert!(source.get(span.start..span.end).is_some(), "{pointer}: {span:?}");
                 let span = document.span_within(&pointer, (1, 5));
-                assert!(
-                    source.get(span.start..span.end).is_some(),
-                    "{pointer}: {span:?}"
-                );
+                assert!(source.get(span.start..span.end).is_some(), "{pointer}: {span:?}");
             }
         }
         Err(errors) => {

@@ -1,11 +1,6 @@
 //! Documents of others that are broken, cut, repeated or huge: each is read or refused with a place and a reason, in time; none of them
 //! is the end of the program.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod scxml_clock;
 mod xstate_cases;
@@ -140,19 +135,10 @@ fn survive(source: &str, read: Result<Document, Diagnostics>) -> bool {
     let document = match read {
         Ok(document) => document,
         Err(problems) => {
-            assert!(
-                !problems.list.is_empty(),
-                "refused without a reason: {source}"
-            );
+            assert!(!problems.list.is_empty(), "refused without a reason: {source}");
             for problem in &problems.list {
-                assert!(
-                    problem.line > 0 && !problem.message.is_empty(),
-                    "{problem:?}\n{source}"
-                );
-                assert!(
-                    problem.span.end <= source.len() + 1,
-                    "{problem:?}\n{source}"
-                );
+                assert!(problem.line > 0 && !problem.message.is_empty(), "{problem:?}\n{source}");
+                assert!(problem.span.end <= source.len() + 1, "{problem:?}\n{source}");
             }
             assert!(!problems.render(false).is_empty());
             return false;
@@ -172,14 +158,7 @@ fn survive(source: &str, read: Result<Document, Diagnostics>) -> bool {
     };
     let mut snapshot = step.snapshot;
     for (seq, event) in (1..).zip(["E", "e", "F", "G.x", "go", "START"]) {
-        let mut envelope = Envelope::host(
-            seq,
-            Event::External {
-                r#type: event.into(),
-                data: Json::Null,
-            },
-            2_000_000,
-        );
+        let mut envelope = Envelope::host(seq, Event::External { r#type: event.into(), data: Json::Null }, 2_000_000);
         envelope.by = Principal::new("u", &[]);
         if let Ok(step) = machine.step(&snapshot, &envelope) {
             snapshot = step.snapshot;
@@ -191,21 +170,14 @@ fn survive(source: &str, read: Result<Document, Diagnostics>) -> bool {
 #[test]
 fn mutated_documents_are_read_or_refused() {
     let mut documents = Vec::new();
-    collect(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scxml"),
-        "scxml",
-        &mut documents,
-    );
+    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scxml"), "scxml", &mut documents);
     documents.sort();
     let mut r = Random(number("FUZZ_SEED", 1));
     let mut ran = 0;
     for _ in 0..number("FUZZ_CASES", 1_500) {
         let (one, other) = (r.below(documents.len()), r.below(documents.len()));
         let source = mutated(&documents[one], &documents[other], &mut r);
-        ran += u32::from(survive(
-            &source,
-            import::scxml(&source, "mutant.scxml", &import::no_files),
-        ));
+        ran += u32::from(survive(&source, import::scxml(&source, "mutant.scxml", &import::no_files)));
     }
     eprintln!("{ran} mutants ran");
     assert!(ran > 50);
@@ -213,21 +185,14 @@ fn mutated_documents_are_read_or_refused() {
 
 #[test]
 fn mutated_configs_are_read_or_refused() {
-    let fred =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/xstate/fred.json"))
-            .unwrap();
+    let fred = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/xstate/fred.json")).unwrap();
     let around = xstate_cases::around();
-    let mut around = read(&around, "a.yaml", &ReadOptions::default())
-        .unwrap()
-        .definition;
+    let mut around = read(&around, "a.yaml", &ReadOptions::default()).unwrap().definition;
     around.root = Default::default();
     let mut r = Random(number("FUZZ_SEED", 1));
     let mut ran = 0;
     for seed in 0..number("FUZZ_CASES", 1_500) {
-        let (mut one, other) = (
-            xstate_cases::case(seed % 300).config,
-            xstate_cases::case(r.below(300) as u64).config,
-        );
+        let (mut one, other) = (xstate_cases::case(seed % 300).config, xstate_cases::case(r.below(300) as u64).config);
         let mut around = &around;
         if seed % 10 == 0 {
             one.clone_from(&fred);
@@ -235,63 +200,34 @@ fn mutated_configs_are_read_or_refused() {
         if seed % 7 == 0 {
             // An export, with the charter inside.
             let document = import::xstate(&one, "c.json", around);
-            let machine = document
-                .ok()
-                .and_then(|d| Machine::compile(d.definition).ok());
+            let machine = document.ok().and_then(|d| Machine::compile(d.definition).ok());
             one = machine.map_or(one, |m| charter_format::export::xstate(&m));
             static NOTHING: std::sync::OnceLock<Definition> = std::sync::OnceLock::new();
             around = NOTHING.get_or_init(Definition::default);
         }
         let source = mutated(&one, &other, &mut r);
-        ran += u32::from(survive(
-            &source,
-            import::xstate(&source, "mutant.json", around),
-        ));
+        ran += u32::from(survive(&source, import::xstate(&source, "mutant.json", around)));
     }
     eprintln!("{ran} mutants ran");
     assert!(ran > 50);
 }
 
 /// Reads, compiles and starts; how long that took.
-fn timed(
-    what: &str,
-    source: &str,
-    read: impl FnOnce(&str) -> Result<Document, Diagnostics>,
-) -> Duration {
+fn timed(what: &str, source: &str, read: impl FnOnce(&str) -> Result<Document, Diagnostics>) -> Duration {
     let begin = Instant::now();
     let document = match read(source) {
         Ok(document) => document,
         Err(problems) => {
-            eprintln!(
-                "{what}: {} bytes refused in {:?}: {}",
-                source.len(),
-                begin.elapsed(),
-                problems.list[0].message
-            );
+            eprintln!("{what}: {} bytes refused in {:?}: {}", source.len(), begin.elapsed(), problems.list[0].message);
             return begin.elapsed();
         }
     };
     let read = begin.elapsed();
     let compiled = match Machine::compile(document.definition.clone()) {
-        Ok(machine) => format!(
-            "{} states",
-            machine
-                .outlines()
-                .iter()
-                .map(|o| o.states.len())
-                .sum::<usize>()
-        ),
-        Err(problems) => format!(
-            "{} problems, {}",
-            problems.len(),
-            document.diagnose(&problems[0]).message
-        ),
+        Ok(machine) => format!("{} states", machine.outlines().iter().map(|o| o.states.len()).sum::<usize>()),
+        Err(problems) => format!("{} problems, {}", problems.len(), document.diagnose(&problems[0]).message),
     };
-    eprintln!(
-        "{what}: {} bytes, read in {read:?}, compiled in {:?}: {compiled}",
-        source.len(),
-        begin.elapsed() - read
-    );
+    eprintln!("{what}: {} bytes, read in {read:?}, compiled in {:?}: {compiled}", source.len(), begin.elapsed() - read);
     begin.elapsed()
 }
 
@@ -319,10 +255,7 @@ fn large_documents_take_no_longer_than_their_size() {
     };
     let documents: [(&str, String); 9] = [
         ("states", scxml("", "", &states)),
-        (
-            "states on one line",
-            scxml("", "", &|n| states(n).replace('\n', "")),
-        ),
+        ("states on one line", scxml("", "", &|n| states(n).replace('\n', ""))),
         (
             "transitions",
             scxml("<state id=\"s\">", "</state>", &|n| {
@@ -331,9 +264,7 @@ fn large_documents_take_no_longer_than_their_size() {
         ),
         (
             "data",
-            scxml("<datamodel>", "</datamodel><state id=\"s\"/>", &|n| {
-                format!("<data id=\"v{n}\" expr=\"{n}\"/>")
-            }),
+            scxml("<datamodel>", "</datamodel><state id=\"s\"/>", &|n| format!("<data id=\"v{n}\" expr=\"{n}\"/>")),
         ),
         (
             "actions",
@@ -351,11 +282,9 @@ fn large_documents_take_no_longer_than_their_size() {
         ),
         (
             "text",
-            scxml(
-                "<state id=\"s\"><onentry><assign location=\"n\">",
-                "</assign></onentry></state>",
-                &|n| format!("word{n} "),
-            ),
+            scxml("<state id=\"s\"><onentry><assign location=\"n\">", "</assign></onentry></state>", &|n| {
+                format!("word{n} ")
+            }),
         ),
         (
             "mistakes",
@@ -363,17 +292,10 @@ fn large_documents_take_no_longer_than_their_size() {
                 format!("<transition event=\"e{n}\" target=\"nowhere{n}\" odd=\"1\"/>")
             }),
         ),
-        (
-            "script",
-            scxml("<script>", "</script><state id=\"s\"/>", &|n| {
-                format!("n = n + {n}\n")
-            }),
-        ),
+        ("script", scxml("<script>", "</script><state id=\"s\"/>", &|n| format!("n = n + {n}\n"))),
     ];
     for (what, source) in &documents {
-        let took = timed(what, source, |s| {
-            import::scxml(s, "large.scxml", &import::no_files)
-        });
+        let took = timed(what, source, |s| import::scxml(s, "large.scxml", &import::no_files));
         assert!(took < limit, "{what}: {took:?}");
     }
     let json = |head: &str, tail: &str, part: &dyn Fn(usize) -> String| {
@@ -393,12 +315,7 @@ fn large_documents_take_no_longer_than_their_size() {
     };
     let configs: [(&str, String); 5] = [
         ("config: states", json("\"states\":{", "}", &state)),
-        (
-            "config: transitions",
-            json("\"states\":{\"s0\":{\"on\":{", "}}}", &|n| {
-                format!("\"e{n}.*\":\"s0\"")
-            }),
-        ),
+        ("config: transitions", json("\"states\":{\"s0\":{\"on\":{", "}}}", &|n| format!("\"e{n}.*\":\"s0\""))),
         (
             "config: params",
             json("\"states\":{\"s0\":{}},\"on\":{\"E\":[", "]}", &|n| {
@@ -422,10 +339,9 @@ fn large_documents_take_no_longer_than_their_size() {
             }),
         ),
     ];
-    let around = "charter: 1\nid: c\nstrict: false\nstates: {a: {}}\nguards: {yes: 'true'}\nactions: {hello: {log: 1}}\n";
-    let mut around = read(around, "a.yaml", &ReadOptions::default())
-        .unwrap()
-        .definition;
+    let around =
+        "charter: 1\nid: c\nstrict: false\nstates: {a: {}}\nguards: {yes: 'true'}\nactions: {hello: {log: 1}}\n";
+    let mut around = read(around, "a.yaml", &ReadOptions::default()).unwrap().definition;
     around.root = Default::default();
     for (what, source) in &configs {
         let took = timed(what, source, |s| import::xstate(s, "large.json", &around));

@@ -5,12 +5,8 @@ use charter_kernel::Machine;
 
 /// Line, column and what the caret underlines, for each problem.
 fn found(body: &str) -> Vec<String> {
-    let document = read(
-        &format!("charter: 1\nid: t\n{body}"),
-        "t.yaml",
-        &ReadOptions::default(),
-    )
-    .unwrap_or_else(|errors| panic!("{errors}"));
+    let document = read(&format!("charter: 1\nid: t\n{body}"), "t.yaml", &ReadOptions::default())
+        .unwrap_or_else(|errors| panic!("{errors}"));
     let problems = match Machine::compile(document.definition.clone()) {
         Ok(_) => Vec::new(),
         Err(problems) => problems,
@@ -30,19 +26,11 @@ fn found(body: &str) -> Vec<String> {
 
 #[test]
 fn the_caret_is_on_the_word() {
-    assert_eq!(
-        found("states: {a: {on: {GO: nowhere}}}"),
-        ["3:23 states.a.on.GO `nowhere`"]
-    );
-    assert_eq!(
-        found("states: {a: {on: {GO: [a, {target: [b.c]}]}}}"),
-        ["3:37 states.a.on.GO[1].target[0] `b.c`"]
-    );
+    assert_eq!(found("states: {a: {on: {GO: nowhere}}}"), ["3:23 states.a.on.GO `nowhere`"]);
+    assert_eq!(found("states: {a: {on: {GO: [a, {target: [b.c]}]}}}"), ["3:37 states.a.on.GO[1].target[0] `b.c`"]);
     assert_eq!(found("initial: x\nstates: {a: }"), ["3:10 initial `x`"]);
     assert_eq!(
-        found(
-            "context: {x: 1}\nstates:\n  a: {always: {when: 'context.x == ''its'' && contxt.y'}}"
-        ),
+        found("context: {x: 1}\nstates:\n  a: {always: {when: 'context.x == ''its'' && contxt.y'}}"),
         ["5:47 states.a.always.when `contxt`"]
     );
 }
@@ -50,9 +38,7 @@ fn the_caret_is_on_the_word() {
 #[test]
 fn what_is_read_compiles() {
     assert_eq!(
-        found(
-            "roles: {r: }\nevents: {GO: {by: r}}\nstates: {a: {on: {GO: b}, after: {1h: b}}, b: {type: final}}"
-        ),
+        found("roles: {r: }\nevents: {GO: {by: r}}\nstates: {a: {on: {GO: b}, after: {1h: b}}, b: {type: final}}"),
         [""; 0]
     );
 }

@@ -10,15 +10,8 @@ fn errors(source: &str) -> Diagnostics {
 }
 
 fn line(item: &Diagnostic) -> String {
-    let help = item
-        .help
-        .as_ref()
-        .map(|help| format!(" ({help})"))
-        .unwrap_or_default();
-    format!(
-        "{}:{} {} [{}] {}{help}",
-        item.line, item.column, item.path, item.code, item.message
-    )
+    let help = item.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+    format!("{}:{} {} [{}] {}{help}", item.line, item.column, item.path, item.code, item.message)
 }
 
 /// The errors of a charter whose first two lines are `charter: 1` and `id: t`.
@@ -127,20 +120,10 @@ tells! {
 
 #[test]
 fn the_head_of_a_charter() {
-    let told = |source: &str| {
-        errors(source)
-            .list
-            .iter()
-            .map(line)
-            .collect::<Vec<_>>()
-            .join("\n")
-    };
+    let told = |source: &str| errors(source).list.iter().map(line).collect::<Vec<_>>().join("\n");
     assert_eq!(told(""), "1:1  [syntax] the document is empty");
     assert_eq!(told("# nothing\n"), "1:1  [syntax] the document is empty");
-    assert_eq!(
-        told("- a"),
-        "1:1  [wrong-type] expected a charter (an object with `charter`, `id`), found a list"
-    );
+    assert_eq!(told("- a"), "1:1  [wrong-type] expected a charter (an object with `charter`, `id`), found a list");
     assert_eq!(
         told("title: x"),
         "1:1 title [missing-key] a charter needs the key `charter` (Version of the charter language: 1.)\n\
@@ -150,10 +133,7 @@ fn the_head_of_a_charter() {
         told("charter: 2\nid: t"),
         "1:10 charter [language-version] version 2 of the charter language is not known (this program knows `1`)"
     );
-    assert_eq!(
-        told("charter: '1'\nid: t"),
-        "1:10 charter [wrong-type] expected a whole number, found text"
-    );
+    assert_eq!(told("charter: '1'\nid: t"), "1:10 charter [wrong-type] expected a whole number, found text");
     assert_eq!(
         told("charter: 1\nid: My_Charter"),
         "2:5 id [bad-value] expected a name such as `my-charter`, found `My_Charter` (lower-case letters, digits and `-`, beginning with a letter)"
@@ -162,41 +142,17 @@ fn the_head_of_a_charter() {
 
 #[test]
 fn json_is_told_about_as_json() {
-    let told = |source: &str| {
-        line(
-            &read(source, "t.json", &ReadOptions::default())
-                .unwrap_err()
-                .list[0],
-        )
-    };
-    assert_eq!(
-        told("{\"a\": 1,}"),
-        "1:9  [syntax] not JSON: expected a key in double quotes"
-    );
-    assert_eq!(
-        told("{\"a\" 1}"),
-        "1:6  [syntax] not JSON: expected `:` after the key"
-    );
-    assert_eq!(
-        told("{\"a\": 01}"),
-        "1:7  [syntax] not JSON: expected a value"
-    );
-    assert_eq!(
-        told("{\"a\": [1}"),
-        "1:9  [syntax] not JSON: the wrong closing bracket"
-    );
-    assert_eq!(
-        told("{\"a\": \"x"),
-        "1:7  [syntax] not JSON: this string is never closed"
-    );
+    let told = |source: &str| line(&read(source, "t.json", &ReadOptions::default()).unwrap_err().list[0]);
+    assert_eq!(told("{\"a\": 1,}"), "1:9  [syntax] not JSON: expected a key in double quotes");
+    assert_eq!(told("{\"a\" 1}"), "1:6  [syntax] not JSON: expected `:` after the key");
+    assert_eq!(told("{\"a\": 01}"), "1:7  [syntax] not JSON: expected a value");
+    assert_eq!(told("{\"a\": [1}"), "1:9  [syntax] not JSON: the wrong closing bracket");
+    assert_eq!(told("{\"a\": \"x"), "1:7  [syntax] not JSON: this string is never closed");
     assert_eq!(
         told("{\"a\": \"\\ud800\"}"),
         "1:8  [syntax] not JSON: `\\u` needs four hex digits that name a character (or a pair of surrogates)"
     );
-    assert_eq!(
-        told("{} {}"),
-        "1:4  [syntax] not JSON: the document ends here, but text follows"
-    );
+    assert_eq!(told("{} {}"), "1:4  [syntax] not JSON: the document ends here, but text follows");
     assert_eq!(
         told("{\"a\": 1, \"a\": 2}"),
         "1:10  [duplicate-key] `a` stands twice in one object (remove one of the two, or rename it)"
@@ -241,12 +197,7 @@ fn warnings_do_not_stop_the_reading() {
     let source = "charter: 1\nid: t\ncontext: {m: 010, k: '=context.x', ok: '== x'}\nactors: {a: {kind: m, timeuot: 5s, other: 1}}\n";
     let document = read(source, "t.yaml", &ReadOptions::default()).unwrap();
     let warnings: Vec<String> = document.warnings.iter().map(line).collect();
-    assert!(
-        document
-            .warnings
-            .iter()
-            .all(|warning| warning.severity == Severity::Warning)
-    );
+    assert!(document.warnings.iter().all(|warning| warning.severity == Severity::Warning));
     assert_eq!(
         warnings,
         [

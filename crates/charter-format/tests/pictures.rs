@@ -34,20 +34,12 @@ states:
 ";
 
 fn definition(source: &str) -> Definition {
-    read(source, "t.yaml", &ReadOptions::default())
-        .unwrap_or_else(|errors| panic!("{errors}"))
-        .definition
+    read(source, "t.yaml", &ReadOptions::default()).unwrap_or_else(|errors| panic!("{errors}")).definition
 }
 
 fn marked() -> Overlay {
-    let root = Marks {
-        active: ["open.wide".to_owned()].into(),
-        taken: ["closed/on/OPEN/0".to_owned()].into(),
-    };
-    Overlay {
-        root,
-        ..Overlay::default()
-    }
+    let root = Marks { active: ["open.wide".to_owned()].into(), taken: ["closed/on/OPEN/0".to_owned()].into() };
+    Overlay { root, ..Overlay::default() }
 }
 
 #[test]
@@ -189,11 +181,7 @@ fn in_svg() {
             "SWITCH"
         ]
     );
-    assert_eq!(
-        picture.matches("active\"").count(),
-        2,
-        "`open` and `open.wide`"
-    );
+    assert_eq!(picture.matches("active\"").count(), 2, "`open` and `open.wide`");
     assert_eq!(picture.matches("arrow taken\"").count(), 1);
     assert_eq!(picture.matches(">H</text>").count(), 1);
     assert_eq!(picture, svg(&definition(DOOR), &marked()));
@@ -219,12 +207,7 @@ fn tags(svg: &str) -> Vec<String> {
     for tag in svg.split('<').skip(1) {
         let (inside, text) = tag.split_once('>').expect("a tag that ends");
         assert!(!text.contains('>'), "{text}");
-        let name = inside
-            .trim_matches('/')
-            .split([' ', '\n'])
-            .next()
-            .unwrap()
-            .to_owned();
+        let name = inside.trim_matches('/').split([' ', '\n']).next().unwrap().to_owned();
         if inside.starts_with('/') {
             assert_eq!(open.pop().as_ref(), Some(&name));
         } else if !inside.ends_with('/') {
@@ -256,27 +239,16 @@ fn names_never_become_markup() {
         let picture = svg(&definition, &Overlay::default());
         assert_eq!(
             tags(&picture),
-            [
-                "circle", "defs", "g", "marker", "path", "rect", "style", "svg", "text", "title"
-            ],
+            ["circle", "defs", "g", "marker", "path", "rect", "style", "svg", "text", "title"],
             "{picture}"
         );
         assert!(!picture.chars().any(|c| c.is_control() && c != '\n'));
         let diagram = mermaid(&definition, &Overlay::default());
         for line in diagram.lines().skip(1) {
             let line = line.trim();
-            let known = [
-                "state \"",
-                "[*] -->",
-                "s1",
-                "s2",
-                "s3",
-                "note right of s",
-                "end note",
-                "}",
-            ]
-            .iter()
-            .any(|start| line.starts_with(start));
+            let known = ["state \"", "[*] -->", "s1", "s2", "s3", "note right of s", "end note", "}"]
+                .iter()
+                .any(|start| line.starts_with(start));
             // The lines of a note are text.
             assert!(
                 known
@@ -285,12 +257,7 @@ fn names_never_become_markup() {
                     || line.contains("when "),
                 "{line}"
             );
-            assert!(
-                !line.contains("script>")
-                    && !line.contains("%%")
-                    && line.matches('"').count() % 2 == 0,
-                "{line}"
-            );
+            assert!(!line.contains("script>") && !line.contains("%%") && line.matches('"').count() % 2 == 0, "{line}");
         }
         for line in dot(&definition, &Overlay::default()).lines() {
             let bare = line.replace("\\\\", "").replace("\\\"", "");
@@ -301,15 +268,7 @@ fn names_never_become_markup() {
 
 #[test]
 fn what_is_too_big_is_said_to_be() {
-    let states: String = (0..MOST_STATES)
-        .map(|n| format!("  s{n}: {{}}\n"))
-        .collect();
-    let picture = svg(
-        &definition(&format!("charter: 1\nid: t\nstates:\n{states}")),
-        &Overlay::default(),
-    );
-    assert!(
-        picture.contains("251 states and 0 arrows: too many to draw"),
-        "{picture}"
-    );
+    let states: String = (0..MOST_STATES).map(|n| format!("  s{n}: {{}}\n")).collect();
+    let picture = svg(&definition(&format!("charter: 1\nid: t\nstates:\n{states}")), &Overlay::default());
+    assert!(picture.contains("251 states and 0 arrows: too many to draw"), "{picture}");
 }

@@ -74,15 +74,9 @@ fn the_example_of_the_language_page() {
         json!({"userId": {"cel": "input.userId"}, "decision": {"literal": null}, "retryCount": {"literal": 0}})
     );
     assert_eq!(core["actors"]["decide"]["timeout"], json!({"ms": 60_000}));
-    assert_eq!(
-        core["actors"]["decide"]["config"],
-        json!({"retry": {"attempts": 3, "backoff": "2s"}})
-    );
+    assert_eq!(core["actors"]["decide"]["config"], json!({"retry": {"attempts": 3, "backoff": "2s"}}));
     let states = &core["root"]["state"]["states"];
-    assert_eq!(
-        states["decide"]["invoke"][0]["on_done"][0]["guard"],
-        json!({"name": "canAutoDecide"})
-    );
+    assert_eq!(states["decide"]["invoke"][0]["on_done"][0]["guard"], json!({"name": "canAutoDecide"}));
     assert_eq!(
         states["human_review"],
         json!({
@@ -95,9 +89,8 @@ fn the_example_of_the_language_page() {
 
 #[test]
 fn transitions_in_every_form() {
-    let core = core(
-        "states: {a: {on: {A: b, B: {target: [b, c]}, C: [b, {target: c, when: true}], D: {}}}, b:, c: {}}",
-    );
+    let core =
+        core("states: {a: {on: {A: b, B: {target: [b, c]}, C: [b, {target: c, when: true}], D: {}}}, b:, c: {}}");
     assert_eq!(
         core["root"]["state"]["states"]["a"]["on"],
         json!([

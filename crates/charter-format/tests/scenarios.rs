@@ -11,10 +11,7 @@ fn told(source: &str) -> String {
     let line = |item: &charter_format::Diagnostic| {
         let help = item.help.as_ref().map(|help| format!(" ({help})"));
         let help = help.unwrap_or_default();
-        format!(
-            "{}:{} {} [{}] {}{help}",
-            item.line, item.column, item.path, item.code, item.message
-        )
+        format!("{}:{} {} [{}] {}{help}", item.line, item.column, item.path, item.code, item.message)
     };
     errors.list.iter().map(line).collect::<Vec<_>>().join("\n")
 }
@@ -32,37 +29,19 @@ steps:
   - tick: 72h
 ";
     let file = read_scenarios(source, "t.yaml").unwrap();
-    let [scenario] = file.scenarios.as_slice() else {
-        panic!()
-    };
-    assert_eq!(
-        scenario.name,
-        "a rejected recommendation comes back with the feedback"
-    );
+    let [scenario] = file.scenarios.as_slice() else { panic!() };
+    assert_eq!(scenario.name, "a rejected recommendation comes back with the feedback");
     assert_eq!(scenario.steps.len(), 5);
-    let Act::Send(send) = &scenario.steps[0].act else {
-        panic!()
-    };
+    let Act::Send(send) = &scenario.steps[0].act else { panic!() };
     assert_eq!(
-        (
-            send.sender.id.as_str(),
-            send.sender.roles.as_deref(),
-            send.verdict
-        ),
+        (send.sender.id.as_str(), send.sender.roles.as_deref(), send.verdict),
         ("u1", Some(["founder".to_owned()].as_slice()), "accepted")
     );
-    let Act::Send(done) = &scenario.steps[1].act else {
-        panic!()
-    };
+    let Act::Send(done) = &scenario.steps[1].act else { panic!() };
     assert!(matches!(&done.what, What::Done { actor, .. } if actor == "validateInput"));
-    let Act::Refused(_, refusal) = &scenario.steps[3].act else {
-        panic!()
-    };
+    let Act::Refused(_, refusal) = &scenario.steps[3].act else { panic!() };
     assert_eq!(refusal.code, "unhandled");
-    assert_eq!(
-        scenario.steps[4].act,
-        Act::Tick(Tick::For(Delay::Ms(72 * 3_600_000)))
-    );
+    assert_eq!(scenario.steps[4].act, Act::Tick(Tick::For(Delay::Ms(72 * 3_600_000))));
 }
 
 #[test]
@@ -83,39 +62,26 @@ scenarios:
 ";
     let file = read_scenarios(source, "t.yaml").unwrap();
     assert_eq!(file.charter.as_deref(), Some("../door.yaml"));
-    let [one, two] = file.scenarios.as_slice() else {
-        panic!()
-    };
+    let [one, two] = file.scenarios.as_slice() else { panic!() };
     assert_eq!((one.name.as_str(), two.name.as_str()), ("one", "both 2"));
     assert_eq!((one.at, two.at), (1000, 7));
     assert_eq!((one.principals.len(), two.principals.len()), (1, 2));
     assert_eq!((one.steps.len(), two.steps.len()), (2, 3));
     assert_eq!(one.steps[1].act, Act::Tick(Tick::Until(1_767_225_600_000)));
-    assert_eq!(
-        two.steps[1].act,
-        Act::Tick(Tick::For(Delay::Name("deadline".into())))
-    );
+    assert_eq!(two.steps[1].act, Act::Tick(Tick::For(Delay::Name("deadline".into()))));
 }
 
 #[test]
 fn expressions_keep_their_place() {
-    let source = "steps: [{send: {type: A, data: {digest: \"= digest(context.x)\"}}}, {expect: {assert: size(context.y) == 1}}]";
+    let source =
+        "steps: [{send: {type: A, data: {digest: \"= digest(context.x)\"}}}, {expect: {assert: size(context.y) == 1}}]";
     let file = read_scenarios(source, "t.yaml").unwrap();
-    let Act::Send(send) = &file.scenarios[0].steps[0].act else {
-        panic!()
-    };
-    let What::Event {
-        data: Some(data), ..
-    } = &send.what
-    else {
-        panic!()
-    };
+    let Act::Send(send) = &file.scenarios[0].steps[0].act else { panic!() };
+    let What::Event { data: Some(data), .. } = &send.what else { panic!() };
     assert!(matches!(&data.template, Template::Object(_)));
     let span = file.span_within(&format!("{}/object/digest", data.at), (0, 6));
     assert_eq!(source.get(span.start..span.end), Some("digest"));
-    let Act::Expect(expect) = &file.scenarios[0].steps[1].act else {
-        panic!()
-    };
+    let Act::Expect(expect) = &file.scenarios[0].steps[1].act else { panic!() };
     let span = file.span_within(&expect.assert[0].at, (5, 12));
     assert_eq!(source.get(span.start..span.end), Some("context"));
 }
@@ -156,9 +122,6 @@ fn slips_are_told_where_they_are() {
 fn a_charter_is_no_scenario_file() {
     assert!(is_scenario_file("steps: []", "x.yaml"));
     assert!(is_scenario_file("{\"scenarios\": []}", "x.json"));
-    assert!(!is_scenario_file(
-        "charter: 1\nid: a\nstates: {a: {}}",
-        "x.yaml"
-    ));
+    assert!(!is_scenario_file("charter: 1\nid: a\nstates: {a: {}}", "x.yaml"));
     assert!(!is_scenario_file("[", "x.yaml"));
 }

@@ -12,10 +12,7 @@ fn the_committed_file_is_fresh() {
         std::fs::write(FILE, serde_json::to_string_pretty(&schema).unwrap() + "\n").unwrap();
     }
     let committed: Value = serde_json::from_str(&std::fs::read_to_string(FILE).unwrap()).unwrap();
-    assert!(
-        committed == schema,
-        "run `UPDATE_SCHEMA=1 cargo test -p charter-format --test schema`"
-    );
+    assert!(committed == schema, "run `UPDATE_SCHEMA=1 cargo test -p charter-format --test schema`");
 }
 
 #[test]
@@ -74,9 +71,6 @@ fn bad_charters_are_bad_for_both() {
 
 fn with_head(body: &Value) -> Value {
     let mut charter = json!({"charter": 1, "id": "t"});
-    charter
-        .as_object_mut()
-        .unwrap()
-        .extend(body.as_object().unwrap().clone());
+    charter.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
     charter
 }

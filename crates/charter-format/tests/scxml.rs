@@ -1,12 +1,7 @@
 //! The conformance suite for SCXML, written from W3C REC 2015-09-01: `tests/scxml/SECTION/*.scxml`, a small document for each thing
 //! that a section says. The first comment of a document says what it shows; the second, where there is one, what becomes of it
 //! instead of ending in `pass`. `docs/conformance.md` is made from them: `UPDATE_DOCS=1 cargo test -p charter-format --test scxml`.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod scxml_clock;
 
@@ -32,15 +27,7 @@ fn root() -> PathBuf {
 
 fn comments(text: &str) -> Vec<String> {
     let parts = text.split("<!--").skip(1);
-    parts
-        .map(|part| {
-            part.split("-->")
-                .next()
-                .unwrap_or_default()
-                .trim()
-                .to_owned()
-        })
-        .collect()
+    parts.map(|part| part.split("-->").next().unwrap_or_default().trim().to_owned()).collect()
 }
 
 fn cases() -> Vec<Case> {
@@ -57,11 +44,7 @@ fn cases() -> Vec<Case> {
             if second.starts_with("part of") {
                 continue;
             }
-            let expected = if second.starts_with("refused") {
-                second
-            } else {
-                "pass"
-            };
+            let expected = if second.starts_with("refused") { second } else { "pass" };
             cases.push(Case {
                 section: section.file_name().unwrap().to_string_lossy().into_owned(),
                 name: path.file_stem().unwrap().to_string_lossy().into_owned(),
@@ -90,11 +73,7 @@ fn outcome(path: &Path) -> (String, String) {
     let document = match import::scxml(&source, &path.to_string_lossy(), &files) {
         Ok(document) => document,
         Err(problems) => {
-            let first = problems
-                .list
-                .iter()
-                .find(|d| d.severity == charter_format::Severity::Error)
-                .unwrap();
+            let first = problems.list.iter().find(|d| d.severity == charter_format::Severity::Error).unwrap();
             return (format!("refused: {}", first.code), first.message.clone());
         }
     };
@@ -102,10 +81,7 @@ fn outcome(path: &Path) -> (String, String) {
         Ok(machine) => (scxml_clock::run(&machine).join(" "), String::new()),
         Err(problems) => {
             let diagnostic = document.diagnose(&problems[0]);
-            (
-                format!("refused by the kernel: {}", problems[0].code),
-                diagnostic.message,
-            )
+            (format!("refused by the kernel: {}", problems[0].code), diagnostic.message)
         }
     }
 }
@@ -118,12 +94,8 @@ fn every_document_ends_as_it_says() {
     for case in &cases {
         let (found, message) = outcome(&case.path);
         if found != case.expected {
-            writeln!(
-                wrong,
-                "{}/{}: expected {}, found {found} {message}",
-                case.section, case.name, case.expected
-            )
-            .unwrap();
+            writeln!(wrong, "{}/{}: expected {}, found {found} {message}", case.section, case.name, case.expected)
+                .unwrap();
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");
@@ -181,34 +153,19 @@ const TITLES: [(&str, &str); 47] = [
 
 /// Sections without documents of their own, and why.
 const ELSEWHERE: [(&str, &str); 9] = [
-    (
-        "3.14",
-        "Ids are made where one is missing: seen in 3.3, 6.2 and 6.4.",
-    ),
+    ("3.14", "Ids are made where one is missing: seen in 3.3, 6.2 and 6.4."),
     ("4.5", "Seen in 4.3 and 4.4."),
-    (
-        "4.8",
-        "`<assign>`, `<script>`, `<send>` and `<cancel>`: 5.4, 5.8, 6.2, 6.3.",
-    ),
-    (
-        "4.10",
-        "Actions of other namespaces are refused: seen in 4.9.",
-    ),
+    ("4.8", "`<assign>`, `<script>`, `<send>` and `<cancel>`: 5.4, 5.8, 6.2, 6.3."),
+    ("4.10", "Actions of other namespaces are refused: seen in 4.9."),
     (
         "B.2",
         "Not supported: `datamodel=\"ecmascript\"` is refused where it stands (3.2). Expressions are CEL; what the REC says of \
               ECMAScript's variables, conditions, locations and `_event` holds for `datamodel=\"cel\"` and is shown in 5.2 to 5.10.",
     ),
-    (
-        "E",
-        "Elements and attributes that the schema does not have are reported; see 3.3.",
-    ),
+    ("E", "Elements and attributes that the schema does not have are reported; see 3.3."),
     ("F", "This page."),
     ("G", "Informative."),
-    (
-        "3.1",
-        "Overviews (3.1, 4.1, 5.1, 6.1) say nothing that a document could show.",
-    ),
+    ("3.1", "Overviews (3.1, 4.1, 5.1, 6.1) say nothing that a document could show."),
 ];
 
 fn page() -> String {
@@ -241,10 +198,7 @@ fn page() -> String {
          - Without `datamodel`, the data model is `cel`.\n\n",
     );
     for (section, title) in TITLES {
-        let mine: Vec<&Case> = cases
-            .iter()
-            .filter(|c| c.section.split('-').next() == Some(section))
-            .collect();
+        let mine: Vec<&Case> = cases.iter().filter(|c| c.section.split('-').next() == Some(section)).collect();
         let elsewhere = ELSEWHERE.iter().find(|(s, _)| *s == section);
         if mine.is_empty() && elsewhere.is_none() {
             continue;
@@ -256,11 +210,7 @@ fn page() -> String {
         for case in &mine {
             let end = match case.expected.as_str() {
                 "pass" => String::new(),
-                _ => format!(
-                    " *({}: {})*",
-                    case.expected,
-                    outcome(&case.path).1.replace('|', "\\|")
-                ),
+                _ => format!(" *({}: {})*", case.expected, outcome(&case.path).1.replace('|', "\\|")),
             };
             writeln!(out, "- `{}`: {}.{end}", case.name, case.shows).unwrap();
         }
@@ -275,15 +225,8 @@ fn page() -> String {
 fn every_section_is_listed() {
     for case in cases() {
         let section = case.section.split('-').next().unwrap().to_owned();
-        assert!(
-            TITLES.iter().any(|(s, _)| *s == section),
-            "section {section} has no title"
-        );
-        assert!(
-            !case.shows.is_empty(),
-            "{} does not say what it shows",
-            case.name
-        );
+        assert!(TITLES.iter().any(|(s, _)| *s == section), "section {section} has no title");
+        assert!(!case.shows.is_empty(), "{} does not say what it shows", case.name);
     }
 }
 
@@ -296,8 +239,5 @@ fn the_page_is_fresh() {
         fs::write(&path, &page).unwrap();
     }
     let found = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        found == page,
-        "docs/conformance.md is out of date: run with UPDATE_DOCS=1"
-    );
+    assert!(found == page, "docs/conformance.md is out of date: run with UPDATE_DOCS=1");
 }

@@ -1,10 +1,5 @@
 //! XState configs: what is translated, what is refused with its path, FRED with its literal faults, and a comparison with XState itself.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod xstate_cases;
 
@@ -29,47 +24,27 @@ impl Run {
         let machine = Machine::compile(definition).unwrap_or_else(|p| panic!("{p:#?}"));
         let start = Envelope::host(0, Event::Start { input: Json::Null }, 1_000_000);
         let snapshot = machine.start("run", &start).unwrap().snapshot;
-        Run {
-            machine,
-            snapshot,
-            seq: 0,
-            at: 1_000_000,
-        }
+        Run { machine, snapshot, seq: 0, at: 1_000_000 }
     }
 
     fn step(&mut self, event: Event) -> &mut Run {
         self.seq += 1;
         let mut envelope = Envelope::host(self.seq, event, self.at);
         envelope.by = Principal::new("u", &[]);
-        self.snapshot = self
-            .machine
-            .step(&self.snapshot, &envelope)
-            .unwrap_or_else(|r| panic!("{r:?}"))
-            .snapshot;
+        self.snapshot = self.machine.step(&self.snapshot, &envelope).unwrap_or_else(|r| panic!("{r:?}")).snapshot;
         self
     }
 
     fn send(&mut self, kind: &str) -> &mut Run {
-        self.step(Event::External {
-            r#type: kind.into(),
-            data: Json::Null,
-        })
+        self.step(Event::External { r#type: kind.into(), data: Json::Null })
     }
 
     fn done(&mut self, invocation: &str, output: Json) -> &mut Run {
-        self.step(Event::Done {
-            invocation: invocation.into(),
-            effect: None,
-            output,
-        })
+        self.step(Event::Done { invocation: invocation.into(), effect: None, output })
     }
 
     fn failed(&mut self, invocation: &str) -> &mut Run {
-        self.step(Event::Failed {
-            invocation: invocation.into(),
-            effect: None,
-            error: json!({"message": "no"}),
-        })
+        self.step(Event::Failed { invocation: invocation.into(), effect: None, error: json!({"message": "no"}) })
     }
 
     /// Invocations that wait for an answer.
@@ -77,11 +52,7 @@ impl Run {
         if self.snapshot.status().is_finished() {
             return Vec::new();
         }
-        let mut ids: Vec<String> = self
-            .snapshot
-            .invocations()
-            .map(|(_, i)| i.id.to_string())
-            .collect();
+        let mut ids: Vec<String> = self.snapshot.invocations().map(|(_, i)| i.id.to_string()).collect();
         ids.sort();
         ids
     }
@@ -102,10 +73,7 @@ impl Run {
     fn wait(&mut self, ms: i64) -> &mut Run {
         let until = self.at + ms;
         while let Some(timer) = self.snapshot.next_timer().filter(|t| t.due <= until) {
-            let event = Event::Timer {
-                timer: timer.id.to_string(),
-                generation: timer.generation,
-            };
+            let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
             self.at = timer.due.max(self.at);
             self.step(event);
         }
@@ -114,13 +82,7 @@ impl Run {
     }
 
     fn states(&self) -> Vec<String> {
-        let mut states: Vec<String> = self
-            .snapshot
-            .actor("root")
-            .unwrap()
-            .state()
-            .map(str::to_owned)
-            .collect();
+        let mut states: Vec<String> = self.snapshot.actor("root").unwrap().state().map(str::to_owned).collect();
         states.sort();
         states
     }
@@ -132,46 +94,30 @@ impl Run {
 
 fn around(yaml: &str) -> Definition {
     let source = format!("charter: 1\nid: around\nstrict: false\nstates: {{only: {{}}}}\n{yaml}");
-    let mut definition = read(&source, "around.yaml", &ReadOptions::default())
-        .unwrap()
-        .definition;
+    let mut definition = read(&source, "around.yaml", &ReadOptions::default()).unwrap().definition;
     definition.root = Default::default();
     definition
 }
 
 fn config(json: &Json, around: &Definition) -> Run {
-    let document =
-        import::xstate(&json.to_string(), "c.json", around).unwrap_or_else(|e| panic!("{e}"));
+    let document = import::xstate(&json.to_string(), "c.json", around).unwrap_or_else(|e| panic!("{e}"));
     Run::start(document.definition)
 }
 
 /// The messages of a config that is refused, with their paths.
 fn refused(json: &str) -> Vec<String> {
     let errors = import::xstate(json, "c.json", &Definition::default()).unwrap_err();
-    errors
-        .list
-        .iter()
-        .map(|d| format!("{}: {}", d.path, d.message))
-        .collect()
+    errors.list.iter().map(|d| format!("{}: {}", d.path, d.message)).collect()
 }
 
 #[test]
 fn exact_descriptors_come_before_wildcards_and_longer_wildcards_before_shorter() {
     let chart = r#"{"initial": "s", "states": {"s": {"on": {"*": "any", "a.*": "short", "a.b.*": "long", "a.b.c": "exact"}}, "any": {}, "short": {}, "long": {}, "exact": {}}}"#;
-    for (event, state) in [
-        ("a.b.c", "exact"),
-        ("a.b.d", "long"),
-        ("a.b", "long"),
-        ("a.x", "short"),
-        ("a", "short"),
-        ("ab", "any"),
-    ] {
+    for (event, state) in
+        [("a.b.c", "exact"), ("a.b.d", "long"), ("a.b", "long"), ("a.x", "short"), ("a", "short"), ("ab", "any")]
+    {
         let document = import::xstate(chart, "c.json", &Definition::default()).unwrap();
-        assert_eq!(
-            Run::start(document.definition).send(event).state(),
-            state,
-            "{event}"
-        );
+        assert_eq!(Run::start(document.definition).send(event).state(), state, "{event}");
     }
 }
 
@@ -192,14 +138,7 @@ fn a_target_that_is_the_source_does_not_leave_it_unless_it_reenters() {
         json!({"initial": "s", "context": {"log": ""}, "states": {"s": {"entry": "in", "exit": "out", "initial": "a", "on": {"E": {"target": "s", "reenter": reenter}},
             "states": {"a": {"on": {"N": "b"}}, "b": {}}}}})
     };
-    let log = |run: &Run| {
-        run.snapshot
-            .actor("root")
-            .unwrap()
-            .variable("log")
-            .unwrap()
-            .clone()
-    };
+    let log = |run: &Run| run.snapshot.actor("root").unwrap().variable("log").unwrap().clone();
     let mut run = config(&chart(false), &around);
     run.send("N").send("E");
     assert_eq!((run.state().as_str(), log(&run)), ("s.a", json!("i")));
@@ -257,9 +196,8 @@ fn a_history_without_a_target_stands_for_the_start_of_its_parent() {
 
 #[test]
 fn parameters_are_seen_as_params() {
-    let around = around(
-        "guards: {over: context.n > params.limit}\nactions: {add: {assign: {n: \"= context.n + params.by\"}}}",
-    );
+    let around =
+        around("guards: {over: context.n > params.limit}\nactions: {add: {assign: {n: \"= context.n + params.by\"}}}");
     let chart = json!({"initial": "s", "context": {"n": 0}, "states": {"s": {
         "always": {"guard": {"type": "over", "params": {"limit": 4}}, "target": "t"},
         "on": {"ADD": {"actions": [{"type": "add", "params": {"by": 2}}, {"type": "add", "params": {"by": 1}}]}}}, "t": {}}});
@@ -275,9 +213,7 @@ fn combinations_of_guards_as_data() {
         let chart = json!({"initial": "s", "states": {"s": {"on": {"E": {"guard": guard, "target": "t"}}}, "t": {}}});
         config(&chart, &around).send("E").state() == "t"
     };
-    assert!(guard(
-        json!({"type": "and", "guards": ["yes", {"type": "not", "guard": "no"}]})
-    ));
+    assert!(guard(json!({"type": "and", "guards": ["yes", {"type": "not", "guard": "no"}]})));
     assert!(!guard(json!({"type": "and", "guards": ["yes", "no"]})));
     assert!(guard(json!({"type": "or", "guards": ["no", "yes"]})));
     assert!(guard(json!({"type": "stateIn", "stateValue": "s"})));
@@ -318,37 +254,23 @@ fn fred_shows_what_xstate_shows_its_faults_included() {
     let document = read_file(&path, &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"));
     assert!(!document.definition.strict);
     let mut run = Run::start(document.definition.clone());
-    run.send("START")
-        .done("0.fred.intake", json!({"clarificationNeeded": []}));
+    run.send("START").done("0.fred.intake", json!({"clarificationNeeded": []}));
     assert_eq!(run.state(), "mental_models");
-    run.done("0.fred.mental_models", json!([]))
-        .done("0.fred.synthesis", json!({}));
+    run.done("0.fred.mental_models", json!([])).done("0.fred.synthesis", json!({}));
     // The guard reads `context.decision`, which is only assigned by the very transition that it guards: confident as the decision is,
     // a person is asked.
-    run.done(
-        "0.fred.decide",
-        json!({"confidence": 0.99, "requiresHumanApproval": false}),
-    );
+    run.done("0.fred.decide", json!({"confidence": 0.99, "requiresHumanApproval": false}));
     assert_eq!(run.state(), "human_review");
     // After a rejection the guard sees the decision of the round before, and this unconfident one is executed without being asked about.
-    run.send("HUMAN_REJECTED")
-        .done("0.fred.synthesis", json!({}));
-    run.done(
-        "0.fred.decide",
-        json!({"confidence": 0.1, "requiresHumanApproval": true}),
-    );
+    run.send("HUMAN_REJECTED").done("0.fred.synthesis", json!({}));
+    run.done("0.fred.decide", json!({"confidence": 0.1, "requiresHumanApproval": true}));
     assert_eq!(run.state(), "execute");
     run.done("0.fred.execute", json!({}));
     assert_eq!(run.state(), "complete");
 
     let mut run = Run::start(document.definition);
     for _ in 0..3 {
-        run.send(if run.state() == "idle" {
-            "START"
-        } else {
-            "RETRY"
-        })
-        .failed("0.fred.intake");
+        run.send(if run.state() == "idle" { "START" } else { "RETRY" }).failed("0.fred.intake");
     }
     run.send("RETRY").failed("0.fred.intake").send("RETRY");
     assert_eq!(run.state(), "failed");
@@ -359,11 +281,7 @@ fn a_charter_takes_its_statechart_from_another_file_and_says_what_is_wrong_there
     let charter = "charter: 1\nid: c\nstatechart: {import: door.json, format: xstate}\nguards: {free: \"true\"}\n";
     let files = |text: &'static str| {
         move |name: &str| {
-            if name == "door.json" {
-                Ok(text.to_owned())
-            } else {
-                Err("no".to_owned())
-            }
+            if name == "door.json" { Ok(text.to_owned()) } else { Err("no".to_owned()) }
         }
     };
     let good = files(
@@ -376,22 +294,10 @@ fn a_charter_takes_its_statechart_from_another_file_and_says_what_is_wrong_there
     );
     let errors = read_with(charter, "c.yaml", &ReadOptions::default(), &bad).unwrap_err();
     let first = &errors.list[0];
-    assert_eq!(
-        first.message,
-        "door.json:1:84 (`states.shut.on.OPEN.guard`): no guard `fre` is supplied"
-    );
-    assert_eq!(
-        (first.path.as_str(), first.help.as_deref()),
-        ("statechart.import", Some("did you mean `free`?"))
-    );
+    assert_eq!(first.message, "door.json:1:84 (`states.shut.on.OPEN.guard`): no guard `fre` is supplied");
+    assert_eq!((first.path.as_str(), first.help.as_deref()), ("statechart.import", Some("did you mean `free`?")));
     let errors = read(charter, "c.yaml", &ReadOptions::default()).unwrap_err();
-    assert!(
-        errors.list[0]
-            .message
-            .starts_with("`door.json` cannot be read"),
-        "{}",
-        errors.list[0].message
-    );
+    assert!(errors.list[0].message.starts_with("`door.json` cannot be read"), "{}", errors.list[0].message);
     let both = format!("{charter}initial: a\nstates: {{a: {{}}}}\n");
     let errors = read_with(&both, "c.yaml", &ReadOptions::default(), &good).unwrap_err();
     assert_eq!(errors.list[0].message, "`initial` stands in `door.json`");
@@ -411,12 +317,7 @@ fn the_kernel_does_what_xstate_does() {
         eprintln!("skipped: XSTATE_DIR is not set");
         return;
     };
-    let number = |name: &str, default: u64| {
-        std::env::var(name)
-            .ok()
-            .and_then(|n| n.parse().ok())
-            .unwrap_or(default)
-    };
+    let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
     let (count, seed) = (number("XSTATE_CASES", 500), number("XSTATE_SEED", 1));
     let cases: Vec<xstate_cases::Case> = (seed..seed + count).map(xstate_cases::case).collect();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/xstate/oracle.cjs");
@@ -432,31 +333,15 @@ fn the_kernel_does_what_xstate_does() {
     let writer = std::thread::spawn(move || stdin.write_all(lines.as_bytes()).unwrap());
     let output = node.wait_with_output().unwrap();
     writer.join().unwrap();
-    let answers: Vec<Json> = String::from_utf8(output.stdout)
-        .unwrap()
-        .lines()
-        .map(|l| serde_json::from_str(l).unwrap())
-        .collect();
-    assert_eq!(
-        answers.len(),
-        cases.len(),
-        "XState did not answer every case"
-    );
-    let mut around = read(
-        &xstate_cases::around(),
-        "around.yaml",
-        &ReadOptions::default(),
-    )
-    .unwrap()
-    .definition;
+    let answers: Vec<Json> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!(answers.len(), cases.len(), "XState did not answer every case");
+    let mut around = read(&xstate_cases::around(), "around.yaml", &ReadOptions::default()).unwrap().definition;
     around.root = Definition::default().root;
     let (mut compared, mut refused, mut broken) = (0, 0, 0);
     for (case, answer) in cases.iter().zip(&answers) {
         // What XState cannot run (a config it refuses, a loop without an end) is nothing to compare with.
-        let Some(expected) = answer
-            .as_array()
-            .filter(|seen| seen.iter().all(|s| s["status"] != "error"))
-        else {
+        let Some(expected) = answer.as_array().filter(|seen| seen.iter().all(|s| s["status"] != "error")) else {
             refused += 1;
             continue;
         };
@@ -479,43 +364,22 @@ fn the_kernel_does_what_xstate_does() {
                     xstate_cases::Happening::Failed(n) => run.answer(*n, false),
                 }
             }
-            let log = run
-                .snapshot
-                .actor("root")
-                .unwrap()
-                .variable("log")
-                .cloned()
-                .unwrap_or_default();
+            let log = run.snapshot.actor("root").unwrap().variable("log").cloned().unwrap_or_default();
             let found = json!({"states": run.states(), "log": log, "status": if run.snapshot.status().is_finished() { "done" } else { "active" }, "waits": run.waits()});
-            assert_eq!(
-                &found,
-                expected,
-                "seed {}, after {:?}\n{}",
-                case.seed,
-                &case.events[..at],
-                case.config
-            );
+            assert_eq!(&found, expected, "seed {}, after {:?}\n{}", case.seed, &case.events[..at], case.config);
         }
         compared += 1;
     }
     eprintln!(
         "{compared} configs compared with XState ({broken} until it lost its configuration), {refused} that it cannot run"
     );
-    assert!(
-        compared * 10 > count * 6,
-        "too few were compared: {compared} of {count}"
-    );
+    assert!(compared * 10 > count * 6, "too few were compared: {compared} of {count}");
 }
 
 #[test]
 fn the_charter_around_has_the_last_word() {
     let inner = "charter: 1\nid: inner\nroles: {nobody: {}}\nevents: {OPEN: {}}\nguards: {free: \"false\"}\nstates: {shut: {on: {OPEN: {target: open, guard: free}}}, open: {}}\n";
-    let inner = Machine::compile(
-        read(inner, "inner.yaml", &ReadOptions::default())
-            .unwrap()
-            .definition,
-    )
-    .unwrap();
+    let inner = Machine::compile(read(inner, "inner.yaml", &ReadOptions::default()).unwrap().definition).unwrap();
     let exported = charter_format::export::xstate(&inner);
     // On its own, an export is the charter it was made from.
     let alone = import::xstate(&exported, "inner.json", &Definition::default()).unwrap();
@@ -523,13 +387,9 @@ fn the_charter_around_has_the_last_word() {
     // Inside another charter it gives its states only.
     let outer = "charter: 1\nid: outer\nroles: {keeper: {}}\nstatechart: {import: inner.json, format: xstate}\nguards: {free: \"true\"}\n";
     let files = |_: &str| Ok(exported.clone());
-    let document = read_with(outer, "outer.yaml", &ReadOptions::default(), &files)
-        .unwrap_or_else(|e| panic!("{e}"));
+    let document = read_with(outer, "outer.yaml", &ReadOptions::default(), &files).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(document.definition.id, "outer");
-    assert!(
-        document.definition.roles.contains_key("keeper")
-            && !document.definition.roles.contains_key("nobody")
-    );
+    assert!(document.definition.roles.contains_key("keeper") && !document.definition.roles.contains_key("nobody"));
     assert_eq!(Run::start(document.definition).send("OPEN").state(), "open");
 }
 
@@ -538,15 +398,9 @@ fn a_problem_of_the_kernel_is_shown_where_it_was_written() {
     let charter = "charter: 1\nid: c\nstatechart: {import: door.json, format: xstate}\nguards: {free: \"true\"}\n";
     let door = r#"{"initial": "shut",
       "states": {"shut": {}, "both": {"id": "x", "on": {"E": "shut"}}}}"#;
-    let document = read_with(charter, "c.yaml", &ReadOptions::default(), &|_| {
-        Ok(door.to_owned())
-    })
-    .unwrap();
+    let document = read_with(charter, "c.yaml", &ReadOptions::default(), &|_| Ok(door.to_owned())).unwrap();
     let place = document.elsewhere("/root/state/states/both/on/0/transitions/0");
-    assert_eq!(
-        place.as_deref(),
-        Some("door.json:2:62 (`states.both.on.E`)")
-    );
+    assert_eq!(place.as_deref(), Some("door.json:2:62 (`states.both.on.E`)"));
     assert_eq!(document.elsewhere("/guards/free"), None);
 }
 

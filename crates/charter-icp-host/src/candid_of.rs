@@ -34,44 +34,31 @@ pub fn candid_of(module: &[u8]) -> Result<String, BadModule> {
         };
         let (name, said) = (import.name().to_string(), Arc::clone(&said));
         linker
-            .func_new(
-                import.module(),
-                import.name(),
-                ty.clone(),
-                move |caller, values, results| {
-                    for (result, ty) in results.iter_mut().zip(ty.results()) {
-                        *result = Val::default_for_ty(*ty);
-                    }
-                    if name == "trap" {
-                        let message = text(&caller, values).unwrap_or_default();
-                        *said.lock().unwrap_or_else(PoisonError::into_inner) = message;
-                        return Err(wasmi::Error::new("the canister called `ic0.trap`"));
-                    }
-                    Ok(())
-                },
-            )
+            .func_new(import.module(), import.name(), ty.clone(), move |caller, values, results| {
+                for (result, ty) in results.iter_mut().zip(ty.results()) {
+                    *result = Val::default_for_ty(*ty);
+                }
+                if name == "trap" {
+                    let message = text(&caller, values).unwrap_or_default();
+                    *said.lock().unwrap_or_else(PoisonError::into_inner) = message;
+                    return Err(wasmi::Error::new("the canister called `ic0.trap`"));
+                }
+                Ok(())
+            })
             .map_err(BadModule::new)?;
     }
     let mut store = Store::new(&engine, ());
     store.set_fuel(MOST_INSTRUCTIONS).map_err(BadModule::new)?;
     let trapped = |error: wasmi::Error| {
         let said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        BadModule::new(if said.is_empty() {
-            error.to_string()
-        } else {
-            format!("{error}: {said}")
-        })
+        BadModule::new(if said.is_empty() { error.to_string() } else { format!("{error}: {said}") })
     };
-    let instance = linker
-        .instantiate_and_start(&mut store, &module)
-        .map_err(trapped)?;
-    let pointer = instance
-        .get_typed_func::<(), i32>(&store, "get_candid_pointer")
-        .map_err(|_| BadModule::new("no export `get_candid_pointer`: is `ic_cdk::export_candid!()` at the end of the crate?"))?;
+    let instance = linker.instantiate_and_start(&mut store, &module).map_err(trapped)?;
+    let pointer = instance.get_typed_func::<(), i32>(&store, "get_candid_pointer").map_err(|_| {
+        BadModule::new("no export `get_candid_pointer`: is `ic_cdk::export_candid!()` at the end of the crate?")
+    })?;
     let start = pointer.call(&mut store, ()).map_err(trapped)?;
-    let memory = instance
-        .get_memory(&store, "memory")
-        .ok_or_else(|| BadModule::new("exports no memory"))?;
+    let memory = instance.get_memory(&store, "memory").ok_or_else(|| BadModule::new("exports no memory"))?;
     let start = usize::try_from(start.cast_unsigned()).unwrap_or(usize::MAX);
     let bytes = memory
         .data(&store)
@@ -81,8 +68,8 @@ pub fn candid_of(module: &[u8]) -> Result<String, BadModule> {
     let text = end
         .and_then(|end| bytes.get(..end))
         .ok_or_else(|| BadModule::new("the text at `get_candid_pointer` has no end"))?;
-    let mut text = String::from_utf8(text.to_vec())
-        .map_err(|_| BadModule::new("the text at `get_candid_pointer` is no UTF-8"))?;
+    let mut text =
+        String::from_utf8(text.to_vec()).map_err(|_| BadModule::new("the text at `get_candid_pointer` is no UTF-8"))?;
     if !text.ends_with('\n') {
         text.push('\n');
     }

@@ -173,10 +173,7 @@ impl Canister {
             if self.lines.len() >= MOST_LINES {
                 self.lines.pop_front();
             }
-            self.lines.push_back(Line {
-                time: input.call.time,
-                text,
-            });
+            self.lines.push_back(Line { time: input.call.time, text });
         }
     }
 
@@ -222,9 +219,7 @@ impl Canister {
             return empty();
         };
         self.stable.begin();
-        let ran = loaded
-            .scratch()
-            .map(|scratch| scratch.run(&input, &mut self.stable));
+        let ran = loaded.scratch().map(|scratch| scratch.run(&input, &mut self.stable));
         self.stable.undo();
         let mut ran = ran.unwrap_or_else(|bad| Ran {
             result: Err(Trap::Wasm(bad.to_string())),
@@ -248,19 +243,11 @@ impl Canister {
         let mut instance = Instance::new(code).map_err(Broken::Module)?;
         let mut spent = 0_u64;
         let mut effects = Effects::default();
-        let before = if keep {
-            None
-        } else {
-            Some(std::mem::take(&mut self.stable))
-        };
+        let before = if keep { None } else { Some(std::mem::take(&mut self.stable)) };
         self.stable.begin();
         let timer = self.timer;
         let mut outcome = Ok(());
-        if keep
-            && self
-                .code()
-                .is_some_and(|code| code.has(Code::hook(Entry::PreUpgrade)))
-        {
+        if keep && self.code().is_some_and(|code| code.has(Code::hook(Entry::PreUpgrade))) {
             let input = self.input(calls(Entry::PreUpgrade, spent), self.version);
             if let Some(loaded) = self.loaded.as_mut() {
                 let ran = loaded.live.run(&input, &mut self.stable);
@@ -271,17 +258,9 @@ impl Canister {
         self.timer = 0;
         effects.timer = None;
         let version = self.version.saturating_add(1);
-        let init = if keep {
-            Entry::PostUpgrade
-        } else {
-            Entry::Init
-        };
+        let init = if keep { Entry::PostUpgrade } else { Entry::Init };
         for entry in [Entry::Start, init] {
-            let there = if entry == Entry::Start {
-                code.has_start
-            } else {
-                code.has(Code::hook(entry))
-            };
+            let there = if entry == Entry::Start { code.has_start } else { code.has(Code::hook(entry)) };
             if outcome.is_err() || !there {
                 continue;
             }
@@ -324,13 +303,7 @@ impl Canister {
     }
 
     /// One execution of several that stand and fall together.
-    fn part(
-        &mut self,
-        input: &Input,
-        mut ran: Ran,
-        spent: &mut u64,
-        effects: &mut Effects,
-    ) -> Result<(), Trap> {
+    fn part(&mut self, input: &Input, mut ran: Ran, spent: &mut u64, effects: &mut Effects) -> Result<(), Trap> {
         self.note(input, &mut ran);
         *spent = spent.saturating_add(ran.instructions);
         let done = ran.result?;
@@ -382,10 +355,7 @@ impl Loaded {
         if self.scratch.is_none() {
             self.scratch = Some(Instance::new(&self.code)?);
         }
-        let scratch = self
-            .scratch
-            .as_mut()
-            .ok_or_else(|| BadModule::new("no instance"))?;
+        let scratch = self.scratch.as_mut().ok_or_else(|| BadModule::new("no instance"))?;
         scratch.copy(&self.live)?;
         Ok(scratch)
     }
@@ -393,9 +363,5 @@ impl Loaded {
 
 /// The caller has seen that there is a module; if not, nothing runs.
 pub(crate) fn empty() -> Ran {
-    Ran {
-        result: Err(Trap::Contract("there is no module".to_string())),
-        instructions: 0,
-        printed: Vec::new(),
-    }
+    Ran { result: Err(Trap::Contract("there is no module".to_string())), instructions: 0, printed: Vec::new() }
 }

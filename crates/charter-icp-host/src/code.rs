@@ -47,17 +47,13 @@ impl Machine {
             .get_or_init(|| {
                 let mut config = Config::default();
                 // Eager: the first run of a function must not cost other instructions than the second.
-                config
-                    .consume_fuel(true)
-                    .compilation_mode(CompilationMode::Eager);
+                config.consume_fuel(true).compilation_mode(CompilationMode::Eager);
                 config.fuel_cost(CustomFuelCosts {
                     bytes_copied_per_fuel: 1,
                     fuel_per_bytes_translated: 0,
                     fuel_per_bytes_validated: 0,
                 });
-                config
-                    .set_max_recursion_depth(20_000)
-                    .set_max_stack_height(64 * 1024 * 1024);
+                config.set_max_recursion_depth(20_000).set_max_stack_height(64 * 1024 * 1024);
                 let engine = Engine::new(&config);
                 let linker = crate::api::linker(&engine)?;
                 Ok(Machine { engine, linker })
@@ -115,13 +111,7 @@ impl Code {
         let (methods, hooks) = surface.entry_points()?;
         let prepared = prepare(wasm, &surface).map_err(BadModule::new)?;
         let module = Module::new(&Machine::get()?.engine, &prepared).map_err(BadModule::new)?;
-        Ok(Code {
-            module,
-            globals: surface.globals.len(),
-            has_start: surface.start.is_some(),
-            methods,
-            hooks,
-        })
+        Ok(Code { module, globals: surface.globals.len(), has_start: surface.start.is_some(), methods, hooks })
     }
 
     pub(crate) fn method(&self, name: &str) -> Option<Method> {
@@ -165,11 +155,7 @@ fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, BadModule> {
         .take(LARGEST.saturating_add(1))
         .read_to_end(&mut wasm)
         .map_err(|error| BadModule::new(format!("the module cannot be gunzipped: {error}")))?;
-    if u64::try_from(wasm.len()).is_ok_and(|size| size <= LARGEST) {
-        Ok(wasm)
-    } else {
-        Err(too_large())
-    }
+    if u64::try_from(wasm.len()).is_ok_and(|size| size <= LARGEST) { Ok(wasm) } else { Err(too_large()) }
 }
 
 /// What of a module matters to the host.
@@ -200,8 +186,7 @@ impl<'a> Surface<'a> {
                 for import in section.into_imports() {
                     let import = import?;
                     if !matches!(import.ty, TypeRef::Func(_)) || import.module != "ic0" {
-                        self.refusals
-                            .push(format!("it imports `{}.{}`", import.module, import.name));
+                        self.refusals.push(format!("it imports `{}.{}`", import.module, import.name));
                     }
                 }
             }
@@ -209,8 +194,7 @@ impl<'a> Surface<'a> {
                 for (index, global) in (self.imported_globals..).zip(section) {
                     let ty = global?.ty;
                     if ty.mutable && matches!(ty.content_type, wasmparser::ValType::Ref(_)) {
-                        self.refusals
-                            .push("it has a mutable global that is a reference".to_string());
+                        self.refusals.push("it has a mutable global that is a reference".to_string());
                     } else if ty.mutable {
                         self.globals.push(index);
                     }
@@ -231,9 +215,7 @@ impl<'a> Surface<'a> {
     }
 
     /// Methods and hooks; refuses what the Internet Computer refuses.
-    fn entry_points(
-        &self,
-    ) -> Result<(BTreeMap<String, Method>, BTreeSet<&'static str>), BadModule> {
+    fn entry_points(&self) -> Result<(BTreeMap<String, Method>, BTreeSet<&'static str>), BadModule> {
         if let Some(refusal) = self.refusals.first() {
             return Err(BadModule::new(format!("{refusal}: a canister cannot")));
         }
@@ -245,28 +227,20 @@ impl<'a> Surface<'a> {
             let method = match name.split_once(' ') {
                 Some(("canister_update", method)) => Some((method, Method::Update)),
                 Some(("canister_query", method)) => Some((method, Method::Query)),
-                Some(("canister_composite_query", method)) => {
-                    Some((method, Method::CompositeQuery))
-                }
+                Some(("canister_composite_query", method)) => Some((method, Method::CompositeQuery)),
                 _ => None,
             };
             let hook = HOOKS.iter().find(|hook| *hook == name);
             match (method, hook) {
                 (None, None) => {
-                    return Err(BadModule::new(format!(
-                        "it exports `{name}`, which is no entry point of a canister"
-                    )));
+                    return Err(BadModule::new(format!("it exports `{name}`, which is no entry point of a canister")));
                 }
                 _ if *kind != ExternalKind::Func => {
-                    return Err(BadModule::new(format!(
-                        "its export `{name}` is no function"
-                    )));
+                    return Err(BadModule::new(format!("its export `{name}` is no function")));
                 }
                 (Some((method, kind)), _) => {
                     if methods.insert(method.to_string(), kind).is_some() {
-                        return Err(BadModule::new(format!(
-                            "it exports the method `{method}` more than once"
-                        )));
+                        return Err(BadModule::new(format!("it exports the method `{method}` more than once")));
                     }
                 }
                 (None, Some(hook)) => {
@@ -321,13 +295,11 @@ fn prepare(wasm: &[u8], surface: &Surface<'_>) -> Result<Vec<u8>, wasmparser::Er
             written = true;
         }
         match payload {
-            Payload::ExportSection(_)
-            | Payload::StartSection { .. }
-            | Payload::CustomSection(_) => {}
+            Payload::ExportSection(_) | Payload::StartSection { .. } | Payload::CustomSection(_) => {}
             other => {
                 if let Some((id, range)) = other.as_section() {
-                    let range = usize::try_from(range.start).unwrap_or(usize::MAX)
-                        ..usize::try_from(range.end).unwrap_or(0);
+                    let range =
+                        usize::try_from(range.start).unwrap_or(usize::MAX)..usize::try_from(range.end).unwrap_or(0);
                     if let Some(data) = wasm.get(range) {
                         module.section(&RawSection { id, data });
                     }

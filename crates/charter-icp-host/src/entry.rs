@@ -94,25 +94,15 @@ impl Entries {
         Entry::Inspect,
     ]);
     /// `Ry Rt C`
-    pub(crate) const REJECT_CODE: Entries =
-        Entries::of(&[Entry::Reply, Entry::Reject, Entry::Cleanup]);
+    pub(crate) const REJECT_CODE: Entries = Entries::of(&[Entry::Reply, Entry::Reject, Entry::Cleanup]);
     /// `Rt`
     pub(crate) const REJECT_MESSAGE: Entries = Entries::of(&[Entry::Reject]);
     /// `U RQ NRQ Ry Rt`
-    pub(crate) const ANSWER: Entries = Entries::of(&[
-        Entry::Update,
-        Entry::ReplicatedQuery,
-        Entry::Query,
-        Entry::Reply,
-        Entry::Reject,
-    ]);
+    pub(crate) const ANSWER: Entries =
+        Entries::of(&[Entry::Update, Entry::ReplicatedQuery, Entry::Query, Entry::Reply, Entry::Reject]);
     /// `U RQ Ry Rt`
-    pub(crate) const CYCLES: Entries = Entries::of(&[
-        Entry::Update,
-        Entry::ReplicatedQuery,
-        Entry::Reply,
-        Entry::Reject,
-    ]);
+    pub(crate) const CYCLES: Entries =
+        Entries::of(&[Entry::Update, Entry::ReplicatedQuery, Entry::Reply, Entry::Reject]);
     /// `Ry Rt`
     pub(crate) const REFUND: Entries = Entries::of(&[Entry::Reply, Entry::Reject]);
     /// `I G U RQ Ry Rt C T`
@@ -130,8 +120,7 @@ impl Entries {
     /// `F`
     pub(crate) const INSPECT: Entries = Entries::of(&[Entry::Inspect]);
     /// `U Ry Rt T`
-    pub(crate) const CALL: Entries =
-        Entries::of(&[Entry::Update, Entry::Reply, Entry::Reject, Entry::Timer]);
+    pub(crate) const CALL: Entries = Entries::of(&[Entry::Update, Entry::Reply, Entry::Reject, Entry::Timer]);
     /// `I G U Ry Rt T`
     pub(crate) const CERTIFY: Entries = Entries::of(&[
         Entry::Init,

@@ -32,9 +32,6 @@ impl Env {
 
     pub(crate) fn end(&mut self) -> (Effects, Vec<String>) {
         self.input = None;
-        (
-            std::mem::take(&mut self.effects),
-            std::mem::take(&mut self.printed),
-        )
+        (std::mem::take(&mut self.effects), std::mem::take(&mut self.printed))
     }
 }

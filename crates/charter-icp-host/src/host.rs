@@ -36,57 +36,32 @@ pub trait Host {
     ///
     /// # Errors
     /// If the sender is no controller, the module is none, the canister is not empty, or it traps: then it stays empty.
-    fn install(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        module: &[u8],
-        arg: &[u8],
-    ) -> Result<(), Reject>;
+    fn install(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject>;
 
     /// Installs a module afresh: heap and stable memory are gone.
     ///
     /// # Errors
     /// As with [`Host::install`]; then everything is as before.
-    fn reinstall(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        module: &[u8],
-        arg: &[u8],
-    ) -> Result<(), Reject>;
+    fn reinstall(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject>;
 
     /// Puts another module in the place of the present one; stable memory stays, the heap does not. `canister_pre_upgrade` of the
     /// old, then `canister_post_upgrade` of the new one: a single transaction.
     ///
     /// # Errors
     /// As with [`Host::install`]; then everything is as before.
-    fn upgrade(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        module: &[u8],
-        arg: &[u8],
-    ) -> Result<(), Reject>;
+    fn upgrade(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject>;
 
     /// Asks without an effect.
     ///
     /// # Errors
     /// What the canister answered instead of a reply, or why it could not.
-    fn query(&mut self, canister: Principal, sender: Principal, method: &str, arg: &[u8])
-    -> Answer;
+    fn query(&mut self, canister: Principal, sender: Principal, method: &str, arg: &[u8]) -> Answer;
 
     /// Hands a message in; it waits until [`Host::tick`] or [`Host::await_call`] comes to it.
     ///
     /// # Errors
     /// If it is not taken: no such canister, stopped, or `canister_inspect_message` does not accept it.
-    fn submit(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        method: &str,
-        arg: &[u8],
-    ) -> Result<CallId, Reject>;
+    fn submit(&mut self, canister: Principal, sender: Principal, method: &str, arg: &[u8]) -> Result<CallId, Reject>;
 
     /// The answer to a message, if there is one by now.
     fn answer(&mut self, call: &CallId) -> Option<Answer>;
@@ -142,13 +117,7 @@ pub trait Host {
     ///
     /// # Errors
     /// As with these two.
-    fn update(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        method: &str,
-        arg: &[u8],
-    ) -> Answer {
+    fn update(&mut self, canister: Principal, sender: Principal, method: &str, arg: &[u8]) -> Answer {
         let call = self.submit(canister, sender, method, arg)?;
         self.await_call(&call)
     }

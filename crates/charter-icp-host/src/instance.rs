@@ -38,24 +38,14 @@ impl Instance {
         })?;
         let memory = wasm.get_memory(&store, MEMORY);
         let table = wasm.get_table(&store, TABLE);
-        let globals = (0..code.globals)
-            .filter_map(|index| wasm.get_global(&store, &Code::global(index)))
-            .collect();
+        let globals = (0..code.globals).filter_map(|index| wasm.get_global(&store, &Code::global(index))).collect();
         store.data_mut().memory = memory;
-        Ok(Instance {
-            code: Arc::clone(code),
-            store,
-            wasm,
-            memory,
-            table,
-            globals,
-        })
+        Ok(Instance { code: Arc::clone(code), store, wasm, memory, table, globals })
     }
 
     /// Bytes of heap.
     pub(crate) fn heap(&self) -> usize {
-        self.memory
-            .map_or(0, |memory| memory.data_size(&self.store))
+        self.memory.map_or(0, |memory| memory.data_size(&self.store))
     }
 
     /// Runs an entry point. State changes even if it traps: taking that back is the caller's business.
@@ -63,49 +53,29 @@ impl Instance {
         let env = self.store.data_mut();
         env.begin(input);
         std::mem::swap(&mut env.stable, stable);
-        let entered = self
-            .store
-            .set_fuel(input.call.limit)
-            .and_then(|()| self.enter(&input.call.target));
+        let entered = self.store.set_fuel(input.call.limit).and_then(|()| self.enter(&input.call.target));
         let left = self.store.get_fuel().unwrap_or(0);
         let env = self.store.data_mut();
         std::mem::swap(&mut env.stable, stable);
         let (effects, printed) = env.end();
-        let result = entered
-            .map(|()| effects)
-            .map_err(|error| Trap::of(&error, input.call.limit));
+        let result = entered.map(|()| effects).map_err(|error| Trap::of(&error, input.call.limit));
         let instructions = match &result {
             Err(Trap::Instructions(limit)) => *limit,
             _ => input.call.limit.saturating_sub(left),
         };
-        Ran {
-            result,
-            instructions,
-            printed,
-        }
+        Ran { result, instructions, printed }
     }
 
     fn enter(&mut self, target: &Target) -> Result<(), wasmi::Error> {
         match target {
-            Target::Export(name) => self
-                .wasm
-                .get_typed_func::<(), ()>(&self.store, name)?
-                .call(&mut self.store, ()),
-            Target::Table(Closure {
-                function,
-                environment,
-            }) => {
-                let entry = self
-                    .table
-                    .and_then(|table| table.get(&self.store, u64::from(*function)));
+            Target::Export(name) => self.wasm.get_typed_func::<(), ()>(&self.store, name)?.call(&mut self.store, ()),
+            Target::Table(Closure { function, environment }) => {
+                let entry = self.table.and_then(|table| table.get(&self.store, u64::from(*function)));
                 let found = match entry {
-                    Some(wasmi::Ref::Func(wasmi::Nullable::Val(found))) => {
-                        found.typed::<i32, ()>(&self.store).ok()
-                    }
+                    Some(wasmi::Ref::Func(wasmi::Nullable::Val(found))) => found.typed::<i32, ()>(&self.store).ok(),
                     _ => None,
                 };
-                let function =
-                    found.ok_or_else(|| wasmi::Error::host(Trap::Function(*function)))?;
+                let function = found.ok_or_else(|| wasmi::Error::host(Trap::Function(*function)))?;
                 function.call(&mut self.store, environment.cast_signed())
             }
         }
@@ -118,9 +88,7 @@ impl Instance {
             image.memory.extend_from_slice(memory.data(&self.store));
         }
         image.globals.clear();
-        image
-            .globals
-            .extend(self.globals.iter().map(|global| global.get(&self.store)));
+        image.globals.extend(self.globals.iter().map(|global| global.get(&self.store)));
     }
 
     /// Sets the state to one of the same module.
@@ -130,15 +98,8 @@ impl Instance {
 
     /// Sets the state to that of another instance of the same module.
     pub(crate) fn copy(&mut self, other: &Instance) -> Result<(), BadModule> {
-        let globals: Vec<Val> = other
-            .globals
-            .iter()
-            .map(|global| global.get(&other.store))
-            .collect();
-        let memory = other
-            .memory
-            .map(|memory| memory.data(&other.store))
-            .unwrap_or_default();
+        let globals: Vec<Val> = other.globals.iter().map(|global| global.get(&other.store)).collect();
+        let memory = other.memory.map(|memory| memory.data(&other.store)).unwrap_or_default();
         self.set(memory, &globals)
     }
 
@@ -150,17 +111,13 @@ impl Instance {
         }
         if let Some(memory) = self.memory {
             let missing = bytes.len().saturating_sub(self.heap()) / PAGE;
-            memory
-                .grow(&mut self.store, u64::try_from(missing).unwrap_or(u64::MAX))
-                .map_err(BadModule::new)?;
+            memory.grow(&mut self.store, u64::try_from(missing).unwrap_or(u64::MAX)).map_err(BadModule::new)?;
             if let Some(heap) = memory.data_mut(&mut self.store).get_mut(..bytes.len()) {
                 heap.copy_from_slice(bytes);
             }
         }
         for (global, value) in self.globals.iter().zip(globals) {
-            global
-                .set(&mut self.store, value.clone())
-                .map_err(BadModule::new)?;
+            global.set(&mut self.store, value.clone()).map_err(BadModule::new)?;
         }
         Ok(())
     }

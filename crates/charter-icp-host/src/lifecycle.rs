@@ -24,12 +24,7 @@ enum How {
 }
 
 impl LocalHost {
-    fn controlled(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        what: &str,
-    ) -> Result<&mut Canister, Reject> {
+    fn controlled(&mut self, canister: Principal, sender: Principal, what: &str) -> Result<&mut Canister, Reject> {
         let found = self
             .canisters
             .get_mut(&canister)
@@ -37,9 +32,7 @@ impl LocalHost {
         if !found.controllers.contains(&sender) {
             return Err(Reject::new(
                 512,
-                format!(
-                    "Only controllers of canister {canister} can {what} it, and {sender} is none."
-                ),
+                format!("Only controllers of canister {canister} can {what} it, and {sender} is none."),
             ));
         }
         Ok(found)
@@ -57,10 +50,7 @@ impl LocalHost {
         let found = self.controlled(canister, sender, "install code in")?;
         match (how, found.code().is_some()) {
             (How::Install, true) => {
-                return Err(Reject::new(
-                    514,
-                    format!("Canister {canister} is not empty: upgrade or reinstall it."),
-                ));
+                return Err(Reject::new(514, format!("Canister {canister} is not empty: upgrade or reinstall it.")));
             }
             (How::Upgrade, false) => {
                 return Err(Reject::new(
@@ -71,12 +61,7 @@ impl LocalHost {
             _ => {}
         }
         let invalid = |why: &dyn std::fmt::Display| {
-            Reject::new(
-                505,
-                format!(
-                    "Error from Canister {canister}: Canister's Wasm module is not valid: {why}."
-                ),
-            )
+            Reject::new(505, format!("Error from Canister {canister}: Canister's Wasm module is not valid: {why}."))
         };
         let code = Code::load(module).map_err(|bad| invalid(&bad))?;
         let Some(found) = self.canisters.get_mut(&canister) else {
@@ -88,11 +73,7 @@ impl LocalHost {
             Call {
                 entry,
                 target: Target::Export(Code::hook(entry).to_string()),
-                arg: if entry == Entry::PreUpgrade {
-                    Vec::new()
-                } else {
-                    arg.to_vec()
-                },
+                arg: if entry == Entry::PreUpgrade { Vec::new() } else { arg.to_vec() },
                 caller: sender,
                 method: String::new(),
                 reject: None,
@@ -117,65 +98,31 @@ impl Host for LocalHost {
 
     fn create(&mut self, controllers: &[Principal]) -> Result<Principal, Reject> {
         let id = self.next_canister();
-        self.canisters
-            .insert(id, Canister::new(id, controllers.to_vec()));
+        self.canisters.insert(id, Canister::new(id, controllers.to_vec()));
         Ok(id)
     }
 
-    fn install(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        module: &[u8],
-        arg: &[u8],
-    ) -> Result<(), Reject> {
+    fn install(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject> {
         self.put(canister, sender, module, arg, How::Install)
     }
 
-    fn reinstall(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        module: &[u8],
-        arg: &[u8],
-    ) -> Result<(), Reject> {
+    fn reinstall(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject> {
         self.put(canister, sender, module, arg, How::Reinstall)
     }
 
-    fn upgrade(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        module: &[u8],
-        arg: &[u8],
-    ) -> Result<(), Reject> {
+    fn upgrade(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject> {
         self.put(canister, sender, module, arg, How::Upgrade)
     }
 
-    fn query(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        method: &str,
-        arg: &[u8],
-    ) -> Answer {
+    fn query(&mut self, canister: Principal, sender: Principal, method: &str, arg: &[u8]) -> Answer {
         let kind = self.admit_query(canister, method)?;
-        let ran = self.look(
-            canister,
-            Entry::Query,
-            kind.export(method),
-            sender,
-            method,
-            arg,
-        );
+        let ran = self.look(canister, Entry::Query, kind.export(method), sender, method, arg);
         match ran.result {
             Ok(effects) => effects.answer.map_or_else(
                 || {
                     Err(Reject::new(
                         506,
-                        format!(
-                            "Error from Canister {canister}: Canister did not reply to the call."
-                        ),
+                        format!("Error from Canister {canister}: Canister did not reply to the call."),
                     ))
                 },
                 said_answer,
@@ -184,13 +131,7 @@ impl Host for LocalHost {
         }
     }
 
-    fn submit(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        method: &str,
-        arg: &[u8],
-    ) -> Result<CallId, Reject> {
+    fn submit(&mut self, canister: Principal, sender: Principal, method: &str, arg: &[u8]) -> Result<CallId, Reject> {
         self.inspect(canister, sender, method, arg)?;
         let call = self.next_id();
         self.answers.insert(call, None);
@@ -225,10 +166,7 @@ impl Host for LocalHost {
                 });
             }
         }
-        Err(Reject::new(
-            600,
-            format!("The message is not answered after {MOST_STEPS} steps."),
-        ))
+        Err(Reject::new(600, format!("The message is not answered after {MOST_STEPS} steps.")))
     }
 
     fn tick(&mut self) {
@@ -275,9 +213,7 @@ impl Host for LocalHost {
         let open = self.open_calls(canister);
         Err(Reject::new(
             206,
-            format!(
-                "Canister {canister} is still stopping: {open} of its calls wait for answers that do not come."
-            ),
+            format!("Canister {canister} is still stopping: {open} of its calls wait for answers that do not come."),
         ))
     }
 
@@ -289,10 +225,8 @@ impl Host for LocalHost {
     }
 
     fn controllers(&mut self, canister: Principal) -> Result<Vec<Principal>, Reject> {
-        let found = self
-            .canisters
-            .get(&canister)
-            .ok_or_else(|| Reject::new(301, format!("Canister {canister} not found.")))?;
+        let found =
+            self.canisters.get(&canister).ok_or_else(|| Reject::new(301, format!("Canister {canister} not found.")))?;
         Ok(found.controllers.clone())
     }
 

@@ -17,11 +17,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits {
-            update: 40_000_000_000,
-            query: 5_000_000_000,
-            install: 300_000_000_000,
-        }
+        Limits { update: 40_000_000_000, query: 5_000_000_000, install: 300_000_000_000 }
     }
 }
 
@@ -56,12 +52,7 @@ pub struct Fault {
 impl Fault {
     /// The next execution of this kind traps after so many instructions (if it is not over by then).
     pub fn new(entry: Entry, instructions: u64) -> Fault {
-        Fault {
-            entry,
-            method: None,
-            skip: 0,
-            instructions,
-        }
+        Fault { entry, method: None, skip: 0, instructions }
     }
 
     /// Lets so many executions pass first.
@@ -93,13 +84,7 @@ impl Faults {
     }
 
     /// The limit for this execution: a lower one than it would have, if it is to be cut off.
-    pub(crate) fn limit(
-        &mut self,
-        canister: Principal,
-        entry: Entry,
-        method: &str,
-        limit: u64,
-    ) -> u64 {
+    pub(crate) fn limit(&mut self, canister: Principal, entry: Entry, method: &str, limit: u64) -> u64 {
         let struck = self.strike(canister, entry, method);
         struck.map_or(limit, |struck| struck.min(limit))
     }
@@ -108,9 +93,8 @@ impl Faults {
     fn strike(&mut self, canister: Principal, entry: Entry, method: &str) -> Option<u64> {
         let mut struck = None;
         self.0.retain_mut(|(whose, fault)| {
-            let meant = *whose == canister
-                && fault.entry == entry
-                && fault.method.as_deref().is_none_or(|name| name == method);
+            let meant =
+                *whose == canister && fault.entry == entry && fault.method.as_deref().is_none_or(|name| name == method);
             if !meant {
                 return true;
             }

@@ -19,28 +19,11 @@ const BEGINNING: u64 = 1_767_225_600_000_000_000;
 /// A piece of work.
 pub(crate) enum Task {
     /// A user's message.
-    Message {
-        call: u64,
-        to: Principal,
-        caller: Principal,
-        method: String,
-        arg: Vec<u8>,
-    },
+    Message { call: u64, to: Principal, caller: Principal, method: String, arg: Vec<u8> },
     /// A canister's call.
-    Request {
-        from: Principal,
-        callback: u64,
-        to: Principal,
-        method: String,
-        arg: Vec<u8>,
-        deadline: u64,
-    },
+    Request { from: Principal, callback: u64, to: Principal, method: String, arg: Vec<u8>, deadline: u64 },
     /// The answer to one.
-    Response {
-        to: Principal,
-        callback: u64,
-        answer: Answer,
-    },
+    Response { to: Principal, callback: u64, answer: Answer },
 }
 
 /// What a step has done.
@@ -120,46 +103,30 @@ impl LocalHost {
     /// Sets an environment variable of a canister.
     pub fn set_variable(&mut self, canister: Principal, name: &str, value: &str) {
         if let Some(canister) = self.canisters.get_mut(&canister) {
-            canister
-                .variables
-                .insert(name.to_string(), value.to_string());
+            canister.variables.insert(name.to_string(), value.to_string());
             canister.version = canister.version.saturating_add(1);
         }
     }
 
     /// Whether it runs.
     pub fn status(&self, canister: Principal) -> Option<Status> {
-        self.canisters
-            .get(&canister)
-            .map(|canister| canister.status)
+        self.canisters.get(&canister).map(|canister| canister.status)
     }
 
     /// What a canister has printed since this was asked last. Traps do not take it back.
     pub fn printed(&mut self, canister: Principal) -> Vec<Line> {
-        self.canisters
-            .get_mut(&canister)
-            .map(|canister| canister.lines.drain(..).collect())
-            .unwrap_or_default()
+        self.canisters.get_mut(&canister).map(|canister| canister.lines.drain(..).collect()).unwrap_or_default()
     }
 
     /// What the executions of a canister have cost so far, by kind.
     pub fn spent(&self, canister: Principal) -> BTreeMap<Entry, Spent> {
-        self.canisters
-            .get(&canister)
-            .map(|canister| canister.spent.clone())
-            .unwrap_or_default()
+        self.canisters.get(&canister).map(|canister| canister.spent.clone()).unwrap_or_default()
     }
 
     /// Instructions of a canister so far, queries too.
     pub fn instructions(&self, canister: Principal) -> u64 {
-        let spent = self
-            .canisters
-            .get(&canister)
-            .map(|canister| canister.spent.values());
-        spent
-            .into_iter()
-            .flatten()
-            .fold(0, |sum, spent| sum.saturating_add(spent.instructions))
+        let spent = self.canisters.get(&canister).map(|canister| canister.spent.values());
+        spent.into_iter().flatten().fold(0, |sum, spent| sum.saturating_add(spent.instructions))
     }
 
     /// Bytes of its heap.
@@ -169,9 +136,7 @@ impl LocalHost {
 
     /// Pages (of 64 KiB) of its stable memory.
     pub fn stable_pages(&self, canister: Principal) -> u64 {
-        self.canisters
-            .get(&canister)
-            .map_or(0, |canister| canister.stable.size())
+        self.canisters.get(&canister).map_or(0, |canister| canister.stable.size())
     }
 
     /// A part of its stable memory, if there is that much.
@@ -181,25 +146,17 @@ impl LocalHost {
 
     /// The data it has certified last.
     pub fn certified(&self, canister: Principal) -> Vec<u8> {
-        self.canisters
-            .get(&canister)
-            .map(|canister| canister.certified.clone())
-            .unwrap_or_default()
+        self.canisters.get(&canister).map(|canister| canister.certified.clone()).unwrap_or_default()
     }
 
     /// When its timer is due, in nanoseconds since 1970.
     pub fn timer(&self, canister: Principal) -> Option<u64> {
-        self.canisters
-            .get(&canister)
-            .map(|canister| canister.timer)
-            .filter(|timer| *timer != 0)
+        self.canisters.get(&canister).map(|canister| canister.timer).filter(|timer| *timer != 0)
     }
 
     /// Calls that it has begun and not finished: it waits for answers to its own calls in them.
     pub fn open_calls(&self, canister: Principal) -> usize {
-        self.canisters
-            .get(&canister)
-            .map_or(0, |canister| canister.contexts.len())
+        self.canisters.get(&canister).map_or(0, |canister| canister.contexts.len())
     }
 
     /// Messages, calls and answers that wait for a step.
@@ -221,9 +178,7 @@ impl LocalHost {
 
     /// Lets time pass; nothing runs.
     pub(crate) fn pass(&mut self, time: Duration) {
-        self.now = self
-            .now
-            .saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        self.now = self.now.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
     /// Does one thing: a timer that is due, a message, a call, an answer. Timers and messages take turns if both wait. Nothing, if
@@ -255,11 +210,7 @@ impl LocalHost {
                 if waiting.deadline != 0 && waiting.deadline <= self.now && !waiting.answered {
                     waiting.answered = true;
                     let answer = Err(Reject::new(601, "Call has timed out."));
-                    self.queue.push_back(Task::Response {
-                        to: *id,
-                        callback: *callback,
-                        answer,
-                    });
+                    self.queue.push_back(Task::Response { to: *id, callback: *callback, answer });
                 }
             }
         }
@@ -267,15 +218,13 @@ impl LocalHost {
 
     /// Runs a timer that is due.
     fn fire(&mut self) -> Option<Step> {
-        let due = self.canisters.values_mut().find(|canister| {
-            canister.status == Status::Running && canister.timer != 0 && canister.timer <= self.now
-        })?;
+        let due = self
+            .canisters
+            .values_mut()
+            .find(|canister| canister.status == Status::Running && canister.timer != 0 && canister.timer <= self.now)?;
         due.timer = 0;
         let id = due.id;
-        if !due
-            .code()
-            .is_some_and(|code| code.has(Code::hook(Entry::Timer)))
-        {
+        if !due.code().is_some_and(|code| code.has(Code::hook(Entry::Timer))) {
             return None;
         }
         let context = Context {
@@ -294,53 +243,22 @@ impl LocalHost {
 
     fn work(&mut self, task: Task) -> Option<Step> {
         match task {
-            Task::Message {
-                call,
-                to,
-                caller,
-                method,
-                arg,
-            } => Some(self.begin(to, Origin::User(call), caller, method, arg, 0)),
+            Task::Message { call, to, caller, method, arg } => {
+                Some(self.begin(to, Origin::User(call), caller, method, arg, 0))
+            }
             Task::Request { deadline, .. } if deadline != 0 && deadline <= self.now => None,
-            Task::Request {
-                from,
-                callback,
-                to,
-                method,
-                arg,
-                deadline: _,
-            } if to == Principal::management_canister() => {
+            Task::Request { from, callback, to, method, arg, deadline: _ }
+                if to == Principal::management_canister() =>
+            {
                 let answer = self.management.answer(&method, &arg);
                 let failed = answer.as_ref().err().cloned();
                 self.deliver(Origin::Canister(from, callback), answer);
-                Some(Step {
-                    canister: to,
-                    entry: Entry::Update,
-                    method,
-                    instructions: 0,
-                    failed,
-                })
+                Some(Step { canister: to, entry: Entry::Update, method, instructions: 0, failed })
             }
-            Task::Request {
-                from,
-                callback,
-                to,
-                method,
-                arg,
-                deadline,
-            } => Some(self.begin(
-                to,
-                Origin::Canister(from, callback),
-                from,
-                method,
-                arg,
-                deadline,
-            )),
-            Task::Response {
-                to,
-                callback,
-                answer,
-            } => self.respond(to, callback, answer),
+            Task::Request { from, callback, to, method, arg, deadline } => {
+                Some(self.begin(to, Origin::Canister(from, callback), from, method, arg, deadline))
+            }
+            Task::Response { to, callback, answer } => self.respond(to, callback, answer),
         }
     }
 
@@ -378,10 +296,7 @@ impl LocalHost {
 
     /// Whether a canister can take a message, and as what it takes this method.
     fn admit(&self, to: Principal, method: &str) -> Result<Method, Reject> {
-        let canister = self
-            .canisters
-            .get(&to)
-            .ok_or_else(|| Reject::new(301, format!("Canister {to} not found.")))?;
+        let canister = self.canisters.get(&to).ok_or_else(|| Reject::new(301, format!("Canister {to} not found.")))?;
         match canister.status {
             Status::Running => {}
             Status::Stopping => {
@@ -393,10 +308,7 @@ impl LocalHost {
             Reject::new(537, format!("Error from Canister {to}: Attempted to execute a message, but the canister contains no Wasm module."))
         })?;
         code.method(method).ok_or_else(|| {
-            Reject::new(
-                536,
-                format!("Error from Canister {to}: Canister has no update method '{method}'."),
-            )
+            Reject::new(536, format!("Error from Canister {to}: Canister has no update method '{method}'."))
         })
     }
 
@@ -422,25 +334,11 @@ impl LocalHost {
             Ok(admitted) => admitted,
             Err(reject) => {
                 self.deliver(origin, Err(reject.clone()));
-                return Step {
-                    canister: to,
-                    entry: Entry::Update,
-                    method,
-                    instructions: 0,
-                    failed: Some(reject),
-                };
+                return Step { canister: to, entry: Entry::Update, method, instructions: 0, failed: Some(reject) };
             }
         };
         let target = Target::Export(kind.export(&method));
-        let context = Context {
-            origin,
-            caller,
-            method,
-            answered: false,
-            outstanding: 0,
-            instructions: 0,
-            deadline,
-        };
+        let context = Context { origin, caller, method, answered: false, outstanding: 0, instructions: 0, deadline };
         let ran = self.run(to, entry, target, &context, arg, None);
         self.after(to, entry, None, context, ran)
     }
@@ -453,46 +351,20 @@ impl LocalHost {
         context.outstanding = context.outstanding.saturating_sub(1);
         let (entry, closure, arg, reject) = match answer {
             Ok(reply) => (Entry::Reply, callback.reply, reply, None),
-            Err(reject) => (
-                Entry::Reject,
-                callback.reject,
-                Vec::new(),
-                Some((reject.code as u32, reject.message)),
-            ),
+            Err(reject) => (Entry::Reject, callback.reject, Vec::new(), Some((reject.code as u32, reject.message))),
         };
-        let mut ran = self.run(
-            to,
-            entry,
-            Target::Table(closure),
-            &context,
-            arg,
-            reject.clone(),
-        );
+        let mut ran = self.run(to, entry, Target::Table(closure), &context, arg, reject.clone());
         if ran.result.is_err()
             && let Some(cleanup) = callback.cleanup
         {
-            let cleaned = self.run(
-                to,
-                Entry::Cleanup,
-                Target::Table(cleanup),
-                &context,
-                Vec::new(),
-                reject,
-            );
+            let cleaned = self.run(to, Entry::Cleanup, Target::Table(cleanup), &context, Vec::new(), reject);
             ran.instructions = ran.instructions.saturating_add(cleaned.instructions);
         }
         Some(self.after(to, entry, Some(callback.context), context, ran))
     }
 
     /// After an execution: its answer and its calls leave, or its failure is the answer.
-    fn after(
-        &mut self,
-        id: Principal,
-        entry: Entry,
-        known: Option<u64>,
-        mut context: Context,
-        ran: Ran,
-    ) -> Step {
+    fn after(&mut self, id: Principal, entry: Entry, known: Option<u64>, mut context: Context, ran: Ran) -> Step {
         context.instructions = context.instructions.saturating_add(ran.instructions);
         let method = context.method.clone();
         let owed = context.origin != Origin::System;
@@ -509,10 +381,8 @@ impl LocalHost {
                     context.outstanding = context.outstanding.saturating_add(1);
                 }
                 if owed && context.outstanding == 0 && !context.answered {
-                    let reject = Reject::new(
-                        506,
-                        format!("Error from Canister {id}: Canister did not reply to the call."),
-                    );
+                    let reject =
+                        Reject::new(506, format!("Error from Canister {id}: Canister did not reply to the call."));
                     self.deliver(context.origin, Err(reject));
                 }
             }
@@ -529,22 +399,14 @@ impl LocalHost {
         {
             canister.contexts.insert(context_id, context);
         }
-        Step {
-            canister: id,
-            entry,
-            method,
-            instructions: ran.instructions,
-            failed,
-        }
+        Step { canister: id, entry, method, instructions: ran.instructions, failed }
     }
 
     /// A call leaves its canister.
     fn send(&mut self, from: Principal, context: u64, call: NewCall) {
         let callback = self.next_id();
-        let deadline = call.timeout.map_or(0, |seconds| {
-            self.now
-                .saturating_add(u64::from(seconds).saturating_mul(1_000_000_000))
-        });
+        let deadline =
+            call.timeout.map_or(0, |seconds| self.now.saturating_add(u64::from(seconds).saturating_mul(1_000_000_000)));
         if let Some(canister) = self.canisters.get_mut(&from) {
             let waiting = Callback {
                 context,
@@ -556,20 +418,8 @@ impl LocalHost {
             };
             canister.callbacks.insert(callback, waiting);
         }
-        let NewCall {
-            callee,
-            method,
-            arg,
-            ..
-        } = call;
-        self.queue.push_back(Task::Request {
-            from,
-            callback,
-            to: callee,
-            method,
-            arg,
-            deadline,
-        });
+        let NewCall { callee, method, arg, .. } = call;
+        self.queue.push_back(Task::Request { from, callback, to: callee, method, arg, deadline });
     }
 
     /// An answer leaves; one that nobody waits for any more is dropped.
@@ -579,18 +429,11 @@ impl LocalHost {
                 self.answers.insert(call, Some(answer));
             }
             Origin::Canister(to, callback) => {
-                let waiting = self
-                    .canisters
-                    .get_mut(&to)
-                    .and_then(|canister| canister.callbacks.get_mut(&callback));
+                let waiting = self.canisters.get_mut(&to).and_then(|canister| canister.callbacks.get_mut(&callback));
                 if let Some(waiting) = waiting
                     && !std::mem::replace(&mut waiting.answered, true)
                 {
-                    self.queue.push_back(Task::Response {
-                        to,
-                        callback,
-                        answer,
-                    });
+                    self.queue.push_back(Task::Response { to, callback, answer });
                 }
             }
             Origin::System => {}
@@ -629,36 +472,21 @@ impl LocalHost {
     }
 
     /// Whether a message may come in: the canister takes messages, and inspection accepts this one.
-    pub(crate) fn inspect(
-        &mut self,
-        to: Principal,
-        caller: Principal,
-        method: &str,
-        arg: &[u8],
-    ) -> Result<(), Reject> {
+    pub(crate) fn inspect(&mut self, to: Principal, caller: Principal, method: &str, arg: &[u8]) -> Result<(), Reject> {
         match self.admit(to, method) {
             // That there is no such method is told as the answer.
             Ok(_) | Err(Reject { error: 536, .. }) => {}
             Err(reject) => return Err(reject),
         }
         let hook = Code::hook(Entry::Inspect);
-        if !self
-            .canisters
-            .get(&to)
-            .and_then(Canister::code)
-            .is_some_and(|code| code.has(hook))
-        {
+        if !self.canisters.get(&to).and_then(Canister::code).is_some_and(|code| code.has(hook)) {
             return Ok(());
         }
-        match self
-            .look(to, Entry::Inspect, hook.to_string(), caller, method, arg)
-            .result
-        {
+        match self.look(to, Entry::Inspect, hook.to_string(), caller, method, arg).result {
             Ok(effects) if effects.accepted => Ok(()),
-            Ok(_) => Err(Reject::new(
-                406,
-                format!("Canister {to} rejected the message: it did not call `accept_message`."),
-            )),
+            Ok(_) => {
+                Err(Reject::new(406, format!("Canister {to} rejected the message: it did not call `accept_message`.")))
+            }
             Err(trap) => Err(trap.reject(to)),
         }
     }
@@ -666,10 +494,9 @@ impl LocalHost {
     /// As what a query would run.
     pub(crate) fn admit_query(&self, to: Principal, method: &str) -> Result<Method, Reject> {
         match self.admit(to, method) {
-            Ok(Method::Update) | Err(Reject { error: 536, .. }) => Err(Reject::new(
-                536,
-                format!("Error from Canister {to}: Canister has no query method '{method}'."),
-            )),
+            Ok(Method::Update) | Err(Reject { error: 536, .. }) => {
+                Err(Reject::new(536, format!("Error from Canister {to}: Canister has no query method '{method}'.")))
+            }
             other => other,
         }
     }

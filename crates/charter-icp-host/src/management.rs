@@ -22,9 +22,7 @@ impl Management {
         if method != "raw_rand" {
             return Err(Reject::new(
                 407,
-                format!(
-                    "The management canister of this test host has `raw_rand` only, and no method '{method}'."
-                ),
+                format!("The management canister of this test host has `raw_rand` only, and no method '{method}'."),
             ));
         }
         candid::decode_args::<()>(arg)

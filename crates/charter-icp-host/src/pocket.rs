@@ -37,10 +37,7 @@ impl PocketHost {
                 path.display()
             )));
         }
-        let server = PocketIcBuilder::new()
-            .with_server_binary(path.to_path_buf())
-            .with_application_subnet()
-            .build();
+        let server = PocketIcBuilder::new().with_server_binary(path.to_path_buf()).with_application_subnet().build();
         Ok(PocketHost(server))
     }
 
@@ -55,8 +52,7 @@ impl PocketHost {
 
 fn reject(response: RejectResponse) -> Reject {
     Reject {
-        code: RejectCode::from_number(response.reject_code as u64)
-            .unwrap_or(RejectCode::SysUnknown),
+        code: RejectCode::from_number(response.reject_code as u64).unwrap_or(RejectCode::SysUnknown),
         error: response.error_code as u16,
         message: response.reject_message,
     }
@@ -68,93 +64,42 @@ impl Host for PocketHost {
     }
 
     fn create(&mut self, controllers: &[Principal]) -> Result<Principal, Reject> {
-        let settings = CanisterSettings {
-            controllers: Some(controllers.to_vec()),
-            ..CanisterSettings::default()
-        };
+        let settings = CanisterSettings { controllers: Some(controllers.to_vec()), ..CanisterSettings::default() };
         Ok(self.0.create_canister_with_settings(None, Some(settings)))
     }
 
-    fn install(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        module: &[u8],
-        arg: &[u8],
-    ) -> Result<(), Reject> {
+    fn install(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject> {
         self.exists(canister)?;
-        let status = self
-            .0
-            .canister_status(canister, Some(sender))
-            .map_err(reject)?;
+        let status = self.0.canister_status(canister, Some(sender)).map_err(reject)?;
         if status.module_hash.is_some() {
-            return Err(Reject::new(
-                514,
-                format!("Canister {canister} is not empty: upgrade or reinstall it."),
-            ));
+            return Err(Reject::new(514, format!("Canister {canister} is not empty: upgrade or reinstall it.")));
         }
         // The library's own `install_canister` panics if the canister traps; for an empty one the two are the same.
         self.reinstall(canister, sender, module, arg)
     }
 
-    fn reinstall(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        module: &[u8],
-        arg: &[u8],
-    ) -> Result<(), Reject> {
-        self.0
-            .reinstall_canister(canister, module.to_vec(), arg.to_vec(), Some(sender))
-            .map_err(reject)
+    fn reinstall(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject> {
+        self.0.reinstall_canister(canister, module.to_vec(), arg.to_vec(), Some(sender)).map_err(reject)
     }
 
-    fn upgrade(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        module: &[u8],
-        arg: &[u8],
-    ) -> Result<(), Reject> {
-        self.0
-            .upgrade_canister(canister, module.to_vec(), arg.to_vec(), Some(sender))
-            .map_err(reject)
+    fn upgrade(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject> {
+        self.0.upgrade_canister(canister, module.to_vec(), arg.to_vec(), Some(sender)).map_err(reject)
     }
 
-    fn query(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        method: &str,
-        arg: &[u8],
-    ) -> Answer {
+    fn query(&mut self, canister: Principal, sender: Principal, method: &str, arg: &[u8]) -> Answer {
         self.exists(canister)?;
-        self.0
-            .query_call(canister, sender, method, arg.to_vec())
-            .map_err(reject)
+        self.0.query_call(canister, sender, method, arg.to_vec()).map_err(reject)
     }
 
-    fn submit(
-        &mut self,
-        canister: Principal,
-        sender: Principal,
-        method: &str,
-        arg: &[u8],
-    ) -> Result<CallId, Reject> {
+    fn submit(&mut self, canister: Principal, sender: Principal, method: &str, arg: &[u8]) -> Result<CallId, Reject> {
         self.exists(canister)?;
-        let id = self
-            .0
-            .submit_call(canister, sender, method, arg.to_vec())
-            .map_err(reject)?;
+        let id = self.0.submit_call(canister, sender, method, arg.to_vec()).map_err(reject)?;
         Ok(CallId(Inner::Pocket(id)))
     }
 
     fn answer(&mut self, call: &CallId) -> Option<Answer> {
         match &call.0 {
-            Inner::Pocket(id) => self
-                .0
-                .ingress_status(id.clone())
-                .map(|answer| answer.map_err(reject)),
+            Inner::Pocket(id) => self.0.ingress_status(id.clone()).map(|answer| answer.map_err(reject)),
             Inner::Local(_) => None,
         }
     }
@@ -189,9 +134,7 @@ impl Host for PocketHost {
     }
 
     fn start(&mut self, canister: Principal, sender: Principal) -> Result<(), Reject> {
-        self.0
-            .start_canister(canister, Some(sender))
-            .map_err(reject)
+        self.0.start_canister(canister, Some(sender)).map_err(reject)
     }
 
     fn controllers(&mut self, canister: Principal) -> Result<Vec<Principal>, Reject> {
@@ -205,8 +148,6 @@ impl Host for PocketHost {
         sender: Principal,
         controllers: &[Principal],
     ) -> Result<(), Reject> {
-        self.0
-            .set_controllers(canister, Some(sender), controllers.to_vec())
-            .map_err(reject)
+        self.0.set_controllers(canister, Some(sender), controllers.to_vec()).map_err(reject)
     }
 }

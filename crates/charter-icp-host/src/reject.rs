@@ -22,19 +22,10 @@ pub enum RejectCode {
 impl RejectCode {
     /// The code with this number.
     pub fn from_number(number: u64) -> Option<RejectCode> {
-        use RejectCode::{
-            CanisterError, CanisterReject, DestinationInvalid, SysFatal, SysTransient, SysUnknown,
-        };
-        [
-            SysFatal,
-            SysTransient,
-            DestinationInvalid,
-            CanisterReject,
-            CanisterError,
-            SysUnknown,
-        ]
-        .into_iter()
-        .find(|code| *code as u64 == number)
+        use RejectCode::{CanisterError, CanisterReject, DestinationInvalid, SysFatal, SysTransient, SysUnknown};
+        [SysFatal, SysTransient, DestinationInvalid, CanisterReject, CanisterError, SysUnknown]
+            .into_iter()
+            .find(|code| *code as u64 == number)
     }
 }
 
@@ -58,13 +49,8 @@ impl fmt::Display for Reject {
 impl Reject {
     /// A rejection by its error number.
     pub(crate) fn new(error: u16, message: impl Into<String>) -> Reject {
-        let code =
-            RejectCode::from_number(u64::from(error / 100)).unwrap_or(RejectCode::CanisterError);
-        Reject {
-            code,
-            error,
-            message: message.into(),
-        }
+        let code = RejectCode::from_number(u64::from(error / 100)).unwrap_or(RejectCode::CanisterError);
+        Reject { code, error, message: message.into() }
     }
 }
 

@@ -131,10 +131,7 @@ impl fmt::Display for Trap {
                 )
             }
             Trap::Instructions(limit) => {
-                write!(
-                    f,
-                    "Canister exceeded the limit of {limit} instructions for single message execution"
-                )
+                write!(f, "Canister exceeded the limit of {limit} instructions for single message execution")
             }
             Trap::Wasm(message) => write!(f, "Canister trapped: {message}"),
         }
@@ -164,9 +161,7 @@ impl Trap {
         match error.as_trap_code() {
             Some(wasmi::TrapCode::OutOfFuel) => Trap::Instructions(limit),
             Some(wasmi::TrapCode::UnreachableCodeReached) => Trap::Wasm("unreachable".to_string()),
-            Some(wasmi::TrapCode::MemoryOutOfBounds) => {
-                Trap::Wasm("heap out of bounds".to_string())
-            }
+            Some(wasmi::TrapCode::MemoryOutOfBounds) => Trap::Wasm("heap out of bounds".to_string()),
             _ => Trap::Wasm(error.to_string()),
         }
     }

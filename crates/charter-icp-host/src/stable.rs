@@ -52,10 +52,7 @@ impl Stable {
     }
 
     fn check(&self, offset: u64, size: usize) -> Result<usize, OutOfBounds> {
-        let end = u64::try_from(size)
-            .ok()
-            .and_then(|size| offset.checked_add(size))
-            .ok_or(OutOfBounds)?;
+        let end = u64::try_from(size).ok().and_then(|size| offset.checked_add(size)).ok_or(OutOfBounds)?;
         if end > self.size.saturating_mul(WASM_PAGE) {
             return Err(OutOfBounds);
         }
@@ -70,12 +67,7 @@ impl Stable {
                 continue;
             };
             let end = within.saturating_add(to.len());
-            match self
-                .pages
-                .get(page)
-                .and_then(Option::as_ref)
-                .and_then(|page| page.get(within..end))
-            {
+            match self.pages.get(page).and_then(Option::as_ref).and_then(|page| page.get(within..end)) {
                 Some(from) => to.copy_from_slice(from),
                 None => to.fill(0),
             }
@@ -89,10 +81,7 @@ impl Stable {
         for (page, within, part) in pieces(offset, from.len()) {
             let Some(from) = from.get(part) else { continue };
             let end = within.saturating_add(from.len());
-            if let Some(to) = self
-                .page_for_writing(page)
-                .and_then(|page| page.get_mut(within..end))
-            {
+            if let Some(to) = self.page_for_writing(page).and_then(|page| page.get_mut(within..end)) {
                 to.copy_from_slice(from);
             }
         }
@@ -175,10 +164,7 @@ impl Stable {
 }
 
 /// The pages that `size` bytes at `offset` lie in: page, offset in it, and which of the bytes.
-fn pieces(
-    offset: usize,
-    size: usize,
-) -> impl Iterator<Item = (usize, usize, std::ops::Range<usize>)> {
+fn pieces(offset: usize, size: usize) -> impl Iterator<Item = (usize, usize, std::ops::Range<usize>)> {
     let mut done = 0_usize;
     std::iter::from_fn(move || {
         if done >= size {

@@ -74,10 +74,7 @@ fn a_reply_reaches_its_callback() {
         assert_eq!(update(host, canister, "call").unwrap(), b"");
         assert_eq!(state(host, canister), [2, 2, 2]);
         // A query method called by a canister: its changes do not stay.
-        assert_eq!(
-            numbers(&update(host, canister, "call_query").unwrap()),
-            [3, 3, 3]
-        );
+        assert_eq!(numbers(&update(host, canister, "call_query").unwrap()), [3, 3, 3]);
     });
 }
 
@@ -85,29 +82,12 @@ fn a_reply_reaches_its_callback() {
 fn a_rejection_reaches_its_callback_with_code_and_text() {
     on_each(CALLER, |host, canister| {
         let reply = update(host, canister, "call_fail").unwrap();
-        assert_eq!(
-            (numbers(&reply[..4]), &reply[4..]),
-            (vec![RejectCode::CanisterReject as u32], b"no!".as_slice())
-        );
-        assert_eq!(
-            state(host, canister),
-            [1, 1, 1],
-            "a rejection is no trap: what was done stays"
-        );
+        assert_eq!((numbers(&reply[..4]), &reply[4..]), (vec![RejectCode::CanisterReject as u32], b"no!".as_slice()));
+        assert_eq!(state(host, canister), [1, 1, 1], "a rejection is no trap: what was done stays");
         let reply = update(host, canister, "call_nope").unwrap();
         assert_eq!(numbers(&reply[..4]), [RejectCode::CanisterError as u32]);
-        let reply = host
-            .update(
-                canister,
-                ana(),
-                "elsewhere",
-                &[1, 2, 3, 4, 5, 6, 7, 8, 1, 1],
-            )
-            .unwrap();
-        assert_eq!(
-            numbers(&reply[..4]),
-            [RejectCode::DestinationInvalid as u32]
-        );
+        let reply = host.update(canister, ana(), "elsewhere", &[1, 2, 3, 4, 5, 6, 7, 8, 1, 1]).unwrap();
+        assert_eq!(numbers(&reply[..4]), [RejectCode::DestinationInvalid as u32]);
     });
 }
 
@@ -141,11 +121,7 @@ fn who_does_not_answer_is_told_so_and_who_answers_early_goes_on() {
         assert_eq!(refused(host, canister, "silent"), 506);
         assert_eq!(numbers(&update(host, canister, "early").unwrap()), [5]);
         host.settle();
-        assert_eq!(
-            state(host, canister),
-            [2, 2, 2],
-            "the call went on after the answer"
-        );
+        assert_eq!(state(host, canister), [2, 2, 2], "the call went on after the answer");
         assert_eq!(refused(host, canister, "twice"), 504);
         assert_eq!(refused(host, canister, "no_function"), 513);
     });
@@ -170,21 +146,10 @@ fn steps_are_seen_one_by_one() {
             "{} {}{}",
             step.entry,
             step.method,
-            if host.answer(&call).is_some() {
-                ", answered"
-            } else {
-                ""
-            }
+            if host.answer(&call).is_some() { ", answered" } else { "" }
         ));
     }
-    assert_eq!(
-        steps,
-        [
-            "update rand",
-            "update raw_rand",
-            "reply callback rand, answered"
-        ]
-    );
+    assert_eq!(steps, ["update rand", "update raw_rand", "reply callback rand, answered"]);
     assert_eq!(host.open_calls(canister), 0);
     assert_eq!(host.waiting(), 0);
 }
@@ -194,10 +159,8 @@ fn random_numbers_come_from_the_seed() {
     let draw = |seed| {
         let mut host = LocalHost::with_seed(seed);
         let canister = installed(&mut host, &module(CALLER));
-        let first: Vec<u8> =
-            candid::decode_one(&update(&mut host, canister, "rand").unwrap()).unwrap();
-        let second: Vec<u8> =
-            candid::decode_one(&update(&mut host, canister, "rand").unwrap()).unwrap();
+        let first: Vec<u8> = candid::decode_one(&update(&mut host, canister, "rand").unwrap()).unwrap();
+        let second: Vec<u8> = candid::decode_one(&update(&mut host, canister, "rand").unwrap()).unwrap();
         assert_eq!(first.len(), 32);
         assert_ne!(first, second);
         (first, second)
@@ -213,27 +176,18 @@ fn what_the_management_canister_does_not_have_is_rejected_by_name() {
     let reply = update(&mut host, canister, "http").unwrap();
     let told = String::from_utf8_lossy(&reply[4..]).into_owned();
     assert_eq!(numbers(&reply[..4]), [RejectCode::CanisterReject as u32]);
-    assert_eq!(
-        told,
-        "The management canister of this test host has `raw_rand` only, and no method 'http_request'."
-    );
+    assert_eq!(told, "The management canister of this test host has `raw_rand` only, and no method 'http_request'.");
 }
 
 #[test]
 fn canisters_call_each_other() {
     on_each(CALLER, |host, canister| {
         let other = installed(host, &module(CALLER));
-        assert_eq!(
-            host.update(canister, ana(), "elsewhere", other.as_slice())
-                .unwrap(),
-            b""
-        );
+        assert_eq!(host.update(canister, ana(), "elsewhere", other.as_slice()).unwrap(), b"");
         assert_eq!(state(host, other), [1, 1, 1]);
         assert_eq!(state(host, canister), [0, 0, 0]);
         host.stop(other, ana()).unwrap();
-        let reply = host
-            .update(canister, ana(), "elsewhere", other.as_slice())
-            .unwrap();
+        let reply = host.update(canister, ana(), "elsewhere", other.as_slice()).unwrap();
         assert_eq!(numbers(&reply[..4]), [RejectCode::CanisterError as u32]);
     });
 }
@@ -251,13 +205,8 @@ fn a_best_effort_call_is_not_waited_for_beyond_its_time() {
            (func (export "canister_update nope") (call $bump) (call $again (i32.const 0)))"#,
     );
     let mut host = LocalHost::new();
-    let (canister, slow) = (
-        installed(&mut host, &module(CALLER)),
-        installed(&mut host, &slow),
-    );
-    let call = host
-        .submit(canister, ana(), "wait", slow.as_slice())
-        .unwrap();
+    let (canister, slow) = (installed(&mut host, &module(CALLER)), installed(&mut host, &slow));
+    let call = host.submit(canister, ana(), "wait", slow.as_slice()).unwrap();
     for _ in 0..50 {
         host.tick();
     }
@@ -269,16 +218,9 @@ fn a_best_effort_call_is_not_waited_for_beyond_its_time() {
     let reply = host.answer(&call).unwrap().unwrap();
     assert_eq!(
         (numbers(&reply[..4]), &reply[4..]),
-        (
-            vec![RejectCode::SysUnknown as u32],
-            b"Call has timed out.".as_slice()
-        )
+        (vec![RejectCode::SysUnknown as u32], b"Call has timed out.".as_slice())
     );
-    assert_eq!(
-        state(&mut host, slow),
-        [1, 1, 1],
-        "it was done nevertheless"
-    );
+    assert_eq!(state(&mut host, slow), [1, 1, 1], "it was done nevertheless");
 }
 
 #[test]

@@ -34,14 +34,8 @@ fn why_there_is_no_interface() {
         ))
         .unwrap_err()
     };
-    assert_eq!(
-        pointer("(i32.const -1)"),
-        "`get_candid_pointer` points outside the memory"
-    );
-    assert_eq!(
-        pointer("(i32.const 65530)"),
-        "the text at `get_candid_pointer` has no end"
-    );
+    assert_eq!(pointer("(i32.const -1)"), "`get_candid_pointer` points outside the memory");
+    assert_eq!(pointer("(i32.const 65530)"), "the text at `get_candid_pointer` has no end");
     assert_eq!(
         pointer("(call $trap (i32.const 8) (i32.const 9)) (i32.const 0)"),
         "the canister called `ic0.trap`: not today"
@@ -50,10 +44,7 @@ fn why_there_is_no_interface() {
     let told = pointer("(loop $for_ever (br $for_ever)) (i32.const 0)");
     assert!(told.contains("fuel"), "{told}");
     let told = interface("(module)").unwrap_err();
-    assert_eq!(
-        told,
-        "no export `get_candid_pointer`: is `ic_cdk::export_candid!()` at the end of the crate?"
-    );
+    assert_eq!(told, "no export `get_candid_pointer`: is `ic_cdk::export_candid!()` at the end of the crate?");
     assert!(candid_of(b"nothing").is_err());
 }
 
@@ -75,18 +66,9 @@ fn calls_in_candid() {
   (func (export "canister_update refuse") (call $msg_reject (i32.const 140) (i32.const 2)))"#,
         ),
     );
-    assert_eq!(
-        ask::<_, u32>(&mut host, canister, ana(), "answer", ()),
-        Ok(42)
-    );
-    assert_eq!(
-        call::<_, u32>(&mut host, canister, ana(), "set", ("hi",)),
-        Ok(42)
-    );
-    assert!(matches!(
-        ask::<_, String>(&mut host, canister, ana(), "answer", ()),
-        Err(CallError::Candid(_))
-    ));
+    assert_eq!(ask::<_, u32>(&mut host, canister, ana(), "answer", ()), Ok(42));
+    assert_eq!(call::<_, u32>(&mut host, canister, ana(), "set", ("hi",)), Ok(42));
+    assert!(matches!(ask::<_, String>(&mut host, canister, ana(), "answer", ()), Err(CallError::Candid(_))));
     let error = call::<_, u32>(&mut host, canister, ana(), "refuse", ()).unwrap_err();
     assert_eq!(error.to_string(), "IC0406: no");
     assert_eq!(error.rejected().map(|reject| reject.error), Some(406));

@@ -30,10 +30,7 @@ const WORK: &str = r#"
 "#;
 
 fn pair(reply: &[u8]) -> (u64, u64) {
-    (
-        u64::from_le_bytes(reply[..8].try_into().unwrap()),
-        u64::from_le_bytes(reply[8..].try_into().unwrap()),
-    )
+    (u64::from_le_bytes(reply[..8].try_into().unwrap()), u64::from_le_bytes(reply[8..].try_into().unwrap()))
 }
 
 #[test]
@@ -50,19 +47,11 @@ fn the_limits_hold_and_their_traps_are_traps() {
         )
     );
     assert_eq!(host.spent(canister)[&Entry::Update].most, 1_000_000);
-    assert_eq!(
-        host.query(canister, ana(), "spin_query", b"")
-            .unwrap_err()
-            .error,
-        522
-    );
+    assert_eq!(host.query(canister, ana(), "spin_query", b"").unwrap_err().error, 522);
     assert_eq!(host.spent(canister)[&Entry::Query].most, 500_000);
     // The same query called as an update has an update's limit.
     assert_eq!(refused(&mut host, canister, "spin_query"), 522);
-    assert_eq!(
-        host.spent(canister)[&Entry::ReplicatedQuery].most,
-        1_000_000
-    );
+    assert_eq!(host.spent(canister)[&Entry::ReplicatedQuery].most, 1_000_000);
     assert_eq!(state(&mut host, canister), [0, 0, 0]);
 }
 
@@ -75,15 +64,9 @@ fn the_counters_count_one_execution_and_the_whole_call() {
     assert!(call - execution < 100, "{call} {execution}");
     let (execution, call) = pair(&update(&mut host, canister, "ask").unwrap());
     assert!((6_000..10_000).contains(&execution), "{execution}");
-    assert!(
-        call > execution + 30_000,
-        "the part before the await counts in the call: {call} {execution}"
-    );
+    assert!(call > execution + 30_000, "the part before the await counts in the call: {call} {execution}");
     let (execution, _) = pair(&update(&mut host, canister, "copy").unwrap());
-    assert!(
-        (50_000..52_000).contains(&execution),
-        "each byte copied counts: {execution}"
-    );
+    assert!((50_000..52_000).contains(&execution), "each byte copied counts: {execution}");
     assert_eq!(refused(&mut host, canister, "wrong"), 504);
 }
 
@@ -111,10 +94,7 @@ fn a_fault_strikes_the_execution_it_is_meant_for() {
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &module(WORK));
     // The second update named `bump`, in the middle; nothing else.
-    host.fault(
-        canister,
-        Fault::new(Entry::Update, 100).method("bump").after(1),
-    );
+    host.fault(canister, Fault::new(Entry::Update, 100).method("bump").after(1));
     update(&mut host, canister, "work").unwrap();
     update(&mut host, canister, "bump").unwrap();
     assert_eq!(refused(&mut host, canister, "bump"), 522);
@@ -130,29 +110,17 @@ fn a_fault_strikes_the_execution_it_is_meant_for() {
     update(&mut host, canister, "bump").unwrap();
     // At nothing, not even the first instruction runs; an execution that is shorter is not touched.
     host.fault(canister, Fault::new(Entry::Query, 0));
-    assert_eq!(
-        host.query(canister, ana(), "state", b"").unwrap_err().error,
-        522
-    );
+    assert_eq!(host.query(canister, ana(), "state", b"").unwrap_err().error, 522);
     host.fault(canister, Fault::new(Entry::Update, 10_000_000));
     update(&mut host, canister, "bump").unwrap();
-    assert_eq!(
-        numbers(&host.query(canister, ana(), "state", b"").unwrap()),
-        [7, 7, 7]
-    );
+    assert_eq!(numbers(&host.query(canister, ana(), "state", b"").unwrap()), [7, 7, 7]);
 }
 
 #[test]
 fn after_much_work_a_trap_still_takes_back_exactly_one_message() {
     // Beyond the work after which a new copy of the heap is made, several times.
     let mut host = LocalHost::new();
-    let canister = installed(
-        &mut host,
-        &module(
-            WORK.replace("i32.const 10000", "i32.const 1500000")
-                .as_str(),
-        ),
-    );
+    let canister = installed(&mut host, &module(WORK.replace("i32.const 10000", "i32.const 1500000").as_str()));
     for turn in 1..=12 {
         update(&mut host, canister, "work").unwrap();
         host.fault(canister, Fault::new(Entry::Update, 4_000_000));

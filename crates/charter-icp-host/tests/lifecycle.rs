@@ -67,23 +67,9 @@ fn hooks_run_once_each_and_the_start_function_before_them() {
     let before = ask(&mut host, canister, "counter");
     host.upgrade(canister, ana(), &hooks(2), b"").unwrap();
     assert_eq!(counts(&mut host, canister), [1, 1, 1]);
-    assert_eq!(
-        (
-            ask(&mut host, canister, "version"),
-            ask(&mut host, canister, "started")
-        ),
-        (2, 77)
-    );
-    assert_eq!(
-        state(&mut host, canister),
-        [0, 0, 1],
-        "heap and globals are new, stable memory stays"
-    );
-    assert_eq!(
-        host.timer(canister),
-        None,
-        "an upgrade ends the timer, also one that the old module has set last"
-    );
+    assert_eq!((ask(&mut host, canister, "version"), ask(&mut host, canister, "started")), (2, 77));
+    assert_eq!(state(&mut host, canister), [0, 0, 1], "heap and globals are new, stable memory stays");
+    assert_eq!(host.timer(canister), None, "an upgrade ends the timer, also one that the old module has set last");
     assert_eq!(ask(&mut host, canister, "counter"), before + 1);
 }
 
@@ -103,33 +89,17 @@ fn an_upgrade_is_one_transaction() {
     };
     let before = all(&mut host);
     // The new module's hook traps, after the old one's has run.
-    assert_eq!(
-        host.upgrade(canister, ana(), &hooks(2), b"trap")
-            .unwrap_err()
-            .error,
-        503
-    );
+    assert_eq!(host.upgrade(canister, ana(), &hooks(2), b"trap").unwrap_err().error, 503);
     assert_eq!(all(&mut host), before);
     // Any of the two is cut off.
     for entry in [Entry::PreUpgrade, Entry::Start, Entry::PostUpgrade] {
         host.fault(canister, Fault::new(entry, 2));
-        assert_eq!(
-            host.upgrade(canister, ana(), &hooks(2), b"")
-                .unwrap_err()
-                .error,
-            522,
-            "{entry}"
-        );
+        assert_eq!(host.upgrade(canister, ana(), &hooks(2), b"").unwrap_err().error, 522, "{entry}");
         assert_eq!(all(&mut host), before, "{entry}");
     }
     // The old one's traps by itself.
     update(&mut host, canister, "arm").unwrap();
-    assert_eq!(
-        host.upgrade(canister, ana(), &hooks(2), b"")
-            .unwrap_err()
-            .error,
-        502
-    );
+    assert_eq!(host.upgrade(canister, ana(), &hooks(2), b"").unwrap_err().error, 502);
     assert_eq!(all(&mut host), before);
     update(&mut host, canister, "bump").unwrap();
     assert_eq!(state(&mut host, canister), [2, 2, 2]);
@@ -139,33 +109,13 @@ fn an_upgrade_is_one_transaction() {
 fn an_install_that_traps_leaves_the_canister_as_it_was() {
     on_each("", |host, _| {
         let canister = host.create(&[ana()]).unwrap();
-        assert_eq!(
-            host.install(canister, ana(), &hooks(1), b"trap")
-                .unwrap_err()
-                .error,
-            503
-        );
+        assert_eq!(host.install(canister, ana(), &hooks(1), b"trap").unwrap_err().error, 503);
         assert_eq!(refused(host, canister, "bump"), 537);
-        assert_eq!(
-            host.upgrade(canister, ana(), &hooks(1), b"")
-                .unwrap_err()
-                .error,
-            537
-        );
+        assert_eq!(host.upgrade(canister, ana(), &hooks(1), b"").unwrap_err().error, 537);
         host.install(canister, ana(), &hooks(1), b"").unwrap();
-        assert_eq!(
-            host.install(canister, ana(), &hooks(1), b"")
-                .unwrap_err()
-                .error,
-            514
-        );
+        assert_eq!(host.install(canister, ana(), &hooks(1), b"").unwrap_err().error, 514);
         update(host, canister, "bump").unwrap();
-        assert_eq!(
-            host.reinstall(canister, ana(), &hooks(2), b"trap")
-                .unwrap_err()
-                .error,
-            503
-        );
+        assert_eq!(host.reinstall(canister, ana(), &hooks(2), b"trap").unwrap_err().error, 503);
         assert_eq!(state(host, canister), [1, 1, 1]);
         host.reinstall(canister, ana(), &hooks(2), b"").unwrap();
         assert_eq!(state(host, canister), [0, 0, 0]);
@@ -181,11 +131,7 @@ fn upgraded_while_it_waits_the_answer_reaches_the_new_module() {
     host.tick();
     assert_eq!((host.answer(&call), host.open_calls(canister)), (None, 1));
     host.upgrade(canister, ana(), &hooks(2), b"").unwrap();
-    assert_eq!(
-        state(&mut host, canister),
-        [0, 0, 1],
-        "what it did before the await stayed"
-    );
+    assert_eq!(state(&mut host, canister), [0, 0, 1], "what it did before the await stayed");
     // The function at the same place in the table of the new module, as on the Internet Computer.
     assert_eq!(numbers(&host.await_call(&call).unwrap()), [2]);
 
@@ -207,19 +153,10 @@ fn a_stopped_canister_takes_nothing_and_one_that_stops_gets_its_answers() {
         host.stop(canister, ana()).unwrap();
         assert!(host.answer(&call).unwrap().is_ok());
         assert_eq!(refused(host, canister, "bump"), 508);
-        assert_eq!(
-            host.query(canister, ana(), "state", b"").unwrap_err().error,
-            508
-        );
+        assert_eq!(host.query(canister, ana(), "state", b"").unwrap_err().error, 508);
         host.upgrade(canister, ana(), &hooks(2), b"").unwrap();
         host.start(canister, ana()).unwrap();
-        assert_eq!(
-            (
-                ask(host, canister, "version"),
-                ask(host, canister, "status")
-            ),
-            (2, Status::Running as u32)
-        );
+        assert_eq!((ask(host, canister, "version"), ask(host, canister, "status")), (2, Status::Running as u32));
         assert_eq!(state(host, canister), [0, 0, 1]);
     });
 }
@@ -238,12 +175,7 @@ fn who_waits_for_ever_cannot_be_stopped() {
     host.tick();
     let reject = host.stop(canister, ana()).unwrap_err();
     assert_eq!(reject.error, 206);
-    assert!(
-        reject
-            .message
-            .contains("1 of its calls wait for answers that do not come"),
-        "{reject}"
-    );
+    assert!(reject.message.contains("1 of its calls wait for answers that do not come"), "{reject}");
     assert_eq!(host.status(canister), Some(Status::Stopping));
     assert_eq!(refused(&mut host, canister, "bump"), 509);
     host.start(canister, ana()).unwrap();
@@ -254,29 +186,13 @@ fn who_waits_for_ever_cannot_be_stopped() {
 fn only_controllers_control() {
     on_each("", |host, _| {
         let canister = installed(host, &hooks(1));
-        assert_eq!(
-            host.upgrade(canister, ben(), &hooks(2), b"")
-                .unwrap_err()
-                .error,
-            512
-        );
+        assert_eq!(host.upgrade(canister, ben(), &hooks(2), b"").unwrap_err().error, 512);
         assert_eq!(host.stop(canister, ben()).unwrap_err().error, 512);
-        assert_eq!(
-            host.set_controllers(canister, ben(), &[ben()])
-                .unwrap_err()
-                .error,
-            512
-        );
-        assert_eq!(
-            numbers(&host.query(canister, ben(), "can_ana", b"").unwrap()),
-            [0]
-        );
+        assert_eq!(host.set_controllers(canister, ben(), &[ben()]).unwrap_err().error, 512);
+        assert_eq!(numbers(&host.query(canister, ben(), "can_ana", b"").unwrap()), [0]);
         host.set_controllers(canister, ana(), &[ben()]).unwrap();
         assert_eq!(host.controllers(canister).unwrap(), [ben()]);
-        assert_eq!(
-            numbers(&host.query(canister, ben(), "can_ana", b"").unwrap()),
-            [1]
-        );
+        assert_eq!(numbers(&host.query(canister, ben(), "can_ana", b"").unwrap()), [1]);
         assert_eq!(host.start(canister, ana()).unwrap_err().error, 512);
         host.upgrade(canister, ben(), &hooks(2), b"").unwrap();
     });
@@ -291,24 +207,10 @@ fn inspection_decides_which_messages_come_in() {
     (if (i32.eq (call $arg_size) (i32.const 3)) (then (call $accept))))
   (func (export "canister_update trapx") (call $msg_reply))"#;
     on_each(picky, |host, canister| {
-        assert_eq!(
-            host.update(canister, ana(), "bump", b"ok")
-                .unwrap_err()
-                .error,
-            406
-        );
-        assert_eq!(
-            host.update(canister, ana(), "trapx", b"yes")
-                .unwrap_err()
-                .error,
-            502
-        );
+        assert_eq!(host.update(canister, ana(), "bump", b"ok").unwrap_err().error, 406);
+        assert_eq!(host.update(canister, ana(), "trapx", b"yes").unwrap_err().error, 502);
         host.update(canister, ana(), "bump", b"yes").unwrap();
-        assert_eq!(
-            state(host, canister),
-            [1, 1, 1],
-            "inspection leaves no trace"
-        );
+        assert_eq!(state(host, canister), [1, 1, 1], "inspection leaves no trace");
     });
 }
 
@@ -321,11 +223,7 @@ fn gzipped_or_not() {
     let canister = installed(&mut host, &gzip.finish().unwrap());
     assert_eq!(ask(&mut host, canister, "version"), 3);
     update(&mut host, canister, "bump").unwrap();
-    assert_eq!(
-        number(&mut host, canister, "version"),
-        3,
-        "a query method called as an update"
-    );
+    assert_eq!(number(&mut host, canister, "version"), 3, "a query method called as an update");
 }
 
 #[test]
@@ -335,37 +233,22 @@ fn what_is_no_canister_is_refused_with_the_reason() {
     let mut refusal = |text: &[u8]| {
         let reject = host.install(canister, ana(), text, b"").unwrap_err();
         assert_eq!(reject.error, 505);
-        reject.message.replace(
-            &format!("Error from Canister {canister}: Canister's Wasm module is not valid: "),
-            "",
-        )
+        reject.message.replace(&format!("Error from Canister {canister}: Canister's Wasm module is not valid: "), "")
     };
     let wat = |text: &str| wat::parse_str(text).unwrap();
     assert!(refusal(b"").contains("unexpected end"));
     assert!(refusal(&[0x1f, 0x8b, 0x08, 1]).contains("cannot be gunzipped"));
-    let told = refusal(&wat(
-        r#"(module (import "wasi_snapshot_preview1" "fd_close" (func (param i32) (result i32))))"#,
-    ));
-    assert_eq!(
-        told,
-        "it imports `wasi_snapshot_preview1.fd_close`: a canister cannot."
-    );
+    let told =
+        refusal(&wat(r#"(module (import "wasi_snapshot_preview1" "fd_close" (func (param i32) (result i32))))"#));
+    assert_eq!(told, "it imports `wasi_snapshot_preview1.fd_close`: a canister cannot.");
     let told = refusal(&wat(r#"(module (import "ic0" "make_coffee" (func)))"#));
-    assert!(
-        told.contains("make_coffee") && told.contains("does not have"),
-        "{told}"
-    );
+    assert!(told.contains("make_coffee") && told.contains("does not have"), "{told}");
     let told = refusal(&wat(r#"(module (func (export "canister_updat x")))"#));
-    assert_eq!(
-        told,
-        "it exports `canister_updat x`, which is no entry point of a canister."
-    );
+    assert_eq!(told, "it exports `canister_updat x`, which is no entry point of a canister.");
     let told = refusal(&wat(
         r#"(module (func $f) (export "canister_update x" (func $f)) (export "canister_query x" (func $f)))"#,
     ));
     assert_eq!(told, "it exports the method `x` more than once.");
-    let told = refusal(&wat(
-        r#"(module (memory 1) (export "canister_init" (memory 0)))"#,
-    ));
+    let told = refusal(&wat(r#"(module (memory 1) (export "canister_init" (memory 0)))"#));
     assert_eq!(told, "its export `canister_init` is no function.");
 }

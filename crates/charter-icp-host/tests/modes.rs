@@ -97,11 +97,7 @@ fn call(name: &str, how: &str) -> String {
         })
         .collect();
     let call = format!("(call $probe_{name} {})", arguments.join(" "));
-    if dropped {
-        format!("(drop {call})")
-    } else {
-        call
-    }
+    if dropped { format!("(drop {call})") } else { call }
 }
 
 /// A canister that uses the function in one entry point, and in the others does what leads there.
@@ -114,24 +110,12 @@ fn canister(name: &str, ty: &str, how: &str, entry: &str) -> Vec<u8> {
         );
     }
     let at = |here: &str| {
-        if here == entry {
-            probe.clone()
-        } else {
-            String::new()
-        }
+        if here == entry { probe.clone() } else { String::new() }
     };
     // Where an answer is due, the canister answers, unless the function has done so.
-    let answer = if ["msg_reply", "msg_reject"].contains(&name) {
-        ""
-    } else {
-        "(call $reply)"
-    };
+    let answer = if ["msg_reply", "msg_reject"].contains(&name) { "" } else { "(call $reply)" };
     let answer_at = |here: &str| {
-        if here == entry {
-            answer
-        } else {
-            "(call $reply)"
-        }
+        if here == entry { answer } else { "(call $reply)" }
     };
     let start = if entry == "s" { "(start $start)" } else { "" };
     let text = format!(
@@ -206,9 +190,7 @@ fn works(name: &str, ty: &str, how: &str, entry: &str) -> bool {
     match entry {
         "G" => host.upgrade(canister, ana(), &module, b"").is_ok(),
         "F" => host.update(canister, ana(), "yes", b"").is_ok(),
-        "NRQ" => host
-            .query(canister, ana(), "NRQ", b"")
-            .map_or_else(|reject| reject.error == 406, |_| true),
+        "NRQ" => host.query(canister, ana(), "NRQ", b"").map_or_else(|reject| reject.error == 406, |_| true),
         "T" => {
             host.update(canister, ana(), "arm", b"").unwrap();
             host.advance(Duration::from_secs(1));
@@ -232,25 +214,13 @@ fn each_function_works_exactly_where_the_specification_says() {
     let mut wrong = Vec::new();
     let mut tried = 0;
     for line in TABLE.lines().filter(|line| !line.trim().is_empty()) {
-        let [name, ty, how, modes] = line
-            .split('|')
-            .map(str::trim)
-            .collect::<Vec<_>>()
-            .try_into()
-            .unwrap();
+        let [name, ty, how, modes] = line.split('|').map(str::trim).collect::<Vec<_>>().try_into().unwrap();
         let modes: Vec<&str> = modes.split(' ').collect();
         for entry in ENTRIES {
             let allowed = modes.contains(&entry) || (modes.contains(&"*") && entry != "s");
             tried += 1;
             if works(name, ty, how, entry) != allowed {
-                wrong.push(format!(
-                    "{name} in {entry}: {}",
-                    if allowed {
-                        "should work"
-                    } else {
-                        "should trap"
-                    }
-                ));
+                wrong.push(format!("{name} in {entry}: {}", if allowed { "should work" } else { "should trap" }));
             }
         }
     }

@@ -9,12 +9,7 @@ fn a_server_that_is_not_there_is_told() {
     match std::env::var_os("POCKET_IC_BIN") {
         None => {
             let told = PocketHost::new().err().unwrap().to_string();
-            assert!(
-                told.starts_with(
-                    "`POCKET_IC_BIN` is not set: it must name the program `pocket-ic`"
-                ),
-                "{told}"
-            );
+            assert!(told.starts_with("`POCKET_IC_BIN` is not set: it must name the program `pocket-ic`"), "{told}");
         }
         Some(path) if !std::path::Path::new(&path).is_file() => {
             let told = PocketHost::new().err().unwrap().to_string();

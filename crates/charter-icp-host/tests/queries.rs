@@ -30,21 +30,12 @@ fn whatever_a_query_does_is_gone() {
     on_each(QUERIES, |host, canister| {
         update(host, canister, "bump").unwrap();
         for _ in 0..3 {
-            assert_eq!(
-                numbers(&host.query(canister, ana(), "write", b"").unwrap()),
-                [2, 2, 2]
-            );
-            assert_eq!(
-                host.query(canister, ana(), "trap", b"").unwrap_err().error,
-                503
-            );
+            assert_eq!(numbers(&host.query(canister, ana(), "write", b"").unwrap()), [2, 2, 2]);
+            assert_eq!(host.query(canister, ana(), "trap", b"").unwrap_err().error, 503);
             assert_eq!(state(host, canister), [1, 1, 1]);
         }
         // The same, called as an update.
-        assert_eq!(
-            numbers(&update(host, canister, "write").unwrap()),
-            [2, 2, 2]
-        );
+        assert_eq!(numbers(&update(host, canister, "write").unwrap()), [2, 2, 2]);
         assert_eq!(state(host, canister), [1, 1, 1]);
     });
 }
@@ -59,18 +50,9 @@ fn answers_and_refusals() {
         assert_eq!(error("too_large"), 504);
         assert_eq!(error("bump"), 536);
         assert_eq!(error("nothing"), 536);
-        assert_eq!(
-            host.query(canister, ben(), "who", b"").unwrap(),
-            ben().as_slice()
-        );
-        assert_eq!(
-            host.query(canister, ana(), "large", b"").unwrap().len(),
-            2 * 65_536
-        );
-        assert_eq!(
-            numbers(&host.query(canister, ana(), "composite", b"").unwrap()),
-            [8]
-        );
+        assert_eq!(host.query(canister, ben(), "who", b"").unwrap(), ben().as_slice());
+        assert_eq!(host.query(canister, ana(), "large", b"").unwrap().len(), 2 * 65_536);
+        assert_eq!(numbers(&host.query(canister, ana(), "composite", b"").unwrap()), [8]);
     });
 }
 
@@ -96,21 +78,13 @@ fn environment_variables_and_certified_data() {
   (func (export "canister_update certify_much") (call $certify (i32.const 0) (i32.const 33)) (call $reply)))"#;
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &wat::parse_str(text).unwrap());
-    assert_eq!(
-        host.query(canister, ana(), "value", b"").unwrap_err().error,
-        504
-    );
+    assert_eq!(host.query(canister, ana(), "value", b"").unwrap_err().error, 504);
     host.set_variable(canister, "MODE", "test");
     host.set_variable(canister, "NAME", "x");
     assert_eq!(host.query(canister, ana(), "value", b"").unwrap(), b"test");
     assert_eq!(host.query(canister, ana(), "second", b"").unwrap(), b"NAME");
     update(&mut host, canister, "certify").unwrap();
-    assert_eq!(
-        update(&mut host, canister, "certify_much")
-            .unwrap_err()
-            .error,
-        504
-    );
+    assert_eq!(update(&mut host, canister, "certify_much").unwrap_err().error, 504);
     assert_eq!(host.certified(canister), b"MODE");
     let other = installed(&mut host, &module(""));
     assert_eq!(host.certified(other), b"");

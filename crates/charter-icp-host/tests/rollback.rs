@@ -51,18 +51,8 @@ fn every_kind_of_trap_takes_everything_back() {
             ("endless_depth", 502),
             ("grow", 502),
         ] {
-            assert_eq!(
-                refused(host, canister, method),
-                error,
-                "{method} on {}",
-                host.name()
-            );
-            assert_eq!(
-                state(host, canister),
-                [3, 3, 3],
-                "{method} on {}",
-                host.name()
-            );
+            assert_eq!(refused(host, canister, method), error, "{method} on {}", host.name());
+            assert_eq!(state(host, canister), [3, 3, 3], "{method} on {}", host.name());
         }
         assert_eq!(number(host, canister, "sizes"), 1001);
         update(host, canister, "bump").unwrap();
@@ -89,18 +79,10 @@ fn what_is_printed_and_counted_stays_what_is_set_does_not() {
     let reject = update(&mut host, canister, "trap").unwrap_err();
     assert_eq!(
         reject.to_string(),
-        format!(
-            "IC0503: Error from Canister {canister}: Canister called `ic0.trap` with message: 'said'."
-        )
+        format!("IC0503: Error from Canister {canister}: Canister called `ic0.trap` with message: 'said'.")
     );
     let printed = host.printed(canister);
-    assert_eq!(
-        printed
-            .iter()
-            .map(|line| line.text.as_str())
-            .collect::<Vec<_>>(),
-        ["said first"]
-    );
+    assert_eq!(printed.iter().map(|line| line.text.as_str()).collect::<Vec<_>>(), ["said first"]);
     assert_eq!(host.printed(canister), [], "each line is told once");
     assert!(host.instructions(canister) > before);
     assert_eq!(host.timer(canister), None);
@@ -174,16 +156,10 @@ enum How {
 
 impl Order {
     fn arg(&self) -> Vec<u8> {
-        [
-            self.target,
-            self.offset,
-            self.length,
-            u32::from(self.byte),
-            self.burn,
-        ]
-        .iter()
-        .flat_map(|word| word.to_le_bytes())
-        .collect()
+        [self.target, self.offset, self.length, u32::from(self.byte), self.burn]
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect()
     }
 }
 
@@ -194,19 +170,8 @@ fn orders() -> impl Strategy<Value = Vec<Order>> {
     let burn = prop_oneof![8 => Just(0_u32), 1 => Just(2_000_000)];
     let order = (0_u32..4, 0_u32..150_000, length, any::<u8>(), burn, how).prop_map(
         |(target, offset, length, byte, burn, how)| {
-            let offset = if target == 0 {
-                4096 + offset % 20_000
-            } else {
-                offset
-            };
-            Order {
-                target,
-                offset,
-                length,
-                byte,
-                burn,
-                how,
-            }
+            let offset = if target == 0 { 4096 + offset % 20_000 } else { offset };
+            Order { target, offset, length, byte, burn, how }
         },
     );
     prop::collection::vec(order, 1..40)

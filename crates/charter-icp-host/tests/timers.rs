@@ -62,15 +62,8 @@ fn a_trap_takes_back_the_next_setting_too() {
     host.fault(canister, Fault::new(Entry::Timer, 10));
     host.advance(Duration::from_secs(10));
     let step = host.step().unwrap();
-    assert_eq!(
-        (step.entry, step.failed.unwrap().error),
-        (Entry::Timer, 522)
-    );
-    assert_eq!(
-        host.timer(canister),
-        None,
-        "it was due once, and that was it"
-    );
+    assert_eq!((step.entry, step.failed.unwrap().error), (Entry::Timer, 522));
+    assert_eq!(host.timer(canister), None, "it was due once, and that was it");
 }
 
 #[test]
@@ -99,10 +92,7 @@ fn timers_and_messages_take_turns() {
     }
     let steps: Vec<Entry> = (0..20).map(|_| host.step().unwrap().entry).collect();
     assert_eq!(steps, [Entry::Timer, Entry::Update].repeat(10));
-    assert_eq!(
-        numbers(&host.query(canister, ana(), "fired", b"").unwrap()),
-        [10]
-    );
+    assert_eq!(numbers(&host.query(canister, ana(), "fired", b"").unwrap()), [10]);
 }
 
 #[test]
@@ -110,20 +100,11 @@ fn the_clock_stands_still_but_for_steps() {
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &module(TIMER));
     let start = host.now();
-    let now = |host: &mut LocalHost| {
-        u64::from_le_bytes(
-            host.query(canister, ana(), "now", b"")
-                .unwrap()
-                .try_into()
-                .unwrap(),
-        )
-    };
+    let now =
+        |host: &mut LocalHost| u64::from_le_bytes(host.query(canister, ana(), "now", b"").unwrap().try_into().unwrap());
     assert_eq!(Duration::from_nanos(now(&mut host)), start);
     host.tick();
     assert_eq!(host.now(), start + Duration::from_nanos(1));
     host.advance(Duration::from_millis(5));
-    assert_eq!(
-        Duration::from_nanos(now(&mut host)),
-        start + Duration::from_nanos(5_000_001)
-    );
+    assert_eq!(Duration::from_nanos(now(&mut host)), start + Duration::from_nanos(5_000_001));
 }

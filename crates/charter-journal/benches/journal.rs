@@ -9,9 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-use charter_journal::{
-    Append, Chain, MemoryStore, RunFilter, SqliteStore, Store, StoredCharter, replay, verify,
-};
+use charter_journal::{Append, Chain, MemoryStore, RunFilter, SqliteStore, Store, StoredCharter, replay, verify};
 use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Snapshot};
 use serde_json::json;
 
@@ -35,22 +33,10 @@ states:
 type Section = fn(&Bench);
 
 fn main() {
-    let arguments: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with("--"))
-        .collect();
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let quick = arguments.iter().any(|a| a == "quick");
-    let wanted = |name: &str| {
-        arguments
-            .iter()
-            .filter(|a| *a != "quick")
-            .all(|a| name.contains(a.as_str()))
-    };
-    let bench = Bench {
-        folder: Folder::new(),
-        machine: machine(),
-        quick,
-    };
+    let wanted = |name: &str| arguments.iter().filter(|a| *a != "quick").all(|a| name.contains(a.as_str()));
+    let bench = Bench { folder: Folder::new(), machine: machine(), quick };
     let sections: [(&str, Section); 5] = [
         ("durable events", durable),
         ("make records", make),
@@ -77,8 +63,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Folder {
-        let path =
-            std::env::temp_dir().join(format!("charter-journal-bench-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("charter-journal-bench-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
@@ -94,13 +79,7 @@ impl Drop for Folder {
 }
 
 fn definition() -> Definition {
-    charter_format::read(
-        CHARTER,
-        "bench.yaml",
-        &charter_format::ReadOptions::default(),
-    )
-    .unwrap()
-    .definition
+    charter_format::read(CHARTER, "bench.yaml", &charter_format::ReadOptions::default()).unwrap().definition
 }
 
 fn machine() -> Machine {
@@ -120,11 +99,7 @@ struct Run<'m> {
 
 impl<'m> Run<'m> {
     fn new(machine: &'m Machine, id: &str) -> Run<'m> {
-        Run {
-            machine,
-            chain: Chain::new(id),
-            snapshot: None,
-        }
+        Run { machine, chain: Chain::new(id), snapshot: None }
     }
 
     fn next(&mut self) -> Append {
@@ -144,13 +119,7 @@ impl<'m> Run<'m> {
             None => self.machine.start(self.chain.run(), &envelope),
             Some(before) => self.machine.step(before, &envelope),
         };
-        let append = self.chain.append(
-            self.machine,
-            None,
-            &envelope,
-            self.snapshot.as_ref(),
-            &outcome,
-        );
+        let append = self.chain.append(self.machine, None, &envelope, self.snapshot.as_ref(), &outcome);
         self.chain.advance(&append);
         self.snapshot = Some(outcome.unwrap().snapshot);
         append
@@ -161,10 +130,7 @@ impl<'m> Run<'m> {
 fn appends(bench: &Bench, prefix: &str, runs: usize, records: usize) -> Vec<Vec<Append>> {
     (0..runs)
         .map(|i| {
-            let mut run = Run::new(
-                &bench.machine,
-                &format!("018f2c7e-{prefix}-7000-8000-{i:012}"),
-            );
+            let mut run = Run::new(&bench.machine, &format!("018f2c7e-{prefix}-7000-8000-{i:012}"));
             (0..records).map(|_| run.next()).collect()
         })
         .collect()
@@ -179,10 +145,7 @@ struct Start {
 
 impl Start {
     fn now() -> Start {
-        Start {
-            wall: Instant::now(),
-            cpu: cpu(),
-        }
+        Start { wall: Instant::now(), cpu: cpu() }
     }
 }
 
@@ -197,10 +160,7 @@ fn cpu() -> f64 {
 fn rate(name: &str, n: usize, start: Start) -> f64 {
     let took = start.wall.elapsed().as_secs_f64();
     let rate = n as f64 / took;
-    println!(
-        "  {name:<58} {rate:>11.0}/s  {:>9.2} µs each",
-        took * 1e6 / n as f64
-    );
+    println!("  {name:<58} {rate:>11.0}/s  {:>9.2} µs each", took * 1e6 / n as f64);
     rate
 }
 
@@ -210,11 +170,7 @@ fn per_core(name: &str, n: usize, start: Start, note: &str) {
         zero if zero <= 0.0 => start.wall.elapsed().as_secs_f64(),
         cpu => cpu,
     };
-    println!(
-        "  {name:<58} {:>11.0}/s  {:>9.2} µs each, per core  {note}",
-        n as f64 / took,
-        took * 1e6 / n as f64
-    );
+    println!("  {name:<58} {:>11.0}/s  {:>9.2} µs each, per core  {note}", n as f64 / took, took * 1e6 / n as f64);
 }
 
 fn durable(bench: &Bench) {
@@ -248,10 +204,7 @@ fn durable(bench: &Bench) {
             })
         },
     );
-    println!(
-        "  -> {:.2} x the time of a bare transaction (goal: at most 1.3)",
-        alone / ours
-    );
+    println!("  -> {:.2} x the time of a bare transaction (goal: at most 1.3)", alone / ours);
 
     for runs in [8, 1_000] {
         let each = (events * if runs == 8 { 4 } else { 20 } / runs).max(10);
@@ -263,10 +216,7 @@ fn durable(bench: &Bench) {
         }
         let (alone, ours) = in_turns(
             runs * each,
-            [
-                &format!("SQLite alone, {runs} records a transaction"),
-                &format!("journal, {runs} runs"),
-            ],
+            [&format!("SQLite alone, {runs} records a transaction"), &format!("journal, {runs} runs")],
             |round| {
                 let file = bench.folder.file(&format!("bare{runs}-{round}"));
                 bare(&file, &order, runs);
@@ -277,10 +227,7 @@ fn durable(bench: &Bench) {
                 Box::new(move || concurrent(&store, all))
             },
         );
-        println!(
-            "  -> {:.2} x the rate of a bare batched insert (goal: at least 0.8)",
-            ours / alone
-        );
+        println!("  -> {:.2} x the rate of a bare batched insert (goal: at least 0.8)", ours / alone);
     }
 }
 
@@ -310,11 +257,7 @@ fn in_turns(
     let [alone, ours] = [0, 1].map(|i| {
         rates[i].sort_by(f64::total_cmp);
         let rate = rates[i][2];
-        println!(
-            "  {:<58} {rate:>11.0}/s  {:>9.2} µs each",
-            names[i],
-            1e6 / rate
-        );
+        println!("  {:<58} {rate:>11.0}/s  {:>9.2} µs each", names[i], 1e6 / rate);
         rate
     });
     (alone, ours)
@@ -401,19 +344,10 @@ fn make(bench: &Bench) {
     let snapshot = run.snapshot.clone().unwrap();
     let start = Start::now();
     for _ in 0..n {
-        std::hint::black_box(
-            bench
-                .machine
-                .snapshot_digest(std::hint::black_box(&snapshot)),
-        );
+        std::hint::black_box(bench.machine.snapshot_digest(std::hint::black_box(&snapshot)));
     }
     let bytes = bench.machine.snapshot_text(&snapshot).len();
-    per_core(
-        &format!("of it: digest of a snapshot of {bytes} bytes"),
-        n,
-        start,
-        "",
-    );
+    per_core(&format!("of it: digest of a snapshot of {bytes} bytes"), n, start, "");
     let append = run.next();
     let start = Start::now();
     for _ in 0..n {
@@ -453,11 +387,7 @@ fn in_a_file(bench: &Bench) {
     let start = Start::now();
     assert!(verify(&store, None).unwrap().is_verified());
     // On two threads: by the wall's clock.
-    rate(
-        "verify all, with the file and the projections, records",
-        runs * records,
-        start,
-    );
+    rate("verify all, with the file and the projections, records", runs * records, start);
     let start = Start::now();
     store.rebuild().unwrap();
     rate("rebuild the projections, records", runs * records, start);
@@ -473,12 +403,7 @@ fn replays(bench: &Bench, store: &dyn Store) {
     };
     let start = Start::now();
     all();
-    per_core(
-        &format!("open a run of {records} records, with snapshots"),
-        runs,
-        start,
-        "",
-    );
+    per_core(&format!("open a run of {records} records, with snapshots"), runs, start, "");
     store.forget_snapshots().unwrap();
     let start = Start::now();
     all();
@@ -504,32 +429,17 @@ fn open(bench: &Bench) {
         store.put_charter(&stored()).unwrap();
         for i in 0..runs {
             let mut run = Run::new(&bench.machine, &format!("018f2c7e-open-7000-8000-{i:012}"));
-            store
-                .append((0..records).map(|_| run.next()).collect())
-                .unwrap();
+            store.append((0..records).map(|_| run.next()).collect()).unwrap();
         }
     }
-    rate(
-        "write them, 1,000 records a transaction",
-        runs * records,
-        start,
-    );
-    println!(
-        "  the file has {} MB",
-        std::fs::metadata(&path).unwrap().len() >> 20
-    );
+    rate("write them, 1,000 records a transaction", runs * records, start);
+    println!("  the file has {} MB", std::fs::metadata(&path).unwrap().len() >> 20);
     let start = Start::now();
     let store = SqliteStore::open(&path).unwrap();
     let list = store.runs(&RunFilter::default()).unwrap();
     assert_eq!(list.len(), runs);
-    println!(
-        "  open the store and list {runs} runs: {:.1} ms (goal: < 1 s)",
-        start.wall.elapsed().as_secs_f64() * 1e3
-    );
+    println!("  open the store and list {runs} runs: {:.1} ms (goal: < 1 s)", start.wall.elapsed().as_secs_f64() * 1e3);
     let start = Start::now();
     std::hint::black_box(replay(&store, &bench.machine, &list[500].run, None).unwrap());
-    println!(
-        "  load one of them:                {:.2} ms",
-        start.wall.elapsed().as_secs_f64() * 1e3
-    );
+    println!("  load one of them:                {:.2} ms", start.wall.elapsed().as_secs_f64() * 1e3);
 }

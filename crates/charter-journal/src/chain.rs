@@ -101,11 +101,7 @@ impl Chain {
         let digest = match (outcome, before) {
             (Err(_), Some(_)) => self.snapshot,
             // A late answer, a timer that is over: the kernel has left the snapshot as it was.
-            (Ok(step), Some(before))
-                if step.snapshot.seq() == before.seq() && self.snapshot.is_some() =>
-            {
-                self.snapshot
-            }
+            (Ok(step), Some(before)) if step.snapshot.seq() == before.seq() && self.snapshot.is_some() => self.snapshot,
             (Ok(step), _) => {
                 let written = machine.snapshot_text(&step.snapshot);
                 let digest = Digest::of_bytes(written.as_bytes());
@@ -127,13 +123,10 @@ impl Chain {
             forked_from,
         };
         let record = making.record();
-        let due =
-            self.snapshot_every > 0 && self.since_snapshot.saturating_add(1) >= self.snapshot_every;
+        let due = self.snapshot_every > 0 && self.since_snapshot.saturating_add(1) >= self.snapshot_every;
         let keep = due || record.status != self.status;
         let after = outcome.as_ref().ok().map(|step| &step.snapshot).or(before);
-        let snapshot = keep
-            .then(|| text.or_else(|| after.map(|s| machine.snapshot_text(s))))
-            .flatten();
+        let snapshot = keep.then(|| text.or_else(|| after.map(|s| machine.snapshot_text(s)))).flatten();
         Append { record, snapshot }
     }
 
@@ -143,10 +136,6 @@ impl Chain {
         self.hash = append.record.hash;
         self.snapshot = Some(append.record.snapshot);
         self.status = append.record.status;
-        self.since_snapshot = if append.snapshot.is_some() {
-            0
-        } else {
-            self.since_snapshot.saturating_add(1)
-        };
+        self.since_snapshot = if append.snapshot.is_some() { 0 } else { self.since_snapshot.saturating_add(1) };
     }
 }

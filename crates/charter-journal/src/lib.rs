@@ -78,18 +78,15 @@ pub use chain::{Chain, SNAPSHOT_EVERY};
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use record::{
-    Approval, EventField, FORMAT, Fields, GENESIS, Making, Origin, Record, RecordError, Source,
-    SourceKind, TimerField, TimerWord, Verdict, Withheld,
+    Approval, EventField, FORMAT, Fields, GENESIS, Making, Origin, Record, RecordError, Source, SourceKind, TimerField,
+    TimerWord, Verdict, Withheld,
 };
 pub use replay::{Loaded, ReplayError, fork, load, machine, replay};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{
-    Append, MAX_RECORD_BYTES, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow,
-    Store, StoredCharter, StoredSnapshot,
+    Append, MAX_RECORD_BYTES, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter,
+    StoredSnapshot,
 };
 pub use transfer::{EXPORT, TransferError, Verified, export, export_header, import};
-pub use verify::{
-    Anchor, Difference, Finding, Report, VerifiedRun, VerifyOptions, verify, verify_export,
-    verify_with,
-};
+pub use verify::{Anchor, Difference, Finding, Report, VerifiedRun, VerifyOptions, verify, verify_export, verify_with};

@@ -10,8 +10,8 @@ use crate::error::StoreError;
 use crate::project::{Change, project};
 use crate::record::Record;
 use crate::store::{
-    Append, Head, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store,
-    StoredCharter, StoredSnapshot, follows,
+    Append, Head, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter,
+    StoredSnapshot, follows,
 };
 
 /// A store in memory.
@@ -42,10 +42,7 @@ struct Run {
 
 impl Run {
     fn head(&self) -> Option<Head> {
-        self.records.last().map(|(_, r)| Head {
-            seq: r.seq,
-            hash: r.hash,
-        })
+        self.records.last().map(|(_, r)| Head { seq: r.seq, hash: r.hash })
     }
 
     fn status(&self) -> Option<Status> {
@@ -68,26 +65,19 @@ impl Run {
     fn push(&mut self, place: i64, append: Append) {
         let record = append.record;
         if record.has_given_id() {
-            self.ids
-                .entry(record.id.to_string())
-                .or_insert(self.records.len());
+            self.ids.entry(record.id.to_string()).or_insert(self.records.len());
         }
         let Ok(()) = project::<Infallible>(&record, |change| {
             match change {
-                Change::TimerSet {
-                    timer,
-                    generation,
-                    due,
-                } => drop(self.timers.insert((timer.to_owned(), generation), due)),
+                Change::TimerSet { timer, generation, due } => {
+                    drop(self.timers.insert((timer.to_owned(), generation), due))
+                }
                 Change::TimerOver { timer, generation } => {
                     self.timers.remove(&(timer.to_owned(), generation));
                 }
-                Change::Effect {
-                    index, open: true, ..
-                } => drop(
-                    self.open
-                        .insert((record.seq, u32::try_from(index).unwrap_or(u32::MAX))),
-                ),
+                Change::Effect { index, open: true, .. } => {
+                    drop(self.open.insert((record.seq, u32::try_from(index).unwrap_or(u32::MAX))))
+                }
                 Change::EffectOver { effect, .. } => {
                     self.open.remove(&(effect.seq, effect.index));
                 }
@@ -119,14 +109,9 @@ impl MemoryStore {
         let mut heads: BTreeMap<&str, Head> = BTreeMap::new();
         for Append { record, .. } in &batch {
             let run = record.run.as_ref();
-            let head = heads
-                .get(run)
-                .copied()
-                .or_else(|| inner.runs.get(run).and_then(Run::head));
+            let head = heads.get(run).copied().or_else(|| inner.runs.get(run).and_then(Run::head));
             if head.is_none() && !inner.charters.contains_key(&record.charter) {
-                return Err(StoreError::UnknownCharter {
-                    digest: record.charter,
-                });
+                return Err(StoreError::UnknownCharter { digest: record.charter });
             }
             heads.insert(run, follows(head, record)?);
         }
@@ -134,11 +119,7 @@ impl MemoryStore {
         for append in batch {
             inner.place = inner.place.saturating_add(1);
             let place = inner.place;
-            inner
-                .runs
-                .entry(append.record.run.to_string())
-                .or_default()
-                .push(place, append);
+            inner.runs.entry(append.record.run.to_string()).or_default().push(place, append);
         }
         Ok(())
     }
@@ -151,10 +132,7 @@ impl Store for MemoryStore {
 
     fn put_charter(&self, charter: &StoredCharter) -> Result<(), StoreError> {
         charter.definition()?;
-        self.lock()
-            .charters
-            .entry(charter.digest)
-            .or_insert_with(|| charter.clone());
+        self.lock().charters.entry(charter.digest).or_insert_with(|| charter.clone());
         Ok(())
     }
 
@@ -168,10 +146,7 @@ impl Store for MemoryStore {
 
     fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError> {
         let digest = Digest::of_bytes(data);
-        self.lock()
-            .blobs
-            .entry(digest)
-            .or_insert_with(|| data.to_vec());
+        self.lock().blobs.entry(digest).or_insert_with(|| data.to_vec());
         Ok(digest)
     }
 
@@ -181,9 +156,7 @@ impl Store for MemoryStore {
 
     fn scan_blobs(&self, visit: &mut dyn FnMut(&str, &[u8])) -> Result<(), StoreError> {
         let blobs = self.lock().blobs.clone();
-        blobs
-            .iter()
-            .for_each(|(digest, data)| visit(&digest.to_string(), data));
+        blobs.iter().for_each(|(digest, data)| visit(&digest.to_string(), data));
         Ok(())
     }
 
@@ -198,80 +171,46 @@ impl Store for MemoryStore {
                 && filter.status.is_none_or(|s| i.status == Some(s))
                 && filter.after.as_ref().is_none_or(|a| *a < i.run)
         };
-        let limit = if filter.limit == 0 {
-            usize::MAX
-        } else {
-            filter.limit
-        };
-        Ok(inner
-            .runs
-            .values()
-            .filter_map(Run::info)
-            .filter(fits)
-            .take(limit)
-            .collect())
+        let limit = if filter.limit == 0 { usize::MAX } else { filter.limit };
+        Ok(inner.runs.values().filter_map(Run::info).filter(fits).take(limit).collect())
     }
 
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         let inner = self.lock();
         let from = usize::try_from(from).unwrap_or(usize::MAX);
-        let records = inner
-            .runs
-            .get(run)
-            .and_then(|r| r.records.get(from..))
-            .unwrap_or_default();
+        let records = inner.runs.get(run).and_then(|r| r.records.get(from..)).unwrap_or_default();
         Ok(records.iter().take(limit).map(|(_, r)| r.clone()).collect())
     }
 
     fn find(&self, run: &str, id: &str) -> Result<Option<Record>, StoreError> {
         let inner = self.lock();
-        let found = inner
-            .runs
-            .get(run)
-            .and_then(|r| r.records.get(*r.ids.get(id)?));
+        let found = inner.runs.get(run).and_then(|r| r.records.get(*r.ids.get(id)?));
         Ok(found.map(|(_, r)| r.clone()))
     }
 
     fn snapshot(&self, run: &str, at_most: u64) -> Result<Option<StoredSnapshot>, StoreError> {
         let inner = self.lock();
-        let found = inner
-            .runs
-            .get(run)
-            .and_then(|r| r.snapshots.range(..=at_most).next_back());
-        Ok(found.map(|(seq, text)| StoredSnapshot {
-            seq: *seq,
-            text: text.clone(),
-        }))
+        let found = inner.runs.get(run).and_then(|r| r.snapshots.range(..=at_most).next_back());
+        Ok(found.map(|(seq, text)| StoredSnapshot { seq: *seq, text: text.clone() }))
     }
 
     fn put_snapshot(&self, run: &str, snapshot: &StoredSnapshot) -> Result<(), StoreError> {
         let mut inner = self.lock();
-        let run = inner
-            .runs
-            .get_mut(run)
-            .ok_or_else(|| StoreError::UnknownRun(run.into()))?;
+        let run = inner.runs.get_mut(run).ok_or_else(|| StoreError::UnknownRun(run.into()))?;
         run.snapshots.insert(snapshot.seq, snapshot.text.clone());
         Ok(())
     }
 
     fn forget_snapshots(&self) -> Result<(), StoreError> {
-        self.lock()
-            .runs
-            .values_mut()
-            .for_each(|r| r.snapshots.clear());
+        self.lock().runs.values_mut().for_each(|r| r.snapshots.clear());
         Ok(())
     }
 
     fn pending_timers(&self, until: i64, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
         let inner = self.lock();
-        let active = inner
-            .runs
-            .iter()
-            .filter(|(_, r)| r.status() == Some(Status::Active));
+        let active = inner.runs.iter().filter(|(_, r)| r.status() == Some(Status::Active));
         let timers = active.flat_map(|(run, r)| {
-            r.timers
-                .iter()
-                .map(move |((timer, generation), due)| (run, timer, *generation, *due))
+            r.timers.iter().map(move |((timer, generation), due)| (run, timer, *generation, *due))
         });
         let mut due: Vec<PendingTimer> = timers
             .filter(|(.., due)| *due <= until)
@@ -287,34 +226,16 @@ impl Store for MemoryStore {
         Ok(due)
     }
 
-    fn open_effects(
-        &self,
-        after: Option<&OpenEffect>,
-        limit: usize,
-    ) -> Result<Vec<OpenEffect>, StoreError> {
+    fn open_effects(&self, after: Option<&OpenEffect>, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
         let inner = self.lock();
-        let going = inner
-            .runs
-            .iter()
-            .filter(|(_, r)| matches!(r.status(), Some(Status::Active | Status::Paused)));
+        let going = inner.runs.iter().filter(|(_, r)| matches!(r.status(), Some(Status::Active | Status::Paused)));
         let open = going.flat_map(|(run, r)| {
-            r.open.iter().map(move |(seq, index)| OpenEffect {
-                run: run.clone(),
-                seq: *seq,
-                index: *index,
-            })
+            r.open.iter().map(move |(seq, index)| OpenEffect { run: run.clone(), seq: *seq, index: *index })
         });
-        Ok(open
-            .filter(|e| after.is_none_or(|a| e > a))
-            .take(limit)
-            .collect())
+        Ok(open.filter(|e| after.is_none_or(|a| e > a)).take(limit).collect())
     }
 
-    fn emitted(
-        &self,
-        r#type: &str,
-        visit: &mut dyn FnMut(&str, u64, &str) -> bool,
-    ) -> Result<(), StoreError> {
+    fn emitted(&self, r#type: &str, visit: &mut dyn FnMut(&str, u64, &str) -> bool) -> Result<(), StoreError> {
         let mut records: Vec<(i64, Record)> = {
             let inner = self.lock();
             let all = inner.runs.values().flat_map(|r| r.records.iter().cloned());
@@ -335,21 +256,12 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn scan(
-        &self,
-        run: Option<&str>,
-        from: u64,
-        visit: &mut dyn FnMut(&Row<'_>) -> bool,
-    ) -> Result<(), StoreError> {
+    fn scan(&self, run: Option<&str>, from: u64, visit: &mut dyn FnMut(&Row<'_>) -> bool) -> Result<(), StoreError> {
         // Copied out (records are shared, so this is cheap): the visitor may use the store.
         let records: Vec<(i64, Record)> = {
             let inner = self.lock();
-            let runs = inner
-                .runs
-                .iter()
-                .filter(|(id, _)| run.is_none_or(|r| r == id.as_str()));
-            runs.flat_map(|(_, r)| r.records.iter().filter(|(_, r)| r.seq >= from).cloned())
-                .collect()
+            let runs = inner.runs.iter().filter(|(id, _)| run.is_none_or(|r| r == id.as_str()));
+            runs.flat_map(|(_, r)| r.records.iter().filter(|(_, r)| r.seq >= from).cloned()).collect()
         };
         for (place, r) in &records {
             let row = Row {
@@ -370,11 +282,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn scan_runs(
-        &self,
-        run: Option<&str>,
-        visit: &mut dyn FnMut(&RunRow<'_>),
-    ) -> Result<(), StoreError> {
+    fn scan_runs(&self, run: Option<&str>, visit: &mut dyn FnMut(&RunRow<'_>)) -> Result<(), StoreError> {
         let infos: Vec<RunInfo> = {
             let inner = self.lock();
             inner
@@ -386,16 +294,9 @@ impl Store for MemoryStore {
         };
         for i in infos {
             let moment = crate::record::moment::text;
-            let (charter, hash, started, updated) = (
-                i.charter.to_string(),
-                i.hash.to_string(),
-                moment(i.started),
-                moment(i.updated),
-            );
-            let (status, seq) = (
-                i.status.map_or("refused", Status::word),
-                i64::try_from(i.seq).unwrap_or(i64::MAX),
-            );
+            let (charter, hash, started, updated) =
+                (i.charter.to_string(), i.hash.to_string(), moment(i.started), moment(i.updated));
+            let (status, seq) = (i.status.map_or("refused", Status::word), i64::try_from(i.seq).unwrap_or(i64::MAX));
             visit(&RunRow {
                 run: &i.run,
                 charter: &charter,
@@ -409,27 +310,14 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn scan_snapshots(
-        &self,
-        run: Option<&str>,
-        visit: &mut dyn FnMut(&str, u64, &[u8]),
-    ) -> Result<(), StoreError> {
+    fn scan_snapshots(&self, run: Option<&str>, visit: &mut dyn FnMut(&str, u64, &[u8])) -> Result<(), StoreError> {
         let snapshots: Vec<(String, u64, String)> = {
             let inner = self.lock();
-            let runs = inner
-                .runs
-                .iter()
-                .filter(|(id, _)| run.is_none_or(|r| r == id.as_str()));
-            runs.flat_map(|(id, r)| {
-                r.snapshots
-                    .iter()
-                    .map(move |(seq, text)| (id.clone(), *seq, text.clone()))
-            })
-            .collect()
+            let runs = inner.runs.iter().filter(|(id, _)| run.is_none_or(|r| r == id.as_str()));
+            runs.flat_map(|(id, r)| r.snapshots.iter().map(move |(seq, text)| (id.clone(), *seq, text.clone())))
+                .collect()
         };
-        snapshots
-            .iter()
-            .for_each(|(run, seq, text)| visit(run, *seq, text.as_bytes()));
+        snapshots.iter().for_each(|(run, seq, text)| visit(run, *seq, text.as_bytes()));
         Ok(())
     }
 }

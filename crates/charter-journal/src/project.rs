@@ -76,74 +76,32 @@ pub(crate) enum Change<'r> {
 }
 
 /// Says what a record changes, in order.
-pub(crate) fn project<'r, E>(
-    r: &'r Fields<'_>,
-    mut put: impl FnMut(Change<'r>) -> Result<(), E>,
-) -> Result<(), E> {
+pub(crate) fn project<'r, E>(r: &'r Fields<'_>, mut put: impl FnMut(Change<'r>) -> Result<(), E>) -> Result<(), E> {
     if let Some(refusal) = &r.refusal {
-        return put(Change::Refusal {
-            code: refusal.code.word(),
-            message: &refusal.message,
-        });
+        return put(Change::Refusal { code: refusal.code.word(), message: &refusal.message });
     }
     for (index, name) in r.transitions.iter().enumerate() {
         put(Change::Transition { index, name })?;
     }
-    if let Some(effect) = r
-        .answers
-        .as_deref()
-        .and_then(EffectId::parse)
-        .filter(|_| r.verdict != Verdict::Late)
-    {
-        put(Change::EffectOver {
-            effect,
-            how: if r.source.kind == SourceKind::Done {
-                "done"
-            } else {
-                "error"
-            },
-        })?;
+    if let Some(effect) = r.answers.as_deref().and_then(EffectId::parse).filter(|_| r.verdict != Verdict::Late) {
+        put(Change::EffectOver { effect, how: if r.source.kind == SourceKind::Done { "done" } else { "error" } })?;
     }
     for change in &r.timers {
         let (timer, generation) = (change.timer.as_ref(), change.generation);
         put(match change.due {
-            Some(due) => Change::TimerSet {
-                timer,
-                generation,
-                due,
-            },
+            Some(due) => Change::TimerSet { timer, generation, due },
             None => Change::TimerOver { timer, generation },
         })?;
     }
     for (index, effect) in r.effects.iter().enumerate() {
         let kind = text(effect, "kind").unwrap_or_default();
-        if let Some(cancelled) = text(effect, "effect")
-            .filter(|_| kind == "cancel")
-            .and_then(EffectId::parse)
-        {
-            put(Change::EffectOver {
-                effect: cancelled,
-                how: "cancelled",
-            })?;
+        if let Some(cancelled) = text(effect, "effect").filter(|_| kind == "cancel").and_then(EffectId::parse) {
+            put(Change::EffectOver { effect: cancelled, how: "cancelled" })?;
         }
-        let data = ["input", "data", "value"]
-            .iter()
-            .find_map(|key| effect.get(*key))
-            .map(canonical);
+        let data = ["input", "data", "value"].iter().find_map(|key| effect.get(*key)).map(canonical);
         let actor = text(effect, "actor").unwrap_or("root");
-        let (invocation, src) = (
-            text(effect, "invocation"),
-            text(effect, "src").or_else(|| text(effect, "type")),
-        );
-        put(Change::Effect {
-            index,
-            kind,
-            actor,
-            invocation,
-            src,
-            data,
-            open: kind == "invoke",
-        })?;
+        let (invocation, src) = (text(effect, "invocation"), text(effect, "src").or_else(|| text(effect, "type")));
+        put(Change::Effect { index, kind, actor, invocation, src, data, open: kind == "invoke" })?;
     }
     for entry in &r.ledger {
         let number = |key: &str| entry.get(key).and_then(Json::as_i64);
@@ -162,10 +120,7 @@ pub(crate) fn project<'r, E>(
 }
 
 /// Approvals, votes and decisions.
-fn people<'r, E>(
-    r: &'r Fields<'_>,
-    put: &mut impl FnMut(Change<'r>) -> Result<(), E>,
-) -> Result<(), E> {
+fn people<'r, E>(r: &'r Fields<'_>, put: &mut impl FnMut(Change<'r>) -> Result<(), E>) -> Result<(), E> {
     let reason = || text(&r.event.data, "reason").or_else(|| text(&r.event.data, "feedback"));
     if r.verdict == Verdict::Vote {
         return put(Change::Approval {
@@ -218,12 +173,7 @@ fn people<'r, E>(
             .find_map(|key| output.get(*key))
             .map(|v| v.as_str().map_or_else(|| canonical(v), str::to_owned));
         let subject = r.source.invocation.as_deref().unwrap_or_default();
-        let data = r
-            .event
-            .data
-            .get("output")
-            .map(canonical)
-            .unwrap_or_default();
+        let data = r.event.data.get("output").map(canonical).unwrap_or_default();
         put(Change::Decision {
             kind: "answer",
             subject,

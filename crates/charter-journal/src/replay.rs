@@ -57,20 +57,12 @@ pub struct Loaded {
 /// # Errors
 /// It is not there, is damaged, or does not compile.
 pub fn machine(store: &dyn Store, digest: Digest) -> Result<Machine, ReplayError> {
-    let stored = store.charter(digest)?.ok_or_else(|| ReplayError::Charter {
-        digest,
-        why: "it is not in this store".into(),
-    })?;
+    let stored =
+        store.charter(digest)?.ok_or_else(|| ReplayError::Charter { digest, why: "it is not in this store".into() })?;
     let definition = stored.definition()?;
     Machine::compile(definition).map_err(|problems| {
-        let first = problems
-            .first()
-            .map(ToString::to_string)
-            .unwrap_or_default();
-        ReplayError::Charter {
-            digest,
-            why: format!("it does not compile: {first}"),
-        }
+        let first = problems.first().map(ToString::to_string).unwrap_or_default();
+        ReplayError::Charter { digest, why: format!("it does not compile: {first}") }
     })
 }
 
@@ -95,10 +87,7 @@ pub fn replay(
 /// As [`replay`].
 pub fn load(store: &dyn Store, machine: &Machine, run: &str) -> Result<Loaded, ReplayError> {
     let (snapshot, last, kept) = load_at(store, machine, run, None)?;
-    Ok(Loaded {
-        snapshot,
-        chain: Chain::resumed(&last, kept),
-    })
+    Ok(Loaded { snapshot, chain: Chain::resumed(&last, kept) })
 }
 
 /// The snapshot after a record, the record, and the record of the kept snapshot it was made from.
@@ -108,9 +97,7 @@ fn load_at(
     run: &str,
     to: Option<u64>,
 ) -> Result<(Option<Snapshot>, Record, Option<u64>), ReplayError> {
-    let info = store
-        .run(run)?
-        .ok_or_else(|| StoreError::UnknownRun(run.into()))?;
+    let info = store.run(run)?.ok_or_else(|| StoreError::UnknownRun(run.into()))?;
     if info.charter != machine.digest() {
         return Err(ReplayError::Charter {
             digest: info.charter,
@@ -119,11 +106,7 @@ fn load_at(
     }
     let to = to.unwrap_or(info.seq);
     if to > info.seq {
-        return Err(ReplayError::NoSuchRecord {
-            run: run.into(),
-            seq: to,
-            last: info.seq,
-        });
+        return Err(ReplayError::NoSuchRecord { run: run.into(), seq: to, last: info.seq });
     }
     let kept = kept_snapshot(store, machine, run, to)?;
     let (mut snapshot, mut next) = match &kept {
@@ -141,18 +124,12 @@ fn load_at(
                 Ok(Applied::Unchanged) => {}
                 Ok(Applied::Changed(s)) => snapshot = Some(*s),
                 Err(why) => {
-                    failure = Some(ReplayError::Differs {
-                        run: run.into(),
-                        seq: next,
-                        why,
-                    });
+                    failure = Some(ReplayError::Differs { run: run.into(), seq: next, why });
                     return false;
                 }
             }
             if next == to {
-                last = std::str::from_utf8(row.text)
-                    .ok()
-                    .and_then(|text| Record::read(text).ok());
+                last = std::str::from_utf8(row.text).ok().and_then(|text| Record::read(text).ok());
             }
             next = next.saturating_add(1);
             next <= to
@@ -161,21 +138,12 @@ fn load_at(
     if let Some(failure) = failure {
         return Err(failure);
     }
-    let differs = |why: String| ReplayError::Differs {
-        run: run.into(),
-        seq: to,
-        why,
-    };
-    let last = last
-        .filter(|r| r.seq == to)
-        .ok_or_else(|| differs("the record is missing or cannot be read".into()))?;
+    let differs = |why: String| ReplayError::Differs { run: run.into(), seq: to, why };
+    let last = last.filter(|r| r.seq == to).ok_or_else(|| differs("the record is missing or cannot be read".into()))?;
     if let Some(s) = &snapshot {
         let found = machine.snapshot_digest(s);
         if found != last.snapshot {
-            return Err(differs(format!(
-                "replaying leads to the snapshot {found}, the record says {}",
-                last.snapshot
-            )));
+            return Err(differs(format!("replaying leads to the snapshot {found}, the record says {}", last.snapshot)));
         }
     }
     Ok((snapshot, last, kept.map(|(seq, _)| seq)))
@@ -191,9 +159,8 @@ fn kept_snapshot(
     let mut at_most = at_most;
     while let Some(kept) = store.snapshot(run, at_most)? {
         let record = store.records(run, kept.seq, 1)?.into_iter().next();
-        if record.is_some_and(|r| {
-            r.seq == kept.seq && r.snapshot == Digest::of_bytes(kept.text.as_bytes())
-        }) && let Ok(json) = json_of(&kept.text)
+        if record.is_some_and(|r| r.seq == kept.seq && r.snapshot == Digest::of_bytes(kept.text.as_bytes()))
+            && let Ok(json) = json_of(&kept.text)
             && let Ok(snapshot) = machine.restore(&json)
         {
             return Ok(Some((kept.seq, snapshot)));
@@ -212,13 +179,7 @@ enum Applied {
 }
 
 /// Applies a record as it lies in the store.
-fn apply(
-    machine: &Machine,
-    run: &str,
-    before: Option<&Snapshot>,
-    row: &Row<'_>,
-    seq: u64,
-) -> Result<Applied, String> {
+fn apply(machine: &Machine, run: &str, before: Option<&Snapshot>, row: &Row<'_>, seq: u64) -> Result<Applied, String> {
     if u64::try_from(row.seq) != Ok(seq) {
         return Err(format!("it is missing; the next one is {}", row.seq));
     }
@@ -227,9 +188,7 @@ fn apply(
         return Ok(Applied::Unchanged);
     }
     let text = std::str::from_utf8(row.text).map_err(|e| e.to_string())?;
-    let envelope = Arrived::read(text)
-        .and_then(Arrived::envelope)
-        .map_err(|e| e.to_string())?;
+    let envelope = Arrived::read(text).and_then(Arrived::envelope).map_err(|e| e.to_string())?;
     let outcome = match (&envelope.event, before) {
         (Event::Start { .. }, None) => machine.start(run, &envelope),
         (_, Some(before)) => machine.step(before, &envelope),
@@ -237,10 +196,9 @@ fn apply(
     };
     match outcome {
         Ok(step) => Ok(Applied::Changed(Box::new(step.snapshot))),
-        Err(refusal) => Err(format!(
-            "the record says `{}`, the kernel refuses the event (`{}`)",
-            row.verdict, refusal.code
-        )),
+        Err(refusal) => {
+            Err(format!("the record says `{}`, the kernel refuses the event (`{}`)", row.verdict, refusal.code))
+        }
     }
 }
 
@@ -250,16 +208,8 @@ fn apply(
 ///
 /// # Errors
 /// As [`replay`]; the new run exists already; or the past would go another way under the new id (a charter that reads `run.id`).
-pub fn fork(
-    store: &dyn Store,
-    machine: &Machine,
-    run: &str,
-    at: u64,
-    new: &str,
-) -> Result<Loaded, ReplayError> {
-    let info = store
-        .run(run)?
-        .ok_or_else(|| StoreError::UnknownRun(run.into()))?;
+pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str) -> Result<Loaded, ReplayError> {
+    let info = store.run(run)?.ok_or_else(|| StoreError::UnknownRun(run.into()))?;
     if info.charter != machine.digest() {
         return Err(ReplayError::Charter {
             digest: info.charter,
@@ -267,34 +217,16 @@ pub fn fork(
         });
     }
     if at > info.seq {
-        return Err(ReplayError::NoSuchRecord {
-            run: run.into(),
-            seq: at,
-            last: info.seq,
-        });
+        return Err(ReplayError::NoSuchRecord { run: run.into(), seq: at, last: info.seq });
     }
-    let past = store.records(
-        run,
-        0,
-        usize::try_from(at).unwrap_or(usize::MAX).saturating_add(1),
-    )?;
-    let last = past
-        .last()
-        .ok_or_else(|| StoreError::UnknownRun(run.into()))?;
+    let past = store.records(run, 0, usize::try_from(at).unwrap_or(usize::MAX).saturating_add(1))?;
+    let last = past.last().ok_or_else(|| StoreError::UnknownRun(run.into()))?;
     let mut chain = Chain::new(new);
-    chain.forked_from = Some(Origin {
-        run: run.to_owned().into(),
-        seq: at,
-        hash: last.hash,
-    });
+    chain.forked_from = Some(Origin { run: run.to_owned().into(), seq: at, hash: last.hash });
     let mut snapshot: Option<Snapshot> = None;
     let mut batch = Vec::with_capacity(past.len());
     for original in &past {
-        let differs = |why: String| ReplayError::Differs {
-            run: run.into(),
-            seq: original.seq,
-            why,
-        };
+        let differs = |why: String| ReplayError::Differs { run: run.into(), seq: original.seq, why };
         let append = match original.envelope() {
             Ok(envelope) => {
                 let outcome = match &snapshot {
@@ -305,14 +237,11 @@ pub fn fork(
                 let append = chain.append(machine, id, &envelope, snapshot.as_ref(), &outcome);
                 let r = &append.record;
                 if (r.verdict, &r.transitions, &r.state, r.status)
-                    != (
-                        original.verdict,
-                        &original.transitions,
-                        &original.state,
-                        original.status,
-                    )
+                    != (original.verdict, &original.transitions, &original.state, original.status)
                 {
-                    return Err(differs("in a fork this event would go another way; the charter depends on the id of the run".into()));
+                    return Err(differs(
+                        "in a fork this event would go another way; the charter depends on the id of the run".into(),
+                    ));
                 }
                 if let Ok(step) = outcome {
                     snapshot = Some(step.snapshot);

@@ -28,11 +28,7 @@ pub trait Store: Send + Sync {
     fn append(&self, batch: Vec<Append>) -> Result<(), StoreError> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         self.submit(batch, Box::new(move |result| drop(sender.send(result))));
-        receiver.recv().unwrap_or_else(|_| {
-            Err(StoreError::Stopped {
-                reason: "the writer is gone".into(),
-            })
-        })
+        receiver.recv().unwrap_or_else(|_| Err(StoreError::Stopped { reason: "the writer is gone".into() }))
     }
 
     /// Keeps a charter. Twice is once.
@@ -125,54 +121,33 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// The store cannot be read.
-    fn open_effects(
-        &self,
-        after: Option<&OpenEffect>,
-        limit: usize,
-    ) -> Result<Vec<OpenEffect>, StoreError>;
+    fn open_effects(&self, after: Option<&OpenEffect>, limit: usize) -> Result<Vec<OpenEffect>, StoreError>;
 
     /// Visits what charters told their subscribers (`emit`) under an event type, of all runs, the last first: run, record, data as
     /// JSON; until `visit` gives false.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn emitted(
-        &self,
-        r#type: &str,
-        visit: &mut dyn FnMut(&str, u64, &str) -> bool,
-    ) -> Result<(), StoreError>;
+    fn emitted(&self, r#type: &str, visit: &mut dyn FnMut(&str, u64, &str) -> bool) -> Result<(), StoreError>;
 
     /// Visits what is stored, as it is stored, of one run or of all, by run and sequence number, from `from` on, until
     /// `visit` gives false. For replay and verification.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn scan(
-        &self,
-        run: Option<&str>,
-        from: u64,
-        visit: &mut dyn FnMut(&Row<'_>) -> bool,
-    ) -> Result<(), StoreError>;
+    fn scan(&self, run: Option<&str>, from: u64, visit: &mut dyn FnMut(&Row<'_>) -> bool) -> Result<(), StoreError>;
 
     /// Visits the heads of one run or of all, as they are stored, by run. For verification.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn scan_runs(
-        &self,
-        run: Option<&str>,
-        visit: &mut dyn FnMut(&RunRow<'_>),
-    ) -> Result<(), StoreError>;
+    fn scan_runs(&self, run: Option<&str>, visit: &mut dyn FnMut(&RunRow<'_>)) -> Result<(), StoreError>;
 
     /// Visits every snapshot: run, record, text. For verification.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn scan_snapshots(
-        &self,
-        run: Option<&str>,
-        visit: &mut dyn FnMut(&str, u64, &[u8]),
-    ) -> Result<(), StoreError>;
+    fn scan_snapshots(&self, run: Option<&str>, visit: &mut dyn FnMut(&str, u64, &[u8])) -> Result<(), StoreError>;
 
     /// What is wrong with the container itself (a file's pages, indexes), in words; empty if nothing.
     ///
@@ -194,10 +169,7 @@ pub struct Append {
 
 impl From<Record> for Append {
     fn from(record: Record) -> Append {
-        Append {
-            record,
-            snapshot: None,
-        }
+        Append { record, snapshot: None }
     }
 }
 
@@ -220,12 +192,7 @@ impl StoredCharter {
     pub fn new(definition: &Definition, name: &str, source: &str) -> StoredCharter {
         // Serialising plain data cannot fail; an empty text would only match no digest.
         let core = serde_json::to_string(definition).unwrap_or_default();
-        StoredCharter {
-            digest: definition.digest(),
-            name: name.into(),
-            core,
-            source: source.into(),
-        }
+        StoredCharter { digest: definition.digest(), name: name.into(), core, source: source.into() }
     }
 
     /// The definition.
@@ -233,8 +200,7 @@ impl StoredCharter {
     /// # Errors
     /// The text does not have the digest, or is no definition.
     pub fn definition(&self) -> Result<Definition, StoreError> {
-        let damaged =
-            |why: String| StoreError::Damaged(format!("the charter {}: {why}", self.digest));
+        let damaged = |why: String| StoreError::Damaged(format!("the charter {}: {why}", self.digest));
         let found = Digest::of_bytes(self.core.as_bytes());
         if found != self.digest {
             return Err(damaged(format!("its text has the digest {found}")));
@@ -243,8 +209,7 @@ impl StoredCharter {
         if crate::record::depth(&self.core) <= crate::record::MAX_DEPTH {
             reader.disable_recursion_limit();
         }
-        serde::Deserialize::deserialize(&mut reader)
-            .map_err(|e| damaged(format!("it cannot be read: {e}")))
+        serde::Deserialize::deserialize(&mut reader).map_err(|e| damaged(format!("it cannot be read: {e}")))
     }
 }
 
@@ -366,14 +331,8 @@ pub(crate) struct Head {
 pub(crate) fn follows(head: Option<Head>, record: &Record) -> Result<Head, StoreError> {
     let expected = head.map_or(0, |h| h.seq.saturating_add(1));
     let prev = head.map_or(GENESIS, |h| h.hash);
-    let conflict = |why: String| {
-        Err(StoreError::Conflict {
-            run: record.run.to_string(),
-            seq: record.seq,
-            expected,
-            why,
-        })
-    };
+    let conflict =
+        |why: String| Err(StoreError::Conflict { run: record.run.to_string(), seq: record.seq, expected, why });
     if record.seq != expected {
         return conflict(match head {
             Some(h) => format!("the last one is {}, so {expected} comes next", h.seq),
@@ -381,10 +340,7 @@ pub(crate) fn follows(head: Option<Head>, record: &Record) -> Result<Head, Store
         });
     }
     if record.prev != prev {
-        return conflict(format!(
-            "its `prev` is {}, but the record before it has the hash {prev}",
-            record.prev
-        ));
+        return conflict(format!("its `prev` is {}, but the record before it has the hash {prev}", record.prev));
     }
     if record.text().len() > MAX_RECORD_BYTES {
         return Err(StoreError::TooLarge {
@@ -394,8 +350,5 @@ pub(crate) fn follows(head: Option<Head>, record: &Record) -> Result<Head, Store
             limit: MAX_RECORD_BYTES,
         });
     }
-    Ok(Head {
-        seq: record.seq,
-        hash: record.hash,
-    })
+    Ok(Head { seq: record.seq, hash: record.hash })
 }

@@ -74,9 +74,7 @@ impl Header {
     /// Reads the first line of a file.
     pub(crate) fn read(lines: &mut Lines<'_>) -> Result<Header, TransferError> {
         let bad = |why: String| TransferError::Line { line: 1, why };
-        let first = lines
-            .next()?
-            .ok_or_else(|| bad("the file is empty".into()))?;
+        let first = lines.next()?.ok_or_else(|| bad("the file is empty".into()))?;
         let header: Header = serde_json::from_str(&first)
             .map_err(|e| bad(format!("it is not the first line of an exported run: {e}")))?;
         if header.journal != EXPORT {
@@ -89,18 +87,8 @@ impl Header {
     }
 
     pub(crate) fn charter(&self) -> StoredCharter {
-        let CharterLine {
-            digest,
-            name,
-            core,
-            source,
-        } = self.charter.clone();
-        StoredCharter {
-            digest,
-            name,
-            core,
-            source,
-        }
+        let CharterLine { digest, name, core, source } = self.charter.clone();
+        StoredCharter { digest, name, core, source }
     }
 }
 
@@ -121,13 +109,8 @@ struct CharterLine {
 /// # Errors
 /// No such run; the store cannot be read; the file cannot be written.
 pub fn export(store: &dyn Store, run: &str, out: &mut dyn Write) -> Result<RunInfo, TransferError> {
-    let info = store
-        .run(run)?
-        .ok_or_else(|| StoreError::UnknownRun(run.into()))?;
-    let missing = || ReplayError::Charter {
-        digest: info.charter,
-        why: "it is not in this store".into(),
-    };
+    let info = store.run(run)?.ok_or_else(|| StoreError::UnknownRun(run.into()))?;
+    let missing = || ReplayError::Charter { digest: info.charter, why: "it is not in this store".into() };
     let charter = store.charter(info.charter)?.ok_or_else(missing)?;
     let records = info.seq.saturating_add(1);
     let header = export_header(run, records, info.hash, &charter, None);
@@ -141,9 +124,7 @@ pub fn export(store: &dyn Store, run: &str, out: &mut dyn Write) -> Result<RunIn
         match page.last() {
             Some(last) if last.seq >= next => next = last.seq.saturating_add(1),
             _ => {
-                return Err(
-                    StoreError::Damaged(format!("run `{run}`: record {next} is missing")).into(),
-                );
+                return Err(StoreError::Damaged(format!("run `{run}`: record {next} is missing")).into());
             }
         }
     }
@@ -170,10 +151,7 @@ pub fn export_header(
         "charter": {"digest": charter.digest, "name": charter.name, "core": charter.core, "source": charter.source},
     });
     if let (Some((record, snapshot)), Some(map)) = (after, header.as_object_mut()) {
-        map.insert(
-            "after".into(),
-            json!({"record": record, "snapshot": snapshot}),
-        );
+        map.insert("after".into(), json!({"record": record, "snapshot": snapshot}));
     }
     canonical(&header)
 }
@@ -227,24 +205,17 @@ impl Verified {
             if record.run != header.run {
                 return Err(bad(
                     lines.number,
-                    format!(
-                        "the record is of run `{}`, the file is of run `{}`",
-                        record.run, header.run
-                    ),
+                    format!("the record is of run `{}`, the file is of run `{}`", record.run, header.run),
                 ));
             }
-            memory
-                .append(vec![record.clone().into()])
-                .map_err(|e| bad(lines.number, e.to_string()))?;
+            memory.append(vec![record.clone().into()]).map_err(|e| bad(lines.number, e.to_string()))?;
             batch.push(Append::from(record));
         }
         let report = verify(&memory, None)?;
         if let Some(finding) = report.findings.into_iter().next() {
             return Err(TransferError::NotVerified(finding));
         }
-        let info = memory
-            .run(&header.run)?
-            .ok_or_else(|| bad(lines.number, "the file has no records".into()))?;
+        let info = memory.run(&header.run)?.ok_or_else(|| bad(lines.number, "the file has no records".into()))?;
         if (info.seq.saturating_add(1), info.hash) != (header.records, header.head) {
             let why = format!(
                 "the file ends too early or too late: its first line says {} records up to the hash {}, there are {} up to {}",
@@ -257,17 +228,10 @@ impl Verified {
         }
         // One snapshot at the end, so that the run can go on without being replayed.
         let machine = machine(&memory, charter.digest)?;
-        if let (Some(last), Some(snapshot)) = (
-            batch.last_mut(),
-            load(&memory, &machine, &header.run)?.snapshot,
-        ) {
+        if let (Some(last), Some(snapshot)) = (batch.last_mut(), load(&memory, &machine, &header.run)?.snapshot) {
             last.snapshot = Some(machine.snapshot_text(&snapshot));
         }
-        Ok(Verified {
-            charter,
-            batch,
-            info,
-        })
+        Ok(Verified { charter, batch, info })
     }
 }
 
@@ -286,15 +250,10 @@ impl Lines<'_> {
         if line.is_empty() {
             return Ok(None);
         }
-        let bad = |why: &str| TransferError::Line {
-            line: self.number,
-            why: why.into(),
-        };
+        let bad = |why: &str| TransferError::Line { line: self.number, why: why.into() };
         if line.pop_if(|b| *b == b'\n').is_none() && line.len() >= MOST_LINE_BYTES {
             return Err(bad("it is longer than any record"));
         }
-        String::from_utf8(line)
-            .map(Some)
-            .map_err(|_| bad("it is not UTF-8"))
+        String::from_utf8(line).map(Some).map_err(|_| bad("it is not UTF-8"))
     }
 }

@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use charter_journal::{
-    Append, MemoryStore, RunFilter, SqliteOptions, SqliteStore, Store, StoreError, StoredSnapshot,
-    load, verify,
+    Append, MemoryStore, RunFilter, SqliteOptions, SqliteStore, Store, StoreError, StoredSnapshot, load, verify,
 };
 use charter_kernel::{Digest, Machine, Principal};
 use common::*;
@@ -21,12 +20,7 @@ use serde_json::json;
 /// The run goes on from what the store has.
 fn resume<'m>(store: &SqliteStore, machine: &'m Machine, run: &str) -> Driver<'m> {
     let loaded = load(store, machine, run).unwrap();
-    Driver {
-        machine,
-        chain: loaded.chain,
-        snapshot: loaded.snapshot,
-        now: T0 + 1_000_000,
-    }
+    Driver { machine, chain: loaded.chain, snapshot: loaded.snapshot, now: T0 + 1_000_000 }
 }
 
 #[test]
@@ -43,9 +37,7 @@ fn a_full_disk_refuses_what_has_no_room_and_takes_it_when_there_is_room() {
         store.put_charter(&stored(LOOSE)).unwrap();
         store.append(vec![first]).unwrap();
         let text = "x".repeat(50_000);
-        store
-            .put_snapshot("a", &StoredSnapshot { seq: 0, text })
-            .unwrap();
+        store.put_snapshot("a", &StoredSnapshot { seq: 0, text }).unwrap();
         let refused = loop {
             let append = driver.send("SET", json!("x".repeat(3_000)), &by);
             match store.append(vec![append.clone()]) {
@@ -61,10 +53,7 @@ fn a_full_disk_refuses_what_has_no_room_and_takes_it_when_there_is_room() {
         };
         assert!(acknowledged > 20, "{acknowledged}");
         // Still the same, again and again; reading goes on.
-        assert!(matches!(
-            store.append(vec![refused.clone()]),
-            Err(StoreError::NotWritten { .. })
-        ));
+        assert!(matches!(store.append(vec![refused.clone()]), Err(StoreError::NotWritten { .. })));
         assert_eq!(store.run("a").unwrap().unwrap().seq, acknowledged);
         assert_eq!(store.stopped(), None);
         // There is room again: the same record is taken.
@@ -134,10 +123,7 @@ fn kept(store: &SqliteStore) -> usize {
 fn recovers(file: &Path, acknowledged: usize, workload: &[Append]) {
     let store = SqliteStore::open(file).unwrap();
     let kept = kept(&store);
-    assert!(
-        kept == acknowledged || kept == acknowledged + 1,
-        "{acknowledged} were acknowledged, {kept} are there"
-    );
+    assert!(kept == acknowledged || kept == acknowledged + 1, "{acknowledged} were acknowledged, {kept} are there");
     if kept == 0 {
         // The charters are part of the workload, too.
         put_charters(&store);
@@ -166,10 +152,7 @@ struct Image {
 
 impl Image {
     fn of(file: &Path) -> Image {
-        Image {
-            file: fs::read(file).unwrap(),
-            wal: fs::read(beside(file, "-wal")).unwrap(),
-        }
+        Image { file: fs::read(file).unwrap(), wal: fs::read(beside(file, "-wal")).unwrap() }
     }
 }
 
@@ -180,9 +163,7 @@ struct Disk {
 
 impl Disk {
     fn new(image: &Image) -> Disk {
-        let disk = Disk {
-            folder: Folder::new("disk"),
-        };
+        let disk = Disk { folder: Folder::new("disk") };
         fs::write(disk.file(), &image.file).unwrap();
         fs::write(beside(&disk.file(), "-wal"), &image.wal).unwrap();
         disk
@@ -194,10 +175,7 @@ impl Disk {
 
     /// Writes into the WAL.
     fn wal(&self, at: usize, bytes: &[u8], len: Option<usize>) {
-        let mut wal = OpenOptions::new()
-            .write(true)
-            .open(beside(&self.file(), "-wal"))
-            .unwrap();
+        let mut wal = OpenOptions::new().write(true).open(beside(&self.file(), "-wal")).unwrap();
         wal.seek(SeekFrom::Start(at as u64)).unwrap();
         wal.write_all(bytes).unwrap();
         if let Some(len) = len {
@@ -236,9 +214,7 @@ fn a_power_cut_at_any_write_loses_nothing() {
     put_charters(&store);
     let checkpoint = || {
         let other = rusqlite::Connection::open(&file).unwrap();
-        let busy: i64 = other
-            .query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get(0))
-            .unwrap();
+        let busy: i64 = other.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get(0)).unwrap();
         assert_eq!(busy, 0);
     };
     checkpoint();
@@ -273,18 +249,12 @@ fn a_power_cut_at_any_write_loses_nothing() {
     let end = Image::of(&file);
     assert!(end.wal.len() >= middle.wal.len() && second_ends[0] < middle.wal.len());
 
-    let phases = [
-        (&start, &middle, &first_ends, 0),
-        (&checked, &end, &second_ends, first.len()),
-    ];
+    let phases = [(&start, &middle, &first_ends, 0), (&checked, &end, &second_ends, first.len())];
     let mut looked = 0;
     for (before, after, ends, already) in phases {
         let last = *ends.last().unwrap();
         // Backwards: each look takes back what was written after it.
-        let disk = Disk::new(&Image {
-            file: before.file.clone(),
-            wal: after.wal.clone(),
-        });
+        let disk = Disk::new(&Image { file: before.file.clone(), wal: after.wal.clone() });
         let mut top = after.wal.len();
         for frame in (0..=(last - 32) / FRAME).rev() {
             let from = 32 + frame * FRAME;
@@ -294,11 +264,7 @@ fn a_power_cut_at_any_write_loses_nothing() {
                 }
                 // Behind the cut is what was there before, or nothing.
                 let old = before.wal.get(cut..top.min(before.wal.len()).max(cut));
-                disk.wal(
-                    cut,
-                    old.unwrap_or_default(),
-                    Some(cut.max(before.wal.len())),
-                );
+                disk.wal(cut, old.unwrap_or_default(), Some(cut.max(before.wal.len())));
                 top = cut;
                 let acknowledged = already + ends.iter().filter(|end| **end <= cut).count();
                 assert_eq!(disk.kept(), acknowledged, "cut at {cut}");
@@ -363,32 +329,17 @@ fn child() {
 /// Starts [`child`]; `limit`: writes fail beyond so many KiB of a file, half way if need be.
 fn start_child(file: &Path, limit: Option<usize>) -> Child {
     let own = std::env::current_exe().unwrap();
-    let arguments = [
-        "--exact",
-        "child",
-        "--ignored",
-        "--nocapture",
-        "--test-threads=1",
-    ];
+    let arguments = ["--exact", "child", "--ignored", "--nocapture", "--test-threads=1"];
     let mut command = match limit {
         None => Command::new(own),
         Some(limit) => {
             let mut shell = Command::new("bash");
-            shell.args([
-                "-c",
-                &format!("trap '' XFSZ; ulimit -f {limit}; exec \"$0\" \"$@\""),
-            ]);
+            shell.args(["-c", &format!("trap '' XFSZ; ulimit -f {limit}; exec \"$0\" \"$@\"")]);
             shell.arg(own);
             shell
         }
     };
-    command
-        .args(arguments)
-        .env("JOURNAL_OF_CHILD", file)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
+    command.args(arguments).env("JOURNAL_OF_CHILD", file).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 /// What a child has said so far, when it is over: acknowledged events, its last words.
@@ -407,9 +358,7 @@ fn listen(child: &mut Child) -> (usize, Vec<String>) {
 
 #[test]
 fn writes_that_fail_half_way_stop_the_writer_and_lose_nothing() {
-    let works = Command::new("bash")
-        .args(["-c", "trap '' XFSZ; ulimit -f 100"])
-        .status();
+    let works = Command::new("bash").args(["-c", "trap '' XFSZ; ulimit -f 100"]).status();
     if !works.is_ok_and(|s| s.success()) {
         eprintln!("not run: there is no bash with `ulimit -f`");
         return;
@@ -425,14 +374,8 @@ fn writes_that_fail_half_way_stop_the_writer_and_lose_nothing() {
             assert_eq!(acknowledged, EVENTS);
             ended += 1;
         } else if said.contains("ready") {
-            assert!(
-                said.contains("failed writing the journal failed: "),
-                "{said}"
-            );
-            assert!(
-                said.contains("again the journal takes no more records since a failure"),
-                "{said}"
-            );
+            assert!(said.contains("failed writing the journal failed: "), "{said}");
+            assert!(said.contains("again the journal takes no more records since a failure"), "{said}");
             failed += 1;
         } else {
             assert!(said.contains("failed "), "{limit}: {said}");
@@ -448,9 +391,7 @@ fn a_second_process_is_refused_and_told_who_has_the_file() {
     let file = folder.file();
     let store = SqliteStore::open(&file).unwrap();
     let (_, words) = listen(&mut start_child(&file, None));
-    let said = words
-        .join("\n")
-        .replace(&file.display().to_string(), "FILE");
+    let said = words.join("\n").replace(&file.display().to_string(), "FILE");
     let expected = format!(
         "failed `FILE` is in use by another process (process {}); one process writes a journal at a time (reading it meanwhile is fine)",
         std::process::id()

@@ -2,9 +2,7 @@
 
 mod common;
 
-use charter_journal::{
-    Chain, GENESIS, MemoryStore, Record, RecordError, Store, Verdict, fork, load, replay,
-};
+use charter_journal::{Chain, GENESIS, MemoryStore, Record, RecordError, Store, Verdict, fork, load, replay};
 use charter_kernel::{Digest, Envelope, Event, Principal, digest::canonical};
 use common::*;
 use proptest::prelude::*;
@@ -160,38 +158,24 @@ fn the_record_of_the_contract() {
     ] {
         assert!(start.get(key).is_some(), "{key}");
     }
-    assert_eq!(
-        start["event"],
-        json!({"type": "charter.start", "data": {"n": 1}})
-    );
+    assert_eq!(start["event"], json!({"type": "charter.start", "data": {"n": 1}}));
     assert_eq!(start["prev"], format!("sha256:{}", "0".repeat(64)));
-    assert_eq!(
-        (&start["from"], &start["state"]),
-        (&json!([]), &json!(["idle"]))
-    );
+    assert_eq!((&start["from"], &start["state"]), (&json!([]), &json!(["idle"])));
     let ask: Json = serde_json::from_str(ask.text()).unwrap();
     assert_eq!(ask["at"], "2026-11-21T10:00:00.007Z");
     assert_eq!(ask["by"], json!({"id": "ana", "roles": ["clerk", "boss"]}));
     assert_eq!(ask["event"], json!({"type": "ASK", "data": {"amount": 2}}));
-    assert_eq!(
-        (&ask["from"], &ask["state"]),
-        (&json!(["idle"]), &json!(["judging"]))
-    );
+    assert_eq!((&ask["from"], &ask["state"]), (&json!(["idle"]), &json!(["judging"])));
     assert_eq!(ask["transitions"], json!(["idle/on/ASK/0"]));
     assert_eq!(
         ask["effects"],
         json!([{"id": "018f/1/0", "kind": "invoke", "invocation": "judge", "src": "judge", "input": {"seen": {"amount": 2}}}])
     );
     assert_eq!(ask["ledger"][0]["kind"], "token");
-    let refused: Json =
-        serde_json::from_str(driver.send("ASK", json!({}), &ana).record.text()).unwrap();
+    let refused: Json = serde_json::from_str(driver.send("ASK", json!({}), &ana).record.text()).unwrap();
     assert_eq!(refused["verdict"], "refused");
     assert_eq!(
-        (
-            &refused["state"],
-            &refused["effects"],
-            &refused["refusal"]["code"]
-        ),
+        (&refused["state"], &refused["effects"], &refused["refusal"]["code"]),
         (&refused["from"], &json!([]), &json!("unhandled"))
     );
 }
@@ -203,21 +187,14 @@ fn data_that_is_refused_at_the_door_is_not_kept() {
     let ana = Principal::new("ana", &[]);
     let large = json!({"text": "x".repeat(2 << 20)});
     let deep = (0..200).fold(Json::Null, |inner, _| json!([inner]));
-    for (data, code) in [
-        (large, "too-large"),
-        (deep, "too-large"),
-        (json!({"n": u64::MAX}), "schema"),
-    ] {
+    for (data, code) in [(large, "too-large"), (deep, "too-large"), (json!({"n": u64::MAX}), "schema")] {
         let record = driver.send("SET", data.clone(), &ana).record;
         assert!(record.text().len() < 2_000);
         assert_eq!(record.refusal.as_ref().unwrap().code.word(), code);
         assert_eq!(record.envelope(), Err(RecordError::Withheld));
         let withheld = record.event.withheld.unwrap();
         assert_eq!(withheld.size as usize, data.to_string().len());
-        assert_eq!(
-            withheld.digest,
-            Digest::of_bytes(data.to_string().as_bytes())
-        );
+        assert_eq!(withheld.digest, Digest::of_bytes(data.to_string().as_bytes()));
     }
     // Two payloads that RFC 8785 cannot tell apart are told apart here.
     let one = driver.send("SET", json!({"n": u64::MAX}), &ana).record;
@@ -251,10 +228,7 @@ fn a_start_that_is_refused_is_a_record_too() {
     let outcome = machine.start("r", &start);
     let append = Chain::new("r").append(&machine, None, &start, None, &outcome);
     let r = &append.record;
-    assert_eq!(
-        (r.verdict, r.status, r.status_word()),
-        (Verdict::Refused, None, "refused")
-    );
+    assert_eq!((r.verdict, r.status, r.status_word()), (Verdict::Refused, None, "refused"));
     assert_eq!(r.snapshot, Digest::of_bytes(b"null"));
     assert_eq!(r.envelope().unwrap(), start);
     assert_eq!(append.snapshot, None);
@@ -265,13 +239,7 @@ fn times_that_no_calendar_has_are_kept_exactly() {
     let machine = machine(LOOSE);
     let (mut driver, _) = Driver::start(&machine, "r");
     for at in [i64::MIN, i64::MAX, 253_402_300_800_000] {
-        let envelope = Envelope::event(
-            driver.chain.next_seq(),
-            "GO",
-            json!({}),
-            Principal::new("ana", &[]),
-            at,
-        );
+        let envelope = Envelope::event(driver.chain.next_seq(), "GO", json!({}), Principal::new("ana", &[]), at);
         let record = driver.apply(envelope.clone(), None).record;
         assert_eq!(record.verdict, Verdict::Refused);
         assert_eq!(record.envelope().unwrap(), envelope);
@@ -294,10 +262,7 @@ fn the_driver_reaches_everything() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..300 {
-        let acts = prop::collection::vec(any_act(), 30)
-            .new_tree(&mut runner)
-            .unwrap()
-            .current();
+        let acts = prop::collection::vec(any_act(), 30).new_tree(&mut runner).unwrap().current();
         for source in ALL {
             for append in drive(&machine(source), "r", &acts) {
                 let r = append.record;
@@ -305,16 +270,8 @@ fn the_driver_reaches_everything() {
                 seen.insert(r.status_word().to_owned());
                 seen.extend(r.refusal.iter().map(|x| x.code.word().to_owned()));
                 seen.extend(r.timers.iter().map(|t| t.what.word().to_owned()));
-                seen.extend(
-                    r.effects
-                        .iter()
-                        .map(|e| format!("effect {}", e["kind"].as_str().unwrap())),
-                );
-                seen.extend(
-                    r.ledger
-                        .iter()
-                        .map(|e| format!("entry {}", e["status"].as_str().unwrap())),
-                );
+                seen.extend(r.effects.iter().map(|e| format!("effect {}", e["kind"].as_str().unwrap())));
+                seen.extend(r.ledger.iter().map(|e| format!("entry {}", e["status"].as_str().unwrap())));
                 seen.extend((!r.approvals.is_empty()).then(|| "approval".to_owned()));
                 seen.extend((!r.notes.is_empty()).then(|| "note".to_owned()));
                 seen.extend(r.event.withheld.map(|_| "withheld".to_owned()));
@@ -335,13 +292,6 @@ fn the_driver_reaches_everything() {
         "entry overdue",
         "entry closed",
     ];
-    let missing: Vec<&str> = expected
-        .split_whitespace()
-        .chain(kinds)
-        .filter(|e| !seen.contains(*e))
-        .collect();
-    assert!(
-        missing.is_empty(),
-        "never reached: {missing:?}; reached: {seen:?}"
-    );
+    let missing: Vec<&str> = expected.split_whitespace().chain(kinds).filter(|e| !seen.contains(*e)).collect();
+    assert!(missing.is_empty(), "never reached: {missing:?}; reached: {seen:?}");
 }

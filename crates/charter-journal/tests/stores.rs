@@ -8,8 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Barrier};
 
 use charter_journal::{
-    Append, MemoryStore, OpenEffect, RunFilter, SqliteStore, Store, StoreError, StoredSnapshot,
-    load, replay,
+    Append, MemoryStore, OpenEffect, RunFilter, SqliteStore, Store, StoreError, StoredSnapshot, load, replay,
 };
 use charter_kernel::{Digest, Envelope, Event, Principal, Status};
 use common::*;
@@ -49,17 +48,8 @@ fn records_come_back_in_order_and_in_parts() {
                 true
             })
             .unwrap();
-        let expected: Vec<_> = runs
-            .iter()
-            .flatten()
-            .map(|r| {
-                (
-                    r.run.to_string(),
-                    r.seq as i64,
-                    r.text().as_bytes().to_vec(),
-                )
-            })
-            .collect();
+        let expected: Vec<_> =
+            runs.iter().flatten().map(|r| (r.run.to_string(), r.seq as i64, r.text().as_bytes().to_vec())).collect();
         assert_eq!(seen, expected);
         let mut seen = Vec::new();
         store
@@ -78,29 +68,19 @@ fn a_batch_that_does_not_follow_is_refused_whole() {
         let machine = machine(DESK);
         let appends = drive(&machine, "a", &some_acts(4));
         let unknown = store.append(vec![appends[0].clone()]).unwrap_err();
-        assert_eq!(
-            unknown,
-            StoreError::UnknownCharter {
-                digest: machine.digest()
-            }
-        );
+        assert_eq!(unknown, StoreError::UnknownCharter { digest: machine.digest() });
         store.put_charter(&stored(DESK)).unwrap();
         store.put_charter(&stored(DESK)).unwrap();
         store.append(appends[..2].to_vec()).unwrap();
         let other = drive(&machine, "b", &[]);
         let conflict = |batch: &[Append]| match store.append(batch.to_vec()).unwrap_err() {
-            StoreError::Conflict {
-                run, seq, expected, ..
-            } => (run, seq, expected),
+            StoreError::Conflict { run, seq, expected, .. } => (run, seq, expected),
             e => panic!("{e}"),
         };
         // Again, too early, in the middle of a batch that is good otherwise.
         assert_eq!(conflict(&appends[1..2]), ("a".into(), 1, 2));
         assert_eq!(conflict(&appends[3..4]), ("a".into(), 3, 2));
-        assert_eq!(
-            conflict(&[other[0].clone(), appends[2].clone(), appends[4].clone()]),
-            ("a".into(), 4, 3)
-        );
+        assert_eq!(conflict(&[other[0].clone(), appends[2].clone(), appends[4].clone()]), ("a".into(), 4, 3));
         assert_eq!(store.run("b").unwrap(), None);
         assert_eq!(store.run("a").unwrap().unwrap().seq, 1);
         // The right number, but of another past.
@@ -108,14 +88,7 @@ fn a_batch_that_does_not_follow_is_refused_whole() {
         driver.send("nobody", json!({}), &Principal::default());
         let fake = driver.send("ASK", json!({}), &Principal::new("x", &["clerk"]));
         assert_eq!(conflict(&[fake]), ("a".into(), 2, 2));
-        store
-            .append(vec![
-                other[0].clone(),
-                appends[2].clone(),
-                appends[3].clone(),
-                appends[4].clone(),
-            ])
-            .unwrap();
+        store.append(vec![other[0].clone(), appends[2].clone(), appends[3].clone(), appends[4].clone()]).unwrap();
         assert_eq!(store.run("a").unwrap().unwrap().seq, 4);
         assert_eq!(store.run("b").unwrap().unwrap().seq, 0);
     });
@@ -130,14 +103,8 @@ fn an_id_finds_the_first_record() {
         store.append(vec![first]).unwrap();
         let ana = Principal::new("ana", &["clerk"]);
         let mut send = |kind: &str, data, id: &str| {
-            let act = Act::Send {
-                kind: kind.into(),
-                data,
-                by: ana.clone(),
-                to: None,
-                expected: None,
-                id: Some(id.into()),
-            };
+            let act =
+                Act::Send { kind: kind.into(), data, by: ana.clone(), to: None, expected: None, id: Some(id.into()) };
             let append = driver.act(&act);
             store.append(vec![append.clone()]).unwrap();
             append.record
@@ -163,9 +130,7 @@ fn snapshots_are_kept_as_asked_and_can_all_be_thrown_away() {
         driver.chain = driver.chain.clone().snapshot_every(4);
         store.append(vec![first]).unwrap();
         for _ in 0..10 {
-            store
-                .append(vec![driver.send("GO", json!({}), &Principal::default())])
-                .unwrap();
+            store.append(vec![driver.send("GO", json!({}), &Principal::default())]).unwrap();
         }
         let at = |seq| store.snapshot("a", seq).unwrap().map(|s| s.seq);
         assert_eq!(
@@ -182,35 +147,15 @@ fn snapshots_are_kept_as_asked_and_can_all_be_thrown_away() {
             .unwrap();
         assert_eq!(seen, [0, 4, 8]);
         // One that lies is passed over.
-        store
-            .put_snapshot(
-                "a",
-                &StoredSnapshot {
-                    seq: 9,
-                    text: "{}".into(),
-                },
-            )
-            .unwrap();
+        store.put_snapshot("a", &StoredSnapshot { seq: 9, text: "{}".into() }).unwrap();
+        assert_eq!(load(store, &machine, "a").unwrap().snapshot, driver.snapshot);
         assert_eq!(
-            load(store, &machine, "a").unwrap().snapshot,
-            driver.snapshot
-        );
-        assert_eq!(
-            store.put_snapshot(
-                "b",
-                &StoredSnapshot {
-                    seq: 0,
-                    text: "{}".into()
-                }
-            ),
+            store.put_snapshot("b", &StoredSnapshot { seq: 0, text: "{}".into() }),
             Err(StoreError::UnknownRun("b".into()))
         );
         store.forget_snapshots().unwrap();
         assert_eq!(at(u64::MAX), None);
-        assert_eq!(
-            load(store, &machine, "a").unwrap().snapshot,
-            driver.snapshot
-        );
+        assert_eq!(load(store, &machine, "a").unwrap().snapshot, driver.snapshot);
     });
 }
 
@@ -221,43 +166,13 @@ fn runs_are_listed_as_asked() {
         store.put_charter(&stored(DESK)).unwrap();
         let desk = machine(DESK);
         let (mut driver, first) = Driver::start(&desk, "paused");
-        let pause = driver.send(
-            "charter.pause",
-            json!({}),
-            &Principal::new("op", &["operator"]),
-        );
+        let pause = driver.send("charter.pause", json!({}), &Principal::new("op", &["operator"]));
         store.append(vec![first, pause]).unwrap();
-        let list = |filter: &RunFilter| {
-            store
-                .runs(filter)
-                .unwrap()
-                .into_iter()
-                .map(|i| i.run)
-                .collect::<Vec<_>>()
-        };
+        let list = |filter: &RunFilter| store.runs(filter).unwrap().into_iter().map(|i| i.run).collect::<Vec<_>>();
         assert_eq!(list(&RunFilter::default()), ["paused", "r0", "r1", "r2"]);
-        assert_eq!(
-            list(&RunFilter {
-                limit: 2,
-                after: Some("paused".into()),
-                ..RunFilter::default()
-            }),
-            ["r0", "r1"]
-        );
-        assert_eq!(
-            list(&RunFilter {
-                status: Some(Status::Paused),
-                ..RunFilter::default()
-            }),
-            ["paused"]
-        );
-        assert_eq!(
-            list(&RunFilter {
-                charter: Some(desk.digest()),
-                ..RunFilter::default()
-            }),
-            ["paused", "r0"]
-        );
+        assert_eq!(list(&RunFilter { limit: 2, after: Some("paused".into()), ..RunFilter::default() }), ["r0", "r1"]);
+        assert_eq!(list(&RunFilter { status: Some(Status::Paused), ..RunFilter::default() }), ["paused"]);
+        assert_eq!(list(&RunFilter { charter: Some(desk.digest()), ..RunFilter::default() }), ["paused", "r0"]);
         assert_eq!(
             list(&RunFilter {
                 charter: Some(desk.digest()),
@@ -281,49 +196,24 @@ fn what_waits_is_found_again() {
             let asked = driver.send("ASK", json!({}), &ana);
             store.append(vec![first, asked]).unwrap();
             if run == "b" {
-                store
-                    .append(vec![driver.send("charter.pause", json!({}), &ana)])
-                    .unwrap();
+                store.append(vec![driver.send("charter.pause", json!({}), &ana)]).unwrap();
             }
             if run == "c" {
-                store
-                    .append(vec![driver.send("charter.cancel", json!({}), &ana)])
-                    .unwrap();
+                store.append(vec![driver.send("charter.cancel", json!({}), &ana)]).unwrap();
             }
         }
-        let effect = |run: &str| OpenEffect {
-            run: run.into(),
-            seq: 1,
-            index: 0,
-        };
-        assert_eq!(
-            store.open_effects(None, 9).unwrap(),
-            [effect("a"), effect("b")]
-        );
-        assert_eq!(
-            store.open_effects(Some(&effect("a")), 9).unwrap(),
-            [effect("b")]
-        );
+        let effect = |run: &str| OpenEffect { run: run.into(), seq: 1, index: 0 };
+        assert_eq!(store.open_effects(None, 9).unwrap(), [effect("a"), effect("b")]);
+        assert_eq!(store.open_effects(Some(&effect("a")), 9).unwrap(), [effect("b")]);
         assert_eq!(store.open_effects(None, 1).unwrap(), [effect("a")]);
         // Timers stand still while a run is paused.
         let due = |until| {
-            store
-                .pending_timers(until, 9)
-                .unwrap()
-                .into_iter()
-                .map(|t| (t.run, t.due - T0))
-                .collect::<Vec<_>>()
+            store.pending_timers(until, 9).unwrap().into_iter().map(|t| (t.run, t.due - T0)).collect::<Vec<_>>()
         };
         assert_eq!(due(T0 + 10_006), []);
-        assert_eq!(
-            due(T0 + 20_007),
-            [("a".into(), 10_007), ("a".into(), 20_007)]
-        );
+        assert_eq!(due(T0 + 20_007), [("a".into(), 10_007), ("a".into(), 20_007)]);
         assert_eq!(due(i64::MAX).len(), 3);
-        assert_eq!(
-            store.pending_timers(i64::MAX, 1).unwrap()[0].due,
-            T0 + 10_007
-        );
+        assert_eq!(store.pending_timers(i64::MAX, 1).unwrap()[0].due, T0 + 10_007);
     });
 }
 
@@ -332,23 +222,12 @@ fn charters_and_blobs_are_kept_by_their_digests() {
     on_each_store(|store| {
         let charter = stored(PLANS);
         store.put_charter(&charter).unwrap();
-        assert_eq!(
-            store.charter(charter.digest).unwrap(),
-            Some(charter.clone())
-        );
+        assert_eq!(store.charter(charter.digest).unwrap(), Some(charter.clone()));
         assert_eq!(store.charters().unwrap(), std::slice::from_ref(&charter));
-        assert_eq!(
-            charter_journal::machine(store, charter.digest)
-                .unwrap()
-                .digest(),
-            charter.digest
-        );
+        assert_eq!(charter_journal::machine(store, charter.digest).unwrap().digest(), charter.digest);
         let mut changed = charter.clone();
         changed.core = changed.core.replace("plans", "plane");
-        assert!(matches!(
-            store.put_charter(&changed),
-            Err(StoreError::Damaged(_))
-        ));
+        assert!(matches!(store.put_charter(&changed), Err(StoreError::Damaged(_))));
         let blob = store.put_blob(b"large").unwrap();
         assert_eq!(store.put_blob(b"large").unwrap(), blob);
         assert_eq!(store.blob(blob).unwrap(), Some(b"large".to_vec()));
@@ -389,9 +268,7 @@ fn dump(store: &SqliteStore) -> String {
                 let columns = select.column_count();
                 let mut rows = select.query([])?;
                 while let Some(row) = rows.next()? {
-                    let values: Vec<_> = (0..columns)
-                        .map(|i| format!("{:?}", row.get_ref(i).unwrap()))
-                        .collect();
+                    let values: Vec<_> = (0..columns).map(|i| format!("{:?}", row.get_ref(i).unwrap())).collect();
                     out.push_str(&format!("{table}: {}\n", values.join(", ")));
                 }
             }
@@ -407,27 +284,12 @@ fn a_file_is_written_by_one_and_read_by_many() {
     let store = SqliteStore::open(&file).unwrap();
     let refused = SqliteStore::open(&file).unwrap_err();
     assert!(matches!(refused, StoreError::InUse { .. }));
-    assert!(
-        refused
-            .to_string()
-            .contains(&format!("(process {})", std::process::id())),
-        "{refused}"
-    );
+    assert!(refused.to_string().contains(&format!("(process {})", std::process::id())), "{refused}");
     let reader = SqliteStore::open_read_only(&file).unwrap();
     let runs = fill(&store, &some_acts(10), "r");
     assert_eq!(reader.records("r0", 0, 99).unwrap(), runs[0]);
-    assert!(
-        reader
-            .put_blob(b"x")
-            .unwrap_err()
-            .to_string()
-            .contains("reading only")
-    );
-    assert!(
-        reader
-            .query(|c| c.execute("DELETE FROM records", []))
-            .is_err()
-    );
+    assert!(reader.put_blob(b"x").unwrap_err().to_string().contains("reading only"));
+    assert!(reader.query(|c| c.execute("DELETE FROM records", [])).is_err());
     drop(reader);
     drop(store);
     // Closed, the file stands alone.
@@ -443,29 +305,16 @@ fn a_file_that_is_not_ours_is_left_alone() {
     let folder = Folder::new("foreign");
     let path = |name: &str| folder.0.join(name);
     std::fs::write(path("text"), "x".repeat(5_000)).unwrap();
-    rusqlite::Connection::open(path("other"))
-        .unwrap()
-        .execute_batch("CREATE TABLE t(x)")
-        .unwrap();
+    rusqlite::Connection::open(path("other")).unwrap().execute_batch("CREATE TABLE t(x)").unwrap();
     drop(SqliteStore::open(&path("newer")).unwrap());
-    rusqlite::Connection::open(path("newer"))
-        .unwrap()
-        .execute_batch("PRAGMA user_version = 9")
-        .unwrap();
+    rusqlite::Connection::open(path("newer")).unwrap().execute_batch("PRAGMA user_version = 9").unwrap();
     let refused = |name: &str| {
         let e = SqliteStore::open(&path(name)).unwrap_err();
         assert_eq!(SqliteStore::open_read_only(&path(name)).unwrap_err(), e);
-        e.to_string()
-            .replace(&path(name).display().to_string(), "FILE")
+        e.to_string().replace(&path(name).display().to_string(), "FILE")
     };
-    assert_eq!(
-        refused("text"),
-        "`FILE` is not a journal: it is not a SQLite file"
-    );
-    assert_eq!(
-        refused("other"),
-        "`FILE` is not a journal: it is a SQLite file of another program"
-    );
+    assert_eq!(refused("text"), "`FILE` is not a journal: it is not a SQLite file");
+    assert_eq!(refused("other"), "`FILE` is not a journal: it is a SQLite file of another program");
     assert_eq!(
         refused("newer"),
         "`FILE` has schema version 9; this program knows up to 1: use the newer program, or export the runs with it and import them here"
@@ -493,9 +342,7 @@ fn the_log_is_moved_into_the_file_while_the_writer_goes_on() {
     }
     // Somebody who reads keeps the log from beginning anew, and nothing else.
     let reader = rusqlite::Connection::open(folder.file()).unwrap();
-    reader
-        .execute_batch("BEGIN; SELECT count(*) FROM runs")
-        .unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM runs").unwrap();
     let before = size(&log);
     while size(&log) < before + (12 << 20) {
         write();
@@ -534,13 +381,8 @@ fn waiting_appends_share_commits_and_do_not_disturb_each_other() {
                 store.append(vec![first.clone()]).unwrap();
                 for _ in 0..events {
                     // A stranger tries the wrong number in between.
-                    assert!(matches!(
-                        store.append(vec![first.clone()]),
-                        Err(StoreError::Conflict { .. })
-                    ));
-                    store
-                        .append(vec![driver.send("GO", json!({}), &Principal::default())])
-                        .unwrap();
+                    assert!(matches!(store.append(vec![first.clone()]), Err(StoreError::Conflict { .. })));
+                    store.append(vec![driver.send("GO", json!({}), &Principal::default())]).unwrap();
                 }
                 driver.chain.hash()
             })
@@ -550,11 +392,7 @@ fn waiting_appends_share_commits_and_do_not_disturb_each_other() {
     for (t, head) in heads.into_iter().enumerate() {
         let info = store.run(&format!("run-{t}")).unwrap().unwrap();
         assert_eq!((info.seq, info.hash), (events, head));
-        assert!(
-            replay(&*store, &machine, &info.run, None)
-                .unwrap()
-                .is_some()
-        );
+        assert!(replay(&*store, &machine, &info.run, None).unwrap().is_some());
     }
 }
 
@@ -568,10 +406,7 @@ fn an_id_finds_an_event_that_comes_twice_before_the_kernel_sees_it() {
         let by = Principal::new("ana", &["clerk"]);
         let event = |data| Envelope::event(1, "SET", data, by.clone(), T0);
         let large = "x".repeat(2 << 20);
-        for (i, data) in [json!({"n": 2.0}), json!(1i64 << 60), json!({"text": large})]
-            .into_iter()
-            .enumerate()
-        {
+        for (i, data) in [json!({"n": 2.0}), json!(1i64 << 60), json!({"text": large})].into_iter().enumerate() {
             let id = format!("k{i}");
             let mut sent = event(data.clone());
             sent.seq = driver.chain.next_seq();
@@ -579,42 +414,19 @@ fn an_id_finds_an_event_that_comes_twice_before_the_kernel_sees_it() {
             store.append(vec![append.clone()]).unwrap();
             let found = store.find("a", &id).unwrap().unwrap();
             assert_eq!(found, append.record);
-            let again = Envelope {
-                seq: 77,
-                at: T0 + 9,
-                expected_seq: Some(3),
-                to: Some("root".into()),
-                ..event(data.clone())
-            };
+            let again =
+                Envelope { seq: 77, at: T0 + 9, expected_seq: Some(3), to: Some("root".into()), ..event(data.clone()) };
             assert!(found.is_of(&again));
             let others = [
                 event(json!({"other": data})),
                 Envelope::event(1, "GO", data.clone(), by.clone(), T0),
-                Envelope {
-                    by: Principal::new("ana", &[]),
-                    ..event(data.clone())
-                },
-                Envelope {
-                    to: Some("p1".into()),
-                    ..event(data.clone())
-                },
-                Envelope::host(
-                    1,
-                    Event::Start {
-                        input: data.clone(),
-                    },
-                    T0,
-                ),
+                Envelope { by: Principal::new("ana", &[]), ..event(data.clone()) },
+                Envelope { to: Some("p1".into()), ..event(data.clone()) },
+                Envelope::host(1, Event::Start { input: data.clone() }, T0),
             ];
             assert!(others.iter().all(|other| !found.is_of(other)));
         }
-        assert!(
-            store
-                .find("a", "k0")
-                .unwrap()
-                .unwrap()
-                .is_of(&event(json!({"n": 2})))
-        );
+        assert!(store.find("a", "k0").unwrap().unwrap().is_of(&event(json!({"n": 2}))));
     });
 }
 
@@ -625,11 +437,9 @@ fn the_tables_are_documented() {
     let store = SqliteStore::open(&folder.file()).unwrap();
     let tables: Vec<String> = store
         .query(|c| {
-            c.prepare(
-                "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name",
-            )?
-            .query_map([], |r| r.get(0))?
-            .collect()
+            c.prepare("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name")?
+                .query_map([], |r| r.get(0))?
+                .collect()
         })
         .unwrap();
     for table in tables {
@@ -644,11 +454,8 @@ fn the_tables_are_documented() {
                     .collect()
             })
             .unwrap();
-        let documented: Vec<&str> = section
-            .lines()
-            .filter_map(|l| l.strip_prefix("| `")?.split_once('`'))
-            .map(|(name, _)| name)
-            .collect();
+        let documented: Vec<&str> =
+            section.lines().filter_map(|l| l.strip_prefix("| `")?.split_once('`')).map(|(name, _)| name).collect();
         assert_eq!(documented, columns, "docs/sql.md, `{table}`");
     }
 }
@@ -672,19 +479,15 @@ fn what_was_emitted_comes_back_the_last_first() {
         let ana = Principal::new("ana", &["clerk", "boss"]);
         let start = |run| Driver::start(&machine, run);
         let ((mut a, first_a), (mut b, first_b)) = (start("a"), start("b"));
-        let flag =
-            |d: &mut Driver<'_>| store.append(vec![d.send("FLAG", json!({}), &ana)]).unwrap();
+        let flag = |d: &mut Driver<'_>| store.append(vec![d.send("FLAG", json!({}), &ana)]).unwrap();
         store.append(vec![first_b, first_a]).unwrap();
         // Three emits in another order than that of the runs' names.
         flag(&mut b);
         flag(&mut a);
         flag(&mut b);
-        let expected = [("b", 2), ("a", 1), ("b", 1)]
-            .map(|(run, seq)| (run.to_owned(), seq, "{\"n\":0}".to_owned()));
+        let expected = [("b", 2), ("a", 1), ("b", 1)].map(|(run, seq)| (run.to_owned(), seq, "{\"n\":0}".to_owned()));
         assert_eq!(emitted(store, usize::MAX), expected);
         assert_eq!(emitted(store, 1), expected[..1]);
-        store
-            .emitted("OTHER", &mut |_, _, _| panic!("there is none"))
-            .unwrap();
+        store.emitted("OTHER", &mut |_, _, _| panic!("there is none")).unwrap();
     });
 }

@@ -7,8 +7,8 @@ mod common;
 use std::process::Command;
 
 use charter_journal::{
-    Anchor, Difference, MemoryStore, SqliteStore, Store, StoreError, TransferError, export,
-    export_header, import, load, replay, verify, verify_export,
+    Anchor, Difference, MemoryStore, SqliteStore, Store, StoreError, TransferError, export, export_header, import,
+    load, replay, verify, verify_export,
 };
 use common::*;
 use proptest::prelude::*;
@@ -47,10 +47,7 @@ fn exported_after(store: &dyn Store, run: &str, at: u64) -> Option<String> {
     let machine = charter_journal::machine(store, info.charter).unwrap();
     let snapshot = replay(store, &machine, run, Some(at)).unwrap()?;
     let records = store.records(run, at, usize::MAX).unwrap();
-    let after = (
-        records[0].text().to_owned(),
-        machine.snapshot_text(&snapshot),
-    );
+    let after = (records[0].text().to_owned(), machine.snapshot_text(&snapshot));
     let mut text = export_header(run, info.seq + 1, info.hash, &charter, Some(after)) + "\n";
     for record in &records[1..] {
         text.push_str(record.text());
@@ -106,19 +103,10 @@ fn nothing_is_imported_that_does_not_verify() {
     let text = exported(&store, "r0");
     let folder = Folder::new("import");
     let target = SqliteStore::open(&folder.file()).unwrap();
-    let refused = |text: &str| {
-        import(&target, &mut text.as_bytes())
-            .unwrap_err()
-            .to_string()
-    };
+    let refused = |text: &str| import(&target, &mut text.as_bytes()).unwrap_err().to_string();
     let lines: Vec<&str> = text.lines().collect();
     let without = |at: usize| {
-        lines
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| *i != at)
-            .map(|(_, l)| format!("{l}\n"))
-            .collect::<String>()
+        lines.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, l)| format!("{l}\n")).collect::<String>()
     };
     assert_eq!(refused(""), "line 1: the file is empty");
     assert!(refused("{}\n").starts_with("line 1: it is not the first line of an exported run"));
@@ -126,9 +114,10 @@ fn nothing_is_imported_that_does_not_verify() {
         refused(&text.replacen("\"journal\":1", "\"journal\":2", 1))
             .starts_with("line 1: version 2 of the format is not known")
     );
-    assert!(refused(&without(2)).starts_with(
-        "line 3: run `r0`: record 2 does not follow: the last one is 0, so 1 comes next"
-    ));
+    assert!(
+        refused(&without(2))
+            .starts_with("line 3: run `r0`: record 2 does not follow: the last one is 0, so 1 comes next")
+    );
     assert!(refused(&without(lines.len() - 1)).contains("the file ends too early or too late"));
     assert!(refused(lines[0]).contains("the file has no records"));
     assert!(
@@ -136,20 +125,13 @@ fn nothing_is_imported_that_does_not_verify() {
             .contains("its text has the digest")
     );
     let forged = text.replacen("\"kind\":\"start\"", "\"kind\":\"Start\"", 1);
-    assert!(
-        refused(&forged).starts_with("line 2: this is not a record"),
-        "{}",
-        refused(&forged)
-    );
+    assert!(refused(&forged).starts_with("line 2: this is not a record"), "{}", refused(&forged));
     let forged = text.replacen("\"n\":1", "\"n\":2", 1);
     assert!(refused(&forged).starts_with("the run is not imported, because it does not verify: run `r0`, record 0: its content does not give its hash"), "{}", refused(&forged));
     assert_eq!(target.run("r0").unwrap(), None);
     assert_eq!(target.charters().unwrap(), []);
     import(&target, &mut text.as_bytes()).unwrap();
-    assert!(matches!(
-        import(&target, &mut text.as_bytes()),
-        Err(TransferError::Store(StoreError::Conflict { .. }))
-    ));
+    assert!(matches!(import(&target, &mut text.as_bytes()), Err(TransferError::Store(StoreError::Conflict { .. }))));
     assert_eq!(verify(&target, None).unwrap().findings, []);
 }
 
@@ -167,11 +149,7 @@ fn the_script_of_the_docs_agrees() {
     let check = |name: &str, text: &str| {
         let file = folder.0.join(name);
         std::fs::write(&file, text).unwrap();
-        let output = Command::new("python3")
-            .arg(script)
-            .arg(&file)
-            .output()
-            .unwrap();
+        let output = Command::new("python3").arg(script).arg(&file).output().unwrap();
         (
             output.status.code(),
             String::from_utf8_lossy(&output.stdout).replace(&file.display().to_string(), "FILE")
@@ -183,14 +161,7 @@ fn the_script_of_the_docs_agrees() {
         let head = store.run(run).unwrap().unwrap();
         assert_eq!(
             check(run, &text),
-            (
-                Some(0),
-                format!(
-                    "FILE: run {run}: {} records, head {}: the chain is whole\n",
-                    head.seq + 1,
-                    head.hash
-                )
-            )
+            (Some(0), format!("FILE: run {run}: {} records, head {}: the chain is whole\n", head.seq + 1, head.hash))
         );
         // From where a host begins that has dropped the records before.
         if let Some(text) = exported_after(&store, run, head.seq / 2) {
@@ -200,72 +171,27 @@ fn the_script_of_the_docs_agrees() {
             assert_eq!(code, Some(1), "{said}");
         }
         let (code, said) = check("forged", &text.replacen("\"n\":1", "\"n\":2", 1));
-        assert_eq!(
-            (
-                code,
-                said.contains("line 2: its content does not give its hash")
-            ),
-            (Some(1), true),
-            "{said}"
-        );
-        let cut: String = text
-            .lines()
-            .enumerate()
-            .filter(|(i, _)| *i != 3)
-            .map(|(_, l)| format!("{l}\n"))
-            .collect();
+        assert_eq!((code, said.contains("line 2: its content does not give its hash")), (Some(1), true), "{said}");
+        let cut: String = text.lines().enumerate().filter(|(i, _)| *i != 3).map(|(_, l)| format!("{l}\n")).collect();
         let (code, said) = check("cut", &cut);
-        assert_eq!(
-            (code, said.contains("line 4: its number is 3, not 2")),
-            (Some(1), true),
-            "{said}"
-        );
-        let (code, said) = check(
-            "short",
-            &text[..text[..text.len() - 1].rfind('\n').unwrap() + 1],
-        );
-        assert_eq!(
-            (code, said.contains("the file ends too early or too late")),
-            (Some(1), true),
-            "{said}"
-        );
+        assert_eq!((code, said.contains("line 4: its number is 3, not 2")), (Some(1), true), "{said}");
+        let (code, said) = check("short", &text[..text[..text.len() - 1].rfind('\n').unwrap() + 1]);
+        assert_eq!((code, said.contains("the file ends too early or too late")), (Some(1), true), "{said}");
     }
     // Numbers and strings, as RFC 8785 writes them: its own self-test.
-    let output = Command::new("python3")
-        .arg(script)
-        .arg("--self-test")
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let output = Command::new("python3").arg(script).arg("--self-test").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // The two write every double alike.
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let doubles: Vec<f64> = (0..2_000)
         .map(|_| f64::from_bits(any::<u64>().new_tree(&mut runner).unwrap().current()))
         .filter(|d| d.is_finite())
         .collect();
-    let expected: String = doubles
-        .iter()
-        .map(|d| charter_kernel::digest::canonical(&serde_json::json!(d)) + "\n")
-        .collect();
+    let expected: String =
+        doubles.iter().map(|d| charter_kernel::digest::canonical(&serde_json::json!(d)) + "\n").collect();
     let file = folder.0.join("doubles");
-    std::fs::write(
-        &file,
-        doubles
-            .iter()
-            .map(|d| format!("{d:e}\n"))
-            .collect::<String>(),
-    )
-    .unwrap();
-    let output = Command::new("python3")
-        .arg(script)
-        .arg("--numbers")
-        .arg(&file)
-        .output()
-        .unwrap();
+    std::fs::write(&file, doubles.iter().map(|d| format!("{d:e}\n")).collect::<String>()).unwrap();
+    let output = Command::new("python3").arg(script).arg("--numbers").arg(&file).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
 }
 

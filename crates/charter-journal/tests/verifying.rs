@@ -8,9 +8,8 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use charter_journal::{
-    Anchor, Append, Difference, MemoryStore, OpenEffect, PendingTimer, Record, Reply, Report, Row,
-    RunFilter, RunInfo, RunRow, SqliteStore, Store, StoreError, StoredCharter, StoredSnapshot,
-    VerifyOptions, fork, verify, verify_with,
+    Anchor, Append, Difference, MemoryStore, OpenEffect, PendingTimer, Record, Reply, Report, Row, RunFilter, RunInfo,
+    RunRow, SqliteStore, Store, StoreError, StoredCharter, StoredSnapshot, VerifyOptions, fork, verify, verify_with,
 };
 use charter_kernel::{Digest, Principal, digest::canonical};
 use common::*;
@@ -59,10 +58,7 @@ fn a_file_that_was_written_verifies() {
     store.put_blob(b"x").unwrap();
     assert_eq!(verify(&store, None).unwrap().findings, []);
     assert_eq!(verify(&store, Some("r1")).unwrap().runs.len(), 1);
-    assert_eq!(
-        verify(&store, Some("nobody")).unwrap_err(),
-        StoreError::UnknownRun("nobody".into())
-    );
+    assert_eq!(verify(&store, Some("nobody")).unwrap_err(), StoreError::UnknownRun("nobody".into()));
 }
 
 #[test]
@@ -112,12 +108,7 @@ impl Shown<'_> {
 }
 
 impl Store for Shown<'_> {
-    fn scan(
-        &self,
-        run: Option<&str>,
-        from: u64,
-        visit: &mut dyn FnMut(&Row<'_>) -> bool,
-    ) -> Result<(), StoreError> {
+    fn scan(&self, run: Option<&str>, from: u64, visit: &mut dyn FnMut(&Row<'_>) -> bool) -> Result<(), StoreError> {
         let mut at = 0;
         let rows = &self.rows;
         self.inner.scan(run, 0, &mut |row| {
@@ -125,20 +116,10 @@ impl Store for Shown<'_> {
                 return false;
             };
             at += 1;
-            (*seq as u64) < from
-                || visit(&Row {
-                    place: *place,
-                    seq: *seq,
-                    text,
-                    ..*row
-                })
+            (*seq as u64) < from || visit(&Row { place: *place, seq: *seq, text, ..*row })
         })
     }
-    fn emitted(
-        &self,
-        r#type: &str,
-        visit: &mut dyn FnMut(&str, u64, &str) -> bool,
-    ) -> Result<(), StoreError> {
+    fn emitted(&self, r#type: &str, visit: &mut dyn FnMut(&str, u64, &str) -> bool) -> Result<(), StoreError> {
         self.inner.emitted(r#type, visit)
     }
     fn submit(&self, batch: Vec<Append>, reply: Reply) {
@@ -186,25 +167,13 @@ impl Store for Shown<'_> {
     fn pending_timers(&self, until: i64, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
         self.inner.pending_timers(until, limit)
     }
-    fn open_effects(
-        &self,
-        after: Option<&OpenEffect>,
-        limit: usize,
-    ) -> Result<Vec<OpenEffect>, StoreError> {
+    fn open_effects(&self, after: Option<&OpenEffect>, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
         self.inner.open_effects(after, limit)
     }
-    fn scan_runs(
-        &self,
-        run: Option<&str>,
-        visit: &mut dyn FnMut(&RunRow<'_>),
-    ) -> Result<(), StoreError> {
+    fn scan_runs(&self, run: Option<&str>, visit: &mut dyn FnMut(&RunRow<'_>)) -> Result<(), StoreError> {
         self.inner.scan_runs(run, visit)
     }
-    fn scan_snapshots(
-        &self,
-        run: Option<&str>,
-        visit: &mut dyn FnMut(&str, u64, &[u8]),
-    ) -> Result<(), StoreError> {
+    fn scan_snapshots(&self, run: Option<&str>, visit: &mut dyn FnMut(&str, u64, &[u8])) -> Result<(), StoreError> {
         self.inner.scan_snapshots(run, visit)
     }
 }
@@ -230,10 +199,7 @@ fn door_store() -> (MemoryStore, Vec<Record>) {
 
 /// The first finding: record, kind.
 fn first(report: &Report) -> (Option<u64>, Difference) {
-    let finding = report
-        .findings
-        .first()
-        .unwrap_or_else(|| panic!("nothing was found"));
+    let finding = report.findings.first().unwrap_or_else(|| panic!("nothing was found"));
     (finding.seq, finding.what)
 }
 
@@ -250,21 +216,13 @@ fn every_flipped_bit_of_every_record_is_named() {
                 shown.rows[at].2[byte] ^= 1 << bit;
                 let report = verify(&shown, None).unwrap();
                 let (seq, what) = first(&report);
-                assert_eq!(
-                    seq,
-                    Some(at as u64),
-                    "byte {byte}, bit {bit}: {}",
-                    report.findings[0]
-                );
+                assert_eq!(seq, Some(at as u64), "byte {byte}, bit {bit}: {}", report.findings[0]);
                 kinds.insert(what);
                 shown.rows[at].2[byte] ^= 1 << bit;
             }
         }
     }
-    assert!(
-        kinds.contains(&Difference::Hash) && kinds.contains(&Difference::Unreadable),
-        "{kinds:?}"
-    );
+    assert!(kinds.contains(&Difference::Hash) && kinds.contains(&Difference::Unreadable), "{kinds:?}");
 }
 
 #[test]
@@ -294,14 +252,7 @@ fn cuts_splices_reorderings_and_renumberings_are_named() {
                 rows.remove(at);
                 rows.iter_mut().zip(0..).for_each(|(row, i)| row.1 = i);
             },
-            (
-                seq,
-                if at == last {
-                    Difference::Missing
-                } else {
-                    Difference::Place
-                },
-            ),
+            (seq, if at == last { Difference::Missing } else { Difference::Place }),
         );
         // A record twice; another in its place; only its number changed.
         if at < last {
@@ -323,16 +274,10 @@ fn cuts_splices_reorderings_and_renumberings_are_named() {
             );
             assert_eq!(
                 message,
-                format!(
-                    "run `a`, record {at}: what is stored here is record {} of this run, not {at}",
-                    at + 1
-                )
+                format!("run `a`, record {at}: what is stored here is record {} of this run, not {at}", at + 1)
             );
             check(&|rows| rows[at].1 = 77, (seq, Difference::Place));
-            check(
-                &|rows| rows[at + 1].0 = rows[at].0,
-                (Some(at as u64 + 1), Difference::Place),
-            );
+            check(&|rows| rows[at + 1].0 = rows[at].0, (Some(at as u64 + 1), Difference::Place));
         }
     }
 }
@@ -366,36 +311,17 @@ fn a_forged_record_with_good_hashes_is_named_by_the_kernel() {
             row.2 = text;
         }
         let report = verify(&shown, None).unwrap();
-        assert_eq!(
-            report.findings[0].to_string(),
-            format!("run `a`, record {at}: {expected}")
-        );
+        assert_eq!(report.findings[0].to_string(), format!("run `a`, record {at}: {expected}"));
     };
-    check(
-        1,
-        &|r| r["verdict"] = "ignored".into(),
-        "`verdict` says `\"ignored\"`; replaying gives `\"accepted\"`",
-    );
-    check(
-        1,
-        &|r| r["state"] = json!(["closed"]),
-        "`state` says `[\"closed\"]`; replaying gives `[\"opened\"]`",
-    );
+    check(1, &|r| r["verdict"] = "ignored".into(), "`verdict` says `\"ignored\"`; replaying gives `\"accepted\"`");
+    check(1, &|r| r["state"] = json!(["closed"]), "`state` says `[\"closed\"]`; replaying gives `[\"opened\"]`");
     check(
         1,
         &|r| r["effects"] = json!([{"kind": "log"}]),
         "`effects` says `[{\"kind\":\"log\"}]`; replaying gives `[]`",
     );
-    check(
-        1,
-        &|r| r["secret"] = json!(1),
-        "it has a field that this program does not know: `secret`",
-    );
-    check(
-        3,
-        &|r| r["refusal"] = json!({}),
-        "`refusal` says `{}`; replaying gives nothing",
-    );
+    check(1, &|r| r["secret"] = json!(1), "it has a field that this program does not know: `secret`");
+    check(3, &|r| r["refusal"] = json!({}), "`refusal` says `{}`; replaying gives nothing");
     check(
         2,
         &|r| r["state"] = json!(["closed"]),
@@ -403,26 +329,15 @@ fn a_forged_record_with_good_hashes_is_named_by_the_kernel() {
     );
     // Another input: the snapshots show it.
     let mut shown = Shown::of(&store);
-    for (row, text) in shown
-        .rows
-        .iter_mut()
-        .zip(forge(&records, 1, |r| r["event"]["data"]["by"] = json!(3)))
-    {
+    for (row, text) in shown.rows.iter_mut().zip(forge(&records, 1, |r| r["event"]["data"]["by"] = json!(3))) {
         row.2 = text;
     }
     let report = verify(&shown, None).unwrap();
-    assert!(
-        report.findings[0].message.starts_with("`snapshot` says"),
-        "{}",
-        report.findings[0]
-    );
+    assert!(report.findings[0].message.starts_with("`snapshot` says"), "{}", report.findings[0]);
     // Not canonical, though it says the same.
     let mut shown = Shown::of(&store);
     shown.rows[1].2.splice(1..1, *b" ");
-    assert_eq!(
-        first(&verify(&shown, None).unwrap()),
-        (Some(1), Difference::Canonical)
-    );
+    assert_eq!(first(&verify(&shown, None).unwrap()), (Some(1), Difference::Canonical));
 }
 
 #[test]
@@ -435,18 +350,10 @@ fn a_chain_forged_with_the_kernel_is_told_by_an_anchor_only() {
     let other = driver.send("OPEN", json!({"by": 9}), &Principal::new("ana", &["clerk"]));
     forged.append(vec![first_append, other]).unwrap();
     assert_eq!(verify(&forged, None).unwrap().findings, []);
-    let anchor = |seq: usize| Anchor {
-        run: "a".into(),
-        seq: seq as u64,
-        hash: records[seq].hash,
-    };
-    let with =
-        |anchors: Vec<Anchor>| verify_with(&forged, &VerifyOptions { run: None, anchors }).unwrap();
+    let anchor = |seq: usize| Anchor { run: "a".into(), seq: seq as u64, hash: records[seq].hash };
+    let with = |anchors: Vec<Anchor>| verify_with(&forged, &VerifyOptions { run: None, anchors }).unwrap();
     assert_eq!(with(vec![anchor(0)]).findings, []);
-    assert_eq!(
-        first(&with(vec![anchor(0), anchor(1)])),
-        (Some(1), Difference::Anchor)
-    );
+    assert_eq!(first(&with(vec![anchor(0), anchor(1)])), (Some(1), Difference::Anchor));
     assert_eq!(first(&with(vec![anchor(4)])), (Some(4), Difference::Anchor));
 }
 
@@ -471,17 +378,9 @@ fn tamper(sql: &str) -> Vec<String> {
         }
         store.put_blob(b"blob").unwrap();
     }
-    rusqlite::Connection::open(folder.file())
-        .unwrap()
-        .execute_batch(sql)
-        .unwrap();
+    rusqlite::Connection::open(folder.file()).unwrap().execute_batch(sql).unwrap();
     let store = SqliteStore::open_read_only(&folder.file()).unwrap();
-    verify(&store, None)
-        .unwrap()
-        .findings
-        .iter()
-        .map(ToString::to_string)
-        .collect()
+    verify(&store, None).unwrap().findings.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -498,28 +397,16 @@ fn changes_to_the_tables_are_named() {
             }
             s
         };
-        assert_eq!(
-            found.iter().map(short).collect::<Vec<_>>(),
-            expected,
-            "{sql}"
-        );
+        assert_eq!(found.iter().map(short).collect::<Vec<_>>(), expected, "{sql}");
     };
     let first = |sql: &str, expected: &str| {
         let found = tamper(sql);
-        assert!(
-            found.iter().any(|f| f.contains(expected)),
-            "{sql}: {found:?}"
-        );
+        assert!(found.iter().any(|f| f.contains(expected)), "{sql}: {found:?}");
     };
-    check(
-        "DELETE FROM runs WHERE run = 'a'",
-        &["run `a`: it has records, but no row in `runs`"],
-    );
+    check("DELETE FROM runs WHERE run = 'a'", &["run `a`: it has records, but no row in `runs`"]);
     check(
         "UPDATE runs SET status = 'done' WHERE run = 'b'",
-        &[
-            "run `b`, record 3: column `status` of its row in `runs` says `done`, the records say `active`",
-        ],
+        &["run `b`, record 3: column `status` of its row in `runs` says `done`, the records say `active`"],
     );
     check(
         "UPDATE runs SET seq = 2 WHERE run = 'b'",
@@ -527,9 +414,7 @@ fn changes_to_the_tables_are_named() {
     );
     check(
         "UPDATE runs SET seq = 9 WHERE run = 'b'",
-        &[
-            "run `b`, record 4: it is missing, with all that follow: `runs` says that the last one is 9",
-        ],
+        &["run `b`, record 4: it is missing, with all that follow: `runs` says that the last one is 9"],
     );
     for column in ["hash", "charter", "started", "updated"] {
         first(
@@ -541,22 +426,13 @@ fn changes_to_the_tables_are_named() {
         "UPDATE runs SET hash = 'sha256:' || upper(substr(hash, 8)) WHERE run = 'b'",
         "run `b`, record 3: column `hash`",
     );
-    first(
-        "UPDATE runs SET run = 'c' WHERE run = 'b'",
-        "run `b`: it has records, but no row in `runs`",
-    );
+    first("UPDATE runs SET run = 'c' WHERE run = 'b'", "run `b`: it has records, but no row in `runs`");
     first(
         "UPDATE runs SET run = 'c' WHERE run = 'b'",
         "run `c`: all its records are missing: `runs` says that the last one is 3",
     );
-    first(
-        "DELETE FROM records WHERE run = 'b'",
-        "run `b`: all its records are missing",
-    );
-    first(
-        "DELETE FROM records WHERE run = 'b' AND seq = 3",
-        "run `b`, record 3: it is missing, with all that follow",
-    );
+    first("DELETE FROM records WHERE run = 'b'", "run `b`: all its records are missing");
+    first("DELETE FROM records WHERE run = 'b' AND seq = 3", "run `b`, record 3: it is missing, with all that follow");
     first(
         "DELETE FROM records WHERE run = 'b' AND seq = 0",
         "run `b`, record 0: it is missing; the next one that is there is 1",
@@ -588,18 +464,9 @@ fn changes_to_the_tables_are_named() {
     for column in ["id", "at", "type", "verdict", "hash"] {
         check_column(column);
     }
-    first(
-        "DELETE FROM charters",
-        "run `a`, record 0: the charter sha256:",
-    );
-    first(
-        "UPDATE charters SET core = replace(core, 'boss', 'bass')",
-        "run `a`, record 0: the charter sha256:",
-    );
-    first(
-        "UPDATE charters SET source = source || ' '",
-        "its id, version, name or source is not what was stored",
-    );
+    first("DELETE FROM charters", "run `a`, record 0: the charter sha256:");
+    first("UPDATE charters SET core = replace(core, 'boss', 'bass')", "run `a`, record 0: the charter sha256:");
+    first("UPDATE charters SET source = source || ' '", "its id, version, name or source is not what was stored");
     first(
         "UPDATE snapshots SET json = json || ' ' WHERE run = 'b'",
         "run `b`, record 0: the snapshot that is kept after it has the digest",
@@ -619,9 +486,7 @@ fn changes_to_the_tables_are_named() {
     for table in ["transitions", "refusals", "effects", "timers", "ledger"] {
         check(
             &format!("DELETE FROM {table} WHERE run = 'b'"),
-            &[&format!(
-                "table `{table}` is not what the records make of it; `charter rebuild` makes it again"
-            )],
+            &[&format!("table `{table}` is not what the records make of it; `charter rebuild` makes it again")],
         );
     }
     check(
@@ -703,21 +568,13 @@ fn rebuild_mends_tables_indexes_and_views() {
 }
 
 fn check_column(column: &str) {
-    let found = tamper(&format!(
-        "UPDATE records SET {column} = {column} || 'x' WHERE run = 'b' AND seq = 1"
-    ));
-    assert!(
-        found[0].starts_with(&format!("run `b`, record 1: its column `{column}` says `")),
-        "{found:?}"
-    );
+    let found = tamper(&format!("UPDATE records SET {column} = {column} || 'x' WHERE run = 'b' AND seq = 1"));
+    assert!(found[0].starts_with(&format!("run `b`, record 1: its column `{column}` says `")), "{found:?}");
     // Every letter of it counts, also where a reader would not care.
     let found = tamper(&format!(
         "UPDATE records SET {column} = upper({column}) || lower({column}) WHERE run = 'a' AND seq = 2"
     ));
-    assert!(
-        found[0].starts_with(&format!("run `a`, record 2: its column `{column}` says `")),
-        "{found:?}"
-    );
+    assert!(found[0].starts_with(&format!("run `a`, record 2: its column `{column}` says `")), "{found:?}");
 }
 
 proptest! {

@@ -4,13 +4,7 @@
 //! - `flat`: a machine of six states in a circle, one event. Peers: a hand-written `match`, `rust-fsm`, `statig`.
 //! - `shapes`: a parallel, a deeply nested and a guarded machine; a refusal; a session that assigns.
 //! - `compile`: a charter of 1,000 states.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    missing_docs,
-    unreachable_pub
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs, unreachable_pub)]
 
 use charter_kernel::{Envelope, Event, Machine, Principal, Snapshot};
 use divan::{Bencher, black_box};
@@ -22,23 +16,12 @@ fn main() {
 
 fn machine(yaml: &str) -> Machine {
     let source = format!("charter: 1\nid: bench\n{yaml}");
-    let document = charter_format::read(
-        &source,
-        "bench.yaml",
-        &charter_format::ReadOptions::default(),
-    )
-    .expect("reads");
+    let document = charter_format::read(&source, "bench.yaml", &charter_format::ReadOptions::default()).expect("reads");
     Machine::compile(document.definition).expect("compiles")
 }
 
 fn start(machine: &Machine) -> Snapshot {
-    machine
-        .start(
-            "r",
-            &Envelope::host(0, Event::Start { input: json!({}) }, 0),
-        )
-        .expect("starts")
-        .snapshot
+    machine.start("r", &Envelope::host(0, Event::Start { input: json!({}) }, 0)).expect("starts").snapshot
 }
 
 fn event(kind: &str) -> Envelope {
@@ -65,10 +48,7 @@ mod flat {
         let mut snapshot = start(&machine);
         let envelope = event("NEXT");
         bencher.bench_local(move || {
-            snapshot = machine
-                .step(black_box(&snapshot), black_box(&envelope))
-                .expect("taken")
-                .snapshot;
+            snapshot = machine.step(black_box(&snapshot), black_box(&envelope)).expect("taken").snapshot;
         });
     }
 
@@ -77,11 +57,7 @@ mod flat {
         let machine = machine(FLAT);
         let snapshot = start(&machine);
         let envelope = event("NEVER");
-        bencher.bench_local(move || {
-            machine
-                .step(black_box(&snapshot), black_box(&envelope))
-                .is_err()
-        });
+        bencher.bench_local(move || machine.step(black_box(&snapshot), black_box(&envelope)).is_err());
     }
 
     #[derive(Clone, Copy)]
@@ -215,13 +191,8 @@ mod shapes {
 
     #[divan::bench(sample_size = 1000)]
     fn parallel_four_regions(bencher: Bencher) {
-        let region = |n: usize| {
-            format!("  r{n}: {{states: {{a: {{on: {{GO: b}}}}, b: {{on: {{GO: a}}}}}}}}\n")
-        };
-        let yaml = format!(
-            "events: {{GO: {{}}}}\ntype: parallel\nstates:\n{}",
-            (0..4).map(region).collect::<String>()
-        );
+        let region = |n: usize| format!("  r{n}: {{states: {{a: {{on: {{GO: b}}}}, b: {{on: {{GO: a}}}}}}}}\n");
+        let yaml = format!("events: {{GO: {{}}}}\ntype: parallel\nstates:\n{}", (0..4).map(region).collect::<String>());
         ring(bencher, &yaml, &["GO"]);
     }
 
@@ -264,20 +235,14 @@ states:
 #[divan::bench(sample_count = 20)]
 fn compile_1000_states(bencher: Bencher) {
     let state = |n: usize| {
-        format!(
-            "  s{n}: {{on: {{E{}: s{}, F: {{target: s0, when: context.n > {n}}}}}}}\n",
-            n % 50,
-            (n + 1) % 1000
-        )
+        format!("  s{n}: {{on: {{E{}: s{}, F: {{target: s0, when: context.n > {n}}}}}}}\n", n % 50, (n + 1) % 1000)
     };
     let events: String = (0..50).map(|n| format!("E{n}: {{}}, ")).collect();
     let source = format!(
         "charter: 1\nid: big\nevents: {{{events}F: {{}}}}\ncontext: {{n: 0}}\nstates:\n{}",
         (0..1000).map(state).collect::<String>()
     );
-    let document =
-        charter_format::read(&source, "big.yaml", &charter_format::ReadOptions::default())
-            .expect("reads");
+    let document = charter_format::read(&source, "big.yaml", &charter_format::ReadOptions::default()).expect("reads");
     bencher
         .with_inputs(|| document.definition.clone())
         .bench_values(|definition| Machine::compile(definition).expect("compiles"));

@@ -16,10 +16,7 @@ use crate::snapshot::{Actor, Context, Identity, Invocation, Rare, Status, TimerK
 use crate::work::{Fault, MAX_GENERATIONS, Queued, Session, Work};
 
 /// Stands for the effect of an invoked machine, which is no effect: the run does its work itself.
-pub(crate) const MACHINE_EFFECT: EffectId = EffectId {
-    seq: 0,
-    index: u32::MAX,
-};
+pub(crate) const MACHINE_EFFECT: EffectId = EffectId { seq: 0, index: u32::MAX };
 
 /// An actor that has not begun.
 pub(crate) fn new_actor(identity: Identity) -> Actor {
@@ -27,10 +24,7 @@ pub(crate) fn new_actor(identity: Identity) -> Actor {
         status: Status::Active,
         configuration: SmallVec::new(),
         history: Rare::default(),
-        context: Context {
-            values: Arc::new(vec![None; identity.shape.slots.len()]),
-            identity: Arc::new(identity),
-        },
+        context: Context { values: Arc::new(vec![None; identity.shape.slots.len()]), identity: Arc::new(identity) },
         output: None,
         invocations: SmallVec::new(),
         votes: Rare::default(),
@@ -41,11 +35,7 @@ pub(crate) fn new_actor(identity: Identity) -> Actor {
 /// The id of the actor that an invocation starts. In imports an invocation id belongs to the session that gave it (SCXML 6.4.1), so
 /// below the root it stands behind the id of its owner; charters name all actors of a run in one space.
 pub(crate) fn child_id(strict: bool, owner: &str, invocation: &Arc<str>) -> Arc<str> {
-    if strict || owner == "root" {
-        invocation.clone()
-    } else {
-        format!("{owner}/{invocation}").into()
-    }
+    if strict || owner == "root" { invocation.clone() } else { format!("{owner}/{invocation}").into() }
 }
 
 /// What [`child_id`] was made of: the id of the invocation that an actor answers to.
@@ -63,11 +53,7 @@ impl Work<'_> {
                 self.queue.clear();
                 break;
             }
-            let Some(ai) = self
-                .s
-                .actors
-                .position(&next.to)
-                .filter(|ai| self.actor(*ai).status == Status::Active)
+            let Some(ai) = self.s.actors.position(&next.to).filter(|ai| self.actor(*ai).status == Status::Active)
             else {
                 continue;
             };
@@ -78,15 +64,8 @@ impl Work<'_> {
                     let mut session = Session::new();
                     self.before_selection(ai, &ev, &mut session)?;
                     let enabled = self.select(ai, &ev, &mut session)?;
-                    if enabled.is_empty()
-                        && self.m.definition.strict
-                        && !crate::compile::is_platform(ev.name())
-                    {
-                        self.note(
-                            ai,
-                            None,
-                            format!("nothing takes `{}`, sent by `{}`", ev.name(), next.from),
-                        );
+                    if enabled.is_empty() && self.m.definition.strict && !crate::compile::is_platform(ev.name()) {
+                        self.note(ai, None, format!("nothing takes `{}`, sent by `{}`", ev.name(), next.from));
                     }
                     self.deliver(ai, &ev, enabled, session)?;
                 }
@@ -121,50 +100,30 @@ impl Work<'_> {
         state: Option<StateId>,
     ) -> Result<(), Fault> {
         let id = if invoked {
-            child_id(
-                self.m.definition.strict,
-                &self.actor(ai).identity().id,
-                &name,
-            )
+            child_id(self.m.definition.strict, &self.actor(ai).identity().id, &name)
         } else {
             name.clone()
         };
         let limit = self.m.definition.limits.actors;
         if self.s.actors.0.len() >= limit as usize {
-            return Err(Fault::execution(format!(
-                "more than {limit} actors (`limits.actors`)"
-            )));
+            return Err(Fault::execution(format!("more than {limit} actors (`limits.actors`)")));
         }
         if id.is_empty() || matches!(id.as_ref(), "self" | "parent") || id.starts_with("#_") {
-            return Err(Fault::execution(format!(
-                "`{id}` cannot be the id of an actor"
-            )));
+            return Err(Fault::execution(format!("`{id}` cannot be the id of an actor")));
         }
         // What an invocation leaves behind is cleared away at the end of the step; what was spawned stays, and so does its id.
-        let taken = self
-            .s
-            .actors
-            .find(&id)
-            .is_some_and(|a| a.status == Status::Active || !a.identity().invocation);
+        let taken = self.s.actors.find(&id).is_some_and(|a| a.status == Status::Active || !a.identity().invocation);
         if taken {
-            return Err(Fault::execution(format!(
-                "there is an actor `{id}` already"
-            )));
+            return Err(Fault::execution(format!("there is an actor `{id}` already")));
         }
         let mut generations = 0usize;
         let mut up = Some(self.actor(ai).identity().id.clone());
         while let Some(parent) = up {
             generations = generations.saturating_add(1);
             if generations > MAX_GENERATIONS {
-                return Err(Fault::execution(format!(
-                    "machines start machines more than {MAX_GENERATIONS} deep"
-                )));
+                return Err(Fault::execution(format!("machines start machines more than {MAX_GENERATIONS} deep")));
             }
-            up = self
-                .s
-                .actors
-                .find(&parent)
-                .and_then(|a| a.identity().parent.clone());
+            up = self.s.actors.find(&parent).and_then(|a| a.identity().parent.clone());
         }
         let target = self.m.chart(chart);
         if let Some(schema) = &target.input
@@ -176,12 +135,7 @@ impl Work<'_> {
                 place(&misfit.at),
                 misfit.message
             );
-            return Err(Fault {
-                communication: false,
-                code: "schema",
-                message,
-                send_id: None,
-            });
+            return Err(Fault { communication: false, code: "schema", message, send_id: None });
         }
         let parent = self.actor(ai).identity().id.clone();
         let mut actor = new_actor(Identity {
@@ -197,10 +151,7 @@ impl Work<'_> {
                 && let Json::Object(fields) = &*input
             {
                 for (name, value) in fields {
-                    let slot = target
-                        .shape
-                        .slot(name)
-                        .filter(|s| target.context.iter().any(|(c, _)| c == s));
+                    let slot = target.shape.slot(name).filter(|s| target.context.iter().any(|(c, _)| c == s));
                     if let Some(place) = slot.and_then(|s| actor.context.place(s)) {
                         *place = Some(Arc::new(value.clone()));
                     }
@@ -217,11 +168,7 @@ impl Work<'_> {
             self.actor_mut(ai).invocations.push(Arc::new(invocation));
         }
         self.s.actors.0.push(Arc::new(actor));
-        self.queue.push_back(Queued {
-            to: id,
-            from: parent,
-            event: None,
-        });
+        self.queue.push_back(Queued { to: id, from: parent, event: None });
         Ok(())
     }
 
@@ -231,41 +178,26 @@ impl Work<'_> {
             return Ok(());
         }
         self.actor_mut(ai).status = Status::Cancelled;
-        let (id, parent) = (
-            self.actor(ai).identity().id.clone(),
-            self.actor(ai).identity().parent.clone(),
-        );
-        self.queue
-            .retain(|q| q.to != id && !(q.from == id && Some(&q.to) == parent.as_ref()));
+        let (id, parent) = (self.actor(ai).identity().id.clone(), self.actor(ai).identity().parent.clone());
+        self.queue.retain(|q| q.to != id && !(q.from == id && Some(&q.to) == parent.as_ref()));
         let mut session = Session::new();
         self.exit_interpreter(ai, None, &mut session, true)
     }
 
     /// `stop`: a spawned actor, or a spawned service of this one.
     pub(crate) fn stop_actor(&mut self, ai: usize, id: &str) -> Result<(), crate::content::Stop> {
-        let own = self
-            .actor(ai)
-            .invocations
-            .iter()
-            .find(|i| i.id.as_ref() == id && i.state.is_none())
-            .cloned();
+        let own = self.actor(ai).invocations.iter().find(|i| i.id.as_ref() == id && i.state.is_none()).cloned();
         if let Some(invocation) = own {
-            self.actor_mut(ai)
-                .invocations
-                .retain(|i| i.id != invocation.id);
+            self.actor_mut(ai).invocations.retain(|i| i.id != invocation.id);
             self.end_invocation(ai, &invocation)?;
             return Ok(());
         }
         match self.s.actors.position(id) {
             Some(child)
-                if !self.actor(child).identity().invocation
-                    && self.actor(child).identity().parent.is_some() =>
+                if !self.actor(child).identity().invocation && self.actor(child).identity().parent.is_some() =>
             {
                 if child == ai {
-                    return Err(Fault::execution(
-                        "an actor cannot stop itself; it ends in a final state",
-                    )
-                    .into());
+                    return Err(Fault::execution("an actor cannot stop itself; it ends in a final state").into());
                 }
                 self.cancel_actor(child)?;
                 Ok(())
@@ -288,9 +220,7 @@ impl Work<'_> {
             }
             Some(parent) => {
                 if let Some(p) = self.s.actors.position(&parent) {
-                    self.actor_mut(p)
-                        .invocations
-                        .retain(|i| !(i.id == name && i.service == NO_SERVICE));
+                    self.actor_mut(p).invocations.retain(|i| !(i.id == name && i.service == NO_SERVICE));
                     let timeout_of = |t: &crate::snapshot::Timer| {
                         t.actor == parent
                             && matches!(&t.what, TimerKind::Timeout { invocation, .. } if *invocation == name)

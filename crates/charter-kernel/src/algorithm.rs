@@ -34,21 +34,12 @@ impl Work<'_> {
     }
 
     /// The same, with events on the internal queue already.
-    pub(crate) fn macrostep_with(
-        &mut self,
-        ai: usize,
-        begin: Begin<'_>,
-        mut session: Session,
-    ) -> Result<(), Refusal> {
+    pub(crate) fn macrostep_with(&mut self, ai: usize, begin: Begin<'_>, mut session: Session) -> Result<(), Refusal> {
         // `_event` stays bound through exits, content, entries and the eventless steps that follow.
         let mut current: Option<Ev<'_>> = None;
         match begin {
             Begin::Start => {
-                let ev = self.named(
-                    "charter.start",
-                    Json::clone(&self.actor(ai).identity().input),
-                    Origin::Platform,
-                );
+                let ev = self.named("charter.start", Json::clone(&self.actor(ai).identity().input), Origin::Platform);
                 self.interpret(ai, &ev, &mut session)?;
                 current = Some(ev);
             }
@@ -70,10 +61,7 @@ impl Work<'_> {
                     // time it is tried, and could go on for ever.
                     self.count_microstep()?;
                     enabled = self.select(ai, &ev, &mut session)?;
-                    if enabled.is_empty()
-                        && self.m.definition.strict
-                        && ev.name().starts_with("error.")
-                    {
+                    if enabled.is_empty() && self.m.definition.strict && ev.name().starts_with("error.") {
                         return Err(unhandled_error(&ev));
                     }
                     current = Some(ev);
@@ -97,11 +85,7 @@ impl Work<'_> {
         if !session.running {
             self.exit_interpreter(ai, current.as_ref(), &mut session, false)?;
         }
-        match session
-            .internal
-            .iter()
-            .find(|ev| self.m.definition.strict && ev.name().starts_with("error."))
-        {
+        match session.internal.iter().find(|ev| self.m.definition.strict && ev.name().starts_with("error.")) {
             Some(ev) => Err(unhandled_error(ev)),
             None => Ok(()),
         }
@@ -112,13 +96,7 @@ impl Work<'_> {
         let chart = self.chart(ai);
         for (slot, template) in &chart.context {
             // A value passed in by an invocation has bound the variable already (SCXML 6.4).
-            if self
-                .actor(ai)
-                .context
-                .values
-                .get(*slot as usize)
-                .is_some_and(Option::is_some)
-            {
+            if self.actor(ai).context.values.get(*slot as usize).is_some_and(Option::is_some) {
                 continue;
             }
             match self.eyes(ai, Some(ev), &[]).value(template) {
@@ -147,10 +125,8 @@ impl Work<'_> {
     ) -> Result<(), Refusal> {
         self.count_microstep()?;
         let chart = self.chart(ai);
-        let domains: SmallVec<[Option<StateId>; 4]> = enabled
-            .iter()
-            .map(|t| domain(chart, self.actor(ai), *t))
-            .collect();
+        let domains: SmallVec<[Option<StateId>; 4]> =
+            enabled.iter().map(|t| domain(chart, self.actor(ai), *t)).collect();
         self.exit_states(ai, &domains, ev, session)?;
         for t in enabled {
             self.take(ai, *t);
@@ -182,10 +158,7 @@ impl Work<'_> {
         let mut enabled = Enabled::new();
         let mut judged: SmallVec<[(TransitionId, bool); 4]> = SmallVec::new();
         let configuration = self.actor(ai).configuration.clone();
-        for atomic in configuration
-            .iter()
-            .filter(|s| chart.state(**s).is_atomic())
-        {
+        for atomic in configuration.iter().filter(|s| chart.state(**s).is_atomic()) {
             let mut state = *atomic;
             'up: while state != NONE {
                 for t in &chart.state(state).always {
@@ -214,12 +187,7 @@ impl Work<'_> {
     }
 
     /// Appendix D, `selectTransitions`, for an event of the run itself.
-    pub(crate) fn select(
-        &mut self,
-        ai: usize,
-        ev: &Ev<'_>,
-        session: &mut Session,
-    ) -> Result<Enabled, Refusal> {
+    pub(crate) fn select(&mut self, ai: usize, ev: &Ev<'_>, session: &mut Session) -> Result<Enabled, Refusal> {
         let selection = self.select_judged(ai, ev, session);
         match selection.refused {
             Some(t) => Err(self.refusal_of(ai, t, Some(ev))),
@@ -269,19 +237,9 @@ impl Work<'_> {
 }
 
 fn unhandled_error(ev: &Ev<'_>) -> Refusal {
-    let text = |key: &str| {
-        ev.data()
-            .get("error")
-            .and_then(|e| e.get(key))
-            .and_then(Json::as_str)
-            .unwrap_or("")
-            .to_string()
-    };
-    let mut refusal = Refusal::with(
-        Code::Execution,
-        Some(ev.name().to_string()),
-        text("message"),
-    );
+    let text =
+        |key: &str| ev.data().get("error").and_then(|e| e.get(key)).and_then(Json::as_str).unwrap_or("").to_string();
+    let mut refusal = Refusal::with(Code::Execution, Some(ev.name().to_string()), text("message"));
     if let Some(detail) = &mut refusal.detail {
         detail.at = Some(text("at")).filter(|at| !at.is_empty());
     }

@@ -35,12 +35,7 @@ pub struct BadAnswer {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn check_answer(
-    name: &str,
-    output: &Json,
-    most: u64,
-    schema: Option<&Schema>,
-) -> Result<(), BadAnswer> {
+pub fn check_answer(name: &str, output: &Json, most: u64, schema: Option<&Schema>) -> Result<(), BadAnswer> {
     if is_larger(output, most) {
         return Err(BadAnswer {
             code: "too-large",
@@ -71,10 +66,7 @@ pub fn is_larger(value: &Json, most: u64) -> bool {
     impl std::io::Write for Left {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-            self.0 = self
-                .0
-                .checked_sub(len)
-                .ok_or(std::io::ErrorKind::FileTooLarge)?;
+            self.0 = self.0.checked_sub(len).ok_or(std::io::ErrorKind::FileTooLarge)?;
             Ok(bytes.len())
         }
         fn flush(&mut self) -> std::io::Result<()> {
@@ -105,10 +97,7 @@ mod tests {
         let schema = Schema::compile(&json!({"type": "object"})).unwrap();
         let why = check_answer("a", &json!("long"), 5, Some(&schema)).unwrap_err();
         assert_eq!(why.code, "too-large");
-        assert_eq!(
-            why.to_string(),
-            "the answer of `a` has more than 5 bytes (`limits.data`)"
-        );
+        assert_eq!(why.to_string(), "the answer of `a` has more than 5 bytes (`limits.data`)");
         assert!(why.misfits.is_empty());
         check_answer("a", &json!("long"), 6, None).unwrap();
     }
@@ -120,10 +109,7 @@ mod tests {
         }));
         let schema = schema.unwrap();
         let why = check_answer("a", &json!({"b": 2, "a": "x"}), 99, Some(&schema)).unwrap_err();
-        assert_eq!(
-            why.message,
-            "the answer of `a` does not fit its schema: at `/a` \"x\" is not of type \"integer\""
-        );
+        assert_eq!(why.message, "the answer of `a` does not fit its schema: at `/a` \"x\" is not of type \"integer\"");
         let places: Vec<&str> = why.misfits.iter().map(|m| m.at.as_str()).collect();
         assert_eq!(places, ["/a", "/b"]);
     }

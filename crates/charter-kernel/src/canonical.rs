@@ -49,9 +49,7 @@ fn write_at(out: &mut String, value: &Json, depth: usize, number: NumberWriter<'
         }
         Json::Object(map) => {
             let entries = map.iter().map(|(k, v)| (k.as_str(), v));
-            write_object(out, entries, |out, value| {
-                write_at(out, value, deeper, number)
-            });
+            write_object(out, entries, |out, value| write_at(out, value, deeper, number));
         }
     }
 }
@@ -76,10 +74,7 @@ pub fn write_object<'k, V: Copy>(
         out.push('}');
     };
     // Mostly they come in order: maps are sorted by UTF-8 bytes, which is the same order for all but rare characters.
-    if entries
-        .clone()
-        .is_sorted_by(|a, b| compare_keys(a.0, b.0) != Ordering::Greater)
-    {
+    if entries.clone().is_sorted_by(|a, b| compare_keys(a.0, b.0) != Ordering::Greater) {
         all(out, &mut { entries });
     } else {
         let mut sorted: Vec<_> = entries.collect();
@@ -196,17 +191,12 @@ mod tests {
             (-1_000i32..1_000).prop_map(|i| Json::from(f64::from(i) / 8.0)),
             (any::<u64>(), -30i32..30).prop_map(|(m, e)| Json::from(m as f64 * 10f64.powi(e))),
         ];
-        let leaf = prop_oneof![
-            Just(Json::Null),
-            any::<bool>().prop_map(Json::from),
-            number,
-            string.prop_map(Json::from)
-        ];
+        let leaf =
+            prop_oneof![Just(Json::Null), any::<bool>().prop_map(Json::from), number, string.prop_map(Json::from)];
         leaf.prop_recursive(5, 60, 6, move |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..6).prop_map(Json::from),
-                prop::collection::vec((key.clone(), inner), 0..6)
-                    .prop_map(|kv| kv.into_iter().collect()),
+                prop::collection::vec((key.clone(), inner), 0..6).prop_map(|kv| kv.into_iter().collect()),
             ]
         })
     }

@@ -86,55 +86,32 @@ impl Work<'_> {
             Action::Named(block) => self.actions(ai, block, ev, &mut Vec::new(), session)?,
             Action::Assign(assigns) => self.assign(ai, assigns, ev, locals)?,
             Action::Raise { kind, data } => {
-                let data = data
-                    .as_ref()
-                    .map(|t| self.eyes(ai, ev, locals).value(t))
-                    .transpose()?;
+                let data = data.as_ref().map(|t| self.eyes(ai, ev, locals).value(t)).transpose()?;
                 let (id, name) = self.event_type(ai, kind, ev, locals)?;
-                session.internal.push_back(Ev::new(
-                    id,
-                    name,
-                    data.unwrap_or_default(),
-                    Origin::Internal,
-                ));
+                session.internal.push_back(Ev::new(id, name, data.unwrap_or_default(), Origin::Internal));
             }
             Action::Send(send) => self.send(ai, send, ev, locals, session)?,
             Action::Cancel(id) => {
                 let id = self.eyes(ai, ev, locals).text(id)?;
                 let actor = self.actor(ai).identity().id.clone();
                 self.cancel_timers(|t| {
-                    t.actor == actor
-                        && matches!(&t.what, TimerKind::Send { send_id: Some(s), .. } if *s == id)
+                    t.actor == actor && matches!(&t.what, TimerKind::Send { send_id: Some(s), .. } if *s == id)
                 });
             }
             Action::Emit { kind, data } => {
                 let kind = self.eyes(ai, ev, locals).text(kind)?;
-                let data = data
-                    .as_ref()
-                    .map(|t| self.eyes(ai, ev, locals).json(t))
-                    .transpose()?
-                    .unwrap_or(Json::Null);
+                let data = data.as_ref().map(|t| self.eyes(ai, ev, locals).json(t)).transpose()?.unwrap_or(Json::Null);
                 let actor = self.actor(ai).identity().id.clone();
                 self.effect(actor, EffectKind::Emit { r#type: kind, data });
             }
             Action::Log { value, label } => {
                 let value = self.eyes(ai, ev, locals).json(value)?;
                 let actor = self.actor(ai).identity().id.clone();
-                self.effect(
-                    actor,
-                    EffectKind::Log {
-                        label: label.clone(),
-                        value,
-                    },
-                );
+                self.effect(actor, EffectKind::Log { label: label.clone(), value });
             }
             Action::Spawn { what, id, input } => {
                 let id = self.eyes(ai, ev, locals).text(id)?;
-                let input = input
-                    .as_ref()
-                    .map(|t| self.eyes(ai, ev, locals).value(t))
-                    .transpose()?
-                    .unwrap_or_default();
+                let input = input.as_ref().map(|t| self.eyes(ai, ev, locals).value(t)).transpose()?.unwrap_or_default();
                 match what {
                     Src::Chart(chart) => self.add_actor(ai, *chart, id, input, false, None)?,
                     Src::Service(service) => self.start_service(ai, *service, id, input, None)?,
@@ -163,12 +140,7 @@ impl Work<'_> {
                     }
                 }
             }
-            Action::Each {
-                list,
-                index,
-                depth,
-                block,
-            } => {
+            Action::Each { list, index, depth, block } => {
                 let list = {
                     let eyes = self.eyes(ai, ev, locals);
                     items(&eyes.cel(list)?)?
@@ -183,10 +155,9 @@ impl Work<'_> {
                 }
                 locals.truncate(*depth as usize);
             }
-            Action::Grant { .. }
-            | Action::Revoke { .. }
-            | Action::Open { .. }
-            | Action::Close { .. } => self.ledger_action(ai, action, ev, locals)?,
+            Action::Grant { .. } | Action::Revoke { .. } | Action::Open { .. } | Action::Close { .. } => {
+                self.ledger_action(ai, action, ev, locals)?
+            }
         }
         Ok(())
     }

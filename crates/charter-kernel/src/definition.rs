@@ -16,8 +16,7 @@ use serde_json::Value as Json;
 
 pub use action::{Action, Block, Branch, Send};
 pub use chart::{
-    After, Chart, Choose, Initial, Invoke, On, PERMIT_FAILURES, Quorum, Require, State, StateKind,
-    Transition,
+    After, Chart, Choose, Initial, Invoke, On, PERMIT_FAILURES, Quorum, Require, State, StateKind, Transition,
 };
 pub use judgement::{FinalRule, Interlock, InterlockRule, Property, PropertyRule};
 pub use outside::{Projection, Stream};
@@ -242,13 +241,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits {
-            microsteps: 1_000,
-            expression: 10_000,
-            actors: 10_000,
-            timers: 10_000,
-            data: 1 << 20,
-        }
+        Limits { microsteps: 1_000, expression: 10_000, actors: 10_000, timers: 10_000, data: 1 << 20 }
     }
 }
 

@@ -24,11 +24,7 @@ pub(crate) fn admit(data: &Json, limit: u64) -> Result<Cow<'_, Json>, Refusal> {
             return Err(too_large(limit));
         }
         if depth_of_top > MAX_DEPTH {
-            return Err(Refusal::with(
-                Code::TooLarge,
-                None,
-                format!("the data nests deeper than {MAX_DEPTH}"),
-            ));
+            return Err(Refusal::with(Code::TooLarge, None, format!("the data nests deeper than {MAX_DEPTH}")));
         }
         let mut next = Vec::new();
         for value in level {
@@ -60,12 +56,7 @@ fn too_large(limit: u64) -> Refusal {
 }
 
 /// Adds the size of one value without its children (about what its JSON takes), and gives the children that have to be looked at.
-fn measure<'j>(
-    value: &'j Json,
-    size: &mut u64,
-    canonical: &mut bool,
-    children: &mut Vec<&'j Json>,
-) {
+fn measure<'j>(value: &'j Json, size: &mut u64, canonical: &mut bool, children: &mut Vec<&'j Json>) {
     let mut add = |n: usize| *size = size.saturating_add(u64::try_from(n).unwrap_or(u64::MAX));
     match value {
         Json::Null | Json::Bool(_) => add(4),

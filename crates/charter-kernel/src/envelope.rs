@@ -25,30 +25,13 @@ impl Envelope {
     /// An event from outside, for the root.
     #[must_use]
     pub fn event(seq: u64, kind: &str, data: Json, by: Principal, at: i64) -> Envelope {
-        Envelope {
-            seq,
-            to: None,
-            event: Event::External {
-                r#type: kind.into(),
-                data,
-            },
-            by,
-            at,
-            expected_seq: None,
-        }
+        Envelope { seq, to: None, event: Event::External { r#type: kind.into(), data }, by, at, expected_seq: None }
     }
 
     /// An event of the host itself (start, answer, timer), for the root.
     #[must_use]
     pub fn host(seq: u64, event: Event, at: i64) -> Envelope {
-        Envelope {
-            seq,
-            to: None,
-            event,
-            by: Principal::system(),
-            at,
-            expected_seq: None,
-        }
+        Envelope { seq, to: None, event, by: Principal::system(), at, expected_seq: None }
     }
 }
 
@@ -110,23 +93,11 @@ pub enum Event {
 impl Event {
     /// What came of the work that an effect asked for: its answer, or why it failed.
     #[must_use]
-    pub fn answer(
-        invocation: impl Into<String>,
-        effect: EffectId,
-        outcome: Result<Json, Json>,
-    ) -> Event {
+    pub fn answer(invocation: impl Into<String>, effect: EffectId, outcome: Result<Json, Json>) -> Event {
         let (invocation, effect) = (invocation.into(), Some(effect));
         match outcome {
-            Ok(output) => Event::Done {
-                invocation,
-                effect,
-                output,
-            },
-            Err(error) => Event::Failed {
-                invocation,
-                effect,
-                error,
-            },
+            Ok(output) => Event::Done { invocation, effect, output },
+            Err(error) => Event::Failed { invocation, effect, error },
         }
     }
 }
@@ -152,10 +123,7 @@ impl EffectId {
     pub fn parse(text: &str) -> Option<EffectId> {
         let mut parts = text.rsplitn(3, '/');
         let index = parts.next()?.parse().ok()?;
-        Some(EffectId {
-            seq: parts.next()?.parse().ok()?,
-            index,
-        })
+        Some(EffectId { seq: parts.next()?.parse().ok()?, index })
     }
 }
 
@@ -174,10 +142,7 @@ impl Principal {
     /// A principal with roles.
     #[must_use]
     pub fn new(id: &str, roles: &[&str]) -> Principal {
-        Principal {
-            id: id.into(),
-            roles: roles.iter().map(|r| (*r).to_string()).collect(),
-        }
+        Principal { id: id.into(), roles: roles.iter().map(|r| (*r).to_string()).collect() }
     }
 
     /// The host itself.
@@ -191,9 +156,7 @@ impl Object for Principal {
     fn get(&self, key: &str) -> Option<Value<'_>> {
         match key {
             "id" => Some(Value::from(self.id.as_str())),
-            "roles" => Some(Value::list(
-                self.roles.iter().map(|r| Value::from(r.as_str())).collect(),
-            )),
+            "roles" => Some(Value::list(self.roles.iter().map(|r| Value::from(r.as_str())).collect())),
             _ => None,
         }
     }

@@ -42,13 +42,7 @@ impl Machine {
             text(out, kind);
             text(out, key);
             out.push(entry.status as u8);
-            number(
-                out,
-                entry
-                    .uses
-                    .and_then(|u| usize::try_from(u).ok())
-                    .unwrap_or(usize::MAX),
-            );
+            number(out, entry.uses.and_then(|u| usize::try_from(u).ok()).unwrap_or(usize::MAX));
             lens.entry(&entry.data, out);
         }
     }
@@ -65,9 +59,7 @@ impl Machine {
         for (history, states) in a.history.iter() {
             out.extend_from_slice(&history.to_le_bytes());
             number(out, states.len());
-            states
-                .iter()
-                .for_each(|s| out.extend_from_slice(&s.to_le_bytes()));
+            states.iter().for_each(|s| out.extend_from_slice(&s.to_le_bytes()));
         }
         for (slot, value) in a.context.values.iter().enumerate() {
             match value {
@@ -88,9 +80,7 @@ impl Machine {
             v.by.iter().for_each(|b| text(out, b));
         }
         number(out, a.bound.len());
-        a.bound
-            .iter()
-            .for_each(|s| out.extend_from_slice(&s.to_le_bytes()));
+        a.bound.iter().for_each(|s| out.extend_from_slice(&s.to_le_bytes()));
     }
 }
 
@@ -102,12 +92,7 @@ fn timer_essence(t: &Timer, out: &mut Vec<u8>) {
             out.extend_from_slice(&state.to_le_bytes());
             out.extend_from_slice(&index.to_le_bytes());
         }
-        TimerKind::Send {
-            to,
-            kind,
-            data,
-            send_id,
-        } => {
+        TimerKind::Send { to, kind, data, send_id } => {
             out.push(1);
             text(out, to);
             text(out, kind);

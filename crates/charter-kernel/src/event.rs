@@ -52,13 +52,7 @@ pub(crate) struct Meta {
 
 impl Ev<'_> {
     pub(crate) fn new(id: EventId, name: Arc<str>, data: Arc<Json>, origin: Origin) -> Ev<'static> {
-        Ev {
-            id,
-            name: Name::Shared(name),
-            data: Data::Shared(data),
-            origin,
-            meta: None,
-        }
+        Ev { id, name: Name::Shared(name), data: Data::Shared(data), origin, meta: None }
     }
     pub(crate) fn name(&self) -> &str {
         match &self.name {
@@ -81,13 +75,7 @@ impl Ev<'_> {
             Data::Borrowed(d) => Arc::new(d.clone()),
             Data::Shared(d) => d,
         };
-        Ev {
-            id: self.id,
-            name: Name::Shared(name),
-            data: Data::Shared(data),
-            origin: self.origin,
-            meta: self.meta,
-        }
+        Ev { id: self.id, name: Name::Shared(name), data: Data::Shared(data), origin: self.origin, meta: self.meta }
     }
     pub(crate) fn is_known(&self) -> bool {
         self.id != NONE
@@ -103,16 +91,8 @@ impl Object for Ev<'_> {
         }
     }
     fn keys(&self) -> Vec<Str<'_>> {
-        let fields = self
-            .data()
-            .as_object()
-            .into_iter()
-            .flat_map(|m| m.keys())
-            .map(String::as_str);
-        let mut keys: Vec<&str> = fields
-            .filter(|k| !matches!(*k, "type" | "data"))
-            .chain(["data", "type"])
-            .collect();
+        let fields = self.data().as_object().into_iter().flat_map(|m| m.keys()).map(String::as_str);
+        let mut keys: Vec<&str> = fields.filter(|k| !matches!(*k, "type" | "data")).chain(["data", "type"]).collect();
         keys.sort_unstable();
         keys.into_iter().map(Str::from).collect()
     }

@@ -17,23 +17,13 @@ use words::{first_misfit, plain};
 impl Machine {
     /// Tells why an event was refused: give the snapshot it was refused on (none for [`Machine::start`]) and the same envelope.
     #[must_use]
-    pub fn explain(
-        &self,
-        snapshot: Option<&Snapshot>,
-        envelope: &Envelope,
-        refusal: &Refusal,
-    ) -> Explanation {
+    pub fn explain(&self, snapshot: Option<&Snapshot>, envelope: &Envelope, refusal: &Refusal) -> Explanation {
         self.explain_with(snapshot, envelope, refusal, true)
     }
 
     /// The same without `legal`, but where the sentence needs it: finding out what is legal takes longer than all the rest.
     #[must_use]
-    pub fn explain_briefly(
-        &self,
-        snapshot: Option<&Snapshot>,
-        envelope: &Envelope,
-        refusal: &Refusal,
-    ) -> Explanation {
+    pub fn explain_briefly(&self, snapshot: Option<&Snapshot>, envelope: &Envelope, refusal: &Refusal) -> Explanation {
         let legal = refusal.code == Code::Unhandled;
         self.explain_with(snapshot, envelope, refusal, legal)
     }
@@ -58,21 +48,14 @@ impl Machine {
             story.message.clone_from(&detail.message);
             if refusal.code == Code::Interlock {
                 story.interlock.clone_from(&detail.subject);
-                story.message = format!(
-                    "interlock `{}`: {}",
-                    detail.subject.as_deref().unwrap_or(""),
-                    detail.message
-                );
+                story.message = format!("interlock `{}`: {}", detail.subject.as_deref().unwrap_or(""), detail.message);
             }
             if refusal.code == Code::Rule {
                 story.rule.clone_from(&detail.subject);
             }
             if refusal.code == Code::Execution {
-                story.message = format!(
-                    "nothing handles `{}`: {}",
-                    detail.subject.as_deref().unwrap_or(""),
-                    detail.message
-                );
+                story.message =
+                    format!("nothing handles `{}`: {}", detail.subject.as_deref().unwrap_or(""), detail.message);
             }
         }
         let Some(snapshot) = snapshot.filter(|s| s.charter() == self.digest) else {
@@ -87,8 +70,7 @@ impl Machine {
             story.legal.dedup();
         }
         if let Event::External { r#type, data } = &envelope.event {
-            let admitted =
-                door::admit(data, self.definition.limits.data).unwrap_or(Cow::Borrowed(data));
+            let admitted = door::admit(data, self.definition.limits.data).unwrap_or(Cow::Borrowed(data));
             let ev = Ev {
                 id: self.events.id(r#type),
                 name: Name::Borrowed(r#type),
@@ -124,30 +106,15 @@ impl Machine {
                 story.rule.clone_from(&candidate.rule);
             }
         } else if story.message.is_empty() {
-            if let (
-                Code::Schema,
-                Event::Done {
-                    invocation,
-                    effect,
-                    output,
-                },
-            ) = (refusal.code, &envelope.event)
-            {
+            if let (Code::Schema, Event::Done { invocation, effect, output }) = (refusal.code, &envelope.event) {
                 let of = |i: &crate::snapshot::Invocation| {
                     i.id.as_ref() == invocation && effect.is_none_or(|e| e == i.effect)
                 };
-                let found = snapshot
-                    .invocations()
-                    .find(|(_, i)| of(i))
-                    .map(|(_, i)| i.service);
-                let schema = found
-                    .and_then(|n| self.services.get(n as usize))
-                    .and_then(|s| s.output.as_ref());
+                let found = snapshot.invocations().find(|(_, i)| of(i)).map(|(_, i)| i.service);
+                let schema = found.and_then(|n| self.services.get(n as usize)).and_then(|s| s.output.as_ref());
                 story.misfits = schema.map(|s| s.misfits(output)).unwrap_or_default();
-                story.message = format!(
-                    "the output of `{invocation}` does not fit its schema{}",
-                    first_misfit(&story.misfits)
-                );
+                story.message =
+                    format!("the output of `{invocation}` does not fit its schema{}", first_misfit(&story.misfits));
             } else {
                 story.message = plain(refusal.code).to_string();
             }
@@ -155,24 +122,11 @@ impl Machine {
         story
     }
 
-    fn start_message(
-        &self,
-        envelope: &Envelope,
-        code: Code,
-        misfits: &mut Vec<crate::schema::Misfit>,
-    ) -> String {
+    fn start_message(&self, envelope: &Envelope, code: Code, misfits: &mut Vec<crate::schema::Misfit>) -> String {
         match (&envelope.event, code) {
             (Event::Start { input }, Code::Schema) => {
-                *misfits = self
-                    .chart(0)
-                    .input
-                    .as_ref()
-                    .map(|s| s.misfits(input))
-                    .unwrap_or_default();
-                format!(
-                    "the input does not fit the charter's `input` schema{}",
-                    first_misfit(misfits)
-                )
+                *misfits = self.chart(0).input.as_ref().map(|s| s.misfits(input)).unwrap_or_default();
+                format!("the input does not fit the charter's `input` schema{}", first_misfit(misfits))
             }
             _ => plain(code).to_string(),
         }
@@ -180,12 +134,7 @@ impl Machine {
 
     /// Was the event itself refused for lack of authority, before any transition was looked at?
     fn door_authority(&self, envelope: &Envelope, id: u32) -> bool {
-        let required = self
-            .events
-            .info(id)
-            .filter(|i| i.declared)
-            .map(|i| i.by)
-            .unwrap_or_default();
+        let required = self.events.info(id).filter(|i| i.declared).map(|i| i.by).unwrap_or_default();
         !required.admits(self.held(envelope))
     }
 
@@ -194,10 +143,7 @@ impl Machine {
         let schema = self.definition.events.get(event)?.data.as_ref()?;
         misfits.iter().find_map(|misfit| {
             let (around, _) = misfit.rule.rsplit_once('/')?;
-            crate::schema::lookup(schema, around)?
-                .get("rule")?
-                .as_str()
-                .map(str::to_string)
+            crate::schema::lookup(schema, around)?.get("rule")?.as_str().map(str::to_string)
         })
     }
 }

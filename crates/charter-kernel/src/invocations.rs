@@ -15,12 +15,7 @@ use crate::work::{Fault, Queued, Session, Work};
 
 impl Work<'_> {
     /// Before an external event is matched: `finalize` of the invocation it comes from, and copies for those that want every event.
-    pub(crate) fn before_selection(
-        &mut self,
-        ai: usize,
-        ev: &Ev<'_>,
-        session: &mut Session,
-    ) -> Result<(), Refusal> {
+    pub(crate) fn before_selection(&mut self, ai: usize, ev: &Ev<'_>, session: &mut Session) -> Result<(), Refusal> {
         let chart = self.chart(ai);
         if !chart.forwards {
             return Ok(());
@@ -33,16 +28,10 @@ impl Work<'_> {
                 if from.as_deref() == Some(invoke.id.as_ref()) {
                     self.run_block(ai, &invoke.finalize, Some(ev), session)?;
                 }
-                if invoke.autoforward
-                    && self.actor(ai).invocations.iter().any(|i| i.id == invoke.id)
-                {
+                if invoke.autoforward && self.actor(ai).invocations.iter().any(|i| i.id == invoke.id) {
                     let parent = self.actor(ai).identity().id.clone();
                     let to = child_id(self.m.definition.strict, &parent, &invoke.id);
-                    self.queue.push_back(Queued {
-                        to,
-                        from: parent,
-                        event: Some(ev.clone().into_owned()),
-                    });
+                    self.queue.push_back(Queued { to, from: parent, event: Some(ev.clone().into_owned()) });
                 }
             }
         }
@@ -60,12 +49,7 @@ impl Work<'_> {
         let chart = self.chart(ai);
         for number in &chart.state(state).invokes {
             let invoke = chart.invoke(*number);
-            let input = match invoke
-                .input
-                .as_ref()
-                .map(|t| self.eyes(ai, ev, &[]).value(t))
-                .transpose()
-            {
+            let input = match invoke.input.as_ref().map(|t| self.eyes(ai, ev, &[]).value(t)).transpose() {
                 Ok(input) => input.unwrap_or_default(),
                 Err(e) => {
                     let fault = self.fault_event(e.into());
@@ -85,20 +69,13 @@ impl Work<'_> {
                 self.bind(ai, slot, Arc::new(Json::String(invoke.id.to_string())));
             }
             let started = match src {
-                Src::Chart(chart) => {
-                    self.add_actor(ai, chart, invoke.id.clone(), input, true, Some(state))
-                }
-                Src::Service(service) => {
-                    self.start_service(ai, service, invoke.id.clone(), input, Some(state))
-                }
+                Src::Chart(chart) => self.add_actor(ai, chart, invoke.id.clone(), input, true, Some(state)),
+                Src::Service(service) => self.start_service(ai, service, invoke.id.clone(), input, Some(state)),
             };
             let started = started.and_then(|()| self.start_timeout(ai, *number, ev));
             if let Err(fault) = started {
                 let ev = if fault.code == "schema" {
-                    self.answer_event(
-                        &invoke.id,
-                        Err(json!({"code": fault.code, "message": fault.message})),
-                    )
+                    self.answer_event(&invoke.id, Err(json!({"code": fault.code, "message": fault.message})))
                 } else {
                     self.fault_event(fault)
                 };
@@ -109,26 +86,15 @@ impl Work<'_> {
     }
 
     /// What an invocation starts: the machine it names, or the one that the value of an expression names.
-    fn chosen(
-        &self,
-        ai: usize,
-        invoke: &crate::machine::Invoke,
-        ev: Option<&Ev<'_>>,
-    ) -> Result<Src, Fault> {
+    fn chosen(&self, ai: usize, invoke: &crate::machine::Invoke, ev: Option<&Ev<'_>>) -> Result<Src, Fault> {
         let Some((program, machines)) = &invoke.choose else {
             return Ok(invoke.src);
         };
         let value = self.eyes(ai, ev, &[]).cel(program)?;
         let text = value.as_str().unwrap_or_default();
-        let found = machines
-            .iter()
-            .find(|(known, _)| known.as_ref() == text)
-            .map(|(_, src)| *src);
+        let found = machines.iter().find(|(known, _)| known.as_ref() == text).map(|(_, src)| *src);
         found.ok_or_else(|| {
-            Fault::execution(format!(
-                "no machine is known for `{}`",
-                text.chars().take(60).collect::<String>()
-            ))
+            Fault::execution(format!("no machine is known for `{}`", text.chars().take(60).collect::<String>()))
         })
     }
 
@@ -143,25 +109,11 @@ impl Work<'_> {
         };
         let delay = self.eyes(ai, ev, &[]).delay(delay)?;
         let actor = self.actor(ai).identity().id.clone();
-        let Some(effect) = self
-            .actor(ai)
-            .invocations
-            .iter()
-            .find(|i| i.id == invoke.id)
-            .map(|i| i.effect)
-        else {
+        let Some(effect) = self.actor(ai).invocations.iter().find(|i| i.id == invoke.id).map(|i| i.effect) else {
             return Ok(());
         };
         let timer = format!("{actor}/timeout/{}", invoke.id).into();
-        self.set_timer(
-            timer,
-            actor,
-            delay,
-            TimerKind::Timeout {
-                invocation: invoke.id.clone(),
-                effect,
-            },
-        )
+        self.set_timer(timer, actor, delay, TimerKind::Timeout { invocation: invoke.id.clone(), effect })
     }
 
     /// Asks the host for a service.
@@ -174,9 +126,7 @@ impl Work<'_> {
         state: Option<StateId>,
     ) -> Result<(), Fault> {
         if self.actor(ai).invocations.iter().any(|i| i.id == id) {
-            return Err(Fault::execution(format!(
-                "an invocation `{id}` is at work already"
-            )));
+            return Err(Fault::execution(format!("an invocation `{id}` is at work already")));
         }
         let decl = self.m.service(service);
         if let Some(schema) = &decl.input
@@ -188,12 +138,7 @@ impl Work<'_> {
                 place(&misfit.at),
                 misfit.message
             );
-            return Err(Fault {
-                communication: false,
-                code: "schema",
-                message,
-                send_id: None,
-            });
+            return Err(Fault { communication: false, code: "schema", message, send_id: None });
         }
         let actor = self.actor(ai).identity().id.clone();
         let kind = EffectKind::Invoke {
@@ -215,19 +160,10 @@ impl Work<'_> {
     }
 
     /// A state is left (or, with none, the actor ends): what it invoked is cancelled.
-    pub(crate) fn cancel_invocations(
-        &mut self,
-        ai: usize,
-        state: Option<StateId>,
-    ) -> Result<(), Refusal> {
+    pub(crate) fn cancel_invocations(&mut self, ai: usize, state: Option<StateId>) -> Result<(), Refusal> {
         let of_state = |i: &Invocation| state.is_none() || i.state == state;
-        let gone: SmallVec<[Arc<Invocation>; 2]> = self
-            .actor(ai)
-            .invocations
-            .iter()
-            .filter(|i| of_state(i))
-            .cloned()
-            .collect();
+        let gone: SmallVec<[Arc<Invocation>; 2]> =
+            self.actor(ai).invocations.iter().filter(|i| of_state(i)).cloned().collect();
         if gone.is_empty() {
             return Ok(());
         }
@@ -238,41 +174,24 @@ impl Work<'_> {
         Ok(())
     }
 
-    pub(super) fn end_invocation(
-        &mut self,
-        ai: usize,
-        invocation: &Invocation,
-    ) -> Result<(), Refusal> {
+    pub(super) fn end_invocation(&mut self, ai: usize, invocation: &Invocation) -> Result<(), Refusal> {
         let owner = self.actor(ai).identity().id.clone();
-        self.cancel_timers(|t| t.actor == owner && matches!(&t.what, TimerKind::Timeout { invocation: i, .. } if *i == invocation.id));
+        self.cancel_timers(|t| {
+            t.actor == owner && matches!(&t.what, TimerKind::Timeout { invocation: i, .. } if *i == invocation.id)
+        });
         if invocation.service == NO_SERVICE {
             let id = child_id(self.m.definition.strict, &owner, &invocation.id);
-            match self
-                .s
-                .actors
-                .position(&id)
-                .filter(|c| self.actor(*c).identity().parent.as_ref() == Some(&owner))
-            {
+            match self.s.actors.position(&id).filter(|c| self.actor(*c).identity().parent.as_ref() == Some(&owner)) {
                 Some(child) => self.cancel_actor(child),
                 None => Ok(()),
             }
         } else {
-            self.effect(
-                owner,
-                EffectKind::Cancel {
-                    invocation: invocation.id.clone(),
-                    effect: invocation.effect,
-                },
-            );
+            self.effect(owner, EffectKind::Cancel { invocation: invocation.id.clone(), effect: invocation.effect });
             Ok(())
         }
     }
 }
 
 pub(super) fn place(at: &str) -> String {
-    if at.is_empty() {
-        String::new()
-    } else {
-        format!("at `{at}`: ")
-    }
+    if at.is_empty() { String::new() } else { format!("at `{at}`: ") }
 }

@@ -67,18 +67,11 @@ pub(crate) fn candidates<'c>(node: &'c StateNode, ev: &Ev<'_>) -> Cow<'c, [Trans
 pub(crate) fn requirement(eyes: &Eyes<'_>, require: &Require) -> Result<(), Code> {
     let ledger = eyes.snapshot.ledger.as_deref();
     match require {
-        Require::Use {
-            kind, key, when, ..
-        } => {
+        Require::Use { kind, key, when, .. } => {
             let key = eyes.text(key).map_err(|_| Code::PermitMissing)?;
             let entry = ledger.ok_or(Code::PermitMissing)?.usable(*kind, &key)?;
             match when {
-                Some(when) => match (Eyes {
-                    entry: Some(entry),
-                    ..*eyes
-                })
-                .holds(when)
-                {
+                Some(when) => match (Eyes { entry: Some(entry), ..*eyes }).holds(when) {
                     Ok(true) => Ok(()),
                     Ok(false) | Err(_) => Err(Code::PermitScope),
                 },
@@ -87,22 +80,12 @@ pub(crate) fn requirement(eyes: &Eyes<'_>, require: &Require) -> Result<(), Code
         }
         Require::Open { kind, key, .. } => {
             let key = eyes.text(key).map_err(|_| Code::ObligationMissing)?;
-            let open = ledger
-                .and_then(|l| l.get(*kind, &key))
-                .is_some_and(|e| e.is_open());
-            if open {
-                Ok(())
-            } else {
-                Err(Code::ObligationMissing)
-            }
+            let open = ledger.and_then(|l| l.get(*kind, &key)).is_some_and(|e| e.is_open());
+            if open { Ok(()) } else { Err(Code::ObligationMissing) }
         }
         Require::None { kind, .. } => {
             let open = ledger.is_some_and(|l| l.open_keys(*kind).next().is_some());
-            if open {
-                Err(Code::ObligationOpen)
-            } else {
-                Ok(())
-            }
+            if open { Err(Code::ObligationOpen) } else { Ok(()) }
         }
     }
 }
@@ -115,20 +98,13 @@ pub(crate) fn approves(eyes: &Eyes<'_>, t: &Transition) -> bool {
     let Ok(value) = eyes.cel(program).and_then(|v| v.to_json()) else {
         return false;
     };
-    let named = eyes
-        .event
-        .and_then(|e| e.data().get("digest"))
-        .and_then(serde_json::Value::as_str);
+    let named = eyes.event.and_then(|e| e.data().get("digest")).and_then(serde_json::Value::as_str);
     named.and_then(crate::digest::Digest::parse) == Some(crate::digest::Digest::of_json(&value))
 }
 
 /// The roles that count for an event: the sender's, or the system's for what the run and its host do themselves.
 pub(crate) fn roles_for(held: RoleSet, ev: Option<&Ev<'_>>) -> RoleSet {
-    if ev.is_some_and(|e| e.origin == Origin::External) {
-        held
-    } else {
-        RoleSet::SYSTEM
-    }
+    if ev.is_some_and(|e| e.origin == Origin::External) { held } else { RoleSet::SYSTEM }
 }
 
 impl Work<'_> {
@@ -157,11 +133,7 @@ impl Work<'_> {
                         let fault = self.fault_event(e.clone().into());
                         session.internal.push_back(fault);
                     }
-                    self.note(
-                        ai,
-                        Some(transition.at.clone()),
-                        format!("the condition could not be evaluated: {e}"),
-                    );
+                    self.note(ai, Some(transition.at.clone()), format!("the condition could not be evaluated: {e}"));
                     return Judged::Failed(Code::Guard);
                 }
             }
@@ -192,13 +164,7 @@ impl Work<'_> {
         Refusal::with(Code::Rule, Some(name), self.m.sentence(rule, &eyes))
     }
 
-    fn quorum(
-        &self,
-        ai: usize,
-        t: TransitionId,
-        quorum: &crate::machine::Quorum,
-        sender: Option<&Ev<'_>>,
-    ) -> Judged {
+    fn quorum(&self, ai: usize, t: TransitionId, quorum: &crate::machine::Quorum, sender: Option<&Ev<'_>>) -> Judged {
         let Some(ev) = sender.filter(|e| e.origin == Origin::External) else {
             return Judged::Failed(Code::Authority);
         };
@@ -209,11 +175,7 @@ impl Work<'_> {
             return Judged::Enabled;
         }
         let digest = crate::digest::Digest::of_json(ev.data());
-        let vote = self
-            .actor(ai)
-            .votes
-            .iter()
-            .find(|v| v.transition == t && v.digest == digest);
+        let vote = self.actor(ai).votes.iter().find(|v| v.transition == t && v.digest == digest);
         let Some(vote) = vote else {
             return Judged::Vote;
         };
@@ -221,31 +183,15 @@ impl Work<'_> {
             // The same principal again is not a second pair of eyes.
             return Judged::Failed(Code::Authority);
         }
-        let count = u32::try_from(vote.by.len())
-            .unwrap_or(u32::MAX)
-            .saturating_add(1);
-        if count >= quorum.count {
-            Judged::Enabled
-        } else {
-            Judged::Vote
-        }
+        let count = u32::try_from(vote.by.len()).unwrap_or(u32::MAX).saturating_add(1);
+        if count >= quorum.count { Judged::Enabled } else { Judged::Vote }
     }
 
     /// Appendix D, `selectTransitions`: for each active atomic state, in document order, the first transition that is enabled in it or in
     /// its ancestors.
-    pub(crate) fn select_judged(
-        &mut self,
-        ai: usize,
-        ev: &Ev<'_>,
-        session: &mut Session,
-    ) -> Selection {
+    pub(crate) fn select_judged(&mut self, ai: usize, ev: &Ev<'_>, session: &mut Session) -> Selection {
         let chart = self.chart(ai);
-        let mut out = Selection {
-            enabled: Enabled::new(),
-            votes: SmallVec::new(),
-            refused: None,
-            furthest: None,
-        };
+        let mut out = Selection { enabled: Enabled::new(), votes: SmallVec::new(), refused: None, furthest: None };
         // Two regions may share an ancestor: each candidate is judged once.
         let mut judged: SmallVec<[(TransitionId, Judged); 4]> = SmallVec::new();
         let count = self.actor(ai).configuration.len();
@@ -261,8 +207,7 @@ impl Work<'_> {
                 let node = chart.state(state);
                 for t in candidates(node, ev).iter().copied() {
                     let known = judged.iter().find(|(k, _)| *k == t).map(|(_, j)| *j);
-                    let verdict =
-                        known.unwrap_or_else(|| self.judge(ai, t, Some(ev), Some(ev), session));
+                    let verdict = known.unwrap_or_else(|| self.judge(ai, t, Some(ev), Some(ev), session));
                     if known.is_none() {
                         judged.push((t, verdict));
                     }
@@ -315,11 +260,7 @@ impl Work<'_> {
                 Err(_) => return Err(Code::PermitMissing.into()),
             };
             self.ledger_mut().count_use(*kind, &key).map_err(|code| {
-                Refusal::with(
-                    code,
-                    Some(transition.name.to_string()),
-                    format!("the permit `{key}` has no use left"),
-                )
+                Refusal::with(code, Some(transition.name.to_string()), format!("the permit `{key}` has no use left"))
             })?;
         }
         Ok(())
@@ -333,10 +274,7 @@ pub(crate) fn active_candidates<'c>(
     ev: &Ev<'_>,
 ) -> Vec<(TransitionId, &'c Transition)> {
     let mut out: Vec<(TransitionId, &Transition)> = Vec::new();
-    for atomic in configuration
-        .iter()
-        .filter(|s| chart.state(**s).is_atomic())
-    {
+    for atomic in configuration.iter().filter(|s| chart.state(**s).is_atomic()) {
         let mut state = *atomic;
         while state != NONE {
             for t in candidates(chart.state(state), ev).iter().copied() {

@@ -10,9 +10,7 @@ use smallvec::SmallVec;
 use crate::definition::StateKind;
 use crate::event::Ev;
 use crate::judge::{candidates, rank};
-use crate::machine::{
-    Chart, Domain, Machine, NONE, RoleSet, StateId, StateNode, Transition, TransitionId,
-};
+use crate::machine::{Chart, Domain, Machine, NONE, RoleSet, StateId, StateNode, Transition, TransitionId};
 use crate::refusal::Code;
 use crate::scope::Eyes;
 use crate::snapshot::{Actor, Actors, Rare, Snapshot, Status, Vote};
@@ -49,10 +47,7 @@ impl Loud {
     /// Whether something happens on leaving or entering a state inside this one.
     fn any_inside(&self, chart: &Chart, domain: StateId) -> bool {
         let before = |id: StateId| self.0.get(id as usize).copied().unwrap_or(u32::MAX);
-        let (first, end) = (
-            domain.saturating_add(1),
-            chart.state(domain).last.saturating_add(1),
-        );
+        let (first, end) = (domain.saturating_add(1), chart.state(domain).last.saturating_add(1));
         before(first) != before(end)
     }
 }
@@ -64,9 +59,7 @@ fn is_quiet(node: &StateNode) -> bool {
         && node.invokes.is_empty()
         && node.after.is_empty()
         && node.data.is_empty();
-    silent
-        && node.histories.is_empty()
-        && matches!(node.kind, StateKind::Atomic | StateKind::Compound)
+    silent && node.histories.is_empty() && matches!(node.kind, StateKind::Atomic | StateKind::Compound)
 }
 
 /// A final state that nothing happens on leaving may be left the short way, but not entered.
@@ -78,8 +71,7 @@ fn is_loud(node: &StateNode) -> bool {
 }
 
 fn plain_move(chart: &Chart, t: &Transition, loud: &Loud) -> Option<Move> {
-    let simple =
-        t.block.is_empty() && t.requires.is_empty() && t.approves.is_none() && t.quorum.is_none();
+    let simple = t.block.is_empty() && t.requires.is_empty() && t.approves.is_none() && t.quorum.is_none();
     let (Domain::State(domain), [target]) = (t.domain, t.targets.as_slice()) else {
         return None;
     };
@@ -106,10 +98,7 @@ fn plain_move(chart: &Chart, t: &Transition, loud: &Loud) -> Option<Move> {
         entered.push(*next);
         down = *next;
     }
-    (chart.state(down).kind == StateKind::Atomic).then(|| Move {
-        domain,
-        entered: entered.into(),
-    })
+    (chart.state(down).kind == StateKind::Atomic).then(|| Move { domain, entered: entered.into() })
 }
 
 impl Machine {
@@ -168,35 +157,23 @@ impl Machine {
             }
             state = node.parent;
         }
-        self.definition
-            .strict
-            .then(|| Err(furthest.unwrap_or(Code::Unhandled)))
+        self.definition.strict.then(|| Err(furthest.unwrap_or(Code::Unhandled)))
     }
 
     /// The step of a plain transition, made in one piece: what did not change is shared with the snapshot before.
     #[inline(always)]
-    pub(crate) fn moved(
-        &self,
-        before: &Snapshot,
-        ai: usize,
-        id: TransitionId,
-        plain: &Move,
-        seq: u64,
-    ) -> Step {
+    pub(crate) fn moved(&self, before: &Snapshot, ai: usize, id: TransitionId, plain: &Move, seq: u64) -> Step {
         let mut taken = SmallVec::new();
         let mut moved = |old: &Actor| {
             let chart = self.chart(old.chart());
             taken = SmallVec::from_buf([Taken::by(old, id)]);
             // One region: what is inside the domain stands at the end.
-            let stay = old
-                .configuration
-                .partition_point(|s| !chart.inside(*s, plain.domain));
+            let stay = old.configuration.partition_point(|s| !chart.inside(*s, plain.domain));
             let kept = old.configuration.get(..stay).unwrap_or_default();
             let mut configuration = SmallVec::new();
             configuration.extend_from_slice(kept);
             configuration.extend_from_slice(&plain.entered);
-            let left =
-                |v: &&Vote| !chart.inside(chart.transition(v.transition).source, plain.domain);
+            let left = |v: &&Vote| !chart.inside(chart.transition(v.transition).source, plain.domain);
             Arc::new(Actor {
                 status: old.status,
                 configuration,

@@ -76,9 +76,7 @@ impl EntryStatus {
 
     pub(crate) fn parse(word: &str) -> Option<EntryStatus> {
         use EntryStatus::{Closed, Exhausted, Expired, Granted, Open, Overdue, Revoked};
-        [Granted, Revoked, Expired, Exhausted, Open, Overdue, Closed]
-            .into_iter()
-            .find(|s| s.word() == word)
+        [Granted, Revoked, Expired, Exhausted, Open, Overdue, Closed].into_iter().find(|s| s.word() == word)
     }
 }
 
@@ -90,10 +88,7 @@ impl Entry {
 
 impl Ledger {
     pub(crate) fn new(names: &Arc<[Box<str>]>) -> Ledger {
-        Ledger {
-            names: names.clone(),
-            kinds: names.iter().map(|_| Kind::default()).collect(),
-        }
+        Ledger { names: names.clone(), kinds: names.iter().map(|_| Kind::default()).collect() }
     }
 
     /// An entry by the name of its kind and its key.
@@ -106,29 +101,18 @@ impl Ledger {
     pub fn entries(&self) -> impl Iterator<Item = (&str, &str, &Entry)> {
         let named = self.names.iter().zip(&self.kinds);
         named.flat_map(|(name, kind)| {
-            kind.entries
-                .iter()
-                .map(move |(key, entry)| (name.as_ref(), key.as_ref(), entry.as_ref()))
+            kind.entries.iter().map(move |(key, entry)| (name.as_ref(), key.as_ref(), entry.as_ref()))
         })
     }
 
     /// The entries that are new or other than `before`: kind, key, entry; by kind as declared, then by key. Entries never go away.
-    pub fn changes<'a>(
-        &'a self,
-        before: Option<&'a Ledger>,
-    ) -> impl Iterator<Item = (&'a str, &'a str, &'a Entry)> {
+    pub fn changes<'a>(&'a self, before: Option<&'a Ledger>) -> impl Iterator<Item = (&'a str, &'a str, &'a Entry)> {
         let same_ledger = before.is_some_and(|b| std::ptr::eq(b, self));
-        let kinds = self
-            .names
-            .iter()
-            .zip(&self.kinds)
-            .enumerate()
-            .filter(move |_| !same_ledger);
+        let kinds = self.names.iter().zip(&self.kinds).enumerate().filter(move |_| !same_ledger);
         kinds.flat_map(move |(i, (name, kind))| {
             let old = before.and_then(|b| b.kinds.get(i));
             let same = move |key: &str, e: &Arc<Entry>| {
-                old.and_then(|k| k.entries.get(key))
-                    .is_some_and(|o| Arc::ptr_eq(o, e) || o == e)
+                old.and_then(|k| k.entries.get(key)).is_some_and(|o| Arc::ptr_eq(o, e) || o == e)
             };
             kind.entries
                 .iter()
@@ -148,20 +132,11 @@ impl Ledger {
 
     /// Permits whose time is over at `now` become expired. Time only ever takes away here: what has expired stays so.
     pub(crate) fn settle(this: &mut Arc<Ledger>, now: i64) {
-        let over =
-            |e: &Entry| e.status == EntryStatus::Granted && e.expires.is_some_and(|t| t <= now);
-        if !this
-            .kinds
-            .iter()
-            .any(|k| k.entries.values().any(|e| over(e)))
-        {
+        let over = |e: &Entry| e.status == EntryStatus::Granted && e.expires.is_some_and(|t| t <= now);
+        if !this.kinds.iter().any(|k| k.entries.values().any(|e| over(e))) {
             return;
         }
-        for entry in Arc::make_mut(this)
-            .kinds
-            .iter_mut()
-            .flat_map(|k| k.entries.values_mut())
-        {
+        for entry in Arc::make_mut(this).kinds.iter_mut().flat_map(|k| k.entries.values_mut()) {
             if over(entry) {
                 Arc::make_mut(entry).status = EntryStatus::Expired;
             }
@@ -176,20 +151,15 @@ impl Ledger {
             EntryStatus::Revoked => Err(Code::PermitRevoked),
             EntryStatus::Expired => Err(Code::PermitExpired),
             EntryStatus::Exhausted => Err(Code::PermitExhausted),
-            EntryStatus::Open | EntryStatus::Overdue | EntryStatus::Closed => {
-                Err(Code::PermitMissing)
-            }
+            EntryStatus::Open | EntryStatus::Overdue | EntryStatus::Closed => Err(Code::PermitMissing),
         }
     }
 
     /// Counts one use; the last one exhausts the permit.
     pub(crate) fn count_use(&mut self, kind: u32, key: &str) -> Result<(), Code> {
         self.usable(kind, key)?;
-        let entry = self
-            .kinds
-            .get_mut(kind as usize)
-            .and_then(|k| k.entries.get_mut(key))
-            .ok_or(Code::PermitMissing)?;
+        let entry =
+            self.kinds.get_mut(kind as usize).and_then(|k| k.entries.get_mut(key)).ok_or(Code::PermitMissing)?;
         if let Some(left) = entry.uses {
             let entry = Arc::make_mut(entry);
             let left = left.saturating_sub(1);
@@ -202,12 +172,10 @@ impl Ledger {
     }
 
     pub(crate) fn open_keys(&self, kind: u32) -> impl Iterator<Item = &Arc<str>> {
-        self.kinds.get(kind as usize).into_iter().flat_map(|k| {
-            k.entries
-                .iter()
-                .filter(|(_, e)| e.is_open())
-                .map(|(key, _)| key)
-        })
+        self.kinds
+            .get(kind as usize)
+            .into_iter()
+            .flat_map(|k| k.entries.iter().filter(|(_, e)| e.is_open()).map(|(key, _)| key))
     }
 
     /// A new entry; false if the key was used before.
@@ -243,11 +211,7 @@ impl Ledger {
                 None => false,
             },
             None => {
-                for e in kind
-                    .entries
-                    .values_mut()
-                    .filter(|e| e.status == EntryStatus::Granted)
-                {
+                for e in kind.entries.values_mut().filter(|e| e.status == EntryStatus::Granted) {
                     Arc::make_mut(e).status = EntryStatus::Revoked;
                 }
                 true
@@ -256,21 +220,12 @@ impl Ledger {
     }
 
     /// Fulfils obligations: one, or all that are open. Gives the keys that were closed.
-    pub(crate) fn close(
-        &mut self,
-        kind: u32,
-        key: Option<&str>,
-        how: Option<&Arc<Json>>,
-    ) -> Vec<Arc<str>> {
+    pub(crate) fn close(&mut self, kind: u32, key: Option<&str>, how: Option<&Arc<Json>>) -> Vec<Arc<str>> {
         let Some(kind) = self.kinds.get_mut(kind as usize) else {
             return Vec::new();
         };
         let mut closed = Vec::new();
-        for (k, e) in kind
-            .entries
-            .iter_mut()
-            .filter(|(k, e)| e.is_open() && key.is_none_or(|key| key == k.as_ref()))
-        {
+        for (k, e) in kind.entries.iter_mut().filter(|(k, e)| e.is_open() && key.is_none_or(|key| key == k.as_ref())) {
             let e = Arc::make_mut(e);
             e.status = EntryStatus::Closed;
             e.how = how.cloned();
@@ -280,11 +235,7 @@ impl Ledger {
     }
 
     pub(crate) fn set_overdue(&mut self, kind: u32, key: &str) {
-        if let Some(e) = self
-            .kinds
-            .get_mut(kind as usize)
-            .and_then(|k| k.entries.get_mut(key))
-        {
+        if let Some(e) = self.kinds.get_mut(kind as usize).and_then(|k| k.entries.get_mut(key)) {
             Arc::make_mut(e).status = EntryStatus::Overdue;
         }
     }
@@ -323,11 +274,7 @@ impl Object for Entry {
     fn get(&self, key: &str) -> Option<Value<'_>> {
         match key {
             "status" => Some(Value::from(self.status.word())),
-            "uses" => Some(
-                self.uses
-                    .and_then(|u| i64::try_from(u).ok())
-                    .map_or(Value::Null, Value::Int),
-            ),
+            "uses" => Some(self.uses.and_then(|u| i64::try_from(u).ok()).map_or(Value::Null, Value::Int)),
             "expires" => Some(self.expires.map_or(Value::Null, Value::timestamp_millis)),
             "due" => Some(self.due.map_or(Value::Null, Value::timestamp_millis)),
             "data" => Some(Value::from_json(&self.data)),
@@ -336,10 +283,7 @@ impl Object for Entry {
         }
     }
     fn keys(&self) -> Vec<Str<'_>> {
-        ["data", "due", "expires", "how", "status", "uses"]
-            .into_iter()
-            .map(Str::from)
-            .collect()
+        ["data", "due", "expires", "how", "status", "uses"].into_iter().map(Str::from).collect()
     }
     fn len(&self) -> usize {
         6

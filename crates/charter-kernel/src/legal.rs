@@ -36,30 +36,18 @@ impl Machine {
             return Vec::new();
         }
         let mut out = Vec::new();
-        let mut envelope = Envelope::event(
-            snapshot.seq.saturating_add(1),
-            "",
-            Json::Null,
-            principal.clone(),
-            at,
-        );
+        let mut envelope = Envelope::event(snapshot.seq.saturating_add(1), "", Json::Null, principal.clone(), at);
         let held = self.held(&envelope);
-        let declared: Vec<u32> = self
+        let declared: Vec<u32> =
+            self.events.list.iter().zip(0u32..).filter(|(i, _)| i.declared).map(|(_, id)| id).collect();
+        // Not strict: what is not declared may be sent too, if some state names it.
+        let named = self
             .events
             .list
             .iter()
             .zip(0u32..)
-            .filter(|(i, _)| i.declared)
-            .map(|(_, id)| id)
-            .collect();
-        // Not strict: what is not declared may be sent too, if some state names it.
-        let named = self.events.list.iter().zip(0u32..).filter(|(i, _)| {
-            !self.definition.strict && !i.declared && !crate::compile::is_platform(&i.name)
-        });
-        let all: Vec<u32> = declared
-            .into_iter()
-            .chain(named.map(|(_, id)| id))
-            .collect();
+            .filter(|(i, _)| !self.definition.strict && !i.declared && !crate::compile::is_platform(&i.name));
+        let all: Vec<u32> = declared.into_iter().chain(named.map(|(_, id)| id)).collect();
         let mut settled = snapshot.clone();
         if let Some(ledger) = &mut settled.ledger {
             crate::ledger::Ledger::settle(ledger, at);
@@ -74,8 +62,7 @@ impl Machine {
             let decl = self.definition.events.get(info.name.as_ref());
             let schema = decl.and_then(|d| d.data.as_ref());
             for actor in settled.actors().filter(|a| a.status == Status::Active) {
-                let Some(depends) = self.possible(&settled, actor, id, &envelope.by, held, at)
-                else {
+                let Some(depends) = self.possible(&settled, actor, id, &envelope.by, held, at) else {
                     continue;
                 };
                 let empty = Json::Object(serde_json::Map::new());
@@ -84,10 +71,7 @@ impl Machine {
                     // Nothing that decides reads the data: a trial with the least data tells about interlocks and errors too.
                     envelope.to = Some(actor.identity().id.to_string());
                     let data = if fits_empty { empty } else { sample(schema, 0) };
-                    envelope.event = Event::External {
-                        r#type: info.name.to_string(),
-                        data,
-                    };
+                    envelope.event = Event::External { r#type: info.name.to_string(), data };
                     match self.step(snapshot, &envelope).map_err(|r| r.code) {
                         Ok(_) => {}
                         Err(Code::Schema) => {}
@@ -119,23 +103,9 @@ impl Machine {
     ) -> Option<bool> {
         let name = self.events.info(id).map_or("", |i| i.name.as_ref());
         let nothing = Json::Object(serde_json::Map::new());
-        let ev = Ev {
-            id,
-            name: Name::Borrowed(name),
-            data: Data::Borrowed(&nothing),
-            origin: Origin::External,
-            meta: None,
-        };
-        let eyes = Eyes {
-            machine: self,
-            snapshot,
-            actor,
-            event: Some(&ev),
-            by,
-            now: at,
-            locals: &[],
-            entry: None,
-        };
+        let ev =
+            Ev { id, name: Name::Borrowed(name), data: Data::Borrowed(&nothing), origin: Origin::External, meta: None };
+        let eyes = Eyes { machine: self, snapshot, actor, event: Some(&ev), by, now: at, locals: &[], entry: None };
         let chart = self.chart(actor.chart());
         let mut depends = None;
         let mut may_be_forbidden = false;
@@ -172,11 +142,7 @@ impl Machine {
             let chart = self.chart(a.chart());
             a.configuration.iter().any(|s| {
                 let node = chart.state(*s);
-                let sent = |id: &u32| {
-                    self.events
-                        .info(*id)
-                        .is_some_and(|i| !crate::compile::is_platform(&i.name))
-                };
+                let sent = |id: &u32| self.events.info(*id).is_some_and(|i| !crate::compile::is_platform(&i.name));
                 !node.patterns.is_empty() || node.exact.iter().any(|(id, _)| sent(id))
             })
         };
@@ -192,61 +158,27 @@ fn sample(schema: Option<&Json>, depth: usize) -> Json {
     if let Some(value) = schema.get("const").or_else(|| schema.get("default")) {
         return value.clone();
     }
-    if let Some(first) = schema
-        .get("enum")
-        .and_then(Json::as_array)
-        .and_then(|e| e.first())
-    {
+    if let Some(first) = schema.get("enum").and_then(Json::as_array).and_then(|e| e.first()) {
         return first.clone();
     }
-    let kind = schema
-        .get("type")
-        .map(|t| t.as_array().and_then(|a| a.first()).unwrap_or(t))
-        .and_then(Json::as_str);
+    let kind = schema.get("type").map(|t| t.as_array().and_then(|a| a.first()).unwrap_or(t)).and_then(Json::as_str);
     match kind {
         Some("string") => {
-            let least = schema
-                .get("minLength")
-                .and_then(Json::as_u64)
-                .unwrap_or(1)
-                .clamp(1, 100);
+            let least = schema.get("minLength").and_then(Json::as_u64).unwrap_or(1).clamp(1, 100);
             Json::String("x".repeat(usize::try_from(least).unwrap_or(1)))
         }
-        Some("integer" | "number") => schema
-            .get("minimum")
-            .cloned()
-            .unwrap_or_else(|| Json::from(1)),
+        Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| Json::from(1)),
         Some("boolean") => Json::Bool(true),
         Some("array") => {
-            let least = schema
-                .get("minItems")
-                .and_then(Json::as_u64)
-                .unwrap_or(0)
-                .min(100);
-            Json::Array(
-                (0..least)
-                    .map(|_| sample(schema.get("items"), depth.saturating_add(1)))
-                    .collect(),
-            )
+            let least = schema.get("minItems").and_then(Json::as_u64).unwrap_or(0).min(100);
+            Json::Array((0..least).map(|_| sample(schema.get("items"), depth.saturating_add(1))).collect())
         }
         Some("object") => {
-            let required = schema
-                .get("required")
-                .and_then(Json::as_array)
-                .into_iter()
-                .flatten()
-                .filter_map(Json::as_str);
-            let property = |key: &str| {
-                sample(
-                    schema.get("properties").and_then(|p| p.get(key)),
-                    depth.saturating_add(1),
-                )
-            };
-            Json::Object(
-                required
-                    .map(|key| (key.to_string(), property(key)))
-                    .collect(),
-            )
+            let required =
+                schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
+            let property =
+                |key: &str| sample(schema.get("properties").and_then(|p| p.get(key)), depth.saturating_add(1));
+            Json::Object(required.map(|key| (key.to_string(), property(key))).collect())
         }
         _ => Json::Null,
     }

@@ -12,12 +12,9 @@ use charter_expr::{FunctionId, Program};
 use rustc_hash::FxHashMap;
 
 pub(crate) use chart::{
-    After, Chart, Domain, Initial, Invoke, Pattern, Quorum, Src, StateId, StateNode, Transition,
-    TransitionId,
+    After, Chart, Domain, Initial, Invoke, Pattern, Quorum, Src, StateId, StateNode, Transition, TransitionId,
 };
-pub(crate) use content::{
-    Action, Assign, Block, Delay, Guard, Require, Segment, Send, Template, TypeName,
-};
+pub(crate) use content::{Action, Assign, Block, Delay, Guard, Require, Segment, Send, Template, TypeName};
 
 use crate::definition::{Definition, FinalRule};
 use crate::digest::Digest;
@@ -89,8 +86,7 @@ impl Machine {
     #[must_use]
     pub fn surely_fits(&self, event: &str, data: impl crate::schema::View) -> bool {
         let info = self.events.info(self.events.id(event));
-        info.filter(|i| i.declared)
-            .is_some_and(|i| i.schema.as_ref().is_none_or(|s| s.surely_fits(data)))
+        info.filter(|i| i.declared).is_some_and(|i| i.schema.as_ref().is_none_or(|s| s.surely_fits(data)))
     }
 
     /// The digest of the definition; every snapshot and record carries it.

@@ -11,61 +11,38 @@ use crate::step::{Effect, EffectKind, Step, TimerChange};
 
 impl Machine {
     /// Names of the transitions that a step took, in order; those of another actor than `to` with its id in front (`plan-1:PENDING/on/SELECT/0`).
-    pub fn transition_names<'a>(
-        &'a self,
-        step: &'a Step,
-        to: &str,
-    ) -> impl Iterator<Item = Cow<'a, str>> {
+    pub fn transition_names<'a>(&'a self, step: &'a Step, to: &str) -> impl Iterator<Item = Cow<'a, str>> {
         step.taken.iter().map(move |t| {
             let name = &self.chart(t.chart).transition(t.transition).name;
-            if t.actor() == to {
-                Cow::Borrowed(name.as_ref())
-            } else {
-                Cow::Owned(format!("{}:{name}", t.actor()))
-            }
+            if t.actor() == to { Cow::Borrowed(name.as_ref()) } else { Cow::Owned(format!("{}:{name}", t.actor())) }
         })
     }
 
     /// Addresses in the core form of the transitions that a step took, in order. For coverage.
     pub fn taken<'m>(&'m self, step: &Step) -> impl Iterator<Item = &'m str> {
-        step.taken
-            .iter()
-            .map(|t| self.chart(t.chart).transition(t.transition).at.as_ref())
+        step.taken.iter().map(|t| self.chart(t.chart).transition(t.transition).at.as_ref())
     }
 
     /// The approvals among the transitions that a step took: actor, name of the transition, what it approves (as written in the charter).
-    pub fn approvals<'a>(
-        &'a self,
-        step: &'a Step,
-    ) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+    pub fn approvals<'a>(&'a self, step: &'a Step) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
         step.taken.iter().filter_map(|t| {
             let transition = self.chart(t.chart).transition(t.transition);
-            Some((
-                t.actor(),
-                transition.name.as_ref(),
-                transition.approves.as_ref()?.source(),
-            ))
+            Some((t.actor(), transition.name.as_ref(), transition.approves.as_ref()?.source()))
         })
     }
 
     /// All transitions of the charter: machine, name, address in the core form. For coverage.
     pub fn transitions(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        self.charts.iter().flat_map(|c| {
-            c.transitions
-                .iter()
-                .map(move |t| (c.shape.machine.as_ref(), t.name.as_ref(), t.at.as_ref()))
-        })
+        self.charts
+            .iter()
+            .flat_map(|c| c.transitions.iter().map(move |t| (c.shape.machine.as_ref(), t.name.as_ref(), t.at.as_ref())))
     }
 
     /// All states of the charter: machine, path. For coverage and pictures.
     pub fn states(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.charts.iter().flat_map(|c| {
-            c.shape
-                .paths
-                .iter()
-                .skip(1)
-                .map(move |p| (c.shape.machine.as_ref(), p.as_ref()))
-        })
+        self.charts
+            .iter()
+            .flat_map(|c| c.shape.paths.iter().skip(1).map(move |p| (c.shape.machine.as_ref(), p.as_ref())))
     }
 }
 
@@ -80,11 +57,8 @@ impl Event {
             Event::Failed { invocation, .. } => format!("error.invoke.{invocation}").into(),
             Event::Attempt { .. } => "charter.attempt".into(),
             Event::Timer { timer, generation } => {
-                let pending = snapshot.and_then(|s| {
-                    s.timers
-                        .iter()
-                        .find(|t| t.id.as_ref() == timer && t.generation == *generation)
-                });
+                let pending = snapshot
+                    .and_then(|s| s.timers.iter().find(|t| t.id.as_ref() == timer && t.generation == *generation));
                 match pending.map(|t| &t.what) {
                     Some(crate::snapshot::TimerKind::Send { kind, .. }) => kind.as_ref().into(),
                     Some(crate::snapshot::TimerKind::Timeout { invocation, .. }) => {
@@ -94,10 +68,8 @@ impl Event {
                     // `STATE/after/KEY` becomes `after.KEY.STATE`.
                     Some(crate::snapshot::TimerKind::After { .. }) | None => {
                         let own = timer.rsplit_once(':').map_or(timer.as_str(), |(_, t)| t);
-                        own.split_once("/after/").map_or_else(
-                            || timer.into(),
-                            |(state, key)| format!("after.{key}.{state}").into(),
-                        )
+                        own.split_once("/after/")
+                            .map_or_else(|| timer.into(), |(state, key)| format!("after.{key}.{state}").into())
                     }
                 }
             }
@@ -110,12 +82,7 @@ impl Effect {
     #[must_use]
     pub fn json(&self, run: &str) -> Json {
         let mut out = match &self.kind {
-            EffectKind::Invoke {
-                invocation,
-                src,
-                input,
-                ..
-            } => {
+            EffectKind::Invoke { invocation, src, input, .. } => {
                 json!({"kind": "invoke", "invocation": invocation.as_ref(), "src": src.as_ref(), "input": **input})
             }
             EffectKind::Cancel { invocation, effect } => {
@@ -124,10 +91,7 @@ impl Effect {
             EffectKind::Emit { r#type, data } => {
                 json!({"kind": "emit", "type": r#type.as_ref(), "data": data})
             }
-            EffectKind::Log {
-                label: Some(label),
-                value,
-            } => json!({"kind": "log", "label": label, "value": value}),
+            EffectKind::Log { label: Some(label), value } => json!({"kind": "log", "label": label, "value": value}),
             EffectKind::Log { label: None, value } => json!({"kind": "log", "value": value}),
         };
         if let Json::Object(map) = &mut out {

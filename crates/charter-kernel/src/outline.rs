@@ -61,25 +61,21 @@ impl Machine {
     /// The compiled statecharts: the root first, then `machines` in document order.
     #[must_use]
     pub fn outlines(&self) -> Vec<Outline<'_>> {
-        self.charts
-            .iter()
-            .map(|chart| outline(self, chart))
-            .collect()
+        self.charts.iter().map(|chart| outline(self, chart)).collect()
     }
 }
 
 fn outline<'m>(of: &'m Machine, chart: &'m Chart) -> Outline<'m> {
-    let state =
-        |(path, node): (&'m std::sync::Arc<str>, &'m crate::machine::StateNode)| StateOutline {
-            path,
-            kind: node.kind,
-            parent: (node.parent != NONE).then_some(node.parent),
-            last: node.last,
-            children: &node.children,
-            histories: &node.histories,
-            initial: node.initial.as_ref().map_or(&[], |i| i.targets.as_slice()),
-            always: &node.always,
-        };
+    let state = |(path, node): (&'m std::sync::Arc<str>, &'m crate::machine::StateNode)| StateOutline {
+        path,
+        kind: node.kind,
+        parent: (node.parent != NONE).then_some(node.parent),
+        last: node.last,
+        children: &node.children,
+        histories: &node.histories,
+        initial: node.initial.as_ref().map_or(&[], |i| i.targets.as_slice()),
+        always: &node.always,
+    };
     let transition = |t: &'m crate::machine::Transition| TransitionOutline {
         name: &t.name,
         at: &t.at,
@@ -92,13 +88,7 @@ fn outline<'m>(of: &'m Machine, chart: &'m Chart) -> Outline<'m> {
     };
     Outline {
         machine: &chart.shape.machine,
-        states: chart
-            .shape
-            .paths
-            .iter()
-            .zip(&chart.states)
-            .map(state)
-            .collect(),
+        states: chart.shape.paths.iter().zip(&chart.states).map(state).collect(),
         transitions: chart.transitions.iter().map(transition).collect(),
         variables: chart.shape.slots.iter().map(AsRef::as_ref).collect(),
         of,

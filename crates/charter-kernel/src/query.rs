@@ -29,43 +29,18 @@ impl Machine {
     /// It does not parse, or a name in it means nothing.
     pub fn query(&self, cel: &str) -> Result<Query, CompileError> {
         let (env, _) = crate::scope::env(self.definition.strict);
-        Ok(Query {
-            program: Program::compile(cel, &env)?,
-        })
+        Ok(Query { program: Program::compile(cel, &env)? })
     }
 
     /// Evaluates an expression as the actor `actor` sees the run at the time `at` (milliseconds since 1970). Nothing changes.
     ///
     /// # Errors
     /// The evaluation failed, e.g. because a field is missing or there is no such actor.
-    pub fn ask(
-        &self,
-        snapshot: &Snapshot,
-        actor: &str,
-        query: &Query,
-        at: i64,
-    ) -> Result<Json, EvalError> {
-        let none = || {
-            EvalError::new(
-                charter_expr::ErrorKind::Unbound,
-                format!("there is no actor `{actor}`"),
-            )
-        };
+    pub fn ask(&self, snapshot: &Snapshot, actor: &str, query: &Query, at: i64) -> Result<Json, EvalError> {
+        let none = || EvalError::new(charter_expr::ErrorKind::Unbound, format!("there is no actor `{actor}`"));
         let by = Principal::system();
         let actor = snapshot.actor(actor).ok_or_else(none)?;
-        let eyes = Eyes {
-            machine: self,
-            snapshot,
-            actor,
-            event: None,
-            by: &by,
-            now: at,
-            locals: &[],
-            entry: None,
-        };
-        query
-            .program
-            .eval(&eyes, &mut Fuel::new(self.definition.limits.expression))?
-            .to_json()
+        let eyes = Eyes { machine: self, snapshot, actor, event: None, by: &by, now: at, locals: &[], entry: None };
+        query.program.eval(&eyes, &mut Fuel::new(self.definition.limits.expression))?.to_json()
     }
 }

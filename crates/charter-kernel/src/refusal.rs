@@ -169,14 +169,7 @@ impl Refusal {
         Refusal { code, detail: None }
     }
     pub(crate) fn with(code: Code, subject: Option<String>, message: String) -> Refusal {
-        Refusal {
-            code,
-            detail: Some(Box::new(Detail {
-                message,
-                subject,
-                at: None,
-            })),
-        }
+        Refusal { code, detail: Some(Box::new(Detail { message, subject, at: None })) }
     }
 }
 

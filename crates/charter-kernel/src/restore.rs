@@ -15,9 +15,7 @@ use crate::definition::StateKind;
 use crate::envelope::EffectId;
 use crate::ledger::{Entry, EntryStatus, Kind, Ledger};
 use crate::machine::{Chart, Machine, NO_SERVICE, StateId};
-use crate::snapshot::{
-    Actor, Actors, Held, Identity, Invocation, RunName, Snapshot, Timer, TimerKind, Vote,
-};
+use crate::snapshot::{Actor, Actors, Held, Identity, Invocation, RunName, Snapshot, Timer, TimerKind, Vote};
 use form::{ActorForm, EntryForm, HeldForm, Names, SnapshotForm, TimerForm, WhatForm};
 
 /// Why a JSON is not a snapshot of this machine.
@@ -32,8 +30,7 @@ fn bad<T>(what: impl Into<String>) -> Result<T, RestoreError> {
 fn effect_of(text: Option<&str>) -> Result<EffectId, RestoreError> {
     match text {
         None => Ok(MACHINE_EFFECT),
-        Some(text) => EffectId::parse(text)
-            .ok_or_else(|| RestoreError(format!("`{text}` is not the id of an effect"))),
+        Some(text) => EffectId::parse(text).ok_or_else(|| RestoreError(format!("`{text}` is not the id of an effect"))),
     }
 }
 
@@ -54,37 +51,23 @@ impl Machine {
             return bad(format!("version {} is not known", form.v));
         }
         if form.charter != self.digest {
-            return bad(format!(
-                "it belongs to the charter {}, this one is {}",
-                form.charter, self.digest
-            ));
+            return bad(format!("it belongs to the charter {}, this one is {}", form.charter, self.digest));
         }
         let mut actors: SmallVec<[Arc<Actor>; 1]> = SmallVec::new();
         for actor in form.actors {
             let actor = self.actor_of(actor)?;
-            if actors
-                .iter()
-                .any(|a| a.identity().id == actor.identity().id)
-            {
+            if actors.iter().any(|a| a.identity().id == actor.identity().id) {
                 return bad(format!("two actors are called `{}`", actor.identity().id));
             }
             actors.push(Arc::new(actor));
         }
-        if actors
-            .first()
-            .is_none_or(|a| a.identity().id.as_ref() != "root" || a.chart() != 0)
-        {
+        if actors.first().is_none_or(|a| a.identity().id.as_ref() != "root" || a.chart() != 0) {
             return bad("the first actor is not the root");
         }
-        let odd = actors
-            .iter()
-            .enumerate()
-            .find(|(i, a)| a.identity().parent.is_none() != (*i == 0));
+        let odd = actors.iter().enumerate().find(|(i, a)| a.identity().parent.is_none() != (*i == 0));
         if let Some((_, actor)) = odd {
             let id = &actor.identity().id;
-            return bad(format!(
-                "`{id}`: every actor has a `parent`, but for the root"
-            ));
+            return bad(format!("`{id}`: every actor has a `parent`, but for the root"));
         }
         let actors = Actors(actors);
         let mut timers: Vec<Arc<Timer>> = Vec::with_capacity(form.timers.len());
@@ -94,11 +77,7 @@ impl Machine {
         if !timers.is_sorted_by_key(|t| (t.due, t.generation)) {
             return bad("the timers are not in order");
         }
-        let held = form
-            .held
-            .into_iter()
-            .map(held_of)
-            .collect::<Result<_, _>>()?;
+        let held = form.held.into_iter().map(held_of).collect::<Result<_, _>>()?;
         Ok(Snapshot {
             run: Arc::new(RunName {
                 id: form.run.into(),
@@ -118,17 +97,11 @@ impl Machine {
     }
 
     fn actor_of(&self, form: ActorForm) -> Result<Actor, RestoreError> {
-        let Some(chart) = self
-            .charts
-            .iter()
-            .find(|c| c.shape.machine.as_ref() == form.machine)
-        else {
+        let Some(chart) = self.charts.iter().find(|c| c.shape.machine.as_ref() == form.machine) else {
             return bad(format!("no machine is called `{}`", form.machine));
         };
         let state = |path: &str| {
-            chart.path_to(path).ok_or_else(|| {
-                RestoreError(format!("machine `{}` has no state `{path}`", form.machine))
-            })
+            chart.path_to(path).ok_or_else(|| RestoreError(format!("machine `{}` has no state `{path}`", form.machine)))
         };
         let mut actor = new_actor(Identity {
             id: form.id.as_str().into(),
@@ -143,22 +116,14 @@ impl Machine {
             actor.configuration.push(state(path)?);
         }
         if !actor.configuration.is_sorted_by(|a, b| a < b) || !is_legal(chart, &actor) {
-            return bad(format!(
-                "the states {} of `{}` cannot be active together",
-                form.active.join(", "),
-                form.id
-            ));
+            return bad(format!("the states {} of `{}` cannot be active together", form.active.join(", "), form.id));
         }
         for (history, states) in &form.history {
             let history = state(history)?;
             let node = chart.state(history);
-            let states: SmallVec<[StateId; 4]> =
-                states.iter().map(|s| state(s)).collect::<Result<_, _>>()?;
+            let states: SmallVec<[StateId; 4]> = states.iter().map(|s| state(s)).collect::<Result<_, _>>()?;
             if !node.is_history() || states.iter().any(|s| !chart.inside(*s, node.parent)) {
-                return bad(format!(
-                    "`{}` is not a history of these states",
-                    chart.path(history)
-                ));
+                return bad(format!("`{}` is not a history of these states", chart.path(history)));
             }
             actor.history.list().push((history, states));
         }
@@ -174,13 +139,7 @@ impl Machine {
         }
         actor.output = form.output.map(data);
         for i in form.invocations {
-            let service = match (
-                &i.effect,
-                self.services
-                    .iter()
-                    .zip(0u32..)
-                    .find(|(s, _)| s.name.as_ref() == i.src),
-            ) {
+            let service = match (&i.effect, self.services.iter().zip(0u32..).find(|(s, _)| s.name.as_ref() == i.src)) {
                 (Some(_), Some((_, n))) => n,
                 (None, _) => NO_SERVICE,
                 (Some(_), None) => return bad(format!("no actor is called `{}`", i.src)),
@@ -195,11 +154,8 @@ impl Machine {
             }));
         }
         for v in form.votes {
-            let Some((_, transition)) = chart
-                .transitions
-                .iter()
-                .zip(0u32..)
-                .find(|(t, _)| t.name.as_ref() == v.transition)
+            let Some((_, transition)) =
+                chart.transitions.iter().zip(0u32..).find(|(t, _)| t.name.as_ref() == v.transition)
             else {
                 return bad(format!("no transition is called `{}`", v.transition));
             };
@@ -222,37 +178,26 @@ impl Machine {
         let what = match form.what {
             WhatForm::After { state, index } => {
                 let chart = self.chart(actor.chart());
-                let found = chart
-                    .path_to(&state)
-                    .filter(|s| chart.state(*s).after.len() > index as usize);
+                let found = chart.path_to(&state).filter(|s| chart.state(*s).after.len() > index as usize);
                 let Some(state) = found else {
                     return bad(format!("no `after` in state `{state}`"));
                 };
                 TimerKind::After { state, index }
             }
-            WhatForm::Send {
-                to,
-                r#type,
-                data: d,
-                id,
-            } => TimerKind::Send {
+            WhatForm::Send { to, r#type, data: d, id } => TimerKind::Send {
                 to: to.as_str().into(),
                 kind: r#type.as_str().into(),
                 data: data(d),
                 send_id: id.map(|i| i.as_str().into()),
             },
-            WhatForm::Timeout { invocation, effect } => TimerKind::Timeout {
-                invocation: invocation.as_str().into(),
-                effect: effect_of(effect.as_deref())?,
-            },
+            WhatForm::Timeout { invocation, effect } => {
+                TimerKind::Timeout { invocation: invocation.as_str().into(), effect: effect_of(effect.as_deref())? }
+            }
             WhatForm::Due { kind, key } => {
                 let Some(kind) = self.ledger_kind(&kind) else {
                     return bad(format!("the ledger has no kind `{kind}`"));
                 };
-                TimerKind::Due {
-                    kind,
-                    key: key.as_str().into(),
-                }
+                TimerKind::Due { kind, key: key.as_str().into() }
             }
         };
         Ok(Timer {
@@ -265,25 +210,16 @@ impl Machine {
     }
 
     fn ledger_kind(&self, name: &str) -> Option<u32> {
-        self.ledger
-            .iter()
-            .zip(0u32..)
-            .find(|(n, _)| n.as_ref() == name)
-            .map(|(_, i)| i)
+        self.ledger.iter().zip(0u32..).find(|(n, _)| n.as_ref() == name).map(|(_, i)| i)
     }
 
-    fn ledger_of(
-        &self,
-        form: Names<Names<EntryForm>>,
-    ) -> Result<Option<Arc<Ledger>>, RestoreError> {
+    fn ledger_of(&self, form: Names<Names<EntryForm>>) -> Result<Option<Arc<Ledger>>, RestoreError> {
         if self.ledger.is_empty() && form.is_empty() {
             return Ok(None);
         }
         let mut ledger = Ledger::new(&self.ledger);
         for (kind, entries) in form {
-            let place = self
-                .ledger_kind(&kind)
-                .and_then(|k| ledger.kinds.get_mut(k as usize));
+            let place = self.ledger_kind(&kind).and_then(|k| ledger.kinds.get_mut(k as usize));
             let Some(place) = place else {
                 return bad(format!("the ledger has no kind `{kind}`"));
             };
@@ -300,9 +236,7 @@ impl Machine {
                     data: data(e.data),
                     how: e.how.map(data),
                 };
-                restored
-                    .entries
-                    .insert(key.as_str().into(), Arc::new(entry));
+                restored.entries.insert(key.as_str().into(), Arc::new(entry));
             }
             *place = restored;
         }
@@ -318,26 +252,14 @@ fn held_of(form: HeldForm) -> Result<Arc<Held>, RestoreError> {
         _ => return bad("an answer that waits is either done or failed"),
     };
     let (actor, invocation) = (form.actor.as_str().into(), form.invocation.as_str().into());
-    Ok(Arc::new(Held {
-        actor,
-        invocation,
-        effect: effect_of(Some(&form.effect))?,
-        outcome,
-    }))
+    Ok(Arc::new(Held { actor, invocation, effect: effect_of(Some(&form.effect))?, outcome }))
 }
 
 impl Chart {
     fn path_to(&self, path: &str) -> Option<StateId> {
         // Almost always the name is the path; a state whose id is another's path is found the slow way.
         let found = self.find(path).filter(|s| self.path(*s).as_ref() == path);
-        found.or_else(|| {
-            self.shape
-                .paths
-                .iter()
-                .zip(0u32..)
-                .find(|(p, _)| p.as_ref() == path)
-                .map(|(_, i)| i)
-        })
+        found.or_else(|| self.shape.paths.iter().zip(0u32..).find(|(p, _)| p.as_ref() == path).map(|(_, i)| i))
     }
 }
 
@@ -345,11 +267,7 @@ impl Chart {
 fn is_legal(chart: &Chart, actor: &Actor) -> bool {
     actor.configuration.iter().all(|s| {
         let node = chart.state(*s);
-        let active = node
-            .children
-            .iter()
-            .filter(|c| actor.is_active(**c))
-            .count();
+        let active = node.children.iter().filter(|c| actor.is_active(**c)).count();
         let children = match node.kind {
             StateKind::Compound => active == 1,
             StateKind::Parallel => active == node.children.len(),

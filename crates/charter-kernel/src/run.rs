@@ -44,33 +44,18 @@ impl Machine {
             shape: chart.shape.clone(),
         });
         let snapshot = Snapshot {
-            run: Arc::new(RunName {
-                id: run.into(),
-                charter: self.definition.id.as_str().into(),
-                digest: self.digest,
-            }),
+            run: Arc::new(RunName { id: run.into(), charter: self.definition.id.as_str().into(), digest: self.digest }),
             seq: envelope.seq,
             status: Status::Active,
             paused_at: None,
             output: None,
             actors: Actors(SmallVec::from_iter([Arc::new(root)])),
             timers: Vec::new(),
-            ledger: if self.ledger.is_empty() {
-                None
-            } else {
-                Some(Arc::new(Ledger::new(&self.ledger)))
-            },
+            ledger: if self.ledger.is_empty() { None } else { Some(Arc::new(Ledger::new(&self.ledger))) },
             held: Rare::default(),
             counter: 0,
         };
-        let mut work = Work::new(
-            self,
-            snapshot,
-            &envelope.by,
-            self.held(envelope),
-            envelope.seq,
-            envelope.at,
-        );
+        let mut work = Work::new(self, snapshot, &envelope.by, self.held(envelope), envelope.seq, envelope.at);
         work.macrostep(0, Begin::Start)?;
         work.finish(None, Verdict::Accepted)
     }
@@ -86,63 +71,29 @@ impl Machine {
         check_time(envelope.at)?;
         match &envelope.event {
             Event::Start { .. } => Err(Code::Reserved.into()),
-            Event::External { r#type, data } => {
-                self.external(snapshot, envelope, r#type, data, false)
-            }
-            Event::Done {
-                invocation,
-                effect,
-                output,
-            } => {
+            Event::External { r#type, data } => self.external(snapshot, envelope, r#type, data, false),
+            Event::Done { invocation, effect, output } => {
                 let output = door::admit(output, self.definition.limits.data)?.into_owned();
                 self.answered(snapshot, envelope, invocation, *effect, Ok(output))
             }
-            Event::Failed {
-                invocation,
-                effect,
-                error,
-            } => {
+            Event::Failed { invocation, effect, error } => {
                 let error = door::admit(error, self.definition.limits.data)?.into_owned();
                 self.answered(snapshot, envelope, invocation, *effect, Err(error))
             }
-            Event::Attempt {
-                invocation,
-                effect,
-                error,
-                ..
-            } => {
+            Event::Attempt { invocation, effect, error, .. } => {
                 door::admit(error, self.definition.limits.data)?;
                 let awaited = !snapshot.status.is_finished()
-                    && self
-                        .owner(snapshot, envelope, invocation, Some(*effect))
-                        .is_some();
-                Ok(self.unchanged(
-                    snapshot,
-                    envelope,
-                    if awaited {
-                        Verdict::Ignored
-                    } else {
-                        Verdict::Late
-                    },
-                ))
+                    && self.owner(snapshot, envelope, invocation, Some(*effect)).is_some();
+                Ok(self.unchanged(snapshot, envelope, if awaited { Verdict::Ignored } else { Verdict::Late }))
             }
-            Event::Timer { timer, generation } => {
-                self.timer(snapshot, envelope, timer, *generation)
-            }
+            Event::Timer { timer, generation } => self.timer(snapshot, envelope, timer, *generation),
         }
     }
 
     /// Nothing happens, and the record says so: not even the number of the snapshot changes.
     fn unchanged(&self, snapshot: &Snapshot, envelope: &Envelope, verdict: Verdict) -> Step {
-        let mut step = Work::new(
-            self,
-            snapshot.clone(),
-            &envelope.by,
-            RoleSet::SYSTEM,
-            envelope.seq,
-            envelope.at,
-        )
-        .step(verdict);
+        let mut step =
+            Work::new(self, snapshot.clone(), &envelope.by, RoleSet::SYSTEM, envelope.seq, envelope.at).step(verdict);
         step.snapshot.seq = snapshot.seq;
         step
     }
@@ -168,9 +119,7 @@ impl Machine {
         let mut set = RoleSet::default();
         for role in &envelope.by.roles {
             if let Some(bit) = self.roles.iter().position(|r| r.as_ref() == role) {
-                set.0 |= 1u128
-                    .checked_shl(u32::try_from(bit).unwrap_or(u32::MAX))
-                    .unwrap_or(0);
+                set.0 |= 1u128.checked_shl(u32::try_from(bit).unwrap_or(u32::MAX)).unwrap_or(0);
             }
         }
         set.0 &= !RoleSet::SYSTEM.0;
@@ -201,22 +150,15 @@ impl Work<'_> {
             Verdict::Accepted
                 if !moved
                     && before.is_some_and(|b| {
-                        b.status == self.s.status
-                            && b.actors == self.s.actors
-                            && b.timers == self.s.timers
+                        b.status == self.s.status && b.actors == self.s.actors && b.timers == self.s.timers
                     }) =>
             {
                 Verdict::Ignored
             }
             other => other,
         };
-        let unchanged = verdict == Verdict::Ignored
-            && before.is_some_and(|b| {
-                Snapshot {
-                    seq: self.s.seq,
-                    ..b.clone()
-                } == self.s
-            });
+        let unchanged =
+            verdict == Verdict::Ignored && before.is_some_and(|b| Snapshot { seq: self.s.seq, ..b.clone() } == self.s);
         let seq = self.s.seq;
         let mut step = self.step(verdict);
         if unchanged {

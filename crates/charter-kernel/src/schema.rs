@@ -46,10 +46,7 @@ impl Schema {
             .with_draft(jsonschema::Draft::Draft202012)
             .should_validate_formats(true)
             .build(schema)
-            .map(|validator| Schema {
-                validator,
-                plain: Plain::compile(schema),
-            })
+            .map(|validator| Schema { validator, plain: Plain::compile(schema) })
             .map_err(|e| format!("{e}"))
     }
 

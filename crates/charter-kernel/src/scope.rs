@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use charter_expr::{
-    Env, ErrorKind, EvalError, Fuel, FunctionId, Key, List, Map, Program, RootId, Scope, Type,
-    Value,
-};
+use charter_expr::{Env, ErrorKind, EvalError, Fuel, FunctionId, Key, List, Map, Program, RootId, Scope, Type, Value};
 use serde_json::Value as Json;
 
 use crate::digest::Digest;
@@ -16,9 +13,7 @@ use crate::machine::{Functions, Guard, Machine, Template};
 use crate::snapshot::{Actor, Snapshot};
 
 /// The names every expression of a charter may use, in the order of their slots. `entry` means something in `requires` only.
-pub const ROOTS: [&str; 9] = [
-    "context", "event", "by", "now", "run", "actors", "ledger", "input", "entry",
-];
+pub const ROOTS: [&str; 9] = ["context", "event", "by", "now", "run", "actors", "ledger", "input", "entry"];
 
 /// SCXML's system variables (REC 5.10): further names in a machine that is not strict.
 pub const SCXML_ROOTS: [&str; 4] = ["_event", "_name", "_sessionid", "_ioprocessors"];
@@ -69,59 +64,35 @@ impl<'a> Scope<'a> for Eyes<'a> {
         })
     }
 
-    fn call(
-        &self,
-        function: FunctionId,
-        args: &[Value<'a>],
-        fuel: &mut Fuel,
-    ) -> Result<Value<'a>, EvalError> {
+    fn call(&self, function: FunctionId, args: &[Value<'a>], fuel: &mut Fuel) -> Result<Value<'a>, EvalError> {
         let f = &self.machine.functions;
         let Some(arg) = args.first() else {
-            return Err(EvalError::new(
-                ErrorKind::NoSuchOverload,
-                "a function of the kernel takes one argument",
-            ));
+            return Err(EvalError::new(ErrorKind::NoSuchOverload, "a function of the kernel takes one argument"));
         };
         if function == f.is_in || function == f.is_in_scxml {
             let Some(path) = arg.as_str() else {
-                return Err(EvalError::new(
-                    ErrorKind::NoSuchOverload,
-                    "`in()` takes the path of a state, as a string",
-                ));
+                return Err(EvalError::new(ErrorKind::NoSuchOverload, "`in()` takes the path of a state, as a string"));
             };
             let chart = self.machine.chart(self.actor.chart());
             return match chart.find(path) {
                 Some(state) => Ok(Value::Bool(self.actor.is_active(state))),
                 None if function == f.is_in_scxml => Ok(Value::Bool(false)),
-                None => Err(EvalError::new(
-                    ErrorKind::InvalidArgument,
-                    format!("no state `{path}`"),
-                )),
+                None => Err(EvalError::new(ErrorKind::InvalidArgument, format!("no state `{path}`"))),
             };
         }
         if f.fail == Some(function) {
             return Err(EvalError::new(
                 ErrorKind::Host,
-                arg.as_str()
-                    .unwrap_or("the expression cannot be evaluated")
-                    .to_string(),
+                arg.as_str().unwrap_or("the expression cannot be evaluated").to_string(),
             ));
         }
         if function == f.digest {
             let json = arg.to_json()?;
             let text = crate::digest::canonical(&json);
-            fuel.spend(
-                u64::try_from(text.len())
-                    .unwrap_or(u64::MAX)
-                    .checked_div(64)
-                    .unwrap_or(0),
-            )?;
+            fuel.spend(u64::try_from(text.len()).unwrap_or(u64::MAX).checked_div(64).unwrap_or(0))?;
             return Ok(Value::from(Digest::of_bytes(text.as_bytes()).hex()));
         }
-        Err(EvalError::new(
-            ErrorKind::NoSuchOverload,
-            "no such function",
-        ))
+        Err(EvalError::new(ErrorKind::NoSuchOverload, "no such function"))
     }
 }
 
@@ -133,38 +104,23 @@ impl<'a> Eyes<'a> {
         }
         Some(match place {
             0 => self.event.map_or(Value::Null, scxml_event),
-            1 if self.actor.chart() == 0 => Value::from(
-                self.machine
-                    .definition
-                    .title
-                    .as_deref()
-                    .unwrap_or(&self.machine.definition.id),
-            ),
+            1 if self.actor.chart() == 0 => {
+                Value::from(self.machine.definition.title.as_deref().unwrap_or(&self.machine.definition.id))
+            }
             1 => Value::from(self.actor.machine()),
             2 => Value::from(session_id(&self.snapshot.run.id, &self.actor.identity().id)),
             3 => {
-                let location = Value::from(format!(
-                    "#_scxml_{}",
-                    session_id(&self.snapshot.run.id, &self.actor.identity().id)
-                ));
+                let location =
+                    Value::from(format!("#_scxml_{}", session_id(&self.snapshot.run.id, &self.actor.identity().id)));
                 let entry = map([("location", location)]);
-                map([
-                    (
-                        "http://www.w3.org/TR/scxml/#SCXMLEventProcessor",
-                        entry.clone(),
-                    ),
-                    ("scxml", entry),
-                ])
+                map([("http://www.w3.org/TR/scxml/#SCXMLEventProcessor", entry.clone()), ("scxml", entry)])
             }
             local => Value::from_json(self.locals.get(local.checked_sub(SCXML_ROOTS.len())?)?),
         })
     }
 
     pub(crate) fn cel(&self, program: &'a Program) -> Result<Value<'a>, EvalError> {
-        program.eval(
-            self,
-            &mut Fuel::new(self.machine.definition.limits.expression),
-        )
+        program.eval(self, &mut Fuel::new(self.machine.definition.limits.expression))
     }
 
     /// A condition: anything but a bool is an error.
@@ -173,10 +129,7 @@ impl<'a> Eyes<'a> {
         value.as_bool().ok_or_else(|| {
             EvalError::new(
                 ErrorKind::NoSuchOverload,
-                format!(
-                    "a condition gives a bool, this one gave a {}",
-                    value.type_name()
-                ),
+                format!("a condition gives a bool, this one gave a {}", value.type_name()),
             )
         })
     }
@@ -216,16 +169,9 @@ impl<'a> Eyes<'a> {
         Ok(match template {
             Template::Literal(json) => Json::clone(json),
             Template::Cel(program) => self.cel(program)?.to_json()?,
-            Template::List(items) => Json::Array(
-                items
-                    .iter()
-                    .map(|t| self.json(t))
-                    .collect::<Result<_, _>>()?,
-            ),
+            Template::List(items) => Json::Array(items.iter().map(|t| self.json(t)).collect::<Result<_, _>>()?),
             Template::Object(fields) => {
-                let fields = fields
-                    .iter()
-                    .map(|(k, t)| Ok((k.to_string(), self.json(t)?)));
+                let fields = fields.iter().map(|(k, t)| Ok((k.to_string(), self.json(t)?)));
                 Json::Object(fields.collect::<Result<_, EvalError>>()?)
             }
         })
@@ -237,10 +183,7 @@ impl<'a> Eyes<'a> {
             Json::String(s) => s.as_str().into(),
             other @ (Json::Number(_) | Json::Bool(_)) => other.to_string().into(),
             _ => {
-                return Err(EvalError::new(
-                    ErrorKind::InvalidArgument,
-                    "a text is needed here",
-                ));
+                return Err(EvalError::new(ErrorKind::InvalidArgument, "a text is needed here"));
             }
         })
     }
@@ -268,9 +211,7 @@ impl<'a> Eyes<'a> {
                 let text = other.as_str().ok_or_else(bad)?;
                 match crate::compile::parse_delay(text) {
                     Some(ms) => from_now(ms).map(Some),
-                    None => charter_expr::Timestamp::parse(text)
-                        .map(|t| Some(t.millis()))
-                        .map_err(|_| bad()),
+                    None => charter_expr::Timestamp::parse(text).map(|t| Some(t.millis())).map_err(|_| bad()),
                 }
             }
         }
@@ -291,25 +232,15 @@ impl<'a> Eyes<'a> {
         let ms = match &self.cel(program)? {
             Value::Duration(d) => d.millis(),
             Value::Int(ms) => *ms,
-            other => {
-                crate::compile::parse_delay(other.as_str().ok_or_else(bad)?).ok_or_else(bad)?
-            }
+            other => crate::compile::parse_delay(other.as_str().ok_or_else(bad)?).ok_or_else(bad)?,
         };
-        if ms > crate::time::MAX_DELAY {
-            Err(bad())
-        } else {
-            Ok(ms.max(0))
-        }
+        if ms > crate::time::MAX_DELAY { Err(bad()) } else { Ok(ms.max(0)) }
     }
 }
 
 /// The id of an actor's session (SCXML 5.10): the run's id for the root, else `RUN/ACTOR`.
 pub(crate) fn session_id(run: &str, actor: &str) -> String {
-    if actor == "root" {
-        run.to_string()
-    } else {
-        format!("{run}/{actor}")
-    }
+    if actor == "root" { run.to_string() } else { format!("{run}/{actor}") }
 }
 
 /// `_event` with SCXML's seven fields (REC 5.10.1); what is blank is null.
@@ -324,18 +255,11 @@ fn scxml_event<'a>(ev: &'a Ev<'a>) -> Value<'a> {
     };
     // What is done or has failed gives its data as it is; charters see it under `output` and `error`.
     let data = match ev.origin {
-        Origin::Platform => ev
-            .data()
-            .get("output")
-            .or_else(|| ev.data().get("error"))
-            .unwrap_or(ev.data()),
+        Origin::Platform => ev.data().get("output").or_else(|| ev.data().get("error")).unwrap_or(ev.data()),
         _ => ev.data(),
     };
     let of = |field: fn(&Meta) -> &Option<Arc<str>>| {
-        ev.meta
-            .as_deref()
-            .and_then(|m| field(m).as_deref())
-            .map_or(Value::Null, Value::from)
+        ev.meta.as_deref().and_then(|m| field(m).as_deref()).map_or(Value::Null, Value::from)
     };
     let sent = matches!(ev.origin, Origin::External | Origin::Sent);
     map([
@@ -343,23 +267,14 @@ fn scxml_event<'a>(ev: &'a Ev<'a>) -> Value<'a> {
         ("invokeid", of(|m| &m.invoke_id)),
         ("name", Value::from(ev.name())),
         ("origin", of(|m| &m.origin)),
-        (
-            "origintype",
-            if sent {
-                Value::from("http://www.w3.org/TR/scxml/#SCXMLEventProcessor")
-            } else {
-                Value::Null
-            },
-        ),
+        ("origintype", if sent { Value::from("http://www.w3.org/TR/scxml/#SCXMLEventProcessor") } else { Value::Null }),
         ("sendid", of(|m| &m.send_id)),
         ("type", Value::from(kind)),
     ])
 }
 
 fn map<'a, const N: usize>(fields: [(&'a str, Value<'a>); N]) -> Value<'a> {
-    let entries = fields
-        .into_iter()
-        .filter_map(|(k, v)| Some((Key::from_value(&Value::from(k))?, v)));
+    let entries = fields.into_iter().filter_map(|(k, v)| Some((Key::from_value(&Value::from(k))?, v)));
     Map::from_entries(entries.collect()).map_or(Value::Null, Value::Map)
 }
 
@@ -382,10 +297,7 @@ pub(crate) fn items(value: &Value<'_>) -> Result<Vec<Item>, EvalError> {
             }
         }
         _ => {
-            return Err(EvalError::new(
-                ErrorKind::InvalidArgument,
-                "`each` walks through a list or a map",
-            ));
+            return Err(EvalError::new(ErrorKind::InvalidArgument, "`each` walks through a list or a map"));
         }
     }
     Ok(out)

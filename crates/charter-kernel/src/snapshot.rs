@@ -88,17 +88,12 @@ impl Snapshot {
     /// When the next timer is due, unless the run is paused (timers stand still then).
     #[must_use]
     pub fn next_timer(&self) -> Option<&Timer> {
-        if self.status == Status::Active {
-            self.timers.first().map(AsRef::as_ref)
-        } else {
-            None
-        }
+        if self.status == Status::Active { self.timers.first().map(AsRef::as_ref) } else { None }
     }
 
     /// What was asked of the host and is not answered yet: owner, invocation.
     pub fn invocations(&self) -> impl Iterator<Item = (&Actor, &Invocation)> {
-        self.actors()
-            .flat_map(|a| a.invocations.iter().map(move |i| (a, i.as_ref())))
+        self.actors().flat_map(|a| a.invocations.iter().map(move |i| (a, i.as_ref())))
     }
 
     /// Answers that came while the run was paused, and wait.
@@ -187,9 +182,7 @@ impl Actors {
     }
 
     pub(crate) fn find(&self, id: &str) -> Option<&Actor> {
-        self.position(id)
-            .and_then(|i| self.0.get(i))
-            .map(AsRef::as_ref)
+        self.position(id).and_then(|i| self.0.get(i)).map(AsRef::as_ref)
     }
 }
 
@@ -226,17 +219,9 @@ pub(crate) enum TimerKind {
     /// `after` of a state.
     After { state: StateId, index: u32 },
     /// A delayed `send`.
-    Send {
-        to: Arc<str>,
-        kind: Arc<str>,
-        data: Arc<Json>,
-        send_id: Option<Arc<str>>,
-    },
+    Send { to: Arc<str>, kind: Arc<str>, data: Arc<Json>, send_id: Option<Arc<str>> },
     /// An invocation has taken too long.
-    Timeout {
-        invocation: Arc<str>,
-        effect: EffectId,
-    },
+    Timeout { invocation: Arc<str>, effect: EffectId },
     /// An obligation is due.
     Due { kind: u32, key: Arc<str> },
 }

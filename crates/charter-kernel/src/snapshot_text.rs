@@ -38,11 +38,7 @@ impl Machine {
             out.push_str(",\"held\":");
             list(out, s.held.iter(), |out, h| held(out, h));
         }
-        if let Some(l) = s
-            .ledger
-            .as_deref()
-            .filter(|l| l.kinds.iter().any(|k| !k.entries.is_empty()))
-        {
+        if let Some(l) = s.ledger.as_deref().filter(|l| l.kinds.iter().any(|k| !k.entries.is_empty())) {
             out.push_str(",\"ledger\":");
             ledger(out, l);
         }
@@ -70,9 +66,8 @@ impl Machine {
 
     fn write_actor(&self, out: &mut String, a: &Actor) {
         let chart = self.chart(a.chart());
-        let paths = |out: &mut String, states: &[u32]| {
-            list(out, states.iter(), |out, s| write_str(out, chart.path(*s)))
-        };
+        let paths =
+            |out: &mut String, states: &[u32]| list(out, states.iter(), |out, s| write_str(out, chart.path(*s)));
         out.push_str("{\"active\":");
         list(out, a.active(), write_str);
         if !a.bound.is_empty() {
@@ -83,10 +78,7 @@ impl Machine {
         context(out, &a.context);
         if !a.history.is_empty() {
             out.push_str(",\"history\":");
-            let entries = a
-                .history
-                .iter()
-                .map(|(h, states)| (chart.path(*h).as_ref(), states.as_slice()));
+            let entries = a.history.iter().map(|(h, states)| (chart.path(*h).as_ref(), states.as_slice()));
             write_object(out, entries, |out, states| paths(out, states));
         }
         out.push_str(",\"id\":");
@@ -95,9 +87,7 @@ impl Machine {
         write(out, &a.identity().input);
         if !a.invocations.is_empty() {
             out.push_str(",\"invocations\":");
-            list(out, a.invocations.iter(), |out, i| {
-                invocation(out, chart, i)
-            });
+            list(out, a.invocations.iter(), |out, i| invocation(out, chart, i));
         }
         if a.identity().invocation {
             out.push_str(",\"invoked\":true");
@@ -137,19 +127,9 @@ impl Machine {
                 out.push_str("{\"after\":{\"index\":");
                 write_uint(out, (*index).into());
                 out.push_str(",\"state\":");
-                write_str(
-                    out,
-                    s.actors
-                        .find(&t.actor)
-                        .map_or("", |a| self.chart(a.chart()).path(*state)),
-                );
+                write_str(out, s.actors.find(&t.actor).map_or("", |a| self.chart(a.chart()).path(*state)));
             }
-            TimerKind::Send {
-                to,
-                kind,
-                data,
-                send_id,
-            } => {
+            TimerKind::Send { to, kind, data, send_id } => {
                 out.push_str("{\"send\":{\"data\":");
                 write(out, data);
                 out.push_str(",\"id\":");
@@ -174,10 +154,7 @@ impl Machine {
                 out.push_str("{\"due\":{\"key\":");
                 write_str(out, key);
                 out.push_str(",\"kind\":");
-                write_str(
-                    out,
-                    self.ledger.get(*kind as usize).map_or("", AsRef::as_ref),
-                );
+                write_str(out, self.ledger.get(*kind as usize).map_or("", AsRef::as_ref));
             }
         }
         out.push_str("}}}");
@@ -209,12 +186,8 @@ fn effect_text(out: &mut String, effect: EffectId) -> bool {
 }
 
 fn context(out: &mut String, c: &Context) {
-    let slot = |s: &u32| {
-        Some((
-            c.identity.shape.slots.get(*s as usize)?.as_ref(),
-            c.values.get(*s as usize)?.as_deref()?,
-        ))
-    };
+    let slot =
+        |s: &u32| Some((c.identity.shape.slots.get(*s as usize)?.as_ref(), c.values.get(*s as usize)?.as_deref()?));
     write_object(out, c.identity.shape.sorted.iter().filter_map(slot), write);
 }
 
@@ -269,20 +242,9 @@ fn held(out: &mut String, h: &Held) {
 }
 
 fn ledger(out: &mut String, l: &Ledger) {
-    let kinds = l
-        .names
-        .iter()
-        .map(AsRef::as_ref)
-        .zip(&l.kinds)
-        .filter(|(_, k)| !k.entries.is_empty());
+    let kinds = l.names.iter().map(AsRef::as_ref).zip(&l.kinds).filter(|(_, k)| !k.entries.is_empty());
     write_object(out, kinds, |out, kind| {
-        write_object(
-            out,
-            kind.entries
-                .iter()
-                .map(|(key, e)| (key.as_ref(), e.as_ref())),
-            entry,
-        );
+        write_object(out, kind.entries.iter().map(|(key, e)| (key.as_ref(), e.as_ref())), entry);
     });
 }
 

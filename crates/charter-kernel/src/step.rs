@@ -64,11 +64,7 @@ impl Taken {
     #[inline(always)]
     pub(crate) fn by(actor: &Actor, transition: TransitionId) -> Taken {
         let identity = actor.identity();
-        Taken {
-            actor: identity.parent.as_ref().map(|_| identity.id.clone()),
-            chart: actor.chart(),
-            transition,
-        }
+        Taken { actor: identity.parent.as_ref().map(|_| identity.id.clone()), chart: actor.chart(), transition }
     }
 
     /// Id of the actor.

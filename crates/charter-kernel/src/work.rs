@@ -59,11 +59,7 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new() -> Session {
-        Session {
-            internal: VecDeque::new(),
-            to_invoke: SmallVec::new(),
-            running: true,
-        }
+        Session { internal: VecDeque::new(), to_invoke: SmallVec::new(), running: true }
     }
 }
 
@@ -78,31 +74,16 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn execution(message: impl Into<String>) -> Fault {
-        Fault {
-            communication: false,
-            code: "execution",
-            message: message.into(),
-            send_id: None,
-        }
+        Fault { communication: false, code: "execution", message: message.into(), send_id: None }
     }
     pub(crate) fn communication(message: impl Into<String>) -> Fault {
-        Fault {
-            communication: true,
-            code: "communication",
-            message: message.into(),
-            send_id: None,
-        }
+        Fault { communication: true, code: "communication", message: message.into(), send_id: None }
     }
 }
 
 impl From<EvalError> for Fault {
     fn from(e: EvalError) -> Fault {
-        Fault {
-            communication: false,
-            code: "expression",
-            message: e.to_string(),
-            send_id: None,
-        }
+        Fault { communication: false, code: "expression", message: e.to_string(), send_id: None }
     }
 }
 
@@ -124,14 +105,7 @@ impl<'m> Work<'m> {
 }
 
 impl<'m> Work<'m> {
-    pub(crate) fn new(
-        m: &'m Machine,
-        s: Snapshot,
-        by: &'m Principal,
-        held: RoleSet,
-        seq: u64,
-        at: i64,
-    ) -> Work<'m> {
+    pub(crate) fn new(m: &'m Machine, s: Snapshot, by: &'m Principal, held: RoleSet, seq: u64, at: i64) -> Work<'m> {
         Work {
             m,
             s,
@@ -151,12 +125,7 @@ impl<'m> Work<'m> {
     }
 
     /// What an actor sees while it handles `event`.
-    pub(crate) fn eyes<'a>(
-        &'a self,
-        ai: usize,
-        event: Option<&'a Ev<'a>>,
-        locals: &'a [Arc<Json>],
-    ) -> Eyes<'a> {
+    pub(crate) fn eyes<'a>(&'a self, ai: usize, event: Option<&'a Ev<'a>>, locals: &'a [Arc<Json>]) -> Eyes<'a> {
         Eyes {
             machine: self.m,
             snapshot: &self.s,
@@ -184,11 +153,7 @@ impl<'m> Work<'m> {
     pub(crate) fn count_action(&mut self) -> Result<(), Refusal> {
         self.actions = self.actions.saturating_add(1);
         if self.actions > MAX_ACTIONS {
-            return Err(Refusal::with(
-                Code::Runaway,
-                None,
-                format!("one event may run {MAX_ACTIONS} actions"),
-            ));
+            return Err(Refusal::with(Code::Runaway, None, format!("one event may run {MAX_ACTIONS} actions")));
         }
         Ok(())
     }
@@ -206,10 +171,7 @@ impl<'m> Work<'m> {
     }
 
     pub(crate) fn effect(&mut self, actor: Arc<str>, kind: EffectKind) -> EffectId {
-        let id = EffectId {
-            seq: self.seq,
-            index: u32::try_from(self.effects.len()).unwrap_or(u32::MAX),
-        };
+        let id = EffectId { seq: self.seq, index: u32::try_from(self.effects.len()).unwrap_or(u32::MAX) };
         self.effects.push(Effect { id, actor, kind });
         id
     }
@@ -221,10 +183,7 @@ impl<'m> Work<'m> {
     }
 
     pub(crate) fn event_name(&self, id: EventId) -> Arc<str> {
-        self.m
-            .events
-            .info(id)
-            .map_or_else(|| "".into(), |i| i.name.clone())
+        self.m.events.info(id).map_or_else(|| "".into(), |i| i.name.clone())
     }
 
     pub(crate) fn known(&self, id: EventId, data: Json, origin: Origin) -> Ev<'static> {
@@ -236,32 +195,18 @@ impl<'m> Work<'m> {
     }
 
     pub(crate) fn fault_event(&self, fault: Fault) -> Ev<'static> {
-        let name = if fault.communication {
-            "error.communication"
-        } else {
-            "error.execution"
-        };
-        let mut ev = self.named(
-            name,
-            json!({"error": {"code": fault.code, "message": fault.message}}),
-            Origin::Platform,
-        );
+        let name = if fault.communication { "error.communication" } else { "error.execution" };
+        let mut ev =
+            self.named(name, json!({"error": {"code": fault.code, "message": fault.message}}), Origin::Platform);
         if fault.send_id.is_some() {
-            ev.meta = Some(Arc::new(Meta {
-                send_id: fault.send_id,
-                ..Meta::default()
-            }));
+            ev.meta = Some(Arc::new(Meta { send_id: fault.send_id, ..Meta::default() }));
         }
         ev
     }
 
     pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
         let names = &self.m.ledger;
-        Arc::make_mut(
-            self.s
-                .ledger
-                .get_or_insert_with(|| Arc::new(Ledger::new(names))),
-        )
+        Arc::make_mut(self.s.ledger.get_or_insert_with(|| Arc::new(Ledger::new(names))))
     }
 
     pub(crate) fn set_timer(
@@ -295,17 +240,8 @@ impl<'m> Work<'m> {
             )));
         }
         let generation = self.fresh();
-        let timer = Arc::new(Timer {
-            id,
-            generation,
-            due,
-            actor,
-            what,
-        });
-        let place = self
-            .s
-            .timers
-            .partition_point(|t| (t.due, t.generation) <= (due, generation));
+        let timer = Arc::new(Timer { id, generation, due, actor, what });
+        let place = self.s.timers.partition_point(|t| (t.due, t.generation) <= (due, generation));
         self.s.timers.insert(place, timer.clone());
         self.timers.push(TimerChange::Set(timer));
         Ok(())
@@ -316,10 +252,7 @@ impl<'m> Work<'m> {
         self.s.timers.retain(|t| {
             let gone = which(t);
             if gone {
-                changes.push(TimerChange::Cancel {
-                    id: t.id.clone(),
-                    generation: t.generation,
-                });
+                changes.push(TimerChange::Cancel { id: t.id.clone(), generation: t.generation });
             }
             !gone
         });

@@ -1,10 +1,5 @@
 //! Several machines and services in one run: invocations, spawned actors, what they hear of each other, timers and late answers.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod common;
 
@@ -55,22 +50,14 @@ states:
     run.send("IN");
     let envelope = Envelope::host(
         3,
-        Event::Done {
-            invocation: "w".into(),
-            effect: Some(EffectId { seq: 0, index: 0 }),
-            output: json!(1),
-        },
+        Event::Done { invocation: "w".into(), effect: Some(EffectId { seq: 0, index: 0 }), output: json!(1) },
         0,
     );
     run.apply(&envelope).unwrap();
     assert_eq!((run.verdict(), run.state().as_str()), ("late", "s"));
     let envelope = Envelope::host(
         4,
-        Event::Done {
-            invocation: "w".into(),
-            effect: EffectId::parse("r/2/0"),
-            output: json!(1),
-        },
+        Event::Done { invocation: "w".into(), effect: EffectId::parse("r/2/0"), output: json!(1) },
         0,
     );
     run.apply(&envelope).unwrap();
@@ -84,24 +71,11 @@ actors: {w: {kind: model, output: {type: object, required: [ok], properties: {ok
 states: {s: {invoke: {src: w, onDone: t}}, t: {}}
 ";
     let mut run = Run::start(chart);
-    let envelope = Envelope::host(
-        1,
-        Event::Done {
-            invocation: "w".into(),
-            effect: None,
-            output: json!({"ok": "yes"}),
-        },
-        0,
-    );
+    let envelope =
+        Envelope::host(1, Event::Done { invocation: "w".into(), effect: None, output: json!({"ok": "yes"}) }, 0);
     let story = run.apply(&envelope).map(|_| ()).unwrap_err();
     assert_eq!(story.code.word(), "schema");
-    assert!(
-        story
-            .message
-            .starts_with("the output of `w` does not fit its schema: at `/ok`"),
-        "{}",
-        story.message
-    );
+    assert!(story.message.starts_with("the output of `w` does not fit its schema: at `/ok`"), "{}", story.message);
     run.done("w", json!({"ok": true}));
     assert_eq!(run.state(), "t");
 }
@@ -117,10 +91,7 @@ states: {s: {invoke: {src: w, onError: {target: t, actions: {assign: {code: '= e
     run.wait(59_999);
     assert_eq!(run.state(), "s");
     run.wait(1);
-    assert_eq!(
-        (run.state().as_str(), run.var("code")),
-        ("t", json!("timeout"))
-    );
+    assert_eq!((run.state().as_str(), run.var("code")), ("t", json!("timeout")));
     assert_eq!(run.effects(), ["cancel"]);
 }
 
@@ -149,30 +120,17 @@ machines:
 fn an_invoked_machine_talks_to_its_parent_and_gives_its_output() {
     let mut run = Run::start(CHILD);
     run.send("GO");
-    assert_eq!(
-        (run.logged().as_str(), run.state_of("child").as_str()),
-        ("3", "a")
-    );
+    assert_eq!((run.logged().as_str(), run.state_of("child").as_str()), ("3", "a"));
     run.send("PING");
-    assert_eq!(
-        (run.state().as_str(), run.var("got")),
-        ("s", json!({"twice": 6}))
-    );
-    assert_eq!(
-        run.state_of("child"),
-        "none",
-        "an invocation leaves nothing behind"
-    );
+    assert_eq!((run.state().as_str(), run.var("got")), ("s", json!({"twice": 6})));
+    assert_eq!(run.state_of("child"), "none", "an invocation leaves nothing behind");
 }
 
 #[test]
 fn a_cancelled_machine_runs_its_exits_and_is_not_heard_any_more() {
     let mut run = Run::start(CHILD);
     run.send("GO").send("OUT");
-    assert_eq!(
-        (run.logged().as_str(), run.state_of("child").as_str()),
-        ("3 exit", "none")
-    );
+    assert_eq!((run.logged().as_str(), run.state_of("child").as_str()), ("3 exit", "none"));
     run.send("GO");
     assert_eq!(run.state_of("child"), "a", "and can be invoked again");
 }
@@ -180,11 +138,7 @@ fn a_cancelled_machine_runs_its_exits_and_is_not_heard_any_more() {
 #[test]
 fn an_event_for_an_actor_that_is_not_there_is_an_error() {
     let mut run = Run::start(CHILD);
-    assert_eq!(
-        run.refused("PING", json!({})),
-        "execution",
-        "error.communication that nothing handles"
-    );
+    assert_eq!(run.refused("PING", json!({})), "execution", "error.communication that nothing handles");
 }
 
 #[test]
@@ -208,23 +162,12 @@ machines:
         ("b", "a"),
         "a finished actor stays to be seen"
     );
-    assert_eq!(
-        run.try_send_to("one", "TICK", json!({}))
-            .map(|_| ())
-            .unwrap_err()
-            .code
-            .word(),
-        "finished"
-    );
+    assert_eq!(run.try_send_to("one", "TICK", json!({})).map(|_| ()).unwrap_err().code.word(), "finished");
     run.send_data("STOP", json!({"id": "two"}));
     assert_eq!(run.state_of("two"), "none");
     run.send("MOVE");
     run.try_send_to("three", "TICK", json!({})).unwrap();
-    assert_eq!(
-        run.refused("TICK", json!({})),
-        "unhandled",
-        "the root does not take it"
-    );
+    assert_eq!(run.refused("TICK", json!({})), "unhandled", "the root does not take it");
 }
 
 #[test]
@@ -238,14 +181,7 @@ states:
     let mut run = Run::start(chart);
     let old = run.snapshot.next_timer().unwrap().clone();
     run.wait(5_000).send("AGAIN");
-    let envelope = Envelope::host(
-        9,
-        Event::Timer {
-            timer: old.id.to_string(),
-            generation: old.generation,
-        },
-        10_000,
-    );
+    let envelope = Envelope::host(9, Event::Timer { timer: old.id.to_string(), generation: old.generation }, 10_000);
     run.apply(&envelope).unwrap();
     assert_eq!((run.verdict(), run.state().as_str()), ("ignored", "s"));
     run.wait(9_999);

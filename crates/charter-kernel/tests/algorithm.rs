@@ -1,10 +1,5 @@
 //! The mistakes that are easy to make with SCXML's algorithm, a small chart for each. Logs are the order in which content runs.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod common;
 
@@ -28,12 +23,7 @@ states:
   a: {states: {a1: {exit: {log: xa1}, on: {E: {target: a2, actions: {log: ta}}}}, a2: {entry: {log: ea2}}}}
   b: {states: {b1: {exit: {log: xb1}, on: {E: {target: b2, actions: {log: tb}}}}, b2: {entry: {log: eb2}}}}
 ";
-    check(
-        chart,
-        &["E"],
-        "xb1 xa1 ta tb ea2 eb2",
-        "a2 b2".replace("a2", "a.a2").replace("b2", "b.b2").as_str(),
-    );
+    check(chart, &["E"], "xb1 xa1 ta tb ea2 eb2", "a2 b2".replace("a2", "a.a2").replace("b2", "b.b2").as_str());
 }
 
 #[test]
@@ -246,12 +236,7 @@ fn descriptors_match_whole_words() {
 states:
   s: {on: {foo.*: {actions: {log: prefix}}, '*': {actions: {log: any}}}}
 ";
-    check(
-        chart,
-        &["foo", "foo.bar", "foobar"],
-        "prefix prefix any",
-        "s",
-    );
+    check(chart, &["foo", "foo.bar", "foobar"], "prefix prefix any", "s");
     let chart = "
 states:
   s: {on: {'*': {actions: {log: any}}, foo: {actions: {log: exact}}}}
@@ -357,14 +342,8 @@ states:
 ";
     let mut run = Run::start(&format!("strict: false\n{chart}"));
     run.send("E").send("APPEND").send("BAD");
-    assert_eq!(
-        run.var("o"),
-        json!({"list": [1, 5, 9], "x": "new", "deep": {"er": 1}})
-    );
-    assert_eq!(
-        run.logged(),
-        "cannot assign inside `o`: index 7 of a list of 3"
-    );
+    assert_eq!(run.var("o"), json!({"list": [1, 5, 9], "x": "new", "deep": {"er": 1}}));
+    assert_eq!(run.logged(), "cannot assign inside `o`: index 7 of a list of 3");
 }
 
 #[test]
@@ -393,10 +372,7 @@ states:
 ";
     let mut run = Run::start(&format!("strict: false\n{chart}"));
     run.send("E");
-    assert_eq!(
-        (run.logged().as_str(), run.status().word()),
-        ("bye end", "done")
-    );
+    assert_eq!((run.logged().as_str(), run.status().word()), ("bye end", "done"));
     assert_eq!(run.snapshot.output(), Some(&json!({"x": 7})));
     assert_eq!(run.refused("E", json!({})), "finished");
     let mut run = Run::start(&format!("strict: false\n{chart}"));

@@ -1,11 +1,6 @@
 //! Every cell of feijoa's three tables: all plan states x events x phases x roles, judged by a reading of the document that shares
 //! nothing with the kernel.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod common;
 
@@ -15,39 +10,15 @@ use charter_kernel::{Machine, Principal};
 use common::Run;
 use serde_json::{Value as Json, json};
 
-const PHASES: [&str; 5] = [
-    "PLANNING",
-    "DECISION",
-    "SIMULATION",
-    "EXECUTION",
-    "FINISHED",
-];
-const STATES: [&str; 6] = [
-    "PENDING",
-    "SELECTED",
-    "SIMULATED",
-    "EXECUTED",
-    "REJECTED",
-    "FAILED",
-];
-const ROLES: [&str; 6] = [
-    "planner",
-    "judge",
-    "simulator",
-    "executor",
-    "orchestrator",
-    "",
-];
+const PHASES: [&str; 5] = ["PLANNING", "DECISION", "SIMULATION", "EXECUTION", "FINISHED"];
+const STATES: [&str; 6] = ["PENDING", "SELECTED", "SIMULATED", "EXECUTED", "REJECTED", "FAILED"];
+const ROLES: [&str; 6] = ["planner", "judge", "simulator", "executor", "orchestrator", ""];
 
 /// A new run of the charter.
 fn start() -> Run {
     static MACHINE: OnceLock<Arc<Machine>> = OnceLock::new();
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../charters/feijoa/charter.yaml"
-    );
-    let machine =
-        MACHINE.get_or_init(|| Arc::new(common::machine(&std::fs::read_to_string(path).unwrap())));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/feijoa/charter.yaml");
+    let machine = MACHINE.get_or_init(|| Arc::new(common::machine(&std::fs::read_to_string(path).unwrap())));
     Run::on(machine.clone(), json!({"goal": "g"})).unwrap()
 }
 
@@ -92,17 +63,8 @@ fn data(event: &str) -> Json {
 }
 
 fn act(run: &mut Run, role: &str, to: &str, event: &str, data: Json) -> Result<(), String> {
-    run.by = Principal::new(
-        role,
-        if role.is_empty() {
-            &[]
-        } else {
-            std::slice::from_ref(&role)
-        },
-    );
-    run.try_send_to(to, event, data)
-        .map(|_| ())
-        .map_err(|e| e.code.to_string())
+    run.by = Principal::new(role, if role.is_empty() { &[] } else { std::slice::from_ref(&role) });
+    run.try_send_to(to, event, data).map(|_| ()).map_err(|e| e.code.to_string())
 }
 
 /// A run in which plan `p` is in `state` while the phase is `phase`, if the document allows that.
@@ -129,14 +91,7 @@ fn reach(phase: &str, state: &str) -> Option<Run> {
         if *at == phase {
             return (wanted.peek().is_none() && run.state_of("p") == state).then_some(run);
         }
-        act(
-            &mut run,
-            "orchestrator",
-            "root",
-            "ADVANCE",
-            json!({"to": PHASES[i + 1]}),
-        )
-        .ok()?;
+        act(&mut run, "orchestrator", "root", "ADVANCE", json!({"to": PHASES[i + 1]})).ok()?;
     }
     None
 }
@@ -161,24 +116,14 @@ fn plan_events_in_every_phase_state_and_role() {
                     let before = run.machine.snapshot_digest(&run.snapshot);
                     let result = act(&mut run, role, "p", event, data(event));
                     let to = target(state, event);
-                    let legal = phase != "FINISHED"
-                        && may(role, event)
-                        && to.is_some_and(|t| allowed_in(phase).contains(&t));
-                    assert_eq!(
-                        result.is_ok(),
-                        legal,
-                        "{phase} x {state} x {event} x {role}: {result:?}"
-                    );
+                    let legal =
+                        phase != "FINISHED" && may(role, event) && to.is_some_and(|t| allowed_in(phase).contains(&t));
+                    assert_eq!(result.is_ok(), legal, "{phase} x {state} x {event} x {role}: {result:?}");
                     match result {
                         Ok(()) => assert_eq!(run.state_of("p"), to.unwrap()),
                         Err(code) => {
-                            assert_eq!(
-                                before,
-                                run.machine.snapshot_digest(&run.snapshot),
-                                "refused is unchanged"
-                            );
-                            let ended = phase == "FINISHED"
-                                || ["EXECUTED", "REJECTED", "FAILED"].contains(&state);
+                            assert_eq!(before, run.machine.snapshot_digest(&run.snapshot), "refused is unchanged");
+                            let ended = phase == "FINISHED" || ["EXECUTED", "REJECTED", "FAILED"].contains(&state);
                             let expected = if ended {
                                 "finished"
                             } else if !may(role, event) {
@@ -207,19 +152,8 @@ fn phases_move_on_one_by_one_and_only_over_compatible_plans() {
                 for role in ROLES {
                     let run = if *state == "none" {
                         let mut run = start();
-                        for to in PHASES
-                            .iter()
-                            .skip(1)
-                            .take(PHASES.iter().position(|p| *p == phase).unwrap())
-                        {
-                            act(
-                                &mut run,
-                                "orchestrator",
-                                "root",
-                                "ADVANCE",
-                                json!({"to": to}),
-                            )
-                            .unwrap();
+                        for to in PHASES.iter().skip(1).take(PHASES.iter().position(|p| *p == phase).unwrap()) {
+                            act(&mut run, "orchestrator", "root", "ADVANCE", json!({"to": to})).unwrap();
                         }
                         Some(run)
                     } else {
@@ -251,21 +185,10 @@ fn plans_are_submitted_by_a_planner_in_planning_only() {
         for role in ROLES {
             let mut run = start();
             for to in PHASES.iter().skip(1).take(i) {
-                act(
-                    &mut run,
-                    "orchestrator",
-                    "root",
-                    "ADVANCE",
-                    json!({"to": to}),
-                )
-                .unwrap();
+                act(&mut run, "orchestrator", "root", "ADVANCE", json!({"to": to})).unwrap();
             }
             let result = act(&mut run, role, "root", "SUBMIT", json!({"plan": "p"}));
-            assert_eq!(
-                result.is_ok(),
-                role == "planner" && *phase == "PLANNING",
-                "{phase} by {role}: {result:?}"
-            );
+            assert_eq!(result.is_ok(), role == "planner" && *phase == "PLANNING", "{phase} by {role}: {result:?}");
         }
     }
 }
@@ -279,33 +202,10 @@ fn reasons_and_ids_are_checked() {
         Err("execution".into()),
         "an id is used once"
     );
-    assert_eq!(
-        act(
-            &mut run,
-            "planner",
-            "root",
-            "SUBMIT",
-            json!({"plan": "root"})
-        ),
-        Err("execution".into())
-    );
-    assert_eq!(
-        act(&mut run, "planner", "root", "SUBMIT", json!({})),
-        Err("schema".into())
-    );
-    for reason in [
-        json!({}),
-        json!({"reason": ""}),
-        json!({"reason": "  "}),
-        json!({"reason": 1}),
-    ] {
-        assert_eq!(
-            act(&mut run, "judge", "p", "FAIL", reason),
-            Err("schema".into())
-        );
+    assert_eq!(act(&mut run, "planner", "root", "SUBMIT", json!({"plan": "root"})), Err("execution".into()));
+    assert_eq!(act(&mut run, "planner", "root", "SUBMIT", json!({})), Err("schema".into()));
+    for reason in [json!({}), json!({"reason": ""}), json!({"reason": "  "}), json!({"reason": 1})] {
+        assert_eq!(act(&mut run, "judge", "p", "FAIL", reason), Err("schema".into()));
     }
-    assert_eq!(
-        act(&mut run, "judge", "nobody", "SELECT", json!({})),
-        Err("unknown-actor".into())
-    );
+    assert_eq!(act(&mut run, "judge", "nobody", "SELECT", json!({})), Err("unknown-actor".into()));
 }

@@ -1,11 +1,6 @@
 //! fred under random streams of honest, mistaken and hostile events: a decision is executed only if it was judged automatic itself, or a
 //! reviewer approved exactly it; and it is remembered once. The judge here reads the events and shares nothing with the charter.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod common;
 
@@ -16,23 +11,12 @@ use common::Run;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-const ACTORS: [&str; 6] = [
-    "validateInput",
-    "applyMentalModels",
-    "synthesize",
-    "decide",
-    "execute",
-    "recall",
-];
+const ACTORS: [&str; 6] = ["validateInput", "applyMentalModels", "synthesize", "decide", "execute", "recall"];
 
 fn start(input: Json) -> Run {
     static MACHINE: OnceLock<Arc<Machine>> = OnceLock::new();
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../charters/fred/charter.yaml"
-    );
-    let machine =
-        MACHINE.get_or_init(|| Arc::new(common::machine(&std::fs::read_to_string(path).unwrap())));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/fred/charter.yaml");
+    let machine = MACHINE.get_or_init(|| Arc::new(common::machine(&std::fs::read_to_string(path).unwrap())));
     Run::on(machine.clone(), input).unwrap()
 }
 
@@ -73,11 +57,7 @@ fn decision(n: u8) -> Json {
 fn good(actor: &str, n: u8) -> Json {
     match actor {
         "validateInput" => {
-            let missing = if n.is_multiple_of(8) {
-                json!(["Which?"])
-            } else {
-                json!([])
-            };
+            let missing = if n.is_multiple_of(8) { json!(["Which?"]) } else { json!([]) };
             json!({"intent": "question", "entities": [], "confidence": 0.5, "clarificationNeeded": missing})
         }
         "applyMentalModels" => json!([{"model": "swot", "analysis": {}, "relevance": 0.5}]),
@@ -148,11 +128,7 @@ fn run(input: Json, ops: &[Op]) -> Judge {
     for op in ops {
         let (event, by) = match op {
             Op::Answer(n) => {
-                let asked: Vec<String> = run
-                    .snapshot
-                    .invocations()
-                    .map(|(_, i)| i.id.to_string())
-                    .collect();
+                let asked: Vec<String> = run.snapshot.invocations().map(|(_, i)| i.id.to_string()).collect();
                 let Some(actor) = asked.get(usize::from(*n) % asked.len().max(1)) else {
                     continue;
                 };
@@ -160,11 +136,7 @@ fn run(input: Json, ops: &[Op]) -> Judge {
             }
             Op::Done(actor, n) => {
                 let actor = ACTORS[usize::from(*actor) % ACTORS.len()];
-                let output = if n.is_multiple_of(3) {
-                    good(actor, *n)
-                } else {
-                    bad(actor, *n)
-                };
+                let output = if n.is_multiple_of(3) { good(actor, *n) } else { bad(actor, *n) };
                 (done(actor, output), Principal::system())
             }
             Op::Fail(actor) => {
@@ -175,17 +147,10 @@ fn run(input: Json, ops: &[Op]) -> Judge {
                 };
                 (failed, Principal::system())
             }
-            Op::Start => (
-                sent("START", json!({"input": {"message": "Why?"}})),
-                Principal::new("u1", &["founder"]),
-            ),
+            Op::Start => (sent("START", json!({"input": {"message": "Why?"}})), Principal::new("u1", &["founder"])),
             Op::Approve(what, who) => {
                 let shown = match what % 4 {
-                    0 => judge
-                        .seen
-                        .get(usize::from(*what) % judge.seen.len().max(1))
-                        .cloned()
-                        .unwrap_or_default(),
+                    0 => judge.seen.get(usize::from(*what) % judge.seen.len().max(1)).cloned().unwrap_or_default(),
                     1 => run.var("synthesis"),
                     _ => judge.decision.clone(),
                 };
@@ -194,18 +159,11 @@ fn run(input: Json, ops: &[Op]) -> Judge {
                     1 => Principal::new("decide", &[]),
                     _ => Principal::new("rui", &["reviewer"]),
                 };
-                (
-                    sent(
-                        "HUMAN_APPROVED",
-                        json!({"digest": Digest::of_json(&shown).hex()}),
-                    ),
-                    by,
-                )
+                (sent("HUMAN_APPROVED", json!({"digest": Digest::of_json(&shown).hex()})), by)
             }
-            Op::Reject(n) => (
-                sent("HUMAN_REJECTED", json!({"feedback": format!("no {n}")})),
-                Principal::new("rui", &["reviewer"]),
-            ),
+            Op::Reject(n) => {
+                (sent("HUMAN_REJECTED", json!({"feedback": format!("no {n}")})), Principal::new("rui", &["reviewer"]))
+            }
             Op::Retry => (sent("RETRY", json!({})), Principal::new("u1", &["founder"])),
             Op::Wait(ms) => {
                 run.wait(i64::from(*ms));
@@ -229,19 +187,14 @@ fn run(input: Json, ops: &[Op]) -> Judge {
             continue;
         }
         match &event {
-            Event::Done {
-                invocation, output, ..
-            } if invocation == "decide" => {
+            Event::Done { invocation, output, .. } if invocation == "decide" => {
                 judge.decision = output.clone();
                 judge.approved = false;
                 judge.seen.push(output.clone());
             }
             Event::External { r#type, data } if r#type == "HUMAN_APPROVED" => {
                 assert!(by.roles.contains(&"reviewer".to_string()), "{by:?}");
-                assert_eq!(
-                    data["digest"],
-                    Digest::of_json(&judge.decision).hex().as_str()
-                );
+                assert_eq!(data["digest"], Digest::of_json(&judge.decision).hex().as_str());
                 judge.approved = true;
             }
             _ => {}
@@ -250,19 +203,9 @@ fn run(input: Json, ops: &[Op]) -> Judge {
             match &effect.kind {
                 EffectKind::Invoke { src, input, .. } if src.as_ref() == "execute" => {
                     judge.executions += 1;
-                    assert_eq!(
-                        input["decision"], judge.decision,
-                        "the decision that is executed"
-                    );
-                    assert!(
-                        judge.automatic() || judge.approved,
-                        "executed unasked: {}",
-                        judge.decision
-                    );
-                    assert!(
-                        !judge.approved || input["approval"]["by"] == "rui",
-                        "{input}"
-                    );
+                    assert_eq!(input["decision"], judge.decision, "the decision that is executed");
+                    assert!(judge.automatic() || judge.approved, "executed unasked: {}", judge.decision);
+                    assert!(!judge.approved || input["approval"]["by"] == "rui", "{input}");
                 }
                 EffectKind::Emit { r#type, data } => {
                     assert_eq!(r#type.as_ref(), "fred.decision");
@@ -273,27 +216,17 @@ fn run(input: Json, ops: &[Op]) -> Judge {
             }
         }
     }
-    assert!(
-        judge.remembered <= 1,
-        "a session is remembered once at most"
-    );
+    assert!(judge.remembered <= 1, "a session is remembered once at most");
     assert_eq!(judge.remembered == 1, run.state() == "complete");
     judge
 }
 
 fn done(actor: &str, output: Json) -> Event {
-    Event::Done {
-        invocation: actor.into(),
-        effect: None,
-        output,
-    }
+    Event::Done { invocation: actor.into(), effect: None, output }
 }
 
 fn sent(kind: &str, data: Json) -> Event {
-    Event::External {
-        r#type: kind.into(),
-        data,
-    }
+    Event::External { r#type: kind.into(), data }
 }
 
 proptest! {
@@ -314,26 +247,15 @@ fn both_ways_lead_to_an_execution() {
     let automatic = run(json!({"userId": "u1"}), &walk(&[next(6)]));
     assert_eq!((automatic.executions, automatic.remembered), (1, 1));
     // 3: auto_execute at 0.84.
-    let asked = run(
-        json!({"userId": "u1"}),
-        &walk(&[next(3), Op::Approve(3, 2)]),
-    );
-    assert_eq!(
-        (asked.executions, asked.remembered, asked.approved),
-        (1, 1, true)
-    );
+    let asked = run(json!({"userId": "u1"}), &walk(&[next(3), Op::Approve(3, 2)]));
+    assert_eq!((asked.executions, asked.remembered, asked.approved), (1, 1, true));
     let not_asked = run(json!({"userId": "u1"}), &walk(&[next(3)]));
     assert_eq!(not_asked.executions, 0);
 }
 
 /// Each actor's good answer in turn, then `then`, then the answer of `execute`.
 fn walk(then: &[Op]) -> Vec<Op> {
-    let turn = [
-        Op::Done(5, 3),
-        Op::Done(0, 3),
-        Op::Done(1, 3),
-        Op::Done(2, 3),
-    ];
+    let turn = [Op::Done(5, 3), Op::Done(0, 3), Op::Done(1, 3), Op::Done(2, 3)];
     [&[Op::Start], &turn[..], then, &[Op::Done(4, 3)]].concat()
 }
 
@@ -342,12 +264,10 @@ fn walk(then: &[Op]) -> Vec<Op> {
 fn a_huge_answer_is_refused() {
     let mut run = start(json!({"userId": "u1", "message": "Why?"}));
     run.done("recall", json!([]));
-    let huge = json!({"intent": "question", "entities": ["x".repeat(10 << 20)], "confidence": 0.5, "clarificationNeeded": []});
+    let huge =
+        json!({"intent": "question", "entities": ["x".repeat(10 << 20)], "confidence": 0.5, "clarificationNeeded": []});
     let envelope = Envelope::host(2, done("validateInput", huge), 0);
-    assert_eq!(
-        run.apply(&envelope).unwrap_err().code.to_string(),
-        "too-large"
-    );
+    assert_eq!(run.apply(&envelope).unwrap_err().code.to_string(), "too-large");
     assert_eq!(run.state(), "intake");
     run.seq = 2;
     run.done("validateInput", good("validateInput", 1));

@@ -1,11 +1,6 @@
 //! What charters have and SCXML has not: strictness, authority, approvals, quorum, ledger, interlocks, run control, refusals that
 //! explain themselves.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod common;
 
@@ -28,14 +23,8 @@ context: {x: 0}
     assert_eq!(run.refused("A", json!({})), "schema");
     assert_eq!(run.refused("A", json!({"n": "1"})), "schema");
     assert_eq!(run.refused("C", json!({})), "execution");
-    for forged in [
-        "done.invoke.x",
-        "error.execution",
-        "after.1s.s",
-        "charter.start",
-        "charter.overdue",
-        "done.state.s",
-    ] {
+    for forged in ["done.invoke.x", "error.execution", "after.1s.s", "charter.start", "charter.overdue", "done.state.s"]
+    {
         assert_eq!(run.refused(forged, json!({})), "reserved");
     }
     run.send_data("A", json!({"n": 1}));
@@ -67,35 +56,17 @@ states:
     assert_eq!(story.message, "guard `small` does not hold");
     let candidate = &story.candidates[0];
     assert_eq!(
-        (
-            candidate.transition.as_str(),
-            candidate.expression.as_deref()
-        ),
+        (candidate.transition.as_str(), candidate.expression.as_deref()),
         ("s/on/PAY/0", Some("context.amount <= context.limit"))
     );
-    assert_eq!(
-        json!(candidate.read),
-        json!({"context.amount": 50, "context.limit": 10})
-    );
+    assert_eq!(json!(candidate.read), json!({"context.amount": 50, "context.limit": 10}));
     assert_eq!(story.legal, Vec::<String>::new());
     let story = run.try_send("RAISE", json!({})).map(|_| ()).unwrap_err();
-    assert_eq!(
-        story.message,
-        "`RAISE` may be sent by `boss`; `ana` (with role clerk) may not"
-    );
+    assert_eq!(story.message, "`RAISE` may be sent by `boss`; `ana` (with role clerk) may not");
     let story = run.try_send("NEVER", json!({})).map(|_| ()).unwrap_err();
-    assert_eq!(
-        story.message,
-        "nothing takes `NEVER` while `root` is in `s`; nothing is legal now for this sender"
-    );
+    assert_eq!(story.message, "nothing takes `NEVER` while `root` is in `s`; nothing is legal now for this sender");
     run.by("bea", &["boss"]);
-    assert_eq!(
-        run.try_send("NEVER", json!({}))
-            .map(|_| ())
-            .unwrap_err()
-            .legal,
-        ["RAISE"]
-    );
+    assert_eq!(run.try_send("NEVER", json!({})).map(|_| ()).unwrap_err().legal, ["RAISE"]);
     run.send("RAISE");
     run.by("ana", &["clerk"]).send("PAY");
     assert_eq!(run.state(), "paid");
@@ -111,11 +82,7 @@ states: {s: {on: {E: {by: b, target: t}}}, t: {}}
     let mut run = Run::start(chart);
     assert_eq!(run.refused("E", json!({})), "authority");
     assert_eq!(run.by("x", &["a"]).refused("E", json!({})), "authority");
-    assert_eq!(
-        run.by("x", &["system"]).refused("E", json!({})),
-        "authority",
-        "nobody can claim to be the system"
-    );
+    assert_eq!(run.by("x", &["system"]).refused("E", json!({})), "authority", "nobody can claim to be the system");
     run.by("x", &["b"]).send("E");
     assert_eq!(run.state(), "t");
 }
@@ -147,11 +114,7 @@ states:
 ";
     let mut run = Run::start(chart);
     let story = run.try_send("E", json!({})).map(|_| ()).unwrap_err();
-    assert!(
-        story.message.contains("could not be evaluated"),
-        "{}",
-        story.message
-    );
+    assert!(story.message.contains("could not be evaluated"), "{}", story.message);
     assert_eq!(run.refused("N", json!({})), "guard");
 }
 
@@ -197,11 +160,7 @@ states:
     assert_eq!(run.verdict(), "vote", "other content is another vote");
     run.send("AWAY").send("BACK");
     run.by("bob", &["r"]).send_data("OK", json!({"v": 1}));
-    assert_eq!(
-        run.verdict(),
-        "vote",
-        "votes end with the visit of the state"
-    );
+    assert_eq!(run.verdict(), "vote", "votes end with the visit of the state");
     run.by("ana", &["r"]).send_data("OK", json!({"v": 1}));
     assert_eq!((run.verdict(), run.state().as_str()), ("accepted", "t"));
 }
@@ -231,34 +190,18 @@ fn permits_are_counted_and_expire() {
     let with = |key: &str| json!({"key": key, "what": "a"});
     assert_eq!(run.refused("USE", with("k")), "permit.missing");
     run.send_data("GRANT", json!({"key": "k", "uses": 2}));
-    assert_eq!(
-        run.refused("GRANT", json!({"key": "k"})),
-        "execution",
-        "a key is granted once"
-    );
-    assert_eq!(
-        run.refused("USE", json!({"key": "k", "what": "b"})),
-        "permit.scope"
-    );
+    assert_eq!(run.refused("GRANT", json!({"key": "k"})), "execution", "a key is granted once");
+    assert_eq!(run.refused("USE", json!({"key": "k", "what": "b"})), "permit.scope");
     run.send_data("USE", with("k")).send_data("USE", with("k"));
     assert_eq!(run.refused("USE", with("k")), "permit.exhausted");
-    run.send_data(
-        "GRANT",
-        json!({"key": "e", "expires": "1970-01-01T00:00:05Z"}),
-    );
+    run.send_data("GRANT", json!({"key": "e", "expires": "1970-01-01T00:00:05Z"}));
     run.at = 4_999;
     run.send_data("USE", with("e"));
     run.at = 5_000;
-    assert_eq!(
-        run.refused("USE", with("e")),
-        "permit.expired",
-        "valid while time < expiry"
-    );
-    run.send_data("GRANT", json!({"key": "r"}))
-        .send_data("REVOKE", json!({"key": "r"}));
+    assert_eq!(run.refused("USE", with("e")), "permit.expired", "valid while time < expiry");
+    run.send_data("GRANT", json!({"key": "r"})).send_data("REVOKE", json!({"key": "r"}));
     assert_eq!(run.refused("USE", with("r")), "permit.revoked");
-    run.send_data("GRANT", json!({"key": "x"}))
-        .send("REVOKE_ALL");
+    run.send_data("GRANT", json!({"key": "x"})).send("REVOKE_ALL");
     assert_eq!(run.refused("USE", with("x")), "permit.revoked");
 }
 
@@ -266,35 +209,18 @@ fn permits_are_counted_and_expire() {
 fn obligations_are_owed_until_closed_and_overdue_is_told() {
     let mut run = Run::start(LEDGER);
     assert_eq!(run.refused("CLOSE", json!({"key": "d"})), "execution");
-    assert_eq!(
-        run.refused("NEED", json!({"key": "d"})),
-        "obligation.missing"
-    );
-    run.send_data("OPEN", json!({"key": "d"}))
-        .send_data("NEED", json!({"key": "d"}));
+    assert_eq!(run.refused("NEED", json!({"key": "d"})), "obligation.missing");
+    run.send_data("OPEN", json!({"key": "d"})).send_data("NEED", json!({"key": "d"}));
     let story = run.try_send("LEAVE", json!({})).map(|_| ()).unwrap_err();
-    assert_eq!(
-        (story.code.word(), story.message.as_str()),
-        ("obligation.open", "`directive` still open: `d`")
-    );
+    assert_eq!((story.code.word(), story.message.as_str()), ("obligation.open", "`directive` still open: `d`"));
     run.wait(10_000);
     assert_eq!(run.var("overdue"), json!(["d"]));
-    assert_eq!(
-        run.refused("LEAVE", json!({})),
-        "obligation.open",
-        "overdue is not fulfilled"
-    );
+    assert_eq!(run.refused("LEAVE", json!({})), "obligation.open", "overdue is not fulfilled");
     run.send_data("CLOSE", json!({"key": "d"})).send("LEAVE");
     assert_eq!(run.state(), "t");
     let mut run = Run::start(LEDGER);
-    run.send_data("OPEN", json!({"key": "d"}))
-        .send_data("CLOSE", json!({"key": "d"}))
-        .wait(20_000);
-    assert_eq!(
-        run.var("overdue"),
-        json!([]),
-        "closing takes the timer back"
-    );
+    run.send_data("OPEN", json!({"key": "d"})).send_data("CLOSE", json!({"key": "d"})).wait(20_000);
+    assert_eq!(run.var("overdue"), json!([]), "closing takes the timer back");
 }
 
 #[test]
@@ -307,14 +233,8 @@ states: {s: {on: {SPEND: {actions: {assign: {spent: '= context.spent + event.n'}
 ";
     let mut run = Run::start(chart);
     run.send_data("SPEND", json!({"n": 10}));
-    let story = run
-        .try_send("SPEND", json!({"n": 1}))
-        .map(|_| ())
-        .unwrap_err();
-    assert_eq!(
-        (story.code.word(), story.interlock.as_deref()),
-        ("interlock", Some("budget"))
-    );
+    let story = run.try_send("SPEND", json!({"n": 1})).map(|_| ()).unwrap_err();
+    assert_eq!((story.code.word(), story.interlock.as_deref()), ("interlock", Some("budget")));
     assert_eq!(run.var("spent"), json!(10));
 }
 
@@ -338,11 +258,7 @@ fn while_paused_timers_stand_still_and_answers_wait() {
     run.wait(60_000);
     assert_eq!(run.state(), "s", "no timer fires");
     run.send("charter.resume");
-    assert_eq!(
-        run.snapshot.next_timer().unwrap().due,
-        70_000,
-        "what was left is left"
-    );
+    assert_eq!(run.snapshot.next_timer().unwrap().due, 70_000, "what was left is left");
     run.send("charter.pause").done("work", json!(1));
     assert_eq!((run.state().as_str(), run.snapshot.held()), ("s", 1));
     run.done("work", json!(2));
@@ -350,24 +266,15 @@ fn while_paused_timers_stand_still_and_answers_wait() {
     run.send("charter.resume");
     assert_eq!((run.state().as_str(), run.var("got")), ("t", json!(1)));
     let mut run = Run::start(PAUSE);
-    run.by("op", &["operator"])
-        .send("charter.pause")
-        .send("STOP");
-    assert_eq!(
-        (run.state().as_str(), run.status().word()),
-        ("t", "paused"),
-        "an event may be accepted while paused"
-    );
+    run.by("op", &["operator"]).send("charter.pause").send("STOP");
+    assert_eq!((run.state().as_str(), run.status().word()), ("t", "paused"), "an event may be accepted while paused");
 }
 
 #[test]
 fn cancel_ends_a_run_and_everything_in_it() {
     let mut run = Run::start(PAUSE);
     run.by("op", &["operator"]).send("charter.cancel");
-    assert_eq!(
-        (run.status().word(), run.snapshot.timers().len()),
-        ("cancelled", 0)
-    );
+    assert_eq!((run.status().word(), run.snapshot.timers().len()), ("cancelled", 0));
     assert_eq!(run.effects(), ["cancel"]);
     assert_eq!(run.refused("E", json!({})), "finished");
     run.done("work", json!(1));
@@ -382,29 +289,10 @@ fn stale_senders_are_refused() {
         ..Envelope::event(seq, "E", json!({}), Principal::default(), 0)
     };
     run.apply(&envelope(1, 0)).unwrap();
-    assert_eq!(
-        run.apply(&envelope(2, 0))
-            .map(|_| ())
-            .unwrap_err()
-            .code
-            .word(),
-        "stale"
-    );
+    assert_eq!(run.apply(&envelope(2, 0)).map(|_| ()).unwrap_err().code.word(), "stale");
     // A refused event changes nothing, so it makes nobody stale.
-    assert_eq!(
-        run.apply(&envelope(3, 1))
-            .map(|s| s.verdict.word())
-            .unwrap(),
-        "accepted"
-    );
-    assert_eq!(
-        run.apply(&envelope(4, 9))
-            .map(|_| ())
-            .unwrap_err()
-            .code
-            .word(),
-        "stale"
-    );
+    assert_eq!(run.apply(&envelope(3, 1)).map(|s| s.verdict.word()).unwrap(), "accepted");
+    assert_eq!(run.apply(&envelope(4, 9)).map(|_| ()).unwrap_err().code.word(), "stale");
 }
 
 #[test]
@@ -419,10 +307,7 @@ states: {s: {on: {SET: {actions: {assign: {n: '= event.n'}}}, HALF: {actions: {a
     assert_eq!((run.var("n"), run.var("half")), (json!(3), json!(1)));
     run.send_data("SET", json!({"n": -0.0}));
     assert_eq!(run.var("n").to_string(), "0");
-    assert_eq!(
-        run.refused("SET", json!({"n": 9_007_199_254_740_993i64})),
-        "schema"
-    );
+    assert_eq!(run.refused("SET", json!({"n": 9_007_199_254_740_993i64})), "schema");
     run.send_data("SET", json!({"n": 1e20}));
     assert_eq!(run.var("n").as_f64(), Some(1e20));
 }
@@ -430,10 +315,7 @@ states: {s: {on: {SET: {actions: {assign: {n: '= event.n'}}}, HALF: {actions: {a
 #[test]
 fn hostile_sizes_are_refused() {
     let mut run = Run::start("events: {E: {}}\nstates: {s: {on: {E: {}}}}");
-    assert_eq!(
-        run.refused("E", json!({"x": "y".repeat(2 << 20)})),
-        "too-large"
-    );
+    assert_eq!(run.refused("E", json!({"x": "y".repeat(2 << 20)})), "too-large");
     let mut deep = json!(1);
     for _ in 0..200 {
         deep = json!([deep]);
@@ -443,33 +325,17 @@ fn hostile_sizes_are_refused() {
 
 #[test]
 fn a_start_that_does_not_fit_is_refused() {
-    let chart =
-        "input: {type: object, required: [user]}\ncontext: {u: '= input.user'}\nstates: {s: {}}";
-    assert_eq!(
-        Run::try_start(chart, json!({}))
-            .map(|_| ())
-            .unwrap_err()
-            .code
-            .word(),
-        "schema"
-    );
+    let chart = "input: {type: object, required: [user]}\ncontext: {u: '= input.user'}\nstates: {s: {}}";
+    assert_eq!(Run::try_start(chart, json!({})).map(|_| ()).unwrap_err().code.word(), "schema");
     let run = Run::with_input(chart, json!({"user": "u1"}));
     assert_eq!(run.var("u"), json!("u1"));
     let machine = common::machine(chart);
     let envelope = Envelope::host(0, Event::Start { input: json!({}) }, 0);
     let refusal = machine.start("r", &envelope).unwrap_err();
     let story = machine.explain(None, &envelope, &refusal);
-    assert!(
-        story.message.starts_with("the input does not fit"),
-        "{}",
-        story.message
-    );
+    assert!(story.message.starts_with("the input does not fit"), "{}", story.message);
     assert_eq!(
-        Run::try_start("context: {a: '= 1 / 0'}\nstates: {s: {}}", json!({}))
-            .map(|_| ())
-            .unwrap_err()
-            .code
-            .word(),
+        Run::try_start("context: {a: '= 1 / 0'}\nstates: {s: {}}", json!({})).map(|_| ()).unwrap_err().code.word(),
         "execution"
     );
 }
@@ -479,14 +345,8 @@ fn another_charters_snapshot_is_refused() {
     let one = Run::start("states: {s: {}}");
     let two = common::machine("states: {t: {}}");
     let envelope = Envelope::event(1, "E", json!({}), Principal::default(), 0);
-    assert_eq!(
-        two.step(&one.snapshot, &envelope).unwrap_err().code.word(),
-        "charter-mismatch"
-    );
-    assert!(
-        two.restore(&one.machine.snapshot_json(&one.snapshot))
-            .is_err()
-    );
+    assert_eq!(two.step(&one.snapshot, &envelope).unwrap_err().code.word(), "charter-mismatch");
+    assert!(two.restore(&one.machine.snapshot_json(&one.snapshot)).is_err());
 }
 
 #[test]
@@ -502,37 +362,16 @@ fn the_digest_of_a_charter_covers_its_order() {
 
 #[test]
 fn what_is_wrong_with_a_definition_is_said_with_its_place() {
-    let all = |yaml: &str| {
-        problems(yaml)
-            .into_iter()
-            .map(|(code, _)| code)
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
+    let all = |yaml: &str| problems(yaml).into_iter().map(|(code, _)| code).collect::<Vec<_>>().join(" ");
     assert_eq!(all("states: {s: {always: nowhere}}"), "missing-target");
-    assert_eq!(
-        all("states: {s: {always: {when: '1 +', target: s}}}"),
-        "bad-expression"
-    );
-    assert_eq!(
-        all("states: {s: {always: {when: 'contxt.x', target: s}}}"),
-        "bad-expression"
-    );
-    assert_eq!(
-        all("events: {done.x: {}}\nstates: {s: {}}"),
-        "reserved-event"
-    );
-    assert_eq!(
-        all("actors: {w: {kind: exec}}\nstates: {s: {invoke: [{src: w}, {src: w}]}}"),
-        "duplicate-invocation"
-    );
+    assert_eq!(all("states: {s: {always: {when: '1 +', target: s}}}"), "bad-expression");
+    assert_eq!(all("states: {s: {always: {when: 'contxt.x', target: s}}}"), "bad-expression");
+    assert_eq!(all("events: {done.x: {}}\nstates: {s: {}}"), "reserved-event");
+    assert_eq!(all("actors: {w: {kind: exec}}\nstates: {s: {invoke: [{src: w}, {src: w}]}}"), "duplicate-invocation");
     assert_eq!(all("states: {s: {type: final, always: s}}"), "final-state");
     assert_eq!(
         all("states: {p: {type: parallel, states: {a: {}, b: {}}}, q: {always: {target: [p, q]}}}"),
         "bad-target"
     );
-    assert_eq!(
-        all("events: {E: {}}\nstates: {s: {on: {EE: s}}}"),
-        "undeclared-event"
-    );
+    assert_eq!(all("events: {E: {}}\nstates: {s: {on: {EE: s}}}"), "undeclared-event");
 }

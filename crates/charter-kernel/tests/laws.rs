@@ -1,15 +1,10 @@
 //! Laws, over generated charters and streams: a snapshot is its JSON at every step, refused is unchanged, the same envelopes give the
 //! same bytes, and nothing panics.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use charter_kernel::definition::{
-    Action, ActorDecl, After, Chart, Delay, EventDecl, Initial, Invoke, LedgerDecl, On, Require,
-    State, StateKind, Template, Transition,
+    Action, ActorDecl, After, Chart, Delay, EventDecl, Initial, Invoke, LedgerDecl, On, Require, State, StateKind,
+    Template, Transition,
 };
 use charter_kernel::{Definition, Digest, Envelope, Event, Machine, Principal, Snapshot};
 use indexmap::IndexMap;
@@ -34,8 +29,7 @@ fn cel(text: &str) -> Template {
 }
 
 fn action(dice: &mut Dice<'_>) -> Action {
-    let assign =
-        |name: &str, text: &str| Action::Assign(IndexMap::from([(name.to_string(), cel(text))]));
+    let assign = |name: &str, text: &str| Action::Assign(IndexMap::from([(name.to_string(), cel(text))]));
     match dice.roll(16) {
         0 => assign("a", "context.a + 1"),
         1 => assign("a", "context.a / 2"),
@@ -46,26 +40,17 @@ fn action(dice: &mut Dice<'_>) -> Action {
         6 => assign("list[0]", "context.b"),
         7 => Action::Raise {
             r#type: Template::Literal(json!("e0")),
-            data: Some(Template::Object(IndexMap::from([(
-                "n".to_string(),
-                cel("context.a"),
-            )]))),
+            data: Some(Template::Object(IndexMap::from([("n".to_string(), cel("context.a"))]))),
         },
         8 => Action::Send(charter_kernel::definition::Send {
             r#type: Template::Literal(json!("e1")),
-            data: Some(Template::Object(IndexMap::from([(
-                "n".to_string(),
-                cel("context.b"),
-            )]))),
+            data: Some(Template::Object(IndexMap::from([("n".to_string(), cel("context.b"))]))),
             delay: Some(Delay::Ms(50)),
             id: Some(Template::Literal(json!("d"))),
             ..Default::default()
         }),
         9 => Action::Cancel(Template::Literal(json!("d"))),
-        10 => Action::Log {
-            value: cel("context.b"),
-            label: None,
-        },
+        10 => Action::Log { value: cel("context.b"), label: None },
         11 => Action::Grant {
             kind: "token".into(),
             key: cel("string(context.a)"),
@@ -79,16 +64,10 @@ fn action(dice: &mut Dice<'_>) -> Action {
             due: Some(Template::Literal(json!("300ms"))),
             data: Some(cel("context.b")),
         },
-        13 => Action::Close {
-            kind: "duty".into(),
-            key: None,
-            r#as: Some(cel("context.a")),
-        },
-        14 => Action::Spawn {
-            machine: "kid".into(),
-            id: cel("'k' + string(context.a)"),
-            input: Some(cel("context.b")),
-        },
+        13 => Action::Close { kind: "duty".into(), key: None, r#as: Some(cel("context.a")) },
+        14 => {
+            Action::Spawn { machine: "kid".into(), id: cel("'k' + string(context.a)"), input: Some(cel("context.b")) }
+        }
         _ => assign("b", "context.b == 0 ? 0.5 : double(context.a) / 4.0"),
     }
 }
@@ -118,25 +97,13 @@ fn transition(dice: &mut Dice<'_>, states: usize, event: bool) -> Transition {
     t.actions = (0..dice.roll(3)).map(|_| action(dice)).collect();
     if !event {
         // Something that ends the loop of eventless transitions, most of the time.
-        t.actions.push(Action::Assign(IndexMap::from([(
-            "a".to_string(),
-            cel("context.a + 1"),
-        )])));
+        t.actions.push(Action::Assign(IndexMap::from([("a".to_string(), cel("context.a + 1"))])));
     }
     t
 }
 
-fn state(
-    dice: &mut Dice<'_>,
-    next: &mut usize,
-    budget: usize,
-    depth: usize,
-    states: usize,
-) -> State {
-    let mut s = State {
-        id: Some(format!("s{}", *next)),
-        ..State::default()
-    };
+fn state(dice: &mut Dice<'_>, next: &mut usize, budget: usize, depth: usize, states: usize) -> State {
+    let mut s = State { id: Some(format!("s{}", *next)), ..State::default() };
     *next += 1;
     let children = if depth == 0 {
         2 + dice.roll(3)
@@ -149,10 +116,7 @@ fn state(
         if *next >= budget {
             break;
         }
-        s.states.insert(
-            format!("c{i}"),
-            state(dice, next, budget, depth + 1, states),
-        );
+        s.states.insert(format!("c{i}"), state(dice, next, budget, depth + 1, states));
     }
     if s.states.is_empty() {
         if depth > 1 && dice.roll(5) == 0 {
@@ -164,26 +128,14 @@ fn state(
     } else {
         s.kind = StateKind::Compound;
         if dice.roll(3) == 0 {
-            let kind = if dice.roll(2) == 0 {
-                StateKind::Shallow
-            } else {
-                StateKind::Deep
-            };
+            let kind = if dice.roll(2) == 0 { StateKind::Shallow } else { StateKind::Deep };
             let target = vec![s.states.keys().next().unwrap().clone()];
             let id = Some(format!("s{}", *next));
             if *next < budget {
                 *next += 1;
                 s.states.insert(
                     "h".into(),
-                    State {
-                        id,
-                        kind,
-                        initial: Some(Initial {
-                            target,
-                            actions: vec![],
-                        }),
-                        ..State::default()
-                    },
+                    State { id, kind, initial: Some(Initial { target, actions: vec![] }), ..State::default() },
                 );
             }
         }
@@ -192,9 +144,7 @@ fn state(
         let event = EVENTS[dice.roll(4)].to_string();
         s.on.push(On {
             events: vec![event],
-            transitions: (0..=dice.roll(2))
-                .map(|_| transition(dice, states, true))
-                .collect(),
+            transitions: (0..=dice.roll(2)).map(|_| transition(dice, states, true)).collect(),
         });
     }
     if dice.roll(4) == 0 {
@@ -210,10 +160,7 @@ fn state(
     }
     if dice.roll(5) == 0 {
         let id = Some(format!("i{next}"));
-        let (on_done, on_error) = (
-            vec![transition(dice, states, false)],
-            vec![transition(dice, states, false)],
-        );
+        let (on_done, on_error) = (vec![transition(dice, states, false)], vec![transition(dice, states, false)]);
         let src = if dice.roll(3) == 0 { "kid" } else { "work" };
         s.invoke.push(Invoke {
             src: src.into(),
@@ -238,13 +185,7 @@ fn definition(dice: &mut Dice<'_>) -> Definition {
     // Targets are drawn among all numbers; those that were not used are made here.
     for i in 0..states {
         if i == 0 || i >= next {
-            root.states.insert(
-                format!("x{i}"),
-                State {
-                    id: Some(format!("s{i}")),
-                    ..State::default()
-                },
-            );
+            root.states.insert(format!("x{i}"), State { id: Some(format!("s{i}")), ..State::default() });
         }
     }
     let context = [("a", json!(1)), ("b", json!(0.5)), ("list", json!([1]))];
@@ -255,21 +196,12 @@ fn definition(dice: &mut Dice<'_>) -> Definition {
                 State {
                     on: vec![On {
                         events: vec!["e2".into()],
-                        transitions: vec![Transition {
-                            target: vec!["f".into()],
-                            ..Transition::default()
-                        }],
+                        transitions: vec![Transition { target: vec!["f".into()], ..Transition::default() }],
                     }],
                     ..State::default()
                 },
             ),
-            (
-                "f".to_string(),
-                State {
-                    kind: StateKind::Final,
-                    ..State::default()
-                },
-            ),
+            ("f".to_string(), State { kind: StateKind::Final, ..State::default() }),
         ]),
         ..State::default()
     };
@@ -277,17 +209,10 @@ fn definition(dice: &mut Dice<'_>) -> Definition {
         charter: 1,
         id: "generated".into(),
         strict,
-        events: EVENTS
-            .iter()
-            .map(|e| ((*e).to_string(), EventDecl::default()))
-            .collect(),
+        events: EVENTS.iter().map(|e| ((*e).to_string(), EventDecl::default())).collect(),
         actors: IndexMap::from([(
             "work".to_string(),
-            ActorDecl {
-                kind: "exec".into(),
-                timeout: Some(Delay::Ms(700)),
-                ..ActorDecl::default()
-            },
+            ActorDecl { kind: "exec".into(), timeout: Some(Delay::Ms(700)), ..ActorDecl::default() },
         )]),
         ledger: IndexMap::from([
             ("token".to_string(), LedgerDecl::default()),
@@ -295,17 +220,10 @@ fn definition(dice: &mut Dice<'_>) -> Definition {
         ]),
         machines: IndexMap::from([(
             "kid".to_string(),
-            Chart {
-                context: IndexMap::from([("n".to_string(), cel("input"))]),
-                state: kid,
-                ..Chart::default()
-            },
+            Chart { context: IndexMap::from([("n".to_string(), cel("input"))]), state: kid, ..Chart::default() },
         )]),
         root: Chart {
-            context: context
-                .into_iter()
-                .map(|(k, v)| (k.to_string(), Template::Literal(v)))
-                .collect(),
+            context: context.into_iter().map(|(k, v)| (k.to_string(), Template::Literal(v))).collect(),
             state: root,
             ..Chart::default()
         },
@@ -346,9 +264,7 @@ fn op() -> impl Strategy<Value = Op> {
 /// The snapshot after a trip through JSON text, as a host would store it.
 fn trip(machine: &Machine, snapshot: &Snapshot) -> Snapshot {
     let text = machine.snapshot_json(snapshot).to_string();
-    machine
-        .restore(&serde_json::from_str(&text).unwrap())
-        .expect("a snapshot can be restored")
+    machine.restore(&serde_json::from_str(&text).unwrap()).expect("a snapshot can be restored")
 }
 
 /// Runs a stream; with `restore`, every snapshot goes through JSON text before it is used. Gives what a journal would hold.
@@ -362,56 +278,29 @@ fn run(machine: &Machine, ops: &[Op], restore: bool) -> Vec<(String, Digest)> {
     let (mut seq, mut at) = (0u64, 0i64);
     for op in ops {
         let events = match op {
-            Op::Send(e, data) => vec![Event::External {
-                r#type: EVENTS[*e].into(),
-                data: data.clone(),
-            }],
-            Op::Control(kind) => vec![Event::External {
-                r#type: (*kind).into(),
-                data: json!({}),
-            }],
+            Op::Send(e, data) => vec![Event::External { r#type: EVENTS[*e].into(), data: data.clone() }],
+            Op::Control(kind) => vec![Event::External { r#type: (*kind).into(), data: json!({}) }],
             Op::Wait(ms) => {
                 at += ms;
                 let due = snapshot.timers().iter().filter(|t| t.due <= at).take(3);
-                due.map(|t| Event::Timer {
-                    timer: t.id.to_string(),
-                    generation: t.generation,
-                })
-                .collect()
+                due.map(|t| Event::Timer { timer: t.id.to_string(), generation: t.generation }).collect()
             }
             Op::Answer(ok, value) => {
-                let first = snapshot
-                    .invocations()
-                    .find(|(_, i)| !i.is_machine())
-                    .map(|(_, i)| (i.id.to_string(), i.effect));
-                let (invocation, effect) =
-                    first.map_or(("work".into(), None), |(id, e)| (id, Some(e)));
+                let first =
+                    snapshot.invocations().find(|(_, i)| !i.is_machine()).map(|(_, i)| (i.id.to_string(), i.effect));
+                let (invocation, effect) = first.map_or(("work".into(), None), |(id, e)| (id, Some(e)));
                 let value = value.clone();
                 vec![if *ok {
-                    Event::Done {
-                        invocation,
-                        effect,
-                        output: value,
-                    }
+                    Event::Done { invocation, effect, output: value }
                 } else {
-                    Event::Failed {
-                        invocation,
-                        effect,
-                        error: value,
-                    }
+                    Event::Failed { invocation, effect, error: value }
                 }]
             }
         };
         for event in events {
             seq += 1;
-            let envelope = Envelope {
-                seq,
-                to: None,
-                event,
-                by: Principal::new("op", &["operator"]),
-                at,
-                expected_seq: None,
-            };
+            let envelope =
+                Envelope { seq, to: None, event, by: Principal::new("op", &["operator"]), at, expected_seq: None };
             if restore {
                 let back = trip(machine, &snapshot);
                 assert_eq!(back, snapshot);
@@ -420,15 +309,8 @@ fn run(machine: &Machine, ops: &[Op], restore: bool) -> Vec<(String, Digest)> {
             let before = machine.snapshot_digest(&snapshot);
             match machine.step(&snapshot, &envelope) {
                 Ok(step) => {
-                    let names = machine
-                        .transition_names(&step, "root")
-                        .collect::<Vec<_>>()
-                        .join(" ");
-                    let effects: Vec<String> = step
-                        .effects
-                        .iter()
-                        .map(|e| e.json("r").to_string())
-                        .collect();
+                    let names = machine.transition_names(&step, "root").collect::<Vec<_>>().join(" ");
+                    let effects: Vec<String> = step.effects.iter().map(|e| e.json("r").to_string()).collect();
                     out.push((
                         format!("{} {names} {}", step.verdict.word(), effects.join(" ")),
                         machine.snapshot_digest(&step.snapshot),
@@ -436,11 +318,7 @@ fn run(machine: &Machine, ops: &[Op], restore: bool) -> Vec<(String, Digest)> {
                     snapshot = step.snapshot;
                 }
                 Err(refusal) => {
-                    assert_eq!(
-                        before,
-                        machine.snapshot_digest(&snapshot),
-                        "refused is unchanged"
-                    );
+                    assert_eq!(before, machine.snapshot_digest(&snapshot), "refused is unchanged");
                     let story = machine.explain(Some(&snapshot), &envelope, &refusal);
                     assert_eq!(story.code, refusal.code);
                     assert!(!story.message.is_empty());

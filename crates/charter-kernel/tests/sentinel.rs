@@ -22,19 +22,10 @@ use serde_json::{Value as Json, json};
 const TABLE: [(&str, &[&str]); 9] = [
     ("IDLE", &["CURATING_CONTEXT"]),
     ("CURATING_CONTEXT", &["AWAITING_CONTEXT_APPROVAL", "ERROR"]),
-    (
-        "AWAITING_CONTEXT_APPROVAL",
-        &["PLANNING_WITH_CONTEXT", "CURATING_CONTEXT", "IDLE"],
-    ),
+    ("AWAITING_CONTEXT_APPROVAL", &["PLANNING_WITH_CONTEXT", "CURATING_CONTEXT", "IDLE"]),
     ("PLANNING_WITH_CONTEXT", &["GENERATING_PROPOSAL", "ERROR"]),
-    (
-        "GENERATING_PROPOSAL",
-        &["AWAITING_PROPOSAL_APPROVAL", "ERROR"],
-    ),
-    (
-        "AWAITING_PROPOSAL_APPROVAL",
-        &["APPLYING_CHANGESET", "PLANNING_WITH_CONTEXT", "IDLE"],
-    ),
+    ("GENERATING_PROPOSAL", &["AWAITING_PROPOSAL_APPROVAL", "ERROR"]),
+    ("AWAITING_PROPOSAL_APPROVAL", &["APPLYING_CHANGESET", "PLANNING_WITH_CONTEXT", "IDLE"]),
     ("APPLYING_CHANGESET", &["REFLECTING", "ERROR"]),
     ("REFLECTING", &["IDLE", "CURATING_CONTEXT"]),
     ("ERROR", &["IDLE"]),
@@ -52,9 +43,7 @@ const EVENTS: [&str; 9] = [
     "RESET",
 ];
 const ROLES: [&str; 5] = ["operator", "approver", "agent", "system", ""];
-const ACTORS: [&str; 7] = [
-    "curate", "plan", "propose", "apply", "rollback", "reflect", "remember",
-];
+const ACTORS: [&str; 7] = ["curate", "plan", "propose", "apply", "rollback", "reflect", "remember"];
 
 /// Where an event leads, if the document (and 05) says that it leads anywhere.
 fn target(state: &str, event: &str) -> Option<&'static str> {
@@ -66,13 +55,9 @@ fn target(state: &str, event: &str) -> Option<&'static str> {
         ("AWAITING_PROPOSAL_APPROVAL", "APPROVE_PROPOSAL") => "APPLYING_CHANGESET",
         ("AWAITING_PROPOSAL_APPROVAL", "EDIT_PROPOSAL") => "PLANNING_WITH_CONTEXT",
         ("AWAITING_PROPOSAL_APPROVAL", "REJECT_PROPOSAL" | "ABORT") => "IDLE",
-        (
-            "CURATING_CONTEXT"
-            | "PLANNING_WITH_CONTEXT"
-            | "GENERATING_PROPOSAL"
-            | "APPLYING_CHANGESET",
-            "ABORT",
-        ) => "ERROR",
+        ("CURATING_CONTEXT" | "PLANNING_WITH_CONTEXT" | "GENERATING_PROPOSAL" | "APPLYING_CHANGESET", "ABORT") => {
+            "ERROR"
+        }
         ("REFLECTING", "ABORT") | ("ERROR", "RESET") => "IDLE",
         _ => return None,
     })
@@ -110,10 +95,7 @@ fn expired(state: &str) -> Option<(&'static str, i64)> {
     Some(match state {
         "AWAITING_CONTEXT_APPROVAL" => ("IDLE", 300),
         "AWAITING_PROPOSAL_APPROVAL" => ("IDLE", 600),
-        "CURATING_CONTEXT"
-        | "PLANNING_WITH_CONTEXT"
-        | "GENERATING_PROPOSAL"
-        | "APPLYING_CHANGESET" => ("ERROR", 3_600),
+        "CURATING_CONTEXT" | "PLANNING_WITH_CONTEXT" | "GENERATING_PROPOSAL" | "APPLYING_CHANGESET" => ("ERROR", 3_600),
         "REFLECTING" => ("IDLE", 3_600),
         _ => return None,
     })
@@ -121,13 +103,8 @@ fn expired(state: &str) -> Option<(&'static str, i64)> {
 
 fn machine() -> Arc<Machine> {
     static MACHINE: OnceLock<Arc<Machine>> = OnceLock::new();
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../charters/sentinel/charter.yaml"
-    );
-    MACHINE
-        .get_or_init(|| Arc::new(common::machine(&std::fs::read_to_string(path).unwrap())))
-        .clone()
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/sentinel/charter.yaml");
+    MACHINE.get_or_init(|| Arc::new(common::machine(&std::fs::read_to_string(path).unwrap()))).clone()
 }
 
 fn start() -> Run {
@@ -162,15 +139,9 @@ fn error() -> Json {
 }
 
 fn act(run: &mut Run, id: &str, role: &str, event: &str, data: Json) -> Result<(), String> {
-    let roles = if role.is_empty() {
-        &[]
-    } else {
-        std::slice::from_ref(&role)
-    };
+    let roles = if role.is_empty() { &[] } else { std::slice::from_ref(&role) };
     run.by = Principal::new(id, roles);
-    run.try_send(event, data)
-        .map(|_| ())
-        .map_err(|e| e.code.to_string())
+    run.try_send(event, data).map(|_| ()).map_err(|e| e.code.to_string())
 }
 
 /// Data that fits, with the digest of what is shown.
@@ -230,10 +201,9 @@ fn paused(mut run: Run) -> Run {
 fn told(run: &Run) -> Vec<(String, String)> {
     let effects = &run.last.as_ref().unwrap().effects;
     let transition = |kind: &EffectKind| match kind {
-        EffectKind::Emit { r#type, data } if &**r#type == "fsm:transition" => Some((
-            data["from"].as_str().unwrap().to_owned(),
-            data["to"].as_str().unwrap().to_owned(),
-        )),
+        EffectKind::Emit { r#type, data } if &**r#type == "fsm:transition" => {
+            Some((data["from"].as_str().unwrap().to_owned(), data["to"].as_str().unwrap().to_owned()))
+        }
         _ => None,
     };
     effects.iter().filter_map(|e| transition(&e.kind)).collect()
@@ -255,11 +225,7 @@ fn all_81_pairs_every_event_every_role_paused_and_not() {
     for (state, _) in TABLE {
         for pause in [false, true] {
             let fresh = || {
-                if pause {
-                    paused(reach(state))
-                } else {
-                    reach(state)
-                }
+                if pause { paused(reach(state)) } else { reach(state) }
             };
             for event in EVENTS {
                 for role in ROLES {
@@ -277,10 +243,7 @@ fn all_81_pairs_every_event_every_role_paused_and_not() {
                     match (&result, expected) {
                         (Ok(()), Ok(to)) => assert_eq!(run.state(), to, "{state} x {event}"),
                         (Err(code), Err(expected)) => {
-                            assert_eq!(
-                                code, expected,
-                                "{state} x {event} x {role}, paused: {pause}"
-                            );
+                            assert_eq!(code, expected, "{state} x {event} x {role}, paused: {pause}");
                             assert_eq!(run.state(), state);
                         }
                         _ => panic!("{state} x {event} x {role}, paused: {pause}: {result:?}"),
@@ -304,11 +267,7 @@ fn all_81_pairs_every_event_every_role_paused_and_not() {
                                 output: output(actor),
                             }
                         } else {
-                            charter_kernel::Event::Failed {
-                                invocation: actor.into(),
-                                effect: None,
-                                error: error(),
-                            }
+                            charter_kernel::Event::Failed { invocation: actor.into(), effect: None, error: error() }
                         },
                         by: Principal::default(),
                         at: run.at,
@@ -319,14 +278,7 @@ fn all_81_pairs_every_event_every_role_paused_and_not() {
                     let expected = answered(state, actor, good).unwrap_or(state);
                     if pause {
                         assert_eq!(run.state(), state, "answers wait: {actor}");
-                        act(
-                            &mut run,
-                            "operator",
-                            "operator",
-                            "charter.resume",
-                            json!({}),
-                        )
-                        .unwrap();
+                        act(&mut run, "operator", "operator", "charter.resume", json!({})).unwrap();
                     }
                     assert_eq!(run.state(), expected, "{state} x {actor} ({good})");
                     if expected != state {
@@ -358,15 +310,9 @@ fn all_81_pairs_every_event_every_role_paused_and_not() {
     }
     // A goal that was not reached is refined, and the cycle goes on.
     let mut run = reach("REFLECTING");
-    run.done(
-        "reflect",
-        json!({"outcome": "partial", "insights": [], "refinedGoal": "the rest"}),
-    );
+    run.done("reflect", json!({"outcome": "partial", "insights": [], "refinedGoal": "the rest"}));
     note(&mut moves, "REFLECTING", &run);
-    assert_eq!(
-        (run.var("goal"), run.var("cycle")),
-        (json!("the rest"), json!(2))
-    );
+    assert_eq!((run.var("goal"), run.var("cycle")), (json!("the rest"), json!(2)));
 
     let mut tried = 0;
     for (from, legal) in TABLE {
@@ -383,71 +329,37 @@ fn all_81_pairs_every_event_every_role_paused_and_not() {
 #[test]
 fn the_approvals_are_of_what_was_shown() {
     let mut run = reach("AWAITING_PROPOSAL_APPROVAL");
-    let approve =
-        |run: &mut Run, id: &str, data: Json| act(run, id, "approver", "APPROVE_PROPOSAL", data);
+    let approve = |run: &mut Run, id: &str, data: Json| act(run, id, "approver", "APPROVE_PROPOSAL", data);
     let whole = run.var("proposal");
     let part = |paths: &[usize]| json!({"summary": "s", "changes": paths.iter().map(|i| whole["changes"][*i].clone()).collect::<Vec<_>>()});
     let digest = |value: &Json| Digest::of_json(value).hex();
     let refused = [
         (json!({"digest": digest(&changeset("y"))}), "stale"),
         (json!({"digest": digest(&part(&[0]))}), "stale"),
-        (
-            json!({"digest": digest(&whole), "accepted": ["a"]}),
-            "stale",
-        ),
-        (
-            json!({"digest": digest(&part(&[0])), "accepted": ["b"]}),
-            "stale",
-        ),
-        (
-            json!({"digest": digest(&whole), "accepted": ["a", "b", "c"]}),
-            "guard",
-        ),
+        (json!({"digest": digest(&whole), "accepted": ["a"]}), "stale"),
+        (json!({"digest": digest(&part(&[0])), "accepted": ["b"]}), "stale"),
+        (json!({"digest": digest(&whole), "accepted": ["a", "b", "c"]}), "guard"),
         (json!({"digest": digest(&whole), "accepted": []}), "schema"),
-        (
-            json!({"digest": digest(&whole), "accepted": ["a", "a"]}),
-            "schema",
-        ),
+        (json!({"digest": digest(&whole), "accepted": ["a", "a"]}), "schema"),
         (json!({}), "schema"),
     ];
     for (data, code) in refused {
-        assert_eq!(
-            approve(&mut run, "ana", data.clone()),
-            Err(code.into()),
-            "{data}"
-        );
+        assert_eq!(approve(&mut run, "ana", data.clone()), Err(code.into()), "{data}");
     }
     // Who proposed cannot approve, whatever the role.
-    assert_eq!(
-        approve(&mut run, "agent", json!({"digest": digest(&whole)})),
-        Err("guard".into())
-    );
-    approve(
-        &mut run,
-        "ana",
-        json!({"digest": digest(&part(&[1])), "accepted": ["b"]}),
-    )
-    .unwrap();
+    assert_eq!(approve(&mut run, "agent", json!({"digest": digest(&whole)})), Err("guard".into()));
+    approve(&mut run, "ana", json!({"digest": digest(&part(&[1])), "accepted": ["b"]})).unwrap();
     assert_eq!(run.var("changeset"), part(&[1]));
     assert_eq!(run.var("approval")["by"], "ana");
 
     // The context likewise.
     let mut run = reach("AWAITING_CONTEXT_APPROVAL");
     let approve = |run: &mut Run, id: &str, digest: String| {
-        act(
-            run,
-            id,
-            "approver",
-            "APPROVE_CONTEXT",
-            json!({"digest": digest}),
-        )
+        act(run, id, "approver", "APPROVE_CONTEXT", json!({"digest": digest}))
     };
     assert_eq!(approve(&mut run, "ana", hash("other")), Err("stale".into()));
     let right = digest(&run.var("bundle"));
-    assert_eq!(
-        approve(&mut run, "agent", right.clone()),
-        Err("guard".into())
-    );
+    assert_eq!(approve(&mut run, "agent", right.clone()), Err("guard".into()));
     // Another bundle: what was approved for the first is worth nothing.
     must(&mut run, "approver", "REVISE_CONTEXT");
     run.done("curate", json!({"files": []}));
@@ -469,16 +381,10 @@ fn what_was_changed_is_put_back_before_error_opens() {
     assert_eq!(run.state(), "IDLE");
     // It cannot be put back: a person has to look, and the next cycle says who did.
     let mut run = failed();
-    run.failed(
-        "rollback",
-        json!({"code": "dirty", "message": "`a` cannot be put back"}),
-    );
+    run.failed("rollback", json!({"code": "dirty", "message": "`a` cannot be put back"}));
     assert_eq!(run.var("dirty"), "`a` cannot be put back");
     reset(&mut run, "operator").unwrap();
-    assert_eq!(
-        (run.var("dirty"), &run.var("cleared")["by"]),
-        (Json::Null, &json!("operator"))
-    );
+    assert_eq!((run.var("dirty"), &run.var("cleared")["by"]), (Json::Null, &json!("operator")));
     // Nothing was changed: it opens at once.
     let mut run = reach("ERROR");
     reset(&mut run, "operator").unwrap();
@@ -491,14 +397,7 @@ fn rounds_are_bounded_and_cycles_counted() {
     for round in 1..=10 {
         run.done("reflect", again.clone());
         assert_eq!(run.state(), "CURATING_CONTEXT", "round {round}");
-        for how in [
-            "curate",
-            "APPROVE_CONTEXT",
-            "plan",
-            "propose",
-            "APPROVE_PROPOSAL",
-            "apply",
-        ] {
+        for how in ["curate", "APPROVE_CONTEXT", "plan", "propose", "APPROVE_PROPOSAL", "apply"] {
             if EVENTS.contains(&how) {
                 must(&mut run, "approver", how);
             } else {
@@ -507,10 +406,7 @@ fn rounds_are_bounded_and_cycles_counted() {
         }
     }
     run.done("reflect", again);
-    assert_eq!(
-        (run.state().as_str(), run.var("cycle")),
-        ("IDLE", json!(11))
-    );
+    assert_eq!((run.state().as_str(), run.var("cycle")), ("IDLE", json!(11)));
     must(&mut run, "operator", "START");
     assert_eq!((run.var("cycle"), run.var("round")), (json!(12), json!(0)));
 }
@@ -518,15 +414,9 @@ fn rounds_are_bounded_and_cycles_counted() {
 #[test]
 fn insights_reach_the_next_planning() {
     let mut run = reach("APPLYING_CHANGESET");
-    run.failed(
-        "apply",
-        json!({"code": "verify", "message": "the tests fail"}),
-    );
+    run.failed("apply", json!({"code": "verify", "message": "the tests fail"}));
     let insight = run.var("insights")[0].clone();
-    assert_eq!(
-        (&insight["outcome"], &insight["category"]),
-        (&json!("failed"), &json!("verify"))
-    );
+    assert_eq!((&insight["outcome"], &insight["category"]), (&json!("failed"), &json!("verify")));
     run.done("rollback", json!({}));
     must(&mut run, "operator", "RESET");
     must(&mut run, "operator", "START");
@@ -543,19 +433,8 @@ fn insights_reach_the_next_planning() {
 /// What a hostile stream may try.
 #[derive(Debug, Clone)]
 enum Try {
-    Event {
-        event: usize,
-        id: usize,
-        role: usize,
-        digest: usize,
-        accepted: Option<usize>,
-    },
-    Answer {
-        actor: usize,
-        good: bool,
-        proposal: usize,
-        proposer: usize,
-    },
+    Event { event: usize, id: usize, role: usize, digest: usize, accepted: Option<usize> },
+    Answer { actor: usize, good: bool, proposal: usize, proposer: usize },
     Wait(i64),
     Pause(bool),
 }
@@ -582,10 +461,7 @@ fn tries() -> impl Strategy<Value = Try> {
 #[test]
 fn nothing_is_applied_without_its_approval() {
     let applied = std::cell::Cell::new(0);
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
-        cases: 300,
-        ..ProptestConfig::default()
-    });
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig { cases: 300, ..ProptestConfig::default() });
     let result = runner.run(&prop::collection::vec(tries(), 1..60), |stream| {
         let mut run = start();
         let mut shown: Option<(Json, String)> = None;
@@ -608,9 +484,15 @@ fn nothing_is_applied_without_its_approval() {
                         }
                         "ERROR" => drop(act(&mut run, "ana", "operator", "RESET", json!({}))),
                         state => {
-                            let Some(actor) = ACTORS.iter().find(|a| answered(state, a, true).is_some()) else { continue };
+                            let Some(actor) = ACTORS.iter().find(|a| answered(state, a, true).is_some()) else {
+                                continue;
+                            };
                             let proposal = changeset(["x", "y", "z", "x"][event - 100]);
-                            let out = if *actor == "propose" { json!({"changeset": proposal, "proposer": PEOPLE[proposer]}) } else { output(actor) };
+                            let out = if *actor == "propose" {
+                                json!({"changeset": proposal, "proposer": PEOPLE[proposer]})
+                            } else {
+                                output(actor)
+                            };
                             answer(&mut run, actor, Ok(out));
                         }
                     }
@@ -618,7 +500,13 @@ fn nothing_is_applied_without_its_approval() {
                 Try::Event { event, id, role, digest, accepted } => {
                     let mut data = data(&run, EVENTS[event]);
                     if EVENTS[event].starts_with("APPROVE") {
-                        let values = [run.var("proposal"), changeset("x"), changeset("y"), run.var("bundle"), json!({"summary": "s", "changes": [changeset("x")["changes"][0]]})];
+                        let values = [
+                            run.var("proposal"),
+                            changeset("x"),
+                            changeset("y"),
+                            run.var("bundle"),
+                            json!({"summary": "s", "changes": [changeset("x")["changes"][0]]}),
+                        ];
                         data["digest"] = json!(Digest::of_json(&values[digest]).hex());
                         if let (Some(n), "APPROVE_PROPOSAL") = (accepted, EVENTS[event]) {
                             data["accepted"] = [json!(["a"]), json!(["b"]), json!(["a", "b"]), json!(["c"])][n].clone();
@@ -638,7 +526,13 @@ fn nothing_is_applied_without_its_approval() {
                     answer(&mut run, ACTORS[actor], if good { Ok(out) } else { Err(error()) });
                 }
                 Try::Wait(ms) => drop(run.wait(ms)),
-                Try::Pause(on) => drop(act(&mut run, "ana", "operator", if on { "charter.pause" } else { "charter.resume" }, json!({}))),
+                Try::Pause(on) => drop(act(
+                    &mut run,
+                    "ana",
+                    "operator",
+                    if on { "charter.pause" } else { "charter.resume" },
+                    json!({}),
+                )),
             }
             if run.seq == before {
                 continue;
@@ -670,26 +564,14 @@ fn nothing_is_applied_without_its_approval() {
         Ok(())
     });
     result.unwrap();
-    assert!(
-        applied.get() > 30,
-        "the streams got far enough {} times",
-        applied.get()
-    );
+    assert!(applied.get() > 30, "the streams got far enough {} times", applied.get());
 }
 
 /// An answer, wanted or not.
 fn answer(run: &mut Run, actor: &str, with: Result<Json, Json>) {
     let event = match with {
-        Ok(output) => charter_kernel::Event::Done {
-            invocation: actor.into(),
-            effect: None,
-            output,
-        },
-        Err(error) => charter_kernel::Event::Failed {
-            invocation: actor.into(),
-            effect: None,
-            error,
-        },
+        Ok(output) => charter_kernel::Event::Done { invocation: actor.into(), effect: None, output },
+        Err(error) => charter_kernel::Event::Failed { invocation: actor.into(), effect: None, error },
     };
     let envelope = charter_kernel::Envelope {
         seq: run.seq + 1,

@@ -80,10 +80,7 @@ impl Actor {
     ///
     /// # Errors
     /// One sentence that names the key.
-    pub fn read(
-        decl: &ActorDecl,
-        file: &dyn Fn(&str) -> Result<String, String>,
-    ) -> Result<Actor, String> {
+    pub fn read(decl: &ActorDecl, file: &dyn Fn(&str) -> Result<String, String>) -> Result<Actor, String> {
         let config = &decl.config;
         let template = match config.get("prompt") {
             None | Some(Json::Null) => None,
@@ -92,16 +89,12 @@ impl Actor {
                 Some(Template::parse(&text).map_err(|e| format!("`{path}`: {e}"))?)
             }
             Some(other) => {
-                return Err(format!(
-                    "`prompt` is a path in the charter's folder, not `{other}`"
-                ));
+                return Err(format!("`prompt` is a path in the charter's folder, not `{other}`"));
             }
         };
         let calls = match config.get("calls") {
             None | Some(Json::Null) => None,
-            Some(Json::Array(list))
-                if (1..=MOST_CALLS).contains(&list.len()) && list.iter().all(Json::is_object) =>
-            {
+            Some(Json::Array(list)) if (1..=MOST_CALLS).contains(&list.len()) && list.iter().all(Json::is_object) => {
                 Some(list.clone())
             }
             Some(_) => return Err(format!("`calls` is a list of 1 to {MOST_CALLS} objects")),
@@ -111,28 +104,19 @@ impl Actor {
             offline::check(rules).map_err(|e| format!("`offline`: {e}"))?;
         }
         if template.is_none() && offline.is_none() {
-            return Err(
-                "it needs a `prompt` (a path in the charter's folder), or `offline` rules".into(),
-            );
+            return Err("it needs a `prompt` (a path in the charter's folder), or `offline` rules".into());
         }
         let schema = match (&calls, &decl.output) {
             (None, output) => output.clone(),
             (Some(_), None) => None,
-            (Some(_), Some(output)) => Some(
-                schema::items(output)
-                    .ok_or("with `calls` the answer is a list; its `output` needs `items`")?,
-            ),
+            (Some(_), Some(output)) => {
+                Some(schema::items(output).ok_or("with `calls` the answer is a list; its `output` needs `items`")?)
+            }
         };
         if let Some(schema) = &schema {
             Schema::compile(schema).map_err(|e| format!("`output` is no schema: {e}"))?;
         }
-        Ok(Actor {
-            template,
-            calls,
-            budget: budget(config.get("budget"))?,
-            offline,
-            schema,
-        })
+        Ok(Actor { template, calls, budget: budget(config.get("budget"))?, offline, schema })
     }
 
     /// Whether it has rules for when there is no model.
@@ -156,10 +140,7 @@ impl Actor {
             Source::Offline => return (self.offline(calls, input), Vec::new()),
         };
         let Some(template) = &self.template else {
-            let fault = Fault::new(
-                codes::CONFIG,
-                "the actor has no `prompt`; it can only be asked offline",
-            );
+            let fault = Fault::new(codes::CONFIG, "the actor has no `prompt`; it can only be asked offline");
             return (Err(fault), Vec::new());
         };
         let mut prompts = Vec::new();
@@ -182,18 +163,9 @@ impl Actor {
                 .enumerate()
                 .map(|(call, prompt)| {
                     let (failed, within) = (&failed, &within);
-                    let question = Question {
-                        model,
-                        prompt,
-                        schema: self.schema.as_ref(),
-                        budget,
-                    };
+                    let question = Question { model, prompt, schema: self.schema.as_ref(), budget };
                     scope.spawn(move || {
-                        let watcher = Watching {
-                            call,
-                            progress,
-                            failed,
-                        };
+                        let watcher = Watching { call, progress, failed };
                         let result = within.in_scope(|| ask(&question, transport, &watcher));
                         if result.0.is_err() {
                             failed.store(true, Ordering::Relaxed);
@@ -202,16 +174,9 @@ impl Actor {
                     })
                 })
                 .collect();
-            let broken = || {
-                (
-                    Err(Fault::new(codes::UNAVAILABLE, "the call broke off").retryable()),
-                    Exchange::default(),
-                )
-            };
-            threads
-                .into_iter()
-                .map(|t| t.join().unwrap_or_else(|_| broken()))
-                .collect()
+            let broken =
+                || (Err(Fault::new(codes::UNAVAILABLE, "the call broke off").retryable()), Exchange::default());
+            threads.into_iter().map(|t| t.join().unwrap_or_else(|_| broken())).collect()
         });
         let (answers, exchanges): (Vec<_>, Vec<_>) = results.into_iter().unzip();
         (self.together(answers), exchanges)
@@ -251,8 +216,7 @@ impl Actor {
             ));
         };
         let answers = calls.iter().map(|call| {
-            offline::answer(rules, input, call)
-                .map_err(|e| Fault::new(codes::CONFIG, format!("`offline`: {e}")))
+            offline::answer(rules, input, call).map_err(|e| Fault::new(codes::CONFIG, format!("`offline`: {e}")))
         });
         self.together(answers.collect())
     }
@@ -284,38 +248,25 @@ fn budget(given: Option<&Json>) -> Result<Budget, String> {
     let empty = json!({});
     let given = given.filter(|v| !v.is_null()).unwrap_or(&empty);
     let Some(map) = given.as_object() else {
-        return Err(format!(
-            "`budget` is an object such as `{{tokens: 20000, seconds: 60}}`, not `{given}`"
-        ));
+        return Err(format!("`budget` is an object such as `{{tokens: 20000, seconds: 60}}`, not `{given}`"));
     };
-    if let Some(key) = map
-        .keys()
-        .find(|k| !["tokens", "seconds"].contains(&k.as_str()))
-    {
-        return Err(format!(
-            "`budget` has no key `{key}`; it has `tokens` and `seconds`"
-        ));
+    if let Some(key) = map.keys().find(|k| !["tokens", "seconds"].contains(&k.as_str())) {
+        return Err(format!("`budget` has no key `{key}`; it has `tokens` and `seconds`"));
     }
     let tokens = match map.get("tokens") {
         None => TOKENS,
-        Some(n) => n
-            .as_u64()
-            .filter(|n| *n > 0)
-            .ok_or_else(|| format!("`budget.tokens` is a number above 0, not `{n}`"))?,
+        Some(n) => {
+            n.as_u64().filter(|n| *n > 0).ok_or_else(|| format!("`budget.tokens` is a number above 0, not `{n}`"))?
+        }
     };
     let seconds = match map.get("seconds") {
         None => SECONDS,
         Some(n) => n
             .as_f64()
             .filter(|n| *n > 0.0 && *n <= 86_400.0)
-            .ok_or_else(|| {
-                format!("`budget.seconds` is a number above 0 and at most 86400, not `{n}`")
-            })?,
+            .ok_or_else(|| format!("`budget.seconds` is a number above 0 and at most 86400, not `{n}`"))?,
     };
-    Ok(Budget {
-        tokens,
-        time: Duration::from_secs_f64(seconds),
-    })
+    Ok(Budget { tokens, time: Duration::from_secs_f64(seconds) })
 }
 
 #[cfg(test)]
@@ -361,93 +312,50 @@ mod tests {
         ) -> Result<Response, TransportError> {
             self.0.lock().unwrap().push(request.body.clone());
             if self.1.is_some_and(|bad| request.body.contains(bad)) {
-                return Ok(Response {
-                    status: 400,
-                    ..Response::default()
-                });
+                return Ok(Response { status: 400, ..Response::default() });
             }
-            let n = ["You are a", "You are b"]
-                .iter()
-                .position(|who| request.body.contains(who));
+            let n = ["You are a", "You are b"].iter().position(|who| request.body.contains(who));
             let body = json!({"choices": [{"message": {"content": format!("{{\"n\": {}}}", n.unwrap())}, "finish_reason": "stop"}]});
-            Ok(Response {
-                status: 200,
-                body: body.to_string(),
-                ..Response::default()
-            })
+            Ok(Response { status: 200, body: body.to_string(), ..Response::default() })
         }
     }
 
     #[test]
     fn calls_side_by_side_answer_in_order() {
-        let actor =
-            read(json!({"prompt": "p.md", "calls": [{"name": "a"}, {"name": "b"}]})).unwrap();
+        let actor = read(json!({"prompt": "p.md", "calls": [{"name": "a"}, {"name": "b"}]})).unwrap();
         let model = Model::parse("openai:m").unwrap();
         let transport = Counting(Mutex::default(), None);
-        let (answer, exchanges) = actor.answer(
-            Source::Model(&model, &transport),
-            &json!({"q": 1}),
-            Duration::from_secs(5),
-            &(),
-        );
+        let (answer, exchanges) =
+            actor.answer(Source::Model(&model, &transport), &json!({"q": 1}), Duration::from_secs(5), &());
         assert_eq!(answer.unwrap(), json!([{"n": 0}, {"n": 1}]));
         assert_eq!(exchanges.len(), 2);
         assert_ne!(exchanges[0].prompt, exchanges[1].prompt);
 
         let broken = Counting(Mutex::default(), Some("You are b"));
-        let (answer, _) = actor.answer(
-            Source::Model(&model, &broken),
-            &json!({"q": 1}),
-            Duration::from_secs(5),
-            &(),
-        );
+        let (answer, _) = actor.answer(Source::Model(&model, &broken), &json!({"q": 1}), Duration::from_secs(5), &());
         let fault = answer.unwrap_err();
-        assert_eq!(
-            (fault.code, &fault.details["call"]),
-            (codes::REQUEST, &json!(1))
-        );
+        assert_eq!((fault.code, &fault.details["call"]), (codes::REQUEST, &json!(1)));
     }
 
     #[test]
     fn offline() {
-        let actor = read(json!({"offline": {"n": "= call.name + string(input.q)"}, "calls": [{"name": "a"}, {"name": "b"}]})).unwrap();
-        let (answer, exchanges) = actor.answer(
-            Source::Offline,
-            &json!({"q": 1}),
-            Duration::from_secs(1),
-            &(),
-        );
-        assert_eq!(
-            (answer.unwrap(), exchanges.len()),
-            (json!([{"n": "a1"}, {"n": "b1"}]), 0)
-        );
+        let actor =
+            read(json!({"offline": {"n": "= call.name + string(input.q)"}, "calls": [{"name": "a"}, {"name": "b"}]}))
+                .unwrap();
+        let (answer, exchanges) = actor.answer(Source::Offline, &json!({"q": 1}), Duration::from_secs(1), &());
+        assert_eq!((answer.unwrap(), exchanges.len()), (json!([{"n": "a1"}, {"n": "b1"}]), 0));
         let without = read(json!({"prompt": "p.md"})).unwrap();
-        let fault = without
-            .answer(Source::Offline, &json!({}), Duration::from_secs(1), &())
-            .0
-            .unwrap_err();
+        let fault = without.answer(Source::Offline, &json!({}), Duration::from_secs(1), &()).0.unwrap_err();
         assert_eq!(fault.code, codes::CONFIG);
     }
 
     #[test]
     fn what_is_wrong_is_said_at_once() {
         for (config, message) in [
-            (
-                json!({}),
-                "it needs a `prompt` (a path in the charter's folder), or `offline` rules",
-            ),
-            (
-                json!({"prompt": "x.md"}),
-                "there is no file `x.md` beside the charter",
-            ),
-            (
-                json!({"prompt": 1}),
-                "`prompt` is a path in the charter's folder, not `1`",
-            ),
-            (
-                json!({"prompt": "p.md", "calls": []}),
-                "`calls` is a list of 1 to 16 objects",
-            ),
+            (json!({}), "it needs a `prompt` (a path in the charter's folder), or `offline` rules"),
+            (json!({"prompt": "x.md"}), "there is no file `x.md` beside the charter"),
+            (json!({"prompt": 1}), "`prompt` is a path in the charter's folder, not `1`"),
+            (json!({"prompt": "p.md", "calls": []}), "`calls` is a list of 1 to 16 objects"),
             (
                 json!({"prompt": "p.md", "budget": {"token": 1}}),
                 "`budget` has no key `token`; it has `tokens` and `seconds`",
@@ -459,10 +367,6 @@ mod tests {
         ] {
             assert_eq!(read(config).unwrap_err(), message);
         }
-        assert!(
-            read(json!({"offline": "= ("}))
-                .unwrap_err()
-                .starts_with("`offline`: `(` is no expression")
-        );
+        assert!(read(json!({"offline": "= ("})).unwrap_err().starts_with("`offline`: `(` is no expression"));
     }
 }

@@ -20,13 +20,10 @@ pub fn read(text: &str, wrapped: bool, schema: Option<&Schema>) -> Result<Json, 
     if text.is_empty() {
         return Err(vec!["there is no answer".into()]);
     }
-    let mut value: Json =
-        serde_json::from_str(text).map_err(|e| vec![format!("it is no JSON: {e}")])?;
+    let mut value: Json = serde_json::from_str(text).map_err(|e| vec![format!("it is no JSON: {e}")])?;
     if wrapped {
         value = match value {
-            Json::Object(mut map) if map.contains_key("answer") => {
-                map.remove("answer").unwrap_or_default()
-            }
+            Json::Object(mut map) if map.contains_key("answer") => map.remove("answer").unwrap_or_default(),
             other => other,
         };
     }
@@ -41,11 +38,7 @@ pub fn read(text: &str, wrapped: bool, schema: Option<&Schema>) -> Result<Json, 
     Err(misfits
         .into_iter()
         .map(|m| {
-            let place = if m.at.is_empty() {
-                "the answer".to_owned()
-            } else {
-                format!("`{}`", m.at)
-            };
+            let place = if m.at.is_empty() { "the answer".to_owned() } else { format!("`{}`", m.at) };
             format!("{place}: {}", m.message)
         })
         .collect())
@@ -67,9 +60,7 @@ fn unfenced(text: &str) -> &str {
         return text;
     };
     match inside.split_once('\n') {
-        Some((first, rest)) if first.trim().chars().all(|c| c.is_ascii_alphanumeric()) => {
-            rest.trim()
-        }
+        Some((first, rest)) if first.trim().chars().all(|c| c.is_ascii_alphanumeric()) => rest.trim(),
         _ => inside.trim(),
     }
 }
@@ -89,14 +80,8 @@ mod tests {
     fn what_fits() {
         let fits = |text: &str, wrapped| read(text, wrapped, Some(&schema())).unwrap();
         assert_eq!(fits(" {\"sure\": 1.0} ", false), json!({"sure": 1}));
-        assert_eq!(
-            fits("```json\n{\"sure\": 0.5}\n```", false),
-            json!({"sure": 0.5})
-        );
-        assert_eq!(
-            fits("{\"answer\": {\"sure\": 0.5}}", true),
-            json!({"sure": 0.5})
-        );
+        assert_eq!(fits("```json\n{\"sure\": 0.5}\n```", false), json!({"sure": 0.5}));
+        assert_eq!(fits("{\"answer\": {\"sure\": 0.5}}", true), json!({"sure": 0.5}));
         assert_eq!(fits("{\"sure\": 0.5}", true), json!({"sure": 0.5}));
         assert_eq!(read("[1]", false, None).unwrap(), json!([1]));
     }
@@ -106,15 +91,8 @@ mod tests {
         let wrong = |text: &str| read(text, false, Some(&schema())).unwrap_err().join("; ");
         assert_eq!(wrong(""), "there is no answer");
         assert_eq!(wrong("``````"), "there is no answer");
-        assert!(
-            wrong("I am sure.").starts_with("it is no JSON"),
-            "{}",
-            wrong("I am sure.")
-        );
-        assert_eq!(
-            wrong("{\"sure\": \"0.9\"}"),
-            "`/sure`: \"0.9\" is not of type \"number\""
-        );
+        assert!(wrong("I am sure.").starts_with("it is no JSON"), "{}", wrong("I am sure."));
+        assert_eq!(wrong("{\"sure\": \"0.9\"}"), "`/sure`: \"0.9\" is not of type \"number\"");
         assert!(wrong("{\"sure\": 0.9, \"role\": \"reviewer\"}").contains("role"));
         assert!(wrong("{}").contains("sure"));
         assert!(wrong("{\"sure\": 9007199254740993}").contains("9007199254740993"));

@@ -109,10 +109,7 @@ impl Asking<'_> {
         let schema = match self.question.schema.map(Schema::compile).transpose() {
             Ok(schema) => schema,
             Err(why) => {
-                return Err(Fault::new(
-                    codes::CONFIG,
-                    format!("the schema of the answer is none: {why}"),
-                ));
+                return Err(Fault::new(codes::CONFIG, format!("the schema of the answer is none: {why}")));
             }
         };
         let mut turns = vec![self.question.prompt.user.clone()];
@@ -128,16 +125,13 @@ impl Asking<'_> {
                     "the answer does not fit its schema, and neither did the first one: {}",
                     problems.join("; ")
                 );
-                let list = |problems: Vec<String>| {
-                    Json::Array(problems.into_iter().map(Json::from).collect())
-                };
+                let list = |problems: Vec<String>| Json::Array(problems.into_iter().map(Json::from).collect());
                 return Err(Fault::new(codes::INVALID_ANSWER, message)
                     .retryable()
                     .with("problems", list(problems))
                     .with("problemsOfFirst", list(first)));
             }
-            self.watcher
-                .note("the answer does not fit its schema; asking again with what is wrong");
+            self.watcher.note("the answer does not fit its schema; asking again with what is wrong");
             turns.push(text);
             turns.push(answer::repair(&problems));
             first = Some(problems);
@@ -147,16 +141,9 @@ impl Asking<'_> {
     /// The text of a whole answer to these turns.
     fn reply(&mut self, turns: &[String], schema: &Json) -> Result<String, Fault> {
         let (system, model) = (&self.question.prompt.system, self.question.model);
-        let asked = turns
-            .iter()
-            .map(String::len)
-            .fold(system.len(), usize::saturating_add);
+        let asked = turns.iter().map(String::len).fold(system.len(), usize::saturating_add);
         let asked = estimate(asked.saturating_add(schema.to_string().len()));
-        let left = self
-            .question
-            .budget
-            .tokens
-            .saturating_sub(self.exchange.usage.total());
+        let left = self.question.budget.tokens.saturating_sub(self.exchange.usage.total());
         let room = left.saturating_sub(asked);
         if room < LEAST_TOKENS {
             return Err(Fault::new(
@@ -168,15 +155,8 @@ impl Asking<'_> {
             )
             .with("tokens", self.exchange.usage.total()));
         }
-        let most_tokens = model
-            .most_tokens
-            .min(u32::try_from(room).unwrap_or(u32::MAX));
-        let talk = Conversation {
-            system,
-            turns,
-            schema,
-            most_tokens,
-        };
+        let most_tokens = model.most_tokens.min(u32::try_from(room).unwrap_or(u32::MAX));
+        let talk = Conversation { system, turns, schema, most_tokens };
         let request = wire::request(model, &talk);
         let response = self.send(&request)?;
         let reply = wire::reply(model.provider, &response)?;
@@ -197,25 +177,16 @@ impl Asking<'_> {
                 ));
             }
             End::Declined(why) => {
-                return Err(Fault::new(
-                    codes::DECLINED,
-                    format!("the model does not answer: {why}"),
-                ));
+                return Err(Fault::new(codes::DECLINED, format!("the model does not answer: {why}")));
             }
             End::Broken => {
-                return Err(
-                    Fault::new(codes::UNAVAILABLE, "the stream of the answer broke off")
-                        .retryable(),
-                );
+                return Err(Fault::new(codes::UNAVAILABLE, "the stream of the answer broke off").retryable());
             }
         }
         if reply.text.len() > MOST_BYTES {
             return Err(Fault::new(
                 codes::TOO_LARGE,
-                format!(
-                    "the answer has {} bytes; the most is {MOST_BYTES}",
-                    reply.text.len()
-                ),
+                format!("the answer has {} bytes; the most is {MOST_BYTES}", reply.text.len()),
             ));
         }
         Ok(reply.text)
@@ -241,13 +212,7 @@ impl Asking<'_> {
                         return Ok(response);
                     }
                     let fault = wire::refusal(self.question.model, &response);
-                    (
-                        fault,
-                        retry_after::parse(
-                            response.retry_after.as_deref(),
-                            response.date.as_deref(),
-                        ),
-                    )
+                    (fault, retry_after::parse(response.retry_after.as_deref(), response.date.as_deref()))
                 }
                 Err(error) => {
                     self.keep(request, None, &error.to_string());
@@ -259,16 +224,11 @@ impl Asking<'_> {
             }
             let wait = wait.unwrap_or(pause);
             if wait >= self.time_left()? {
-                return Err(fault.with("attempts", attempt).with(
-                    "retryAfterMs",
-                    u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
-                ));
+                return Err(fault
+                    .with("attempts", attempt)
+                    .with("retryAfterMs", u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)));
             }
-            self.watcher.note(&format!(
-                "{}; trying again in {} s",
-                fault.message,
-                wait.as_secs_f32()
-            ));
+            self.watcher.note(&format!("{}; trying again in {} s", fault.message, wait.as_secs_f32()));
             self.pause(wait)?;
             pause = pause.saturating_mul(2);
             attempt = attempt.saturating_add(1);
@@ -285,16 +245,10 @@ impl Asking<'_> {
     }
 
     fn time_left(&self) -> Result<Duration, Fault> {
-        let left = self
-            .question
-            .budget
-            .time
-            .saturating_sub(self.begun.elapsed());
+        let left = self.question.budget.time.saturating_sub(self.begun.elapsed());
         if left.is_zero() {
             let seconds = self.question.budget.time.as_secs_f32();
-            return Err(
-                Fault::new(codes::BUDGET, format!("the time is used up: {seconds} s")).retryable(),
-            );
+            return Err(Fault::new(codes::BUDGET, format!("the time is used up: {seconds} s")).retryable());
         }
         Ok(left)
     }

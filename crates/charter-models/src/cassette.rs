@@ -41,24 +41,13 @@ impl Cassette {
     pub fn parse(text: &str) -> Result<Cassette, String> {
         let mut answers: BTreeMap<String, VecDeque<Response>> = BTreeMap::new();
         let mut model = None;
-        for (line, number) in text
-            .lines()
-            .zip(1usize..)
-            .filter(|(l, _)| !l.trim().is_empty())
-        {
-            let entry: Entry = serde_json::from_str(line).map_err(|e| {
-                format!("line {number} of the cassette is no recorded request: {e}")
-            })?;
+        for (line, number) in text.lines().zip(1usize..).filter(|(l, _)| !l.trim().is_empty()) {
+            let entry: Entry = serde_json::from_str(line)
+                .map_err(|e| format!("line {number} of the cassette is no recorded request: {e}"))?;
             model = model.or_else(|| asked(&entry.request));
-            answers
-                .entry(name(&entry.request.body))
-                .or_default()
-                .push_back(entry.response);
+            answers.entry(name(&entry.request.body)).or_default().push_back(entry.response);
         }
-        Ok(Cassette {
-            answers: Mutex::new(answers),
-            model,
-        })
+        Ok(Cassette { answers: Mutex::new(answers), model })
     }
 
     /// The model that the recorded requests were for, with its address and no key; requests for it are those that were recorded.
@@ -92,13 +81,9 @@ impl Transport for Cassette {
     ) -> Result<Response, TransportError> {
         let body = body(request)?;
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let response = answers.get_mut(&name(&body)).and_then(|queue| {
-            if queue.len() > 1 {
-                queue.pop_front()
-            } else {
-                queue.front().cloned()
-            }
-        });
+        let response = answers
+            .get_mut(&name(&body))
+            .and_then(|queue| if queue.len() > 1 { queue.pop_front() } else { queue.front().cloned() });
         drop(answers);
         let response = response.ok_or_else(|| {
             TransportError::NotRecorded(
@@ -123,10 +108,7 @@ pub struct Recorder<T, W> {
 impl<T: Transport, W: Write + Send> Recorder<T, W> {
     /// Records what goes through a transport.
     pub fn new(through: T, to: W) -> Recorder<T, W> {
-        Recorder {
-            through,
-            to: Mutex::new(to),
-        }
+        Recorder { through, to: Mutex::new(to) }
     }
 }
 
@@ -139,28 +121,16 @@ impl<T: Transport, W: Write + Send> Transport for Recorder<T, W> {
     ) -> Result<Response, TransportError> {
         let mut response = self.through.send(request, within, line)?;
         for (_, secret) in &request.secrets {
-            let bare = secret
-                .expose()
-                .strip_prefix("Bearer ")
-                .unwrap_or(secret.expose());
+            let bare = secret.expose().strip_prefix("Bearer ").unwrap_or(secret.expose());
             response.body = crate::Secret::new(bare).redact(&response.body);
         }
-        let entry = Entry {
-            request: Asked {
-                url: request.url.clone(),
-                body: body(request)?,
-            },
-            response,
-        };
-        let cannot = |e: &dyn std::fmt::Display| {
-            TransportError::NotRecorded(format!("the cassette cannot be written: {e}"))
-        };
+        let entry = Entry { request: Asked { url: request.url.clone(), body: body(request)? }, response };
+        let cannot =
+            |e: &dyn std::fmt::Display| TransportError::NotRecorded(format!("the cassette cannot be written: {e}"));
         let mut text = serde_json::to_string(&entry).map_err(|e| cannot(&e))?;
         text.push('\n');
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
-        to.write_all(text.as_bytes())
-            .and_then(|()| to.flush())
-            .map_err(|e| cannot(&e))?;
+        to.write_all(text.as_bytes()).and_then(|()| to.flush()).map_err(|e| cannot(&e))?;
         Ok(entry.response)
     }
 }
@@ -172,8 +142,7 @@ impl<T, W> std::fmt::Debug for Recorder<T, W> {
 }
 
 fn body(request: &Request) -> Result<Json, TransportError> {
-    serde_json::from_str(&request.body)
-        .map_err(|e| TransportError::NotRecorded(format!("the request is no JSON: {e}")))
+    serde_json::from_str(&request.body).map_err(|e| TransportError::NotRecorded(format!("the request is no JSON: {e}")))
 }
 
 fn name(body: &Json) -> String {

@@ -72,11 +72,7 @@ impl Exchange {
     pub(crate) fn said(&mut self, request: &str, status: Option<u16>, response: &str) {
         self.requests = self.requests.saturating_add(1);
         if self.said.len() < MOST_SAID {
-            self.said.push(Said {
-                request: shorten(request),
-                status,
-                response: shorten(response),
-            });
+            self.said.push(Said { request: shorten(request), status, response: shorten(response) });
         }
     }
 
@@ -94,13 +90,8 @@ fn shorten(text: &str) -> String {
     }
     let half = MOST_TEXT / 2;
     let head = text.get(..floor(text, half)).unwrap_or_default();
-    let tail = text
-        .get(floor(text, text.len().saturating_sub(half))..)
-        .unwrap_or_default();
-    let missing = text
-        .len()
-        .saturating_sub(head.len())
-        .saturating_sub(tail.len());
+    let tail = text.get(floor(text, text.len().saturating_sub(half))..).unwrap_or_default();
+    let missing = text.len().saturating_sub(head.len()).saturating_sub(tail.len());
     format!("{head}[… {missing} bytes …]{tail}")
 }
 
@@ -125,10 +116,6 @@ mod tests {
         assert_eq!((exchange.requests, exchange.said.len()), (100, 32));
         let kept = &exchange.said[0].request;
         assert!(kept.len() < MOST_TEXT + 64, "{}", kept.len());
-        assert!(
-            kept.contains("[… 65536 bytes …]"),
-            "{}",
-            &kept[MOST_TEXT / 2 - 10..MOST_TEXT / 2 + 40]
-        );
+        assert!(kept.contains("[… 65536 bytes …]"), "{}", &kept[MOST_TEXT / 2 - 10..MOST_TEXT / 2 + 40]);
     }
 }

@@ -46,19 +46,13 @@ impl Models {
     /// The charter's offline rules answer.
     #[must_use]
     pub fn offline() -> Models {
-        Models {
-            choice: None,
-            listener: Arc::new(()),
-        }
+        Models { choice: None, listener: Arc::new(()) }
     }
 
     /// A model answers.
     #[must_use]
     pub fn asking(model: Model, transport: impl Transport + 'static) -> Models {
-        Models {
-            choice: Some((Arc::new(model), Arc::new(transport))),
-            listener: Arc::new(()),
-        }
+        Models { choice: Some((Arc::new(model), Arc::new(transport))), listener: Arc::new(()) }
     }
 
     /// With somebody who hears how it goes.
@@ -70,17 +64,12 @@ impl Models {
 
     fn ask(&self, call: &Call, stopped: Arc<AtomicBool>) -> Result<Json, charter_runtime::Fault> {
         let read = |name: &str| call.folder().read(name);
-        let actor = Actor::read(call.actor(), &read)
-            .map_err(|why| charter_runtime::Fault::new(codes::CONFIG, &why))?;
+        let actor = Actor::read(call.actor(), &read).map_err(|why| charter_runtime::Fault::new(codes::CONFIG, &why))?;
         let source = match &self.choice {
             None => Source::Offline,
             Some((model, transport)) => Source::Model(model, transport.as_ref()),
         };
-        let hearing = Hearing {
-            call,
-            listener: self.listener.as_ref(),
-            stopped,
-        };
+        let hearing = Hearing { call, listener: self.listener.as_ref(), stopped };
         let within = Duration::from_millis(call.left());
         let (answer, exchanges) = actor.answer(source, &call.input, within, &hearing);
         let kept = keep(call, &exchanges);
@@ -108,14 +97,8 @@ impl std::fmt::Debug for Models {
 impl Executor for Models {
     fn check(&self, _: &str, actor: &ActorDecl, folder: &Folder) -> Result<(), String> {
         let known = KEYS.iter().chain(&COMMON).copied();
-        if let Some(key) = actor
-            .config
-            .keys()
-            .find(|k| !known.clone().any(|n| n == k.as_str()))
-        {
-            let near = charter_expr::nearest(key, known)
-                .map(|n| format!("; did you mean `{n}`?"))
-                .unwrap_or_default();
+        if let Some(key) = actor.config.keys().find(|k| !known.clone().any(|n| n == k.as_str())) {
+            let near = charter_expr::nearest(key, known).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
             return Err(format!("it has no key `{key}`{near}"));
         }
         let read = Actor::read(actor, &|name| folder.read(name))?;
@@ -139,8 +122,7 @@ impl Executor for Models {
             let asking = move || within.in_scope(|| models.ask(&call, stopped));
             let result = tokio::task::spawn_blocking(asking).await;
             drop(stop);
-            let broken =
-                || charter_runtime::Fault::new("failed", "the call was broken off").retryable();
+            let broken = || charter_runtime::Fault::new("failed", "the call was broken off").retryable();
             result.unwrap_or_else(|_| Err(broken())).map(Outcome::Done)
         })
     }
@@ -168,12 +150,10 @@ impl Progress for Hearing<'_> {
         !self.stopped.load(Ordering::Relaxed)
     }
     fn received(&self, call: usize, bytes: usize) {
-        self.listener
-            .received(&self.call.run, self.call.name(), call, bytes);
+        self.listener.received(&self.call.run, self.call.name(), call, bytes);
     }
     fn note(&self, call: usize, sentence: &str) {
-        self.listener
-            .note(&self.call.run, self.call.name(), call, sentence);
+        self.listener.note(&self.call.run, self.call.name(), call, sentence);
     }
 }
 

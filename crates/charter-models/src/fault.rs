@@ -49,12 +49,7 @@ impl Fault {
     /// A fault that stays.
     #[must_use]
     pub fn new(code: &'static str, message: impl Into<String>) -> Fault {
-        Fault {
-            code,
-            message: message.into(),
-            retryable: false,
-            details: Map::new(),
-        }
+        Fault { code, message: message.into(), retryable: false, details: Map::new() }
     }
 
     /// Asking again later may help.

@@ -22,9 +22,7 @@ impl Default for Http {
             .proxy(None)
             .timeout_connect(Some(Duration::from_secs(10)))
             .build();
-        Http {
-            agent: config.into(),
-        }
+        Http { agent: config.into() }
     }
 }
 
@@ -46,12 +44,8 @@ impl Transport for Http {
         for (name, secret) in &request.secrets {
             post = post.header(*name, secret.expose());
         }
-        let mut answer = post
-            .config()
-            .timeout_global(Some(within))
-            .build()
-            .send(request.body.as_str())
-            .map_err(|e| failed(&e))?;
+        let mut answer =
+            post.config().timeout_global(Some(within)).build().send(request.body.as_str()).map_err(|e| failed(&e))?;
         let header = |name: &str| {
             let value = answer.headers().get(name)?;
             value.to_str().ok().map(str::to_owned)
@@ -63,8 +57,7 @@ impl Transport for Http {
             date: header("date"),
             body: String::new(),
         };
-        let mut reader =
-            std::io::BufReader::new(answer.body_mut().with_config().limit(MOST_BYTES).reader());
+        let mut reader = std::io::BufReader::new(answer.body_mut().with_config().limit(MOST_BYTES).reader());
         let mut bytes = Vec::new();
         loop {
             let start = bytes.len();

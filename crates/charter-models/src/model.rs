@@ -75,9 +75,7 @@ impl Model {
         let name = name.trim();
         let fine = |c: char| c.is_ascii_alphanumeric() || "._-/:@+".contains(c);
         if name.is_empty() || name.contains("..") || !name.chars().all(fine) {
-            return Err(format!(
-                "`{name}` is no name of a model; letters, digits and `. _ - / : @ +` are allowed"
-            ));
+            return Err(format!("`{name}` is no name of a model; letters, digits and `. _ - / : @ +` are allowed"));
         }
         Ok(Model {
             provider,
@@ -97,16 +95,11 @@ impl Model {
         let rest = base_url
             .strip_prefix("https://")
             .or_else(|| base_url.strip_prefix("http://"))
-            .ok_or_else(|| {
-                format!(
-                    "`{base_url}` is no address of a server; it begins with `http://` or `https://`"
-                )
-            })?;
+            .ok_or_else(|| format!("`{base_url}` is no address of a server; it begins with `http://` or `https://`"))?;
         let host = rest.split('/').next().unwrap_or_default();
         if host.is_empty() || host.contains('@') {
             return Err(
-                "the address of a server has a host, and no name or password in front of it; give the key apart"
-                    .into(),
+                "the address of a server has a host, and no name or password in front of it; give the key apart".into(),
             );
         }
         self.base_url = base_url.trim_end_matches('/').to_owned();
@@ -134,43 +127,23 @@ mod tests {
     #[test]
     fn names() {
         let model = Model::parse("openai:meta/llama-3.1:8b").unwrap();
-        assert_eq!(
-            (model.provider, model.name.as_str()),
-            (Provider::OpenAi, "meta/llama-3.1:8b")
-        );
+        assert_eq!((model.provider, model.name.as_str()), (Provider::OpenAi, "meta/llama-3.1:8b"));
         assert_eq!(model.title(), "openai:meta/llama-3.1:8b");
         assert_eq!(
             Model::parse("gpt-5").unwrap_err(),
             "`gpt-5` names no model; write `PROVIDER:NAME`, with one of `openai`, `anthropic`, `gemini` as the provider"
         );
-        for wrong in [
-            "acme:x",
-            "openai:",
-            "gemini:../../x",
-            "gemini:a b",
-            "gemini:a?key=b",
-        ] {
+        for wrong in ["acme:x", "openai:", "gemini:../../x", "gemini:a b", "gemini:a?key=b"] {
             assert!(Model::parse(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn addresses() {
-        let model = Model::parse("openai:m")
-            .unwrap()
-            .at("http://127.0.0.1:1/v1/")
-            .unwrap();
+        let model = Model::parse("openai:m").unwrap().at("http://127.0.0.1:1/v1/").unwrap();
         assert_eq!(model.base_url, "http://127.0.0.1:1/v1");
-        for wrong in [
-            "127.0.0.1",
-            "file:///x",
-            "https://",
-            "https://user:pass@host/v1",
-        ] {
-            assert!(
-                Model::parse("openai:m").unwrap().at(wrong).is_err(),
-                "{wrong}"
-            );
+        for wrong in ["127.0.0.1", "file:///x", "https://", "https://user:pass@host/v1"] {
+            assert!(Model::parse("openai:m").unwrap().at(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -45,11 +45,7 @@ struct Values<'v> {
 
 impl<'v> Scope<'v> for Values<'v> {
     fn root(&self, id: RootId) -> Option<Value<'v>> {
-        let json = if id == self.input.0 {
-            self.input.1
-        } else {
-            self.call
-        };
+        let json = if id == self.input.0 { self.input.1 } else { self.call };
         Some(Value::from_json(json))
     }
 }
@@ -66,25 +62,14 @@ fn fill(rules: &Json, names: &Names, values: Option<(&Json, &Json)>) -> Result<J
                 let Some((input, call)) = values else {
                     return Ok(Json::Null);
                 };
-                let scope = Values {
-                    input: (names.input, input),
-                    call,
-                };
-                let value = program
-                    .eval(&scope, &mut Fuel::new(FUEL))
-                    .and_then(|v| v.to_json());
+                let scope = Values { input: (names.input, input), call };
+                let value = program.eval(&scope, &mut Fuel::new(FUEL)).and_then(|v| v.to_json());
                 value.map_err(|e| format!("`{cel}` fails: {}", e.message()))?
             }
         },
-        Json::Array(list) => Json::Array(
-            list.iter()
-                .map(|r| fill(r, names, values))
-                .collect::<Result<_, _>>()?,
-        ),
+        Json::Array(list) => Json::Array(list.iter().map(|r| fill(r, names, values)).collect::<Result<_, _>>()?),
         Json::Object(map) => {
-            let fields = map
-                .iter()
-                .map(|(k, r)| Ok((k.clone(), fill(r, names, values)?)));
+            let fields = map.iter().map(|(k, r)| Ok((k.clone(), fill(r, names, values)?)));
             Json::Object(fields.collect::<Result<_, String>>()?)
         }
         other => other.clone(),
@@ -101,16 +86,9 @@ mod tests {
     fn rules() {
         let rules = json!({"said": "= input.m.lowerAscii().contains('price') ? 'money' : 'no idea'", "by": ["offline rules", "= call.who"], "n": 1});
         let said = answer(&rules, &json!({"m": "PRICES"}), &json!({"who": "me"})).unwrap();
-        assert_eq!(
-            said,
-            json!({"said": "money", "by": ["offline rules", "me"], "n": 1})
-        );
+        assert_eq!(said, json!({"said": "money", "by": ["offline rules", "me"], "n": 1}));
         assert_eq!(check(&rules), Ok(()));
-        assert!(
-            check(&json!(["= input."]))
-                .unwrap_err()
-                .starts_with("`input.` is no expression")
-        );
+        assert!(check(&json!(["= input."])).unwrap_err().starts_with("`input.` is no expression"));
         assert_eq!(
             answer(&json!("= input.x"), &json!({}), &json!(null)).unwrap_err(),
             "`input.x` fails: no such field `x`"

@@ -58,10 +58,7 @@ impl Template {
     /// A `{{` without its `}}`, a path that is none, data in the system's part.
     pub fn parse(text: &str) -> Result<Template, PromptError> {
         if text.len() > MOST_BYTES {
-            return Err(error(format!(
-                "the template has {} bytes; the most is {MOST_BYTES}",
-                text.len()
-            )));
+            return Err(error(format!("the template has {} bytes; the most is {MOST_BYTES}", text.len())));
         }
         let mut above = Vec::new();
         let mut below: Option<Vec<&str>> = None;
@@ -106,11 +103,7 @@ impl Template {
     pub fn render(&self, input: &Json, call: &Json) -> Result<Prompt, PromptError> {
         let system = fill(&self.system, input, call)?;
         let user = fill(&self.user, input, call)?;
-        let system = if system.is_empty() {
-            CONTRACT.to_owned()
-        } else {
-            format!("{system}\n\n{CONTRACT}")
-        };
+        let system = if system.is_empty() { CONTRACT.to_owned() } else { format!("{system}\n\n{CONTRACT}") };
         if system.len().saturating_add(user.len()) > MOST_PROMPT_BYTES {
             return Err(error(format!(
                 "the prompt has more than {MOST_PROMPT_BYTES} bytes; give the model less of the input"
@@ -180,10 +173,7 @@ fn fill(parts: &[Part], input: &Json, call: &Json) -> Result<String, PromptError
             Part::Text(text) => out.push_str(text),
             Part::Input(path) => {
                 let value = find(input, path).ok_or_else(|| {
-                    error(format!(
-                        "the prompt names `{}`, which the input does not have",
-                        path.join(".")
-                    ))
+                    error(format!("the prompt names `{}`, which the input does not have", path.join(".")))
                 })?;
                 out.push_str(&data(&path.join("."), value));
             }
@@ -234,20 +224,10 @@ mod tests {
 
     #[test]
     fn two_parts() {
-        let template =
-            Template::parse("\nYou are {{call.who}}.\n\n---\n\nJudge:\n{{a.b}}\n{{ c }}\n")
-                .unwrap();
-        let prompt = template
-            .render(
-                &json!({"a": {"b": [1, "x"]}, "c": null}),
-                &json!({"who": "a judge"}),
-            )
-            .unwrap();
+        let template = Template::parse("\nYou are {{call.who}}.\n\n---\n\nJudge:\n{{a.b}}\n{{ c }}\n").unwrap();
+        let prompt = template.render(&json!({"a": {"b": [1, "x"]}, "c": null}), &json!({"who": "a judge"})).unwrap();
         assert_eq!(prompt.system, format!("You are a judge.\n\n{CONTRACT}"));
-        assert_eq!(
-            prompt.user,
-            "Judge:\n<data name=\"a.b\">\n[1,\"x\"]\n</data>\n<data name=\"c\">\nnull\n</data>"
-        );
+        assert_eq!(prompt.user, "Judge:\n<data name=\"a.b\">\n[1,\"x\"]\n</data>\n<data name=\"c\">\nnull\n</data>");
         assert_eq!(template.needs().collect::<Vec<_>>(), ["a.b", "c"]);
     }
 
@@ -264,10 +244,7 @@ mod tests {
         );
         let template = Template::parse("{{a.b}} {{call.c}}").unwrap();
         let message = |input: Json, call: Json| template.render(&input, &call).unwrap_err().message;
-        assert_eq!(
-            message(json!({"a": {}}), json!(null)),
-            "the prompt names `a.b`, which the input does not have"
-        );
+        assert_eq!(message(json!({"a": {}}), json!(null)), "the prompt names `a.b`, which the input does not have");
         assert_eq!(
             message(json!({"a": {"b": 1}}), json!(null)),
             "the prompt names `call.c`, which the call does not have"
@@ -277,10 +254,7 @@ mod tests {
     #[test]
     fn the_digest_is_that_of_the_text() {
         let digest = |text: &str| {
-            let prompt = Template::parse(text)
-                .unwrap()
-                .render(&json!({"a": 1}), &json!(null))
-                .unwrap();
+            let prompt = Template::parse(text).unwrap().render(&json!({"a": 1}), &json!(null)).unwrap();
             prompt.digest().hex()
         };
         assert_eq!(digest("{{a}}"), digest(" {{ a }} "));

@@ -6,13 +6,10 @@ use std::time::Duration;
 pub(crate) fn parse(retry_after: Option<&str>, date: Option<&str>) -> Option<Duration> {
     let text = retry_after?.trim();
     if let Ok(seconds) = text.parse::<f64>() {
-        return (seconds.is_finite() && (0.0..=86_400.0).contains(&seconds))
-            .then(|| Duration::from_secs_f64(seconds));
+        return (seconds.is_finite() && (0.0..=86_400.0).contains(&seconds)).then(|| Duration::from_secs_f64(seconds));
     }
     let (until, now) = (http_date(text)?, http_date(date?)?);
-    u64::try_from(until.saturating_sub(now))
-        .ok()
-        .map(Duration::from_secs)
+    u64::try_from(until.saturating_sub(now)).ok().map(Duration::from_secs)
 }
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT` as seconds since 1970.
@@ -23,37 +20,16 @@ fn http_date(text: &str) -> Option<i64> {
     let month = words.next()?;
     let year: i64 = words.next()?.parse().ok()?;
     let mut clock = words.next()?.split(':').map(str::parse::<i64>);
-    let (h, m, s) = (
-        clock.next()?.ok()?,
-        clock.next()?.ok()?,
-        clock.next()?.ok()?,
-    );
-    let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let month = i64::try_from(months.iter().position(|m| *m == month)?)
-        .ok()?
-        .checked_add(1)?;
+    let (h, m, s) = (clock.next()?.ok()?, clock.next()?.ok()?, clock.next()?.ok()?);
+    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let month = i64::try_from(months.iter().position(|m| *m == month)?).ok()?.checked_add(1)?;
     if !(1970..=9999).contains(&year) || !(1..=31).contains(&day) {
         return None;
     }
     // Days since 1970 by Howard Hinnant's formula, years beginning in March.
-    let y = if month <= 2 {
-        year.checked_sub(1)?
-    } else {
-        year
-    };
-    let shifted = if month > 2 {
-        month.checked_sub(3)?
-    } else {
-        month.checked_add(9)?
-    };
-    let day_of_year = shifted
-        .checked_mul(153)?
-        .checked_add(2)?
-        .checked_div(5)?
-        .checked_add(day)?
-        .checked_sub(1)?;
+    let y = if month <= 2 { year.checked_sub(1)? } else { year };
+    let shifted = if month > 2 { month.checked_sub(3)? } else { month.checked_add(9)? };
+    let day_of_year = shifted.checked_mul(153)?.checked_add(2)?.checked_div(5)?.checked_add(day)?.checked_sub(1)?;
     let era = y.checked_div(400)?;
     let yoe = y.checked_sub(era.checked_mul(400)?)?;
     let doe = yoe
@@ -61,14 +37,8 @@ fn http_date(text: &str) -> Option<i64> {
         .checked_add(yoe.checked_div(4)?)?
         .checked_sub(yoe.checked_div(100)?)?
         .checked_add(day_of_year)?;
-    let days = era
-        .checked_mul(146_097)?
-        .checked_add(doe)?
-        .checked_sub(719_468)?;
-    days.checked_mul(86_400)?
-        .checked_add(h.checked_mul(3600)?)?
-        .checked_add(m.checked_mul(60)?)?
-        .checked_add(s)
+    let days = era.checked_mul(146_097)?.checked_add(doe)?.checked_sub(719_468)?;
+    days.checked_mul(86_400)?.checked_add(h.checked_mul(3600)?)?.checked_add(m.checked_mul(60)?)?.checked_add(s)
 }
 
 #[cfg(test)]
@@ -81,10 +51,7 @@ mod tests {
     fn seconds_and_dates() {
         assert_eq!(parse(Some("2"), None), Some(Duration::from_secs(2)));
         assert_eq!(parse(Some("0.25"), None), Some(Duration::from_millis(250)));
-        let (later, now) = (
-            "Sun, 06 Nov 1994 08:49:37 GMT",
-            "Sun, 06 Nov 1994 08:49:07 GMT",
-        );
+        let (later, now) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:07 GMT");
         assert_eq!(parse(Some(later), Some(now)), Some(Duration::from_secs(30)));
         assert_eq!(http_date(later), Some(784_111_777));
         for (after, date) in [

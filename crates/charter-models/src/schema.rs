@@ -33,10 +33,7 @@ pub(crate) struct Wanted {
 pub(crate) fn wanted(schema: &Json) -> Wanted {
     let flat = inline(schema, schema, 0);
     if flat.get("type").and_then(Json::as_str) == Some("object") {
-        return Wanted {
-            schema: flat,
-            wrapped: false,
-        };
+        return Wanted { schema: flat, wrapped: false };
     }
     // An object without `type` fits anything else, too; models are asked for the object.
     if flat.get("type").is_none() && flat.get("properties").is_some() {
@@ -44,10 +41,7 @@ pub(crate) fn wanted(schema: &Json) -> Wanted {
         if let Some(map) = schema.as_object_mut() {
             map.insert("type".into(), json!("object"));
         }
-        return Wanted {
-            schema,
-            wrapped: false,
-        };
+        return Wanted { schema, wrapped: false };
     }
     Wanted {
         schema: json!({"type": "object", "properties": {"answer": flat}, "required": ["answer"], "additionalProperties": false}),
@@ -140,16 +134,10 @@ mod tests {
         let list = json!({"type": "array", "items": {"$ref": "#/$defs/i"}, "$defs": {"i": {"type": "string"}}});
         let wire = wanted(&list);
         assert!(wire.wrapped);
-        assert_eq!(
-            wire.schema["properties"]["answer"]["items"],
-            json!({"type": "string"})
-        );
+        assert_eq!(wire.schema["properties"]["answer"]["items"], json!({"type": "string"}));
         assert_eq!(items(&list), Some(json!({"type": "string"})));
         let open = wanted(&json!({"properties": {"summary": {"type": "string"}}}));
-        assert_eq!(
-            (open.wrapped, &open.schema["type"]),
-            (false, &json!("object"))
-        );
+        assert_eq!((open.wrapped, &open.schema["type"]), (false, &json!("object")));
     }
 
     #[test]

@@ -44,10 +44,7 @@ mod tests {
     fn it_does_not_show() {
         let key = Secret::new("sk-0123456789");
         assert_eq!(format!("{key:?}"), "Secret(…)");
-        assert_eq!(
-            key.redact("Incorrect API key: sk-0123456789."),
-            "Incorrect API key: [key]."
-        );
+        assert_eq!(key.redact("Incorrect API key: sk-0123456789."), "Incorrect API key: [key].");
         assert_eq!(Secret::new("a").redact("banana"), "banana");
     }
 }

@@ -38,10 +38,7 @@ mod tests {
     fn a_stream() {
         let text = ": hello\n\ndata: a\ndata: b\n\nevent: end\nid: 4\ndata:c\n\nevent: nothing\n\ndata: [DONE]";
         let found = events(text);
-        let found: Vec<_> = found
-            .iter()
-            .map(|(n, d)| (n.as_str(), d.as_str()))
-            .collect();
+        let found: Vec<_> = found.iter().map(|(n, d)| (n.as_str(), d.as_str())).collect();
         assert_eq!(found, [("", "a\nb"), ("end", "c"), ("", "[DONE]")]);
         assert_eq!(events("data: a\r\n\r\ndata: b\r\n").len(), 2);
     }

@@ -1,10 +1,5 @@
 //! fred on the embedded host: offline, with a model behind a cassette, with a server that dies, and again after a crash.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,15 +9,13 @@ use std::time::Duration;
 use charter_journal::{MemoryStore, Record, Store};
 use charter_kernel::{Digest, Principal};
 use charter_models::{
-    Model, Models, Request, Response, Transport, TransportError, cassette::Cassette,
-    cassette::Recorder,
+    Model, Models, Request, Response, Transport, TransportError, cassette::Cassette, cassette::Recorder,
 };
 use charter_runtime::{Charter, Options, Runtime, Send, Start, View};
 use serde_json::{Value as Json, json};
 
 fn charter() -> Charter {
-    Charter::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charters/fred"))
-        .unwrap_or_else(|e| panic!("{e}"))
+    Charter::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charters/fred")).unwrap_or_else(|e| panic!("{e}"))
 }
 
 async fn host(store: &Arc<dyn Store>, models: Models) -> (Runtime, Digest) {
@@ -35,15 +28,7 @@ async fn host(store: &Arc<dyn Store>, models: Models) -> (Runtime, Digest) {
 async fn start(runtime: &Runtime, charter: Digest, run: &str, message: &str) {
     let input = json!({"userId": "u1", "message": message});
     let by = Principal::new("u1", &["founder"]);
-    let receipt = runtime
-        .start(Start {
-            charter,
-            run: Some(run.into()),
-            input,
-            by,
-        })
-        .await
-        .unwrap();
+    let receipt = runtime.start(Start { charter, run: Some(run.into()), input, by }).await.unwrap();
     assert!(!receipt.is_refused());
 }
 
@@ -57,54 +42,25 @@ async fn reached(runtime: &Runtime, run: &str, states: &[&str]) -> View {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!(
-        "it never got there: {}",
-        state(&runtime.view(run).await.unwrap())
-    );
+    panic!("it never got there: {}", state(&runtime.view(run).await.unwrap()));
 }
 
 fn state(view: &View) -> String {
-    view.snapshot
-        .actor("root")
-        .unwrap()
-        .state()
-        .collect::<Vec<_>>()
-        .join(" ")
+    view.snapshot.actor("root").unwrap().state().collect::<Vec<_>>().join(" ")
 }
 
 async fn approve(runtime: &Runtime, run: &str) {
     let view = runtime.view(run).await.unwrap();
-    let decision = view
-        .snapshot
-        .actor("root")
-        .unwrap()
-        .variable("decision")
-        .unwrap()
-        .clone();
+    let decision = view.snapshot.actor("root").unwrap().variable("decision").unwrap().clone();
     let data = json!({"digest": Digest::of_json(&decision).hex()});
-    let receipt = runtime
-        .send(Send::new(
-            run,
-            "HUMAN_APPROVED",
-            data,
-            Principal::new("rui", &["reviewer"]),
-        ))
-        .await
-        .unwrap();
+    let receipt =
+        runtime.send(Send::new(run, "HUMAN_APPROVED", data, Principal::new("rui", &["reviewer"]))).await.unwrap();
     assert!(!receipt.is_refused(), "{:?}", receipt.refusal());
 }
 
 fn block_on<T>(test: impl Future<Output = T>) -> T {
-    let rt = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
-    rt.block_on(async {
-        tokio::time::timeout(Duration::from_secs(60), test)
-            .await
-            .expect("the test hangs")
-    })
+    let rt = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    rt.block_on(async { tokio::time::timeout(Duration::from_secs(60), test).await.expect("the test hangs") })
 }
 
 fn emitted(store: &dyn Store) -> Vec<Json> {
@@ -123,23 +79,10 @@ fn offline_from_the_question_to_the_decision_and_memory() {
     block_on(async {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let (runtime, charter) = host(&store, Models::offline()).await;
-        start(
-            &runtime,
-            charter,
-            "r1",
-            "Should we raise prices by 20 % for new customers?",
-        )
-        .await;
+        start(&runtime, charter, "r1", "Should we raise prices by 20 % for new customers?").await;
         let view = reached(&runtime, "r1", &["human_review"]).await;
         let root = view.snapshot.actor("root").unwrap();
-        assert_eq!(
-            root.variable("mentalModels")
-                .unwrap()
-                .as_array()
-                .unwrap()
-                .len(),
-            4
-        );
+        assert_eq!(root.variable("mentalModels").unwrap().as_array().unwrap().len(), 4);
         assert!(
             root.variable("synthesis").unwrap()["reasoning"]
                 .as_str()
@@ -147,22 +90,10 @@ fn offline_from_the_question_to_the_decision_and_memory() {
                 .starts_with("Offline rules, not intelligence")
         );
         let reject = json!({"feedback": "think of old customers"});
-        runtime
-            .send(Send::new(
-                "r1",
-                "HUMAN_REJECTED",
-                reject,
-                Principal::new("rui", &["reviewer"]),
-            ))
-            .await
-            .unwrap();
+        runtime.send(Send::new("r1", "HUMAN_REJECTED", reject, Principal::new("rui", &["reviewer"]))).await.unwrap();
         let view = reached(&runtime, "r1", &["human_review"]).await;
         assert!(
-            view.snapshot
-                .actor("root")
-                .unwrap()
-                .variable("decision")
-                .unwrap()["content"]
+            view.snapshot.actor("root").unwrap().variable("decision").unwrap()["content"]
                 .as_str()
                 .unwrap()
                 .contains("think of old customers")
@@ -173,51 +104,16 @@ fn offline_from_the_question_to_the_decision_and_memory() {
         assert_eq!(emitted(store.as_ref()).len(), 1);
 
         // An experiment would be decided without a person; not so after this user was overruled.
-        start(
-            &runtime,
-            charter,
-            "r2",
-            "Shall we run a small experiment with new customers?",
-        )
-        .await;
+        start(&runtime, charter, "r2", "Shall we run a small experiment with new customers?").await;
         let view = reached(&runtime, "r2", &["human_review"]).await;
-        let memory = view
-            .snapshot
-            .actor("root")
-            .unwrap()
-            .variable("memory")
-            .unwrap()
-            .clone();
-        assert_eq!(
-            (
-                memory[0]["overruled"].clone(),
-                memory[0]["approvedBy"].clone()
-            ),
-            (json!(1), json!("rui"))
-        );
+        let memory = view.snapshot.actor("root").unwrap().variable("memory").unwrap().clone();
+        assert_eq!((memory[0]["overruled"].clone(), memory[0]["approvedBy"].clone()), (json!(1), json!("rui")));
         let other = json!({"userId": "u2", "message": "Shall we run a small experiment with new customers?"});
         let by = Principal::new("u2", &["founder"]);
-        runtime
-            .start(Start {
-                charter,
-                run: Some("r3".into()),
-                input: other,
-                by,
-            })
-            .await
-            .unwrap();
+        runtime.start(Start { charter, run: Some("r3".into()), input: other, by }).await.unwrap();
         let view = runtime.ended("r3").await.unwrap();
         assert_eq!(view.snapshot.output().unwrap()["approval"], Json::Null);
-        assert!(
-            view.snapshot
-                .actor("root")
-                .unwrap()
-                .variable("memory")
-                .unwrap()
-                .as_array()
-                .unwrap()
-                .is_empty()
-        );
+        assert!(view.snapshot.actor("root").unwrap().variable("memory").unwrap().as_array().unwrap().is_empty());
     });
 }
 
@@ -248,13 +144,7 @@ impl Transport for Pretending {
             json!({"intent": "decision_request", "entities": [], "confidence": 0.9, "clarificationNeeded": []})
         } else if properties.get("relevance").is_some() {
             let system = body["messages"][0]["content"].as_str().unwrap();
-            let model = system
-                .split("exactly `")
-                .nth(1)
-                .unwrap()
-                .split('`')
-                .next()
-                .unwrap();
+            let model = system.split("exactly `").nth(1).unwrap().split('`').next().unwrap();
             json!({"model": model, "analysis": {"a": 1}, "relevance": 0.7})
         } else if properties.get("factors").is_some() {
             json!({"recommendation": "Do it", "confidence": 0.9, "reasoning": "It pays.", "alternatives": [], "factors": {
@@ -265,19 +155,12 @@ impl Transport for Pretending {
             json!({"summary": "done", "nextSteps": ["Tell them"]})
         };
         let reply = json!({"model": "pretending-1", "choices": [{"message": {"content": answer.to_string()}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 100, "completion_tokens": 20}});
-        Ok(Response {
-            status: 200,
-            body: reply.to_string(),
-            ..Response::default()
-        })
+        Ok(Response { status: 200, body: reply.to_string(), ..Response::default() })
     }
 }
 
 fn pretending(dies_at: Option<usize>) -> Pretending {
-    Pretending {
-        asked: AtomicUsize::new(0),
-        dies_at,
-    }
+    Pretending { asked: AtomicUsize::new(0), dies_at }
 }
 
 /// Records without what differs from run to run: ids, times, and the hashes over them.
@@ -328,17 +211,9 @@ fn a_cassette_gives_the_same_records_again() {
         let (live, store) = run(Models::asking(model(), recorder)).await;
         stories.push(live);
         let tape = String::from_utf8(tape.0.lock().unwrap().clone()).unwrap();
-        assert_eq!(
-            tape.lines().count(),
-            8,
-            "validate, four models, synthesize, decide, execute"
-        );
+        assert_eq!(tape.lines().count(), 8, "validate, four models, synthesize, decide, execute");
         for _ in 0..2 {
-            stories.push(
-                run(Models::asking(model(), Cassette::parse(&tape).unwrap()))
-                    .await
-                    .0,
-            );
+            stories.push(run(Models::asking(model(), Cassette::parse(&tape).unwrap())).await.0);
         }
         // The moments of the approval stand in the data.
         let text = |story: &Vec<Json>| serde_json::to_string(story).unwrap();
@@ -347,33 +222,14 @@ fn a_cassette_gives_the_same_records_again() {
 
         // What was said is in the journal, with the effect.
         let mut kept = Vec::new();
-        store
-            .scan_blobs(&mut |_, data| kept.push(serde_json::from_slice::<Json>(data).unwrap()))
-            .unwrap();
-        let models: Vec<&Json> = kept
-            .iter()
-            .filter(|k| k["actor"] == "applyMentalModels")
-            .collect();
-        assert_eq!(
-            (
-                models.len(),
-                models[0]["exchanges"].as_array().unwrap().len()
-            ),
-            (1, 4)
-        );
+        store.scan_blobs(&mut |_, data| kept.push(serde_json::from_slice::<Json>(data).unwrap())).unwrap();
+        let models: Vec<&Json> = kept.iter().filter(|k| k["actor"] == "applyMentalModels").collect();
+        assert_eq!((models.len(), models[0]["exchanges"].as_array().unwrap().len()), (1, 4));
         let exchange = &models[0]["exchanges"][0];
-        assert_eq!(
-            (&exchange["model"], &exchange["answeredAs"]),
-            (&json!("openai:m"), &json!("pretending-1"))
-        );
+        assert_eq!((&exchange["model"], &exchange["answeredAs"]), (&json!("openai:m"), &json!("pretending-1")));
         assert_eq!(exchange["usage"], json!({"input": 100, "output": 20}));
         assert!(models[0]["effect"].as_str().unwrap().starts_with("r1/"));
-        assert!(
-            exchange["said"][0]["request"]
-                .as_str()
-                .unwrap()
-                .contains("Should we raise prices?")
-        );
+        assert!(exchange["said"][0]["request"].as_str().unwrap().contains("Should we raise prices?"));
     });
 }
 
@@ -383,28 +239,20 @@ fn a_killed_host_asks_again_and_the_decision_is_stored_once() {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         for dies_at in [0, 3, 5, 6] {
             let run = format!("r{dies_at}");
-            let (runtime, charter) = host(
-                &store,
-                Models::asking(Model::parse("openai:m").unwrap(), pretending(Some(dies_at))),
-            )
-            .await;
+            let (runtime, charter) =
+                host(&store, Models::asking(Model::parse("openai:m").unwrap(), pretending(Some(dies_at)))).await;
             start(&runtime, charter, &run, "Should we raise prices?").await;
             tokio::time::sleep(Duration::from_millis(150)).await;
             drop(runtime);
             tokio::time::sleep(Duration::from_millis(50)).await;
 
-            let (runtime, _) = host(
-                &store,
-                Models::asking(Model::parse("openai:m").unwrap(), pretending(None)),
-            )
-            .await;
+            let (runtime, _) = host(&store, Models::asking(Model::parse("openai:m").unwrap(), pretending(None))).await;
             reached(&runtime, &run, &["human_review"]).await;
             approve(&runtime, &run).await;
             runtime.ended(&run).await.unwrap();
             let records = store.records(&run, 0, 1_000).unwrap();
-            let decisions = records.iter().filter(|r| {
-                r.event.r#type == "done.invoke.decide" && r.verdict.word() == "accepted"
-            });
+            let decisions =
+                records.iter().filter(|r| r.event.r#type == "done.invoke.decide" && r.verdict.word() == "accepted");
             assert_eq!(decisions.count(), 1);
             drop(runtime);
         }

@@ -1,11 +1,6 @@
 //! sentinel on real folders, offline; and actors of kind `workspace` by themselves.
 #![cfg(unix)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 #[path = "support/sentinel.rs"]
 mod support;
@@ -23,37 +18,20 @@ use support::{again, sentinel, with};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn from_a_goal_to_applied_changes() {
     let host = sentinel().await;
-    host.start(
-        "r",
-        json!({"verify": ["/bin/sh", "-c", "grep -q 'Guten Tag' greeting.txt"]}),
-    )
-    .await;
+    host.start("r", json!({"verify": ["/bin/sh", "-c", "grep -q 'Guten Tag' greeting.txt"]})).await;
     let proposal = host.to_proposal("r").await;
     assert_eq!(proposal["changes"][0]["operation"], "MODIFY");
-    assert_eq!(
-        proposal["changes"][0]["old_sha256"],
-        Digest::of_bytes(b"Hello, world\n").hex()
-    );
-    assert_eq!(
-        host.file("greeting.txt"),
-        "Hello, world\n",
-        "nothing happens before the approval"
-    );
+    assert_eq!(proposal["changes"][0]["old_sha256"], Digest::of_bytes(b"Hello, world\n").hex());
+    assert_eq!(host.file("greeting.txt"), "Hello, world\n", "nothing happens before the approval");
     host.approve("r", &proposal, None).await;
     host.until("r", "IDLE").await;
     assert_eq!(host.file("greeting.txt"), "Guten Tag, world\n");
     assert_eq!(host.files(), ["greeter.txt", "greeting.txt", "other.txt"]);
-    assert_eq!(
-        host.var("r", "applied").await["verification"]["accepted"],
-        true
-    );
+    assert_eq!(host.var("r", "applied").await["verification"]["accepted"], true);
     // Another run on the same folder knows what was learned.
     host.start("s", json!({})).await;
     host.until("s", "AWAITING_CONTEXT_APPROVAL").await;
-    assert_eq!(
-        host.var("s", "insights").await[0]["description"],
-        "Applied: Greet in German, and say who greets"
-    );
+    assert_eq!(host.var("s", "insights").await[0]["description"], "Applied: Greet in German, and say who greets");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -76,15 +54,11 @@ async fn what_somebody_changed_since_is_refused_and_proposed_again() {
     fs::write(host.root.join("w/greeting.txt"), "Hello, you\n").unwrap();
     host.approve("r", &proposal, None).await;
     let error = host.error("r").await;
-    assert_eq!(
-        (&error["code"], &error["state"]),
-        (&json!("conflict"), &json!("APPLYING_CHANGESET"))
-    );
+    assert_eq!((&error["code"], &error["state"]), (&json!("conflict"), &json!("APPLYING_CHANGESET")));
     assert_eq!(host.settled("r").await, "done");
     assert_eq!(host.files(), ["greeting.txt", "other.txt"]);
     host.send("r", "RESET", json!({})).await;
-    host.send("r", "START", json!({"goal": "Greet in German"}))
-        .await;
+    host.send("r", "START", json!({"goal": "Greet in German"})).await;
     let proposal = host.to_proposal("r").await;
     host.approve("r", &proposal, None).await;
     host.until("r", "IDLE").await;
@@ -94,47 +68,32 @@ async fn what_somebody_changed_since_is_refused_and_proposed_again() {
     host.until("r", "AWAITING_CONTEXT_APPROVAL").await;
     let digest = Digest::of_json(&host.var("r", "bundle").await).hex();
     fs::write(host.root.join("w/other.txt"), "changed\n").unwrap();
-    host.send("r", "APPROVE_CONTEXT", json!({"digest": digest}))
-        .await;
+    host.send("r", "APPROVE_CONTEXT", json!({"digest": digest})).await;
     assert_eq!(host.error("r").await["code"], "conflict");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_verification_that_fails_changes_nothing() {
     let host = sentinel().await;
-    host.start(
-        "r",
-        json!({"verify": ["/bin/sh", "-c", "echo three tests fail; exit 1"]}),
-    )
-    .await;
+    host.start("r", json!({"verify": ["/bin/sh", "-c", "echo three tests fail; exit 1"]})).await;
     let proposal = host.to_proposal("r").await;
     host.approve("r", &proposal, None).await;
     let error = host.error("r").await;
-    assert_eq!(
-        error["message"],
-        "verification failed: it ended with exit code 1"
-    );
+    assert_eq!(error["message"], "verification failed: it ended with exit code 1");
     assert_eq!(host.settled("r").await, "done");
-    assert_eq!(
-        (host.file("greeting.txt").as_str(), host.files().len()),
-        ("Hello, world\n", 2)
-    );
+    assert_eq!((host.file("greeting.txt").as_str(), host.files().len()), ("Hello, world\n", 2));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_abort_while_applying_leaves_it_as_it_was() {
     let host = sentinel().await;
-    host.start("r", json!({"verify": ["/bin/sleep", "20"]}))
-        .await;
+    host.start("r", json!({"verify": ["/bin/sleep", "20"]})).await;
     let proposal = host.to_proposal("r").await;
     host.approve("r", &proposal, None).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     host.send("r", "ABORT", json!({"reason": "too slow"})).await;
     assert_eq!(host.settled("r").await, "done");
-    assert_eq!(
-        (host.file("greeting.txt").as_str(), host.files().len()),
-        ("Hello, world\n", 2)
-    );
+    assert_eq!((host.file("greeting.txt").as_str(), host.files().len()), ("Hello, world\n", 2));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -145,13 +104,9 @@ async fn two_runs_on_one_workspace() {
     host.start("s", json!({})).await;
     let error = host.error("s").await;
     assert_eq!(error["code"], "locked");
-    assert!(
-        error["message"].as_str().unwrap().contains("in use by `r`"),
-        "{error}"
-    );
+    assert!(error["message"].as_str().unwrap().contains("in use by `r`"), "{error}");
     // The first one ends its cycle: then the second may.
-    host.send("r", "REJECT_CONTEXT", json!({"reason": "later"}))
-        .await;
+    host.send("r", "REJECT_CONTEXT", json!({"reason": "later"})).await;
     host.settled("s").await;
     host.send("s", "RESET", json!({})).await;
     host.send("s", "START", json!({"goal": "g"})).await;
@@ -167,10 +122,7 @@ async fn a_run_keeps_its_workspace_while_no_host_works_for_it() {
     host.start("s", json!({})).await;
     let error = host.error("s").await;
     assert_eq!(error["code"], "locked");
-    assert!(
-        error["message"].as_str().unwrap().contains("in use by `r`"),
-        "{error}"
-    );
+    assert!(error["message"].as_str().unwrap().contains("in use by `r`"), "{error}");
     host.send("r", "ABORT", json!({"reason": "later"})).await;
     host.settled("s").await;
     let host = again(host).await;
@@ -182,12 +134,8 @@ async fn a_run_keeps_its_workspace_while_no_host_works_for_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_that_dies_while_applying_goes_on_after_its_start() {
     let host = sentinel().await;
-    let slow = format!(
-        "test -e {0}/again || {{ touch {0}/again; sleep 20; }}",
-        host.root.display()
-    );
-    host.start("r", json!({"verify": ["/bin/sh", "-c", slow]}))
-        .await;
+    let slow = format!("test -e {0}/again || {{ touch {0}/again; sleep 20; }}", host.root.display());
+    host.start("r", json!({"verify": ["/bin/sh", "-c", slow]})).await;
     let proposal = host.to_proposal("r").await;
     host.approve("r", &proposal, None).await;
     while !host.root.join("again").exists() {
@@ -216,10 +164,7 @@ async fn a_dirty_workspace_waits_for_a_person() {
     assert_eq!(error["code"], "dirty", "{error}");
     host.settled("r").await;
     let dirty = host.var("r", "dirty").await;
-    assert!(
-        dirty.as_str().unwrap().contains("cannot be put back"),
-        "{dirty}"
-    );
+    assert!(dirty.as_str().unwrap().contains("cannot be put back"), "{dirty}");
     // Another run is not let in either.
     host.start("s", json!({})).await;
     assert_eq!(host.error("s").await["code"], "dirty");
@@ -236,8 +181,7 @@ async fn a_dirty_workspace_waits_for_a_person() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_example_is_copied_for_the_run() {
     let host = sentinel().await;
-    host.start("r", json!({"workspace": "scratch:example"}))
-        .await;
+    host.start("r", json!({"workspace": "scratch:example"})).await;
     let proposal = host.to_proposal("r").await;
     host.approve("r", &proposal, None).await;
     host.until("r", "IDLE").await;
@@ -270,22 +214,14 @@ states:
       onError: {target: c, actions: {assign: {error: '= event.error'}}}
   c: {}
 ";
-    let document = charter_format::read(source, "rogue.yaml", &Default::default())
-        .unwrap_or_else(|e| panic!("{e}"));
+    let document = charter_format::read(source, "rogue.yaml", &Default::default()).unwrap_or_else(|e| panic!("{e}"));
     let host = with(Charter::new(&document, Folder::None).unwrap()).await;
     let other = json!({"x": 1});
-    let changeset =
-        json!({"summary": "s", "changes": [{"operation": "DELETE", "file_path": "greeting.txt"}]});
-    for (run, event, data) in [
-        ("r", "GO", json!({})),
-        (
-            "s",
-            "APPROVE",
-            json!({"digest": Digest::of_json(&other).hex()}),
-        ),
-    ] {
-        host.start(run, json!({"changeset": changeset, "other": other}))
-            .await;
+    let changeset = json!({"summary": "s", "changes": [{"operation": "DELETE", "file_path": "greeting.txt"}]});
+    for (run, event, data) in
+        [("r", "GO", json!({})), ("s", "APPROVE", json!({"digest": Digest::of_json(&other).hex()}))]
+    {
+        host.start(run, json!({"changeset": changeset, "other": other})).await;
         host.send(run, event, data).await;
         host.until(run, "c").await;
         let error = host.var(run, "error").await;
@@ -300,35 +236,21 @@ fn wrong_configurations_are_told_at_the_start() {
         let source = format!(
             "charter: 1\nid: t\nactors: {{x: {{kind: workspace, {actor}}}}}\nstates: {{a: {{invoke: {{src: x}}}}}}\n"
         );
-        let document = charter_format::read(&source, "t.yaml", &Default::default())
-            .unwrap_or_else(|e| panic!("{e}"));
+        let document = charter_format::read(&source, "t.yaml", &Default::default()).unwrap_or_else(|e| panic!("{e}"));
         let charter = Charter::new(&document, Folder::None).unwrap();
         let temporary = tempfile::tempdir().unwrap();
         let options = Options::default().executor("workspace", Workspaces::new(temporary.path()));
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap()
-            .block_on(async {
-                let (runtime, _) = Runtime::open(Arc::new(MemoryStore::new()), options)
-                    .await
-                    .unwrap();
-                runtime
-                    .add(charter)
-                    .await
-                    .map(drop)
-                    .map_err(|e| e.to_string())
-            })
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+            let (runtime, _) = Runtime::open(Arc::new(MemoryStore::new()), options).await.unwrap();
+            runtime.add(charter).await.map(drop).map_err(|e| e.to_string())
+        })
     };
     check("do: curate").unwrap();
     for (actor, expected) in [
         ("do: dance", "`do` says what it does: `curate`, `plan`"),
         ("do: propose", "`by` is missing"),
         ("do: plan, by: scripted", "`answers` is missing"),
-        (
-            "do: curate, maxFile: 1",
-            "it has no key `maxFile`; did you mean `maxFiles`?",
-        ),
+        ("do: curate, maxFile: 1", "it has no key `maxFile`; did you mean `maxFiles`?"),
         ("do: apply, verify: 3", "`verify`"),
     ] {
         let error = check(actor).expect_err(actor);

@@ -59,19 +59,11 @@ type Burst = (Vec<Try>, bool);
 
 fn stream() -> impl Strategy<Value = (Vec<Burst>, usize)> {
     let event = prop_oneof![2 => 0..EVENTS.len(), 5 => Just(99usize)];
-    let attempt = (event, 0..5usize, 0..ROLES.len(), 0..9usize, 0..6usize).prop_map(
-        |(event, who, roles, digest, accepted)| Try {
-            event,
-            who,
-            roles: if event == 99 { 2 } else { roles },
-            digest,
-            accepted,
-        },
-    );
-    let burst = (
-        prop::collection::vec(attempt, 1..3),
-        prop::bool::weighted(0.1),
-    );
+    let attempt =
+        (event, 0..5usize, 0..ROLES.len(), 0..9usize, 0..6usize).prop_map(|(event, who, roles, digest, accepted)| {
+            Try { event, who, roles: if event == 99 { 2 } else { roles }, digest, accepted }
+        });
+    let burst = (prop::collection::vec(attempt, 1..3), prop::bool::weighted(0.1));
     (prop::collection::vec(burst, 4..22), 0..4usize)
 }
 
@@ -110,10 +102,7 @@ fn digests(image: &Image) -> BTreeMap<String, String> {
 type Known = BTreeMap<String, (Json, String)>;
 
 async fn look(host: &Host, known: &mut Known) {
-    let (proposal, proposer) = (
-        host.var("r", "proposal").await,
-        host.var("r", "proposer").await,
-    );
+    let (proposal, proposer) = (host.var("r", "proposal").await, host.var("r", "proposer").await);
     let Some(changes) = proposal["changes"].as_array() else {
         return;
     };
@@ -127,18 +116,7 @@ async fn look(host: &Host, known: &mut Known) {
 }
 
 async fn event(host: &Host, attempt: &Try, known: &Known) -> Send {
-    let straight = match host
-        .runtime
-        .view("r")
-        .await
-        .unwrap()
-        .snapshot
-        .actor("root")
-        .unwrap()
-        .state()
-        .next()
-        .unwrap()
-    {
+    let straight = match host.runtime.view("r").await.unwrap().snapshot.actor("root").unwrap().state().next().unwrap() {
         "AWAITING_CONTEXT_APPROVAL" => "APPROVE_CONTEXT",
         "AWAITING_PROPOSAL_APPROVAL" => "APPROVE_PROPOSAL",
         "ERROR" => "RESET",
@@ -149,11 +127,7 @@ async fn event(host: &Host, attempt: &Try, known: &Known) -> Send {
     let data = match kind {
         "START" => json!({"goal": "Greet in German"}),
         "APPROVE_CONTEXT" | "APPROVE_PROPOSAL" => {
-            let of = if kind == "APPROVE_CONTEXT" {
-                "bundle"
-            } else {
-                "proposal"
-            };
+            let of = if kind == "APPROVE_CONTEXT" { "bundle" } else { "proposal" };
             let right = Digest::of_json(&host.var("r", of).await).hex();
             let digest = match attempt.digest {
                 0 => known.keys().next().cloned().unwrap_or(right),
@@ -188,23 +162,14 @@ async fn event(host: &Host, attempt: &Try, known: &Known) -> Send {
         _ => json!({"reason": "because"}),
     };
     let proposer = host.var("r", "proposer").await;
-    let who = PEOPLE
-        .get(attempt.who)
-        .copied()
-        .or(proposer.as_str())
-        .unwrap_or("ana");
+    let who = PEOPLE.get(attempt.who).copied().or(proposer.as_str()).unwrap_or("ana");
     Send::new("r", kind, data, Principal::new(who, ROLES[attempt.roles]))
 }
 
 async fn settle(host: &Host) {
     let paused = |s: &charter_kernel::Snapshot| s.status() == charter_kernel::Status::Paused;
-    let settled = host.runtime.until("r", |s| {
-        paused(s) || !s.invocations().any(|(_, i)| !i.is_machine())
-    });
-    tokio::time::timeout(std::time::Duration::from_secs(30), settled)
-        .await
-        .unwrap()
-        .unwrap();
+    let settled = host.runtime.until("r", |s| paused(s) || !s.invocations().any(|(_, i)| !i.is_machine()));
+    tokio::time::timeout(std::time::Duration::from_secs(30), settled).await.unwrap().unwrap();
     // An actor of a paused run answers all the same.
     for _ in 0..3_000 {
         if host.runtime.view("r").await.unwrap().working.is_empty() {
@@ -255,14 +220,8 @@ async fn judge(bursts: Vec<Burst>, verify: usize, applied: &Cell<u32>) {
             }
             let digest = record.event.data["digest"].as_str().unwrap();
             let digest = digest.trim_start_matches("sha256:");
-            let (changeset, proposer) = known
-                .get(digest)
-                .expect("an approval of something that was proposed");
-            assert!(
-                record.by.roles.iter().any(|r| r == "approver"),
-                "{:?}",
-                record.by
-            );
+            let (changeset, proposer) = known.get(digest).expect("an approval of something that was proposed");
+            assert!(record.by.roles.iter().any(|r| r == "approver"), "{:?}", record.by);
             assert_ne!(&record.by.id, proposer, "the proposer's own approval");
             possible.push(after(&before, changeset));
         }
@@ -283,11 +242,7 @@ async fn judge(bursts: Vec<Burst>, verify: usize, applied: &Cell<u32>) {
 #[test]
 fn no_byte_changes_without_its_approval() {
     let applied = Cell::new(0);
-    let threads = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
         cases: 24,
         max_shrink_iters: 60,
@@ -300,10 +255,6 @@ fn no_byte_changes_without_its_approval() {
             Ok(())
         })
         .unwrap();
-    assert!(
-        applied.get() > 5,
-        "the streams got far enough {} times",
-        applied.get()
-    );
+    assert!(applied.get() > 5, "the streams got far enough {} times", applied.get());
     eprintln!("{} changesets were applied", applied.get());
 }

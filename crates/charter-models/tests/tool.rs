@@ -1,11 +1,6 @@
 //! Actors of kind `tool`, with an MCP server written by hand.
 #![cfg(feature = "tools")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -48,14 +43,9 @@ states:
   over: {{type: final}}
 "
     );
-    let document = charter_format::read(&source, "caller.yaml", &Default::default())
-        .unwrap_or_else(|e| panic!("{e}"));
+    let document = charter_format::read(&source, "caller.yaml", &Default::default()).unwrap_or_else(|e| panic!("{e}"));
     let folder = Folder::Dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support"));
-    let rt = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let rt = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     rt.block_on(async {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let secret = |name: &str| match name {
@@ -63,10 +53,7 @@ states:
             "WRONG" => Some("Bearer wrong-wrong".to_owned()),
             _ => None,
         };
-        let tools = Tools {
-            secret: Arc::new(secret),
-            ..Tools::default()
-        };
+        let tools = Tools { secret: Arc::new(secret), ..Tools::default() };
         let options = Options::default().executor("tool", tools);
         let (runtime, _) = Runtime::open(store, options).await.unwrap();
         let charter = match Charter::new(&document, folder) {
@@ -76,16 +63,8 @@ states:
             },
             Err(e) => return Err(json!(e.to_string())),
         };
-        let start = Start {
-            charter,
-            run: Some("r".into()),
-            input: json!({}),
-            by: Principal::default(),
-        };
-        runtime
-            .start(start)
-            .await
-            .map_err(|e| json!(e.to_string()))?;
+        let start = Start { charter, run: Some("r".into()), input: json!({}), by: Principal::default() };
+        runtime.start(start).await.map_err(|e| json!(e.to_string()))?;
         let view = runtime.ended("r").await.unwrap();
         let output = view.snapshot.output().unwrap().clone();
         match output["error"].is_null() {
@@ -97,27 +76,14 @@ states:
 
 #[test]
 fn answers() {
-    assert_eq!(
-        called("add", "arguments: {a: '= input.n + 1', b: 2}").unwrap(),
-        json!({"sum": 23})
-    );
+    assert_eq!(called("add", "arguments: {a: '= input.n + 1', b: 2}").unwrap(), json!({"sum": 23}));
     assert_eq!(called("text", "").unwrap(), json!("two\nlines"));
     assert_eq!(called("json", "").unwrap(), json!({"n": 1}));
     let seen = called("environment", "").unwrap();
-    let names: Vec<&str> = seen["names"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(Json::as_str)
-        .filter(|n| !n.starts_with("LC_"))
-        .collect();
+    let names: Vec<&str> =
+        seen["names"].as_array().unwrap().iter().filter_map(Json::as_str).filter(|n| !n.starts_with("LC_")).collect();
     assert_eq!(names, ["GREETING", "LANG", "PATH"]);
-    assert!(
-        seen["here"]
-            .as_array()
-            .unwrap()
-            .contains(&json!("server.py"))
-    );
+    assert!(seen["here"].as_array().unwrap().contains(&json!("server.py")));
 }
 
 #[test]
@@ -129,13 +95,7 @@ fn failures() {
             error["message"].as_str().unwrap_or_default().to_owned(),
         )
     };
-    assert_eq!(
-        error("nothing", ""),
-        (
-            "tool-failed".into(),
-            "the tool `nothing` says: no tool nothing".into()
-        )
-    );
+    assert_eq!(error("nothing", ""), ("tool-failed".into(), "the tool `nothing` says: no tool nothing".into()));
     assert_eq!(error("huge", "").0, "too-large");
     assert_eq!(error("die", "").0, "tool-failed");
     let begun = Instant::now();
@@ -186,47 +146,28 @@ fn over_http() {
     let key = called_at(&open, "key", "").unwrap();
     assert_eq!(key, json!({"key": "r/0/0"}));
     let busy = called_at(&open, "busy", "").unwrap_err();
-    assert_eq!(
-        (&busy["code"], &busy["retryable"]),
-        (&json!("tool-failed"), &json!(true)),
-        "{busy}"
-    );
+    assert_eq!((&busy["code"], &busy["retryable"]), (&json!("tool-failed"), &json!(true)), "{busy}");
     let unknown = called_at(&open, "unknown", "").unwrap_err();
     assert_eq!(unknown["retryable"], json!(false));
-    assert!(
-        unknown["message"]
-            .as_str()
-            .unwrap()
-            .contains("Unknown tool"),
-        "{unknown}"
-    );
+    assert!(unknown["message"].as_str().unwrap().contains("Unknown tool"), "{unknown}");
 
     // The server quotes the key; the error does not.
     let wrong = called_at(&served.with("WRONG"), "add", "").unwrap_err();
     assert_eq!(wrong["code"], "authentication");
     assert!(!wrong.to_string().contains("wrong-wrong"), "{wrong}");
     let nobody = called_at("{url: 'http://127.0.0.1:9/mcp'}", "add", "").unwrap_err();
-    assert_eq!(
-        (&nobody["code"], &nobody["retryable"]),
-        (&json!("unavailable"), &json!(true))
-    );
+    assert_eq!((&nobody["code"], &nobody["retryable"]), (&json!("unavailable"), &json!(true)));
 }
 
 #[test]
 fn what_is_wrong_is_said_before_a_run_begins() {
     let said = |extra: &str| called("add", extra).unwrap_err().to_string();
-    assert!(
-        said("argument: {}").contains("did you mean `arguments`?"),
-        "{}",
-        said("argument: {}")
-    );
+    assert!(said("argument: {}").contains("did you mean `arguments`?"), "{}", said("argument: {}"));
     assert!(said("arguments: '= input.'").contains("is no expression"));
     let at = |server: &str| called_at(server, "add", "").unwrap_err().to_string();
     assert!(at("{url: 'http://example.org/mcp'}").contains("begins with `https://`"));
     assert!(at("{url: 'https://example.org/mcp', header: {}}").contains("did you mean `headers`?"));
-    assert!(
-        at("{url: 'https://example.org', headers: {a: {secret: B}}}").contains("no secret `B`")
-    );
+    assert!(at("{url: 'https://example.org', headers: {a: {secret: B}}}").contains("no secret `B`"));
     assert!(at("{}").contains("`server.command` is a list"));
 }
 
@@ -238,10 +179,7 @@ fn the_page_is_right() {
     let actors: String = block.lines().map(|l| format!("  {l}\n")).collect();
     let source = format!("charter: 1\nid: page\nactors:\n{actors}");
     let document = charter_format::read(&source, "page.yaml", &Default::default()).unwrap();
-    let tools = Tools {
-        secret: Arc::new(|name: &str| (name == "TOOLS").then(|| "x".to_owned())),
-        ..Tools::default()
-    };
+    let tools = Tools { secret: Arc::new(|name: &str| (name == "TOOLS").then(|| "x".to_owned())), ..Tools::default() };
     let folder = Folder::Dir(env!("CARGO_MANIFEST_DIR").into());
     let charter = Charter::new(&document, folder.clone()).unwrap();
     let actors = &charter.machine().definition().actors;
@@ -249,19 +187,9 @@ fn the_page_is_right() {
     for (name, actor) in actors {
         charter_runtime::Executor::check(&tools, name, actor, &folder).unwrap();
     }
-    let sources = [
-        include_str!("../src/tool/mod.rs"),
-        include_str!("../src/tool/post.rs"),
-    ];
+    let sources = [include_str!("../src/tool/mod.rs"), include_str!("../src/tool/post.rs")];
     assert!(!sources.iter().any(|s| s.contains("Fault::new(\"")));
-    for code in [
-        "tool-failed",
-        "unavailable",
-        "authentication",
-        "protocol",
-        "too-large",
-        "config",
-    ] {
+    for code in ["tool-failed", "unavailable", "authentication", "protocol", "too-large", "config"] {
         assert!(page.contains(&format!("`{code}`")), "{code}");
     }
 }

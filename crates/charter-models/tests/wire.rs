@@ -1,11 +1,6 @@
 //! Models over the network, against a server on the loopback interface that speaks the providers' wire formats, errors and limits included.
 #![cfg(feature = "http")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod support;
 
@@ -28,17 +23,11 @@ fn schema() -> Json {
 
 fn prompt() -> Prompt {
     let template = Template::parse("You judge.\n---\nThe offer:\n{{offer}}").unwrap();
-    template
-        .render(&json!({"offer": "100"}), &json!(null))
-        .unwrap()
+    template.render(&json!({"offer": "100"}), &json!(null)).unwrap()
 }
 
 fn model(provider: &str, server: &Server) -> Model {
-    Model::parse(&format!("{provider}:m"))
-        .unwrap()
-        .at(&server.url)
-        .unwrap()
-        .key(Secret::new(KEY))
+    Model::parse(&format!("{provider}:m")).unwrap().at(&server.url).unwrap().key(Secret::new(KEY))
 }
 
 fn asked_within(
@@ -48,12 +37,7 @@ fn asked_within(
     time: Duration,
 ) -> (Result<Json, Fault>, Exchange) {
     let (prompt, schema) = (prompt(), schema());
-    let question = Question {
-        model,
-        prompt: &prompt,
-        schema: Some(&schema),
-        budget: Budget { tokens, time },
-    };
+    let question = Question { model, prompt: &prompt, schema: Some(&schema), budget: Budget { tokens, time } };
     let (answer, exchange) = ask(&question, transport, &());
     assert!(!exchange.json().to_string().contains(KEY), "a key was kept");
     assert!(!format!("{answer:?}{model:?}").contains(KEY), "a key shows");
@@ -76,20 +60,11 @@ fn openai_streams() {
 
     let asked = server.asked.lock().unwrap()[0].clone();
     assert_eq!(asked.line, "POST /chat/completions HTTP/1.1");
-    assert_eq!(
-        asked.header("authorization"),
-        Some(format!("Bearer {KEY}").as_str())
-    );
+    assert_eq!(asked.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
     let body = asked.body;
     assert_eq!(body["messages"][0]["role"], "system");
-    assert_eq!(
-        body["messages"][1],
-        json!({"role": "user", "content": prompt().user})
-    );
-    assert_eq!(
-        body["response_format"]["json_schema"]["schema"]["properties"]["sure"]["maximum"],
-        1
-    );
+    assert_eq!(body["messages"][1], json!({"role": "user", "content": prompt().user}));
+    assert_eq!(body["response_format"]["json_schema"]["schema"]["properties"]["sure"]["maximum"], 1);
     assert!(body["max_tokens"].as_u64().unwrap() > 0, "{body}");
 }
 
@@ -103,20 +78,9 @@ fn anthropic_streams() {
     assert_eq!(asked.line, "POST /messages HTTP/1.1");
     assert_eq!(asked.header("x-api-key"), Some(KEY));
     assert_eq!(asked.header("anthropic-version"), Some("2023-06-01"));
-    assert_eq!(
-        asked.body["tool_choice"],
-        json!({"type": "tool", "name": "answer"})
-    );
-    assert_eq!(
-        asked.body["tools"][0]["input_schema"]["required"],
-        json!(["sure", "text"])
-    );
-    assert!(
-        asked.body["system"]
-            .as_str()
-            .unwrap()
-            .starts_with("You judge.")
-    );
+    assert_eq!(asked.body["tool_choice"], json!({"type": "tool", "name": "answer"}));
+    assert_eq!(asked.body["tools"][0]["input_schema"]["required"], json!(["sure", "text"]));
+    assert!(asked.body["system"].as_str().unwrap().starts_with("You judge."));
 }
 
 #[test]
@@ -126,17 +90,10 @@ fn gemini_streams() {
     assert_eq!(answer.unwrap()["text"], "ja, gewiß");
     assert_eq!((exchange.usage.input, exchange.usage.output), (7, 6));
     let asked = server.asked.lock().unwrap()[0].clone();
-    assert_eq!(
-        asked.line,
-        "POST /models/m:streamGenerateContent?alt=sse HTTP/1.1"
-    );
+    assert_eq!(asked.line, "POST /models/m:streamGenerateContent?alt=sse HTTP/1.1");
     assert_eq!(asked.header("x-goog-api-key"), Some(KEY));
     let schema = &asked.body["generationConfig"]["responseJsonSchema"];
-    assert_eq!(
-        schema["properties"]["text"],
-        json!({"type": "string"}),
-        "plain keywords only"
-    );
+    assert_eq!(schema["properties"]["text"], json!({"type": "string"}), "plain keywords only");
 }
 
 /// Servers that do not stream answer with one JSON.
@@ -171,31 +128,15 @@ fn one_repair_and_no_more() {
     assert_eq!(answer.unwrap()["sure"], 0.9);
     assert_eq!((exchange.requests, exchange.usage.total()), (2, 32));
     let second = mended.asked.lock().unwrap()[1].body.clone();
-    assert_eq!(
-        second["messages"][2],
-        json!({"role": "assistant", "content": bad})
-    );
+    assert_eq!(second["messages"][2], json!({"role": "assistant", "content": bad}));
     let told = second["messages"][3]["content"].as_str().unwrap();
-    assert!(
-        told.contains("/sure") && told.contains("role") && told.matches("</data>").count() == 1,
-        "{told}"
-    );
+    assert!(told.contains("/sure") && told.contains("role") && told.matches("</data>").count() == 1, "{told}");
 
-    for bad in [
-        bad,
-        "I think yes.",
-        "{}",
-        "[1, 2",
-        r#"{"sure": 2, "text": "x"}"#,
-    ] {
+    for bad in [bad, "I think yes.", "{}", "[1, 2", r#"{"sure": 2, "text": "x"}"#] {
         let stubborn = server(vec![anthropic(bad)]);
         let (answer, exchange) = asked(&model("anthropic", &stubborn));
         let fault = answer.unwrap_err();
-        assert_eq!(
-            (fault.code, fault.retryable, exchange.requests),
-            (codes::INVALID_ANSWER, true, 2),
-            "{bad}"
-        );
+        assert_eq!((fault.code, fault.retryable, exchange.requests), (codes::INVALID_ANSWER, true, 2), "{bad}");
         assert!(fault.details["problems"].is_array());
     }
 }
@@ -203,61 +144,35 @@ fn one_repair_and_no_more() {
 #[test]
 fn a_busy_server_says_when() {
     let busy = |after: &'static str| {
-        Act::Say(
-            429,
-            after,
-            json!({"error": {"message": "slow down", "type": "rate_limit"}}).to_string(),
-        )
+        Act::Say(429, after, json!({"error": {"message": "slow down", "type": "rate_limit"}}).to_string())
     };
-    let server1 = server(vec![
-        busy("retry-after: 0.3\r\n"),
-        busy("retry-after: 0\r\n"),
-        openai(GOOD),
-    ]);
+    let server1 = server(vec![busy("retry-after: 0.3\r\n"), busy("retry-after: 0\r\n"), openai(GOOD)]);
     let begun = Instant::now();
     let (answer, exchange) = asked(&model("openai", &server1));
-    assert_eq!(
-        (answer.unwrap()["sure"].clone(), exchange.requests),
-        (json!(0.9), 3)
-    );
+    assert_eq!((answer.unwrap()["sure"].clone(), exchange.requests), (json!(0.9), 3));
     assert!(begun.elapsed() >= Duration::from_millis(300));
 
     // Longer than there is time: not waited for, and said.
     let server2 = server(vec![busy("retry-after: 3600\r\n")]);
     let (answer, exchange) = asked(&model("openai", &server2));
     let fault = answer.unwrap_err();
-    assert_eq!(
-        (fault.code, fault.retryable, exchange.requests),
-        (codes::RATE_LIMITED, true, 1)
-    );
+    assert_eq!((fault.code, fault.retryable, exchange.requests), (codes::RATE_LIMITED, true, 1));
     assert_eq!(fault.details["retryAfterMs"], 3_600_000);
-    assert!(
-        fault.message.ends_with("(status 429): slow down"),
-        "{}",
-        fault.message
-    );
+    assert!(fault.message.ends_with("(status 429): slow down"), "{}", fault.message);
 }
 
 #[test]
 fn a_broken_server_is_asked_four_times() {
-    let server = server(vec![Act::Say(
-        503,
-        "retry-after: 0\r\n",
-        "<html>overloaded</html>".into(),
-    )]);
+    let server = server(vec![Act::Say(503, "retry-after: 0\r\n", "<html>overloaded</html>".into())]);
     let (answer, exchange) = asked(&model("gemini", &server));
     let fault = answer.unwrap_err();
-    assert_eq!(
-        (fault.code, fault.retryable, exchange.requests),
-        (codes::UNAVAILABLE, true, 4)
-    );
+    assert_eq!((fault.code, fault.retryable, exchange.requests), (codes::UNAVAILABLE, true, 4));
     assert_eq!(exchange.said[0].status, Some(503));
 }
 
 #[test]
 fn what_does_not_get_better_is_not_tried_again() {
-    let quoting =
-        json!({"error": {"message": format!("Incorrect API key provided: {KEY}")}}).to_string();
+    let quoting = json!({"error": {"message": format!("Incorrect API key provided: {KEY}")}}).to_string();
     for (status, headers, body, code) in [
         (401, JSON, quoting, codes::AUTHENTICATION),
         (400, JSON, json!({"error": {"message": "no such field"}}).to_string(), codes::REQUEST),
@@ -265,8 +180,19 @@ fn what_does_not_get_better_is_not_tried_again() {
         (307, "location: http://127.0.0.1:9/steal\r\n", String::new(), codes::REQUEST),
         (200, JSON, "surprise".into(), codes::PROTOCOL),
         (200, JSON, json!({"choices": []}).to_string(), codes::PROTOCOL),
-        (200, JSON, json!({"choices": [{"message": {"content": null, "refusal": "I will not"}, "finish_reason": "stop"}]}).to_string(), codes::DECLINED),
-        (200, JSON, json!({"choices": [{"message": {"content": "{\"su"}, "finish_reason": "length"}]}).to_string(), codes::CUT_OFF),
+        (
+            200,
+            JSON,
+            json!({"choices": [{"message": {"content": null, "refusal": "I will not"}, "finish_reason": "stop"}]})
+                .to_string(),
+            codes::DECLINED,
+        ),
+        (
+            200,
+            JSON,
+            json!({"choices": [{"message": {"content": "{\"su"}, "finish_reason": "length"}]}).to_string(),
+            codes::CUT_OFF,
+        ),
     ] {
         let server = server(vec![Act::Say(status, headers, body)]);
         let (answer, exchange) = asked(&model("openai", &server));
@@ -277,37 +203,19 @@ fn what_does_not_get_better_is_not_tried_again() {
 
 #[test]
 fn a_stream_that_breaks_off_is_no_answer() {
-    let Act::Say(_, _, body) = openai(GOOD) else {
-        panic!()
-    };
-    let server = server(vec![Act::Break(
-        body[..body.len() / 2]
-            .rsplit_once("\n\n")
-            .unwrap()
-            .0
-            .to_owned(),
-    )]);
+    let Act::Say(_, _, body) = openai(GOOD) else { panic!() };
+    let server = server(vec![Act::Break(body[..body.len() / 2].rsplit_once("\n\n").unwrap().0.to_owned())]);
     let fault = asked(&model("openai", &server)).0.unwrap_err();
-    assert_eq!(
-        (fault.code, fault.retryable),
-        (codes::UNAVAILABLE, true),
-        "{fault:?}"
-    );
+    assert_eq!((fault.code, fault.retryable), (codes::UNAVAILABLE, true), "{fault:?}");
 }
 
 #[test]
 fn a_huge_answer_is_not_read() {
-    let huge = server(vec![openai(&format!(
-        r#"{{"sure": 0.9, "text": "{}"}}"#,
-        "x".repeat(2 << 20)
-    ))]);
+    let huge = server(vec![openai(&format!(r#"{{"sure": 0.9, "text": "{}"}}"#, "x".repeat(2 << 20)))]);
     let fault = asked(&model("openai", &huge)).0.unwrap_err();
     assert_eq!(fault.code, codes::TOO_LARGE, "{fault:?}");
     let endless = server(vec![Act::Say(200, JSON, "x".repeat(10 << 20))]);
-    assert_eq!(
-        asked(&model("openai", &endless)).0.unwrap_err().code,
-        codes::TOO_LARGE
-    );
+    assert_eq!(asked(&model("openai", &endless)).0.unwrap_err().code, codes::TOO_LARGE);
 }
 
 #[test]
@@ -315,19 +223,11 @@ fn budgets() {
     let server1 = server(vec![openai(GOOD)]);
     let model1 = model("openai", &server1);
     let (answer, exchange) = asked_within(&model1, &Http::default(), 30, Duration::from_secs(5));
-    assert_eq!(
-        (answer.unwrap_err().code, exchange.requests),
-        (codes::BUDGET, 0)
-    );
+    assert_eq!((answer.unwrap_err().code, exchange.requests), (codes::BUDGET, 0));
 
     let silent = server(vec![Act::Hang(Duration::from_secs(5))]);
     let begun = Instant::now();
-    let (answer, _) = asked_within(
-        &model("openai", &silent),
-        &Http::default(),
-        10_000,
-        Duration::from_millis(300),
-    );
+    let (answer, _) = asked_within(&model("openai", &silent), &Http::default(), 10_000, Duration::from_millis(300));
     assert_eq!(answer.unwrap_err().code, codes::BUDGET);
     assert!(begun.elapsed() < Duration::from_secs(3));
 }
@@ -335,17 +235,10 @@ fn budgets() {
 /// Nobody is there.
 #[test]
 fn no_server() {
-    let mut nobody = Model::parse("openai:m")
-        .unwrap()
-        .at("http://127.0.0.1:1/v1")
-        .unwrap();
+    let mut nobody = Model::parse("openai:m").unwrap().at("http://127.0.0.1:1/v1").unwrap();
     nobody.attempts = 1;
     let fault = asked(&nobody).0.unwrap_err();
-    assert_eq!(
-        (fault.code, fault.retryable),
-        (codes::UNAVAILABLE, true),
-        "{fault:?}"
-    );
+    assert_eq!((fault.code, fault.retryable), (codes::UNAVAILABLE, true), "{fault:?}");
 }
 
 #[test]
@@ -361,16 +254,8 @@ fn who_does_not_wait_any_more_stops_it() {
     }
     let server = server(vec![Act::Say(503, "retry-after: 15\r\n", String::new())]);
     let (prompt, model) = (prompt(), model("openai", &server));
-    let budget = Budget {
-        tokens: 10_000,
-        time: Duration::from_secs(30),
-    };
-    let question = Question {
-        model: &model,
-        prompt: &prompt,
-        schema: None,
-        budget,
-    };
+    let budget = Budget { tokens: 10_000, time: Duration::from_secs(30) };
+    let question = Question { model: &model, prompt: &prompt, schema: None, budget };
     let begun = Instant::now();
     let (answer, _) = ask(&question, &Http::default(), &Gone(AtomicBool::new(false)));
     assert_eq!(answer.unwrap_err().code, codes::CANCELLED);
@@ -379,11 +264,7 @@ fn who_does_not_wait_any_more_stops_it() {
 
 #[test]
 fn a_cassette_stands_in_for_the_server() {
-    let server = server(vec![
-        Act::Say(500, "retry-after: 0\r\n", KEY.into()),
-        openai("no"),
-        openai(GOOD),
-    ]);
+    let server = server(vec![Act::Say(500, "retry-after: 0\r\n", KEY.into()), openai("no"), openai(GOOD)]);
     let mut tape = Vec::new();
     let live = asked_within(
         &model("openai", &server),
@@ -398,16 +279,10 @@ fn a_cassette_stands_in_for_the_server() {
     // Another address, no key: the same questions get the same answers, the failure and the repair included.
     let cassette = Cassette::parse(&tape).unwrap();
     let recorded = cassette.model().unwrap();
-    assert_eq!(
-        (recorded.title(), recorded.key.is_none()),
-        ("openai:m".into(), true)
-    );
+    assert_eq!((recorded.title(), recorded.key.is_none()), ("openai:m".into(), true));
     let elsewhere = recorded.at("http://127.0.0.1:1").unwrap();
     let again = asked_within(&elsewhere, &cassette, 100_000, Duration::from_secs(9));
-    assert_eq!(
-        (again.0.unwrap(), again.1.usage),
-        (live.0.unwrap(), live.1.usage)
-    );
+    assert_eq!((again.0.unwrap(), again.1.usage), (live.0.unwrap(), live.1.usage));
     assert_eq!(again.1.requests, 3);
 
     for provider in ["openai", "anthropic", "gemini"] {
@@ -420,25 +295,14 @@ fn a_cassette_stands_in_for_the_server() {
             Duration::from_secs(9),
         );
         let cassette = Cassette::parse(std::str::from_utf8(&tape).unwrap()).unwrap();
-        let again = asked_within(
-            &cassette.model().unwrap(),
-            &cassette,
-            100_000,
-            Duration::from_secs(9),
-        );
+        let again = asked_within(&cassette.model().unwrap(), &cassette, 100_000, Duration::from_secs(9));
         assert_eq!(again.0.unwrap(), live.0.unwrap(), "{provider}");
     }
 
     let other = Model::parse("openai:another").unwrap();
-    let fault = asked_within(&other, &cassette, 100_000, Duration::from_secs(9))
-        .0
-        .unwrap_err();
+    let fault = asked_within(&other, &cassette, 100_000, Duration::from_secs(9)).0.unwrap_err();
     assert_eq!(fault.code, codes::CASSETTE);
-    assert!(
-        Cassette::parse("{}\n")
-            .unwrap_err()
-            .starts_with("line 1 of the cassette")
-    );
+    assert!(Cassette::parse("{}\n").unwrap_err().starts_with("line 1 of the cassette"));
 }
 
 fn server_of(provider: &str) -> Server {

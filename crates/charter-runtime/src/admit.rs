@@ -40,36 +40,19 @@ impl Options {
 }
 
 /// Whether a charter may be hosted.
-pub(crate) fn admit(
-    limits: &Limits,
-    executors: &Executors,
-    charter: &Charter,
-) -> Result<(), RuntimeError> {
+pub(crate) fn admit(limits: &Limits, executors: &Executors, charter: &Charter) -> Result<(), RuntimeError> {
     let definition = charter.machine.definition();
     let asked = &definition.limits;
     let bounds = [
-        (
-            "actors_per_run",
-            limits.actors_per_run,
-            asked.actors,
-            "actors",
-        ),
-        (
-            "timers_per_run",
-            limits.timers_per_run,
-            asked.timers,
-            "timers",
-        ),
+        ("actors_per_run", limits.actors_per_run, asked.actors, "actors"),
+        ("timers_per_run", limits.timers_per_run, asked.timers, "timers"),
     ];
     for (limit, most, asked, key) in bounds {
         if most > 0 && asked > most {
             return Err(RuntimeError::Limit {
                 limit,
                 value: most.into(),
-                what: format!(
-                    "the charter `{}` asks for `limits.{key}: {asked}`",
-                    definition.id
-                ),
+                what: format!("the charter `{}` asks for `limits.{key}: {asked}`", definition.id),
             });
         }
     }
@@ -82,43 +65,25 @@ pub(crate) fn admit(
     }
 }
 
-fn objections<'a>(
-    executors: &'a Executors,
-    charter: &'a Charter,
-) -> impl Iterator<Item = Objection> + 'a {
+fn objections<'a>(executors: &'a Executors, charter: &'a Charter) -> impl Iterator<Item = Objection> + 'a {
     charter.actors.iter().filter_map(move |(name, service)| {
         let executor = executors.get(service.kind.as_ref());
         let why = match executor {
             Some(executor) => against(executor.as_ref(), name, service, charter)?,
             None => {
                 let kinds: Vec<String> = executors.keys().map(|k| format!("`{k}`")).collect();
-                format!(
-                    "this host has no executor for the kind `{}`; it has {}",
-                    service.kind,
-                    kinds.join(", ")
-                )
+                format!("this host has no executor for the kind `{}`; it has {}", service.kind, kinds.join(", "))
             }
         };
-        Some(Objection {
-            actor: name.clone(),
-            why,
-            unknown_kind: executor.is_none().then(|| service.kind.to_string()),
-        })
+        Some(Objection { actor: name.clone(), why, unknown_kind: executor.is_none().then(|| service.kind.to_string()) })
     })
 }
 
-fn against(
-    executor: &dyn Executor,
-    name: &str,
-    service: &Service,
-    charter: &Charter,
-) -> Option<String> {
+fn against(executor: &dyn Executor, name: &str, service: &Service, charter: &Charter) -> Option<String> {
     let declared = &charter.machine.definition().roles;
     let mut roles = service.conduct.roles.iter();
     if let Some(role) = roles.find(|r| !declared.contains_key(*r)) {
-        return Some(format!(
-            "`as` names the role `{role}`, which the charter does not declare"
-        ));
+        return Some(format!("`as` names the role `{role}`, which the charter does not declare"));
     }
     executor.check(name, &service.decl, &charter.folder).err()
 }

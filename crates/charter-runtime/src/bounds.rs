@@ -22,15 +22,12 @@ impl Rates {
         let rate = i64::from(per_second);
         let full = rate.saturating_mul(2_000);
         if self.buckets.len() >= MOST && !self.buckets.contains_key(by) {
-            self.buckets.retain(|_, (left, at)| {
-                left.saturating_add(now.saturating_sub(*at).saturating_mul(rate)) < full
-            });
+            self.buckets
+                .retain(|_, (left, at)| left.saturating_add(now.saturating_sub(*at).saturating_mul(rate)) < full);
         }
         let (left, at) = self.buckets.entry(by.to_owned()).or_insert((full, now));
         // `rate` events per second are `rate` thousandths per millisecond.
-        *left = left
-            .saturating_add(now.saturating_sub(*at).max(0).saturating_mul(rate))
-            .min(full);
+        *left = left.saturating_add(now.saturating_sub(*at).max(0).saturating_mul(rate)).min(full);
         *at = now;
         if *left < 1_000 {
             return Err(RuntimeError::Limit {
@@ -38,11 +35,7 @@ impl Rates {
                 value: per_second.into(),
                 what: format!(
                     "`{by}` sends too many events; the next one is taken in {} ms",
-                    1_000i64
-                        .saturating_sub(*left)
-                        .checked_div(rate)
-                        .unwrap_or(0)
-                        .saturating_add(1)
+                    1_000i64.saturating_sub(*left).checked_div(rate).unwrap_or(0).saturating_add(1)
                 ),
             });
         }
@@ -63,10 +56,7 @@ mod tests {
             took += 1;
         }
         assert_eq!(took, 20, "twice the rate at once");
-        assert!(
-            rates.take("bob", 0, 10).is_ok(),
-            "each has a bucket of its own"
-        );
+        assert!(rates.take("bob", 0, 10).is_ok(), "each has a bucket of its own");
         assert!(rates.take("ana", 99, 10).is_err());
         assert!(rates.take("ana", 100, 10).is_ok());
         assert!(rates.take("ana", 100, 10).is_err());

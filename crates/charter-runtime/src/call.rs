@@ -113,11 +113,8 @@ impl Call {
         let mut count = 0usize;
         let mut from = 0u64;
         loop {
-            let page = self
-                .inner
-                .store
-                .records(&self.run, from, 256)
-                .map_err(|e| Fault::new("journal", &e.to_string()))?;
+            let page =
+                self.inner.store.records(&self.run, from, 256).map_err(|e| Fault::new("journal", &e.to_string()))?;
             for record in &page {
                 for (effect, index) in record.effects.iter().zip(0u32..) {
                     if (record.seq, index) >= (self.id.seq, self.id.index) {
@@ -140,10 +137,7 @@ impl Call {
     #[must_use]
     pub fn principal(&self) -> Principal {
         let conduct = &self.service.conduct;
-        Principal {
-            id: conduct.id.clone().unwrap_or_else(|| self.name().to_owned()),
-            roles: conduct.roles.clone(),
-        }
+        Principal { id: conduct.id.clone().unwrap_or_else(|| self.name().to_owned()), roles: conduct.roles.clone() }
     }
 
     /// Sends an event to the run through the ordinary door, as [`Call::principal`]. `key` tells the events of one call apart: the
@@ -151,13 +145,7 @@ impl Call {
     ///
     /// # Errors
     /// As [`crate::Runtime::send`]; a refusal is no error.
-    pub async fn send(
-        &self,
-        key: &str,
-        to: Option<String>,
-        r#type: &str,
-        data: Json,
-    ) -> Result<Receipt, RuntimeError> {
+    pub async fn send(&self, key: &str, to: Option<String>, r#type: &str, data: Json) -> Result<Receipt, RuntimeError> {
         let send = crate::Send {
             run: self.run.to_string(),
             to,
@@ -179,11 +167,7 @@ impl Call {
 
 impl std::fmt::Debug for Call {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "Call({}, {}, attempt {})",
-            self.effect, self.service.name, self.attempt
-        )
+        write!(f, "Call({}, {}, attempt {})", self.effect, self.service.name, self.attempt)
     }
 }
 
@@ -213,12 +197,7 @@ impl Fault {
     /// A failure that another attempt would not mend.
     #[must_use]
     pub fn new(code: &str, message: &str) -> Fault {
-        Fault {
-            code: code.into(),
-            message: message.into(),
-            retryable: false,
-            details: Map::new(),
-        }
+        Fault { code: code.into(), message: message.into(), retryable: false, details: Map::new() }
     }
 
     /// Another attempt may help.
@@ -251,10 +230,7 @@ impl From<BadAnswer> for Fault {
         let fault = Fault::new(why.code, &why.message).retryable();
         match why.misfits.is_empty() {
             true => fault,
-            false => fault.with(
-                "misfits",
-                serde_json::to_value(why.misfits).unwrap_or_default(),
-            ),
+            false => fault.with("misfits", serde_json::to_value(why.misfits).unwrap_or_default()),
         }
     }
 }

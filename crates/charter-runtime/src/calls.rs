@@ -34,32 +34,18 @@ struct Live {
 }
 
 const FIRST: EffectId = EffectId { seq: 0, index: 0 };
-const LAST: EffectId = EffectId {
-    seq: u64::MAX,
-    index: u32::MAX,
-};
+const LAST: EffectId = EffectId { seq: u64::MAX, index: u32::MAX };
 
 impl Calls {
     pub(crate) fn new(at_once: u32) -> Calls {
-        let permits = if at_once == 0 {
-            Semaphore::MAX_PERMITS
-        } else {
-            at_once as usize
-        };
-        Calls {
-            live: Mutex::default(),
-            tally: Tally::default(),
-            permits: Semaphore::new(permits),
-        }
+        let permits = if at_once == 0 { Semaphore::MAX_PERMITS } else { at_once as usize };
+        Calls { live: Mutex::default(), tally: Tally::default(), permits: Semaphore::new(permits) }
     }
 
     /// What is at work for a run.
     pub(crate) fn of_run(&self, run: &str) -> Vec<Working> {
         let run: Arc<str> = run.into();
-        lock(&self.live)
-            .range((run.clone(), FIRST)..=(run, LAST))
-            .map(|(_, l)| l.working.clone())
-            .collect()
+        lock(&self.live).range((run.clone(), FIRST)..=(run, LAST)).map(|(_, l)| l.working.clone()).collect()
     }
 
     /// Stops one.
@@ -72,19 +58,11 @@ impl Calls {
     }
 
     /// Stops those of a run that are not wanted.
-    pub(crate) fn keep(
-        &self,
-        run: &Arc<str>,
-        publisher: &Publisher,
-        wanted: impl Fn(EffectId) -> bool,
-    ) {
+    pub(crate) fn keep(&self, run: &Arc<str>, publisher: &Publisher, wanted: impl Fn(EffectId) -> bool) {
         let unwanted: Vec<EffectId> = {
             let live = lock(&self.live);
             let of_run = live.range((run.clone(), FIRST)..=(run.clone(), LAST));
-            of_run
-                .map(|((_, effect), _)| *effect)
-                .filter(|e| !wanted(*e))
-                .collect()
+            of_run.map(|((_, effect), _)| *effect).filter(|e| !wanted(*e)).collect()
         };
         for effect in unwanted {
             // One whose answer has just been recorded is over, not stopped.
@@ -102,13 +80,7 @@ impl Calls {
         }
     }
 
-    fn attempt(
-        &self,
-        run: &Arc<str>,
-        effect: EffectId,
-        attempt: u32,
-        since: i64,
-    ) -> Option<Working> {
+    fn attempt(&self, run: &Arc<str>, effect: EffectId, attempt: u32, since: i64) -> Option<Working> {
         let mut live = lock(&self.live);
         let working = &mut live.get_mut(&(run.clone(), effect))?.working;
         working.attempt = attempt;
@@ -149,24 +121,11 @@ impl Inner {
             // It is open in the journal, and taken up when that is opened again.
             return;
         }
-        let Asked {
-            effect: id,
-            invocation,
-            src,
-            input,
-            attempt,
-            not_before,
-        } = asked;
-        let found = charter
-            .actors
-            .get(src.as_ref())
-            .map(|s| (s.clone(), self.executors.get(s.kind.as_ref()).cloned()));
+        let Asked { effect: id, invocation, src, input, attempt, not_before } = asked;
+        let found = charter.actors.get(src.as_ref()).map(|s| (s.clone(), self.executors.get(s.kind.as_ref()).cloned()));
         let Some((service, Some(executor))) = found else {
             let kind = found.map(|(s, _)| s.kind.to_string()).unwrap_or_default();
-            let fault = Fault::new(
-                "no-executor",
-                &format!("this host has no executor for `{src}` (kind `{kind}`)"),
-            );
+            let fault = Fault::new("no-executor", &format!("this host has no executor for `{src}` (kind `{kind}`)"));
             let (inner, run) = (self.clone(), run.clone());
             let work = self.clock.work();
             self.handle.spawn(async move {
@@ -199,10 +158,7 @@ impl Inner {
         let key = (run.clone(), id);
         let mut live = lock(&self.calls.live);
         self.calls.tally.up();
-        let existing = Existing {
-            calls: self.calls.clone(),
-            key: key.clone(),
-        };
+        let existing = Existing { calls: self.calls.clone(), key: key.clone() };
         // In this order, also if it never gets its turn: who waits for the last call to end finds nothing left of it.
         let parts = (call, executor, self.clock.work(), existing);
         let task = self.handle.spawn(async move {
@@ -210,13 +166,7 @@ impl Inner {
             work_on(call, executor, not_before, work).await;
             drop(existing);
         });
-        live.insert(
-            key,
-            Live {
-                task: task.abort_handle(),
-                working,
-            },
-        );
+        live.insert(key, Live { task: task.abort_handle(), working });
     }
 
     /// Gives an answer to a run. What the run refuses becomes a failure, so that the charter hears of it.
@@ -237,10 +187,7 @@ impl Inner {
         }
         let fault = match answer {
             Ok(receipt) if receipt.is_refused() => {
-                let why = receipt
-                    .refusal()
-                    .map(|r| format!("{} ({})", r.message, r.code))
-                    .unwrap_or_default();
+                let why = receipt.refusal().map(|r| format!("{} ({})", r.message, r.code)).unwrap_or_default();
                 Fault::new("refused", &format!("the run refuses the answer: {why}"))
             }
             Ok(_) => return,
@@ -252,23 +199,22 @@ impl Inner {
             Err(_) => return,
         };
         if !failed {
-            let again = self
-                .answer(run, invocation, effect, Err(fault.json()))
-                .await;
+            let again = self.answer(run, invocation, effect, Err(fault.json())).await;
             if again.is_ok_and(|r| !r.is_refused()) {
                 return;
             }
         }
-        self.publisher.trouble(Some(run), format!("the run takes neither the answer of `{invocation}` nor its failure; it waits on: {}", fault.message));
+        self.publisher.trouble(
+            Some(run),
+            format!(
+                "the run takes neither the answer of `{invocation}` nor its failure; it waits on: {}",
+                fault.message
+            ),
+        );
     }
 
     /// Tells the journal that an attempt has failed.
-    async fn note(
-        self: &Arc<Self>,
-        call: &Call,
-        error: Json,
-        retry_at: i64,
-    ) -> Result<Receipt, RuntimeError> {
+    async fn note(self: &Arc<Self>, call: &Call, error: Json, retry_at: i64) -> Result<Receipt, RuntimeError> {
         let (reply, receiver) = oneshot::channel();
         let mail = Mail::Attempt {
             invocation: call.invocation.to_string(),
@@ -290,13 +236,7 @@ impl Inner {
         outcome: Result<Json, Json>,
     ) -> Result<Receipt, RuntimeError> {
         let (reply, receiver) = oneshot::channel();
-        let mail = Mail::Answer {
-            invocation: invocation.to_owned(),
-            effect,
-            outcome,
-            person: None,
-            reply,
-        };
+        let mail = Mail::Answer { invocation: invocation.to_owned(), effect, outcome, person: None, reply };
         self.deliver(run, Letter::new(mail, self.clock.work()), false)?;
         receiver.await.unwrap_or(Err(RuntimeError::Closing))
     }
@@ -332,9 +272,7 @@ async fn work_on(mut call: Call, executor: Arc<dyn Executor>, not_before: i64, w
         let most = conduct.attempt_timeout.or(executor.attempt_timeout());
         call.deadline = most.map_or(i64::MAX, |ms| now.saturating_add(ms));
         let span = crate::trace::attempt(&working);
-        let result = attempt(&call, executor.as_ref())
-            .instrument(span.clone())
-            .await;
+        let result = attempt(&call, executor.as_ref()).instrument(span.clone()).await;
         crate::trace::ended(&span, &result);
         drop(span);
         let mut results = vec![result];
@@ -347,14 +285,8 @@ async fn work_on(mut call: Call, executor: Arc<dyn Executor>, not_before: i64, w
             && fault.retryable
             && !last
         {
-            let at = clock
-                .now()
-                .saturating_add(conduct.retry.pause(&call.effect, call.attempt));
-            inner.publisher.tell(Happening::Retrying {
-                work: working,
-                error: fault.json(),
-                at,
-            });
+            let at = clock.now().saturating_add(conduct.retry.pause(&call.effect, call.attempt));
+            inner.publisher.tell(Happening::Retrying { work: working, error: fault.json(), at });
             // If it cannot be written, the answer will not be either, and says so.
             let _ = inner.note(&call, fault.json(), at).await;
             clock.sleep_until(at).await;
@@ -386,15 +318,11 @@ async fn work_on(mut call: Call, executor: Arc<dyn Executor>, not_before: i64, w
 async fn attempt(call: &Call, executor: &dyn Executor) -> Result<Outcome, Fault> {
     let mut alarm = call.inner.clock.alarm_at(call.deadline);
     let mut work = executor.call(call.clone());
-    let guarded = std::future::poll_fn(|cx| {
-        match std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+    let guarded =
+        std::future::poll_fn(|cx| match std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
             Ok(poll) => poll,
-            Err(_) => Poll::Ready(Err(Fault::new(
-                "panic",
-                "the executor has a bug and broke down",
-            ))),
-        }
-    });
+            Err(_) => Poll::Ready(Err(Fault::new("panic", "the executor has a bug and broke down"))),
+        });
     let result = tokio::select! {
         biased;
         result = guarded => Some(result),
@@ -408,10 +336,7 @@ async fn attempt(call: &Call, executor: &dyn Executor) -> Result<Outcome, Fault>
         None => {
             return Err(Fault::new(
                 "timeout",
-                &format!(
-                    "an attempt of `{}` took too long (`attemptTimeout`)",
-                    call.name()
-                ),
+                &format!("an attempt of `{}` took too long (`attemptTimeout`)", call.name()),
             )
             .retryable());
         }

@@ -48,9 +48,7 @@ impl Folder {
         let path = inside(name)?;
         let missing = || format!("there is no file `{name}` beside the charter");
         match self {
-            Folder::None => Err(format!(
-                "`{name}` cannot be read: the charter has no folder here"
-            )),
+            Folder::None => Err(format!("`{name}` cannot be read: the charter has no folder here")),
             Folder::Texts(texts) => texts.get(name).cloned().ok_or_else(missing),
             Folder::Dir(dir) => {
                 let full = dir.join(path);
@@ -60,9 +58,7 @@ impl Folder {
                 };
                 let size = std::fs::metadata(&full).map_err(cannot)?.len();
                 if size > MOST_BYTES {
-                    return Err(format!(
-                        "`{name}` has {size} bytes; the most is {MOST_BYTES}"
-                    ));
+                    return Err(format!("`{name}` has {size} bytes; the most is {MOST_BYTES}"));
                 }
                 std::fs::read_to_string(&full).map_err(cannot)
             }
@@ -82,9 +78,7 @@ impl Folder {
                 texts.keys().filter(directly).cloned().collect()
             }
             Folder::Dir(dir) => {
-                let cannot = |e: std::io::Error| {
-                    format!("the folder `{name}` beside the charter cannot be read: {e}")
-                };
+                let cannot = |e: std::io::Error| format!("the folder `{name}` beside the charter cannot be read: {e}");
                 let entries = match std::fs::read_dir(dir.join(path)) {
                     Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
                     entries => entries.map_err(cannot)?,
@@ -128,9 +122,7 @@ impl Folder {
 /// A relative path that does not leave its folder.
 fn inside(name: &str) -> Result<&Path, String> {
     let path = Path::new(name);
-    let stays = path
-        .components()
-        .all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+    let stays = path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
     if name.is_empty() || !stays {
         return Err(format!(
             "`{name}` is no path inside the charter's folder; it may neither begin with `/` nor go up with `..`"
@@ -174,21 +166,10 @@ impl Charter {
     /// # Errors
     /// It cannot be read or does not compile (the message has the places), or the configuration of an actor is wrong.
     pub fn load(path: &Path) -> Result<Charter, RuntimeError> {
-        let file = if path.is_dir() {
-            path.join("charter.yaml")
-        } else {
-            path.to_owned()
-        };
-        let document = charter_format::read_file(&file, &ReadOptions::default()).map_err(|e| {
-            RuntimeError::Charter {
-                charter: path.display().to_string(),
-                why: e.to_string(),
-            }
-        })?;
-        let folder = file
-            .parent()
-            .filter(|p| !p.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
+        let file = if path.is_dir() { path.join("charter.yaml") } else { path.to_owned() };
+        let document = charter_format::read_file(&file, &ReadOptions::default())
+            .map_err(|e| RuntimeError::Charter { charter: path.display().to_string(), why: e.to_string() })?;
+        let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Charter::new(&document, Folder::Dir(folder.to_owned()))
     }
 
@@ -196,21 +177,12 @@ impl Charter {
     ///
     /// # Errors
     /// The configuration of an actor is wrong.
-    pub fn compiled(
-        machine: Machine,
-        name: &str,
-        source: &str,
-        folder: Folder,
-    ) -> Result<Charter, RuntimeError> {
+    pub fn compiled(machine: Machine, name: &str, source: &str, folder: Folder) -> Result<Charter, RuntimeError> {
         let stored = StoredCharter::new(machine.definition(), name, source);
         Charter::of(Arc::new(machine), stored, folder)
     }
 
-    pub(crate) fn of(
-        machine: Arc<Machine>,
-        stored: StoredCharter,
-        folder: Folder,
-    ) -> Result<Charter, RuntimeError> {
+    pub(crate) fn of(machine: Arc<Machine>, stored: StoredCharter, folder: Folder) -> Result<Charter, RuntimeError> {
         let definition = machine.definition();
         let wrong = |name: &str, why: String| RuntimeError::Charter {
             charter: definition.id.clone(),
@@ -219,12 +191,7 @@ impl Charter {
         let mut actors = BTreeMap::new();
         for (name, decl) in &definition.actors {
             let conduct = Conduct::read(decl).map_err(|why| wrong(name, why))?;
-            let output = decl
-                .output
-                .as_ref()
-                .map(Schema::compile)
-                .transpose()
-                .map_err(|why| wrong(name, why))?;
+            let output = decl.output.as_ref().map(Schema::compile).transpose().map_err(|why| wrong(name, why))?;
             let service = Service {
                 name: name.as_str().into(),
                 kind: decl.kind.as_str().into(),
@@ -234,12 +201,7 @@ impl Charter {
             };
             actors.insert(name.clone(), Arc::new(service));
         }
-        Ok(Charter {
-            machine,
-            stored,
-            folder,
-            actors,
-        })
+        Ok(Charter { machine, stored, folder, actors })
     }
 
     /// Its digest.
@@ -275,9 +237,6 @@ fn compile(document: &Document) -> Result<Machine, RuntimeError> {
             list: problems.iter().map(|p| document.diagnose(p)).collect(),
             omitted: 0,
         };
-        RuntimeError::Charter {
-            charter: document.definition.id.clone(),
-            why: wrong.to_string(),
-        }
+        RuntimeError::Charter { charter: document.definition.id.clone(), why: wrong.to_string() }
     })
 }

@@ -41,13 +41,7 @@ pub struct Retry {
 
 impl Default for Retry {
     fn default() -> Retry {
-        Retry {
-            attempts: 1,
-            backoff: 1_000,
-            factor: 2.0,
-            most: MOST_PAUSE,
-            jitter: 0.5,
-        }
+        Retry { attempts: 1, backoff: 1_000, factor: 2.0, most: MOST_PAUSE, jitter: 0.5 }
     }
 }
 
@@ -59,10 +53,7 @@ impl Retry {
         let doublings = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
         let full = (self.backoff as f64 * self.factor.powi(doublings)).min(self.most as f64);
         let Digest(hash) = Digest::of_bytes(format!("{effect}#{attempt}").as_bytes());
-        let seed = hash
-            .iter()
-            .take(6)
-            .fold(0u64, |n, b| n.wrapping_mul(256).wrapping_add(u64::from(*b)));
+        let seed = hash.iter().take(6).fold(0u64, |n, b| n.wrapping_mul(256).wrapping_add(u64::from(*b)));
         let chance = seed as f64 / (1u64 << 48) as f64;
         let pause = full * (1.0 - self.jitter * chance);
         // Within 0 and `most`, so the cast loses nothing.
@@ -94,40 +85,26 @@ impl Conduct {
             None | Some(Json::Null) => None,
             Some(Json::String(id)) if !id.is_empty() => Some(id.clone()),
             Some(other) => {
-                return Err(format!(
-                    "`id` is the name under which it acts, not `{other}`"
-                ));
+                return Err(format!("`id` is the name under which it acts, not `{other}`"));
             }
         };
-        let retry = config
-            .get("retry")
-            .map(retry)
-            .transpose()?
-            .unwrap_or_default();
-        Ok(Conduct {
-            idempotent,
-            retry,
-            attempt_timeout,
-            roles,
-            id,
-        })
+        let retry = config.get("retry").map(retry).transpose()?.unwrap_or_default();
+        Ok(Conduct { idempotent, retry, attempt_timeout, roles, id })
     }
 }
 
 fn retry(value: &Json) -> Result<Retry, String> {
     let mut out = Retry::default();
     let Json::Object(map) = value else {
-        return Err(format!(
-            "`retry` is an object such as `{{attempts: 3, backoff: 2s}}`, not `{value}`"
-        ));
+        return Err(format!("`retry` is an object such as `{{attempts: 3, backoff: 2s}}`, not `{value}`"));
     };
     for (key, value) in map {
         match key.as_str() {
             "attempts" => {
                 let n = value.as_u64().filter(|n| (1..=MOST_ATTEMPTS).contains(n));
-                out.attempts = n.and_then(|n| u32::try_from(n).ok()).ok_or_else(|| {
-                    format!("`retry.attempts` is a number from 1 to {MOST_ATTEMPTS}, not `{value}`")
-                })?;
+                out.attempts = n
+                    .and_then(|n| u32::try_from(n).ok())
+                    .ok_or_else(|| format!("`retry.attempts` is a number from 1 to {MOST_ATTEMPTS}, not `{value}`"))?;
             }
             "backoff" => out.backoff = delay("retry.backoff", value)?,
             "max" => out.most = delay("retry.max", value)?,
@@ -135,23 +112,18 @@ fn retry(value: &Json) -> Result<Retry, String> {
                 out.factor = value
                     .as_f64()
                     .filter(|f| (1.0..=10.0).contains(f))
-                    .ok_or_else(|| {
-                        format!("`retry.factor` is a number from 1 to 10, not `{value}`")
-                    })?;
+                    .ok_or_else(|| format!("`retry.factor` is a number from 1 to 10, not `{value}`"))?;
             }
             "jitter" => {
                 out.jitter = value
                     .as_f64()
                     .filter(|f| (0.0..=1.0).contains(f))
-                    .ok_or_else(|| {
-                        format!("`retry.jitter` is a number from 0 to 1, not `{value}`")
-                    })?;
+                    .ok_or_else(|| format!("`retry.jitter` is a number from 0 to 1, not `{value}`"))?;
             }
             other => {
                 let known = ["attempts", "backoff", "factor", "max", "jitter"];
-                let near = charter_expr::nearest(other, known)
-                    .map(|n| format!("; did you mean `{n}`?"))
-                    .unwrap_or_default();
+                let near =
+                    charter_expr::nearest(other, known).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
                 return Err(format!("`retry` has no key `{other}`{near}"));
             }
         }
@@ -169,9 +141,8 @@ pub fn delay(key: &str, value: &Json) -> Result<i64, String> {
         Json::Number(n) => n.as_i64(),
         _ => None,
     };
-    ms.filter(|ms| *ms >= 0).ok_or_else(|| {
-        format!("`{key}` is a length of time such as `2s` or `1h30m`, not `{value}`")
-    })
+    ms.filter(|ms| *ms >= 0)
+        .ok_or_else(|| format!("`{key}` is a length of time such as `2s` or `1h30m`, not `{value}`"))
 }
 
 /// A text or a list of texts.
@@ -182,10 +153,7 @@ pub fn texts(key: &str, value: &Json) -> Result<Vec<String>, String> {
     let wrong = || format!("`{key}` is a text or a list of texts, not `{value}`");
     match value {
         Json::String(text) => Ok(vec![text.clone()]),
-        Json::Array(items) => items
-            .iter()
-            .map(|i| i.as_str().map(str::to_owned).ok_or_else(wrong))
-            .collect(),
+        Json::Array(items) => items.iter().map(|i| i.as_str().map(str::to_owned).ok_or_else(wrong)).collect(),
         _ => Err(wrong()),
     }
 }

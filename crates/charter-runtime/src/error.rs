@@ -19,9 +19,7 @@ pub enum RuntimeError {
     #[error("run `{0}` never started: its start was refused (record 0 says why)")]
     NeverStarted(String),
     /// A run of that id exists, and was not started with this.
-    #[error(
-        "there is a run `{0}` already, started with something else; choose another id, or leave it out"
-    )]
+    #[error("there is a run `{0}` already, started with something else; choose another id, or leave it out")]
     RunExists(String),
     /// The id of a run is not written like one.
     #[error("`{0}` cannot be the id of a run: 1 to 128 letters, digits, `-`, `_`, `.` or `:`")]

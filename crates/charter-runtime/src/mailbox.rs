@@ -23,12 +23,7 @@ use perform::{drop_reply, fail};
 
 impl Inner {
     /// Puts a letter into a mailbox, and sees to it that somebody handles it.
-    pub(crate) fn deliver(
-        self: &Arc<Self>,
-        run: &str,
-        letter: Letter,
-        bounded: bool,
-    ) -> Result<(), RuntimeError> {
+    pub(crate) fn deliver(self: &Arc<Self>, run: &str, letter: Letter, bounded: bool) -> Result<(), RuntimeError> {
         let mut cells = lock(&self.cells);
         let (run, cell) = match cells.get_key_value(run) {
             Some((run, cell)) => (run.clone(), cell.clone()),
@@ -86,9 +81,7 @@ impl Inner {
             return false;
         }
         inside.draining = false;
-        let over = state
-            .as_ref()
-            .is_none_or(|s| s.snapshot.as_ref().is_none_or(|s| s.status().is_finished()));
+        let over = state.as_ref().is_none_or(|s| s.snapshot.as_ref().is_none_or(|s| s.status().is_finished()));
         let most = self.limits.runs_in_memory;
         if over || (most > 0 && cells.len() > most as usize) {
             cells.remove(run);
@@ -120,8 +113,7 @@ impl Inner {
                     Ok(fresh) => *state = Some(fresh),
                     Err(e) => {
                         if mails.iter().any(|m| matches!(m, Mail::Due)) {
-                            self.publisher
-                                .trouble(Some(run), format!("its timer cannot fire: {e}"));
+                            self.publisher.trouble(Some(run), format!("its timer cannot fire: {e}"));
                         }
                         mails.drain(..).for_each(|m| fail(m, &e));
                         return;
@@ -131,11 +123,7 @@ impl Inner {
             let Some(current) = state.as_ref() else {
                 return;
             };
-            let mut batch = Batch {
-                state: (**current).clone(),
-                made: Vec::new(),
-                ids: FxHashSet::default(),
-            };
+            let mut batch = Batch { state: (**current).clone(), made: Vec::new(), ids: FxHashSet::default() };
             while let Some(mail) = mails.pop_front() {
                 if let Judged::Later(mail) = self.judge(run, &mut batch, mail) {
                     mails.push_front(mail);
@@ -152,18 +140,11 @@ impl Inner {
             let appends: Vec<Append> = batch.made.iter().map(|m| m.append.clone()).collect();
             match self.commit(appends).await {
                 Ok(()) => {
-                    lock(&cell.inside).view = batch
-                        .state
-                        .snapshot
-                        .clone()
-                        .map(|s| (batch.state.charter.clone(), s));
+                    lock(&cell.inside).view = batch.state.snapshot.clone().map(|s| (batch.state.charter.clone(), s));
                     *state = Some(Box::new(batch.state));
                     self.set_timer(run, state.as_deref());
                     if let Some(state) = state.as_ref() {
-                        batch
-                            .made
-                            .into_iter()
-                            .for_each(|made| self.perform(run, state, made));
+                        batch.made.into_iter().for_each(|made| self.perform(run, state, made));
                         self.reconcile(run, state);
                     }
                 }
@@ -194,21 +175,16 @@ impl Inner {
         mails: &mut VecDeque<Mail>,
     ) -> Result<Box<RunState>, RuntimeError> {
         match (self.load(run).await, mails.front()) {
-            (Err(RuntimeError::UnknownRun(_)), Some(Mail::Start { charter, .. })) => Ok(Box::new(
-                RunState::new(charter.clone(), None, Chain::new(run), i64::MIN),
-            )),
+            (Err(RuntimeError::UnknownRun(_)), Some(Mail::Start { charter, .. })) => {
+                Ok(Box::new(RunState::new(charter.clone(), None, Chain::new(run), i64::MIN)))
+            }
             (loaded, _) => loaded,
         }
     }
 
     async fn commit(&self, appends: Vec<Append>) -> Result<(), StoreError> {
         let (sender, receiver) = oneshot::channel();
-        self.store
-            .submit(appends, Box::new(move |result| drop(sender.send(result))));
-        receiver.await.unwrap_or_else(|_| {
-            Err(StoreError::Stopped {
-                reason: "the writer is gone".into(),
-            })
-        })
+        self.store.submit(appends, Box::new(move |result| drop(sender.send(result))));
+        receiver.await.unwrap_or_else(|_| Err(StoreError::Stopped { reason: "the writer is gone".into() }))
     }
 }

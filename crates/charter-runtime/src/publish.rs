@@ -123,16 +123,10 @@ impl Publisher {
         let _ = self.0.send(happening);
     }
     pub(crate) fn trouble(&self, run: Option<&Arc<str>>, message: String) {
-        self.tell(Happening::Trouble {
-            run: run.cloned(),
-            message,
-        });
+        self.tell(Happening::Trouble { run: run.cloned(), message });
     }
     pub(crate) fn subscribe(&self, run: Option<&str>) -> Subscription {
-        Subscription {
-            receiver: self.0.subscribe(),
-            run: run.map(Into::into),
-        }
+        Subscription { receiver: self.0.subscribe(), run: run.map(Into::into) }
     }
 }
 

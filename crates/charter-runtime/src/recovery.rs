@@ -40,9 +40,7 @@ pub(crate) async fn recover(inner: &Arc<Inner>) -> Result<Recovery, RuntimeError
     }
     recovery.timers = next.len();
     for (run, due) in next {
-        inner
-            .wheel
-            .set(&run.as_str().into(), Some(due), || inner.clock.work());
+        inner.wheel.set(&run.as_str().into(), Some(due), || inner.clock.work());
     }
     for run in runs_with_open_effects(inner).await? {
         match inner.load(&run).await {
@@ -54,9 +52,7 @@ pub(crate) async fn recover(inner: &Arc<Inner>) -> Result<Recovery, RuntimeError
 }
 
 /// Runs in which an actor is at work, or should be.
-pub(crate) async fn runs_with_open_effects(
-    inner: &Arc<Inner>,
-) -> Result<Vec<String>, RuntimeError> {
+pub(crate) async fn runs_with_open_effects(inner: &Arc<Inner>) -> Result<Vec<String>, RuntimeError> {
     let inner = inner.clone();
     blocking(move || {
         let mut runs: Vec<String> = Vec::new();
@@ -82,19 +78,13 @@ async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: 
     let Some(snapshot) = &state.snapshot else {
         return;
     };
-    let open: Vec<_> = snapshot
-        .invocations()
-        .filter(|(_, i)| !i.is_machine())
-        .map(|(_, i)| i.clone())
-        .collect();
+    let open: Vec<_> = snapshot.invocations().filter(|(_, i)| !i.is_machine()).map(|(_, i)| i.clone()).collect();
     for i in open {
         let service = state.charter.actors.get(i.src.as_ref());
         let executor = service.and_then(|s| inner.executors.get(s.kind.as_ref()));
         let asked = service.and_then(|s| s.conduct.idempotent);
         // An actor that nobody can run here has certainly not been at work here; it fails as one does that is asked for now.
-        let again = asked
-            .or_else(|| executor.map(|e| e.is_idempotent()))
-            .unwrap_or(true);
+        let again = asked.or_else(|| executor.map(|e| e.is_idempotent())).unwrap_or(true);
         let effect = i.effect.text(run);
         let (attempt, not_before) = match attempts(inner, run, i.effect).await {
             Ok(found) => found,
@@ -119,10 +109,7 @@ async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: 
         } else {
             let fault = Fault::new(
                 "unknown",
-                &format!(
-                    "the host stopped while `{}` was at work; whether it has done its work is not known",
-                    i.src
-                ),
+                &format!("the host stopped while `{}` was at work; whether it has done its work is not known", i.src),
             );
             recovery.unknown.push(effect);
             inner.give(run, &i.id, i.effect, Err(fault.json())).await;
@@ -131,11 +118,7 @@ async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: 
 }
 
 /// Which attempt of an effect comes next, and when, as its run's records say.
-async fn attempts(
-    inner: &Arc<Inner>,
-    run: &Arc<str>,
-    effect: EffectId,
-) -> Result<(u32, i64), RuntimeError> {
+async fn attempts(inner: &Arc<Inner>, run: &Arc<str>, effect: EffectId) -> Result<(u32, i64), RuntimeError> {
     let (inner, run) = (inner.clone(), run.clone());
     blocking(move || {
         let name = effect.text(&run);
@@ -148,10 +131,7 @@ async fn attempts(
                 if source.kind != SourceKind::Attempt || source.effect.as_deref() != Some(&name) {
                     continue;
                 }
-                if let Ok(Event::Attempt {
-                    attempt, retry_at, ..
-                }) = record.envelope().map(|e| e.event)
-                {
+                if let Ok(Event::Attempt { attempt, retry_at, .. }) = record.envelope().map(|e| e.event) {
                     next = attempt.saturating_add(1);
                     not_before = retry_at;
                 }

@@ -85,10 +85,7 @@ impl Runtime {
     ///
     /// # Errors
     /// The journal cannot be read; or this is no tokio runtime ([`RuntimeError::NoTokio`]).
-    pub async fn open(
-        store: Arc<dyn Store>,
-        options: Options,
-    ) -> Result<(Runtime, Recovery), RuntimeError> {
+    pub async fn open(store: Arc<dyn Store>, options: Options) -> Result<(Runtime, Recovery), RuntimeError> {
         let handle = tokio::runtime::Handle::try_current().map_err(|_| RuntimeError::NoTokio)?;
         let calls = Arc::new(Calls::new(options.limits.calls_at_once));
         let inner = Arc::new(Inner {
@@ -141,13 +138,7 @@ impl Runtime {
         let charter = inner.charter(start.charter)?;
         let run: Arc<str> = start.run.clone().unwrap_or_else(|| (inner.new_id)()).into();
         admit::check_run_id(&run)?;
-        inner
-            .ask(&run, |reply| Mail::Start {
-                charter,
-                start: Box::new(start),
-                reply,
-            })
-            .await
+        inner.ask(&run, |reply| Mail::Start { charter, start: Box::new(start), reply }).await
     }
 
     /// Sends an event to a run. The answer comes when its record is durable; it may say that the event was refused, and why.
@@ -185,9 +176,7 @@ impl Runtime {
             wheel.abort();
         }
         // Whoever waits for news learns that there will be none.
-        inner
-            .publisher
-            .trouble(None, "the host has shut down".into());
+        inner.publisher.trouble(None, "the host has shut down".into());
     }
 }
 
@@ -221,11 +210,7 @@ impl Inner {
             });
         }
         let run: Arc<str> = send.run.as_str().into();
-        self.ask(&run, |reply| Mail::Event {
-            send: Box::new(send),
-            reply,
-        })
-        .await
+        self.ask(&run, |reply| Mail::Event { send: Box::new(send), reply }).await
     }
 
     /// Puts something from outside into a mailbox and waits for the answer.
@@ -252,17 +237,11 @@ impl Inner {
         if let Some(charter) = lock(&self.charters).get(&digest) {
             return Ok(charter.clone());
         }
-        let stored = self
-            .store
-            .charter(digest)?
-            .ok_or(RuntimeError::UnknownCharter(digest))?;
+        let stored = self.store.charter(digest)?.ok_or(RuntimeError::UnknownCharter(digest))?;
         let machine = charter_journal::machine(self.store.as_ref(), digest)?;
         let folder = (self.find_folder)(&stored);
         let charter = Arc::new(Charter::of(Arc::new(machine), stored, folder)?);
-        Ok(lock(&self.charters)
-            .entry(digest)
-            .or_insert(charter)
-            .clone())
+        Ok(lock(&self.charters).entry(digest).or_insert(charter).clone())
     }
 }
 
@@ -270,7 +249,5 @@ impl Inner {
 pub(crate) async fn blocking<T: std::marker::Send + 'static>(
     f: impl FnOnce() -> T + std::marker::Send + 'static,
 ) -> Result<T, RuntimeError> {
-    tokio::task::spawn_blocking(f)
-        .await
-        .map_err(|_| RuntimeError::Closing)
+    tokio::task::spawn_blocking(f).await.map_err(|_| RuntimeError::Closing)
 }

@@ -70,12 +70,7 @@ impl VirtualClock {
     #[must_use]
     pub fn new(now: i64) -> VirtualClock {
         VirtualClock(Arc::new(Inner {
-            state: Mutex::new(State {
-                now,
-                next: 0,
-                sleepers: BTreeMap::new(),
-                working: 0,
-            }),
+            state: Mutex::new(State { now, next: 0, sleepers: BTreeMap::new(), working: 0 }),
             idle: Notify::new(),
         }))
     }
@@ -112,12 +107,7 @@ impl VirtualClock {
         let until = begin.saturating_add(at_most.max(0));
         loop {
             self.settle().await;
-            let more = self
-                .0
-                .lock()
-                .sleepers
-                .first_key_value()
-                .is_some_and(|((at, _), _)| *at <= until);
+            let more = self.0.lock().sleepers.first_key_value().is_some_and(|((at, _), _)| *at <= until);
             if !more || !self.wake(until) {
                 return self.now().saturating_sub(begin);
             }
@@ -128,21 +118,13 @@ impl VirtualClock {
     #[must_use]
     pub fn next(&self) -> Option<i64> {
         let state = self.0.lock();
-        state
-            .sleepers
-            .first_key_value()
-            .map(|((at, _), _)| *at)
-            .filter(|at| *at < i64::MAX)
+        state.sleepers.first_key_value().map(|((at, _), _)| *at).filter(|at| *at < i64::MAX)
     }
 
     /// Moves to the next sleeper's moment, at most to `until`, and wakes it. Gives false if nobody sleeps till then.
     fn wake(&self, until: i64) -> bool {
         let mut state = self.0.lock();
-        let due = state
-            .sleepers
-            .first_key_value()
-            .map(|((at, _), _)| *at)
-            .filter(|at| *at <= until);
+        let due = state.sleepers.first_key_value().map(|((at, _), _)| *at).filter(|at| *at <= until);
         let Some(at) = due else {
             state.now = state.now.max(until);
             return false;
@@ -171,24 +153,14 @@ impl VirtualClock {
         if waits && idles {
             self.0.count(-1);
         }
-        Sleep {
-            clock: self.0.clone(),
-            id: waits.then_some(id),
-            idles,
-        }
+        Sleep { clock: self.0.clone(), id: waits.then_some(id), idles }
     }
 }
 
 impl std::fmt::Debug for VirtualClock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = self.0.lock();
-        write!(
-            f,
-            "VirtualClock({}, {} at work, {} asleep)",
-            state.now,
-            state.working,
-            state.sleepers.len()
-        )
+        write!(f, "VirtualClock({}, {} at work, {} asleep)", state.now, state.working, state.sleepers.len())
     }
 }
 

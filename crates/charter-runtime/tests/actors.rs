@@ -3,9 +3,7 @@
 mod common;
 
 use charter_kernel::Status;
-use charter_runtime::{
-    Boxed, Call, Executor, Fault, Faults, Happening, Options, Outcome, Send, VirtualClock,
-};
+use charter_runtime::{Boxed, Call, Executor, Fault, Faults, Happening, Options, Outcome, Send, VirtualClock};
 use common::*;
 use serde_json::{Value as Json, json};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -41,10 +39,7 @@ states:
 
 async fn result(h: &Host, run: &str) -> (Status, Json) {
     let view = h.runtime.ended(run).await.unwrap();
-    (
-        view.snapshot.status(),
-        view.snapshot.output().cloned().unwrap_or_default(),
-    )
+    (view.snapshot.status(), view.snapshot.output().cloned().unwrap_or_default())
 }
 
 #[test]
@@ -56,17 +51,8 @@ fn a_script_answers_by_input_in_turn_and_late() {
         let h = host(&source).await;
         h.start("r", json!({"kind": "a", "n": 1})).await;
         h.clock.run(3_600_000).await;
-        assert_eq!(
-            result(&h, "r").await,
-            (Status::Done, json!({"is": "a", "of": 2}))
-        );
-        assert_eq!(
-            h.story("r"),
-            [
-                "0 charter.start accepted working",
-                "90000 done.invoke.work accepted done"
-            ]
-        );
+        assert_eq!(result(&h, "r").await, (Status::Done, json!({"is": "a", "of": 2})));
+        assert_eq!(h.story("r"), ["0 charter.start accepted working", "90000 done.invoke.work accepted done"]);
         h.start("s", json!({"kind": "b", "n": 6})).await;
         assert_eq!(result(&h, "s").await.1, json!("many"));
         h.start("t", json!({"kind": "b", "n": 5})).await;
@@ -100,10 +86,7 @@ states:
         }
         h.clock.settle().await;
         let view = h.runtime.view("r").await.unwrap();
-        assert_eq!(
-            view.snapshot.actor("root").unwrap().context()["said"],
-            json!([1, 2, "tired", "script"])
-        );
+        assert_eq!(view.snapshot.actor("root").unwrap().context()["said"], json!([1, 2, "tired", "script"]));
         assert!(!view.is_stuck());
     });
 }
@@ -133,10 +116,7 @@ fn failures_are_tried_again_and_every_attempt_is_in_the_journal() {
         );
         assert_eq!(
             (second.source.effect.as_deref(), second.snapshot),
-            (
-                Some("r/0/0"),
-                h.store.records("r", 0, 1).unwrap()[0].snapshot
-            )
+            (Some("r/0/0"), h.store.records("r", 0, 1).unwrap()[0].snapshot)
         );
         let mut began = Vec::new();
         while let Some(happening) = news.try_next() {
@@ -145,18 +125,15 @@ fn failures_are_tried_again_and_every_attempt_is_in_the_journal() {
             }
         }
         assert_eq!(began, [(1, 0), (2, 10_000), (3, 40_000)]);
-        assert!(
-            charter_journal::verify(h.store.as_ref(), None)
-                .unwrap()
-                .is_verified()
-        );
+        assert!(charter_journal::verify(h.store.as_ref(), None).unwrap().is_verified());
     });
 }
 
 #[test]
 fn it_gives_up_after_the_last_attempt_or_what_cannot_be_mended() {
     block_on(async {
-        let busy = "{kind: scripted, retry: {attempts: 2, backoff: 1s}, answers: [{error: {code: busy, message: 'no time'}}]}";
+        let busy =
+            "{kind: scripted, retry: {attempts: 2, backoff: 1s}, answers: [{error: {code: busy, message: 'no time'}}]}";
         let h = host(&one(busy)).await;
         h.start("r", json!({})).await;
         h.clock.run(3_600_000).await;
@@ -180,13 +157,7 @@ fn an_answer_that_does_not_fit_is_asked_for_again() {
         assert_eq!(result(&h, "r").await, (Status::Done, json!({"n": 1})));
         let told = h.data("r", "charter.attempt");
         assert_eq!(told["error"]["code"], json!("schema"));
-        assert!(
-            told["error"]["message"]
-                .as_str()
-                .unwrap()
-                .contains("\"n\" is a required property"),
-            "{told}"
-        );
+        assert!(told["error"]["message"].as_str().unwrap().contains("\"n\" is a required property"), "{told}");
         let h = host(&one(&actor.replace("attempts: 2", "attempts: 1"))).await;
         h.start("r", json!({})).await;
         assert_eq!(result(&h, "r").await.1["code"], json!("schema"));
@@ -201,10 +172,7 @@ fn time_limits_of_an_attempt_and_of_the_whole() {
         h.start("r", json!({})).await;
         h.clock.run(86_400_000).await;
         let (status, error) = result(&h, "r").await;
-        assert_eq!(
-            (status, &error["code"]),
-            (Status::Failed, &json!("timeout"))
-        );
+        assert_eq!((status, &error["code"]), (Status::Failed, &json!("timeout")));
         assert_eq!(
             h.story("r"),
             [
@@ -224,21 +192,10 @@ fn what_nobody_waits_for_is_stopped() {
         let mut news = h.runtime.subscribe(None);
         h.start("r", json!({})).await;
         h.clock.advance(60_000).await;
-        assert_eq!(
-            h.runtime.view("r").await.unwrap().working[0]
-                .effect
-                .as_ref(),
-            "r/0/0"
-        );
+        assert_eq!(h.runtime.view("r").await.unwrap().working[0].effect.as_ref(), "r/0/0");
         h.send("r", "STOP", json!({})).await;
         h.clock.run(86_400_000).await;
-        assert_eq!(
-            h.story("r"),
-            [
-                "0 charter.start accepted working",
-                "60000 STOP accepted stopped"
-            ]
-        );
+        assert_eq!(h.story("r"), ["0 charter.start accepted working", "60000 STOP accepted stopped"]);
         let mut stopped = 0;
         while let Some(happening) = news.try_next() {
             stopped += u32::from(matches!(happening, Happening::Stopped(_)));
@@ -252,11 +209,7 @@ fn every_effect_twice_changes_nothing_but_the_record_of_it() {
     block_on(async {
         let source = one("{kind: scripted, answers: [{output: 1}]}");
         let once = host(&source).await;
-        let twice = host_with(&source, |o| Options {
-            faults: Faults { twice: true },
-            ..o
-        })
-        .await;
+        let twice = host_with(&source, |o| Options { faults: Faults { twice: true }, ..o }).await;
         for h in [&once, &twice] {
             h.start("r", json!({})).await;
             assert_eq!(result(h, "r").await, (Status::Done, json!(1)));
@@ -266,11 +219,7 @@ fn every_effect_twice_changes_nothing_but_the_record_of_it() {
         assert_eq!(twice.story("r")[2], "0 done.invoke.work late done");
         let snapshot = |h: &Host, seq| h.store.records("r", seq, 1).unwrap()[0].snapshot;
         assert_eq!(snapshot(&twice, 2), snapshot(&once, 1));
-        assert!(
-            charter_journal::verify(twice.store.as_ref(), None)
-                .unwrap()
-                .is_verified()
-        );
+        assert!(charter_journal::verify(twice.store.as_ref(), None).unwrap().is_verified());
     });
 }
 
@@ -290,10 +239,9 @@ impl Executor for Slow {
 #[test]
 fn after_a_crash_an_idempotent_actor_is_asked_again_and_of_another_one_nothing_is_known() {
     block_on(async {
-        for (config, expected) in [
-            ("{kind: slow, idempotent: true}", json!("r/0/0")),
-            ("{kind: slow}", json!("unknown")),
-        ] {
+        for (config, expected) in
+            [("{kind: slow, idempotent: true}", json!("r/0/0")), ("{kind: slow}", json!("unknown"))]
+        {
             let count = Arc::new(AtomicU32::new(0));
             let slow = |o: Options| o.executor("slow", Slow(count.clone()));
             let source = one(config);
@@ -330,8 +278,7 @@ fn a_pause_between_attempts_survives_a_crash_also_if_the_actor_is_not_idempotent
         }
     }
     block_on(async {
-        let source =
-            one("{kind: fails, retry: {attempts: 3, backoff: 1h, factor: 1, jitter: 0, max: 2h}}");
+        let source = one("{kind: fails, retry: {attempts: 3, backoff: 1h, factor: 1, jitter: 0, max: 2h}}");
         let set = |o: Options| o.executor("fails", Fails);
         let h = host_with(&source, set).await;
         h.start("r", json!({})).await;
@@ -368,34 +315,21 @@ fn one_bad_run_does_not_hold_up_the_others() {
         runtime.shutdown(std::time::Duration::ZERO).await;
         drop((runtime, store));
         let connection = rusqlite::Connection::open(&file).unwrap();
-        connection
-            .execute_batch("UPDATE records SET json = '{}' WHERE run = 'b'; DELETE FROM snapshots")
-            .unwrap();
+        connection.execute_batch("UPDATE records SET json = '{}' WHERE run = 'b'; DELETE FROM snapshots").unwrap();
         drop(connection);
         let h = open(sqlite(), clock.clone(), charter(&source), options(&clock)).await;
-        assert_eq!(
-            h.recovery
-                .failed
-                .iter()
-                .map(|(run, _)| run.as_str())
-                .collect::<Vec<_>>(),
-            ["b"]
-        );
+        assert_eq!(h.recovery.failed.iter().map(|(run, _)| run.as_str()).collect::<Vec<_>>(), ["b"]);
         h.clock.run(86_400_000).await;
         for run in ["a", "c"] {
-            assert_eq!(
-                h.story(run).last().unwrap(),
-                "3600000 done.invoke.work accepted done"
-            );
+            assert_eq!(h.story(run).last().unwrap(), "3600000 done.invoke.work accepted done");
         }
     });
 }
 
 #[test]
 fn a_person_answers_a_task() {
-    let source = one(
-        "{kind: human, title: Is it good?, by: user, output: {type: object, required: [good]}, timeout: 72h}",
-    );
+    let source =
+        one("{kind: human, title: Is it good?, by: user, output: {type: object, required: [good]}, timeout: 72h}");
     block_on(async {
         let h = host(&source).await;
         let mut news = h.runtime.subscribe(None);
@@ -408,55 +342,24 @@ fn a_person_answers_a_task() {
             waits += u32::from(matches!(happening, Happening::Waiting(_)));
         }
         assert_eq!(waits, 1);
-        assert!(
-            h.runtime
-                .tasks(&who("eve", &["guest"]), 9)
-                .await
-                .unwrap()
-                .is_empty()
-        );
+        assert!(h.runtime.tasks(&who("eve", &["guest"]), 9).await.unwrap().is_empty());
         let tasks = h.runtime.tasks(&who("ana", &["user"]), 9).await.unwrap();
         assert_eq!(
             (tasks.len(), tasks[0].title.as_deref(), &tasks[0].input),
             (1, Some("Is it good?"), &json!({"what": "soup"}))
         );
         let task = tasks[0].effect.clone();
-        let e = h
-            .runtime
-            .complete(&task, json!({"good": true}), who("eve", &["guest"]))
-            .await
-            .unwrap_err();
-        assert_eq!(
-            e.to_string(),
-            "run `r`: the task `r/0/0` is for user, and `eve` is none of them"
-        );
+        let e = h.runtime.complete(&task, json!({"good": true}), who("eve", &["guest"])).await.unwrap_err();
+        assert_eq!(e.to_string(), "run `r`: the task `r/0/0` is for user, and `eve` is none of them");
         // What does not fit is refused, and the task goes on waiting.
-        let bad = h
-            .runtime
-            .complete(&task, json!({"god": true}), who("ana", &["user"]))
-            .await
-            .unwrap();
+        let bad = h.runtime.complete(&task, json!({"god": true}), who("ana", &["user"])).await.unwrap();
         assert_eq!(bad.refusal().unwrap().code.word(), "schema");
-        let good = h
-            .runtime
-            .complete(&task, json!({"good": true}), who("ana", &["user"]))
-            .await
-            .unwrap();
-        assert_eq!(
-            (good.record.by.id.as_str(), good.record.state[0].as_ref()),
-            ("ana", "done")
-        );
-        let e = h
-            .runtime
-            .complete(&task, json!({"good": true}), who("ana", &["user"]))
-            .await
-            .unwrap_err();
+        let good = h.runtime.complete(&task, json!({"good": true}), who("ana", &["user"])).await.unwrap();
+        assert_eq!((good.record.by.id.as_str(), good.record.state[0].as_ref()), ("ana", "done"));
+        let e = h.runtime.complete(&task, json!({"good": true}), who("ana", &["user"])).await.unwrap_err();
         assert_eq!(e.to_string(), "run `r`: no task `r/0/0` waits for a person");
         h.start("s", json!({})).await;
-        h.runtime
-            .decline("s/0/0", "not my business", who("ana", &["user"]))
-            .await
-            .unwrap();
+        h.runtime.decline("s/0/0", "not my business", who("ana", &["user"])).await.unwrap();
         let error = json!({"code": "declined", "message": "not my business", "retryable": false, "by": "ana"});
         assert_eq!(result(&h, "s").await, (Status::Failed, error));
         h.start("t", json!({})).await;
@@ -506,12 +409,7 @@ fn agents_act_through_the_ordinary_door() {
         h.start("r", json!({})).await;
         h.clock.run(3_600_000).await;
         let (_, output) = result(&h, "r").await;
-        assert_eq!(
-            output,
-            json!(["good", "great", "authority"]),
-            "{:#?}",
-            h.story("r")
-        );
+        assert_eq!(output, json!(["good", "great", "authority"]), "{:#?}", h.story("r"));
         let records = h.store.records("r", 0, 99).unwrap();
         let close: Vec<_> = records
             .iter()
@@ -538,52 +436,25 @@ fn what_an_agent_has_sent_is_not_sent_again_after_a_crash() {
         h.clock.advance(130_000).await;
         let h = h.crash(charter(AGENTS), |o| o).await;
         h.clock.run(3_600_000).await;
-        assert_eq!(
-            result(&h, "r").await.1,
-            json!(["good", "great", "authority"])
-        );
+        assert_eq!(result(&h, "r").await.1, json!(["good", "great", "authority"]));
         let records = h.store.records("r", 0, 99).unwrap();
-        assert_eq!(
-            records
-                .iter()
-                .filter(|r| r.event.r#type == "SUBMIT")
-                .count(),
-            3
-        );
+        assert_eq!(records.iter().filter(|r| r.event.r#type == "SUBMIT").count(), 3);
     });
 }
 
 #[test]
 fn mistakes_are_found_before_a_run_starts() {
     let cases = [
-        (
-            "{kind: modell}",
-            "actor `work`: this host has no executor for the kind `modell`; it has ",
-        ),
-        (
-            "{kind: human, by: [user, 7]}",
-            "actor `work`: `by` is a text or a list of texts, not `[\"user\",7]`",
-        ),
-        (
-            "{kind: human, titel: x}",
-            "actor `work`: it has no key `titel`; did you mean `title`?",
-        ),
-        (
-            "{kind: scripted}",
-            "actor `work`: `answers` is missing: a list of answers, or the name of a file with one",
-        ),
-        (
-            "{kind: scripted, answers: a.yaml}",
-            "actor `work`: `a.yaml` cannot be read: the charter has no folder here",
-        ),
+        ("{kind: modell}", "actor `work`: this host has no executor for the kind `modell`; it has "),
+        ("{kind: human, by: [user, 7]}", "actor `work`: `by` is a text or a list of texts, not `[\"user\",7]`"),
+        ("{kind: human, titel: x}", "actor `work`: it has no key `titel`; did you mean `title`?"),
+        ("{kind: scripted}", "actor `work`: `answers` is missing: a list of answers, or the name of a file with one"),
+        ("{kind: scripted, answers: a.yaml}", "actor `work`: `a.yaml` cannot be read: the charter has no folder here"),
         (
             "{kind: scripted, answers: [{outputs: 1}]}",
             "actor `work`: `answers`: answer 1: it has no key `outputs`; did you mean `output`?",
         ),
-        (
-            "{kind: scripted, answers: [{output: '= input.'}]}",
-            "actor `work`: `answers`: answer 1: `= input.`: ",
-        ),
+        ("{kind: scripted, answers: [{output: '= input.'}]}", "actor `work`: `answers`: answer 1: `= input.`: "),
         (
             "{kind: scripted, as: operator, answers: [{}]}",
             "actor `work`: `as` names the role `operator`, which the charter does not declare",
@@ -617,9 +488,7 @@ fn mistakes_are_found_before_a_run_starts() {
                 Err(e) => e,
             };
             let said = e.to_string();
-            let said = said
-                .strip_prefix("the charter `one` cannot be run here: ")
-                .unwrap_or(&said);
+            let said = said.strip_prefix("the charter `one` cannot be run here: ").unwrap_or(&said);
             assert!(said.starts_with(expected), "{actor}\n{said}");
         }
     });
@@ -643,20 +512,14 @@ fn an_executor_that_breaks_down_is_a_failure_of_the_actor() {
 #[test]
 fn an_answer_that_the_run_cannot_take_becomes_a_failure() {
     // The action on the answer fails, and nothing handles that: the answer is refused, its failure is not.
-    let source = one("{kind: scripted, answers: [{output: {n: 0}}]}")
-        .replace("'= event.output'", "'= 1 / event.output.n'");
+    let source =
+        one("{kind: scripted, answers: [{output: {n: 0}}]}").replace("'= event.output'", "'= 1 / event.output.n'");
     block_on(async {
         let h = host(&source).await;
         h.start("r", json!({})).await;
         let (status, error) = result(&h, "r").await;
-        assert_eq!(
-            (status, &error["code"]),
-            (Status::Failed, &json!("refused"))
-        );
-        assert_eq!(
-            h.story("r")[1],
-            "0 done.invoke.work refused execution working"
-        );
+        assert_eq!((status, &error["code"]), (Status::Failed, &json!("refused")));
+        assert_eq!(h.story("r")[1], "0 done.invoke.work refused execution working");
     });
 }
 
@@ -681,15 +544,8 @@ fn no_more_actors_work_at_once_than_allowed() {
     block_on(async {
         let counts = Arc::new(Mutex::new((0, 0)));
         let h = host_with(&one("{kind: counts}"), |o| {
-            let limits = charter_runtime::Limits {
-                calls_at_once: 3,
-                events_per_second: 0,
-                ..Default::default()
-            };
-            Options {
-                limits,
-                ..o.executor("counts", Counts(counts.clone()))
-            }
+            let limits = charter_runtime::Limits { calls_at_once: 3, events_per_second: 0, ..Default::default() };
+            Options { limits, ..o.executor("counts", Counts(counts.clone())) }
         })
         .await;
         for i in 0..10 {
@@ -710,26 +566,13 @@ fn a_host_with_no_executor_for_a_run_in_the_journal_says_so_to_the_run() {
         let count = Arc::new(AtomicU32::new(0));
         let h = host_with(&source, |o| o.executor("slow", Slow(count))).await;
         h.start("r", json!({})).await;
-        let Host {
-            runtime,
-            clock,
-            store,
-            ..
-        } = h;
+        let Host { runtime, clock, store, .. } = h;
         drop(runtime);
         clock.settle().await;
-        let (runtime, _) = charter_runtime::Runtime::open(store, options(&clock))
-            .await
-            .unwrap();
+        let (runtime, _) = charter_runtime::Runtime::open(store, options(&clock)).await.unwrap();
         let view = runtime.ended("r").await.unwrap();
-        assert_eq!(
-            view.snapshot.output().unwrap()["code"],
-            json!("no-executor")
-        );
-        let e = runtime
-            .send(Send::new("r", "STOP", json!({}), who("ana", &["user"])))
-            .await
-            .unwrap();
+        assert_eq!(view.snapshot.output().unwrap()["code"], json!("no-executor"));
+        let e = runtime.send(Send::new("r", "STOP", json!({}), who("ana", &["user"]))).await.unwrap();
         assert_eq!(e.refusal().unwrap().code.word(), "finished");
     });
 }

@@ -57,11 +57,7 @@ fn sender() -> Principal {
 }
 
 fn seen(snapshot: &Snapshot) -> usize {
-    snapshot
-        .actor("root")
-        .and_then(|a| a.variable("seen"))
-        .and_then(Json::as_array)
-        .map_or(0, Vec::len)
+    snapshot.actor("root").and_then(|a| a.variable("seen")).and_then(Json::as_array).map_or(0, Vec::len)
 }
 
 /// The child process: works until all runs are over. Not a test of its own.
@@ -70,71 +66,40 @@ fn child() {
     let Some(folder) = std::env::var_os("CHARTER_CRASH_FOLDER").map(PathBuf::from) else {
         return;
     };
-    let tokio = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     tokio.block_on(async {
         let store = Arc::new(SqliteStore::open(&folder.join("journal.db")).unwrap());
-        let options = Options {
-            limits: Limits {
-                events_per_second: 0,
-                ..Limits::default()
-            },
-            ..Options::default()
-        };
+        let options = Options { limits: Limits { events_per_second: 0, ..Limits::default() }, ..Options::default() };
         let (runtime, recovery) = Runtime::open(store, options).await.unwrap();
-        assert!(
-            recovery.failed.is_empty() && recovery.unknown.is_empty(),
-            "{recovery:?}"
-        );
-        let charter = runtime
-            .add(Charter::load(&folder).unwrap())
-            .await
-            .unwrap()
-            .digest();
+        assert!(recovery.failed.is_empty() && recovery.unknown.is_empty(), "{recovery:?}");
+        let charter = runtime.add(Charter::load(&folder).unwrap()).await.unwrap().digest();
         let tasks: Vec<_> = (0..RUNS)
             .map(|n| {
                 let (runtime, folder) = (runtime.clone(), folder.clone());
                 tokio::spawn(async move {
                     let run = format!("run-{n}");
-                    let start = Start {
-                        charter,
-                        run: Some(run.clone()),
-                        input: json!({"events": EVENTS}),
-                        by: sender(),
-                    };
+                    let start =
+                        Start { charter, run: Some(run.clone()), input: json!({"events": EVENTS}), by: sender() };
                     runtime.start(start).await.unwrap();
                     loop {
                         let waits = |s: &Snapshot| {
-                            s.status() != Status::Active
-                                || s.actor("root").unwrap().state().eq(["idle"])
+                            s.status() != Status::Active || s.actor("root").unwrap().state().eq(["idle"])
                         };
                         let view = runtime.until(&run, waits).await.unwrap();
                         if view.snapshot.status() != Status::Active {
                             break;
                         }
                         let next = seen(&view.snapshot);
-                        let add = |k: usize| {
-                            Send::new(&run, "ADD", json!({"k": k}), sender())
-                                .id(&format!("add-{k}"))
-                        };
+                        let add = |k: usize| Send::new(&run, "ADD", json!({"k": k}), sender()).id(&format!("add-{k}"));
                         if let Some(last) = next.checked_sub(1) {
                             // Sent again, as after a lost answer: it must be known.
                             assert!(runtime.send(add(last)).await.unwrap().repeated);
                         }
                         let receipt = runtime.send(add(next)).await.unwrap();
-                        let line = format!(
-                            "{run} {next} {} {}\n",
-                            receipt.record.seq, receipt.record.hash
-                        );
+                        let line = format!("{run} {next} {} {}\n", receipt.record.seq, receipt.record.hash);
                         // One write, so that a line is there or not.
-                        let mut acks = std::fs::OpenOptions::new()
-                            .append(true)
-                            .create(true)
-                            .open(folder.join("acks"))
-                            .unwrap();
+                        let mut acks =
+                            std::fs::OpenOptions::new().append(true).create(true).open(folder.join("acks")).unwrap();
                         acks.write_all(line.as_bytes()).unwrap();
                     }
                 })
@@ -154,11 +119,7 @@ fn replayed() {
     let Some(folder) = std::env::var_os("CHARTER_REPLAY_FOLDER").map(PathBuf::from) else {
         return;
     };
-    std::fs::write(
-        folder.join(std::env::var("CHARTER_REPLAY_TO").unwrap()),
-        snapshots(&folder),
-    )
-    .unwrap();
+    std::fs::write(folder.join(std::env::var("CHARTER_REPLAY_TO").unwrap()), snapshots(&folder)).unwrap();
 }
 
 fn snapshots(folder: &Path) -> String {
@@ -167,9 +128,7 @@ fn snapshots(folder: &Path) -> String {
     for info in store.runs(&Default::default()).unwrap() {
         let machine = charter_journal::machine(&store, info.charter).unwrap();
         for seq in 0..=info.seq {
-            let snapshot = replay(&store, &machine, &info.run, Some(seq))
-                .unwrap()
-                .unwrap();
+            let snapshot = replay(&store, &machine, &info.run, Some(seq)).unwrap().unwrap();
             out.push_str(&machine.snapshot_text(&snapshot));
             out.push('\n');
         }
@@ -179,10 +138,7 @@ fn snapshots(folder: &Path) -> String {
 
 fn spawn(test: &str, variables: &[(&str, &std::ffi::OsStr)]) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::inherit());
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).stdout(Stdio::null()).stderr(Stdio::inherit());
     command.envs(variables.iter().copied());
     command.spawn().unwrap()
 }
@@ -216,10 +172,7 @@ fn round(chance: &mut Chance) -> usize {
         while ended.is_none() && (kills >= 40 || begin.elapsed() < lives) {
             std::thread::sleep(Duration::from_millis(2));
             ended = child.try_wait().unwrap();
-            assert!(
-                begin.elapsed() < Duration::from_secs(60),
-                "the work does not come to its end"
-            );
+            assert!(begin.elapsed() < Duration::from_secs(60), "the work does not come to its end");
         }
         match ended {
             Some(status) => assert!(status.success(), "the child failed"),
@@ -269,15 +222,9 @@ fn laws(folder: &Path) {
     for line in acks.lines() {
         let mut parts = line.split(' ');
         let (run, k) = (parts.next().unwrap(), parts.next().unwrap());
-        let (seq, hash) = (
-            parts.next().unwrap().parse().unwrap(),
-            parts.next().unwrap(),
-        );
+        let (seq, hash) = (parts.next().unwrap().parse().unwrap(), parts.next().unwrap());
         let record = store.records(run, seq, 1).unwrap().remove(0);
-        assert_eq!(
-            (record.id.as_ref(), record.hash.to_string().as_str()),
-            (format!("add-{k}").as_str(), hash)
-        );
+        assert_eq!((record.id.as_ref(), record.hash.to_string().as_str()), (format!("add-{k}").as_str(), hash));
         assert_eq!(record.verdict, Verdict::Accepted);
     }
     // Every run has come to its end, each event was applied once, each effect has happened once.
@@ -289,10 +236,7 @@ fn laws(folder: &Path) {
         let machine = charter_journal::machine(&store, info.charter).unwrap();
         let snapshot = replay(&store, &machine, &run, None).unwrap().unwrap();
         let all: Vec<usize> = (0..EVENTS).collect();
-        assert_eq!(
-            snapshot.output().unwrap(),
-            &json!({"seen": all, "done": all})
-        );
+        assert_eq!(snapshot.output().unwrap(), &json!({"seen": all, "done": all}));
         for record in store.records(&run, 0, 100_000).unwrap() {
             let invokes = record.effects.iter().filter(|e| e["kind"] == "invoke");
             asked.extend(invokes.map(|e| e["id"].as_str().unwrap().replace('/', "_")));
@@ -324,12 +268,7 @@ fn laws(folder: &Path) {
 fn killed_at_random_points_nothing_is_lost_and_nothing_happens_twice() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let wanted = number("CHARTER_KILLS").unwrap_or(10) as usize;
-    let clock = || {
-        std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap()
-            .as_nanos() as u64
-    };
+    let clock = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
     let seed = number("CHARTER_SEED").unwrap_or_else(clock) | 1;
     println!("CHARTER_SEED={seed}");
     let mut chance = Chance(seed);

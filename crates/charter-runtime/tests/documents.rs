@@ -16,18 +16,13 @@ fn blocks() -> Vec<String> {
     // Tools are tried where their executor is: `charter-models`, tests/tool.rs.
     fenced
         .filter(|b| !b.contains("kind: tool"))
-        .map(|b| {
-            b.split("```")
-                .next()
-                .unwrap()
-                .replace("https://scores.example.org", "http://localhost")
-        })
+        .map(|b| b.split("```").next().unwrap().replace("https://scores.example.org", "http://localhost"))
         .collect()
 }
 
 fn read(source: &str, folder: Folder) -> Charter {
-    let document = charter_format::read(source, "page.yaml", &Default::default())
-        .unwrap_or_else(|e| panic!("{e}\n{source}"));
+    let document =
+        charter_format::read(source, "page.yaml", &Default::default()).unwrap_or_else(|e| panic!("{e}\n{source}"));
     assert!(document.warnings.is_empty(), "{:?}", document.warnings);
     Charter::new(&document, folder).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -35,29 +30,20 @@ fn read(source: &str, folder: Folder) -> Charter {
 #[test]
 fn every_example_is_taken() {
     block_on(async {
-        let secret: charter_runtime::FindSecret =
-            Arc::new(|name| (name == "SCORES").then(|| "x".to_owned()));
+        let secret: charter_runtime::FindSecret = Arc::new(|name| (name == "SCORES").then(|| "x".to_owned()));
         let options = Options::default().executor("http", Http::default().secrets(secret));
-        let (runtime, _) = Runtime::open(Arc::new(MemoryStore::new()), options)
-            .await
-            .unwrap();
+        let (runtime, _) = Runtime::open(Arc::new(MemoryStore::new()), options).await.unwrap();
         let dir = tempfile::tempdir().unwrap();
         let (mut kinds, mut scripts) = (Vec::new(), 0);
         for block in blocks() {
-            let actors = block
-                .lines()
-                .map(|l| format!("  {l}\n"))
-                .collect::<String>();
+            let actors = block.lines().map(|l| format!("  {l}\n")).collect::<String>();
             let around = |actors: &str| {
                 format!(
                     "charter: 1\nid: page\nroles: {{planner: {{}}, reviewer: {{}}, editor: {{}}}}\nactors:\n{actors}"
                 )
             };
             if block.starts_with("charter:") {
-                runtime
-                    .add(read(&block, Folder::Dir(dir.path().into())))
-                    .await
-                    .unwrap();
+                runtime.add(read(&block, Folder::Dir(dir.path().into()))).await.unwrap();
             } else if block.starts_with("planner:\n") {
                 let texts = BTreeMap::from([("script.yaml".to_owned(), block.clone())]);
                 let charter = read(
@@ -73,20 +59,10 @@ fn every_example_is_taken() {
                     .add(read(&around(&actors), Folder::Dir(dir.path().into())))
                     .await
                     .unwrap_or_else(|e| panic!("{e}"));
-                kinds.extend(
-                    charter
-                        .machine()
-                        .definition()
-                        .actors
-                        .values()
-                        .map(|a| a.kind.clone()),
-                );
+                kinds.extend(charter.machine().definition().actors.values().map(|a| a.kind.clone()));
             }
         }
-        assert_eq!(
-            (kinds.join(" ").as_str(), scripts),
-            ("exec http human scripted scripted journal", 1)
-        );
+        assert_eq!((kinds.join(" ").as_str(), scripts), ("exec http human scripted scripted journal", 1));
     });
 }
 
@@ -103,17 +79,10 @@ fn every_code_of_the_host_is_on_the_page() {
         include_str!("../src/executors/journal.rs"),
     ];
     for source in sources {
-        let flat = source
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
-            .replace("( ", "(");
+        let flat = source.split_whitespace().collect::<Vec<_>>().join(" ").replace("( ", "(");
         for part in flat.split("Fault::new(\"").skip(1) {
             let code = part.split('"').next().unwrap();
-            assert!(
-                PAGE.contains(&format!("| `{code}` |")),
-                "`{code}` is not in docs/actors.md"
-            );
+            assert!(PAGE.contains(&format!("| `{code}` |")), "`{code}` is not in docs/actors.md");
         }
     }
 }

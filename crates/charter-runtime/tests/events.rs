@@ -29,32 +29,16 @@ fn an_event_is_recorded_and_answered() {
         let h = host(DOOR).await;
         h.start("a", json!({})).await;
         let opened = h.send("a", "OPEN", json!({})).await;
-        assert_eq!(
-            (opened.record.seq, opened.record.state[0].as_ref()),
-            (1, "opened")
-        );
+        assert_eq!((opened.record.seq, opened.record.state[0].as_ref()), (1, "opened"));
         let again = h.send("a", "OPEN", json!({})).await;
         assert_eq!(again.refusal().unwrap().code.word(), "unhandled");
         assert_eq!(again.refusal().unwrap().legal, ["CLOSE"]);
         let legal = h.runtime.legal("a", &who("ana", &["user"])).await.unwrap();
-        assert_eq!(
-            legal.iter().map(|l| l.r#type.as_str()).collect::<Vec<_>>(),
-            ["CLOSE"]
-        );
-        assert!(
-            h.runtime
-                .legal("a", &who("eve", &[]))
-                .await
-                .unwrap()
-                .is_empty()
-        );
+        assert_eq!(legal.iter().map(|l| l.r#type.as_str()).collect::<Vec<_>>(), ["CLOSE"]);
+        assert!(h.runtime.legal("a", &who("eve", &[])).await.unwrap().is_empty());
         assert_eq!(
             h.story("a"),
-            [
-                "0 charter.start accepted closed",
-                "0 OPEN accepted opened",
-                "0 OPEN refused unhandled opened"
-            ]
+            ["0 charter.start accepted closed", "0 OPEN accepted opened", "0 OPEN refused unhandled opened"]
         );
         assert_eq!(h.runtime.runs(RunFilter::default()).await.unwrap().len(), 1);
     });
@@ -71,23 +55,10 @@ fn an_id_belongs_to_one_event() {
         let (one, two) = tokio::join!(h.try_send(open()), h.try_send(open()));
         let three = h.try_send(open()).await.unwrap();
         let (one, two) = (one.unwrap(), two.unwrap());
-        assert_eq!(
-            (one.repeated, two.repeated, three.repeated),
-            (false, true, true)
-        );
+        assert_eq!((one.repeated, two.repeated, three.repeated), (false, true, true));
         assert_eq!((&one.record, &one.record), (&two.record, &three.record));
-        let other = h
-            .try_send(Send::new("a", "CLOSE", json!({"why": 1}), by()).id("k1"))
-            .await
-            .unwrap_err();
-        assert_eq!(
-            other,
-            RuntimeError::IdTaken {
-                run: "a".into(),
-                id: "k1".into(),
-                seq: 1
-            }
-        );
+        let other = h.try_send(Send::new("a", "CLOSE", json!({"why": 1}), by()).id("k1")).await.unwrap_err();
+        assert_eq!(other, RuntimeError::IdTaken { run: "a".into(), id: "k1".into(), seq: 1 });
         assert_eq!(h.story("a").len(), 2);
     });
 }
@@ -98,45 +69,25 @@ fn a_run_is_started_once() {
         let h = host(DOOR).await;
         let first = h.start("a", json!({"key": "x"})).await;
         let again = h.start("a", json!({"key": "x"})).await;
-        assert_eq!(
-            (first.repeated, again.repeated, &first.record),
-            (false, true, &again.record)
-        );
+        assert_eq!((first.repeated, again.repeated, &first.record), (false, true, &again.record));
         let start = |run: Option<&str>, input| Start {
             charter: h.charter,
             run: run.map(Into::into),
             input,
             by: who("starter", &[]),
         };
-        let other = h
-            .runtime
-            .start(start(Some("a"), json!({"key": "y"})))
-            .await
-            .unwrap_err();
+        let other = h.runtime.start(start(Some("a"), json!({"key": "y"}))).await.unwrap_err();
         assert_eq!(other, RuntimeError::RunExists("a".into()));
         let made = h.runtime.start(start(None, json!({}))).await.unwrap();
         assert_eq!(made.record.run, "r1");
-        let bad = h
-            .runtime
-            .start(start(Some("a/b"), json!({})))
-            .await
-            .unwrap_err();
-        assert_eq!(
-            bad.to_string(),
-            "`a/b` cannot be the id of a run: 1 to 128 letters, digits, `-`, `_`, `.` or `:`"
-        );
+        let bad = h.runtime.start(start(Some("a/b"), json!({}))).await.unwrap_err();
+        assert_eq!(bad.to_string(), "`a/b` cannot be the id of a run: 1 to 128 letters, digits, `-`, `_`, `.` or `:`");
         // A start that is refused is recorded, and such a run never was.
         let refused = h.start("b", json!({"key": 7})).await;
         assert_eq!(refused.refusal().unwrap().code.word(), "schema");
-        let e = h
-            .try_send(Send::new("b", "OPEN", json!({}), who("ana", &["user"])))
-            .await
-            .unwrap_err();
+        let e = h.try_send(Send::new("b", "OPEN", json!({}), who("ana", &["user"]))).await.unwrap_err();
         assert_eq!(e, RuntimeError::NeverStarted("b".into()));
-        let e = h
-            .try_send(Send::new("c", "OPEN", json!({}), who("ana", &["user"])))
-            .await
-            .unwrap_err();
+        let e = h.try_send(Send::new("c", "OPEN", json!({}), who("ana", &["user"]))).await.unwrap_err();
         assert_eq!(e.to_string(), "there is no run `c` in this journal");
     });
 }
@@ -152,18 +103,12 @@ fn timers_fire_at_their_time_also_after_a_restart_and_never_twice() {
         let h = h.crash(charter(DOOR), |o| o).await;
         assert_eq!(h.recovery.timers, 1);
         h.clock.advance(1).await;
-        assert_eq!(
-            h.story("a").last().unwrap(),
-            "3600000 after.1h.opened accepted closed"
-        );
+        assert_eq!(h.story("a").last().unwrap(), "3600000 after.1h.opened accepted closed");
         h.send("a", "OPEN", json!({})).await;
         // The host was down when it was due: it fires when the host is up.
         let h = h.crash(charter(DOOR), |o| o).await;
         h.clock.advance(10_000_000).await;
-        assert_eq!(
-            h.story("a").last().unwrap(),
-            "7200000 after.1h.opened accepted closed"
-        );
+        assert_eq!(h.story("a").last().unwrap(), "7200000 after.1h.opened accepted closed");
         h.clock.advance(10_000_000).await;
         assert_eq!(h.story("a").len(), 5);
     });
@@ -175,12 +120,7 @@ fn what_was_due_comes_before_what_arrives() {
         let h = host(DOOR).await;
         h.start("a", json!({})).await;
         h.send("a", "OPEN", json!({})).await;
-        let Host {
-            runtime,
-            clock,
-            store,
-            ..
-        } = h;
+        let Host { runtime, clock, store, .. } = h;
         drop(runtime);
         clock.settle().await;
         clock.advance(5_000_000).await;
@@ -188,19 +128,13 @@ fn what_was_due_comes_before_what_arrives() {
         // The door has been shut an hour after it was opened, whoever comes first.
         let late = h.send("a", "CLOSE", json!({"why": "late"})).await;
         assert_eq!(late.refusal().unwrap().code.word(), "unhandled");
-        assert_eq!(
-            h.story("a").get(2).unwrap(),
-            "5000000 after.1h.opened accepted closed"
-        );
+        assert_eq!(h.story("a").get(2).unwrap(), "5000000 after.1h.opened accepted closed");
     });
 }
 
 #[test]
 fn a_host_that_is_opened_outside_of_tokio_says_so() {
-    let mut opening = std::pin::pin!(charter_runtime::Runtime::open(
-        Arc::new(MemoryStore::new()),
-        Options::default()
-    ));
+    let mut opening = std::pin::pin!(charter_runtime::Runtime::open(Arc::new(MemoryStore::new()), Options::default()));
     let mut context = Context::from_waker(Waker::noop());
     match opening.as_mut().poll(&mut context) {
         Poll::Ready(Err(e)) => assert_eq!(e, RuntimeError::NoTokio),
@@ -211,12 +145,7 @@ fn a_host_that_is_opened_outside_of_tokio_says_so() {
 #[test]
 fn limits_name_themselves() {
     block_on(async {
-        let limits = Limits {
-            events_per_second: 2,
-            records_per_run: 3,
-            data_bytes: 40,
-            ..Limits::default()
-        };
+        let limits = Limits { events_per_second: 2, records_per_run: 3, data_bytes: 40, ..Limits::default() };
         let h = host_with(DOOR, |o| charter_runtime::Options { limits, ..o }).await;
         h.start("a", json!({})).await;
         let by = |id: &str| who(id, &["user"]);
@@ -227,10 +156,7 @@ fn limits_name_themselves() {
         );
         h.send("a", "OPEN", json!({})).await;
         h.send("a", "OPEN", json!({})).await;
-        let full = h
-            .try_send(Send::new("a", "OPEN", json!({}), by("bob")))
-            .await
-            .unwrap_err();
+        let full = h.try_send(Send::new("a", "OPEN", json!({}), by("bob"))).await.unwrap_err();
         assert_eq!(
             full.to_string(),
             "run `a` has too many records; `charter.cancel` still ends it: the limit `records_per_run` of this host is 3"
@@ -238,25 +164,12 @@ fn limits_name_themselves() {
         // The timer still comes: what the run has asked for is not lost.
         h.clock.advance(3_600_000).await;
         assert_eq!(h.story("a").len(), 4);
-        let cancel = h
-            .try_send(Send::new(
-                "a",
-                "charter.cancel",
-                json!({}),
-                who("op", &["operator"]),
-            ))
-            .await
-            .unwrap();
+        let cancel = h.try_send(Send::new("a", "charter.cancel", json!({}), who("op", &["operator"]))).await.unwrap();
         assert_eq!(cancel.snapshot.unwrap().status(), Status::Cancelled);
         for _ in 0..4 {
-            let _ = h
-                .try_send(Send::new("a", "OPEN", json!({}), by("eve")))
-                .await;
+            let _ = h.try_send(Send::new("a", "OPEN", json!({}), by("eve"))).await;
         }
-        let many = h
-            .try_send(Send::new("a", "OPEN", json!({}), by("eve")))
-            .await
-            .unwrap_err();
+        let many = h.try_send(Send::new("a", "OPEN", json!({}), by("eve"))).await.unwrap_err();
         assert_eq!(
             many.to_string(),
             "`eve` sends too many events; the next one is taken in 501 ms: the limit `events_per_second` of this host is 2"
@@ -283,38 +196,24 @@ fn a_paused_run_keeps_its_timers() {
         assert_eq!(h.story("a").len(), 3);
         h.try_send(op("charter.resume")).await.unwrap();
         h.clock.advance(3_000_000).await;
-        assert_eq!(
-            h.story("a").last().unwrap(),
-            "90000000 after.1h.opened accepted closed"
-        );
+        assert_eq!(h.story("a").last().unwrap(), "90000000 after.1h.opened accepted closed");
     });
 }
 
 #[test]
 fn many_runs_and_few_in_memory() {
     block_on(async {
-        let limits = Limits {
-            runs_in_memory: 3,
-            events_per_second: 0,
-            ..Limits::default()
-        };
+        let limits = Limits { runs_in_memory: 3, events_per_second: 0, ..Limits::default() };
         let h = host_with(DOOR, |o| charter_runtime::Options { limits, ..o }).await;
         for i in 0..20 {
             h.start(&format!("r{i}"), json!({})).await;
         }
         for i in 0..20 {
-            assert!(
-                !h.send(&format!("r{i}"), "OPEN", json!({}))
-                    .await
-                    .is_refused()
-            );
+            assert!(!h.send(&format!("r{i}"), "OPEN", json!({})).await.is_refused());
         }
         h.clock.advance(3_600_000).await;
         for i in 0..20 {
-            assert_eq!(
-                h.story(&format!("r{i}")).last().unwrap(),
-                "3600000 after.1h.opened accepted closed"
-            );
+            assert_eq!(h.story(&format!("r{i}")).last().unwrap(), "3600000 after.1h.opened accepted closed");
         }
     });
 }
@@ -325,10 +224,7 @@ fn nothing_is_taken_after_the_end() {
         let h = host(DOOR).await;
         h.start("a", json!({})).await;
         h.runtime.shutdown(std::time::Duration::from_secs(1)).await;
-        let e = h
-            .try_send(Send::new("a", "OPEN", json!({}), who("ana", &["user"])))
-            .await
-            .unwrap_err();
+        let e = h.try_send(Send::new("a", "OPEN", json!({}), who("ana", &["user"]))).await.unwrap_err();
         assert_eq!(e, RuntimeError::Closing);
     });
 }

@@ -20,9 +20,7 @@ struct Disk {
 impl Store for Disk {
     fn submit(&self, batch: Vec<Append>, reply: Reply) {
         if self.full.load(Ordering::SeqCst) {
-            return reply(Err(StoreError::NotWritten {
-                reason: "the disk is full".into(),
-            }));
+            return reply(Err(StoreError::NotWritten { reason: "the disk is full".into() }));
         }
         self.inside.submit(batch, reply);
     }
@@ -68,40 +66,19 @@ impl Store for Disk {
     fn pending_timers(&self, until: i64, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
         self.inside.pending_timers(until, limit)
     }
-    fn open_effects(
-        &self,
-        after: Option<&OpenEffect>,
-        limit: usize,
-    ) -> Result<Vec<OpenEffect>, StoreError> {
+    fn open_effects(&self, after: Option<&OpenEffect>, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
         self.inside.open_effects(after, limit)
     }
-    fn emitted(
-        &self,
-        r#type: &str,
-        visit: &mut dyn FnMut(&str, u64, &str) -> bool,
-    ) -> Result<(), StoreError> {
+    fn emitted(&self, r#type: &str, visit: &mut dyn FnMut(&str, u64, &str) -> bool) -> Result<(), StoreError> {
         self.inside.emitted(r#type, visit)
     }
-    fn scan(
-        &self,
-        run: Option<&str>,
-        from: u64,
-        visit: &mut dyn FnMut(&Row<'_>) -> bool,
-    ) -> Result<(), StoreError> {
+    fn scan(&self, run: Option<&str>, from: u64, visit: &mut dyn FnMut(&Row<'_>) -> bool) -> Result<(), StoreError> {
         self.inside.scan(run, from, visit)
     }
-    fn scan_runs(
-        &self,
-        run: Option<&str>,
-        visit: &mut dyn FnMut(&RunRow<'_>),
-    ) -> Result<(), StoreError> {
+    fn scan_runs(&self, run: Option<&str>, visit: &mut dyn FnMut(&RunRow<'_>)) -> Result<(), StoreError> {
         self.inside.scan_runs(run, visit)
     }
-    fn scan_snapshots(
-        &self,
-        run: Option<&str>,
-        visit: &mut dyn FnMut(&str, u64, &[u8]),
-    ) -> Result<(), StoreError> {
+    fn scan_snapshots(&self, run: Option<&str>, visit: &mut dyn FnMut(&str, u64, &[u8])) -> Result<(), StoreError> {
         self.inside.scan_snapshots(run, visit)
     }
 }
@@ -132,43 +109,24 @@ states:
 fn what_cannot_be_written_now_is_written_later() {
     block_on(async {
         let full = Arc::new(AtomicBool::new(false));
-        let store = Arc::new(Disk {
-            inside: MemoryStore::new(),
-            full: full.clone(),
-        });
+        let store = Arc::new(Disk { inside: MemoryStore::new(), full: full.clone() });
         let clock = VirtualClock::new(BEGIN);
         let h = open(store, clock.clone(), charter(SOURCE), options(&clock)).await;
         h.start("r", json!({})).await;
         full.store(true, Ordering::SeqCst);
         let ping = || charter_runtime::Send::new("r", "PING", json!({}), who("ana", &[])).id("p");
         let e = h.try_send(ping()).await.unwrap_err();
-        assert!(
-            matches!(e, RuntimeError::Store(StoreError::NotWritten { .. })),
-            "{e}"
-        );
+        assert!(matches!(e, RuntimeError::Store(StoreError::NotWritten { .. })), "{e}");
         // The answer comes, and the timer, and nothing of it can be written.
         h.clock.advance(3 * 3_600_000).await;
         assert_eq!(h.story("r").len(), 1);
-        assert_eq!(
-            h.runtime
-                .view("r")
-                .await
-                .unwrap()
-                .snapshot
-                .actor("root")
-                .unwrap()
-                .context()["log"],
-            json!([])
-        );
+        assert_eq!(h.runtime.view("r").await.unwrap().snapshot.actor("root").unwrap().context()["log"], json!([]));
         full.store(false, Ordering::SeqCst);
         h.clock.advance(1_000).await;
         // The sender, who was told, tries again.
         assert!(!h.try_send(ping()).await.unwrap().repeated);
         let view = h.runtime.view("r").await.unwrap();
-        let mut log = view.snapshot.actor("root").unwrap().context()["log"]
-            .as_array()
-            .unwrap()
-            .clone();
+        let mut log = view.snapshot.actor("root").unwrap().context()["log"].as_array().unwrap().clone();
         assert_eq!(log.pop(), Some(json!("ping")));
         log.sort_by_key(ToString::to_string);
         assert_eq!(log, [json!("timer"), json!("work")]);

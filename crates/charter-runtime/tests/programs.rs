@@ -40,23 +40,12 @@ states:
 }
 
 async fn begin(actor: &str, folder: &Path, input: Json) -> Runtime {
-    let document = charter_format::read(&source(actor), "one.yaml", &Default::default())
-        .unwrap_or_else(|e| panic!("{e}"));
-    let (runtime, _) = Runtime::open(Arc::new(MemoryStore::new()), Options::default())
-        .await
-        .unwrap();
+    let document =
+        charter_format::read(&source(actor), "one.yaml", &Default::default()).unwrap_or_else(|e| panic!("{e}"));
+    let (runtime, _) = Runtime::open(Arc::new(MemoryStore::new()), Options::default()).await.unwrap();
     let charter = Charter::new(&document, Folder::Dir(folder.to_owned())).unwrap();
-    let charter = runtime
-        .add(charter)
-        .await
-        .unwrap_or_else(|e| panic!("{e}"))
-        .digest();
-    let start = Start {
-        charter,
-        run: Some("r".into()),
-        input,
-        by: Principal::new("ana", &[]),
-    };
+    let charter = runtime.add(charter).await.unwrap_or_else(|e| panic!("{e}")).digest();
+    let start = Start { charter, run: Some("r".into()), input, by: Principal::new("ana", &[]) };
     runtime.start(start).await.unwrap();
     runtime
 }
@@ -83,13 +72,7 @@ fn a_command_gets_json_and_gives_json() {
     let large = json!({"x": "y".repeat(300_000)});
     assert_eq!(run("{kind: exec, command: ['true']}", large), json!(null));
     // Words are words: no shell looks at them.
-    assert_eq!(
-        run(
-            r#"{kind: exec, command: [printf, '"%s"', '$HOME; ls *']}"#,
-            json!({})
-        ),
-        json!("$HOME; ls *")
-    );
+    assert_eq!(run(r#"{kind: exec, command: [printf, '"%s"', '$HOME; ls *']}"#, json!({})), json!("$HOME; ls *"));
 }
 
 #[test]
@@ -98,11 +81,7 @@ fn a_command_has_a_confined_environment_and_works_in_the_folder() {
     std::fs::create_dir(folder.path().join("sub")).unwrap();
     std::fs::write(folder.path().join("sub/data.json"), "{\"here\": true}").unwrap();
     assert_eq!(
-        run_in(
-            folder.path(),
-            "{kind: exec, dir: sub, command: [cat, data.json]}",
-            json!({})
-        ),
+        run_in(folder.path(), "{kind: exec, dir: sub, command: [cat, data.json]}", json!({})),
         json!({"here": true})
     );
     std::fs::write(
@@ -110,71 +89,37 @@ fn a_command_has_a_confined_environment_and_works_in_the_folder() {
         "#!/bin/sh\nenv | sed 's/=.*//' | sort | tr '\\n' ' ' | sed 's/^/\"/;s/ $/\"/'\n",
     )
     .unwrap();
-    std::fs::set_permissions(
-        folder.path().join("names.sh"),
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .unwrap();
-    let names = run_in(
-        folder.path(),
-        "{kind: exec, command: [./names.sh], env: {EXTRA: 1}}",
-        json!({}),
-    );
-    assert_eq!(
-        names,
-        json!("CHARTER_ACTOR CHARTER_ATTEMPT CHARTER_EFFECT CHARTER_RUN EXTRA LANG PATH PWD")
-    );
-    let key = run(
-        r#"{kind: exec, command: [sh, -c, 'printf "\"$CHARTER_EFFECT $CHARTER_ATTEMPT\""']}"#,
-        json!({}),
-    );
+    std::fs::set_permissions(folder.path().join("names.sh"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let names = run_in(folder.path(), "{kind: exec, command: [./names.sh], env: {EXTRA: 1}}", json!({}));
+    assert_eq!(names, json!("CHARTER_ACTOR CHARTER_ATTEMPT CHARTER_EFFECT CHARTER_RUN EXTRA LANG PATH PWD"));
+    let key = run(r#"{kind: exec, command: [sh, -c, 'printf "\"$CHARTER_EFFECT $CHARTER_ATTEMPT\""']}"#, json!({}));
     assert_eq!(key, json!("r/0/0 1"));
 }
 
 #[test]
 fn a_command_that_fails_says_how() {
-    let e = run(
-        "{kind: exec, command: [sh, -c, 'echo one >&2; echo two >&2; exit 3']}",
-        json!({}),
-    );
+    let e = run("{kind: exec, command: [sh, -c, 'echo one >&2; echo two >&2; exit 3']}", json!({}));
     assert_eq!(
         e,
         json!({"code": "failed", "message": "the command failed (exit status: 3): two", "retryable": true, "exit": 3, "stderr": "one\ntwo"})
     );
     let e = run("{kind: exec, command: [echo, nonsense]}", json!({}));
-    assert_eq!(
-        (&e["code"], &e["output"]),
-        (&json!("malformed"), &json!("nonsense\n"))
-    );
-    let e = run(
-        "{kind: exec, command: [there-is-no-such-program]}",
-        json!({}),
-    );
-    assert_eq!(
-        (&e["code"], &e["retryable"]),
-        (&json!("start"), &json!(false))
-    );
+    assert_eq!((&e["code"], &e["output"]), (&json!("malformed"), &json!("nonsense\n")));
+    let e = run("{kind: exec, command: [there-is-no-such-program]}", json!({}));
+    assert_eq!((&e["code"], &e["retryable"]), (&json!("start"), &json!(false)));
     let begin = Instant::now();
-    let e = run(
-        "{kind: exec, maxOutput: 1000, command: [sh, -c, 'trap \"\" PIPE; yes; sleep 30']}",
-        json!({}),
-    );
+    let e = run("{kind: exec, maxOutput: 1000, command: [sh, -c, 'trap \"\" PIPE; yes; sleep 30']}", json!({}));
     assert_eq!(
         (&e["code"], &e["message"]),
-        (
-            &json!("too-large"),
-            &json!("the command wrote more than 1000 bytes (`maxOutput`)")
-        )
+        (&json!("too-large"), &json!("the command wrote more than 1000 bytes (`maxOutput`)"))
     );
     assert!(begin.elapsed() < Duration::from_secs(10));
     // It is tried again as the charter says.
     let folder = tempfile::tempdir().unwrap();
     let actor = "{kind: exec, retry: {attempts: 3, backoff: 10ms}, command: [sh, -c, 'echo x >> tries; test $CHARTER_ATTEMPT = 3 && echo 1']}";
     assert_eq!(run_in(folder.path(), actor, json!({})), json!(1));
-    assert_eq!(
-        std::fs::read_to_string(folder.path().join("tries")).unwrap(),
-        "x\nx\nx\n"
-    );
+    assert_eq!(std::fs::read_to_string(folder.path().join("tries")).unwrap(), "x\nx\nx\n");
 }
 
 /// Waits until a process is gone.
@@ -182,8 +127,7 @@ fn gone(folder: &Path, file: &str) -> bool {
     let begin = Instant::now();
     loop {
         let pid = std::fs::read_to_string(folder.join(file)).unwrap_or_default();
-        let status =
-            std::fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap_or_default();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap_or_default();
         // A zombie has no parent here that would bury it.
         if !pid.trim().is_empty() && (status.is_empty() || status.contains("State:\tZ")) {
             return true;
@@ -201,15 +145,8 @@ const TREE: &str = "command: [sh, -c, 'sleep 60 & echo $! > child; echo $$ > sel
 fn a_command_that_takes_too_long_is_killed_with_all_it_has_started() {
     let folder = tempfile::tempdir().unwrap();
     let begin = Instant::now();
-    let e = run_in(
-        folder.path(),
-        &format!("{{kind: exec, attemptTimeout: 400ms, {TREE}}}"),
-        json!({}),
-    );
-    assert_eq!(
-        (&e["code"], &e["retryable"]),
-        (&json!("timeout"), &json!(true))
-    );
+    let e = run_in(folder.path(), &format!("{{kind: exec, attemptTimeout: 400ms, {TREE}}}"), json!({}));
+    assert_eq!((&e["code"], &e["retryable"]), (&json!("timeout"), &json!(true)));
     assert!(begin.elapsed() < Duration::from_secs(10));
     assert!(gone(folder.path(), "self") && gone(folder.path(), "child"));
 }
@@ -223,15 +160,7 @@ fn a_command_that_nobody_waits_for_is_killed() {
         while std::fs::read_to_string(folder.path().join("self")).unwrap_or_default() == "" {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        runtime
-            .send(Send::new(
-                "r",
-                "STOP",
-                json!({}),
-                Principal::new("ana", &[]),
-            ))
-            .await
-            .unwrap();
+        runtime.send(Send::new("r", "STOP", json!({}), Principal::new("ana", &[]))).await.unwrap();
         runtime.shutdown(Duration::from_secs(5)).await;
     });
     assert!(gone(folder.path(), "self") && gone(folder.path(), "child"));
@@ -241,11 +170,7 @@ fn a_command_that_nobody_waits_for_is_killed() {
 fn what_a_command_leaves_behind_does_not_hold_it_up() {
     let folder = tempfile::tempdir().unwrap();
     let begin = Instant::now();
-    let got = run_in(
-        folder.path(),
-        "{kind: exec, command: [sh, -c, 'sleep 60 & echo $! > child; echo 5']}",
-        json!({}),
-    );
+    let got = run_in(folder.path(), "{kind: exec, command: [sh, -c, 'sleep 60 & echo $! > child; echo 5']}", json!({}));
     assert_eq!(got, json!(5));
     assert!(begin.elapsed() < Duration::from_secs(10));
     assert!(gone(folder.path(), "child"));
@@ -269,9 +194,7 @@ fn server(answers: Vec<&'static str>) -> (u16, Arc<Mutex<Vec<String>>>) {
                 }
                 request.extend_from_slice(&page[..count]);
             }
-            keep.lock()
-                .unwrap()
-                .push(String::from_utf8(request).unwrap());
+            keep.lock().unwrap().push(String::from_utf8(request).unwrap());
             if answer.is_empty() {
                 std::thread::sleep(Duration::from_secs(3));
             }
@@ -286,18 +209,16 @@ fn is_whole(request: &[u8]) -> bool {
     let Some((head, body)) = text.split_once("\r\n\r\n") else {
         return false;
     };
-    let length = head.lines().find_map(|l| {
-        l.to_ascii_lowercase()
-            .strip_prefix("content-length:")
-            .map(|n| n.trim().parse().unwrap())
-    });
+    let length = head
+        .lines()
+        .find_map(|l| l.to_ascii_lowercase().strip_prefix("content-length:").map(|n| n.trim().parse().unwrap()));
     body.len() >= length.unwrap_or(0)
 }
 
 const FINE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\nconnection: close\r\n\r\n{\"ok\": 1}";
-const BUSY: &str =
-    "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\nconnection: close\r\n\r\nbusy";
-const MOVED: &str = "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\nconnection: close\r\n\r\nbusy";
+const MOVED: &str =
+    "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 const WRONG: &str = "HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno";
 const NO_JSON: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n<>";
 
@@ -313,11 +234,7 @@ fn a_server_gets_the_input_and_the_key() {
     for request in heard.iter() {
         let request = request.to_ascii_lowercase();
         assert!(request.starts_with("post /do http/1.1\r\n"), "{request}");
-        for header in [
-            "idempotency-key: r/0/0\r\n",
-            "content-type: application/json\r\n",
-            "x-a: b\r\n",
-        ] {
+        for header in ["idempotency-key: r/0/0\r\n", "content-type: application/json\r\n", "x-a: b\r\n"] {
             assert!(request.contains(header), "{request}");
         }
         assert!(request.ends_with("{\"a\":1}"));
@@ -328,10 +245,7 @@ fn a_server_gets_the_input_and_the_key() {
 fn a_server_that_fails_says_how() {
     let answer = |answer: &'static str, more: &str| {
         let (port, _) = server(vec![answer]);
-        run(
-            &format!("{{kind: http, url: 'http://127.0.0.1:{port}/'{more}}}"),
-            json!({}),
-        )
+        run(&format!("{{kind: http, url: 'http://127.0.0.1:{port}/'{more}}}"), json!({}))
     };
     let e = answer(WRONG, "");
     assert_eq!(
@@ -343,22 +257,9 @@ fn a_server_that_fails_says_how() {
     assert_eq!((&e["code"], &e["status"]), (&json!("failed"), &json!(302)));
     assert_eq!(answer(NO_JSON, "")["code"], json!("malformed"));
     assert_eq!(answer(FINE, ", maxOutput: 5")["code"], json!("too-large"));
-    assert_eq!(
-        answer("", ", attemptTimeout: 200ms")["code"],
-        json!("timeout")
-    );
+    assert_eq!(answer("", ", attemptTimeout: 200ms")["code"], json!("timeout"));
     // Nobody listens there.
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let e = run(
-        &format!("{{kind: http, url: 'http://127.0.0.1:{port}/'}}"),
-        json!({}),
-    );
-    assert_eq!(
-        (&e["code"], &e["retryable"]),
-        (&json!("start"), &json!(true))
-    );
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let e = run(&format!("{{kind: http, url: 'http://127.0.0.1:{port}/'}}"), json!({}));
+    assert_eq!((&e["code"], &e["retryable"]), (&json!("start"), &json!(true)));
 }

@@ -20,20 +20,9 @@ impl<'m> Session<'m> {
     ///
     /// # Errors
     /// A refusal, if the input does not fit the charter.
-    pub fn start(
-        machine: &'m Machine,
-        run: &str,
-        input: Json,
-        at: i64,
-    ) -> Result<Session<'m>, Refusal> {
+    pub fn start(machine: &'m Machine, run: &str, input: Json, at: i64) -> Result<Session<'m>, Refusal> {
         let step = machine.start(run, &Envelope::host(0, Event::Start { input }, at))?;
-        Ok(Session {
-            machine,
-            snapshot: step.snapshot.clone(),
-            seq: 0,
-            at,
-            first: Some(step),
-        })
+        Ok(Session { machine, snapshot: step.snapshot.clone(), seq: 0, at, first: Some(step) })
     }
 
     /// The step that started the run, with its first effects; once.
@@ -50,10 +39,7 @@ impl<'m> Session<'m> {
     /// Paths of the active atomic states of an actor; none if there is no such actor.
     #[must_use]
     pub fn state(&self, actor: &str) -> Vec<&str> {
-        self.snapshot
-            .actor(actor)
-            .map(|a| a.state().collect())
-            .unwrap_or_default()
+        self.snapshot.actor(actor).map(|a| a.state().collect()).unwrap_or_default()
     }
 
     /// Sets the time of what comes next, in milliseconds since 1970.
@@ -67,9 +53,7 @@ impl<'m> Session<'m> {
     /// A refusal; nothing has changed.
     pub fn host(&mut self, event: Event) -> Result<Step, Refusal> {
         self.seq = self.seq.saturating_add(1);
-        let step = self
-            .machine
-            .step(&self.snapshot, &Envelope::host(self.seq, event, self.at))?;
+        let step = self.machine.step(&self.snapshot, &Envelope::host(self.seq, event, self.at))?;
         self.snapshot = step.snapshot.clone();
         Ok(step)
     }
@@ -79,17 +63,9 @@ impl Door for Session<'_> {
     type Answer = Step;
     type Refusal = Refusal;
 
-    fn send(
-        &mut self,
-        to: Option<&str>,
-        kind: &str,
-        data: Json,
-        id: &str,
-        role: &str,
-    ) -> Result<Step, Refusal> {
+    fn send(&mut self, to: Option<&str>, kind: &str, data: Json, id: &str, role: &str) -> Result<Step, Refusal> {
         self.seq = self.seq.saturating_add(1);
-        let mut envelope =
-            Envelope::event(self.seq, kind, data, Principal::new(id, &[role]), self.at);
+        let mut envelope = Envelope::event(self.seq, kind, data, Principal::new(id, &[role]), self.at);
         envelope.to = to.map(Into::into);
         let step = self.machine.step(&self.snapshot, &envelope)?;
         self.snapshot = step.snapshot.clone();

@@ -14,10 +14,7 @@ mod face {
 
 use face::{AsExecutor, AsJudge, AsOrchestrator, AsPlanner, AsSimulator, PlanState, State, data};
 
-const CHARTER: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../charters/feijoa/charter.yaml"
-);
+const CHARTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/feijoa/charter.yaml");
 
 #[test]
 fn the_face_is_what_the_generator_writes() {
@@ -27,20 +24,14 @@ fn the_face_is_what_the_generator_writes() {
         std::fs::write(&file, &made).unwrap();
     }
     let kept = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        kept == made,
-        "run `UPDATE_FACE=1 cargo test -p charter-typed --test feijoa`"
-    );
+    assert!(kept == made, "run `UPDATE_FACE=1 cargo test -p charter-typed --test feijoa`");
 }
 
 #[test]
 fn a_plan_from_its_proposal_to_its_end_each_step_by_the_agent_that_owns_it() {
-    let document = charter_format::read(
-        &std::fs::read_to_string(CHARTER).unwrap(),
-        "charter.yaml",
-        &Default::default(),
-    )
-    .unwrap_or_else(|e| panic!("{e}"));
+    let document =
+        charter_format::read(&std::fs::read_to_string(CHARTER).unwrap(), "charter.yaml", &Default::default())
+            .unwrap_or_else(|e| panic!("{e}"));
     let machine = Machine::compile(document.definition).unwrap();
     assert_eq!(machine.digest().to_string(), face::CHARTER);
     let input = json!({"goal": "Move the archive"});
@@ -48,56 +39,26 @@ fn a_plan_from_its_proposal_to_its_end_each_step_by_the_agent_that_owns_it() {
     let state = |run: &Session<'_>| State::at(run.state("root")[0]).unwrap();
     let plan = |run: &Session<'_>| PlanState::at(run.state("careful")[0]).unwrap();
     let advance = |run: &mut Session<'_>, to| {
-        AsOrchestrator::new(run, "otto")
-            .advance(data::Advance { to })
-            .unwrap();
+        AsOrchestrator::new(run, "otto").advance(data::Advance { to }).unwrap();
     };
 
-    let submit = data::Submit {
-        plan: "careful".into(),
-    };
-    AsPlanner::new(&mut run, "pat")
-        .submit(submit.clone())
-        .unwrap();
-    assert_eq!(
-        (state(&run), plan(&run)),
-        (State::Planning, PlanState::Pending)
-    );
+    let submit = data::Submit { plan: "careful".into() };
+    AsPlanner::new(&mut run, "pat").submit(submit.clone()).unwrap();
+    assert_eq!((state(&run), plan(&run)), (State::Planning, PlanState::Pending));
     // Legal for its role, but not now: that is the kernel's to say, at run time.
-    let refused = AsJudge::new(&mut run, "jo")
-        .to("careful")
-        .select()
-        .unwrap_err();
+    let refused = AsJudge::new(&mut run, "jo").to("careful").select().unwrap_err();
     assert_eq!(refused.code.word(), "interlock");
     advance(&mut run, data::AdvanceTo::Decision);
-    assert_eq!(
-        AsPlanner::new(&mut run, "pat")
-            .submit(submit)
-            .unwrap_err()
-            .code
-            .word(),
-        "unhandled"
-    );
+    assert_eq!(AsPlanner::new(&mut run, "pat").submit(submit).unwrap_err().code.word(), "unhandled");
     AsJudge::new(&mut run, "jo").to("careful").select().unwrap();
     advance(&mut run, data::AdvanceTo::Simulation);
-    let report = data::Simulate {
-        report: Some(json!("it can be undone")),
-    };
-    AsSimulator::new(&mut run, "sim")
-        .to("careful")
-        .simulate(report)
-        .unwrap();
+    let report = data::Simulate { report: Some(json!("it can be undone")) };
+    AsSimulator::new(&mut run, "sim").to("careful").simulate(report).unwrap();
     advance(&mut run, data::AdvanceTo::Execution);
     let result = data::Execute { result: None };
-    AsExecutor::new(&mut run, "exe")
-        .to("careful")
-        .execute(result)
-        .unwrap();
+    AsExecutor::new(&mut run, "exe").to("careful").execute(result).unwrap();
     assert_eq!(plan(&run), PlanState::Executed);
     advance(&mut run, data::AdvanceTo::Finished);
     assert_eq!(state(&run), State::Finished);
-    assert_eq!(
-        run.snapshot().output().unwrap()["plans"],
-        json!({"careful": "EXECUTED"})
-    );
+    assert_eq!(run.snapshot().output().unwrap()["plans"], json!({"careful": "EXECUTED"}));
 }

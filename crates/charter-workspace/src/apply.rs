@@ -56,9 +56,7 @@ impl Step<'_> {
         if self.stoppable && self.watch.stopped() {
             return Err(Error::Stopped(format!("{what} {path}")));
         }
-        self.watch
-            .before(what, path)
-            .doing(|| format!("{what} `{path}`"))
+        self.watch.before(what, path).doing(|| format!("{what} `{path}`"))
     }
 }
 
@@ -79,30 +77,21 @@ impl Workspace {
                     "`{}` has applied another changeset already, {}",
                     order.key, applied.changeset
                 ))),
-                applied if applied.undone => Err(Error::Stopped(format!(
-                    "`{}` is done again: it was rolled back",
-                    order.key
-                ))),
+                applied if applied.undone => {
+                    Err(Error::Stopped(format!("`{}` is done again: it was rolled back", order.key)))
+                }
                 applied => Ok(applied),
             };
         }
         // Left by an apply whose last step failed, or whose undoing did.
         self.recover_now(watch)?;
         let olds = self.expect_all(order.changeset)?;
-        let mut step = Step {
-            watch,
-            stoppable: true,
-        };
-        let (paths, folders) = (
-            plan(order.changeset, &olds),
-            self.missing_folders(order.changeset)?,
-        );
+        let mut step = Step { watch, stoppable: true };
+        let (paths, folders) = (plan(order.changeset, &olds), self.missing_folders(order.changeset)?);
         let plan = Checkpoint { paths, folders };
         let checkpoint = self.checkpoint(&plan, &mut step)?;
         let verification = match order.verify {
-            Some(verify) => {
-                Some(self.verify_in_copy(order.changeset, &olds, verify, step.watch)?)
-            }
+            Some(verify) => Some(self.verify_in_copy(order.changeset, &olds, verify, step.watch)?),
             None => None,
         };
         let changes = order.changeset.changes().iter();
@@ -112,20 +101,12 @@ impl Workspace {
             approver: order.approval.approver.clone(),
             proposer: order.approval.proposer.clone(),
             checkpoint,
-            changed: changes
-                .map(|c| (c.path.as_str().to_owned(), c.operation))
-                .collect(),
+            changed: changes.map(|c| (c.path.as_str().to_owned(), c.operation)).collect(),
             verification,
             undone: false,
         };
-        let intent = Intent {
-            v: 1,
-            phase: Phase::Staging,
-            undoing: false,
-            applied,
-            paths: plan.paths,
-            folders: plan.folders,
-        };
+        let intent =
+            Intent { v: 1, phase: Phase::Staging, undoing: false, applied, paths: plan.paths, folders: plan.folders };
         match self.stage_and_switch(order.changeset, intent, &mut step) {
             Ok(applied) => Ok(applied),
             Err(error) => self.put_back(order.key, error, watch),
@@ -182,25 +163,18 @@ impl Workspace {
     pub(crate) fn make_stage(&self, step: &mut Step<'_>) -> Result<Dir, Error> {
         step.about("make", STAGE)?;
         self.root.make(STAGE, STAGE)?;
-        let stage = self
-            .stage()?
-            .ok_or_else(|| Error::Damaged(format!("`{STAGE}` has gone")))?;
+        let stage = self.stage()?.ok_or_else(|| Error::Damaged(format!("`{STAGE}` has gone")))?;
         step.about("write", "origin")?;
         stage.remove("origin", STAGE)?;
-        stage.write_new(
-            "origin",
-            self.store.folder().as_os_str().as_encoded_bytes(),
-            0o600,
-            STAGE,
-        )?;
+        stage.write_new("origin", self.store.folder().as_os_str().as_encoded_bytes(), 0o600, STAGE)?;
         Ok(stage)
     }
 
     fn make_folders(&self, folders: &[String], step: &mut Step<'_>) -> Result<(), Error> {
         for folder in folders {
             // A path below it tells the parent; the name itself is never looked at.
-            let below = crate::path::RelPath::parse(folder)
-                .map_err(|fault| Error::Damaged(format!("`{folder}` {fault}")))?;
+            let below =
+                crate::path::RelPath::parse(folder).map_err(|fault| Error::Damaged(format!("`{folder}` {fault}")))?;
             let gone = || Error::Conflict {
                 path: folder.clone(),
                 why: "cannot be made: the folder around it has gone".into(),
@@ -214,21 +188,10 @@ impl Workspace {
     }
 
     /// Puts one file in place, and looks at what it took the place of: it must be what was expected, or it goes back at once.
-    fn switch(
-        &self,
-        stage: &Dir,
-        i: usize,
-        planned: &Planned,
-        step: &mut Step<'_>,
-    ) -> Result<(), Error> {
+    fn switch(&self, stage: &Dir, i: usize, planned: &Planned, step: &mut Step<'_>) -> Result<(), Error> {
         let path = planned.path()?;
         let shown = path.as_str();
-        let conflict = |why: &str| {
-            Err(Error::Conflict {
-                path: shown.to_owned(),
-                why: why.to_owned(),
-            })
-        };
+        let conflict = |why: &str| Err(Error::Conflict { path: shown.to_owned(), why: why.to_owned() });
         let Some((parent, name)) = self.root.parent(&path)? else {
             return conflict("is not there any more: its folder has gone");
         };
@@ -266,31 +229,30 @@ impl Workspace {
 
     /// Every file must be as the changeset expects it.
     fn expect_all(&self, changeset: &Changeset) -> Result<Vec<Kept>, Error> {
-        changeset
-            .changes()
-            .iter()
-            .map(|change| self.expect(change))
-            .collect()
+        changeset.changes().iter().map(|change| self.expect(change)).collect()
     }
 
     fn expect(&self, change: &Change) -> Result<Kept, Error> {
         let now = self.look(&change.path)?;
-        let conflict = |why: String| {
-            Err(Error::Conflict {
-                path: change.path.as_str().to_owned(),
-                why,
-            })
-        };
+        let conflict = |why: String| Err(Error::Conflict { path: change.path.as_str().to_owned(), why });
         match (change.operation, &now) {
-            (Operation::Create, Kept::Absent) | (Operation::Delete, Kept::Link { .. }) if change.old_sha256.is_none() => Ok(now),
+            (Operation::Create, Kept::Absent) | (Operation::Delete, Kept::Link { .. })
+                if change.old_sha256.is_none() =>
+            {
+                Ok(now)
+            }
             (Operation::Create, _) => conflict("is there already, and should be created".into()),
             (Operation::Modify | Operation::Delete, Kept::Absent) => conflict("is not there".into()),
-            (Operation::Modify | Operation::Delete, Kept::Link { .. }) => conflict("is a symbolic link, not the file that was read".into()),
-            (Operation::Modify, _) if change.old_sha256.is_none() => {
-                conflict("should be modified, but the changeset does not say what its content was (`old_sha256`)".into())
+            (Operation::Modify | Operation::Delete, Kept::Link { .. }) => {
+                conflict("is a symbolic link, not the file that was read".into())
             }
+            (Operation::Modify, _) if change.old_sha256.is_none() => conflict(
+                "should be modified, but the changeset does not say what its content was (`old_sha256`)".into(),
+            ),
             (Operation::Modify | Operation::Delete, Kept::File { sha256, .. }) => match change.old_sha256 {
-                Some(old) if old != *sha256 => conflict(format!("was changed: its content was {}, now it is {}", old.hex(), sha256.hex())),
+                Some(old) if old != *sha256 => {
+                    conflict(format!("was changed: its content was {}, now it is {}", old.hex(), sha256.hex()))
+                }
                 _ => Ok(now),
             },
         }
@@ -302,15 +264,9 @@ impl Workspace {
             let Kept::File { sha256, .. } = planned.old else {
                 continue;
             };
-            let conflict = |why: &str| Error::Conflict {
-                path: planned.path.clone(),
-                why: why.to_owned(),
-            };
+            let conflict = |why: &str| Error::Conflict { path: planned.path.clone(), why: why.to_owned() };
             let path = planned.path()?;
-            let (parent, name) = self
-                .root
-                .parent(&path)?
-                .ok_or_else(|| conflict("is not there any more"))?;
+            let (parent, name) = self.root.parent(&path)?.ok_or_else(|| conflict("is not there any more"))?;
             let (bytes, _) = parent.read(name, path.as_str(), MAX_FILE_BYTES)?;
             step.about("keep", path.as_str())?;
             if self.store.put(&bytes, step.watch)? != sha256 {
@@ -324,11 +280,7 @@ impl Workspace {
     /// Folders that new files need and that are not there, from the outside in.
     fn missing_folders(&self, changeset: &Changeset) -> Result<Vec<String>, Error> {
         let mut missing = BTreeSet::new();
-        for change in changeset
-            .changes()
-            .iter()
-            .filter(|c| c.operation == Operation::Create)
-        {
+        for change in changeset.changes().iter().filter(|c| c.operation == Operation::Create) {
             let mut dir = Some(self.root.again()?);
             for (folder, name) in change.path.folders().zip(change.path.split().0) {
                 dir = match dir {
@@ -359,32 +311,23 @@ impl Workspace {
         watch: &mut dyn Watch,
     ) -> Result<Verification, Error> {
         let scratch = self.state.join("scratch");
-        let modes: BTreeMap<&str, u32> = changeset
-            .changes()
-            .iter()
-            .zip(olds)
-            .filter_map(|(c, old)| {
-                if let Kept::File { mode, .. } = old {
-                    Some((c.path.as_str(), mode & 0o777))
-                } else {
-                    None
-                }
-            })
-            .collect();
-        let result = self
-            .copy_to(&scratch, changeset, &modes)
-            .and_then(|()| verify.run(&scratch, &*watch));
-        let removed =
-            std::fs::remove_dir_all(&scratch).doing(|| format!("remove `{}`", scratch.display()));
+        let modes: BTreeMap<&str, u32> =
+            changeset
+                .changes()
+                .iter()
+                .zip(olds)
+                .filter_map(|(c, old)| {
+                    if let Kept::File { mode, .. } = old { Some((c.path.as_str(), mode & 0o777)) } else { None }
+                })
+                .collect();
+        let result = self.copy_to(&scratch, changeset, &modes).and_then(|()| verify.run(&scratch, &*watch));
+        let removed = std::fs::remove_dir_all(&scratch).doing(|| format!("remove `{}`", scratch.display()));
         let verification = result?;
         removed?;
         if verification.accepted {
             Ok(verification)
         } else {
-            Err(Error::Verify {
-                why: verification.ended,
-                output: verification.output,
-            })
+            Err(Error::Verify { why: verification.ended, output: verification.output })
         }
     }
 }
@@ -397,16 +340,10 @@ pub(crate) fn is(dir: &Dir, name: &str, expected: &Kept) -> bool {
 /// An approval of exactly this changeset, by somebody else than its proposer.
 fn approved(approval: &Approval, digest: Digest) -> Result<(), Error> {
     if approval.changeset != digest {
-        return Err(Error::Unapproved(format!(
-            "the approval is of {}, the changeset is {digest}",
-            approval.changeset
-        )));
+        return Err(Error::Unapproved(format!("the approval is of {}, the changeset is {digest}", approval.changeset)));
     }
     if approval.approver.is_empty() || approval.approver == approval.proposer {
-        return Err(Error::Unapproved(format!(
-            "`{}` proposed it and cannot approve it",
-            approval.proposer
-        )));
+        return Err(Error::Unapproved(format!("`{}` proposed it and cannot approve it", approval.proposer)));
     }
     Ok(())
 }
@@ -424,28 +361,15 @@ mod tests {
         impl Watch for Stop {
             fn before(&mut self, _: &'static str, _: &str) -> std::io::Result<()> {
                 self.0 = self.0.wrapping_sub(1);
-                if self.0 == 0 {
-                    Err(std::io::ErrorKind::StorageFull.into())
-                } else {
-                    Ok(())
-                }
+                if self.0 == 0 { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(()) }
             }
         }
         for n in 0..60 {
             let folder = Folder::new();
             let before = image(&folder.workspace);
             let changeset = folder.changeset();
-            let approval = Approval {
-                changeset: changeset.digest(),
-                approver: "ana".into(),
-                proposer: "agent".into(),
-            };
-            let order = Order {
-                key: "k",
-                changeset: &changeset,
-                approval: &approval,
-                verify: None,
-            };
+            let approval = Approval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
+            let order = Order { key: "k", changeset: &changeset, approval: &approval, verify: None };
             let mut workspace = folder.open(&mut Unwatched).unwrap();
             workspace.root.without_exchange();
             match workspace.apply(order, &mut Stop(n)) {

@@ -75,34 +75,19 @@ impl Change {
     /// A new file.
     #[must_use]
     pub fn create(path: RelPath, content: impl Into<Vec<u8>>) -> Change {
-        Change {
-            operation: Operation::Create,
-            path,
-            old_sha256: None,
-            content: Some(content.into()),
-        }
+        Change { operation: Operation::Create, path, old_sha256: None, content: Some(content.into()) }
     }
 
     /// New content for a file whose content was `old`.
     #[must_use]
     pub fn modify(path: RelPath, old: Digest, content: impl Into<Vec<u8>>) -> Change {
-        Change {
-            operation: Operation::Modify,
-            path,
-            old_sha256: Some(old),
-            content: Some(content.into()),
-        }
+        Change { operation: Operation::Modify, path, old_sha256: Some(old), content: Some(content.into()) }
     }
 
     /// A file whose content was `old` goes.
     #[must_use]
     pub fn delete(path: RelPath, old: Option<Digest>) -> Change {
-        Change {
-            operation: Operation::Delete,
-            path,
-            old_sha256: old,
-            content: None,
-        }
+        Change { operation: Operation::Delete, path, old_sha256: old, content: None }
     }
 }
 
@@ -125,22 +110,15 @@ impl Changeset {
             return Err(Refused::new(why, "write what the changes do, in one line"));
         }
         if changes.is_empty() {
-            return Err(Refused::new(
-                "there is no change in it",
-                "propose at least one change",
-            ));
+            return Err(Refused::new("there is no change in it", "propose at least one change"));
         }
         if changes.len() > MAX_CHANGES {
             let why = format!("it has {} changes, more than {MAX_CHANGES}", changes.len());
             return Err(Refused::new(why, "split it"));
         }
-        let size: usize = changes
-            .iter()
-            .filter_map(|c| c.content.as_ref().map(Vec::len))
-            .sum();
+        let size: usize = changes.iter().filter_map(|c| c.content.as_ref().map(Vec::len)).sum();
         if size > MAX_CONTENT_BYTES {
-            let why =
-                format!("its contents have {size} bytes together, more than {MAX_CONTENT_BYTES}");
+            let why = format!("its contents have {size} bytes together, more than {MAX_CONTENT_BYTES}");
             return Err(Refused::new(why, "split it"));
         }
         for (i, change) in changes.iter().enumerate() {
@@ -177,31 +155,16 @@ impl Changeset {
     /// # Errors
     /// When the manifest is not one, or a content is not in the store.
     pub fn from_manifest(manifest: &Json, store: &Store) -> Result<Changeset, Error> {
-        let form: Manifest = Manifest::deserialize(manifest).map_err(|e| {
-            Refused::new(
-                format!("the manifest cannot be read: {e}"),
-                "give it as it was proposed",
-            )
-        })?;
+        let form: Manifest = Manifest::deserialize(manifest)
+            .map_err(|e| Refused::new(format!("the manifest cannot be read: {e}"), "give it as it was proposed"))?;
         let mut changes = Vec::with_capacity(form.changes.len());
         for (i, change) in form.changes.into_iter().enumerate() {
             let path = RelPath::parse(&change.file_path).map_err(|fault| {
-                Refused::new(
-                    format!("the path {fault}"),
-                    "name a file inside the workspace",
-                )
-                .at_change(i, &change.file_path)
+                Refused::new(format!("the path {fault}"), "name a file inside the workspace")
+                    .at_change(i, &change.file_path)
             })?;
-            let content = change
-                .new_sha256
-                .map(|digest| store.get(digest))
-                .transpose()?;
-            changes.push(Change {
-                operation: change.operation,
-                path,
-                old_sha256: change.old_sha256,
-                content,
-            });
+            let content = change.new_sha256.map(|digest| store.get(digest)).transpose()?;
+            changes.push(Change { operation: change.operation, path, old_sha256: change.old_sha256, content });
         }
         Ok(Changeset::new(form.summary, changes)?)
     }
@@ -221,20 +184,14 @@ impl Changeset {
         let mut wanted = BTreeSet::new();
         for path in accepted {
             if !wanted.insert(*path) {
-                return Err(Refused::new(
-                    format!("`{path}` is accepted twice"),
-                    "name each path once",
-                ));
+                return Err(Refused::new(format!("`{path}` is accepted twice"), "name each path once"));
             }
             if !self.changes.iter().any(|c| c.path.as_str() == *path) {
                 let why = format!("`{path}` is accepted, but the changeset does not change it");
                 return Err(Refused::new(why, "name paths of the changeset"));
             }
         }
-        let changes = self
-            .changes
-            .iter()
-            .filter(|c| wanted.contains(c.path.as_str()));
+        let changes = self.changes.iter().filter(|c| wanted.contains(c.path.as_str()));
         Changeset::new(self.summary.clone(), changes.cloned().collect())
     }
 
@@ -248,25 +205,17 @@ impl Changeset {
             if change.operation == Operation::Create {
                 continue;
             }
-            let refuse =
-                |why: String, help| Err(Refused::new(why, help).at_change(i, change.path.as_str()));
+            let refuse = |why: String, help| Err(Refused::new(why, help).at_change(i, change.path.as_str()));
             let Some(digest) = shown.get(&change.path) else {
                 return refuse(
-                    format!(
-                        "it would {} a file that is not in the approved context",
-                        verb(change.operation)
-                    ),
+                    format!("it would {} a file that is not in the approved context", verb(change.operation)),
                     "change files that were read, or ask for this one to be put into the context",
                 );
             };
             match change.old_sha256 {
                 Some(old) if old != *digest => {
                     return refuse(
-                        format!(
-                            "`old_sha256` is {}, but the file that was read has {}",
-                            old.hex(),
-                            digest.hex()
-                        ),
+                        format!("`old_sha256` is {}, but the file that was read has {}", old.hex(), digest.hex()),
                         "copy it from the context, or leave it out",
                     );
                 }
@@ -328,9 +277,7 @@ pub(crate) fn summary_fault(summary: &str) -> Option<&'static str> {
     } else if summary.len() > MAX_SUMMARY_BYTES {
         Some("the summary is longer than 4,096 bytes")
     } else if summary.chars().any(misleading) {
-        Some(
-            "the summary holds a line break, a control character or one that changes the direction of text",
-        )
+        Some("the summary holds a line break, a control character or one that changes the direction of text")
     } else {
         None
     }
@@ -338,18 +285,11 @@ pub(crate) fn summary_fault(summary: &str) -> Option<&'static str> {
 
 fn change_fault(change: &Change) -> Option<(&'static str, &'static str)> {
     match (change.operation, &change.content, change.old_sha256) {
-        (Operation::Create, _, Some(_)) => Some((
-            "CREATE has an `old_sha256`",
-            "leave it out, or write MODIFY",
-        )),
-        (Operation::Create | Operation::Modify, None, _) => Some((
-            "the new content is missing",
-            "give the whole new content of the file",
-        )),
-        (Operation::Delete, Some(_), _) => Some((
-            "DELETE has content",
-            "leave the content out, or write MODIFY",
-        )),
+        (Operation::Create, _, Some(_)) => Some(("CREATE has an `old_sha256`", "leave it out, or write MODIFY")),
+        (Operation::Create | Operation::Modify, None, _) => {
+            Some(("the new content is missing", "give the whole new content of the file"))
+        }
+        (Operation::Delete, Some(_), _) => Some(("DELETE has content", "leave the content out, or write MODIFY")),
         _ => None,
     }
 }
@@ -360,22 +300,14 @@ fn paths_fit(changes: &[Change]) -> Result<(), Refused> {
     for (i, change) in changes.iter().enumerate() {
         if let Some(first) = seen.insert(change.path.as_str(), i) {
             let why = format!("the same path as in change {}", first.saturating_add(1));
-            return Err(
-                Refused::new(why, "write one change per file").at_change(i, change.path.as_str())
-            );
+            return Err(Refused::new(why, "write one change per file").at_change(i, change.path.as_str()));
         }
     }
     for (i, change) in changes.iter().enumerate() {
         if let Some((folder, file)) = change.path.folders().find_map(|f| Some((f, *seen.get(f)?))) {
-            let why = format!(
-                "`{folder}` is a folder here and a file in change {}",
-                file.saturating_add(1)
-            );
-            return Err(Refused::new(
-                why,
-                "change the one first and the other in a later changeset",
-            )
-            .at_change(i, change.path.as_str()));
+            let why = format!("`{folder}` is a folder here and a file in change {}", file.saturating_add(1));
+            return Err(Refused::new(why, "change the one first and the other in a later changeset")
+                .at_change(i, change.path.as_str()));
         }
     }
     Ok(())
@@ -400,35 +332,18 @@ mod tests {
             digest(vec![Change::modify(path("a"), old, "x")]),
             digest(vec![Change::delete(path("a"), Some(old))]),
             digest(vec![Change::delete(path("a"), None)]),
-            digest(vec![
-                Change::create(path("a"), "x"),
-                Change::create(path("b"), "x"),
-            ]),
+            digest(vec![Change::create(path("a"), "x"), Change::create(path("b"), "x")]),
         ];
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
     }
 
     #[test]
     fn a_subset_has_the_digest_of_its_own_manifest() {
-        let whole = Changeset::new(
-            "s",
-            vec![
-                Change::create(path("a"), "x"),
-                Change::create(path("b"), "y"),
-            ],
-        )
-        .unwrap();
+        let whole = Changeset::new("s", vec![Change::create(path("a"), "x"), Change::create(path("b"), "y")]).unwrap();
         let part = whole.subset(&["b"]).unwrap();
-        assert_eq!(
-            part,
-            Changeset::new("s", vec![Change::create(path("b"), "y")]).unwrap()
-        );
+        assert_eq!(part, Changeset::new("s", vec![Change::create(path("b"), "y")]).unwrap());
         assert_ne!(part.digest(), whole.digest());
-        assert_eq!(
-            whole.subset(&["b", "a"]).unwrap().digest(),
-            whole.digest(),
-            "the order is the changeset's"
-        );
+        assert_eq!(whole.subset(&["b", "a"]).unwrap().digest(), whole.digest(), "the order is the changeset's");
         for bad in [&["c"][..], &["a", "a"], &[]] {
             assert!(whole.subset(bad).is_err(), "{bad:?}");
         }
@@ -439,31 +354,16 @@ mod tests {
         let refused = |changes| Changeset::new("s", changes).unwrap_err().to_string();
         let (a, ab) = (path("a"), path("a/b"));
         assert_eq!(
-            refused(vec![
-                Change::create(a.clone(), ""),
-                Change::delete(a.clone(), None)
-            ]),
+            refused(vec![Change::create(a.clone(), ""), Change::delete(a.clone(), None)]),
             "change 2 (`a`): the same path as in change 1; write one change per file"
         );
         assert_eq!(
-            refused(vec![
-                Change::create(ab, ""),
-                Change::delete(a.clone(), None)
-            ]),
+            refused(vec![Change::create(ab, ""), Change::delete(a.clone(), None)]),
             "change 1 (`a/b`): `a` is a folder here and a file in change 2; change the one first and the other in a later changeset"
         );
-        let with = |operation, old, content| {
-            refused(vec![Change {
-                operation,
-                path: a.clone(),
-                old_sha256: old,
-                content,
-            }])
-        };
-        assert!(
-            with(Operation::Create, Some(Digest::default()), Some(vec![]))
-                .contains("CREATE has an `old_sha256`")
-        );
+        let with =
+            |operation, old, content| refused(vec![Change { operation, path: a.clone(), old_sha256: old, content }]);
+        assert!(with(Operation::Create, Some(Digest::default()), Some(vec![])).contains("CREATE has an `old_sha256`"));
         assert!(with(Operation::Modify, None, None).contains("the new content is missing"));
         assert!(with(Operation::Delete, None, Some(vec![])).contains("DELETE has content"));
         assert!(refused(vec![]).contains("no change"));
@@ -475,27 +375,13 @@ mod tests {
         let (digest, other) = (Digest::of_bytes(b"old"), Digest::of_bytes(b"other"));
         let shown = BTreeMap::from([(path("a"), digest)]);
         let bind = |change| Changeset::new("s", vec![change]).unwrap().bind(&shown);
-        let unbound = Change {
-            old_sha256: None,
-            ..Change::modify(path("a"), digest, "x")
-        };
+        let unbound = Change { old_sha256: None, ..Change::modify(path("a"), digest, "x") };
         assert_eq!(bind(unbound).unwrap().changes()[0].old_sha256, Some(digest));
-        assert_eq!(
-            bind(Change::delete(path("a"), None)).unwrap().changes()[0].old_sha256,
-            Some(digest)
-        );
+        assert_eq!(bind(Change::delete(path("a"), None)).unwrap().changes()[0].old_sha256, Some(digest));
         assert!(
-            bind(Change::modify(path("a"), other, "x"))
-                .unwrap_err()
-                .to_string()
-                .contains("copy it from the context")
+            bind(Change::modify(path("a"), other, "x")).unwrap_err().to_string().contains("copy it from the context")
         );
-        assert!(
-            bind(Change::delete(path("b"), None))
-                .unwrap_err()
-                .to_string()
-                .contains("not in the approved context")
-        );
+        assert!(bind(Change::delete(path("b"), None)).unwrap_err().to_string().contains("not in the approved context"));
         assert!(bind(Change::create(path("b"), "")).is_ok());
     }
 }

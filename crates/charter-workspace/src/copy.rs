@@ -22,20 +22,12 @@ const MAX_DEPTH: usize = 128;
 impl Workspace {
     /// Copies everything but `.git` and what is no file (pipes, devices), then makes the changes. Links keep their target if it stays
     /// inside; others are left out, or a command could follow them back into the workspace itself.
-    pub(crate) fn copy_to(
-        &self,
-        to: &Path,
-        changeset: &Changeset,
-        modes: &BTreeMap<&str, u32>,
-    ) -> Result<(), Error> {
+    pub(crate) fn copy_to(&self, to: &Path, changeset: &Changeset, modes: &BTreeMap<&str, u32>) -> Result<(), Error> {
         if to.exists() {
             fs::remove_dir_all(to).doing(|| format!("remove `{}`", to.display()))?;
         }
         store::make(to)?;
-        let mut left = Left {
-            files: MAX_FILES,
-            bytes: MAX_BYTES,
-        };
+        let mut left = Left { files: MAX_FILES, bytes: MAX_BYTES };
         copy(&self.root, to, 0, &mut left)?;
         for change in changeset.changes() {
             let path = to.join(change.path.as_str());
@@ -64,10 +56,7 @@ struct Left {
 
 fn copy(from: &Dir, to: &Path, depth: usize, left: &mut Left) -> Result<(), Error> {
     if depth > MAX_DEPTH {
-        return Err(Error::TooLarge(format!(
-            "more than {MAX_DEPTH} folders inside each other, at `{}`",
-            to.display()
-        )));
+        return Err(Error::TooLarge(format!("more than {MAX_DEPTH} folders inside each other, at `{}`", to.display())));
     }
     for name in from.names(&to.display().to_string())?.0 {
         if depth == 0 && name == STAGE || name == ".git" {
@@ -94,13 +83,10 @@ fn copy(from: &Dir, to: &Path, depth: usize, left: &mut Left) -> Result<(), Erro
                 };
                 *left = Left { files, bytes };
                 let (mut file, _) = from.open_file(&name, &name)?;
-                let copied = new(&path, mode & 0o777 | 0o600)
-                    .and_then(|mut new| io::copy(&mut file, &mut new));
+                let copied = new(&path, mode & 0o777 | 0o600).and_then(|mut new| io::copy(&mut file, &mut new));
                 copied.doing(doing)?;
             }
-            Node::Link { target } if stays_inside(&target, depth) => {
-                symlink(&target, &path).doing(doing)?
-            }
+            Node::Link { target } if stays_inside(&target, depth) => symlink(&target, &path).doing(doing)?,
             Node::Link { .. } | Node::Other(_) | Node::Absent => {}
         }
     }
@@ -108,11 +94,7 @@ fn copy(from: &Dir, to: &Path, depth: usize, left: &mut Left) -> Result<(), Erro
 }
 
 fn new(path: &Path, mode: u32) -> io::Result<fs::File> {
-    fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path)
+    fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
 }
 
 /// Whether a link that stands `depth` folders deep leads to something inside.

@@ -28,11 +28,7 @@ pub struct Curate {
 
 impl Default for Curate {
     fn default() -> Curate {
-        Curate {
-            patterns: Vec::new(),
-            max_files: 2_000,
-            max_file_bytes: 1 << 20,
-        }
+        Curate { patterns: Vec::new(), max_files: 2_000, max_file_bytes: 1 << 20 }
     }
 }
 
@@ -79,10 +75,7 @@ impl Bundle {
     /// The digest of each file, for [`Changeset::bind`](crate::Changeset::bind).
     #[must_use]
     pub fn digests(&self) -> BTreeMap<RelPath, Digest> {
-        self.files
-            .iter()
-            .map(|(path, bytes)| (path.clone(), Digest::of_bytes(bytes)))
-            .collect()
+        self.files.iter().map(|(path, bytes)| (path.clone(), Digest::of_bytes(bytes))).collect()
     }
 
     /// Paths, sizes and digests, sorted by path: what its digest is taken over.
@@ -108,19 +101,10 @@ impl Workspace {
         self.clean()?;
         let mut patterns = OverrideBuilder::new("");
         for pattern in &what.patterns {
-            patterns
-                .add(pattern)
-                .map_err(|e| Error::Usage(format!("the pattern `{pattern}`: {e}")))?;
+            patterns.add(pattern).map_err(|e| Error::Usage(format!("the pattern `{pattern}`: {e}")))?;
         }
-        let patterns = patterns
-            .build()
-            .map_err(|e| Error::Usage(format!("the patterns: {e}")))?;
-        let mut walk = Walk {
-            what,
-            patterns,
-            rules: Vec::new(),
-            listing: Listing::default(),
-        };
+        let patterns = patterns.build().map_err(|e| Error::Usage(format!("the patterns: {e}")))?;
+        let mut walk = Walk { what, patterns, rules: Vec::new(), listing: Listing::default() };
         walk.folder(&self.root, "", 0)?;
         walk.listing.files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(walk.listing)
@@ -135,12 +119,7 @@ impl Workspace {
         let mut files = BTreeMap::new();
         for (path, digest) in approved {
             let shown = path.as_str();
-            let conflict = |why: &str| {
-                Err(Error::Conflict {
-                    path: shown.to_owned(),
-                    why: why.to_owned(),
-                })
-            };
+            let conflict = |why: &str| Err(Error::Conflict { path: shown.to_owned(), why: why.to_owned() });
             let Some((dir, name)) = self.root.parent(path)? else {
                 return conflict("is not there any more");
             };
@@ -148,10 +127,7 @@ impl Workspace {
                 Node::File { .. } => {}
                 Node::Absent => return conflict("is not there any more"),
                 other => {
-                    return Err(crate::dir::escape(
-                        shown,
-                        &format!("is {} now, which is not read", other.words()),
-                    ));
+                    return Err(crate::dir::escape(shown, &format!("is {} now, which is not read", other.words())));
                 }
             }
             let (bytes, _) = dir.read(name, shown, crate::workspace::MAX_FILE_BYTES)?;
@@ -169,9 +145,9 @@ impl Workspace {
     /// When the path leads outside, or it cannot be read.
     pub fn content(&self, path: &RelPath) -> Result<Option<Vec<u8>>, Error> {
         match (self.look(path)?, self.root.parent(path)?) {
-            (Kept::File { .. }, Some((dir, name))) => dir
-                .read(name, path.as_str(), crate::workspace::MAX_FILE_BYTES)
-                .map(|(bytes, _)| Some(bytes)),
+            (Kept::File { .. }, Some((dir, name))) => {
+                dir.read(name, path.as_str(), crate::workspace::MAX_FILE_BYTES).map(|(bytes, _)| Some(bytes))
+            }
             _ => Ok(None),
         }
     }
@@ -226,13 +202,7 @@ impl Walk<'_> {
                 None => Ok(()),
             },
             Node::File { size, .. } if size > self.what.max_file_bytes => {
-                self.pass(
-                    path,
-                    &format!(
-                        "it has {size} bytes, more than {}",
-                        self.what.max_file_bytes
-                    ),
-                );
+                self.pass(path, &format!("it has {size} bytes, more than {}", self.what.max_file_bytes));
                 Ok(())
             }
             Node::File { .. } => self.file(dir, name, path),
@@ -261,10 +231,7 @@ impl Walk<'_> {
             }
         };
         if self.listing.files.len() >= self.what.max_files {
-            let why = format!(
-                "more than {} files; choose some with patterns, like `src/**`",
-                self.what.max_files
-            );
+            let why = format!("more than {} files; choose some with patterns, like `src/**`", self.what.max_files);
             return Err(Error::TooLarge(why));
         }
         let text = std::str::from_utf8(&bytes).is_ok() && !bytes.contains(&0);
@@ -294,9 +261,7 @@ impl Walk<'_> {
     }
 
     fn pass(&mut self, path: &str, why: &str) {
-        self.listing
-            .passed_over
-            .insert(path.to_owned(), why.to_owned());
+        self.listing.passed_over.insert(path.to_owned(), why.to_owned());
     }
 }
 
@@ -311,9 +276,5 @@ fn rules(dir: &Dir, at: &str) -> Option<Gitignore> {
 }
 
 fn join(at: &str, name: &str) -> String {
-    if at.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{at}/{name}")
-    }
+    if at.is_empty() { name.to_owned() } else { format!("{at}/{name}") }
 }

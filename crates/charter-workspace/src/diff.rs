@@ -60,36 +60,18 @@ impl FileDiff {
     #[must_use]
     pub fn of(change: &Change, old: Option<&[u8]>) -> FileDiff {
         let path = change.path.as_str();
-        let mut diff = FileDiff {
-            operation: change.operation,
-            path: path.to_owned(),
-            added: 0,
-            removed: 0,
-            lines: Vec::new(),
-        };
+        let mut diff =
+            FileDiff { operation: change.operation, path: path.to_owned(), added: 0, removed: 0, lines: Vec::new() };
         let side = |there: bool, sign: &str| {
-            if there {
-                format!("{sign}/{path}")
-            } else {
-                "/dev/null".to_owned()
-            }
+            if there { format!("{sign}/{path}") } else { "/dev/null".to_owned() }
         };
-        diff.push(
-            LineKind::File,
-            format!("--- {}", side(change.operation != Operation::Create, "a")),
-        );
-        diff.push(
-            LineKind::File,
-            format!("+++ {}", side(change.operation != Operation::Delete, "b")),
-        );
+        diff.push(LineKind::File, format!("--- {}", side(change.operation != Operation::Create, "a")));
+        diff.push(LineKind::File, format!("+++ {}", side(change.operation != Operation::Delete, "b")));
         let new = change.content.as_deref().unwrap_or_default();
         match (change.operation, old) {
             (Operation::Create, _) => diff.compare(&[], new),
             (_, Some(old)) => diff.compare(old, new),
-            (_, None) => diff.push(
-                LineKind::Note,
-                "(the old content is not known here)".to_owned(),
-            ),
+            (_, None) => diff.push(LineKind::Note, "(the old content is not known here)".to_owned()),
         }
         diff
     }
@@ -111,9 +93,7 @@ impl FileDiff {
     /// All lines, each with a line feed.
     #[must_use]
     pub fn to_text(&self) -> String {
-        self.lines
-            .iter()
-            .fold(String::new(), |out, line| out + &line.text + "\n")
+        self.lines.iter().fold(String::new(), |out, line| out + &line.text + "\n")
     }
 
     fn push(&mut self, kind: LineKind, text: String) {
@@ -127,23 +107,15 @@ impl FileDiff {
             return self.push(LineKind::Note, sizes);
         };
         if old.len().max(new.len()) > MAX_COMPARED {
-            let sizes = format!(
-                "(too long to compare: {} bytes before, {} after)",
-                old.len(),
-                new.len()
-            );
+            let sizes = format!("(too long to compare: {} bytes before, {} after)", old.len(), new.len());
             return self.push(LineKind::Note, sizes);
         }
         if before.is_empty() && after.is_empty() {
             return self.push(LineKind::Note, "(an empty file)".to_owned());
         }
-        let (before, after): (Vec<&str>, Vec<&str>) = (
-            before.split_inclusive('\n').collect(),
-            after.split_inclusive('\n').collect(),
-        );
-        let diff = TextDiff::configure()
-            .timeout(TIME)
-            .diff_slices(&before, &after);
+        let (before, after): (Vec<&str>, Vec<&str>) =
+            (before.split_inclusive('\n').collect(), after.split_inclusive('\n').collect());
+        let diff = TextDiff::configure().timeout(TIME).diff_slices(&before, &after);
         for hunk in diff.unified_diff().context_radius(CONTEXT).iter_hunks() {
             self.push(LineKind::Place, hunk.header().to_string());
             for change in hunk.iter_changes() {
@@ -195,10 +167,7 @@ mod tests {
 
     fn modify(old: &str, new: &str) -> FileDiff {
         let path = RelPath::parse("a.txt").unwrap();
-        FileDiff::of(
-            &Change::modify(path, Digest::of_bytes(old.as_bytes()), new),
-            Some(old.as_bytes()),
-        )
+        FileDiff::of(&Change::modify(path, Digest::of_bytes(old.as_bytes()), new), Some(old.as_bytes()))
     }
 
     #[test]
@@ -217,16 +186,10 @@ mod tests {
         assert!(text.contains("+a\\u{1b}[2Jb\\u{202e}c\td\\r\n"), "{text}");
         let path = RelPath::parse("x").unwrap();
         let binary = FileDiff::of(&Change::create(path.clone(), vec![0xff]), None);
-        assert_eq!(
-            binary.to_text(),
-            "--- /dev/null\n+++ b/x\n(no text: 0 bytes before, 1 after)\n"
-        );
+        assert_eq!(binary.to_text(), "--- /dev/null\n+++ b/x\n(no text: 0 bytes before, 1 after)\n");
         let empty = FileDiff::of(&Change::create(path.clone(), ""), None);
         assert_eq!(empty.to_text(), "--- /dev/null\n+++ b/x\n(an empty file)\n");
         let gone = FileDiff::of(&Change::delete(path, None), Some(b"x\n"));
-        assert_eq!(
-            gone.to_text(),
-            "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
-        );
+        assert_eq!(gone.to_text(), "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n");
     }
 }

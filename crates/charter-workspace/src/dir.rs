@@ -52,33 +52,21 @@ impl Node {
     }
 }
 
-const FOLDER: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl Dir {
     /// Opens the root: the folder that a person named, wherever that name leads.
     pub(crate) fn root(path: &Path) -> Result<Dir, Error> {
         let doing = || format!("open the workspace `{}`", path.display());
-        let fd = rustix::fs::open(path, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty())
-            .doing(doing)?;
+        let fd = rustix::fs::open(path, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty()).doing(doing)?;
         let device = device(&rustix::fs::fstat(&fd).doing(doing)?);
-        Ok(Dir {
-            fd,
-            device,
-            exchanges: true,
-        })
+        Ok(Dir { fd, device, exchanges: true })
     }
 
     /// A handle of its own on the same folder.
     pub(crate) fn again(&self) -> Result<Dir, Error> {
         let fd = self.fd.try_clone().doing(|| "keep a folder open".into())?;
-        Ok(Dir {
-            fd,
-            device: self.device,
-            exchanges: self.exchanges,
-        })
+        Ok(Dir { fd, device: self.device, exchanges: self.exchanges })
     }
 
     #[cfg(test)]
@@ -97,25 +85,15 @@ impl Dir {
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::NOTDIR | Errno::LOOP) => {
                 let what = self.node(name, path)?;
-                return Err(escape(
-                    path,
-                    &format!("`{name}` on the way is {}, not a folder", what.words()),
-                ));
+                return Err(escape(path, &format!("`{name}` on the way is {}, not a folder", what.words())));
             }
             Err(e) => return Err(e).doing(|| format!("open `{name}` on the way to `{path}`")),
         };
         let stat = rustix::fs::fstat(&fd).doing(|| format!("look at `{name}`"))?;
         if device(&stat) != self.device {
-            return Err(escape(
-                path,
-                &format!("`{name}` on the way is another file system"),
-            ));
+            return Err(escape(path, &format!("`{name}` on the way is another file system")));
         }
-        Ok(Some(Dir {
-            fd,
-            device: self.device,
-            exchanges: self.exchanges,
-        }))
+        Ok(Some(Dir { fd, device: self.device, exchanges: self.exchanges }))
     }
 
     /// The folder in which a path stands, and its last name; nothing if a folder on the way is missing.
@@ -141,8 +119,8 @@ impl Dir {
         Ok(match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => file_node(&stat),
             FileType::Symlink => {
-                let target = rustix::fs::readlinkat(&self.fd, name, Vec::new())
-                    .doing(|| format!("read the link `{path}`"))?;
+                let target =
+                    rustix::fs::readlinkat(&self.fd, name, Vec::new()).doing(|| format!("read the link `{path}`"))?;
                 match target.into_string() {
                     Ok(target) => Node::Link { target },
                     Err(_) => Node::Other("a link whose target is not UTF-8"),
@@ -184,13 +162,9 @@ impl Dir {
             return Err(escape(path, "is no regular file"));
         };
         let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or_default());
-        file.take(limit.saturating_add(1))
-            .read_to_end(&mut bytes)
-            .doing(|| format!("read `{path}`"))?;
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes).doing(|| format!("read `{path}`"))?;
         if bytes.len() as u64 > limit {
-            return Err(Error::TooLarge(format!(
-                "`{path}` has more than {limit} bytes"
-            )));
+            return Err(Error::TooLarge(format!("`{path}` has more than {limit} bytes")));
         }
         Ok((bytes, mode))
     }
@@ -209,18 +183,10 @@ impl Dir {
     }
 
     /// Writes a new file and brings it to the disk.
-    pub(crate) fn write_new(
-        &self,
-        name: &str,
-        bytes: &[u8],
-        mode: u32,
-        path: &str,
-    ) -> Result<(), Error> {
+    pub(crate) fn write_new(&self, name: &str, bytes: &[u8], mode: u32, path: &str) -> Result<(), Error> {
         let doing = || format!("write `{path}`");
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd =
-            rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o600)).doing(doing)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o600)).doing(doing)?;
         let mut file = File::from(fd);
         file.write_all(bytes).doing(doing)?;
         rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777)).doing(doing)?;
@@ -263,13 +229,7 @@ impl Dir {
     }
 
     /// Moves a file here to a name there at which nothing stands; `false` if something does.
-    pub(crate) fn move_new(
-        &self,
-        name: &str,
-        there: &Dir,
-        to: &str,
-        path: &str,
-    ) -> Result<bool, Error> {
+    pub(crate) fn move_new(&self, name: &str, there: &Dir, to: &str, path: &str) -> Result<bool, Error> {
         let doing = || format!("put `{path}` in its place");
         let moved = if self.exchanges {
             rustix::fs::renameat_with(&self.fd, name, &there.fd, to, RenameFlags::NOREPLACE)
@@ -292,24 +252,12 @@ impl Dir {
     }
 
     /// Moves a file here to a name there, of whatever stands at it.
-    pub(crate) fn move_over(
-        &self,
-        name: &str,
-        there: &Dir,
-        to: &str,
-        path: &str,
-    ) -> Result<(), Error> {
+    pub(crate) fn move_over(&self, name: &str, there: &Dir, to: &str, path: &str) -> Result<(), Error> {
         rustix::fs::renameat(&self.fd, name, &there.fd, to).doing(|| format!("move `{path}`"))
     }
 
     /// Exchanges two names in one go; `false` where the file system cannot.
-    pub(crate) fn exchange(
-        &self,
-        name: &str,
-        there: &Dir,
-        to: &str,
-        path: &str,
-    ) -> Result<bool, Error> {
+    pub(crate) fn exchange(&self, name: &str, there: &Dir, to: &str, path: &str) -> Result<bool, Error> {
         let exchanged = if self.exchanges {
             rustix::fs::renameat_with(&self.fd, name, &there.fd, to, RenameFlags::EXCHANGE)
         } else {
@@ -354,8 +302,5 @@ fn device(stat: &Stat) -> u64 {
 }
 
 pub(crate) fn escape(path: &str, why: &str) -> Error {
-    Error::Escape {
-        path: path.to_owned(),
-        why: why.to_owned(),
-    }
+    Error::Escape { path: path.to_owned(), why: why.to_owned() }
 }

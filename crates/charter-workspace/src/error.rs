@@ -50,9 +50,7 @@ pub enum Error {
     #[error("the workspace is dirty: {0}; look at it, put it right, then reset")]
     Dirty(String),
     /// An apply was interrupted, and only the database that it belongs to can undo it.
-    #[error(
-        "an apply on `{path}` was interrupted; start with the database in `{store}`, which can undo it"
-    )]
+    #[error("an apply on `{path}` was interrupted; start with the database in `{store}`, which can undo it")]
     Interrupted {
         /// The workspace.
         path: String,
@@ -90,10 +88,7 @@ pub enum Error {
 }
 
 fn by(holder: &Option<String>) -> String {
-    holder
-        .as_ref()
-        .map(|h| format!(" by `{h}`"))
-        .unwrap_or_default()
+    holder.as_ref().map(|h| format!(" by `{h}`")).unwrap_or_default()
 }
 
 impl Error {
@@ -126,9 +121,6 @@ pub(crate) trait Doing<T> {
 
 impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
     fn doing(self, what: impl FnOnce() -> String) -> Result<T, Error> {
-        self.map_err(|e| Error::Io {
-            doing: what(),
-            source: e.into(),
-        })
+        self.map_err(|e| Error::Io { doing: what(), source: e.into() })
     }
 }

@@ -63,12 +63,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When they are too large or cannot be written.
-    pub fn learn(
-        &self,
-        key: &str,
-        insights: &[Insight],
-        watch: &mut dyn Watch,
-    ) -> Result<(), Error> {
+    pub fn learn(&self, key: &str, insights: &[Insight], watch: &mut dyn Watch) -> Result<(), Error> {
         let path = self.state.join(FILE);
         let doing = || format!("write `{}`", path.display());
         // A crash may have kept the first of them only.
@@ -77,38 +72,19 @@ impl Workspace {
             return Ok(());
         }
         // A line that a crash has cut stays without its line feed: the next begins on a line of its own.
-        let mut text = if cut(&path) {
-            "\n".to_owned()
-        } else {
-            String::new()
-        };
+        let mut text = if cut(&path) { "\n".to_owned() } else { String::new() };
         for insight in insights.iter().skip(known) {
-            let line = serde_json::to_string(&Learned {
-                key: key.to_owned(),
-                insight: insight.clone(),
-            });
+            let line = serde_json::to_string(&Learned { key: key.to_owned(), insight: insight.clone() });
             let line = line.map_err(|e| Error::Damaged(e.to_string()))?;
             if line.len() > MAX_BYTES {
-                return Err(Error::TooLarge(format!(
-                    "an insight has {} bytes, more than {MAX_BYTES}",
-                    line.len()
-                )));
+                return Err(Error::TooLarge(format!("an insight has {} bytes, more than {MAX_BYTES}", line.len())));
             }
             text.push_str(&line);
             text.push('\n');
         }
         watch.before("write", FILE).doing(doing)?;
-        let opened = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(&path);
-        opened
-            .and_then(|mut file| {
-                file.write_all(text.as_bytes())
-                    .and_then(|()| file.sync_all())
-            })
-            .doing(doing)?;
+        let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
+        opened.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all())).doing(doing)?;
         store::sync(&self.state)
     }
 

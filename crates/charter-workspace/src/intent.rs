@@ -90,10 +90,9 @@ impl Workspace {
     pub(crate) fn read_intent(&self) -> Result<Option<Intent>, Error> {
         let intent: Option<Intent> = store::read_json(&self.state, "intent.json")?;
         match intent {
-            Some(i) if i.v != 1 => Err(Error::Damaged(format!(
-                "the intent is of version {}, this program reads 1",
-                i.v
-            ))),
+            Some(i) if i.v != 1 => {
+                Err(Error::Damaged(format!("the intent is of version {}, this program reads 1", i.v)))
+            }
             intent => Ok(intent),
         }
     }
@@ -106,25 +105,15 @@ impl Workspace {
         store::read_json(&self.state.join("done"), &done_name(key))
     }
 
-    pub(crate) fn write_applied(
-        &self,
-        applied: &Applied,
-        watch: &mut dyn Watch,
-    ) -> Result<(), Error> {
-        store::write_json(
-            &self.state.join("done"),
-            &done_name(&applied.key),
-            applied,
-            watch,
-        )
+    pub(crate) fn write_applied(&self, applied: &Applied, watch: &mut dyn Watch) -> Result<(), Error> {
+        store::write_json(&self.state.join("done"), &done_name(&applied.key), applied, watch)
     }
 }
 
 impl Planned {
     pub(crate) fn path(&self) -> Result<RelPath, Error> {
-        RelPath::parse(&self.path).map_err(|fault| {
-            Error::Damaged(format!("the intent names `{}`, which {fault}", self.path))
-        })
+        RelPath::parse(&self.path)
+            .map_err(|fault| Error::Damaged(format!("the intent names `{}`, which {fault}", self.path)))
     }
 }
 
@@ -141,11 +130,7 @@ pub(crate) fn plan(changeset: &Changeset, olds: &[Kept]) -> Vec<Planned> {
                 Some(content) => Kept::File {
                     sha256: Digest::of_bytes(content),
                     // New content has the permissions of the old; bits that give somebody's rights away are not handed on.
-                    mode: if let Kept::File { mode, .. } = old {
-                        mode & 0o777
-                    } else {
-                        0o644
-                    },
+                    mode: if let Kept::File { mode, .. } = old { mode & 0o777 } else { 0o644 },
                 },
             },
         })

@@ -51,18 +51,10 @@ pub fn of_value(value: &serde_json::Value) -> Result<Changeset, Refused> {
 
 fn unreadable(e: &serde_json::Error) -> Refused {
     let message = e.to_string();
-    let why = message
-        .split(" at line ")
-        .next()
-        .unwrap_or_default()
-        .replace("field", "key");
+    let why = message.split(" at line ").next().unwrap_or_default().replace("field", "key");
     let help = "a changeset is {\"summary\": \"...\", \"changes\": [{\"operation\", \"file_path\", \"old_sha256\", \"content\"}]}";
     let refused = Refused::new(format!("the JSON is not a changeset: {why}"), help);
-    if e.line() > 0 {
-        refused.at_line(e.line())
-    } else {
-        refused
-    }
+    if e.line() > 0 { refused.at_line(e.line()) } else { refused }
 }
 
 fn of_form(form: Form) -> Result<Changeset, Refused> {
@@ -76,52 +68,32 @@ fn of_form(form: Form) -> Result<Changeset, Refused> {
 
 fn change_of(change: FormChange) -> Result<Change, Refused> {
     let operation = Operation::parse(&change.operation).ok_or_else(|| {
-        Refused::new(
-            format!("`operation` cannot be `{}`", change.operation),
-            "write CREATE, MODIFY or DELETE",
-        )
+        Refused::new(format!("`operation` cannot be `{}`", change.operation), "write CREATE, MODIFY or DELETE")
     })?;
-    let path = RelPath::parse(&change.file_path).map_err(|fault| {
-        Refused::new(
-            format!("the path {fault}"),
-            "name a file inside the workspace",
-        )
-    })?;
+    let path = RelPath::parse(&change.file_path)
+        .map_err(|fault| Refused::new(format!("the path {fault}"), "name a file inside the workspace"))?;
     let old_sha256 = match change.old_sha256 {
         None => None,
-        Some(text) => Some(
-            Digest::parse(&text)
-                .filter(|_| !text.bytes().any(|b| b.is_ascii_uppercase()))
-                .ok_or_else(|| {
-                    Refused::new(
-                        format!("`old_sha256` cannot be `{text}`"),
-                        "write the 64 hex digits of the SHA-256, in small letters",
-                    )
-                })?,
-        ),
+        Some(text) => {
+            Some(Digest::parse(&text).filter(|_| !text.bytes().any(|b| b.is_ascii_uppercase())).ok_or_else(|| {
+                Refused::new(
+                    format!("`old_sha256` cannot be `{text}`"),
+                    "write the 64 hex digits of the SHA-256, in small letters",
+                )
+            })?)
+        }
     };
     let content = match (change.content, change.content_base64) {
         (Some(_), Some(_)) => {
-            return Err(Refused::new(
-                "both `content` and `content_base64` are given",
-                "give one of them",
-            ));
+            return Err(Refused::new("both `content` and `content_base64` are given", "give one of them"));
         }
         (Some(text), None) => Some(text.into_bytes()),
         (None, Some(text)) => Some(STANDARD.decode(text).map_err(|e| {
-            Refused::new(
-                format!("`content_base64` is not base64: {e}"),
-                "use the standard alphabet, with padding",
-            )
+            Refused::new(format!("`content_base64` is not base64: {e}"), "use the standard alphabet, with padding")
         })?),
         (None, None) => None,
     };
-    Ok(Change {
-        operation,
-        path,
-        old_sha256,
-        content,
-    })
+    Ok(Change { operation, path, old_sha256, content })
 }
 
 /// The JSON form, on several lines; [`read()`] gives the same changeset again.
@@ -131,12 +103,7 @@ pub fn write(changeset: &Changeset) -> String {
         let (mut content, mut content_base64) = (None, None);
         match change.content.as_deref().map(std::str::from_utf8) {
             Some(Ok(text)) => content = Some(text.to_owned()),
-            Some(Err(_)) => {
-                content_base64 = change
-                    .content
-                    .as_deref()
-                    .map(|bytes| STANDARD.encode(bytes))
-            }
+            Some(Err(_)) => content_base64 = change.content.as_deref().map(|bytes| STANDARD.encode(bytes)),
             None => {}
         }
         FormChange {
@@ -147,10 +114,7 @@ pub fn write(changeset: &Changeset) -> String {
             content_base64,
         }
     });
-    let form = Form {
-        summary: changeset.summary().to_owned(),
-        changes: changes.collect(),
-    };
+    let form = Form { summary: changeset.summary().to_owned(), changes: changes.collect() };
     // Strings and lists of strings: there is nothing in it that JSON cannot hold.
     serde_json::to_string_pretty(&form).unwrap_or_default()
 }

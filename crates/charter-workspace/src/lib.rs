@@ -97,9 +97,7 @@ mod watch;
 mod workspace;
 
 pub use apply::{Approval, Order};
-pub use changeset::{
-    Change, Changeset, MAX_CHANGES, MAX_CONTENT_BYTES, MAX_SUMMARY_BYTES, Operation,
-};
+pub use changeset::{Change, Changeset, MAX_CHANGES, MAX_CONTENT_BYTES, MAX_SUMMARY_BYTES, Operation};
 pub use curate::{Bundle, Curate, Kind, Listed, Listing};
 pub use diff::{DiffLine, FileDiff, LineKind, visible};
 pub use error::Error;

@@ -66,10 +66,7 @@ impl Workspace {
             Phase::Switching => self.undo(&intent, watch)?,
         }
         if intent.undoing {
-            let applied = Applied {
-                undone: true,
-                ..intent.applied
-            };
+            let applied = Applied { undone: true, ..intent.applied };
             self.write_applied(&applied, watch)?;
         }
         self.remove_stage(watch)?;
@@ -86,10 +83,7 @@ impl Workspace {
         if let Ok((file, _)) = stage.open_file("origin", STAGE) {
             let _ = file.take(4_096).read_to_end(&mut origin);
         }
-        let (path, ours) = (
-            self.path.display().to_string(),
-            self.store.folder().as_os_str().as_encoded_bytes(),
-        );
+        let (path, ours) = (self.path.display().to_string(), self.store.folder().as_os_str().as_encoded_bytes());
         if origin.is_empty() || origin == ours {
             return Err(Error::Escape {
                 path,
@@ -98,10 +92,7 @@ impl Workspace {
                 ),
             });
         }
-        Err(Error::Interrupted {
-            path,
-            store: String::from_utf8_lossy(&origin).into_owned(),
-        })
+        Err(Error::Interrupted { path, store: String::from_utf8_lossy(&origin).into_owned() })
     }
 
     /// Undoes an apply that was done: as when it would have been interrupted. Nothing happens if there was none, or it is undone.
@@ -116,14 +107,7 @@ impl Workspace {
         };
         let paths = plan.paths.iter().map(|p| p.path.clone()).collect();
         let undo = (|| {
-            self.write_intent(
-                &Intent {
-                    phase: Phase::Switching,
-                    undoing: true,
-                    ..plan
-                },
-                watch,
-            )?;
+            self.write_intent(&Intent { phase: Phase::Switching, undoing: true, ..plan }, watch)?;
             self.recover_now(watch)
         })();
         match undo {
@@ -147,21 +131,11 @@ impl Workspace {
         let checkpoint = self.store.get(applied.checkpoint)?;
         let Checkpoint { paths, folders } = serde_json::from_slice(&checkpoint)
             .map_err(|e| Error::Damaged(format!("the checkpoint of `{key}`: {e}")))?;
-        Ok(Some(Intent {
-            v: 1,
-            phase: Phase::Switching,
-            undoing: true,
-            applied,
-            paths,
-            folders,
-        }))
+        Ok(Some(Intent { v: 1, phase: Phase::Switching, undoing: true, applied, paths, folders }))
     }
 
     fn undo(&self, intent: &Intent, watch: &mut dyn Watch) -> Result<(), Error> {
-        let mut step = Step {
-            watch,
-            stoppable: false,
-        };
+        let mut step = Step { watch, stoppable: false };
         let stage = self.make_stage(&mut step)?;
         // All that can be put back is put back, before the first that cannot is reported.
         let mut failed = None;
@@ -174,8 +148,8 @@ impl Workspace {
             return Err(error);
         }
         for folder in intent.folders.iter().rev() {
-            let path = crate::path::RelPath::parse(folder)
-                .map_err(|fault| Error::Damaged(format!("`{folder}` {fault}")))?;
+            let path =
+                crate::path::RelPath::parse(folder).map_err(|fault| Error::Damaged(format!("`{folder}` {fault}")))?;
             if let Some((parent, name)) = self.root.parent(&path)? {
                 step.about("remove", folder)?;
                 if parent.remove_empty(name, folder)? {
@@ -186,13 +160,7 @@ impl Workspace {
         Ok(())
     }
 
-    fn undo_one(
-        &self,
-        stage: &Dir,
-        i: usize,
-        planned: &Planned,
-        step: &mut Step<'_>,
-    ) -> Result<(), Error> {
+    fn undo_one(&self, stage: &Dir, i: usize, planned: &Planned, step: &mut Step<'_>) -> Result<(), Error> {
         let path = planned.path()?;
         let shown = path.as_str();
         let (old, new) = (&planned.old, &planned.new);
@@ -233,9 +201,7 @@ impl Workspace {
             return parent.sync();
         }
         // The very file that was taken out is best: it has its owner and its times still.
-        let own = [format!("new-{i}"), format!("old-{i}")]
-            .into_iter()
-            .find(|aside| is(stage, aside, old));
+        let own = [format!("new-{i}"), format!("old-{i}")].into_iter().find(|aside| is(stage, aside, old));
         let from = match own {
             Some(aside) => aside,
             None => {
@@ -243,9 +209,7 @@ impl Workspace {
                 step.about("write", shown)?;
                 stage.remove(&aside, shown)?;
                 match old {
-                    Kept::File { sha256, mode } => {
-                        stage.write_new(&aside, &self.store.get(*sha256)?, *mode, shown)?
-                    }
+                    Kept::File { sha256, mode } => stage.write_new(&aside, &self.store.get(*sha256)?, *mode, shown)?,
                     Kept::Link { target } => stage.link(target, &aside, shown)?,
                     Kept::Absent => {}
                 }
@@ -290,8 +254,5 @@ impl Workspace {
 }
 
 fn changed(path: &str, why: &str) -> Error {
-    Error::Undo {
-        path: path.to_owned(),
-        why: why.to_owned(),
-    }
+    Error::Undo { path: path.to_owned(), why: why.to_owned() }
 }

@@ -17,12 +17,7 @@ pub struct Refused {
 
 impl Refused {
     pub(crate) fn new(why: impl Into<String>, help: impl Into<String>) -> Refused {
-        Refused {
-            line: None,
-            change: None,
-            why: why.into(),
-            help: help.into(),
-        }
+        Refused { line: None, change: None, why: why.into(), help: help.into() }
     }
 
     pub(crate) fn at_line(mut self, line: usize) -> Refused {
@@ -31,8 +26,7 @@ impl Refused {
     }
 
     pub(crate) fn at_change(mut self, index: usize, path: &str) -> Refused {
-        self.change
-            .get_or_insert_with(|| (index.saturating_add(1), path.to_owned()));
+        self.change.get_or_insert_with(|| (index.saturating_add(1), path.to_owned()));
         self
     }
 }

@@ -27,16 +27,12 @@ pub fn review(folder: &Path, manifest: &Json, store: &Store) -> Result<Vec<FileD
         };
         match (now, change.old_sha256) {
             (Err(why), _) => FileDiff::noted(change, &format!("({why})")),
-            (Ok(Some(_)), None) if change.operation == crate::Operation::Create => {
-                FileDiff::of(change, None)
-                    .with_note("(there is such a file by now: this will be refused as a conflict)")
-            }
-            (Ok(old), Some(expected)) if old.as_deref().map(Digest::of_bytes) != Some(expected) => {
-                FileDiff::noted(
-                    change,
-                    "(the file was changed since this was proposed: this will be refused as a conflict)",
-                )
-            }
+            (Ok(Some(_)), None) if change.operation == crate::Operation::Create => FileDiff::of(change, None)
+                .with_note("(there is such a file by now: this will be refused as a conflict)"),
+            (Ok(old), Some(expected)) if old.as_deref().map(Digest::of_bytes) != Some(expected) => FileDiff::noted(
+                change,
+                "(the file was changed since this was proposed: this will be refused as a conflict)",
+            ),
             (Ok(old), _) => FileDiff::of(change, old.as_deref()),
         }
     };
@@ -51,9 +47,7 @@ fn now(root: &Dir, change: &Change) -> Result<Option<Vec<u8>>, Error> {
     };
     match dir.node(name, path.as_str())? {
         Node::Absent => Ok(None),
-        _ => dir
-            .read(name, path.as_str(), MAX_FILE_BYTES)
-            .map(|(bytes, _)| Some(bytes)),
+        _ => dir.read(name, path.as_str(), MAX_FILE_BYTES).map(|(bytes, _)| Some(bytes)),
     }
 }
 

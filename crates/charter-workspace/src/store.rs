@@ -28,9 +28,7 @@ impl Store {
     /// When the folder cannot be made.
     pub fn open(folder: &Path) -> Result<Store, Error> {
         make(&folder.join("objects"))?;
-        let root = folder
-            .canonicalize()
-            .doing(|| format!("open the store `{}`", folder.display()))?;
+        let root = folder.canonicalize().doing(|| format!("open the store `{}`", folder.display()))?;
         Ok(Store { root: root.into() })
     }
 
@@ -62,16 +60,12 @@ impl Store {
         let (folder, name) = self.place(digest);
         let bytes = match fs::read(folder.join(name)) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return Err(Error::Damaged(format!(
-                    "it does not hold the content {digest}"
-                )));
+                return Err(Error::Damaged(format!("it does not hold the content {digest}")));
             }
             read => read.doing(|| format!("read the content {digest}"))?,
         };
         if Digest::of_bytes(&bytes) != digest {
-            return Err(Error::Damaged(format!(
-                "what it holds as {digest} has another digest"
-            )));
+            return Err(Error::Damaged(format!("what it holds as {digest} has another digest")));
         }
         Ok(bytes)
     }
@@ -90,29 +84,16 @@ pub(crate) fn make(folder: &Path) -> Result<(), Error> {
 }
 
 /// Writes a file so that after a crash it has the old content or the new one, and brings it to the disk.
-pub(crate) fn write(
-    folder: &Path,
-    name: &str,
-    bytes: &[u8],
-    watch: &mut dyn Watch,
-) -> Result<(), Error> {
+pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8], watch: &mut dyn Watch) -> Result<(), Error> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let path = folder.join(name);
     let shown = path.display().to_string();
     let doing = || format!("write `{shown}`");
-    let unique = format!(
-        ".new-{}-{}",
-        std::process::id(),
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    );
+    let unique = format!(".new-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let temporary = folder.join(unique);
     watch.before("write", &shown).doing(doing)?;
     let written = (|| {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&temporary)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         watch.before("rename", &shown)?;
@@ -144,20 +125,14 @@ pub(crate) fn write_json<T: Serialize>(
 }
 
 /// A value from JSON, or nothing if there is no such file.
-pub(crate) fn read_json<T: DeserializeOwned>(
-    folder: &Path,
-    name: &str,
-) -> Result<Option<T>, Error> {
+pub(crate) fn read_json<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Option<T>, Error> {
     let path = folder.join(name);
     let mut text = Vec::new();
     match File::open(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened
-            .and_then(|mut f| f.read_to_end(&mut text))
-            .doing(|| format!("read `{}`", path.display()))?,
+        opened => opened.and_then(|mut f| f.read_to_end(&mut text)).doing(|| format!("read `{}`", path.display()))?,
     };
-    let value = serde_json::from_slice(&text)
-        .map_err(|e| Error::Damaged(format!("`{}`: {e}", path.display())))?;
+    let value = serde_json::from_slice(&text).map_err(|e| Error::Damaged(format!("`{}`: {e}", path.display())))?;
     Ok(Some(value))
 }
 
@@ -165,9 +140,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(
 pub(crate) fn remove(folder: &Path, name: &str, watch: &mut dyn Watch) -> Result<(), Error> {
     let path = folder.join(name);
     let doing = || format!("remove `{}`", path.display());
-    watch
-        .before("remove", &path.display().to_string())
-        .doing(doing)?;
+    watch.before("remove", &path.display().to_string()).doing(doing)?;
     match fs::remove_file(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed.doing(doing).and_then(|()| sync(folder)),
@@ -189,9 +162,6 @@ mod tests {
         let (place, name) = store.place(digest);
         fs::write(place.join(name), b"hellO").unwrap();
         assert_eq!(store.get(digest).unwrap_err().code(), "damaged");
-        assert_eq!(
-            store.get(Digest::of_bytes(b"other")).unwrap_err().code(),
-            "damaged"
-        );
+        assert_eq!(store.get(Digest::of_bytes(b"other")).unwrap_err().code(), "damaged");
     }
 }

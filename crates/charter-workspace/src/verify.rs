@@ -32,12 +32,7 @@ impl Verify {
     /// A command with the usual limits: 30 seconds, 1 MiB of output.
     #[must_use]
     pub fn new(command: Vec<String>) -> Verify {
-        Verify {
-            command,
-            time_limit: Duration::from_secs(30),
-            output_limit: 1 << 20,
-            environment: BTreeMap::new(),
-        }
+        Verify { command, time_limit: Duration::from_secs(30), output_limit: 1 << 20, environment: BTreeMap::new() }
     }
 }
 
@@ -55,33 +50,18 @@ pub struct Verification {
 /// Bytes of output that are kept.
 const KEPT: usize = 64 << 10;
 /// How often the command is looked at.
-const TICK: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 20_000_000,
-};
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 impl Verify {
     /// Runs it in a folder.
     pub(crate) fn run(&self, folder: &Path, watch: &dyn Watch) -> Result<Verification, Error> {
         let Some((program, arguments)) = self.command.split_first() else {
-            return Err(Error::Usage(
-                "the `verify` command is empty; name a program and its arguments".into(),
-            ));
+            return Err(Error::Usage("the `verify` command is empty; name a program and its arguments".into()));
         };
         let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .current_dir(folder)
-            .env_clear()
-            .envs(&self.environment);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        let mut child = command
-            .spawn()
-            .doing(|| format!("start the `verify` command `{program}`"))?;
+        command.args(arguments).current_dir(folder).env_clear().envs(&self.environment);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let mut child = command.spawn().doing(|| format!("start the `verify` command `{program}`"))?;
         let ended = self.follow(&mut child, watch);
         // Whatever it has started goes with it, also after a good end.
         if let Ok(Some(group)) = i32::try_from(child.id()).map(Pid::from_raw) {
@@ -95,12 +75,9 @@ impl Verify {
         let started = Instant::now();
         let doing = || "follow the `verify` command".to_owned();
         let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
-        for fd in [
-            out.as_ref().map(std::os::fd::AsFd::as_fd),
-            err.as_ref().map(std::os::fd::AsFd::as_fd),
-        ]
-        .into_iter()
-        .flatten()
+        for fd in [out.as_ref().map(std::os::fd::AsFd::as_fd), err.as_ref().map(std::os::fd::AsFd::as_fd)]
+            .into_iter()
+            .flatten()
         {
             rustix::io::ioctl_fionbio(fd, true).doing(doing)?;
         }
@@ -117,34 +94,18 @@ impl Verify {
             printed.take(&mut out, self.output_limit).doing(doing)?;
             printed.take(&mut err, self.output_limit).doing(doing)?;
             let ended = if printed.total > self.output_limit {
-                Some((
-                    false,
-                    format!(
-                        "it printed more than {} bytes and was ended",
-                        self.output_limit
-                    ),
-                ))
+                Some((false, format!("it printed more than {} bytes and was ended", self.output_limit)))
             } else if let Some(status) = exited {
                 Some((status.success(), words(status)))
             } else if started.elapsed() >= self.time_limit {
-                Some((
-                    false,
-                    format!(
-                        "it took longer than {} s and was ended",
-                        self.time_limit.as_secs_f64()
-                    ),
-                ))
+                Some((false, format!("it took longer than {} s and was ended", self.time_limit.as_secs_f64())))
             } else if watch.stopped() {
                 return Err(Error::Stopped("verify".into()));
             } else {
                 None
             };
             if let Some((accepted, ended)) = ended {
-                return Ok(Verification {
-                    accepted,
-                    ended,
-                    output: printed.text(),
-                });
+                return Ok(Verification { accepted, ended, output: printed.text() });
             }
         }
     }
@@ -178,8 +139,7 @@ impl Printed {
                 }
                 Ok(n) => {
                     self.total = self.total.saturating_add(n);
-                    self.tail
-                        .extend_from_slice(buffer.get(..n).unwrap_or_default());
+                    self.tail.extend_from_slice(buffer.get(..n).unwrap_or_default());
                     if self.tail.len() > KEPT.saturating_mul(2) {
                         self.tail.drain(..self.tail.len().saturating_sub(KEPT));
                     }
@@ -217,34 +177,19 @@ mod tests {
     fn it_ends_by_itself_or_is_ended() {
         let good = run("echo fine; echo also >&2", |_| {});
         assert!(good.accepted);
-        assert!(
-            good.output.contains("fine") && good.output.contains("also"),
-            "{}",
-            good.output
-        );
+        assert!(good.output.contains("fine") && good.output.contains("also"), "{}", good.output);
         let bad = run("echo no; exit 3", |_| {});
         assert_eq!(
             (bad.accepted, bad.ended.as_str(), bad.output.as_str()),
             (false, "it ended with exit code 3", "no\n")
         );
-        let slow = run("/bin/sleep 60 & wait", |v| {
-            v.time_limit = Duration::from_millis(200)
-        });
-        assert_eq!(
-            (slow.accepted, slow.ended.as_str()),
-            (false, "it took longer than 0.2 s and was ended")
-        );
+        let slow = run("/bin/sleep 60 & wait", |v| v.time_limit = Duration::from_millis(200));
+        assert_eq!((slow.accepted, slow.ended.as_str()), (false, "it took longer than 0.2 s and was ended"));
         let loud = run("while :; do echo yes; done", |v| v.output_limit = 100_000);
-        assert_eq!(
-            (loud.accepted, loud.ended.as_str()),
-            (false, "it printed more than 100000 bytes and was ended")
-        );
+        assert_eq!((loud.accepted, loud.ended.as_str()), (false, "it printed more than 100000 bytes and was ended"));
         assert!(loud.output.len() <= KEPT);
         let killed = run("kill -9 $$", |_| {});
-        assert_eq!(
-            (killed.accepted, killed.ended.as_str()),
-            (false, "it was ended by signal 9")
-        );
+        assert_eq!((killed.accepted, killed.ended.as_str()), (false, "it was ended by signal 9"));
     }
 
     #[test]
@@ -259,9 +204,7 @@ mod tests {
 
     #[test]
     fn its_environment_is_what_was_listed() {
-        let env = run("/usr/bin/env", |v| {
-            v.environment = BTreeMap::from([("A".to_owned(), "b".to_owned())])
-        });
+        let env = run("/usr/bin/env", |v| v.environment = BTreeMap::from([("A".to_owned(), "b".to_owned())]));
         assert!(env.output.lines().any(|l| l == "A=b"));
         assert!(!env.output.contains("HOME="), "{}", env.output);
     }
@@ -270,8 +213,7 @@ mod tests {
     fn a_command_that_is_not_there_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let run = |command: &[&str]| {
-            Verify::new(command.iter().map(|s| (*s).to_owned()).collect())
-                .run(folder.path(), &Unwatched)
+            Verify::new(command.iter().map(|s| (*s).to_owned()).collect()).run(folder.path(), &Unwatched)
         };
         assert_eq!(run(&["/no/such/program"]).unwrap_err().code(), "io");
         assert_eq!(run(&[]).unwrap_err().code(), "usage");

@@ -66,16 +66,9 @@ impl Workspace {
     /// # Errors
     /// [`Error::Locked`] when another run or process has it open, [`Error::Interrupted`] when an apply of another database was
     /// interrupted in it. A recovery that fails is no error here: the workspace is then [dirty](Workspace::dirty).
-    pub fn open(
-        path: &Path,
-        store: &Store,
-        holder: &str,
-        watch: &mut dyn Watch,
-    ) -> Result<Workspace, Error> {
+    pub fn open(path: &Path, store: &Store, holder: &str, watch: &mut dyn Watch) -> Result<Workspace, Error> {
         let shown = path.display().to_string();
-        let path = path
-            .canonicalize()
-            .doing(|| format!("open the workspace `{shown}`"))?;
+        let path = path.canonicalize().doing(|| format!("open the workspace `{shown}`"))?;
         let root = Dir::root(&path)?;
         if store.folder().starts_with(&path) {
             return Err(Error::Usage(format!(
@@ -88,28 +81,14 @@ impl Workspace {
         match rustix::fs::flock(root.handle(), FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => {
-                let holder = store::read_json::<Holder>(&state, "holder.json")
-                    .ok()
-                    .flatten();
-                return Err(Error::Locked {
-                    path: shown,
-                    holder: holder.map(|h| h.holder),
-                });
+                let holder = store::read_json::<Holder>(&state, "holder.json").ok().flatten();
+                return Err(Error::Locked { path: shown, holder: holder.map(|h| h.holder) });
             }
             Err(e) => return Err(e).doing(|| format!("lock the workspace `{shown}`")),
         }
         // For a message, and for whoever asks `last_holder`.
-        let _ = fs::write(
-            state.join("holder.json"),
-            serde_json::json!({"holder": holder}).to_string(),
-        );
-        let mut workspace = Workspace {
-            root,
-            path,
-            store: store.clone(),
-            state,
-            recovery: Recovery::Nothing,
-        };
+        let _ = fs::write(state.join("holder.json"), serde_json::json!({"holder": holder}).to_string());
+        let mut workspace = Workspace { root, path, store: store.clone(), state, recovery: Recovery::Nothing };
         workspace.recovery = workspace.recover(watch)?;
         Ok(workspace)
     }
@@ -158,14 +137,7 @@ impl Workspace {
     }
 
     pub(crate) fn mark_dirty(&self, reason: &str, watch: &mut dyn Watch) -> Result<(), Error> {
-        store::write_json(
-            &self.state,
-            "dirty.json",
-            &DirtyMark {
-                reason: reason.to_owned(),
-            },
-            watch,
-        )
+        store::write_json(&self.state, "dirty.json", &DirtyMark { reason: reason.to_owned() }, watch)
     }
 
     /// A person has looked at a dirty workspace and takes it as it is. What an apply had set aside is kept in the store: names and
@@ -208,14 +180,10 @@ impl Workspace {
             return Ok(());
         };
         for name in stage.names(STAGE)?.0 {
-            watch
-                .before("remove", &name)
-                .doing(|| format!("remove `{STAGE}/{name}`"))?;
+            watch.before("remove", &name).doing(|| format!("remove `{STAGE}/{name}`"))?;
             stage.remove(&name, &name)?;
         }
-        watch
-            .before("remove", STAGE)
-            .doing(|| format!("remove `{STAGE}`"))?;
+        watch.before("remove", STAGE).doing(|| format!("remove `{STAGE}`"))?;
         self.root.remove_empty(STAGE, STAGE)?;
         self.root.sync()
     }
@@ -242,14 +210,8 @@ fn state(path: &Path, store: &Store) -> PathBuf {
 pub(crate) fn look(dir: &Dir, name: &str, path: &str) -> Result<Kept, Error> {
     match dir.node(name, path)? {
         Node::Absent => Ok(Kept::Absent),
-        Node::File { mode, .. } => Ok(Kept::File {
-            sha256: dir.digest(name, path)?,
-            mode,
-        }),
+        Node::File { mode, .. } => Ok(Kept::File { sha256: dir.digest(name, path)?, mode }),
         Node::Link { target } => Ok(Kept::Link { target }),
-        other => Err(escape(
-            path,
-            &format!("is {}, which no change can name", other.words()),
-        )),
+        other => Err(escape(path, &format!("is {}, which no change can name", other.words()))),
     }
 }

@@ -14,9 +14,7 @@ use std::os::unix::fs::symlink;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use charter_kernel::Digest;
-use charter_workspace::{
-    Applied, Approval, Change, Changeset, Error, Order, Recovery, Unwatched, Verify, Watch,
-};
+use charter_workspace::{Applied, Approval, Change, Changeset, Error, Order, Recovery, Unwatched, Verify, Watch};
 use folder::{Folder, image, path};
 
 /// Does something before the n-th write.
@@ -39,12 +37,7 @@ impl<F: FnMut() -> std::io::Result<()>> Watch for At<F> {
 }
 
 fn at<F: FnMut() -> std::io::Result<()>>(n: usize, then: F) -> At<F> {
-    At {
-        n,
-        seen: 0,
-        then,
-        always: false,
-    }
+    At { n, seen: 0, then, always: false }
 }
 
 fn full() -> std::io::Result<()> {
@@ -52,20 +45,8 @@ fn full() -> std::io::Result<()> {
 }
 
 fn apply(folder: &Folder, changeset: &Changeset, watch: &mut dyn Watch) -> Result<Applied, Error> {
-    let approval = Approval {
-        changeset: changeset.digest(),
-        approver: "ana".into(),
-        proposer: "agent".into(),
-    };
-    folder.open(watch)?.apply(
-        Order {
-            key: "run/1",
-            changeset,
-            approval: &approval,
-            verify: None,
-        },
-        watch,
-    )
+    let approval = Approval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
+    folder.open(watch)?.apply(Order { key: "run/1", changeset, approval: &approval, verify: None }, watch)
 }
 
 /// How many writes an apply makes.
@@ -89,30 +70,13 @@ fn done_and_undone(folder: &Folder) {
     assert_eq!(image(&folder.workspace), folder.after());
     assert_eq!(applied.changed.len(), 5);
     // The same again is answered from what is known.
-    assert_eq!(
-        apply(folder, &folder.changeset(), &mut Unwatched).unwrap(),
-        applied
-    );
+    assert_eq!(apply(folder, &folder.changeset(), &mut Unwatched).unwrap(), applied);
     let workspace = folder.open(&mut Unwatched).unwrap();
-    assert_eq!(
-        workspace.roll_back("run/1", &mut Unwatched).unwrap().len(),
-        5
-    );
+    assert_eq!(workspace.roll_back("run/1", &mut Unwatched).unwrap().len(), 5);
     assert_eq!(image(&folder.workspace), before);
-    assert!(
-        workspace
-            .roll_back("run/1", &mut Unwatched)
-            .unwrap()
-            .is_empty(),
-        "once"
-    );
+    assert!(workspace.roll_back("run/1", &mut Unwatched).unwrap().is_empty(), "once");
     drop(workspace);
-    assert_eq!(
-        apply(folder, &folder.changeset(), &mut Unwatched)
-            .unwrap_err()
-            .code(),
-        "stopped"
-    );
+    assert_eq!(apply(folder, &folder.changeset(), &mut Unwatched).unwrap_err().code(), "stopped");
 }
 
 /// The process ends at every single write; the next start finds all or nothing and says which.
@@ -156,16 +120,9 @@ fn killed_at_every_write() {
         }
         drop(workspace);
         apply(&folder, &folder.changeset(), &mut Unwatched).unwrap();
-        assert_eq!(
-            image(&folder.workspace),
-            folder.after(),
-            "killed at {n}, then done"
-        );
+        assert_eq!(image(&folder.workspace), folder.after(), "killed at {n}, then done");
     }
-    assert!(
-        undone > 10 && finished > 1,
-        "{undone} undone, {finished} finished"
-    );
+    assert!(undone > 10 && finished > 1, "{undone} undone, {finished} finished");
 }
 
 /// Interrupted at every write, and the recovery at every one of its writes, and that recovery again: still all or nothing.
@@ -176,19 +133,11 @@ fn interrupted_while_recovering() {
         for m in 1.. {
             let folder = Folder::new();
             let before = image(&folder.workspace);
-            catch_unwind(AssertUnwindSafe(|| {
-                apply(&folder, &folder.changeset(), &mut interrupt(n))
-            }))
-            .unwrap_err();
-            let again = catch_unwind(AssertUnwindSafe(|| {
-                folder.open(&mut interrupt(m)).map(drop)
-            }));
+            catch_unwind(AssertUnwindSafe(|| apply(&folder, &folder.changeset(), &mut interrupt(n)))).unwrap_err();
+            let again = catch_unwind(AssertUnwindSafe(|| folder.open(&mut interrupt(m)).map(drop)));
             folder.open(&mut Unwatched).unwrap();
             let now = image(&folder.workspace);
-            assert!(
-                now == before || now == folder.after(),
-                "interrupted at {n}, then at {m}: {now:?}"
-            );
+            assert!(now == before || now == folder.after(), "interrupted at {n}, then at {m}: {now:?}");
             if again.is_ok() {
                 break; // the recovery has no m-th write
             }
@@ -212,12 +161,7 @@ fn a_full_disk_at_every_write_leaves_all_or_nothing() {
         }
         // It does not: the next start, with room, puts everything right.
         let folder = Folder::new();
-        let mut watch = At {
-            n,
-            seen: 0,
-            then: full,
-            always: true,
-        };
+        let mut watch = At { n, seen: 0, then: full, always: true };
         let ended = apply(&folder, &folder.changeset(), &mut watch);
         let workspace = folder.open(&mut Unwatched).unwrap();
         let done = workspace.applied("run/1").unwrap().is_some();
@@ -234,14 +178,10 @@ fn a_full_disk_at_every_write_leaves_all_or_nothing() {
 fn what_somebody_changed_since_is_never_overwritten() {
     let changes: [(&str, &dyn Fn(&Folder)); 6] = [
         ("a.txt", &|f| f.write("a.txt", "theirs\n")),
-        ("a.txt", &|f| {
-            fs::remove_file(f.workspace.join("a.txt")).unwrap()
-        }),
+        ("a.txt", &|f| fs::remove_file(f.workspace.join("a.txt")).unwrap()),
         ("gone.txt", &|f| f.write("gone.txt", "theirs\n")),
         ("top.txt", &|f| f.write("top.txt", "theirs\n")),
-        ("sub/b.sh", &|f| {
-            fs::remove_dir_all(f.workspace.join("sub")).unwrap()
-        }),
+        ("sub/b.sh", &|f| fs::remove_dir_all(f.workspace.join("sub")).unwrap()),
         ("new/deep/c.txt", &|f| f.write("new", "a file\n")),
     ];
     for (name, change) in changes {
@@ -293,10 +233,7 @@ fn a_change_at_every_moment_of_an_apply() {
             }
         }
     }
-    assert!(
-        refused > 50 && applied > 10,
-        "{refused} refused, {applied} applied"
-    );
+    assert!(refused > 50 && applied > 10, "{refused} refused, {applied} applied");
 }
 
 #[test]
@@ -312,43 +249,26 @@ fn links_lead_nowhere() {
     // The file itself, with the very content that was approved.
     fs::remove_file(folder.workspace.join("a.txt")).unwrap();
     symlink("../outside/a.txt", folder.workspace.join("a.txt")).unwrap();
-    assert_eq!(
-        apply(&folder, &changeset, &mut Unwatched)
-            .unwrap_err()
-            .code(),
-        "conflict"
-    );
+    assert_eq!(apply(&folder, &changeset, &mut Unwatched).unwrap_err().code(), "conflict");
     // A folder on the way.
     let folder = Folder::new();
     fs::rename(folder.workspace.join("sub"), folder.root.join("moved")).unwrap();
     symlink(&outside, folder.workspace.join("sub")).unwrap();
     let error = apply(&folder, &changeset, &mut Unwatched).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "`sub/b.sh`: `sub` on the way is a symbolic link, not a folder"
-    );
+    assert_eq!(error.to_string(), "`sub/b.sh`: `sub` on the way is a symbolic link, not a folder");
     // A new file where a link waits.
     let folder = Folder::new();
     symlink(outside.join("fresh"), folder.workspace.join("top.txt")).unwrap();
-    assert_eq!(
-        apply(&folder, &changeset, &mut Unwatched)
-            .unwrap_err()
-            .code(),
-        "conflict"
-    );
+    assert_eq!(apply(&folder, &changeset, &mut Unwatched).unwrap_err().code(), "conflict");
     assert_eq!(image(&outside), untouched);
 }
 
 /// A folder or file is swapped for a link between any two writes.
 #[test]
 fn links_swapped_in_at_every_moment_lead_nowhere() {
-    for (name, is_folder) in [
-        ("sub", true),
-        ("a.txt", false),
-        ("gone.txt", false),
-        ("new", true),
-        (".charter-apply", true),
-    ] {
+    for (name, is_folder) in
+        [("sub", true), ("a.txt", false), ("gone.txt", false), ("new", true), (".charter-apply", true)]
+    {
         for n in 1..=writes() {
             let folder = Folder::new();
             let outside = folder.root.join("outside");
@@ -358,11 +278,7 @@ fn links_swapped_in_at_every_moment_lead_nowhere() {
             }
             let untouched = image(&outside);
             let (target, aside) = (folder.workspace.join(name), folder.root.join("aside"));
-            let to = if is_folder {
-                outside.clone()
-            } else {
-                outside.join(name)
-            };
+            let to = if is_folder { outside.clone() } else { outside.join(name) };
             let _ = apply(
                 &folder,
                 &folder.changeset(),
@@ -382,16 +298,10 @@ fn what_is_no_file_is_refused() {
     let folder = Folder::new();
     let changeset = folder.changeset();
     fs::remove_file(folder.workspace.join("a.txt")).unwrap();
-    let made = std::process::Command::new("mkfifo")
-        .arg(folder.workspace.join("a.txt"))
-        .status()
-        .unwrap();
+    let made = std::process::Command::new("mkfifo").arg(folder.workspace.join("a.txt")).status().unwrap();
     assert!(made.success());
     let error = apply(&folder, &changeset, &mut Unwatched).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "`a.txt`: is a pipe, which no change can name"
-    );
+    assert_eq!(error.to_string(), "`a.txt`: is a pipe, which no change can name");
 }
 
 #[test]
@@ -402,43 +312,18 @@ fn without_an_approval_of_exactly_this_by_somebody_else_nothing_happens() {
     let part = whole.subset(&["a.txt"]).unwrap();
     let workspace = folder.open(&mut Unwatched).unwrap();
     let order = |changeset, approved: &Changeset, approver: &str| {
-        let approval = Approval {
-            changeset: approved.digest(),
-            approver: approver.into(),
-            proposer: "agent".into(),
-        };
-        workspace.apply(
-            Order {
-                key: "k",
-                changeset,
-                approval: &approval,
-                verify: None,
-            },
-            &mut Unwatched,
-        )
+        let approval = Approval { changeset: approved.digest(), approver: approver.into(), proposer: "agent".into() };
+        workspace.apply(Order { key: "k", changeset, approval: &approval, verify: None }, &mut Unwatched)
     };
-    for (changeset, approved, approver) in [
-        (&whole, &part, "ana"),
-        (&part, &whole, "ana"),
-        (&whole, &whole, "agent"),
-        (&whole, &whole, ""),
-    ] {
-        assert_eq!(
-            order(changeset, approved, approver).unwrap_err().code(),
-            "unapproved"
-        );
+    for (changeset, approved, approver) in
+        [(&whole, &part, "ana"), (&part, &whole, "ana"), (&whole, &whole, "agent"), (&whole, &whole, "")]
+    {
+        assert_eq!(order(changeset, approved, approver).unwrap_err().code(), "unapproved");
     }
     assert_eq!(image(&folder.workspace), before);
     order(&part, &part, "ana").unwrap();
-    assert_eq!(
-        fs::read_to_string(folder.workspace.join("a.txt")).unwrap(),
-        "one\n2\n"
-    );
-    assert_eq!(
-        order(&whole, &whole, "ana").unwrap_err().code(),
-        "unapproved",
-        "a key applies one changeset"
-    );
+    assert_eq!(fs::read_to_string(folder.workspace.join("a.txt")).unwrap(), "one\n2\n");
+    assert_eq!(order(&whole, &whole, "ana").unwrap_err().code(), "unapproved", "a key applies one changeset");
 }
 
 #[test]
@@ -454,20 +339,11 @@ fn a_verify_command_decides_before_anything_is_written() {
         symlink(&folder.workspace, folder.workspace.join("outside")).unwrap();
         let before = image(&folder.workspace);
         let changeset = folder.changeset();
-        let approval = Approval {
-            changeset: changeset.digest(),
-            approver: "ana".into(),
-            proposer: "agent".into(),
-        };
+        let approval = Approval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
         let verify = sh(script);
         let workspace = folder.open(&mut Unwatched).unwrap();
         let ended = workspace.apply(
-            Order {
-                key: "k",
-                changeset: &changeset,
-                approval: &approval,
-                verify: Some(&verify),
-            },
+            Order { key: "k", changeset: &changeset, approval: &approval, verify: Some(&verify) },
             &mut Unwatched,
         );
         if ended.is_err() {
@@ -485,18 +361,12 @@ fn a_verify_command_decides_before_anything_is_written() {
         other => panic!("{other:?}"),
     };
     assert_eq!(refused("exit 1"), "it ended with exit code 1");
-    assert_eq!(
-        refused("sleep 100"),
-        "it took longer than 0.5 s and was ended"
-    );
+    assert_eq!(refused("sleep 100"), "it took longer than 0.5 s and was ended");
     // A program that has left the group and keeps the output open is not waited for.
     let started = std::time::Instant::now();
     let _ = run("setsid sleep 5 & exit 0");
     assert!(started.elapsed().as_secs() < 4, "{:?}", started.elapsed());
-    assert_eq!(
-        refused("while :; do echo more; done"),
-        "it printed more than 100000 bytes and was ended"
-    );
+    assert_eq!(refused("while :; do echo more; done"), "it printed more than 100000 bytes and was ended");
 }
 
 #[test]
@@ -505,16 +375,11 @@ fn one_at_a_time() {
     let first = folder.open(&mut Unwatched).unwrap();
     let error = folder.open(&mut Unwatched).unwrap_err();
     assert_eq!(error.code(), "locked");
-    assert!(
-        error.to_string().contains("in use by `run-1`; wait"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("in use by `run-1`; wait"), "{error}");
     // Another database is refused too.
     let other = charter_workspace::Store::open(&folder.root.join("other")).unwrap();
     assert_eq!(
-        charter_workspace::Workspace::open(&folder.workspace, &other, "run-2", &mut Unwatched)
-            .unwrap_err()
-            .code(),
+        charter_workspace::Workspace::open(&folder.workspace, &other, "run-2", &mut Unwatched).unwrap_err().code(),
         "locked"
     );
     drop(first);
@@ -526,25 +391,16 @@ fn an_apply_of_another_database_is_not_guessed_at() {
     let folder = Folder::new();
     let stage = |n: usize| {
         catch_unwind(AssertUnwindSafe(|| {
-            apply(
-                &folder,
-                &folder.changeset(),
-                &mut at(n, || std::panic::resume_unwind(Box::new(()))),
-            )
+            apply(&folder, &folder.changeset(), &mut at(n, || std::panic::resume_unwind(Box::new(()))))
         }))
     };
     stage(writes() / 2).unwrap_err();
     assert!(folder.workspace.join(".charter-apply/origin").exists());
     let other = charter_workspace::Store::open(&folder.root.join("other")).unwrap();
-    let error =
-        charter_workspace::Workspace::open(&folder.workspace, &other, "run-2", &mut Unwatched)
-            .unwrap_err();
+    let error = charter_workspace::Workspace::open(&folder.workspace, &other, "run-2", &mut Unwatched).unwrap_err();
     assert_eq!(error.code(), "interrupted");
     assert!(error.to_string().contains("store"), "{error}");
-    assert!(matches!(
-        folder.open(&mut Unwatched).unwrap().recovery(),
-        Recovery::Undone { .. }
-    ));
+    assert!(matches!(folder.open(&mut Unwatched).unwrap().recovery(), Recovery::Undone { .. }));
     charter_workspace::Workspace::open(&folder.workspace, &other, "run-2", &mut Unwatched).unwrap();
 }
 
@@ -556,57 +412,25 @@ fn a_restore_that_fails_makes_it_dirty_until_a_person_has_looked() {
     let workspace = folder.open(&mut Unwatched).unwrap();
     let error = workspace.roll_back("run/1", &mut Unwatched).unwrap_err();
     assert_eq!(error.code(), "dirty");
-    assert!(
-        error
-            .to_string()
-            .contains("`a.txt` cannot be put back: somebody has changed it since"),
-        "{error}"
-    );
-    assert_eq!(
-        fs::read_to_string(folder.workspace.join("a.txt")).unwrap(),
-        "theirs\n"
-    );
-    assert!(
-        folder.workspace.join("gone.txt").exists(),
-        "what can be put back is"
-    );
+    assert!(error.to_string().contains("`a.txt` cannot be put back: somebody has changed it since"), "{error}");
+    assert_eq!(fs::read_to_string(folder.workspace.join("a.txt")).unwrap(), "theirs\n");
+    assert!(folder.workspace.join("gone.txt").exists(), "what can be put back is");
     drop(workspace);
     // A start tries again, and is refused as long as nobody has looked.
     let workspace = folder.open(&mut Unwatched).unwrap();
     assert!(workspace.dirty().unwrap().is_some());
-    assert_eq!(
-        workspace.curate(&Default::default()).unwrap_err().code(),
-        "dirty"
-    );
+    assert_eq!(workspace.curate(&Default::default()).unwrap_err().code(), "dirty");
     let (digest, changeset) = (Digest::of_bytes(b"theirs\n"), |d| {
         Changeset::new("s", vec![Change::modify(path("a.txt"), d, "mine\n")]).unwrap()
     });
     let changeset = changeset(digest);
-    let approval = Approval {
-        changeset: changeset.digest(),
-        approver: "ana".into(),
-        proposer: "agent".into(),
-    };
-    let order = Order {
-        key: "run/2",
-        changeset: &changeset,
-        approval: &approval,
-        verify: None,
-    };
-    assert_eq!(
-        workspace.apply(order, &mut Unwatched).unwrap_err().code(),
-        "dirty"
-    );
+    let approval = Approval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
+    let order = Order { key: "run/2", changeset: &changeset, approval: &approval, verify: None };
+    assert_eq!(workspace.apply(order, &mut Unwatched).unwrap_err().code(), "dirty");
     let kept = workspace.clear_dirty(&mut Unwatched).unwrap();
-    assert!(
-        kept.values()
-            .all(|digest| workspace.store().get(*digest).is_ok())
-    );
+    assert!(kept.values().all(|digest| workspace.store().get(*digest).is_ok()));
     workspace.apply(order, &mut Unwatched).unwrap();
-    assert_eq!(
-        fs::read_to_string(folder.workspace.join("a.txt")).unwrap(),
-        "mine\n"
-    );
+    assert_eq!(fs::read_to_string(folder.workspace.join("a.txt")).unwrap(), "mine\n");
 }
 
 #[test]
@@ -614,35 +438,14 @@ fn permissions_and_links_are_kept() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = Folder::new();
     symlink("a.txt", folder.workspace.join("link")).unwrap();
-    fs::set_permissions(
-        folder.workspace.join("a.txt"),
-        fs::Permissions::from_mode(0o640),
-    )
-    .unwrap();
+    fs::set_permissions(folder.workspace.join("a.txt"), fs::Permissions::from_mode(0o640)).unwrap();
     let before = image(&folder.workspace);
     let old = Digest::of_bytes(&fs::read(folder.workspace.join("a.txt")).unwrap());
-    let changeset = Changeset::new(
-        "s",
-        vec![
-            Change::delete(path("link"), None),
-            Change::modify(path("a.txt"), old, "x"),
-        ],
-    )
-    .unwrap();
+    let changeset =
+        Changeset::new("s", vec![Change::delete(path("link"), None), Change::modify(path("a.txt"), old, "x")]).unwrap();
     apply(&folder, &changeset, &mut Unwatched).unwrap();
     assert!(fs::symlink_metadata(folder.workspace.join("link")).is_err());
-    assert_eq!(
-        fs::metadata(folder.workspace.join("a.txt"))
-            .unwrap()
-            .permissions()
-            .mode()
-            & 0o777,
-        0o640
-    );
-    folder
-        .open(&mut Unwatched)
-        .unwrap()
-        .roll_back("run/1", &mut Unwatched)
-        .unwrap();
+    assert_eq!(fs::metadata(folder.workspace.join("a.txt")).unwrap().permissions().mode() & 0o777, 0o640);
+    folder.open(&mut Unwatched).unwrap().roll_back("run/1", &mut Unwatched).unwrap();
     assert_eq!(image(&folder.workspace), before);
 }

@@ -34,30 +34,18 @@ fn any_content() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn any_changeset() -> impl Strategy<Value = Changeset> {
-    let change = (
-        0..3usize,
-        any_content(),
-        prop::option::of(any::<[u8; 32]>()),
-        "[a-zä.` :-]{1,6}",
-    );
+    let change = (0..3usize, any_content(), prop::option::of(any::<[u8; 32]>()), "[a-zä.` :-]{1,6}");
     let summary = "[a-z`*#]([ -~ä]{0,30}[a-z`*-])?";
     (summary, prop::collection::vec(change, 1..6)).prop_map(|(summary, changes)| {
-        let changes =
-            changes
-                .into_iter()
-                .enumerate()
-                .map(|(i, (operation, content, old, name))| {
-                    // The number keeps paths apart, and what the name may begin or end with is not the point here.
-                    let path = path(&format!("{i}-{name}x/{i}"));
-                    match operation {
-                        0 => Change::create(path, content),
-                        1 => Change {
-                            old_sha256: old.map(Digest),
-                            ..Change::modify(path, Digest::default(), content)
-                        },
-                        _ => Change::delete(path, old.map(Digest)),
-                    }
-                });
+        let changes = changes.into_iter().enumerate().map(|(i, (operation, content, old, name))| {
+            // The number keeps paths apart, and what the name may begin or end with is not the point here.
+            let path = path(&format!("{i}-{name}x/{i}"));
+            match operation {
+                0 => Change::create(path, content),
+                1 => Change { old_sha256: old.map(Digest), ..Change::modify(path, Digest::default(), content) },
+                _ => Change::delete(path, old.map(Digest)),
+            }
+        });
         Changeset::new(summary, changes.collect()).unwrap()
     })
 }
@@ -116,44 +104,23 @@ fn form(body: &str) -> String {
 /// What is refused, where, and with which words.
 fn check(text: &str, expected: &str) {
     let refused = dogs::read(text.as_bytes()).expect_err(text).to_string();
-    assert!(
-        refused.starts_with(expected),
-        "{refused}\n  expected: {expected}"
-    );
+    assert!(refused.starts_with(expected), "{refused}\n  expected: {expected}");
 }
 
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
     let head = "```paws-change\noperation: CREATE\nfile_path: a\n```\n";
     check("", "line 1: the text ends before a heading");
-    check(
-        "Proposal\n",
-        "line 1: a heading (`# Changeset`) is expected here, not `Proposal`",
-    );
+    check("Proposal\n", "line 1: a heading (`# Changeset`) is expected here, not `Proposal`");
     check(
         "# P\n**Changes:** 1\n",
         "line 2: `**Summary:** ` and what the changes do is expected here, not `**Changes:** 1`",
     );
-    check(
-        "# P\n**Summary:** s\n**Changes:** one\n",
-        "line 3: `**Changes:** ` and their number is expected here",
-    );
-    check(
-        "# P\n**Summary:** s\n**Changes:** 1\nx",
-        "line 4: a rule (`---`) is expected here, not `x`",
-    );
-    check(
-        "# P\n**Summary:** s\n**Changes:** 1\n---",
-        "line 3: `**Changes:** 1`, but 0 follow",
-    );
-    check(
-        &form("Here is the change:\n"),
-        "line 8: `Here is the change:` is not the beginning of a change",
-    );
-    check(
-        &form("```paws-change\noperation: CREATE\n```\n"),
-        "line 8: change 1: the change has no `file_path`",
-    );
+    check("# P\n**Summary:** s\n**Changes:** one\n", "line 3: `**Changes:** ` and their number is expected here");
+    check("# P\n**Summary:** s\n**Changes:** 1\nx", "line 4: a rule (`---`) is expected here, not `x`");
+    check("# P\n**Summary:** s\n**Changes:** 1\n---", "line 3: `**Changes:** 1`, but 0 follow");
+    check(&form("Here is the change:\n"), "line 8: `Here is the change:` is not the beginning of a change");
+    check(&form("```paws-change\noperation: CREATE\n```\n"), "line 8: change 1: the change has no `file_path`");
     check(
         &form("```paws-change\noperation: RENAME\nfile_path: a\n```\n"),
         "line 9: change 1: `operation` cannot be `RENAME`; write CREATE, MODIFY or DELETE",
@@ -162,29 +129,17 @@ fn what_is_wrong_is_said_with_its_line() {
         &form("```paws-change\noperation: CREATE\noperation: CREATE\n"),
         "line 10: change 1: `operation` is given twice",
     );
-    check(
-        &form("```paws-change\nmode: 755\n"),
-        "line 9: change 1: the key `mode` is unknown",
-    );
+    check(&form("```paws-change\nmode: 755\n"), "line 9: change 1: the key `mode` is unknown");
     check(
         &form("```paws-change\nfile_path: ../../etc/passwd\n"),
         "line 9: change 1 (`../../etc/passwd`): the path `../../etc/passwd` holds `..`",
     );
-    check(
-        &form("```paws-change\nfile_path:a\n"),
-        "line 9: change 1: `file_path:a` is no `key: value`",
-    );
+    check(&form("```paws-change\nfile_path:a\n"), "line 9: change 1: `file_path:a` is no `key: value`");
     check(
         &form("```paws-change\noperation: CREATE\n"),
-        "line 8: change 1: the change has no `file_path`"
-            .split("change 1")
-            .next()
-            .unwrap(),
+        "line 8: change 1: the change has no `file_path`".split("change 1").next().unwrap(),
     );
-    check(
-        &form(head),
-        "line 11: change 1 (`a`): the content is missing: the text ends here",
-    );
+    check(&form(head), "line 11: change 1 (`a`): the content is missing: the text ends here");
     check(
         &form(&format!("{head}{head}```\n```\n")),
         "line 12: change 1 (`a`): the content is expected here, not ````paws-change`",
@@ -197,10 +152,7 @@ fn what_is_wrong_is_said_with_its_line() {
         &form(&format!("{head}```\n```js\n```\n```\n")),
         "line 13: change 1 (`a`): 3 backticks in a row inside a fence of 3: is this the end of the content or a part of it?; write the fence of this content with 4 backticks or more",
     );
-    check(
-        &form(&format!("{head}```\nx\n```\nDone.\n")),
-        "line 15: `Done.` is not the beginning of a change",
-    );
+    check(&form(&format!("{head}```\nx\n```\nDone.\n")), "line 15: `Done.` is not the beginning of a change");
     check(
         &form("```paws-change\noperation: DELETE\nfile_path: a\n```\n```\nx\n```\n"),
         "line 12: ````` is not the beginning of a change",
@@ -209,63 +161,32 @@ fn what_is_wrong_is_said_with_its_line() {
         &form("```paws-change\noperation: DELETE\nfile_path: a\nfinal_newline: true\n```\n"),
         "line 8: change 1 (`a`): DELETE has no content",
     );
-    check(
-        &form(&head.replace('\n', "\r\n")),
-        "line 8: the line ends with CR LF",
-    );
-    check(
-        &form(&format!("{head}```\nx\r\n```\r\n")),
-        "line 14: change 1 (`a`): the line ends with CR LF",
-    );
-    let twice = form(&format!("{head}```\n```\n{head}```\n```\n"))
-        .replace("**Changes:** 1", "**Changes:** 2");
-    check(
-        &twice,
-        "line 14: change 2 (`a`): the same path as in change 1",
-    );
+    check(&form(&head.replace('\n', "\r\n")), "line 8: the line ends with CR LF");
+    check(&form(&format!("{head}```\nx\r\n```\r\n")), "line 14: change 1 (`a`): the line ends with CR LF");
+    let twice = form(&format!("{head}```\n```\n{head}```\n```\n")).replace("**Changes:** 1", "**Changes:** 2");
+    check(&twice, "line 14: change 2 (`a`): the same path as in change 1");
     let off = |value: &str, content: &str| {
-        form(&format!(
-            "```paws-change\noperation: CREATE\nfile_path: a\n{value}\n```\n```\n{content}```\n"
-        ))
+        form(&format!("```paws-change\noperation: CREATE\nfile_path: a\n{value}\n```\n```\n{content}```\n"))
     };
-    check(
-        &off("final_newline: false", ""),
-        "line 13: change 1 (`a`): an empty content has no line to end",
-    );
+    check(&off("final_newline: false", ""), "line 13: change 1 (`a`): an empty content has no line to end");
     check(
         &off("final_newline: false", "x\n\n"),
         "line 13: change 1 (`a`): `final_newline: false`, but the content ends with an empty line",
     );
-    check(
-        &off("encoding: base64", "%%\n"),
-        "line 13: change 1 (`a`): the content is not base64",
-    );
-    check(
-        &off("encoding: latin-1", "x\n"),
-        "line 11: change 1 (`a`): `encoding` cannot be `latin-1`",
-    );
-    check(
-        &off("old_sha256: 12", "x\n"),
-        "line 11: change 1 (`a`): `old_sha256` cannot be `12`",
-    );
+    check(&off("encoding: base64", "%%\n"), "line 13: change 1 (`a`): the content is not base64");
+    check(&off("encoding: latin-1", "x\n"), "line 11: change 1 (`a`): `encoding` cannot be `latin-1`");
+    check(&off("old_sha256: 12", "x\n"), "line 11: change 1 (`a`): `old_sha256` cannot be `12`");
     let not_utf8 = [form(head).as_bytes(), b"```\n\xff\n```\n"].concat();
     let refused = dogs::read(&not_utf8).unwrap_err().to_string();
-    assert_eq!(
-        refused,
-        "line 13: the text is not UTF-8; write content that is no UTF-8 with `encoding: base64`"
-    );
+    assert_eq!(refused, "line 13: the text is not UTF-8; write content that is no UTF-8 with `encoding: base64`");
 }
 
 #[test]
 fn contents_keep_their_line_ends() {
     let read = |value: &str, content: &str| {
-        let text = form(&format!(
-            "```paws-change\noperation: CREATE\nfile_path: a\n{value}```\n\n````text\n{content}````\n"
-        ));
-        dogs::read(text.as_bytes()).unwrap().changes()[0]
-            .content
-            .clone()
-            .unwrap()
+        let text =
+            form(&format!("```paws-change\noperation: CREATE\nfile_path: a\n{value}```\n\n````text\n{content}````\n"));
+        dogs::read(text.as_bytes()).unwrap().changes()[0].content.clone().unwrap()
     };
     assert_eq!(read("", ""), b"");
     assert_eq!(read("", "\n"), b"\n");
@@ -287,34 +208,23 @@ fn json_is_read_strictly() {
         refused("{\"summary\":\"s\",\n\"changes\":[],\"note\":1}")
             .starts_with("line 2: the JSON is not a changeset: unknown key `note`")
     );
-    assert!(
-        refused("{\"summary\":\"s\",\"summary\":\"t\",\"changes\":[]}")
-            .contains("duplicate key `summary`")
-    );
+    assert!(refused("{\"summary\":\"s\",\"summary\":\"t\",\"changes\":[]}").contains("duplicate key `summary`"));
     assert!(refused("{\"summary\":\"s\",\"changes\":[]}").starts_with("there is no change in it"));
     assert!(change("\"operation\":\"CREATE\"").contains("missing key `file_path`"));
     assert!(
         change("\"operation\":\"CREATE\",\"file_path\":\"/a\",\"content\":\"\"")
             .starts_with("change 1 (`/a`): the path is absolute")
     );
+    assert!(change("\"operation\":\"CREATE\",\"file_path\":\"a\"").contains("the new content is missing"));
     assert!(
-        change("\"operation\":\"CREATE\",\"file_path\":\"a\"")
-            .contains("the new content is missing")
-    );
-    assert!(
-        change(
-            "\"operation\":\"CREATE\",\"file_path\":\"a\",\"content\":\"\",\"content_base64\":\"\""
-        )
-        .contains("both `content` and `content_base64`")
+        change("\"operation\":\"CREATE\",\"file_path\":\"a\",\"content\":\"\",\"content_base64\":\"\"")
+            .contains("both `content` and `content_base64`")
     );
     assert!(
         change("\"operation\":\"create\",\"file_path\":\"a\",\"content\":\"\"")
             .contains("write CREATE, MODIFY or DELETE")
     );
-    assert!(
-        change("\"operation\":\"DELETE\",\"file_path\":\"a\",\"old_sha256\":\"x\"")
-            .contains("64 hex digits")
-    );
+    assert!(change("\"operation\":\"DELETE\",\"file_path\":\"a\",\"old_sha256\":\"x\"").contains("64 hex digits"));
 }
 
 /// 50 MB there and back. The bound is generous, for slow machines without optimisation: what must not be is anything quadratic.

@@ -18,17 +18,8 @@ use folder::{Folder, path};
 use serde_json::json;
 
 fn listed(workspace: &Workspace, patterns: &[&str]) -> Vec<String> {
-    let curate = Curate {
-        patterns: patterns.iter().map(|p| (*p).to_owned()).collect(),
-        ..Curate::default()
-    };
-    workspace
-        .curate(&curate)
-        .unwrap()
-        .files
-        .into_iter()
-        .map(|f| f.path)
-        .collect()
+    let curate = Curate { patterns: patterns.iter().map(|p| (*p).to_owned()).collect(), ..Curate::default() };
+    workspace.curate(&curate).unwrap().files.into_iter().map(|f| f.path).collect()
 }
 
 #[test]
@@ -49,36 +40,13 @@ fn files_are_listed_by_pattern_and_ignore_rules() {
         folder.write(name, text);
     }
     let workspace = folder.open(&mut Unwatched).unwrap();
-    let all = [
-        ".gitignore",
-        "a.txt",
-        "gone.txt",
-        "keep.log",
-        "only-here",
-        "other.txt",
-        "sub/.gitignore",
-    ];
+    let all = [".gitignore", "a.txt", "gone.txt", "keep.log", "only-here", "other.txt", "sub/.gitignore"];
     assert_eq!(listed(&workspace, &[]), all);
-    assert_eq!(
-        listed(&workspace, &["*.txt", "!gone.*"]),
-        ["a.txt", "other.txt"]
-    );
+    assert_eq!(listed(&workspace, &["*.txt", "!gone.*"]), ["a.txt", "other.txt"]);
     assert_eq!(listed(&workspace, &["sub/**"]), ["sub/.gitignore"]);
-    let bad = Curate {
-        patterns: vec!["a[".into()],
-        ..Curate::default()
-    };
-    assert!(
-        workspace
-            .curate(&bad)
-            .unwrap_err()
-            .to_string()
-            .starts_with("the pattern `a[`: ")
-    );
-    let few = Curate {
-        max_files: 3,
-        ..Curate::default()
-    };
+    let bad = Curate { patterns: vec!["a[".into()], ..Curate::default() };
+    assert!(workspace.curate(&bad).unwrap_err().to_string().starts_with("the pattern `a[`: "));
+    let few = Curate { max_files: 3, ..Curate::default() };
     assert_eq!(
         workspace.curate(&few).unwrap_err().to_string(),
         "more than 3 files; choose some with patterns, like `src/**`"
@@ -95,11 +63,7 @@ fn what_is_passed_over_is_said() {
     folder.write("odd\u{202e}name", "");
     let workspace = folder.open(&mut Unwatched).unwrap();
     let listing = workspace.curate(&Curate::default()).unwrap();
-    let passed: Vec<_> = listing
-        .passed_over
-        .iter()
-        .map(|(p, why)| format!("{p:?}: {why}"))
-        .collect();
+    let passed: Vec<_> = listing.passed_over.iter().map(|(p, why)| format!("{p:?}: {why}")).collect();
     assert_eq!(
         passed,
         [
@@ -127,17 +91,13 @@ fn a_bundle_is_what_was_approved_or_nothing() {
     let bundle = workspace.bundle(&approved).unwrap();
     assert_eq!(bundle.files[&path("a.txt")], b"one\ntwo\n");
     assert_eq!(bundle.digests().len(), 4);
-    assert_eq!(
-        bundle.digest(),
-        workspace.bundle(&approved).unwrap().digest()
-    );
+    assert_eq!(bundle.digest(), workspace.bundle(&approved).unwrap().digest());
     let refused = |change: &dyn Fn()| {
         change();
         workspace.bundle(&approved).unwrap_err().to_string()
     };
     assert!(
-        refused(&|| folder.write("a.txt", "changed"))
-            .starts_with("`a.txt` was changed since the context was approved")
+        refused(&|| folder.write("a.txt", "changed")).starts_with("`a.txt` was changed since the context was approved")
     );
     assert!(
         refused(&|| fs::remove_file(folder.workspace.join("a.txt")).unwrap())
@@ -160,47 +120,22 @@ fn insights_are_kept_once_and_survive_a_cut_line() {
         evidence: json!({"exit": 1}),
     };
     let workspace = folder.open(&mut Unwatched).unwrap();
-    workspace
-        .learn("run-1/1", &[insight("a"), insight("b")], &mut Unwatched)
-        .unwrap();
-    workspace
-        .learn("run-1/1", &[insight("a"), insight("b")], &mut Unwatched)
-        .unwrap();
-    let texts = |w: &Workspace| {
-        w.learned()
-            .unwrap()
-            .into_iter()
-            .map(|l| l.insight.description)
-            .collect::<Vec<_>>()
-    };
+    workspace.learn("run-1/1", &[insight("a"), insight("b")], &mut Unwatched).unwrap();
+    workspace.learn("run-1/1", &[insight("a"), insight("b")], &mut Unwatched).unwrap();
+    let texts = |w: &Workspace| w.learned().unwrap().into_iter().map(|l| l.insight.description).collect::<Vec<_>>();
     assert_eq!(texts(&workspace), ["a", "b"]);
-    let file = walk(&folder.root.join("store"))
-        .into_iter()
-        .find(|p| p.ends_with("insights.jsonl"))
-        .unwrap();
+    let file = walk(&folder.root.join("store")).into_iter().find(|p| p.ends_with("insights.jsonl")).unwrap();
     let text = fs::read(&file).unwrap();
     fs::write(&file, &text[..text.len() - 9]).unwrap();
     assert_eq!(texts(&workspace), ["a"]);
-    workspace
-        .learn("run-1/1", &[insight("a"), insight("b")], &mut Unwatched)
-        .unwrap();
-    workspace
-        .learn("run-1/2", &[insight("c")], &mut Unwatched)
-        .unwrap();
+    workspace.learn("run-1/1", &[insight("a"), insight("b")], &mut Unwatched).unwrap();
+    workspace.learn("run-1/2", &[insight("c")], &mut Unwatched).unwrap();
     assert_eq!(texts(&workspace), ["a", "b", "c"]);
     let large = insight(&"x".repeat(100_000));
-    assert_eq!(
-        workspace
-            .learn("run-1/3", &[large], &mut Unwatched)
-            .unwrap_err()
-            .code(),
-        "too-large"
-    );
+    assert_eq!(workspace.learn("run-1/3", &[large], &mut Unwatched).unwrap_err().code(), "too-large");
 }
 
 fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
-    entries
-        .flat_map(|p| if p.is_dir() { walk(&p) } else { vec![p] })
-        .collect()
+    entries.flat_map(|p| if p.is_dir() { walk(&p) } else { vec![p] }).collect()
 }

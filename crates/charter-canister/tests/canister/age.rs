@@ -42,12 +42,7 @@ fn ten_thousand_turns_cost_the_same_each() {
         c.host.heap(c.id),
         c.host.stable_pages(c.id)
     );
-    assert!(
-        mean(last) < mean(first) * 5 / 4,
-        "{} -> {}",
-        mean(first),
-        mean(last)
-    );
+    assert!(mean(last) < mean(first) * 5 / 4, "{} -> {}", mean(first), mean(last));
     // A message has 40 billion.
     assert!(most < 1_000_000_000, "{most}");
     let runtime = c.runtime();
@@ -58,22 +53,12 @@ fn ten_thousand_turns_cost_the_same_each() {
     println!("{kept} of {} records are kept", runtime.end);
     let projection = c.projection();
     assert_eq!((projection.from, projection.current), (runtime.first, true));
-    let query = TurnsQuery {
-        newest_first: Some(true),
-        limit: Some(1),
-        ..TurnsQuery::default()
-    };
+    let query = TurnsQuery { newest_first: Some(true), limit: Some(1), ..TurnsQuery::default() };
     let turns = c.turns(query).turns;
-    assert_eq!(
-        (turns[0].turn, turns[0].outcome),
-        (TURNS, Outcome::Completed)
-    );
+    assert_eq!((turns[0].turn, turns[0].outcome), (TURNS, Outcome::Completed));
     let before = c.host.instructions(c.id);
     c.upgrade().unwrap();
-    println!(
-        "instructions of an upgrade: {}",
-        c.host.instructions(c.id) - before
-    );
+    println!("instructions of an upgrade: {}", c.host.instructions(c.id) - before);
     assert_eq!(c.wake("on").unwrap().number, TURNS + 1);
     // All that is kept is verified: each event put through the kernel again.
     c.sound();

@@ -6,13 +6,7 @@ use charter_canister::api::{NewSkill, WakeArgs};
 use super::*;
 
 fn skill() -> NewSkill {
-    NewSkill {
-        name: "sing".into(),
-        description: "d".into(),
-        instructions: "i".into(),
-        enabled: None,
-        version: None,
-    }
+    NewSkill { name: "sing".into(), description: "d".into(), instructions: "i".into(), enabled: None, version: None }
 }
 
 /// Methods that change something, with arguments that a controller could use.
@@ -50,10 +44,7 @@ fn looks() -> Vec<(&'static str, Vec<u8>)> {
 
 /// Methods of the canister for itself.
 fn own() -> Vec<(&'static str, Vec<u8>)> {
-    vec![
-        ("work", encode_args((0u64, 0u32)).unwrap()),
-        ("tick", encode_args(()).unwrap()),
-    ]
+    vec![("work", encode_args((0u64, 0u32)).unwrap()), ("tick", encode_args(()).unwrap())]
 }
 
 #[test]
@@ -70,11 +61,7 @@ fn everybody_may_look_controllers_change_and_nobody_does_the_work() {
         }
         for (method, arg) in changes() {
             let before = c.runtime();
-            let spent = c
-                .host
-                .spent(c.id)
-                .get(&charter_icp_host::Entry::Update)
-                .copied();
+            let spent = c.host.spent(c.id).get(&charter_icp_host::Entry::Update).copied();
             let answer = c.host.update(c.id, by, method, &arg);
             if controls {
                 answer.unwrap();
@@ -84,11 +71,7 @@ fn everybody_may_look_controllers_change_and_nobody_does_the_work() {
                 let reject = answer.unwrap_err();
                 assert_eq!(reject.error, 406, "{method}: {reject}");
                 assert_eq!(c.runtime(), before);
-                let now = c
-                    .host
-                    .spent(c.id)
-                    .get(&charter_icp_host::Entry::Update)
-                    .copied();
+                let now = c.host.spent(c.id).get(&charter_icp_host::Entry::Update).copied();
                 assert_eq!(now, spent);
             }
         }
@@ -148,43 +131,24 @@ fn other_canisters_are_told_no_in_candid_and_leave_no_trace() {
     for (method, arg) in changes() {
         let answer = forward(&mut c, method, &arg).unwrap();
         let unauthorized = match method {
-            "wake" => candid::decode_one::<Result<TurnEnd, Error>>(&answer)
-                .unwrap()
-                .unwrap_err(),
-            "replay" => candid::decode_one::<Result<Projection, Error>>(&answer)
-                .unwrap()
-                .unwrap_err(),
-            _ => candid::decode_one::<Result<Receipt, Error>>(&answer)
-                .unwrap()
-                .unwrap_err(),
+            "wake" => candid::decode_one::<Result<TurnEnd, Error>>(&answer).unwrap().unwrap_err(),
+            "replay" => candid::decode_one::<Result<Projection, Error>>(&answer).unwrap().unwrap_err(),
+            _ => candid::decode_one::<Result<Receipt, Error>>(&answer).unwrap().unwrap_err(),
         };
         assert_eq!(unauthorized, Error::Unauthorized { caller }, "{method}");
     }
     for (method, arg) in own() {
         let reject = forward(&mut c, method, &arg).unwrap_err();
-        assert!(
-            reject.message.contains("is for the canister itself"),
-            "{reject}"
-        );
+        assert!(reject.message.contains("is for the canister itself"), "{reject}");
     }
     assert_eq!(c.runtime().end, end);
     // Looking is for everybody.
     let (_, arg) = looks().remove(0);
     assert!(forward(&mut c, "runtime", &arg).is_ok());
     // Whoever is made a controller may.
-    c.host
-        .set_controllers(c.id, owner(), &[owner(), caller])
-        .unwrap();
+    c.host.set_controllers(c.id, owner(), &[owner(), caller]).unwrap();
     let answer = forward(&mut c, "update_soul", &encode_args(("mine",)).unwrap()).unwrap();
-    candid::decode_one::<Result<Receipt, Error>>(&answer)
-        .unwrap()
-        .unwrap();
-    let last = c
-        .events(Page {
-            from: Some(end),
-            limit: None,
-        })
-        .events
-        .remove(0);
+    candid::decode_one::<Result<Receipt, Error>>(&answer).unwrap().unwrap();
+    let last = c.events(Page { from: Some(end), limit: None }).events.remove(0);
     assert_eq!(last.by, caller.to_text());
 }

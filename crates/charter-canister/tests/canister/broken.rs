@@ -43,8 +43,7 @@ fn a_trap_in_the_wake_itself_leaves_nothing() {
         let before = c.runtime();
         let fault = Fault::new(Entry::Update, instructions).method("wake");
         c.host.fault(c.id, fault);
-        let answer: Result<Result<TurnEnd, Error>, CallError> =
-            c.call_as(owner(), "wake", (wake("x"),));
+        let answer: Result<Result<TurnEnd, Error>, CallError> = c.call_as(owner(), "wake", (wake("x"),));
         assert_eq!(answer.unwrap_err().rejected().unwrap().error, 522);
         assert_eq!(c.runtime(), before);
         c.host.clear_faults();
@@ -55,17 +54,11 @@ fn a_trap_in_the_wake_itself_leaves_nothing() {
 #[test]
 fn a_turn_whose_chain_breaks_is_ended_by_its_timers() {
     let mut c = Canister::new(None);
-    for (skip, state) in [
-        (0, "LoadingContext"),
-        (1, "Inferring"),
-        (2, "ExecutingActions"),
-        (3, "Persisting"),
-    ] {
+    for (skip, state) in [(0, "LoadingContext"), (1, "Inferring"), (2, "ExecutingActions"), (3, "Persisting")] {
         // The answer of the work comes, and is cut off: nobody drives the turn any more.
         let fault = Fault::new(Entry::Reply, 50_000).method("wake").after(skip);
         c.host.fault(c.id, fault);
-        let answer: Result<Result<TurnEnd, Error>, CallError> =
-            c.call_as(owner(), "wake", (wake("x"),));
+        let answer: Result<Result<TurnEnd, Error>, CallError> = c.call_as(owner(), "wake", (wake("x"),));
         assert!(answer.unwrap_err().rejected().is_some());
         assert_eq!(c.state(), state);
         assert!(c.runtime().turn.is_some());
@@ -95,10 +88,7 @@ fn an_upgrade_in_the_middle_of_a_turn_fails_it() {
         if before.turn.is_some() {
             assert_eq!(after.state, ["Faulted"]);
             let reason = after.last_error.unwrap().reason;
-            assert!(
-                reason.starts_with("unknown: the host stopped while"),
-                "{reason}"
-            );
+            assert!(reason.starts_with("unknown: the host stopped while"), "{reason}");
             failed += 1;
         }
         // What was on its way comes to a canister that knows nothing of it.
@@ -120,11 +110,7 @@ fn a_canister_that_is_stopped_in_the_middle_of_a_turn_ends_it_first() {
     let answer: Result<TurnEnd, Error> = candid::decode_one(&answer).unwrap();
     let end = answer.unwrap();
     assert_eq!(end.outcome, Outcome::Failed);
-    assert!(
-        end.failure
-            .unwrap()
-            .contains("the adapter of `loadContext`")
-    );
+    assert!(end.failure.unwrap().contains("the adapter of `loadContext`"));
     c.upgrade().unwrap();
     c.host.start(c.id, owner()).unwrap();
     goes_on(&mut c);
@@ -133,8 +119,7 @@ fn a_canister_that_is_stopped_in_the_middle_of_a_turn_ends_it_first() {
 #[test]
 fn a_timer_that_traps_is_tried_again() {
     let mut c = Canister::new(None);
-    c.host
-        .fault(c.id, Fault::new(Entry::Update, 10_000).method("tick"));
+    c.host.fault(c.id, Fault::new(Entry::Update, 10_000).method("tick"));
     c.advance(300_000);
     assert_eq!(c.runtime().turns, 0);
     c.sound();
@@ -148,8 +133,7 @@ fn an_upgrade_that_traps_changes_nothing() {
     let mut c = Canister::new(None);
     c.wake("x").unwrap();
     let (before, rows) = (c.runtime(), c.projection());
-    c.host
-        .fault(c.id, Fault::new(Entry::PostUpgrade, 5_000_000));
+    c.host.fault(c.id, Fault::new(Entry::PostUpgrade, 5_000_000));
     c.upgrade().unwrap_err();
     assert_eq!(c.runtime(), before);
     assert_eq!(c.projection(), rows);

@@ -22,8 +22,8 @@ use std::time::Duration;
 use candid::utils::{ArgumentEncoder, encode_args};
 use candid::{CandidType, Principal};
 use charter_canister::api::{
-    Check, Error, Events, ExportArgs, ExportPart, InitArgs, Page, Projection, Receipt, Refusals,
-    Runtime, Soul, TurnEnd, Turns, TurnsQuery, WakeArgs,
+    Check, Error, Events, ExportArgs, ExportPart, InitArgs, Page, Projection, Receipt, Refusals, Runtime, Soul,
+    TurnEnd, Turns, TurnsQuery, WakeArgs,
 };
 use charter_icp_host::{CallError, CallId, Host, LocalHost, Reject};
 use serde::de::DeserializeOwned;
@@ -80,11 +80,7 @@ impl<H: DerefMut<Target: Host>> Canister<H> {
         Canister { host, id }
     }
 
-    fn call<R: CandidType + DeserializeOwned>(
-        &mut self,
-        method: &str,
-        args: impl ArgumentEncoder,
-    ) -> R {
+    fn call<R: CandidType + DeserializeOwned>(&mut self, method: &str, args: impl ArgumentEncoder) -> R {
         self.call_as(owner(), method, args).unwrap()
     }
 
@@ -97,11 +93,7 @@ impl<H: DerefMut<Target: Host>> Canister<H> {
         charter_icp_host::call(&mut *self.host, self.id, by, method, args)
     }
 
-    fn ask<R: CandidType + DeserializeOwned>(
-        &mut self,
-        method: &str,
-        args: impl ArgumentEncoder,
-    ) -> R {
+    fn ask<R: CandidType + DeserializeOwned>(&mut self, method: &str, args: impl ArgumentEncoder) -> R {
         charter_icp_host::ask(&mut *self.host, self.id, stranger(), method, args).unwrap()
     }
 
@@ -144,8 +136,7 @@ impl<H: DerefMut<Target: Host>> Canister<H> {
     }
 
     fn projection(&mut self) -> Projection {
-        self.ask::<Result<Projection, Error>>("projection", ())
-            .unwrap()
+        self.ask::<Result<Projection, Error>>("projection", ()).unwrap()
     }
 
     fn turns(&mut self, query: TurnsQuery) -> Turns {
@@ -153,17 +144,12 @@ impl<H: DerefMut<Target: Host>> Canister<H> {
     }
 
     fn events(&mut self, page: Page) -> Events {
-        self.ask::<Result<Events, Error>>("events", (page,))
-            .unwrap()
+        self.ask::<Result<Events, Error>>("events", (page,)).unwrap()
     }
 
     fn refusals(&mut self) -> Refusals {
-        let all = Page {
-            from: None,
-            limit: Some(200),
-        };
-        self.ask::<Result<Refusals, Error>>("refusals", (all,))
-            .unwrap()
+        let all = Page { from: None, limit: Some(200) };
+        self.ask::<Result<Refusals, Error>>("refusals", (all,)).unwrap()
     }
 
     /// The journal as a file.
@@ -200,8 +186,5 @@ impl<H: DerefMut<Target: Host>> Canister<H> {
 }
 
 fn wake(input: &str) -> WakeArgs {
-    WakeArgs {
-        reason: None,
-        input: Some(input.into()),
-    }
+    WakeArgs { reason: None, input: Some(input.into()) }
 }

@@ -26,40 +26,20 @@ fn acts() -> Vec<Act> {
         let woken = json!({"reason": "by hand", "input": said});
         acts.push(act("wake", (wake(&said),), "WakeRequested", woken));
         acts.push(act("reset_fault", (), "ResetFault", json!({})));
-        acts.push(act(
-            "update_soul",
-            ("Be brief.",),
-            "UpdateSoul",
-            json!({"text": "Be brief."}),
-        ));
+        acts.push(act("update_soul", ("Be brief.",), "UpdateSoul", json!({"text": "Be brief."})));
         acts.push(act("update_soul", ("",), "UpdateSoul", json!({"text": ""})));
         acts.push(Act::Advance(299_999 + round % 2));
         let adapter = ["stub", "mock"][round as usize % 2];
         let set = json!({"key": "inference.adapter", "value": adapter});
-        acts.push(act(
-            "config_set",
-            ("inference.adapter", adapter),
-            "SetConfig",
-            set,
-        ));
+        acts.push(act("config_set", ("inference.adapter", adapter), "SetConfig", set));
         let set = json!({"key": "soul.text", "value": "x"});
         acts.push(act("config_set", ("soul.text", "x"), "SetConfig", set));
         acts.push(Act::Advance(700_000));
         let enable = json!({"name": "greet", "enabled": round.is_multiple_of(2)});
-        acts.push(act(
-            "skill_enable",
-            ("greet", round.is_multiple_of(2)),
-            "EnableSkill",
-            enable,
-        ));
+        acts.push(act("skill_enable", ("greet", round.is_multiple_of(2)), "EnableSkill", enable));
         acts.push(act("reset_fault", (), "ResetFault", json!({})));
         acts.push(act("sleep", (), "SleepRequested", json!({})));
-        acts.push(act(
-            "set_loop",
-            (true,),
-            "SetLoop",
-            json!({"enabled": true}),
-        ));
+        acts.push(act("set_loop", (true,), "SetLoop", json!({"enabled": true})));
         acts.push(Act::Advance(12_345));
     }
     acts
@@ -95,10 +75,7 @@ fn the_chain_is_that_of_the_embedded_host() {
         }
     }
     let store = Arc::new(MemoryStore::new());
-    let threads = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
+    let threads = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     threads.block_on(embedded(&c.id.to_text(), begin, store.clone()));
     let theirs = store.records(&c.id.to_text(), 0, usize::MAX).unwrap();
     let file = c.export();
@@ -115,38 +92,18 @@ fn the_chain_is_that_of_the_embedded_host() {
 async fn embedded(run: &str, begin: i64, store: Arc<dyn Store>) {
     let by = charter_kernel::Principal::new(&owner().to_text(), &["controller"]);
     let clock = VirtualClock::new(begin);
-    let limits = Limits {
-        events_per_second: 0,
-        ..Limits::default()
-    };
-    let options = Options {
-        limits,
-        ..Options::default().clock(clock.clone())
-    };
+    let limits = Limits { events_per_second: 0, ..Limits::default() };
+    let options = Options { limits, ..Options::default().clock(clock.clone()) };
     let (runtime, _) = Runtime::open(store, executors(options)).await.unwrap();
-    let path = format!(
-        "{}/../../charters/automaton/charter.yaml",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let charter = runtime
-        .add(Charter::load(path.as_ref()).unwrap())
-        .await
-        .unwrap();
-    let start = Start {
-        charter: charter.digest(),
-        run: Some(run.into()),
-        input: json!({}),
-        by: by.clone(),
-    };
+    let path = format!("{}/../../charters/automaton/charter.yaml", env!("CARGO_MANIFEST_DIR"));
+    let charter = runtime.add(Charter::load(path.as_ref()).unwrap()).await.unwrap();
+    let start = Start { charter: charter.digest(), run: Some(run.into()), input: json!({}), by: by.clone() };
     runtime.start(start).await.unwrap();
     clock.settle().await;
     for act in acts() {
         match act {
             Act::Call(_, _, event, data) => {
-                runtime
-                    .send(Send::new(run, event, data, by.clone()))
-                    .await
-                    .unwrap();
+                runtime.send(Send::new(run, event, data, by.clone())).await.unwrap();
             }
             Act::Advance(ms) => clock.advance(i64::try_from(ms).unwrap()).await,
         }

@@ -1,8 +1,7 @@
 //! Turns, by hand and by the loop; what is legal; what is kept; upgrades between turns.
 
 use charter_canister::api::{
-    Error, History, Inference, InitArgs, NewSkill, Outcome, Page, Projection, Setting, Skill,
-    TurnsQuery,
+    Error, History, Inference, InitArgs, NewSkill, Outcome, Page, Projection, Setting, Skill, TurnsQuery,
 };
 
 use charter_icp_host::each_host;
@@ -18,37 +17,22 @@ fn on_each(test: impl Fn(Canister<&mut dyn Host>)) {
 fn installed_it_waits_and_a_wake_is_one_full_turn() {
     on_each(|mut c| {
         let runtime = c.runtime();
-        assert_eq!(
-            (runtime.state.as_slice(), runtime.turns),
-            (&["Idle".to_owned()][..], 0)
-        );
-        assert_eq!(
-            runtime.charter,
-            charter_canister::built_in().digest.to_string()
-        );
+        assert_eq!((runtime.state.as_slice(), runtime.turns), (&["Idle".to_owned()][..], 0));
+        assert_eq!(runtime.charter, charter_canister::built_in().digest.to_string());
         assert_eq!(runtime.run, c.id.to_text());
         let skills: Vec<Skill> = c.ask("skills", ());
-        assert_eq!(
-            skills.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(),
-            ["greet", "note"]
-        );
+        assert_eq!(skills.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["greet", "note"]);
 
         let end = c.wake("Hello, please sign this").unwrap();
         assert_eq!((end.number, end.outcome), (1, Outcome::Completed));
-        assert_eq!(
-            end.reply.as_deref(),
-            Some("(mock) I heard: Hello, please sign this")
-        );
+        assert_eq!(end.reply.as_deref(), Some("(mock) I heard: Hello, please sign this"));
         let runtime = c.runtime();
         assert_eq!(runtime.state, ["Sleeping"]);
         assert_eq!(runtime.last_turn, Some(end));
         assert!(runtime.turn.is_none() && runtime.last_error.is_none());
 
         // The log: the envelope of the turn, and its transitions.
-        let events = c.events(Page {
-            from: None,
-            limit: Some(200),
-        });
+        let events = c.events(Page { from: None, limit: Some(200) });
         let kinds: Vec<&str> = events.events.iter().map(|e| e.kind.as_str()).collect();
         assert_eq!(
             kinds,
@@ -70,22 +54,10 @@ fn installed_it_waits_and_a_wake_is_one_full_turn() {
         // The projection.
         let projection = c.projection();
         assert_eq!((projection.turns, projection.refusals), (1, 0));
-        assert!(
-            projection.transitions >= 10 && projection.current,
-            "{projection:?}"
-        );
+        assert!(projection.transitions >= 10 && projection.current, "{projection:?}");
         let turns = c.turns(TurnsQuery::default()).turns;
-        assert_eq!(
-            (turns[0].turn, turns[0].adapter.as_deref()),
-            (1, Some("mock"))
-        );
-        assert!(
-            turns[0]
-                .results
-                .as_deref()
-                .unwrap()
-                .contains("\"algorithm\":\"mock\"")
-        );
+        assert_eq!((turns[0].turn, turns[0].adapter.as_deref()), (1, Some("mock")));
+        assert!(turns[0].results.as_deref().unwrap().contains("\"algorithm\":\"mock\""));
         c.sound();
     });
 }
@@ -99,10 +71,7 @@ fn the_loop_wakes_it_and_can_be_switched_off() {
         assert_eq!((c.runtime().turns, c.state().as_str()), (1, "Sleeping"));
         c.advance(300_000);
         let turns = c.turns(TurnsQuery::default()).turns;
-        assert_eq!(
-            turns.iter().map(|t| t.reason.as_str()).collect::<Vec<_>>(),
-            ["timer", "timer"]
-        );
+        assert_eq!(turns.iter().map(|t| t.reason.as_str()).collect::<Vec<_>>(), ["timer", "timer"]);
         c.change("set_loop", (false,)).unwrap();
         c.advance(3_000_000);
         assert_eq!(c.runtime().turns, 2);
@@ -126,20 +95,11 @@ fn it_may_be_woken_from_the_start_and_think_otherwise() {
     }));
     assert_eq!(c.state(), "Faulted");
     let error = c.runtime().last_error.unwrap();
-    assert!(
-        error
-            .reason
-            .starts_with("not-configured: the inference port"),
-        "{error:?}"
-    );
+    assert!(error.reason.starts_with("not-configured: the inference port"), "{error:?}");
     assert_eq!(c.soul().text, "You are brief.");
-    let failed = c.turns(TurnsQuery {
-        outcome: Some(Outcome::Failed),
-        ..TurnsQuery::default()
-    });
+    let failed = c.turns(TurnsQuery { outcome: Some(Outcome::Failed), ..TurnsQuery::default() });
     assert_eq!(failed.turns.len(), 1);
-    c.change("config_set", ("inference.adapter", "mock"))
-        .unwrap();
+    c.change("config_set", ("inference.adapter", "mock")).unwrap();
     c.change("reset_fault", ()).unwrap();
     assert_eq!(c.wake("Again").unwrap().outcome, Outcome::Completed);
     c.sound();
@@ -149,16 +109,10 @@ fn it_may_be_woken_from_the_start_and_think_otherwise() {
 fn what_the_charter_refuses_to_start_is_not_installed() {
     let mut host = LocalHost::new();
     let id = host.create(&[owner()]).unwrap();
-    let args = InitArgs {
-        soul: Some("  ".into()),
-        ..InitArgs::default()
-    };
+    let args = InitArgs { soul: Some("  ".into()), ..InitArgs::default() };
     let args = encode_args((Some(args),)).unwrap();
     let reject = host.install(id, owner(), module(), &args).unwrap_err();
-    assert!(
-        reject.message.contains("the charter refuses to start"),
-        "{reject}"
-    );
+    assert!(reject.message.contains("the charter refuses to start"), "{reject}");
 }
 
 fn refused(result: Result<impl std::fmt::Debug, Error>) -> (u64, String) {
@@ -178,14 +132,9 @@ fn what_is_not_legal_is_refused_with_the_reason_and_logged() {
     let second = c.submit("wake", (wake("two"),));
     let answer = c.host.await_call(&second).unwrap();
     let answer: Result<TurnEnd, Error> = candid::decode_one(&answer).unwrap();
-    let Err(Error::Refused(refusal)) = &answer else {
-        panic!("{answer:?}")
-    };
+    let Err(Error::Refused(refusal)) = &answer else { panic!("{answer:?}") };
     assert_eq!(refusal.code, "unhandled");
-    assert!(
-        refusal.legal.contains(&"UpdateSoul".to_owned()),
-        "{refusal:?}"
-    );
+    assert!(refusal.legal.contains(&"UpdateSoul".to_owned()), "{refusal:?}");
     assert!(!refusal.legal.contains(&"WakeRequested".to_owned()));
     expected.push(refused(answer));
     let answer = c.host.await_call(&first).unwrap();
@@ -201,46 +150,20 @@ fn what_is_not_legal_is_refused_with_the_reason_and_logged() {
     expected.push(refused(c.change("skill_enable", ("nobody", true))));
     let end = c.runtime().end;
     let logged = c.refusals();
-    let logged: Vec<(u64, String)> = logged
-        .refusals
-        .into_iter()
-        .map(|r| (r.seq, r.code))
-        .collect();
+    let logged: Vec<(u64, String)> = logged.refusals.into_iter().map(|r| (r.seq, r.code)).collect();
     assert_eq!(logged, expected);
     assert_eq!(
-        expected
-            .iter()
-            .map(|(_, code)| code.as_str())
-            .collect::<Vec<_>>(),
-        [
-            "unhandled",
-            "unhandled",
-            "unhandled",
-            "guard",
-            "guard",
-            "guard",
-            "guard",
-            "schema",
-            "guard"
-        ]
+        expected.iter().map(|(_, code)| code.as_str()).collect::<Vec<_>>(),
+        ["unhandled", "unhandled", "unhandled", "guard", "guard", "guard", "guard", "schema", "guard"]
     );
     // The log has them, too, and nothing has changed.
-    let page = Page {
-        from: Some(end - 1),
-        limit: None,
-    };
+    let page = Page { from: Some(end - 1), limit: None };
     let last = c.events(page).events.pop().unwrap();
-    assert_eq!(
-        (last.verdict.as_str(), &last.from),
-        ("refused", &last.state)
-    );
+    assert_eq!((last.verdict.as_str(), &last.from), ("refused", &last.state));
     assert_eq!(c.soul().version, 1);
     // What is too large is turned away before it costs anything.
     let large = c.change("update_soul", ("x".repeat(70_000),));
-    assert!(
-        matches!(large, Err(Error::TooLarge { bytes: 70_000, .. })),
-        "{large:?}"
-    );
+    assert!(matches!(large, Err(Error::TooLarge { bytes: 70_000, .. })), "{large:?}");
     assert_eq!(c.runtime().end, end);
     c.sound();
 }
@@ -262,45 +185,23 @@ fn soul_settings_and_skills_are_kept_over_turns_and_upgrades() {
         c.wake("A ship").unwrap();
         c.upgrade().unwrap();
         c.host.settle();
-        assert_eq!(
-            (c.soul().text.as_str(), c.soul().version),
-            ("You are a lighthouse.", 2)
-        );
+        assert_eq!((c.soul().text.as_str(), c.soul().version), ("You are a lighthouse.", 2));
         let name: Result<String, Error> = c.ask("config_get", ("harbour.name",));
         assert_eq!(name.unwrap(), "Kiel");
         let missing: Result<String, Error> = c.ask("config_get", ("harbour.depth",));
         assert!(matches!(missing, Err(Error::NotFound { .. })));
         let all: Vec<Setting> = c.ask("config", ());
-        let run = Setting {
-            key: "system.run".into(),
-            value: c.id.to_text(),
-        };
+        let run = Setting { key: "system.run".into(), value: c.id.to_text() };
         assert!(all.contains(&run), "{all:?}");
         let skills: Vec<Skill> = c.ask("skills", ());
-        let enabled: Vec<(&str, bool)> = skills
-            .iter()
-            .map(|s| (s.name.as_str(), s.enabled))
-            .collect();
-        assert_eq!(
-            enabled,
-            [("greet", false), ("note", true), ("signal", true)]
-        );
+        let enabled: Vec<(&str, bool)> = skills.iter().map(|s| (s.name.as_str(), s.enabled)).collect();
+        assert_eq!(enabled, [("greet", false), ("note", true), ("signal", true)]);
         let end = c.wake("Another ship").unwrap();
         assert_eq!(end.number, 2);
-        let query = TurnsQuery {
-            newest_first: Some(true),
-            limit: Some(1),
-            ..TurnsQuery::default()
-        };
+        let query = TurnsQuery { newest_first: Some(true), limit: Some(1), ..TurnsQuery::default() };
         let turns = c.turns(query);
         assert_eq!((turns.turns[0].soul_version, turns.next), (2, Some(2)));
-        assert!(
-            turns.turns[0]
-                .thought
-                .as_deref()
-                .unwrap()
-                .contains("note, signal")
-        );
+        assert!(turns.turns[0].thought.as_deref().unwrap().contains("note, signal"));
         c.sound();
     });
 }
@@ -344,20 +245,11 @@ fn the_projection_is_the_same_after_a_replay() {
         let before = c.projection();
         assert!(before.digest.is_some());
         let begun: Result<Projection, Error> = c.call("replay", ());
-        assert!(
-            !begun.unwrap().current,
-            "300 records are more than a portion"
-        );
+        assert!(!begun.unwrap().current, "300 records are more than a portion");
         c.host.settle();
         let after = c.projection();
         assert_eq!((after.replays, after.current), (1, true));
-        assert_eq!(
-            after,
-            Projection {
-                replays: 1,
-                ..before
-            }
-        );
+        assert_eq!(after, Projection { replays: 1, ..before });
         c.sound();
     });
 }
@@ -368,10 +260,7 @@ fn pages_are_bounded_and_lead_through_all() {
         for i in 0..30 {
             c.wake(&format!("number {i}")).unwrap();
         }
-        let mut page = Page {
-            from: None,
-            limit: Some(7),
-        };
+        let mut page = Page { from: None, limit: Some(7) };
         let mut seen = Vec::new();
         loop {
             let events = c.events(page);
@@ -383,29 +272,10 @@ fn pages_are_bounded_and_lead_through_all() {
             }
         }
         assert_eq!(seen, (0..c.runtime().end).collect::<Vec<_>>());
-        assert!(
-            c.events(Page {
-                from: Some(u64::MAX),
-                limit: Some(0)
-            })
-            .events
-            .is_empty()
-        );
-        assert_eq!(
-            c.events(Page {
-                from: None,
-                limit: Some(u32::MAX)
-            })
-            .events
-            .len(),
-            152
-        );
+        assert!(c.events(Page { from: Some(u64::MAX), limit: Some(0) }).events.is_empty());
+        assert_eq!(c.events(Page { from: None, limit: Some(u32::MAX) }).events.len(), 152);
         for newest_first in [false, true] {
-            let mut query = TurnsQuery {
-                newest_first: Some(newest_first),
-                limit: Some(8),
-                ..TurnsQuery::default()
-            };
+            let mut query = TurnsQuery { newest_first: Some(newest_first), limit: Some(8), ..TurnsQuery::default() };
             let mut seen = Vec::new();
             loop {
                 let turns = c.turns(query);
@@ -426,10 +296,7 @@ fn pages_are_bounded_and_lead_through_all() {
 #[test]
 fn the_history_is_bounded_and_what_remains_is_verified() {
     let mut c = Canister::new(Some(InitArgs {
-        history: Some(History {
-            segment_records: 50,
-            segment_bytes: u64::MAX,
-        }),
+        history: Some(History { segment_records: 50, segment_bytes: u64::MAX }),
         ..InitArgs::default()
     }));
     for i in 0..100 {
@@ -437,29 +304,17 @@ fn the_history_is_bounded_and_what_remains_is_verified() {
     }
     c.host.settle();
     let runtime = c.runtime();
-    assert!(
-        (150..=200).contains(&(runtime.end - runtime.first)),
-        "{runtime:?}"
-    );
+    assert!((150..=200).contains(&(runtime.end - runtime.first)), "{runtime:?}");
     let file = c.export();
     let report = charter_journal::verify_export(&mut file.as_bytes(), &[]).unwrap();
     assert!(report.is_verified(), "{:?}", report.findings);
     assert_eq!(report.runs[0].first, runtime.first);
     let projection = c.projection();
-    assert_eq!(
-        (projection.from, projection.to),
-        (runtime.first, runtime.end)
-    );
+    assert_eq!((projection.from, projection.to), (runtime.first, runtime.end));
     let begun: Result<Projection, Error> = c.call("replay", ());
     begun.unwrap();
     c.host.settle();
-    assert_eq!(
-        c.projection(),
-        Projection {
-            replays: 1,
-            ..projection
-        }
-    );
+    assert_eq!(c.projection(), Projection { replays: 1, ..projection });
     c.upgrade().unwrap();
     assert_eq!(c.wake("still there").unwrap().number, 101);
     c.sound();

@@ -29,12 +29,7 @@ impl Host {
         let memory = |id| memories.get(MemoryId::new(id));
         let automaton = Automaton::start(memory, "a", bounds, BEGIN, input, ana()).unwrap();
         let records = vec![automaton.record(0).unwrap()];
-        let mut host = Host {
-            memories,
-            automaton,
-            now: BEGIN,
-            records,
-        };
+        let mut host = Host { memories, automaton, now: BEGIN, records };
         host.work();
         host
     }
@@ -42,9 +37,7 @@ impl Host {
     pub fn handle(&mut self, mail: Mail) -> Record {
         let made = self.automaton.handle(self.now, mail).unwrap();
         self.records.extend(made.iter().cloned());
-        made.last()
-            .cloned()
-            .unwrap_or_else(|| self.records.last().unwrap().clone())
+        made.last().cloned().unwrap_or_else(|| self.records.last().unwrap().clone())
     }
 
     /// Sends an event, and has done what comes of it.
@@ -55,11 +48,7 @@ impl Host {
     }
 
     pub fn only_send(&mut self, r#type: &str, data: Json) -> Record {
-        self.handle(Mail::Event {
-            r#type: r#type.into(),
-            data,
-            by: ana(),
-        })
+        self.handle(Mail::Event { r#type: r#type.into(), data, by: ana() })
     }
 
     pub fn work(&mut self) {
@@ -71,11 +60,7 @@ impl Host {
             return false;
         };
         if let Some(outcome) = self.automaton.perform(asked.effect) {
-            self.handle(Mail::Answer {
-                invocation: asked.invocation,
-                effect: asked.effect,
-                outcome,
-            });
+            self.handle(Mail::Answer { invocation: asked.invocation, effect: asked.effect, outcome });
         }
         true
     }

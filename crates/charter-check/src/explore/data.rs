@@ -21,10 +21,7 @@ pub(crate) struct Samples {
 
 /// Makes data that fits `schema` (none: anything) and answers the probes, at most `limit` values.
 pub(crate) fn samples(schema: Option<&Json>, probes: &Probes, limit: usize) -> Samples {
-    let maker = Maker {
-        root: schema,
-        probes,
-    };
+    let maker = Maker { root: schema, probes };
     let compiled = schema.and_then(|s| Schema::compile(s).ok());
     let fits = |v: &Json| compiled.as_ref().is_none_or(|s| s.fits(v));
     let mut out = Samples::default();
@@ -33,17 +30,11 @@ pub(crate) fn samples(schema: Option<&Json>, probes: &Probes, limit: usize) -> S
         for (path, probe) in probes.iter().filter(|(_, p)| p.decides) {
             // A path that leads through another one that decides (an object that may be null) is varied as part of it.
             let options = maker.options(path, probe);
-            if options.len() > 1
-                || options
-                    .first()
-                    .is_some_and(|o| o.as_ref() != get(&base, path))
-            {
+            if options.len() > 1 || options.first().is_some_and(|o| o.as_ref() != get(&base, path)) {
                 choices.push((path, options));
             }
         }
-        let total = choices
-            .iter()
-            .fold(1usize, |n, (_, o)| n.saturating_mul(o.len().max(1)));
+        let total = choices.iter().fold(1usize, |n, (_, o)| n.saturating_mul(o.len().max(1)));
         out.possible = out.possible.saturating_add(total);
         let room = limit.saturating_sub(out.values.len()).max(1);
         for value in combinations(&base, &choices, total, room) {
@@ -62,12 +53,7 @@ pub(crate) fn samples(schema: Option<&Json>, probes: &Probes, limit: usize) -> S
 }
 
 /// All combinations if they are few; else each choice once, then pairs, as far as there is room.
-fn combinations(
-    base: &Json,
-    choices: &[(&Vec<String>, Vec<Option<Json>>)],
-    total: usize,
-    room: usize,
-) -> Vec<Json> {
+fn combinations(base: &Json, choices: &[(&Vec<String>, Vec<Option<Json>>)], total: usize, room: usize) -> Vec<Json> {
     let mut out = Vec::new();
     if total <= room.saturating_mul(4) {
         let mut digits = vec![0usize; choices.len()];
@@ -155,33 +141,15 @@ impl<'s> Maker<'s> {
     /// One plain value for each alternative of the schema.
     fn bases(&self) -> Vec<Json> {
         let Some(root) = self.root else {
-            let mut base = if self.probes.keys().any(|p| !p.is_empty()) {
-                json!({})
-            } else {
-                Json::Null
-            };
+            let mut base = if self.probes.keys().any(|p| !p.is_empty()) { json!({}) } else { Json::Null };
             for (path, probe) in self.probes.iter().filter(|(p, _)| !p.is_empty()) {
                 if get(&base, path).is_none() {
-                    set(
-                        &mut base,
-                        path,
-                        Some(
-                            probe
-                                .constants
-                                .first()
-                                .cloned()
-                                .unwrap_or_else(|| json!("a")),
-                        ),
-                    );
+                    set(&mut base, path, Some(probe.constants.first().cloned().unwrap_or_else(|| json!("a"))));
                 }
             }
             return vec![base];
         };
-        let mut bases: Vec<Json> = root
-            .get("examples")
-            .and_then(Json::as_array)
-            .cloned()
-            .unwrap_or_default();
+        let mut bases: Vec<Json> = root.get("examples").and_then(Json::as_array).cloned().unwrap_or_default();
         for key in ["oneOf", "anyOf"] {
             for option in root.get(key).and_then(Json::as_array).into_iter().flatten() {
                 let mut whole = root.clone();
@@ -201,9 +169,7 @@ impl<'s> Maker<'s> {
             let Some(reference) = schema.get("$ref").and_then(Json::as_str) else {
                 break;
             };
-            let target = reference
-                .strip_prefix('#')
-                .and_then(|p| self.root?.pointer(p));
+            let target = reference.strip_prefix('#').and_then(|p| self.root?.pointer(p));
             let Some(target) = target else { break };
             schema = target;
         }
@@ -216,19 +182,14 @@ impl<'s> Maker<'s> {
         }
         let deeper = depth.saturating_add(1);
         if let Some(reference) = schema.get("$ref").and_then(Json::as_str) {
-            let target = reference
-                .strip_prefix('#')
-                .and_then(|p| self.root?.pointer(p));
+            let target = reference.strip_prefix('#').and_then(|p| self.root?.pointer(p));
             return target.map_or(Json::Null, |t| self.make(t, path, deeper));
         }
         if let Some(value) = schema.get("const").or_else(|| schema.get("default")) {
             return value.clone();
         }
-        if let Some(first) = schema
-            .get("enum")
-            .or_else(|| schema.get("examples"))
-            .and_then(Json::as_array)
-            .and_then(|e| e.first())
+        if let Some(first) =
+            schema.get("enum").or_else(|| schema.get("examples")).and_then(Json::as_array).and_then(|e| e.first())
         {
             return first.clone();
         }
@@ -237,32 +198,15 @@ impl<'s> Maker<'s> {
             if let Some(map) = own.as_object_mut() {
                 map.remove("allOf");
             }
-            let resolved = |part: &Json| match part
-                .get("$ref")
-                .and_then(Json::as_str)
-                .and_then(|r| r.strip_prefix('#'))
+            let resolved = |part: &Json| match part.get("$ref").and_then(Json::as_str).and_then(|r| r.strip_prefix('#'))
             {
-                Some(pointer) => self
-                    .root
-                    .and_then(|r| r.pointer(pointer))
-                    .cloned()
-                    .unwrap_or(Json::Null),
+                Some(pointer) => self.root.and_then(|r| r.pointer(pointer)).cloned().unwrap_or(Json::Null),
                 None => part.clone(),
             };
-            return self.make(
-                &parts
-                    .iter()
-                    .fold(own, |whole, part| both(whole, &resolved(part))),
-                path,
-                deeper,
-            );
+            return self.make(&parts.iter().fold(own, |whole, part| both(whole, &resolved(part))), path, deeper);
         }
         for key in ["oneOf", "anyOf"] {
-            if let Some(first) = schema
-                .get(key)
-                .and_then(Json::as_array)
-                .and_then(|o| o.first())
-            {
+            if let Some(first) = schema.get(key).and_then(Json::as_array).and_then(|o| o.first()) {
                 let mut own = schema.clone();
                 if let Some(map) = own.as_object_mut() {
                     map.remove(key);
@@ -276,74 +220,39 @@ impl<'s> Maker<'s> {
             Some("number") => number(schema, false),
             Some("boolean") => Json::Bool(true),
             Some("array") => {
-                let least = schema
-                    .get("minItems")
-                    .and_then(Json::as_u64)
-                    .unwrap_or(0)
-                    .min(50);
-                let item = schema
-                    .get("items")
-                    .map_or(Json::Null, |s| self.make(s, path, deeper));
+                let least = schema.get("minItems").and_then(Json::as_u64).unwrap_or(0).min(50);
+                let item = schema.get("items").map_or(Json::Null, |s| self.make(s, path, deeper));
                 let count = least.max(u64::from(
-                    schema.get("items").is_some()
-                        && schema.get("maxItems").and_then(Json::as_u64) != Some(0),
+                    schema.get("items").is_some() && schema.get("maxItems").and_then(Json::as_u64) != Some(0),
                 ));
                 Json::Array((0..count).map(|_| item.clone()).collect())
             }
             Some("object") => self.object(schema, path, deeper),
             Some(_) => Json::Null,
-            None => self
-                .probes
-                .get(path.as_slice())
-                .and_then(|p| p.constants.first())
-                .cloned()
-                .unwrap_or_else(|| {
-                    let below = self
-                        .probes
-                        .keys()
-                        .any(|p| p.len() > path.len() && p.starts_with(path));
-                    if below {
-                        self.object(schema, path, deeper)
-                    } else {
-                        json!("a")
-                    }
-                }),
+            None => self.probes.get(path.as_slice()).and_then(|p| p.constants.first()).cloned().unwrap_or_else(|| {
+                let below = self.probes.keys().any(|p| p.len() > path.len() && p.starts_with(path));
+                if below { self.object(schema, path, deeper) } else { json!("a") }
+            }),
         }
     }
 
     fn object(&self, schema: &Json, path: &mut Vec<String>, depth: usize) -> Json {
         let mut map = Map::new();
         let properties = schema.get("properties").and_then(Json::as_object);
-        let required: Vec<&str> = schema
-            .get("required")
-            .and_then(Json::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Json::as_str)
-            .collect();
+        let required: Vec<&str> =
+            schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect();
         let mut names: Vec<&str> = required.clone();
         // What some expression reads is there, too.
-        let read = self
-            .probes
-            .keys()
-            .filter(|p| p.starts_with(path))
-            .filter_map(|p| p.get(path.len()));
+        let read = self.probes.keys().filter(|p| p.starts_with(path)).filter_map(|p| p.get(path.len()));
         let closed = schema.get("additionalProperties") == Some(&Json::Bool(false));
-        names.extend(
-            read.map(String::as_str)
-                .filter(|n| !closed || properties.is_some_and(|p| p.contains_key(*n))),
-        );
+        names.extend(read.map(String::as_str).filter(|n| !closed || properties.is_some_and(|p| p.contains_key(*n))));
         for name in names {
             if map.contains_key(name) {
                 continue;
             }
             path.push(name.to_string());
             let free = json!({});
-            let value = self.make(
-                properties.and_then(|p| p.get(name)).unwrap_or(&free),
-                path,
-                depth,
-            );
+            let value = self.make(properties.and_then(|p| p.get(name)).unwrap_or(&free), path, depth);
             path.pop();
             map.insert(name.to_string(), value);
         }
@@ -381,10 +290,7 @@ impl<'s> Maker<'s> {
         };
         let plain = schema.map(|s| self.make(s, &mut path.to_vec(), 0));
         let kind = schema.and_then(kind_of);
-        let whole = self
-            .probes
-            .keys()
-            .any(|p| p.len() > path.len() && p.starts_with(path));
+        let whole = self.probes.keys().any(|p| p.len() > path.len() && p.starts_with(path));
         if let Some(values) = schema.and_then(|s| s.get("enum")).and_then(Json::as_array) {
             values.iter().for_each(|v| add(Some(v.clone())));
         } else if let Some(value) = schema.and_then(|s| s.get("const")) {
@@ -394,45 +300,27 @@ impl<'s> Maker<'s> {
                 Some("boolean") => [true, false].into_iter().for_each(|b| add(Some(b.into()))),
                 Some("integer" | "number") => {
                     plain.into_iter().for_each(|v| add(Some(v)));
-                    around(&probe.constants, kind == Some("integer"))
-                        .into_iter()
-                        .for_each(|v| add(Some(v)));
+                    around(&probe.constants, kind == Some("integer")).into_iter().for_each(|v| add(Some(v)));
                 }
                 Some("string") => {
                     plain.into_iter().for_each(|v| add(Some(v)));
-                    probe
-                        .constants
-                        .iter()
-                        .filter(|c| c.is_string())
-                        .for_each(|c| add(Some(c.clone())));
+                    probe.constants.iter().filter(|c| c.is_string()).for_each(|c| add(Some(c.clone())));
                     if probe.names {
-                        let other =
-                            schema.map_or_else(|| "b".to_string(), |s| text(s).replace('a', "b"));
+                        let other = schema.map_or_else(|| "b".to_string(), |s| text(s).replace('a', "b"));
                         add(Some(Json::String(other)));
                     }
-                    probe
-                        .sizes
-                        .iter()
-                        .filter(|n| (0..1000).contains(*n))
-                        .for_each(|n| {
-                            for n in [*n, n.saturating_add(1)] {
-                                add(Some(Json::String(
-                                    "a".repeat(usize::try_from(n).unwrap_or(0)),
-                                )));
-                            }
-                        });
+                    probe.sizes.iter().filter(|n| (0..1000).contains(*n)).for_each(|n| {
+                        for n in [*n, n.saturating_add(1)] {
+                            add(Some(Json::String("a".repeat(usize::try_from(n).unwrap_or(0)))));
+                        }
+                    });
                 }
                 Some("array") => {
                     let item = schema
                         .and_then(|s| s.get("items"))
                         .map_or_else(|| json!("a"), |s| self.make(s, &mut Vec::new(), 0));
                     let mut counts: Vec<i64> = vec![0, 1];
-                    counts.extend(
-                        probe
-                            .sizes
-                            .iter()
-                            .flat_map(|n| [n.saturating_sub(1), *n, n.saturating_add(1)]),
-                    );
+                    counts.extend(probe.sizes.iter().flat_map(|n| [n.saturating_sub(1), *n, n.saturating_add(1)]));
                     for n in counts.into_iter().filter(|n| (0..100).contains(n)) {
                         add(Some(Json::Array((0..n).map(|_| item.clone()).collect())));
                     }
@@ -440,14 +328,10 @@ impl<'s> Maker<'s> {
                 Some("object") => plain.into_iter().for_each(|v| add(Some(v))),
                 _ if whole => plain.into_iter().for_each(|v| add(Some(v))),
                 _ => {
-                    around(&probe.constants, false)
-                        .into_iter()
-                        .for_each(|v| add(Some(v)));
+                    around(&probe.constants, false).into_iter().for_each(|v| add(Some(v)));
                     probe.constants.iter().for_each(|c| add(Some(c.clone())));
                     if probe.constants.is_empty() && !probe.names {
-                        [json!(true), json!(false)]
-                            .into_iter()
-                            .for_each(|v| add(Some(v)));
+                        [json!(true), json!(false)].into_iter().for_each(|v| add(Some(v)));
                     }
                     add(Some(json!("a")));
                     if probe.names {
@@ -455,11 +339,8 @@ impl<'s> Maker<'s> {
                     }
                 }
             }
-            let nullable = schema.is_some_and(|s| {
-                s.get("type")
-                    .and_then(Json::as_array)
-                    .is_some_and(|t| t.iter().any(|t| t == "null"))
-            });
+            let nullable = schema
+                .is_some_and(|s| s.get("type").and_then(Json::as_array).is_some_and(|t| t.iter().any(|t| t == "null")));
             if nullable || (schema.is_none() && probe.constants.contains(&Json::Null)) {
                 add(Some(Json::Null));
             }
@@ -474,14 +355,8 @@ impl<'s> Maker<'s> {
 fn kind_of(schema: &Json) -> Option<&str> {
     match schema.get("type") {
         Some(Json::String(kind)) => Some(kind),
-        Some(Json::Array(kinds)) => kinds
-            .iter()
-            .filter_map(Json::as_str)
-            .find(|k| *k != "null")
-            .or(Some("null")),
-        _ if schema.get("properties").is_some() || schema.get("required").is_some() => {
-            Some("object")
-        }
+        Some(Json::Array(kinds)) => kinds.iter().filter_map(Json::as_str).find(|k| *k != "null").or(Some("null")),
+        _ if schema.get("properties").is_some() || schema.get("required").is_some() => Some("object"),
         _ if schema.get("items").is_some() => Some("array"),
         _ => None,
     }
@@ -501,19 +376,15 @@ fn text(schema: &Json) -> String {
         Some("ipv6") => "2001:db8::1",
         _ => "a",
     };
-    let least = usize::try_from(schema.get("minLength").and_then(Json::as_u64).unwrap_or(0))
-        .unwrap_or(0)
-        .min(10_000);
+    let least = usize::try_from(schema.get("minLength").and_then(Json::as_u64).unwrap_or(0)).unwrap_or(0).min(10_000);
     let missing = least.saturating_sub(plain.chars().count());
     format!("{plain}{}", "a".repeat(missing))
 }
 
 fn number(schema: &Json, whole: bool) -> Json {
     let bound = |key: &str| schema.get(key).and_then(Json::as_f64);
-    let least = bound("minimum")
-        .or_else(|| bound("exclusiveMinimum").map(|n| if whole { n + 1.0 } else { n + 0.001 }));
-    let most = bound("maximum")
-        .or_else(|| bound("exclusiveMaximum").map(|n| if whole { n - 1.0 } else { n - 0.001 }));
+    let least = bound("minimum").or_else(|| bound("exclusiveMinimum").map(|n| if whole { n + 1.0 } else { n + 0.001 }));
+    let most = bound("maximum").or_else(|| bound("exclusiveMaximum").map(|n| if whole { n - 1.0 } else { n - 0.001 }));
     let step = bound("multipleOf").filter(|s| *s > 0.0);
     let mut value = match (least, most) {
         (Some(least), _) if least > 1.0 => least,
@@ -530,11 +401,7 @@ fn number(schema: &Json, whole: bool) -> Json {
 fn around(constants: &[Json], whole: bool) -> Vec<Json> {
     let mut out = Vec::new();
     for constant in constants.iter().filter_map(Json::as_f64) {
-        let step = if whole || constant.fract() == 0.0 {
-            1.0
-        } else {
-            0.01
-        };
+        let step = if whole || constant.fract() == 0.0 { 1.0 } else { 0.01 };
         for value in [constant, constant - step, constant + step] {
             let value = if whole { value.round() } else { value };
             out.push(from_f64(value));
@@ -563,15 +430,11 @@ fn both(whole: Json, part: &Json) -> Json {
         match (key.as_str(), whole.get_mut(key)) {
             ("properties", Some(Json::Object(known))) => {
                 for (name, schema) in value.as_object().into_iter().flatten() {
-                    let one = known
-                        .remove(name)
-                        .map_or_else(|| schema.clone(), |k| both(k, schema));
+                    let one = known.remove(name).map_or_else(|| schema.clone(), |k| both(k, schema));
                     known.insert(name.clone(), one);
                 }
             }
-            ("required", Some(Json::Array(known))) => {
-                known.extend(value.as_array().into_iter().flatten().cloned())
-            }
+            ("required", Some(Json::Array(known))) => known.extend(value.as_array().into_iter().flatten().cloned()),
             _ => drop(whole.insert(key.clone(), value.clone())),
         }
     }
@@ -583,19 +446,8 @@ mod tests {
     use super::*;
 
     fn probe(path: &str, constants: &[Json]) -> (Vec<String>, Probe) {
-        let path = if path.is_empty() {
-            Vec::new()
-        } else {
-            path.split('.').map(str::to_string).collect()
-        };
-        (
-            path,
-            Probe {
-                decides: true,
-                constants: constants.to_vec(),
-                ..Probe::default()
-            },
-        )
+        let path = if path.is_empty() { Vec::new() } else { path.split('.').map(str::to_string).collect() };
+        (path, Probe { decides: true, constants: constants.to_vec(), ..Probe::default() })
     }
 
     #[test]
@@ -604,10 +456,7 @@ mod tests {
             "confidence": {"type": "number", "minimum": 0, "maximum": 1}, "human": {"type": "boolean"}, "note": {"type": "string"}}});
         let probes = Probes::from([probe("confidence", &[json!(0.85)]), probe("human", &[])]);
         let made = samples(Some(&schema), &probes, 64).values;
-        let mut confidences: Vec<f64> = made
-            .iter()
-            .map(|v| v["confidence"].as_f64().unwrap())
-            .collect();
+        let mut confidences: Vec<f64> = made.iter().map(|v| v["confidence"].as_f64().unwrap()).collect();
         confidences.sort_by(f64::total_cmp);
         confidences.dedup();
         assert_eq!(confidences, [0.84, 0.85, 0.86, 1.0]);
@@ -621,17 +470,11 @@ mod tests {
             "n": {"type": "integer", "exclusiveMinimum": 5, "multipleOf": 4}, "t": {"type": "string", "format": "date-time"},
             "e": {"enum": ["p", "q"]}, "l": {"type": "array", "minItems": 2, "items": {"type": "null"}}}}}});
         let made = samples(Some(&schema), &Probes::new(), 64);
-        assert_eq!(
-            made.values,
-            [json!({"n": 8, "t": "2026-01-01T00:00:00Z", "e": "p", "l": [null, null]})]
-        );
+        assert_eq!(made.values, [json!({"n": 8, "t": "2026-01-01T00:00:00Z", "e": "p", "l": [null, null]})]);
         let schema = json!({"type": "object", "required": ["kind"], "oneOf": [
             {"properties": {"kind": {"const": "a"}}}, {"properties": {"kind": {"const": "b"}, "x": {"type": "integer"}}, "required": ["x"]}]});
         let made = samples(Some(&schema), &Probes::new(), 64).values;
-        assert!(
-            made.contains(&json!({"kind": "a"})) && made.contains(&json!({"kind": "b", "x": 1})),
-            "{made:?}"
-        );
+        assert!(made.contains(&json!({"kind": "a"})) && made.contains(&json!({"kind": "b", "x": 1})), "{made:?}");
     }
 
     #[test]
@@ -646,10 +489,6 @@ mod tests {
         let names: Vec<String> = (0..10).map(|i| format!("f{i}")).collect();
         let probes: Probes = names.iter().map(|n| probe(n, &[json!(1)])).collect();
         let made = samples(None, &probes, 50);
-        assert!(
-            made.possible > 1_000 && made.values.len() <= 52 && made.values.len() > 20,
-            "{}",
-            made.values.len()
-        );
+        assert!(made.possible > 1_000 && made.values.len() <= 52 && made.values.len() > 20, "{}", made.values.len());
     }
 }

@@ -65,12 +65,7 @@ struct Reader<'m, 'd> {
 }
 
 pub(crate) fn interest(model: &Model<'_>) -> Interest {
-    let mut r = Reader {
-        model,
-        interest: Interest::default(),
-        flows: Vec::new(),
-        asked: Vec::new(),
-    };
+    let mut r = Reader { model, interest: Interest::default(), flows: Vec::new(), asked: Vec::new() };
     r.interest.variables = vec![FxHashSet::default(); model.charts.len()];
     r.rules();
     for number in 0..model.charts.len() {
@@ -93,9 +88,7 @@ impl<'d> Reader<'_, 'd> {
         for property in &model.def.properties {
             match &property.rule {
                 PropertyRule::Never { when, .. } => self.deciding(0, when, &[]),
-                PropertyRule::Always(cel) | PropertyRule::Eventually(cel) => {
-                    self.deciding(0, cel, &[])
-                }
+                PropertyRule::Always(cel) | PropertyRule::Eventually(cel) => self.deciding(0, cel, &[]),
             }
         }
     }
@@ -120,8 +113,7 @@ impl<'d> Reader<'_, 'd> {
                     cels.push(cel);
                 }
             });
-            cels.into_iter()
-                .for_each(|cel| self.reads(number, cel, &[], false));
+            cels.into_iter().for_each(|cel| self.reads(number, cel, &[], false));
             for after in &state.def.after {
                 model.visit_delay(&after.delay, "", &mut |_, item| {
                     if let Item::Cel(cel) = item {
@@ -129,12 +121,8 @@ impl<'d> Reader<'_, 'd> {
                     }
                 });
             }
-            let blocks = state
-                .def
-                .entry
-                .iter()
-                .chain(&state.def.exit)
-                .chain(state.def.initial.iter().map(|i| &i.actions));
+            let blocks =
+                state.def.entry.iter().chain(&state.def.exit).chain(state.def.initial.iter().map(|i| &i.actions));
             // What is entered after an event sees that event: any that leads here.
             for block in blocks {
                 self.block(number, block, events, 0);
@@ -177,9 +165,7 @@ impl<'d> Reader<'_, 'd> {
                             path.split('.').map(str::to_string).collect()
                         };
                         self.flow(chart, &to, value, events);
-                        indexes(path)
-                            .into_iter()
-                            .for_each(|cel| self.reads(chart, cel, events, false));
+                        indexes(path).into_iter().for_each(|cel| self.reads(chart, cel, events, false));
                     }
                 }
                 Action::If(branches) => {
@@ -196,14 +182,10 @@ impl<'d> Reader<'_, 'd> {
                 }
                 Action::Spawn { id, .. } => self.naming(chart, id, events),
                 Action::Stop(id) => self.naming(chart, id, events),
-                Action::Grant {
-                    key, uses, expires, ..
-                } => {
+                Action::Grant { key, uses, expires, .. } => {
                     self.naming(chart, key, events);
                     for t in uses.iter().chain(expires) {
-                        Model::cels(t)
-                            .into_iter()
-                            .for_each(|cel| self.deciding(chart, cel, events));
+                        Model::cels(t).into_iter().for_each(|cel| self.deciding(chart, cel, events));
                     }
                 }
                 Action::Revoke { key: Some(key), .. }
@@ -211,35 +193,26 @@ impl<'d> Reader<'_, 'd> {
                 | Action::Close { key: Some(key), .. } => self.naming(chart, key, events),
                 Action::Send(send) => {
                     for t in send.to.iter().chain([&send.r#type]) {
-                        Model::cels(t)
-                            .into_iter()
-                            .for_each(|cel| self.deciding(chart, cel, events));
+                        Model::cels(t).into_iter().for_each(|cel| self.deciding(chart, cel, events));
                     }
                 }
                 _ => {}
             }
             let mut cels: Vec<&'d str> = Vec::new();
-            if !matches!(
-                action,
-                Action::Name(_) | Action::If(_) | Action::Each { .. }
-            ) {
-                self.model
-                    .visit_block(std::slice::from_ref(action), "", &mut |_, item| {
-                        if let Item::Cel(cel) = item {
-                            cels.push(cel);
-                        }
-                    });
+            if !matches!(action, Action::Name(_) | Action::If(_) | Action::Each { .. }) {
+                self.model.visit_block(std::slice::from_ref(action), "", &mut |_, item| {
+                    if let Item::Cel(cel) = item {
+                        cels.push(cel);
+                    }
+                });
             }
-            cels.into_iter()
-                .for_each(|cel| self.reads(chart, cel, events, false));
+            cels.into_iter().for_each(|cel| self.reads(chart, cel, events, false));
         }
     }
 
     /// The expressions of a template are read, and decide nothing themselves.
     fn touch(&mut self, chart: usize, value: &'d Template, events: Events<'_>) {
-        Model::cels(value)
-            .into_iter()
-            .for_each(|cel| self.reads(chart, cel, events, false));
+        Model::cels(value).into_iter().for_each(|cel| self.reads(chart, cel, events, false));
     }
 
     /// A template that names something.
@@ -249,11 +222,7 @@ impl<'d> Reader<'_, 'd> {
             let Some(ast) = self.model.ast(cel) else {
                 continue;
             };
-            let ask = Probe {
-                decides: true,
-                names: true,
-                ..Probe::default()
-            };
+            let ask = Probe { decides: true, names: true, ..Probe::default() };
             if let Some((root, fields)) = tree::path_of(ast.root()) {
                 self.ask(chart, &root, &fields, events, &ask);
             }
@@ -271,19 +240,10 @@ impl<'d> Reader<'_, 'd> {
             for (a, b) in [(left, right), (right, left)] {
                 if let Some((root, fields)) = tree::path_of(a) {
                     asks.extend(compared(a, b, op, cel).map(|probe| (root, fields, probe)));
-                } else if let (Some((root, fields)), Some(n)) = (
-                    sized(a).and_then(tree::path_of),
-                    tree::literal_of(b).and_then(|l| l.as_i64()),
-                ) {
-                    asks.push((
-                        root,
-                        fields,
-                        Probe {
-                            decides: true,
-                            sizes: vec![n],
-                            ..Probe::default()
-                        },
-                    ));
+                } else if let (Some((root, fields)), Some(n)) =
+                    (sized(a).and_then(tree::path_of), tree::literal_of(b).and_then(|l| l.as_i64()))
+                {
+                    asks.push((root, fields, Probe { decides: true, sizes: vec![n], ..Probe::default() }));
                 }
             }
         });
@@ -292,14 +252,7 @@ impl<'d> Reader<'_, 'd> {
         }
     }
 
-    fn ask(
-        &mut self,
-        chart: usize,
-        root: &str,
-        fields: &[String],
-        events: Events<'_>,
-        probe: &Probe,
-    ) {
+    fn ask(&mut self, chart: usize, root: &str, fields: &[String], events: Events<'_>, probe: &Probe) {
         match root {
             "event" => {
                 for (source, drop) in events {
@@ -325,32 +278,14 @@ impl<'d> Reader<'_, 'd> {
     }
 
     fn put(&mut self, source: Source, path: Vec<String>, probe: &Probe) {
-        let known = self
-            .interest
-            .probes
-            .entry(source)
-            .or_default()
-            .entry(path)
-            .or_default();
+        let known = self.interest.probes.entry(source).or_default().entry(path).or_default();
         known.decides |= probe.decides;
         known.names |= probe.names;
         known.like.extend(probe.like.iter().cloned());
-        known.constants.extend(
-            probe
-                .constants
-                .iter()
-                .filter(|c| !known.constants.contains(c))
-                .cloned()
-                .collect::<Vec<_>>(),
-        );
-        known.sizes.extend(
-            probe
-                .sizes
-                .iter()
-                .filter(|s| !known.sizes.contains(s))
-                .copied()
-                .collect::<Vec<_>>(),
-        );
+        known
+            .constants
+            .extend(probe.constants.iter().filter(|c| !known.constants.contains(c)).cloned().collect::<Vec<_>>());
+        known.sizes.extend(probe.sizes.iter().filter(|s| !known.sizes.contains(s)).copied().collect::<Vec<_>>());
     }
 
     /// What an expression reads.
@@ -358,10 +293,7 @@ impl<'d> Reader<'_, 'd> {
         let Some(ast) = self.model.ast(cel) else {
             return;
         };
-        let probe = Probe {
-            decides,
-            ..Probe::default()
-        };
+        let probe = Probe { decides, ..Probe::default() };
         for path in ast.reads() {
             let mut fields = Vec::new();
             for segment in path.segments() {
@@ -400,12 +332,7 @@ impl<'d> Reader<'_, 'd> {
     }
 
     fn decide(&mut self, chart: usize, variable: Option<&String>) {
-        let all = self
-            .model
-            .charts
-            .get(chart)
-            .map(|c| c.outline.variables.clone())
-            .unwrap_or_default();
+        let all = self.model.charts.get(chart).map(|c| c.outline.variables.clone()).unwrap_or_default();
         let Some(set) = self.interest.variables.get_mut(chart) else {
             return;
         };
@@ -418,18 +345,13 @@ impl<'d> Reader<'_, 'd> {
 
 /// What is asked of a path that is compared with `other`.
 fn compared(path: &Node, other: &Node, op: BinaryOp, cel: &str) -> Option<Probe> {
-    let mut probe = Probe {
-        decides: true,
-        ..Probe::default()
-    };
+    let mut probe = Probe { decides: true, ..Probe::default() };
     if let Some(literal) = tree::literal_of(other) {
         probe.constants.push(literal);
         return Some(probe);
     }
     if let Kind::List(items) = &other.kind {
-        probe
-            .constants
-            .extend(items.iter().filter_map(tree::literal_of));
+        probe.constants.extend(items.iter().filter_map(tree::literal_of));
         return Some(probe);
     }
     if !matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::In) {
@@ -437,16 +359,13 @@ fn compared(path: &Node, other: &Node, op: BinaryOp, cel: &str) -> Option<Probe>
     }
     // Another part of the run: what is there at the time will be tried.
     let mut of_event = false;
-    tree::visit(
-        other,
-        &mut |n| of_event |= matches!(&n.kind, Kind::Ident { name, .. } if matches!(name.as_ref(), "event" | "entry" | "by")),
-    );
+    tree::visit(other, &mut |n| {
+        of_event |= matches!(&n.kind, Kind::Ident { name, .. } if matches!(name.as_ref(), "event" | "entry" | "by"))
+    });
     if of_event || path.span == other.span {
         return None;
     }
-    probe
-        .like
-        .insert(cel.get(other.span.start..other.span.end)?.to_string());
+    probe.like.insert(cel.get(other.span.start..other.span.end)?.to_string());
     Some(probe)
 }
 
@@ -455,9 +374,7 @@ fn sized(node: &Node) -> Option<&Node> {
     match &node.kind {
         Kind::Call { function, args } if function.as_ref() == "size" => args.first(),
         Kind::Postfix { base, links } => match links.as_slice() {
-            [link] if matches!(&link.kind, LinkKind::Method { name, .. } if name.as_ref() == "size") => {
-                Some(base)
-            }
+            [link] if matches!(&link.kind, LinkKind::Method { name, .. } if name.as_ref() == "size") => Some(base),
             _ => None,
         },
         _ => None,

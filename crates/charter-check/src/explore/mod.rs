@@ -88,19 +88,11 @@ pub(crate) fn run(model: &Model<'_>, options: &Options) -> Exploration {
         Some(table) => table.explore(model, options),
         None => search::search(model, options),
     };
-    for ((chart, taken), passed) in model
-        .charts
-        .iter()
-        .zip(&exploration.taken)
-        .zip(&mut exploration.passed)
-    {
+    for ((chart, taken), passed) in model.charts.iter().zip(&exploration.taken).zip(&mut exploration.passed) {
         for (t, found) in chart.transitions.iter().zip(taken) {
             let Some(found) = found else { continue };
             let entered = t.targets.iter().flat_map(|s| chart.default_leaves(*s));
-            for state in std::iter::once(t.source)
-                .chain(entered)
-                .flat_map(|s| chart.upwards(s).collect::<Vec<_>>())
-            {
+            for state in std::iter::once(t.source).chain(entered).flat_map(|s| chart.upwards(s).collect::<Vec<_>>()) {
                 if let Some(place) = passed.get_mut(state as usize) {
                     place.get_or_insert_with(|| found.clone());
                 }
@@ -115,33 +107,14 @@ impl Exploration {
         let names = model.charts.iter().map(|c| ChartNames {
             machine: c.name.to_string(),
             states: c.states.iter().map(|s| s.path.to_string()).collect(),
-            transitions: c
-                .transitions
-                .iter()
-                .map(|t| (t.name.to_string(), t.at.to_string()))
-                .collect(),
+            transitions: c.transitions.iter().map(|t| (t.name.to_string(), t.at.to_string())).collect(),
         });
         Exploration {
-            explored: Explored {
-                complete: true,
-                ..Explored::default()
-            },
+            explored: Explored { complete: true, ..Explored::default() },
             trail: Trail::default(),
-            reached: model
-                .charts
-                .iter()
-                .map(|c| vec![None; c.states.len()])
-                .collect(),
-            passed: model
-                .charts
-                .iter()
-                .map(|c| vec![None; c.states.len()])
-                .collect(),
-            taken: model
-                .charts
-                .iter()
-                .map(|c| vec![None; c.transitions.len()])
-                .collect(),
+            reached: model.charts.iter().map(|c| vec![None; c.states.len()]).collect(),
+            passed: model.charts.iter().map(|c| vec![None; c.states.len()]).collect(),
+            taken: model.charts.iter().map(|c| vec![None; c.transitions.len()]).collect(),
             ends: Vec::new(),
             refused: Vec::new(),
             not_started: Vec::new(),
@@ -161,12 +134,7 @@ impl Exploration {
     #[must_use]
     pub fn path_to_state(&self, machine: &str, state: &str) -> Option<Path> {
         let chart = self.names.iter().position(|c| c.machine == machine)?;
-        let number = self
-            .names
-            .get(chart)?
-            .states
-            .iter()
-            .position(|s| s == state)?;
+        let number = self.names.get(chart)?.states.iter().position(|s| s == state)?;
         if let Some(node) = self.reached.get(chart)?.get(number).copied().flatten() {
             return Some(self.trail.path(node));
         }
@@ -179,44 +147,25 @@ impl Exploration {
     #[must_use]
     pub fn path_to_transition(&self, machine: &str, name: &str) -> Option<Path> {
         let chart = self.names.iter().position(|c| c.machine == machine)?;
-        let number = self
-            .names
-            .get(chart)?
-            .transitions
-            .iter()
-            .position(|(n, _)| n == name)?;
+        let number = self.names.get(chart)?.transitions.iter().position(|(n, _)| n == name)?;
         let (node, how) = self.taken.get(chart)?.get(number)?.as_ref()?;
         Some(self.trail.path_and(*node, how))
     }
 
     /// Transitions that were never taken: machine, name, pointer into the core form.
     pub fn not_taken(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        self.names
-            .iter()
-            .zip(&self.taken)
-            .flat_map(|(names, taken)| {
-                let open = names
-                    .transitions
-                    .iter()
-                    .zip(taken)
-                    .filter(|(_, t)| t.is_none());
-                open.map(|((name, at), _)| (names.machine.as_str(), name.as_str(), at.as_str()))
-            })
+        self.names.iter().zip(&self.taken).flat_map(|(names, taken)| {
+            let open = names.transitions.iter().zip(taken).filter(|(_, t)| t.is_none());
+            open.map(|((name, at), _)| (names.machine.as_str(), name.as_str(), at.as_str()))
+        })
     }
 
     /// Transitions that were taken: machine, name, pointer into the core form.
     pub fn taken(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        self.names
-            .iter()
-            .zip(&self.taken)
-            .flat_map(|(names, taken)| {
-                let done = names
-                    .transitions
-                    .iter()
-                    .zip(taken)
-                    .filter(|(_, t)| t.is_some());
-                done.map(|((name, at), _)| (names.machine.as_str(), name.as_str(), at.as_str()))
-            })
+        self.names.iter().zip(&self.taken).flat_map(|(names, taken)| {
+            let done = names.transitions.iter().zip(taken).filter(|(_, t)| t.is_some());
+            done.map(|((name, at), _)| (names.machine.as_str(), name.as_str(), at.as_str()))
+        })
     }
 
     /// The snapshot of a situation: its way is gone again.
@@ -224,9 +173,7 @@ impl Exploration {
         let mut at: Option<Snapshot> = None;
         for how in self.trail.moves(node) {
             at = Some(match (&how.what, at) {
-                (moves::What::Start { input }, None) => {
-                    moves::start(machine, input, how.at).ok()?.snapshot
-                }
+                (moves::What::Start { input }, None) => moves::start(machine, input, how.at).ok()?.snapshot,
                 (_, Some(snapshot)) => how.apply(machine, &snapshot).ok()?.snapshot,
                 (_, None) => return None,
             });
@@ -240,11 +187,7 @@ impl Exploration {
             return ("/root".into(), "one situation".into());
         };
         let mut names: Vec<String> = Vec::new();
-        for actor in snapshot
-            .actors()
-            .filter(|a| a.id() == "root" || a.status() == Status::Active)
-            .take(5)
-        {
+        for actor in snapshot.actors().filter(|a| a.id() == "root" || a.status() == Status::Active).take(5) {
             let states: Vec<String> = actor.state().map(|s| format!("`{s}`")).collect();
             names.push(if actor.id() == "root" {
                 states.join(" and ")
@@ -253,34 +196,15 @@ impl Exploration {
             });
         }
         let of_root = |s: &u32| model.charts.first().and_then(|c| c.states.get(*s as usize));
-        let root = snapshot
-            .actors()
-            .next()
-            .map(|a| a.configuration().1.to_vec())
-            .unwrap_or_default();
-        let leaf = root
-            .iter()
-            .filter_map(of_root)
-            .rfind(|s| matches!(s.kind, StateKind::Atomic | StateKind::Final));
-        (
-            leaf.map_or_else(|| "/root".into(), |s| s.at.clone()),
-            names.join(", "),
-        )
+        let root = snapshot.actors().next().map(|a| a.configuration().1.to_vec()).unwrap_or_default();
+        let leaf = root.iter().filter_map(of_root).rfind(|s| matches!(s.kind, StateKind::Atomic | StateKind::Final));
+        (leaf.map_or_else(|| "/root".into(), |s| s.at.clone()), names.join(", "))
     }
 
     /// Whether a state was ever active, if only for a moment.
     pub(crate) fn saw(&self, chart: usize, state: u32) -> bool {
-        let reached = self
-            .reached
-            .get(chart)
-            .and_then(|c| c.get(state as usize))
-            .is_some_and(Option::is_some);
-        reached
-            || self
-                .passed
-                .get(chart)
-                .and_then(|c| c.get(state as usize))
-                .is_some_and(Option::is_some)
+        let reached = self.reached.get(chart).and_then(|c| c.get(state as usize)).is_some_and(Option::is_some);
+        reached || self.passed.get(chart).and_then(|c| c.get(state as usize)).is_some_and(Option::is_some)
     }
 
     pub(crate) fn cut(&mut self, why: String) {

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_kernel::{
-    Digest, Envelope, Event, Machine, Principal, Query, Refusal, Snapshot, Step, Verdict,
-};
+use charter_kernel::{Digest, Envelope, Event, Machine, Principal, Query, Refusal, Snapshot, Step, Verdict};
 use serde_json::{Map, Value as Json, json};
 
 use super::data::{Samples, samples, set};
@@ -27,25 +25,10 @@ pub(crate) struct Move {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum What {
-    Start {
-        input: Json,
-    },
-    Send {
-        to: Arc<str>,
-        kind: Arc<str>,
-        data: Json,
-        by: Principal,
-    },
-    Done {
-        to: Arc<str>,
-        invocation: Arc<str>,
-        output: Json,
-    },
-    Failed {
-        to: Arc<str>,
-        invocation: Arc<str>,
-        error: Json,
-    },
+    Start { input: Json },
+    Send { to: Arc<str>, kind: Arc<str>, data: Json, by: Principal },
+    Done { to: Arc<str>, invocation: Arc<str>, output: Json },
+    Failed { to: Arc<str>, invocation: Arc<str>, error: Json },
     Tick,
 }
 
@@ -69,21 +52,13 @@ impl Move {
                 line.insert("by".into(), json!({"id": by.id, "roles": by.roles}));
                 line.insert("at".into(), json!(time(self.at)));
             }
-            What::Done {
-                to,
-                invocation,
-                output,
-            } => {
+            What::Done { to, invocation, output } => {
                 line.insert("done".into(), json!(invocation.as_ref()));
                 line.insert("output".into(), output.clone());
                 to_actor(&mut line, to);
                 line.insert("at".into(), json!(time(self.at)));
             }
-            What::Failed {
-                to,
-                invocation,
-                error,
-            } => {
+            What::Failed { to, invocation, error } => {
                 line.insert("failed".into(), json!(invocation.as_ref()));
                 line.insert("error".into(), error.clone());
                 to_actor(&mut line, to);
@@ -121,18 +96,12 @@ impl Move {
     /// Lets it happen.
     pub(crate) fn apply(&self, machine: &Machine, snapshot: &Snapshot) -> Result<Outcome, Refused> {
         let seq = snapshot.seq().saturating_add(1);
-        let step = |snapshot: &Snapshot, envelope: Envelope| match machine.step(snapshot, &envelope)
-        {
+        let step = |snapshot: &Snapshot, envelope: Envelope| match machine.step(snapshot, &envelope) {
             Ok(step) => Ok(Outcome::of(step)),
-            Err(refusal) => Err(Refused {
-                refusal,
-                envelope: Box::new(envelope),
-            }),
+            Err(refusal) => Err(Refused { refusal, envelope: Box::new(envelope) }),
         };
-        let host = |to: &Arc<str>, event: Event| Envelope {
-            to: Some(to.to_string()),
-            ..Envelope::host(seq, event, self.at)
-        };
+        let host =
+            |to: &Arc<str>, event: Event| Envelope { to: Some(to.to_string()), ..Envelope::host(seq, event, self.at) };
         match &self.what {
             What::Start { input } => start(machine, input, self.at),
             What::Send { to, kind, data, by } => {
@@ -140,56 +109,24 @@ impl Move {
                 envelope.to = Some(to.to_string());
                 step(snapshot, envelope)
             }
-            What::Done {
-                to,
-                invocation,
-                output,
-            } => step(
+            What::Done { to, invocation, output } => step(
                 snapshot,
-                host(
-                    to,
-                    Event::Done {
-                        invocation: invocation.to_string(),
-                        effect: None,
-                        output: output.clone(),
-                    },
-                ),
+                host(to, Event::Done { invocation: invocation.to_string(), effect: None, output: output.clone() }),
             ),
-            What::Failed {
-                to,
-                invocation,
-                error,
-            } => step(
+            What::Failed { to, invocation, error } => step(
                 snapshot,
-                host(
-                    to,
-                    Event::Failed {
-                        invocation: invocation.to_string(),
-                        effect: None,
-                        error: error.clone(),
-                    },
-                ),
+                host(to, Event::Failed { invocation: invocation.to_string(), effect: None, error: error.clone() }),
             ),
             What::Tick => {
                 // All that is due by now, as a host does it.
-                let mut whole = Outcome {
-                    verdict: Verdict::Ignored,
-                    snapshot: snapshot.clone(),
-                    taken: Vec::new(),
-                };
+                let mut whole = Outcome { verdict: Verdict::Ignored, snapshot: snapshot.clone(), taken: Vec::new() };
                 for _ in 0..MAX_FIRINGS {
                     let now = &whole.snapshot;
                     let Some(timer) = now.next_timer().filter(|t| t.due <= self.at) else {
                         break;
                     };
-                    let event = Event::Timer {
-                        timer: timer.id.to_string(),
-                        generation: timer.generation,
-                    };
-                    let next = step(
-                        now,
-                        Envelope::host(now.seq().saturating_add(1), event, self.at),
-                    )?;
+                    let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
+                    let next = step(now, Envelope::host(now.seq().saturating_add(1), event, self.at))?;
                     whole.taken.extend(next.taken);
                     whole.snapshot = next.snapshot;
                     if next.verdict != Verdict::Ignored {
@@ -204,19 +141,10 @@ impl Move {
 
 /// Starts a run.
 pub(crate) fn start(machine: &Machine, input: &Json, at: i64) -> Result<Outcome, Refused> {
-    let envelope = Envelope::host(
-        0,
-        Event::Start {
-            input: input.clone(),
-        },
-        at,
-    );
+    let envelope = Envelope::host(0, Event::Start { input: input.clone() }, at);
     match machine.start("explored", &envelope) {
         Ok(step) => Ok(Outcome::of(step)),
-        Err(refusal) => Err(Refused {
-            refusal,
-            envelope: Box::new(envelope),
-        }),
+        Err(refusal) => Err(Refused { refusal, envelope: Box::new(envelope) }),
     }
 }
 
@@ -230,11 +158,7 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     fn of(step: Step) -> Outcome {
-        Outcome {
-            verdict: step.verdict,
-            taken: step.taken().collect(),
-            snapshot: step.snapshot,
-        }
+        Outcome { verdict: step.verdict, taken: step.taken().collect(), snapshot: step.snapshot }
     }
 }
 
@@ -247,10 +171,7 @@ pub(crate) struct Refused {
 /// RFC 3339.
 pub(crate) fn time(ms: i64) -> String {
     let value = charter_expr::Value::timestamp_millis(ms).to_json();
-    value
-        .ok()
-        .and_then(|v| v.as_str().map(str::to_string))
-        .unwrap_or_default()
+    value.ok().and_then(|v| v.as_str().map(str::to_string)).unwrap_or_default()
 }
 
 /// All moves that an exploration tries.
@@ -278,11 +199,7 @@ struct EventMoves {
 }
 
 impl<'m, 'd> Moves<'m, 'd> {
-    pub(crate) fn new(
-        model: &'m Model<'d>,
-        interest: &'m Interest,
-        options: &Options,
-    ) -> Moves<'m, 'd> {
+    pub(crate) fn new(model: &'m Model<'d>, interest: &'m Interest, options: &Options) -> Moves<'m, 'd> {
         let mut moves = Moves {
             model,
             interest,
@@ -295,13 +212,7 @@ impl<'m, 'd> Moves<'m, 'd> {
         };
         for (name, decl) in &model.def.events {
             let at = format!("/events/{}/data", crate::model::escape(name));
-            let data = moves.make(
-                &Source::Event(name.clone()),
-                decl.data.as_ref(),
-                options,
-                &at,
-                &format!("`{name}`"),
-            );
+            let data = moves.make(&Source::Event(name.clone()), decl.data.as_ref(), options, &at, &format!("`{name}`"));
             moves.add_event(name, data);
         }
         if !model.def.strict {
@@ -314,17 +225,9 @@ impl<'m, 'd> Moves<'m, 'd> {
                 .collect();
             named.sort();
             named.dedup();
-            for name in named
-                .into_iter()
-                .filter(|n| !crate::model::is_platform(n) && !model.def.events.contains_key(n))
+            for name in named.into_iter().filter(|n| !crate::model::is_platform(n) && !model.def.events.contains_key(n))
             {
-                let data = moves.make(
-                    &Source::Event(name.clone()),
-                    None,
-                    options,
-                    "/events",
-                    &format!("`{name}`"),
-                );
+                let data = moves.make(&Source::Event(name.clone()), None, options, "/events", &format!("`{name}`"));
                 moves.add_event(&name, data);
             }
         }
@@ -340,24 +243,11 @@ impl<'m, 'd> Moves<'m, 'd> {
             moves.outputs.insert(name.clone(), values);
         }
         moves.errors = moves.make_errors(options);
-        moves.inputs = moves.make(
-            &Source::Input,
-            model.def.root.input.as_ref(),
-            options,
-            "/root/input",
-            "the input",
-        );
+        moves.inputs = moves.make(&Source::Input, model.def.root.input.as_ref(), options, "/root/input", "the input");
         moves
     }
 
-    fn make(
-        &mut self,
-        source: &Source,
-        schema: Option<&Json>,
-        options: &Options,
-        at: &str,
-        what: &str,
-    ) -> Vec<Json> {
+    fn make(&mut self, source: &Source, schema: Option<&Json>, options: &Options, at: &str, what: &str) -> Vec<Json> {
         let empty = Probes::new();
         let probes = self.interest.probes.get(source).unwrap_or(&empty);
         let Samples { values, possible } = samples(schema, probes, options.max_data);
@@ -365,10 +255,7 @@ impl<'m, 'd> Moves<'m, 'd> {
             self.missing.push((at.to_string(), what.to_string()));
         }
         if possible > options.max_data.saturating_mul(4) {
-            self.cut.push(format!(
-                "{what}: {} of {possible} combinations of data were tried",
-                values.len()
-            ));
+            self.cut.push(format!("{what}: {} of {possible} combinations of data were tried", values.len()));
         }
         values
     }
@@ -378,16 +265,9 @@ impl<'m, 'd> Moves<'m, 'd> {
         let probes = self.interest.probes.get(&Source::Error).unwrap_or(&empty);
         let schema = json!({"type": "object", "required": ["code", "message"], "properties": {
             "code": {"type": "string", "default": "failed"}, "message": {"type": "string", "default": "it failed"}, "retryable": {"type": "boolean"}}});
-        let schema = if probes
-            .keys()
-            .any(|p| p.first().is_some_and(|f| f == "code"))
-        {
+        let schema = if probes.keys().any(|p| p.first().is_some_and(|f| f == "code")) {
             let mut schema = schema;
-            set(
-                &mut schema,
-                &["properties".into(), "code".into()],
-                Some(json!({"type": "string"})),
-            );
+            set(&mut schema, &["properties".into(), "code".into()], Some(json!({"type": "string"})));
             schema
         } else {
             schema
@@ -405,37 +285,14 @@ impl<'m, 'd> Moves<'m, 'd> {
             .filter(|t| descriptors(t).iter().any(|d| matches(d, name)))
             .collect();
         for t in &takers {
-            approves.extend(
-                t.def
-                    .approves
-                    .iter()
-                    .filter_map(|cel| model.machine.query(cel).ok()),
-            );
+            approves.extend(t.def.approves.iter().filter_map(|cel| model.machine.query(cel).ok()));
         }
         let mut like = Vec::new();
-        for (path, probe) in self
-            .interest
-            .probes
-            .get(&Source::Event(name.to_string()))
-            .into_iter()
-            .flatten()
-        {
-            like.extend(
-                probe
-                    .like
-                    .iter()
-                    .filter_map(|cel| model.machine.query(cel).ok())
-                    .map(|q| (path.clone(), q)),
-            );
+        for (path, probe) in self.interest.probes.get(&Source::Event(name.to_string())).into_iter().flatten() {
+            like.extend(probe.like.iter().filter_map(|cel| model.machine.query(cel).ok()).map(|q| (path.clone(), q)));
         }
         let principals = principals(model, self.interest, name, &takers);
-        self.events.push(EventMoves {
-            name: name.into(),
-            data,
-            principals,
-            approves,
-            like,
-        });
+        self.events.push(EventMoves { name: name.into(), data, principals, approves, like });
     }
 
     /// What can happen to this snapshot.
@@ -443,37 +300,21 @@ impl<'m, 'd> Moves<'m, 'd> {
         let model = self.model;
         for (actor, invocation) in snapshot.invocations().filter(|(_, i)| !i.is_machine()) {
             let (to, id): (Arc<str>, Arc<str>) = (actor.id().into(), invocation.id.clone());
-            for output in self
-                .outputs
-                .get(invocation.src.as_ref())
-                .into_iter()
-                .flatten()
-            {
+            for output in self.outputs.get(invocation.src.as_ref()).into_iter().flatten() {
                 out.push(Move {
                     at: now,
-                    what: What::Done {
-                        to: to.clone(),
-                        invocation: id.clone(),
-                        output: output.clone(),
-                    },
+                    what: What::Done { to: to.clone(), invocation: id.clone(), output: output.clone() },
                 });
             }
             for error in &self.errors {
                 out.push(Move {
                     at: now,
-                    what: What::Failed {
-                        to: to.clone(),
-                        invocation: id.clone(),
-                        error: error.clone(),
-                    },
+                    what: What::Failed { to: to.clone(), invocation: id.clone(), error: error.clone() },
                 });
             }
         }
         if let Some(timer) = snapshot.next_timer() {
-            out.push(Move {
-                at: timer.due.max(now),
-                what: What::Tick,
-            });
+            out.push(Move { at: timer.due.max(now), what: What::Tick });
         }
         // A permit may have expired by the time of an event.
         let next = snapshot.next_timer().map_or(i64::MAX, |t| t.due);
@@ -482,15 +323,9 @@ impl<'m, 'd> Moves<'m, 'd> {
             .into_iter()
             .flat_map(|l| l.entries())
             .filter(|(_, _, e)| e.status == charter_kernel::EntryStatus::Granted);
-        let expiry = expiry
-            .filter_map(|(_, _, e)| e.expires)
-            .filter(|t| *t > now && *t < next)
-            .min();
+        let expiry = expiry.filter_map(|(_, _, e)| e.expires).filter(|t| *t > now && *t < next).min();
         for event in &self.events {
-            for actor in snapshot
-                .actors()
-                .filter(|a| a.status() == charter_kernel::Status::Active)
-            {
+            for actor in snapshot.actors().filter(|a| a.status() == charter_kernel::Status::Active) {
                 let (chart, configuration) = actor.configuration();
                 let Some(chart) = model.charts.get(chart) else {
                     continue;
@@ -530,9 +365,7 @@ impl<'m, 'd> Moves<'m, 'd> {
                 for (path, query) in &event.like {
                     let found = match ask(query) {
                         Some(Json::Array(items)) => items.into_iter().next(),
-                        Some(Json::Object(map)) => {
-                            map.into_iter().next().map(|(key, _)| Json::String(key))
-                        }
+                        Some(Json::Object(map)) => map.into_iter().next().map(|(key, _)| Json::String(key)),
                         other => other,
                     };
                     if let Some(value) = found.filter(|v| !v.is_null()) {
@@ -554,11 +387,7 @@ impl<'m, 'd> Moves<'m, 'd> {
             let Some(value) = ask(query) else { continue };
             for data in &out {
                 let mut data = data.clone();
-                set(
-                    &mut data,
-                    &["digest".to_string()],
-                    Some(json!(Digest::of_json(&value).hex())),
-                );
+                set(&mut data, &["digest".to_string()], Some(json!(Digest::of_json(&value).hex())));
                 if !approving.contains(&data) {
                     approving.push(data);
                 }
@@ -576,14 +405,10 @@ fn descriptors(t: &crate::model::Transition<'_>) -> Vec<String> {
 }
 
 fn takes(chart: &Chart<'_>, state: u32, event: &str) -> bool {
-    chart
-        .state(state)
-        .transitions
-        .iter()
-        .any(|t| match chart.transition(*t).trigger {
-            crate::model::Trigger::On(d) => d.iter().any(|d| matches(d, event)),
-            _ => false,
-        })
+    chart.state(state).transitions.iter().any(|t| match chart.transition(*t).trigger {
+        crate::model::Trigger::On(d) => d.iter().any(|d| matches(d, event)),
+        _ => false,
+    })
 }
 
 /// The senders that are told apart: each role that counts; two people (or as many as a quorum needs) where it matters who they are.
@@ -593,12 +418,7 @@ fn principals(
     name: &str,
     takers: &[&crate::model::Transition<'_>],
 ) -> Vec<Principal> {
-    let of_event = model
-        .def
-        .events
-        .get(name)
-        .map(|e| e.by.clone())
-        .unwrap_or_default();
+    let of_event = model.def.events.get(name).map(|e| e.by.clone()).unwrap_or_default();
     let mut sets: Vec<Vec<String>> = Vec::new();
     let mut add = |roles: Vec<String>| {
         if !roles.iter().any(|r| r == "system") && !sets.contains(&roles) {
@@ -609,18 +429,11 @@ fn principals(
         add(vec![role.clone()]);
     }
     for t in takers {
-        for role in t
-            .def
-            .by
-            .iter()
-            .chain(t.def.quorum.iter().filter_map(|q| q.of.as_ref()))
-        {
+        for role in t.def.by.iter().chain(t.def.quorum.iter().filter_map(|q| q.of.as_ref())) {
             if of_event.is_empty() || of_event.contains(role) {
                 add(vec![role.clone()]);
             } else {
-                of_event
-                    .iter()
-                    .for_each(|e| add(vec![e.clone(), role.clone()]));
+                of_event.iter().for_each(|e| add(vec![e.clone(), role.clone()]));
             }
         }
     }
@@ -632,29 +445,13 @@ fn principals(
             sets.push(Vec::new());
         }
     }
-    let quorum = takers
-        .iter()
-        .filter_map(|t| t.def.quorum.as_ref())
-        .map(|q| q.count)
-        .max()
-        .unwrap_or(1);
+    let quorum = takers.iter().filter_map(|t| t.def.quorum.as_ref()).map(|q| q.count).max().unwrap_or(1);
     let people = ["ana", "ben", "cleo", "dan", "eva", "fay"];
-    let wanted = if interest.sender {
-        quorum.max(2)
-    } else {
-        quorum
-    };
-    let count = usize::try_from(wanted)
-        .unwrap_or(usize::MAX)
-        .clamp(1, people.len());
+    let wanted = if interest.sender { quorum.max(2) } else { quorum };
+    let count = usize::try_from(wanted).unwrap_or(usize::MAX).clamp(1, people.len());
     people
         .iter()
         .take(count)
-        .flat_map(|id| {
-            sets.iter().map(|roles| Principal {
-                id: (*id).to_string(),
-                roles: roles.clone(),
-            })
-        })
+        .flat_map(|id| sets.iter().map(|roles| Principal { id: (*id).to_string(), roles: roles.clone() }))
         .collect()
 }

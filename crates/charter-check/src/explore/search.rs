@@ -30,20 +30,10 @@ pub(crate) struct Deciding {
 impl Deciding {
     pub(crate) fn new(model: &Model<'_>, interest: &Interest) -> Deciding {
         let of = |(chart, names): (&crate::model::Chart<'_>, &rustc_hash::FxHashSet<String>)| {
-            chart
-                .outline
-                .variables
-                .iter()
-                .map(|v| names.contains(*v))
-                .collect()
+            chart.outline.variables.iter().map(|v| names.contains(*v)).collect()
         };
         Deciding {
-            variables: model
-                .charts
-                .iter()
-                .zip(&interest.variables)
-                .map(of)
-                .collect(),
+            variables: model.charts.iter().zip(&interest.variables).map(of).collect(),
             inputs: interest.inputs,
             entries: interest.entries,
         }
@@ -122,8 +112,7 @@ pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
     };
     moves.cut.iter().for_each(|why| s.out.cut(why.clone()));
     if interest.clock {
-        s.out
-            .cut("conditions read `now`: only times at which timers are due were tried".into());
+        s.out.cut("conditions read `now`: only times at which timers are due were tried".into());
     }
     s.out.missing.clone_from(&moves.missing);
     for input in &moves.inputs {
@@ -139,12 +128,7 @@ pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
 
 impl Search<'_> {
     fn begin(&mut self, input: &Json) {
-        let how = Arc::new(Move {
-            at: START,
-            what: What::Start {
-                input: input.clone(),
-            },
-        });
+        let how = Arc::new(Move { at: START, what: What::Start { input: input.clone() } });
         match start(self.machine, input, START) {
             Ok(outcome) => {
                 let seen = self.watch.noticed(0, None);
@@ -169,10 +153,7 @@ impl Search<'_> {
                 continue;
             }
             if w.depth >= options.max_depth {
-                self.out.cut(format!(
-                    "ways of more than {} events were not followed",
-                    options.max_depth
-                ));
+                self.out.cut(format!("ways of more than {} events were not followed", options.max_depth));
                 continue;
             }
             list.clear();
@@ -186,8 +167,7 @@ impl Search<'_> {
                         continue;
                     }
                 };
-                if outcome.verdict == Verdict::Ignored && outcome.snapshot.seq() == w.snapshot.seq()
-                {
+                if outcome.verdict == Verdict::Ignored && outcome.snapshot.seq() == w.snapshot.seq() {
                     continue;
                 }
                 accepted = true;
@@ -199,18 +179,14 @@ impl Search<'_> {
                 let full = self.known.len() >= options.max_states;
                 self.step(&w, &how, outcome.snapshot, seen, full);
                 if full {
-                    self.out
-                        .cut(format!("more than {} situations", options.max_states));
+                    self.out.cut(format!("more than {} situations", options.max_states));
                 }
             }
             if !accepted {
                 let stuck = self.machine.is_stuck(&w.snapshot);
                 self.out.ends.push((w.node, stuck));
             }
-            if !accepted
-                || !w.snapshot.invocations().any(|(_, i)| !i.is_machine())
-                    && w.snapshot.timers().is_empty()
-            {
+            if !accepted || !w.snapshot.invocations().any(|(_, i)| !i.is_machine()) && w.snapshot.timers().is_empty() {
                 // Nothing makes it go on but people, who need not.
                 self.watch.rests(w.node);
             }
@@ -219,11 +195,7 @@ impl Search<'_> {
 
     /// Goes along an edge.
     fn step(&mut self, from: &Waiting, how: &Arc<Move>, snapshot: Snapshot, seen: u64, full: bool) {
-        let same = if self.watch.wants_edges() {
-            self.watch.continuing(&from.snapshot, &snapshot)
-        } else {
-            0
-        };
+        let same = if self.watch.wants_edges() { self.watch.continuing(&from.snapshot, &snapshot) } else { 0 };
         let to = if full {
             self.find(&snapshot, seen)
         } else {
@@ -247,14 +219,7 @@ impl Search<'_> {
     }
 
     /// A situation is reached; gives its number.
-    fn arrive(
-        &mut self,
-        parent: u32,
-        how: &Arc<Move>,
-        snapshot: Snapshot,
-        depth: usize,
-        seen: u64,
-    ) -> u32 {
+    fn arrive(&mut self, parent: u32, how: &Arc<Move>, snapshot: Snapshot, depth: usize, seen: u64) -> u32 {
         let key = self.key_of(&snapshot, seen);
         if let Some(known) = self.known.get(&key) {
             return *known;
@@ -273,26 +238,14 @@ impl Search<'_> {
                 }
             }
         }
-        self.watch
-            .situation(self.machine, node, &snapshot, how.at, seen);
-        self.waiting.push_back(Waiting {
-            node,
-            snapshot,
-            now: how.at,
-            depth,
-            seen,
-        });
+        self.watch.situation(self.machine, node, &snapshot, how.at, seen);
+        self.waiting.push_back(Waiting { node, snapshot, now: how.at, depth, seen });
         node
     }
 
     fn took(&mut self, from: u32, how: &Arc<Move>, taken: &[(usize, u32)]) {
         for (chart, transition) in taken {
-            if let Some(place) = self
-                .out
-                .taken
-                .get_mut(*chart)
-                .and_then(|c| c.get_mut(*transition as usize))
-            {
+            if let Some(place) = self.out.taken.get_mut(*chart).and_then(|c| c.get_mut(*transition as usize)) {
                 place.get_or_insert_with(|| (from, how.clone()));
             }
         }
@@ -301,14 +254,10 @@ impl Search<'_> {
     /// Keeps what is worth telling of a refusal.
     fn refused(&mut self, w: &Waiting, how: Move, refused: &Refused) {
         let code = refused.refusal.code;
-        if !matches!(code, Code::Execution | Code::Runaway | Code::Interlock)
-            || self.out.refused.len() >= MAX_REFUSED
-        {
+        if !matches!(code, Code::Execution | Code::Runaway | Code::Interlock) || self.out.refused.len() >= MAX_REFUSED {
             return;
         }
-        let story = self
-            .machine
-            .explain(Some(&w.snapshot), &refused.envelope, &refused.refusal);
+        let story = self.machine.explain(Some(&w.snapshot), &refused.envelope, &refused.refusal);
         let label = how.label();
         let same = |r: &RefusedMove| match code {
             Code::Interlock => r.code == code && r.interlock == story.interlock,

@@ -12,11 +12,7 @@ pub(crate) struct Set {
 
 impl Set {
     pub(crate) fn new() -> Set {
-        Set {
-            keys: Vec::new(),
-            slots: vec![0; 1024],
-            mask: 1023,
-        }
+        Set { keys: Vec::new(), slots: vec![0; 1024], mask: 1023 }
     }
 
     #[inline]

@@ -64,16 +64,10 @@ pub(crate) fn table(model: &Model<'_>) -> Option<Table> {
     }
     // What cannot fail: literals.
     let plain = |t: &Template| matches!(t, Template::Literal(_));
-    if !chart.def.context.values().all(plain)
-        || !chart.states.iter().all(|s| simple_state(model, s.def))
-    {
+    if !chart.def.context.values().all(plain) || !chart.states.iter().all(|s| simple_state(model, s.def)) {
         return None;
     }
-    if !chart
-        .transitions
-        .iter()
-        .all(|t| simple_transition(model, t))
-    {
+    if !chart.transitions.iter().all(|t| simple_transition(model, t)) {
         return None;
     }
     let leaves: Vec<u32> = chart.leaves(0).collect();
@@ -85,23 +79,10 @@ pub(crate) fn table(model: &Model<'_>) -> Option<Table> {
     if root == StateKind::Parallel && leaves.iter().any(is_final) {
         return None; // the regions end the run together
     }
-    let input = samples(def.root.input.as_ref(), &Probes::new(), 1)
-        .values
-        .pop()?;
-    let mut table = Table {
-        start: 0,
-        finals: 0,
-        labels: Vec::new(),
-        ways: Vec::new(),
-        input,
-        leaves,
-    };
+    let input = samples(def.root.input.as_ref(), &Probes::new(), 1).values.pop()?;
+    let mut table = Table { start: 0, finals: 0, labels: Vec::new(), ways: Vec::new(), input, leaves };
     table.start = table.bits(&entered(chart, &[0], None));
-    for leaf in table
-        .leaves
-        .iter()
-        .filter(|l| is_final(l) && chart.state(**l).parent == Some(0))
-    {
+    for leaf in table.leaves.iter().filter(|l| is_final(l) && chart.state(**l).parent == Some(0)) {
         table.finals |= table.bit(*leaf);
     }
     for t in &chart.transitions {
@@ -109,26 +90,16 @@ pub(crate) fn table(model: &Model<'_>) -> Option<Table> {
         let (exits, entries) = match known.domain {
             Some(domain) => {
                 let below: Vec<u32> = chart.leaves(domain).filter(|l| *l != domain).collect();
-                (
-                    table.bits(&below),
-                    table.bits(&entered(chart, t.targets, Some(domain))),
-                )
+                (table.bits(&below), table.bits(&entered(chart, t.targets, Some(domain))))
             }
             None if t.targets.is_empty() => (0, 0),
             None => return None,
         };
         let number = u32::try_from(table.ways.len()).ok()?;
-        table.ways.push(Way {
-            transition: number,
-            source: t.source,
-            exits,
-            entries,
-        });
+        table.ways.push(Way { transition: number, source: t.source, exits, entries });
     }
     for (name, decl) in &def.events {
-        let data = samples(decl.data.as_ref(), &Probes::new(), 1)
-            .values
-            .pop()?;
+        let data = samples(decl.data.as_ref(), &Probes::new(), 1).values.pop()?;
         for by in senders(model, chart, name) {
             table.label(chart, name, &data, by, &decl.by);
         }
@@ -139,15 +110,8 @@ pub(crate) fn table(model: &Model<'_>) -> Option<Table> {
 
 fn simple_state(model: &Model<'_>, s: &charter_kernel::definition::State) -> bool {
     let history = matches!(s.kind, StateKind::Shallow | StateKind::Deep);
-    let blocks = s
-        .entry
-        .iter()
-        .chain(&s.exit)
-        .chain(s.initial.iter().map(|i| &i.actions));
-    let done = s
-        .output
-        .as_ref()
-        .is_none_or(|t| matches!(t, Template::Literal(_)));
+    let blocks = s.entry.iter().chain(&s.exit).chain(s.initial.iter().map(|i| &i.actions));
+    let done = s.output.as_ref().is_none_or(|t| matches!(t, Template::Literal(_)));
     !history
         && s.invoke.is_empty()
         && s.after.is_empty()
@@ -173,14 +137,10 @@ fn simple_block(model: &Model<'_>, block: &Block, depth: usize) -> bool {
     let text = |t: &Template| matches!(t, Template::Literal(Json::String(_)));
     depth < 110
         && block.iter().all(|a| match a {
-            Action::Name(name) => model
-                .def
-                .actions
-                .get(name)
-                .is_some_and(|b| simple_block(model, b, depth.saturating_add(1))),
-            Action::Assign(list) => list
-                .iter()
-                .all(|(path, value)| !path.contains(['.', '[']) && literal(value)),
+            Action::Name(name) => {
+                model.def.actions.get(name).is_some_and(|b| simple_block(model, b, depth.saturating_add(1)))
+            }
+            Action::Assign(list) => list.iter().all(|(path, value)| !path.contains(['.', '[']) && literal(value)),
             Action::Log { value, .. } => literal(value),
             Action::Emit { r#type, data } => text(r#type) && data.as_ref().is_none_or(literal),
             _ => false,
@@ -196,17 +156,11 @@ fn entered(chart: &Chart<'_>, targets: &[u32], domain: Option<u32>) -> Vec<u32> 
     for t in targets {
         ascend(chart, *t, domain, &mut entry);
     }
-    entry
-        .into_iter()
-        .filter(|s| matches!(chart.state(*s).kind, StateKind::Atomic | StateKind::Final))
-        .collect()
+    entry.into_iter().filter(|s| matches!(chart.state(*s).kind, StateKind::Atomic | StateKind::Final)).collect()
 }
 
 fn touches(chart: &Chart<'_>, state: u32, entry: &BTreeSet<u32>) -> bool {
-    entry
-        .range(state..=chart.state(state).last)
-        .next()
-        .is_some()
+    entry.range(state..=chart.state(state).last).next().is_some()
 }
 
 fn descend(chart: &Chart<'_>, state: u32, entry: &mut BTreeSet<u32>) {
@@ -229,13 +183,7 @@ fn descend(chart: &Chart<'_>, state: u32, entry: &mut BTreeSet<u32>) {
 }
 
 fn regions(chart: &Chart<'_>, state: u32, entry: &mut BTreeSet<u32>) {
-    for child in chart
-        .outline
-        .states
-        .get(state as usize)
-        .into_iter()
-        .flat_map(|s| s.children)
-    {
+    for child in chart.outline.states.get(state as usize).into_iter().flat_map(|s| s.children) {
         if !touches(chart, *child, entry) {
             descend(chart, *child, entry);
         }
@@ -262,16 +210,9 @@ fn ascend(chart: &Chart<'_>, state: u32, domain: Option<u32>, entry: &mut BTreeS
 
 /// The senders that are told apart here: what roles they have.
 fn senders(model: &Model<'_>, chart: &Chart<'_>, event: &str) -> Vec<Principal> {
-    let of_event = model
-        .def
-        .events
-        .get(event)
-        .map(|e| e.by.as_slice())
-        .unwrap_or_default();
-    let takers = chart
-        .transitions
-        .iter()
-        .filter(|t| matches!(t.trigger, Trigger::On(d) if d.iter().any(|d| matches(d, event))));
+    let of_event = model.def.events.get(event).map(|e| e.by.as_slice()).unwrap_or_default();
+    let takers =
+        chart.transitions.iter().filter(|t| matches!(t.trigger, Trigger::On(d) if d.iter().any(|d| matches(d, event))));
     let mut sets: Vec<Vec<String>> = Vec::new();
     let mut add = |roles: Vec<String>| {
         if !roles.iter().any(|r| r == "system") && !sets.contains(&roles) {
@@ -283,29 +224,18 @@ fn senders(model: &Model<'_>, chart: &Chart<'_>, event: &str) -> Vec<Principal> 
         if of_event.is_empty() || of_event.contains(role) {
             add(vec![role.clone()]);
         } else {
-            of_event
-                .iter()
-                .for_each(|e| add(vec![e.clone(), role.clone()]));
+            of_event.iter().for_each(|e| add(vec![e.clone(), role.clone()]));
         }
     }
     if of_event.is_empty() {
         add(Vec::new());
     }
-    sets.into_iter()
-        .map(|roles| Principal {
-            id: "ana".into(),
-            roles,
-        })
-        .collect()
+    sets.into_iter().map(|roles| Principal { id: "ana".into(), roles }).collect()
 }
 
 impl Table {
     fn bit(&self, leaf: u32) -> u64 {
-        let place = self
-            .leaves
-            .binary_search(&leaf)
-            .ok()
-            .and_then(|p| u32::try_from(p).ok());
+        let place = self.leaves.binary_search(&leaf).ok().and_then(|p| u32::try_from(p).ok());
         place.and_then(|p| 1u64.checked_shl(p)).unwrap_or(0)
     }
 
@@ -314,17 +244,8 @@ impl Table {
     }
 
     /// Adds a label, unless one that does the same is there.
-    fn label(
-        &mut self,
-        chart: &Chart<'_>,
-        event: &str,
-        data: &Json,
-        by: Principal,
-        of_event: &[String],
-    ) {
-        let admitted = |required: &[String]| {
-            required.is_empty() || required.iter().any(|r| by.roles.contains(r))
-        };
+    fn label(&mut self, chart: &Chart<'_>, event: &str, data: &Json, by: Principal, of_event: &[String]) {
+        let admitted = |required: &[String]| required.is_empty() || required.iter().any(|r| by.roles.contains(r));
         if !admitted(of_event) {
             return;
         }
@@ -344,28 +265,13 @@ impl Table {
         if mask == 0 || self.labels.iter().any(|l| l.offers == offers) {
             return;
         }
-        let what = What::Send {
-            to: "root".into(),
-            kind: event.into(),
-            data: data.clone(),
-            by,
-        };
-        self.labels.push(Label {
-            how: Arc::new(Move { at: START, what }),
-            mask,
-            offers,
-        });
+        let what = What::Send { to: "root".into(), kind: event.into(), data: data.clone(), by };
+        self.labels.push(Label { how: Arc::new(Move { at: START, what }), mask, offers });
     }
 
     /// One step; the transitions it takes are noted in `taken`. `None`: nothing takes the event.
     #[inline]
-    fn step(
-        &self,
-        chart: &Chart<'_>,
-        configuration: u64,
-        label: &Label,
-        taken: &mut Vec<u32>,
-    ) -> Option<u64> {
+    fn step(&self, chart: &Chart<'_>, configuration: u64, label: &Label, taken: &mut Vec<u32>) -> Option<u64> {
         let mut offering = configuration & label.mask;
         if offering == 0 {
             return None;
@@ -428,10 +334,7 @@ impl Table {
                 level_end = set.len();
                 depth = depth.saturating_add(1);
                 if depth >= options.max_depth {
-                    out.cut(format!(
-                        "ways of more than {} events were not followed",
-                        options.max_depth
-                    ));
+                    out.cut(format!("ways of more than {} events were not followed", options.max_depth));
                     break;
                 }
             }
@@ -473,26 +376,15 @@ impl Table {
         out.explored.edges = edges;
         for (transition, found) in first.iter().enumerate() {
             if let Some((node, label)) = found
-                && let (Some(slot), Some(label)) = (
-                    out.taken.first_mut().and_then(|t| t.get_mut(transition)),
-                    self.labels.get(usize::from(*label)),
-                )
+                && let (Some(slot), Some(label)) =
+                    (out.taken.first_mut().and_then(|t| t.get_mut(transition)), self.labels.get(usize::from(*label)))
             {
                 *slot = Some((*node, label.how.clone()));
             }
         }
-        let start = Arc::new(Move {
-            at: START,
-            what: What::Start {
-                input: self.input.clone(),
-            },
-        });
-        out.trail = Trail::Labels {
-            parents,
-            labels,
-            moves: self.labels.iter().map(|l| l.how.clone()).collect(),
-            start,
-        };
+        let start = Arc::new(Move { at: START, what: What::Start { input: self.input.clone() } });
+        out.trail =
+            Trail::Labels { parents, labels, moves: self.labels.iter().map(|l| l.how.clone()).collect(), start };
         // A deadlock for good: no state that is active has any transition.
         for (node, stuck) in &mut out.ends {
             let configuration = set.get(*node as usize).unwrap_or(0);
@@ -534,31 +426,18 @@ mod tests {
         );
         for r in ["A", "B", "C", "D", "E"] {
             source.push_str(&format!("      {r}: {{states: {{"));
-            (0..9).for_each(|s| {
-                source.push_str(&format!("s{s}: {{on: {{{r}: s{}}}}}, ", (s + 1) % 9))
-            });
+            (0..9).for_each(|s| source.push_str(&format!("s{s}: {{on: {{{r}: s{}}}}}, ", (s + 1) % 9)));
             source.push_str("}}\n");
         }
-        let document =
-            charter_format::read(&source, "t.yaml", &charter_format::ReadOptions::default())
-                .unwrap();
+        let document = charter_format::read(&source, "t.yaml", &charter_format::ReadOptions::default()).unwrap();
         let machine = charter_kernel::Machine::compile(document.definition).unwrap();
         let found = crate::explore(&machine, &Options::default());
         assert_eq!(found.explored.states, 9usize.pow(5));
-        let Trail::Labels {
-            parents, labels, ..
-        } = &found.trail
-        else {
-            panic!("no table")
-        };
+        let Trail::Labels { parents, labels, .. } = &found.trail else { panic!("no table") };
         // The set as it was: the same number of the same keys takes the same room.
         let mut set = Set::new();
         (0..found.explored.states as u64).for_each(|k| assert!(set.insert(k)));
         let bytes = set.bytes() + parents.capacity() * 4 + labels.capacity() * 2;
-        assert!(
-            bytes < 60 * found.explored.states,
-            "{} bytes each",
-            bytes / found.explored.states
-        );
+        assert!(bytes < 60 * found.explored.states, "{} bytes each", bytes / found.explored.states);
     }
 }

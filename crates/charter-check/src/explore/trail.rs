@@ -11,12 +11,7 @@ pub(crate) enum Trail {
     /// Every move its own.
     Moves(Vec<(u32, Arc<Move>)>),
     /// Moves by label: what the table mode keeps, small.
-    Labels {
-        parents: Vec<u32>,
-        labels: Vec<u16>,
-        moves: Vec<Arc<Move>>,
-        start: Arc<Move>,
-    },
+    Labels { parents: Vec<u32>, labels: Vec<u16>, moves: Vec<Arc<Move>>, start: Arc<Move> },
     #[default]
     Nothing,
 }
@@ -28,18 +23,10 @@ impl Trail {
     fn step(&self, node: u32) -> Option<(u32, &Arc<Move>)> {
         match self {
             Trail::Moves(list) => list.get(node as usize).map(|(parent, how)| (*parent, how)),
-            Trail::Labels {
-                parents,
-                labels,
-                moves,
-                start,
-            } => {
+            Trail::Labels { parents, labels, moves, start } => {
                 let parent = *parents.get(node as usize)?;
-                let how = if parent == NO_PARENT {
-                    start
-                } else {
-                    moves.get(usize::from(*labels.get(node as usize)?))?
-                };
+                let how =
+                    if parent == NO_PARENT { start } else { moves.get(usize::from(*labels.get(node as usize)?))? };
                 Some((parent, how))
             }
             Trail::Nothing => None,
@@ -67,11 +54,7 @@ impl Trail {
 
     /// The way to a situation and one move more.
     pub(crate) fn path_and(&self, node: u32, how: &Arc<Move>) -> Path {
-        let mut moves = if matches!(how.what, What::Start { .. }) {
-            Vec::new()
-        } else {
-            self.moves(node)
-        };
+        let mut moves = if matches!(how.what, What::Start { .. }) { Vec::new() } else { self.moves(node) };
         moves.push(how.clone());
         path_of(&moves)
     }

@@ -10,27 +10,16 @@ use crate::model::{Chart, Model};
 pub(crate) fn expiry(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         let mut seen: FxHashSet<u32> = FxHashSet::default();
-        for t in chart
-            .transitions
-            .iter()
-            .filter(|t| t.def.approves.is_some())
-        {
-            let ends = chart
-                .upwards(t.source)
-                .any(|s| !chart.state(s).def.after.is_empty());
+        for t in chart.transitions.iter().filter(|t| t.def.approves.is_some()) {
+            let ends = chart.upwards(t.source).any(|s| !chart.state(s).def.after.is_empty());
             if ends || !seen.insert(t.source) {
                 continue;
             }
             let message = format!("{} waits for an approval for ever", chart.label(t.source));
             let help = "add `after: {24h: {target: ...}}` that leads to a refusal or an escalation, never to consent";
             findings.push(
-                Finding::new(
-                    Severity::Warning,
-                    codes::APPROVAL_WITHOUT_EXPIRY,
-                    &chart.state(t.source).at,
-                    message,
-                )
-                .help(help),
+                Finding::new(Severity::Warning, codes::APPROVAL_WITHOUT_EXPIRY, &chart.state(t.source).at, message)
+                    .help(help),
             );
         }
     }
@@ -41,8 +30,7 @@ pub(crate) fn overwritten(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         for (number, t) in chart.all() {
             let Some(cel) = &t.def.approves else { continue };
-            let covered: FxHashSet<String> =
-                model.context_reads(cel).into_iter().flatten().collect();
+            let covered: FxHashSet<String> = model.context_reads(cel).into_iter().flatten().collect();
             if covered.is_empty() {
                 continue;
             }
@@ -53,12 +41,8 @@ pub(crate) fn overwritten(model: &Model<'_>, findings: &mut Vec<Finding>) {
                     "`context.{variable}` is assigned here, after `{}` has approved it and before it is used",
                     t.name
                 );
-                let help =
-                    "use what was approved: assign to another variable, or ask for approval again";
-                findings.push(
-                    Finding::new(Severity::Warning, codes::APPROVAL_OVERWRITTEN, at, message)
-                        .help(help),
-                );
+                let help = "use what was approved: assign to another variable, or ask for approval again";
+                findings.push(Finding::new(Severity::Warning, codes::APPROVAL_OVERWRITTEN, at, message).help(help));
             }
         }
     }
@@ -72,55 +56,26 @@ fn follow<'d>(
     found: &mut Vec<(String, String)>,
 ) {
     let approved = chart.transition(approval);
-    assignments(
-        model,
-        &approved.def.actions,
-        &format!("{}/actions", approved.at),
-        covered,
-        found,
-    );
+    assignments(model, &approved.def.actions, &format!("{}/actions", approved.at), covered, found);
     let mut seen: FxHashSet<u32> = FxHashSet::default();
-    let mut waiting: Vec<u32> = approved
-        .targets
-        .iter()
-        .flat_map(|s| chart.default_leaves(*s))
-        .collect();
+    let mut waiting: Vec<u32> = approved.targets.iter().flat_map(|s| chart.default_leaves(*s)).collect();
     while let Some(leaf) = waiting.pop() {
         // Back where it is approved again, or seen already.
         if leaf == approved.source || chart.inside(leaf, approved.source) || !seen.insert(leaf) {
             continue;
         }
-        let states: Vec<u32> = chart
-            .upwards(leaf)
-            .filter(|s| !chart.inside(approved.source, *s))
-            .collect();
+        let states: Vec<u32> = chart.upwards(leaf).filter(|s| !chart.inside(approved.source, *s)).collect();
         for s in &states {
             let state = chart.state(*s);
             for (i, block) in state.def.entry.iter().enumerate() {
-                assignments(
-                    model,
-                    block,
-                    &format!("{}/entry/{i}", state.at),
-                    covered,
-                    found,
-                );
+                assignments(model, block, &format!("{}/entry/{i}", state.at), covered, found);
             }
         }
         if states.iter().any(|s| uses(model, chart, *s, covered)) {
             continue;
         }
-        for t in states
-            .iter()
-            .flat_map(|s| &chart.state(*s).transitions)
-            .map(|t| chart.transition(*t))
-        {
-            assignments(
-                model,
-                &t.def.actions,
-                &format!("{}/actions", t.at),
-                covered,
-                found,
-            );
+        for t in states.iter().flat_map(|s| &chart.state(*s).transitions).map(|t| chart.transition(*t)) {
+            assignments(model, &t.def.actions, &format!("{}/actions", t.at), covered, found);
             waiting.extend(t.targets.iter().flat_map(|s| chart.default_leaves(*s)));
         }
     }
@@ -129,19 +84,10 @@ fn follow<'d>(
 /// Whether the work of a state gets what was approved.
 fn uses<'d>(model: &Model<'d>, chart: &Chart<'d>, state: u32, covered: &FxHashSet<String>) -> bool {
     let mut found = false;
-    for input in chart
-        .state(state)
-        .def
-        .invoke
-        .iter()
-        .filter_map(|i| i.input.as_ref())
-    {
+    for input in chart.state(state).def.invoke.iter().filter_map(|i| i.input.as_ref()) {
         template(input, "", &mut |_, item| {
             if let Item::Cel(cel) = item {
-                found |= model
-                    .context_reads(cel)
-                    .into_iter()
-                    .any(|v| v.is_none_or(|v| covered.contains(&v)));
+                found |= model.context_reads(cel).into_iter().any(|v| v.is_none_or(|v| covered.contains(&v)));
             }
         });
     }

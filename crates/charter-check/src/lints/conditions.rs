@@ -15,18 +15,14 @@ pub(crate) fn constant(model: &Model<'_>, findings: &mut Vec<Finding>) {
         for t in &chart.transitions {
             model.visit_condition(t.def, t.at, &mut |at, item| {
                 let Item::Cel(cel) = item else { return };
-                let condition =
-                    at.ends_with("/when") || at.contains("/guard") || at.starts_with("/guards/");
+                let condition = at.ends_with("/when") || at.contains("/guard") || at.starts_with("/guards/");
                 if !condition || !seen.insert(at.to_string()) {
                     return;
                 }
                 let Ok(program) = Program::compile(cel, &charter_expr::Env::new()) else {
                     return;
                 };
-                let value = program
-                    .eval(&(), &mut charter_expr::Fuel::default())
-                    .ok()
-                    .and_then(|v| v.as_bool());
+                let value = program.eval(&(), &mut charter_expr::Fuel::default()).ok().and_then(|v| v.as_bool());
                 let Some(value) = value.filter(|_| program.reads().is_empty()) else {
                     return;
                 };
@@ -66,13 +62,8 @@ pub(crate) fn reads_before_assign(model: &Model<'_>, findings: &mut Vec<Finding>
                 let variable = variable_of(path);
                 let cels = Model::cels(value);
                 let from_event = cels.iter().any(|cel| model.reads_root(cel, "event"));
-                let from_itself = cels.iter().any(|cel| {
-                    model
-                        .context_reads(cel)
-                        .iter()
-                        .flatten()
-                        .any(|v| v == variable)
-                });
+                let from_itself =
+                    cels.iter().any(|cel| model.context_reads(cel).iter().flatten().any(|v| v == variable));
                 if from_event && !from_itself {
                     fresh.insert(variable.to_string());
                 }
@@ -85,17 +76,9 @@ pub(crate) fn reads_before_assign(model: &Model<'_>, findings: &mut Vec<Finding>
             model.visit_condition(t.def, t.at, &mut |at, item| match item {
                 Item::Guard(name) => named = Some(name.to_string()),
                 Item::Cel(cel) if !at.contains("/requires/") => {
-                    let who = if at.starts_with("/guards/") {
-                        named.as_ref().map(|n| format!("guard `{n}`"))
-                    } else {
-                        None
-                    };
-                    for variable in model
-                        .context_reads(cel)
-                        .into_iter()
-                        .flatten()
-                        .filter(|v| fresh.contains(v))
-                    {
+                    let who =
+                        if at.starts_with("/guards/") { named.as_ref().map(|n| format!("guard `{n}`")) } else { None };
+                    for variable in model.context_reads(cel).into_iter().flatten().filter(|v| fresh.contains(v)) {
                         let who = who.clone().unwrap_or_else(|| "this condition".to_string());
                         let entry = (who, variable);
                         if !found.contains(&entry) {
@@ -110,10 +93,7 @@ pub(crate) fn reads_before_assign(model: &Model<'_>, findings: &mut Vec<Finding>
                     "{who} reads `context.{variable}`, which this transition assigns afterwards: it judges the previous value"
                 );
                 let help = "read the new value from `event`, or decide in a later state (`always`)";
-                findings.push(
-                    Finding::new(Severity::Warning, codes::GUARD_BEFORE_ASSIGN, t.at, message)
-                        .help(help),
-                );
+                findings.push(Finding::new(Severity::Warning, codes::GUARD_BEFORE_ASSIGN, t.at, message).help(help));
             }
         }
     }

@@ -18,11 +18,7 @@ pub(crate) fn never_assigned(model: &Model<'_>, findings: &mut Vec<Finding>) {
     });
     for chart in &model.charts {
         let located = |name: &String| {
-            chart
-                .states
-                .iter()
-                .flat_map(|s| &s.def.invoke)
-                .any(|i| i.id_location.as_ref() == Some(name))
+            chart.states.iter().flat_map(|s| &s.def.invoke).any(|i| i.id_location.as_ref() == Some(name))
         };
         for (name, value) in &chart.def.context {
             if *value != Template::Literal(serde_json::Value::Null)
@@ -47,9 +43,8 @@ pub(crate) fn without_schema(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for (name, _) in model.def.events.iter().filter(|(_, e)| e.data.is_none()) {
         let at = format!("/events/{}", escape(name));
         let message = format!("`{name}` says nothing about its data: anything is accepted");
-        let help = "add `data` with a JSON Schema; for no data at all: `data: {type: object, additionalProperties: false}`";
-        findings.push(
-            Finding::new(Severity::Info, codes::EVENT_WITHOUT_SCHEMA, at, message).help(help),
-        );
+        let help =
+            "add `data` with a JSON Schema; for no data at all: `data: {type: object, additionalProperties: false}`";
+        findings.push(Finding::new(Severity::Info, codes::EVENT_WITHOUT_SCHEMA, at, message).help(help));
     }
 }

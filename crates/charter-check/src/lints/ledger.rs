@@ -61,30 +61,13 @@ pub(crate) fn kinds(model: &Model<'_>, findings: &mut Vec<Finding>) {
         let name = kind.as_str();
         let read = uses.read_all || uses.read.contains(name);
         let (granted, used) = (uses.granted.contains(name), uses.used.contains(name));
-        let (opened, closed, asked) = (
-            uses.opened.contains(name),
-            uses.closed.contains(name),
-            uses.asked.contains(name),
-        );
+        let (opened, closed, asked) =
+            (uses.opened.contains(name), uses.closed.contains(name), uses.asked.contains(name));
         let mut report = |code: &'static str, message: String, help: &str| {
-            findings.push(
-                Finding::new(
-                    Severity::Warning,
-                    code,
-                    format!("/ledger/{}", escape(kind)),
-                    message,
-                )
-                .help(help),
-            );
+            findings
+                .push(Finding::new(Severity::Warning, code, format!("/ledger/{}", escape(kind)), message).help(help));
         };
-        if !granted
-            && !used
-            && !opened
-            && !closed
-            && !asked
-            && !read
-            && !uses.revoked.contains(name)
-        {
+        if !granted && !used && !opened && !closed && !asked && !read && !uses.revoked.contains(name) {
             report(
                 codes::UNUSED_LEDGER_KIND,
                 format!("nothing writes or reads `{kind}`"),
@@ -102,9 +85,7 @@ pub(crate) fn kinds(model: &Model<'_>, findings: &mut Vec<Finding>) {
         if used && !granted {
             report(
                 codes::PERMIT_NEVER_GRANTED,
-                format!(
-                    "`{kind}` is required, but nothing grants it: those transitions are never taken"
-                ),
+                format!("`{kind}` is required, but nothing grants it: those transitions are never taken"),
                 "add a `grant` action where the permit is given",
             );
         }

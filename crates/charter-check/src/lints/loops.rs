@@ -18,13 +18,7 @@ fn ways(chart: &Chart<'_>, which: &dyn Fn(u32) -> bool) -> Ways {
     let mut graph = Ways::new();
     let nodes: Vec<Option<NodeIndex>> = (0u32..)
         .zip(&chart.states)
-        .map(|(number, _)| {
-            chart
-                .leaves(number)
-                .next()
-                .filter(|leaf| *leaf == number)
-                .map(|leaf| graph.add_node(leaf))
-        })
+        .map(|(number, _)| chart.leaves(number).next().filter(|leaf| *leaf == number).map(|leaf| graph.add_node(leaf)))
         .collect();
     let node = |state: u32| nodes.get(state as usize).copied().flatten();
     for (number, t) in chart.all().filter(|(n, _)| which(*n)) {
@@ -39,10 +33,7 @@ fn ways(chart: &Chart<'_>, which: &dyn Fn(u32) -> bool) -> Ways {
         let to: Vec<u32> = match (t.targets, t.trigger) {
             // An eventless transition without a target is tried again at once.
             ([], Trigger::Always) => from.clone(),
-            (targets, _) => targets
-                .iter()
-                .flat_map(|s| chart.default_leaves(*s))
-                .collect(),
+            (targets, _) => targets.iter().flat_map(|s| chart.default_leaves(*s)).collect(),
         };
         for a in &from {
             for b in &to {
@@ -70,10 +61,7 @@ fn circle(graph: &Ways) -> Option<Vec<u32>> {
     let mut before: Vec<Option<(NodeIndex, u32)>> = vec![None; graph.node_count()];
     let mut waiting = VecDeque::from([start]);
     while let Some(at) = waiting.pop_front() {
-        for edge in graph
-            .edges(at)
-            .filter(|e| component.binary_search(&e.target()).is_ok())
-        {
+        for edge in graph.edges(at).filter(|e| component.binary_search(&e.target()).is_ok()) {
             if edge.target() == start {
                 let mut way = vec![*edge.weight()];
                 let mut back = at;
@@ -85,10 +73,7 @@ fn circle(graph: &Ways) -> Option<Vec<u32>> {
                 way.reverse();
                 return Some(way);
             }
-            if let Some(place) = before
-                .get_mut(edge.target().index())
-                .filter(|b| b.is_none())
-            {
+            if let Some(place) = before.get_mut(edge.target().index()).filter(|b| b.is_none()) {
                 *place = Some((at, *edge.weight()));
                 waiting.push_back(edge.target());
             }
@@ -98,10 +83,7 @@ fn circle(graph: &Ways) -> Option<Vec<u32>> {
 }
 
 fn names(chart: &Chart<'_>, way: &[u32]) -> String {
-    let mut names: Vec<String> = way
-        .iter()
-        .map(|t| format!("`{}`", chart.transition(*t).name))
-        .collect();
+    let mut names: Vec<String> = way.iter().map(|t| format!("`{}`", chart.transition(*t).name)).collect();
     names.dedup();
     names.join(", then ")
 }
@@ -131,9 +113,8 @@ pub(crate) fn always(model: &Model<'_>, findings: &mut Vec<Finding>) {
 pub(crate) fn unbounded(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         let is_after = |n: u32| chart.transition(n).trigger == Trigger::After;
-        let is_free_always = |n: u32| {
-            chart.transition(n).trigger == Trigger::Always && chart.transition(n).is_unconditional()
-        };
+        let is_free_always =
+            |n: u32| chart.transition(n).trigger == Trigger::Always && chart.transition(n).is_unconditional();
         if circle(&ways(chart, &is_free_always)).is_some() {
             continue; // reported by `always`
         }
@@ -156,11 +137,7 @@ pub(crate) fn unbounded(model: &Model<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// A circle that is left once what counts its rounds is taken out.
-fn uncounted<'d>(
-    model: &Model<'d>,
-    chart: &Chart<'d>,
-    which: &dyn Fn(u32) -> bool,
-) -> Option<Vec<u32>> {
+fn uncounted<'d>(model: &Model<'d>, chart: &Chart<'d>, which: &dyn Fn(u32) -> bool) -> Option<Vec<u32>> {
     let graph = ways(chart, which);
     let mut counted: FxHashSet<u32> = FxHashSet::default();
     for component in petgraph::algo::tarjan_scc(&graph) {
@@ -180,50 +157,26 @@ fn uncounted<'d>(
         for t in &edges {
             model.visit_block(&chart.transition(*t).def.actions, "", &mut note);
         }
-        for leaf in component
-            .iter()
-            .filter_map(|n| graph.node_weight(*n))
-            .filter(|_| !edges.is_empty())
-        {
+        for leaf in component.iter().filter_map(|n| graph.node_weight(*n)).filter(|_| !edges.is_empty()) {
             for state in chart.upwards(*leaf).collect::<Vec<_>>() {
                 model.visit_blocks(&chart.state(state).def.entry, "", &mut note);
                 model.visit_blocks(&chart.state(state).def.exit, "", &mut note);
             }
         }
-        counted.extend(
-            edges
-                .into_iter()
-                .filter(|t| judges(model, chart, *t, &assigned)),
-        );
+        counted.extend(edges.into_iter().filter(|t| judges(model, chart, *t, &assigned)));
     }
     circle(&ways(chart, &|n| which(n) && !counted.contains(&n)))
 }
 
 /// Whether a transition, or one that is tried before it, reads one of these variables.
-fn judges<'d>(
-    model: &Model<'d>,
-    chart: &Chart<'d>,
-    number: u32,
-    variables: &FxHashSet<String>,
-) -> bool {
+fn judges<'d>(model: &Model<'d>, chart: &Chart<'d>, number: u32, variables: &FxHashSet<String>) -> bool {
     let t = chart.transition(number);
-    let before = chart
-        .state(t.source)
-        .transitions
-        .iter()
-        .map(|n| chart.transition(*n));
+    let before = chart.state(t.source).transitions.iter().map(|n| chart.transition(*n));
     let mut found = false;
-    for candidate in before
-        .filter(|c| c.trigger == t.trigger)
-        .take_while(|c| c.at != t.at)
-        .chain(std::iter::once(t))
-    {
+    for candidate in before.filter(|c| c.trigger == t.trigger).take_while(|c| c.at != t.at).chain(std::iter::once(t)) {
         model.visit_condition(candidate.def, candidate.at, &mut |_, item| {
             if let Item::Cel(cel) = item {
-                found |= model
-                    .context_reads(cel)
-                    .into_iter()
-                    .any(|v| v.is_none_or(|v| variables.contains(&v)));
+                found |= model.context_reads(cel).into_iter().any(|v| v.is_none_or(|v| variables.contains(&v)));
             }
         });
         // A permit with a number of uses counts, too.

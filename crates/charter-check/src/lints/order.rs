@@ -11,36 +11,16 @@ pub(crate) fn shadowed(model: &Model<'_>, findings: &mut Vec<Finding>) {
         for state in &chart.states {
             for (place, later) in state.transitions.iter().enumerate() {
                 let later = chart.transition(*later);
-                let earlier = state
-                    .transitions
-                    .iter()
-                    .take(place)
-                    .map(|t| chart.transition(*t));
-                let Some(winner) = earlier
-                    .into_iter()
-                    .find(|e| covers(chart, e, later) && wins(e.def, later.def))
+                let earlier = state.transitions.iter().take(place).map(|t| chart.transition(*t));
+                let Some(winner) = earlier.into_iter().find(|e| covers(chart, e, later) && wins(e.def, later.def))
                 else {
                     continue;
                 };
-                let why = if winner.is_unconditional() {
-                    "has no condition"
-                } else {
-                    "has the same condition"
-                };
-                let message = format!(
-                    "this transition is never taken: `{}` comes first and {why}",
-                    winner.name
-                );
+                let why = if winner.is_unconditional() { "has no condition" } else { "has the same condition" };
+                let message = format!("this transition is never taken: `{}` comes first and {why}", winner.name);
                 let help = "put it first, give the earlier one a condition, or remove it";
-                findings.push(
-                    Finding::new(
-                        Severity::Warning,
-                        codes::SHADOWED_TRANSITION,
-                        later.at,
-                        message,
-                    )
-                    .help(help),
-                );
+                findings
+                    .push(Finding::new(Severity::Warning, codes::SHADOWED_TRANSITION, later.at, message).help(help));
             }
         }
     }
@@ -49,9 +29,7 @@ pub(crate) fn shadowed(model: &Model<'_>, findings: &mut Vec<Finding>) {
 /// Is `earlier` a candidate for every event that `later` is one for?
 fn covers(chart: &Chart<'_>, earlier: &Transition<'_>, later: &Transition<'_>) -> bool {
     match (earlier.trigger, later.trigger) {
-        (Trigger::On(e), Trigger::On(l)) => {
-            l.iter().all(|l| e.iter().any(|e| descriptor_covers(e, l)))
-        }
+        (Trigger::On(e), Trigger::On(l)) => l.iter().all(|l| e.iter().any(|e| descriptor_covers(e, l))),
         (Trigger::After, Trigger::After) => after_key(chart, earlier) == after_key(chart, later),
         (e, l) => e == l,
     }
@@ -74,10 +52,8 @@ fn after_key<'t>(_: &Chart<'_>, t: &Transition<'t>) -> Option<&'t str> {
 }
 
 fn wins(earlier: &Def, later: &Def) -> bool {
-    let by = earlier.by.is_empty()
-        || (!later.by.is_empty() && later.by.iter().all(|r| earlier.by.contains(r)));
-    let plain =
-        earlier.approves.is_none() && earlier.requires.is_empty() && earlier.quorum.is_none();
+    let by = earlier.by.is_empty() || (!later.by.is_empty() && later.by.iter().all(|r| earlier.by.contains(r)));
+    let plain = earlier.approves.is_none() && earlier.requires.is_empty() && earlier.quorum.is_none();
     let free = earlier.guard.is_none() && earlier.when.is_none();
     let same = (earlier.guard.is_none() || earlier.guard == later.guard)
         && (earlier.when.is_none() || earlier.when == later.when);

@@ -21,22 +21,9 @@ pub(crate) fn reachable(chart: &Chart<'_>) -> FxHashSet<u32> {
             if !seen.insert(up) {
                 continue;
             }
-            waiting.extend(
-                chart
-                    .state(up)
-                    .transitions
-                    .iter()
-                    .flat_map(|t| chart.transition(*t).targets),
-            );
+            waiting.extend(chart.state(up).transitions.iter().flat_map(|t| chart.transition(*t).targets));
             if chart.state(up).kind == StateKind::Parallel {
-                waiting.extend(
-                    chart
-                        .outline
-                        .states
-                        .get(up as usize)
-                        .into_iter()
-                        .flat_map(|s| s.children),
-                );
+                waiting.extend(chart.outline.states.get(up as usize).into_iter().flat_map(|s| s.children));
             }
         }
         let Some(known) = chart.outline.states.get(state as usize) else {
@@ -55,23 +42,13 @@ pub(crate) fn unreachable_states(model: &Model<'_>, findings: &mut Vec<Finding>)
         let seen = reachable(chart);
         for state in chart.numbers().filter(|s| !seen.contains(s)) {
             // Once for a subtree.
-            if chart
-                .state(state)
-                .parent
-                .is_some_and(|p| !seen.contains(&p))
-            {
+            if chart.state(state).parent.is_some_and(|p| !seen.contains(&p)) {
                 continue;
             }
             let message = format!("no transition leads to {}", chart.label(state));
             let help = "add a transition that targets it, or remove it";
             findings.push(
-                Finding::new(
-                    Severity::Warning,
-                    codes::UNREACHABLE_STATE,
-                    &chart.state(state).at,
-                    message,
-                )
-                .help(help),
+                Finding::new(Severity::Warning, codes::UNREACHABLE_STATE, &chart.state(state).at, message).help(help),
             );
         }
     }
@@ -80,16 +57,11 @@ pub(crate) fn unreachable_states(model: &Model<'_>, findings: &mut Vec<Finding>)
 pub(crate) fn dead_ends(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         let seen = reachable(chart);
-        for state in chart
-            .numbers()
-            .filter(|s| seen.contains(s) && chart.state(*s).kind == StateKind::Atomic)
-        {
+        for state in chart.numbers().filter(|s| seen.contains(s) && chart.state(*s).kind == StateKind::Atomic) {
             let up: Vec<u32> = chart.upwards(state).collect();
             let handles = up.iter().any(|s| !chart.state(*s).transitions.is_empty());
             // Another region may end what this one rests in.
-            let region = up
-                .iter()
-                .any(|s| chart.state(*s).kind == StateKind::Parallel);
+            let region = up.iter().any(|s| chart.state(*s).kind == StateKind::Parallel);
             if handles || region {
                 continue;
             }
@@ -98,15 +70,7 @@ pub(crate) fn dead_ends(model: &Model<'_>, findings: &mut Vec<Finding>) {
                 chart.label(state)
             );
             let help = "add `type: final` if the run ends there, or a transition that leads out";
-            findings.push(
-                Finding::new(
-                    Severity::Warning,
-                    codes::DEAD_END,
-                    &chart.state(state).at,
-                    message,
-                )
-                .help(help),
-            );
+            findings.push(Finding::new(Severity::Warning, codes::DEAD_END, &chart.state(state).at, message).help(help));
         }
     }
 }

@@ -34,50 +34,28 @@ pub(crate) fn used_names<'d>(model: &Model<'d>) -> Used<'d> {
     for cel in rules(model) {
         literals(model, cel, &mut texts);
     }
-    for invoke in model
-        .charts
-        .iter()
-        .flat_map(|c| &c.states)
-        .flat_map(|s| &s.def.invoke)
-    {
+    for invoke in model.charts.iter().flat_map(|c| &c.states).flat_map(|s| &s.def.invoke) {
         used.sources.insert(invoke.src.as_str());
         let chosen = invoke.choose.iter().flat_map(|c| c.machines.values());
         used.sources.extend(chosen.map(String::as_str));
     }
-    used.roles.extend(
-        model
-            .def
-            .events
-            .values()
-            .flat_map(|e| &e.by)
-            .map(String::as_str),
-    );
+    used.roles.extend(model.def.events.values().flat_map(|e| &e.by).map(String::as_str));
     for t in model.charts.iter().flat_map(|c| &c.transitions) {
         used.roles.extend(t.def.by.iter().map(String::as_str));
-        used.roles
-            .extend(t.def.quorum.iter().filter_map(|q| q.of.as_deref()));
+        used.roles.extend(t.def.quorum.iter().filter_map(|q| q.of.as_deref()));
     }
     // `'auditor' in by.roles`.
-    used.roles.extend(
-        model
-            .def
-            .roles
-            .keys()
-            .map(String::as_str)
-            .filter(|r| texts.contains(*r)),
-    );
+    used.roles.extend(model.def.roles.keys().map(String::as_str).filter(|r| texts.contains(*r)));
     used
 }
 
 /// The expressions of interlocks and properties.
 pub(crate) fn rules<'d>(model: &Model<'d>) -> Vec<&'d str> {
-    let locks = model.def.interlocks.iter().filter_map(|l| {
-        if let InterlockRule::Assert(cel) = &l.rule {
-            Some(cel.as_str())
-        } else {
-            None
-        }
-    });
+    let locks = model
+        .def
+        .interlocks
+        .iter()
+        .filter_map(|l| if let InterlockRule::Assert(cel) = &l.rule { Some(cel.as_str()) } else { None });
     let properties = model.def.properties.iter().map(|p| match &p.rule {
         PropertyRule::Never { when, .. } => when.as_str(),
         PropertyRule::Always(cel) | PropertyRule::Eventually(cel) => cel.as_str(),
@@ -100,13 +78,8 @@ pub(crate) fn names(model: &Model<'_>, findings: &mut Vec<Finding>) {
     let mut report = |code: &'static str, section: &str, name: &str, what: &str| {
         let at = format!("/{section}/{}", escape(name));
         findings.push(
-            Finding::new(
-                Severity::Warning,
-                code,
-                at,
-                format!("{what} `{name}` is declared, but nothing uses it"),
-            )
-            .help("use it, or remove it"),
+            Finding::new(Severity::Warning, code, at, format!("{what} `{name}` is declared, but nothing uses it"))
+                .help("use it, or remove it"),
         );
     };
     def.guards
@@ -139,22 +112,9 @@ pub(crate) fn names(model: &Model<'_>, findings: &mut Vec<Finding>) {
 /// Named types that no schema refers to.
 pub(crate) fn types(model: &Model<'_>, findings: &mut Vec<Finding>) {
     let def = model.def;
-    let mut schemas: Vec<&Json> = def
-        .events
-        .values()
-        .filter_map(|e| e.data.as_ref())
-        .collect();
-    schemas.extend(
-        def.actors
-            .values()
-            .flat_map(|a| a.input.iter().chain(&a.output)),
-    );
-    schemas.extend(
-        model
-            .charts
-            .iter()
-            .flat_map(|c| c.def.input.iter().chain(&c.def.context_schema)),
-    );
+    let mut schemas: Vec<&Json> = def.events.values().filter_map(|e| e.data.as_ref()).collect();
+    schemas.extend(def.actors.values().flat_map(|a| a.input.iter().chain(&a.output)));
+    schemas.extend(model.charts.iter().flat_map(|c| c.def.input.iter().chain(&c.def.context_schema)));
     let mut referred: FxHashSet<&str> = FxHashSet::default();
     let mut waiting = schemas;
     while let Some(value) = waiting.pop() {
@@ -175,22 +135,11 @@ pub(crate) fn types(model: &Model<'_>, findings: &mut Vec<Finding>) {
             _ => {}
         }
     }
-    for name in def
-        .types
-        .keys()
-        .filter(|n| *n != "context" && !referred.contains(escape(n).as_str()))
-    {
+    for name in def.types.keys().filter(|n| *n != "context" && !referred.contains(escape(n).as_str())) {
         let message = format!("type `{name}` is declared, but no schema refers to it");
         findings.push(
-            Finding::new(
-                Severity::Warning,
-                codes::UNUSED_TYPE,
-                format!("/types/{}", escape(name)),
-                message,
-            )
-            .help(format!(
-                "refer to it with `$ref: \"#/types/{name}\"`, or remove it"
-            )),
+            Finding::new(Severity::Warning, codes::UNUSED_TYPE, format!("/types/{}", escape(name)), message)
+                .help(format!("refer to it with `$ref: \"#/types/{name}\"`, or remove it")),
         );
     }
 }
@@ -199,18 +148,11 @@ pub(crate) fn types(model: &Model<'_>, findings: &mut Vec<Finding>) {
 pub(crate) fn events(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for name in model.def.events.keys() {
         if !is_handled(model, name) {
-            let message = format!(
-                "no state handles `{name}`: whenever it is sent, it is refused as `unhandled`"
-            );
+            let message = format!("no state handles `{name}`: whenever it is sent, it is refused as `unhandled`");
             let help = "add a transition for it under `on`, or remove the event";
             findings.push(
-                Finding::new(
-                    Severity::Warning,
-                    codes::UNUSED_EVENT,
-                    format!("/events/{}", escape(name)),
-                    message,
-                )
-                .help(help),
+                Finding::new(Severity::Warning, codes::UNUSED_EVENT, format!("/events/{}", escape(name)), message)
+                    .help(help),
             );
         }
     }

@@ -85,23 +85,14 @@ impl<'d> Model<'d> {
     pub(crate) fn new(def: &'d Definition, machine: &'d Machine) -> Model<'d> {
         let mut charts = Vec::new();
         for outline in machine.outlines() {
-            let (def, at) = match def
-                .machines
-                .get(outline.machine)
-                .filter(|_| outline.machine != "root" || !charts.is_empty())
-            {
-                Some(chart) => (chart, format!("/machines/{}", escape(outline.machine))),
-                None => (&def.root, "/root".to_string()),
-            };
+            let (def, at) =
+                match def.machines.get(outline.machine).filter(|_| outline.machine != "root" || !charts.is_empty()) {
+                    Some(chart) => (chart, format!("/machines/{}", escape(outline.machine))),
+                    None => (&def.root, "/root".to_string()),
+                };
             charts.push(chart(def, at, outline));
         }
-        Model {
-            def,
-            machine,
-            charts,
-            asts: RefCell::default(),
-            raised: OnceCell::new(),
-        }
+        Model { def, machine, charts, asts: RefCell::default(), raised: OnceCell::new() }
     }
 
     /// The tree of an expression; parsed once. None only for text that the kernel would not have compiled.
@@ -153,8 +144,7 @@ impl<'d> Model<'d> {
 
 fn chart<'d>(def: &'d definition::Chart, at: String, outline: Outline<'d>) -> Chart<'d> {
     let mut states: Vec<State<'d>> = Vec::with_capacity(outline.states.len());
-    let mut found: FxHashMap<String, (&'d definition::Transition, Trigger<'d>)> =
-        FxHashMap::default();
+    let mut found: FxHashMap<String, (&'d definition::Transition, Trigger<'d>)> = FxHashMap::default();
     // The same order as the kernel's: before its children, children in document order.
     let mut stack = vec![(&def.state, format!("{at}/state"))];
     while let Some((state, at)) = stack.pop() {
@@ -184,23 +174,9 @@ fn chart<'d>(def: &'d definition::Chart, at: String, outline: Outline<'d>) -> Ch
         if let Some(state) = states.get_mut(t.source as usize) {
             state.transitions.push(number);
         }
-        transitions.push(Transition {
-            def,
-            at: t.at,
-            name: t.name,
-            source: t.source,
-            targets: t.targets,
-            trigger,
-        });
+        transitions.push(Transition { def, at: t.at, name: t.name, source: t.source, targets: t.targets, trigger });
     }
-    Chart {
-        name: outline.machine,
-        at,
-        def,
-        outline,
-        states,
-        transitions,
-    }
+    Chart { name: outline.machine, at, def, outline, states, transitions }
 }
 
 fn collect<'d>(
@@ -214,31 +190,15 @@ fn collect<'d>(
         }
     };
     for (i, on) in state.on.iter().enumerate() {
-        put(
-            &on.transitions,
-            format!("{at}/on/{i}/transitions"),
-            Trigger::On(&on.events),
-        );
+        put(&on.transitions, format!("{at}/on/{i}/transitions"), Trigger::On(&on.events));
     }
     for (i, invoke) in state.invoke.iter().enumerate() {
-        put(
-            &invoke.on_done,
-            format!("{at}/invoke/{i}/on_done"),
-            Trigger::InvokeDone(i),
-        );
-        put(
-            &invoke.on_error,
-            format!("{at}/invoke/{i}/on_error"),
-            Trigger::InvokeError(i),
-        );
+        put(&invoke.on_done, format!("{at}/invoke/{i}/on_done"), Trigger::InvokeDone(i));
+        put(&invoke.on_error, format!("{at}/invoke/{i}/on_error"), Trigger::InvokeError(i));
     }
     put(&state.on_done, format!("{at}/on_done"), Trigger::StateDone);
     for (i, after) in state.after.iter().enumerate() {
-        put(
-            &after.transitions,
-            format!("{at}/after/{i}/transitions"),
-            Trigger::After,
-        );
+        put(&after.transitions, format!("{at}/after/{i}/transitions"), Trigger::After);
     }
     put(&state.always, format!("{at}/always"), Trigger::Always);
 }
@@ -272,8 +232,7 @@ impl<'d> Chart<'d> {
 
     /// The atomic and final states at or below a state.
     pub(crate) fn leaves(&self, state: u32) -> impl Iterator<Item = u32> {
-        (state..=self.state(state).last)
-            .filter(|s| matches!(self.state(*s).kind, StateKind::Atomic | StateKind::Final))
+        (state..=self.state(state).last).filter(|s| matches!(self.state(*s).kind, StateKind::Atomic | StateKind::Final))
     }
 
     /// What entering a state enters by default, itself and its ancestors' other regions apart: leaves.
@@ -304,11 +263,7 @@ impl<'d> Chart<'d> {
     /// The name of a state for people.
     pub(crate) fn label(&self, state: u32) -> String {
         let path = self.state(state).path;
-        if self.name == "root" {
-            format!("`{path}`")
-        } else {
-            format!("`{path}` of machine `{}`", self.name)
-        }
+        if self.name == "root" { format!("`{path}`") } else { format!("`{path}` of machine `{}`", self.name) }
     }
 
     /// Transitions by number with their place.
@@ -321,9 +276,7 @@ impl<'d> Transition<'d> {
     /// The invocation whose answer it takes.
     pub(crate) fn invocation(&self, chart: &Chart<'d>) -> Option<&'d definition::Invoke> {
         match self.trigger {
-            Trigger::InvokeDone(i) | Trigger::InvokeError(i) => {
-                chart.state(self.source).def.invoke.get(i)
-            }
+            Trigger::InvokeDone(i) | Trigger::InvokeError(i) => chart.state(self.source).def.invoke.get(i),
             _ => None,
         }
     }
@@ -336,11 +289,7 @@ impl<'d> Transition<'d> {
     /// Whether nothing but its event decides about it.
     pub(crate) fn is_unconditional(&self) -> bool {
         let d = self.def;
-        d.guard.is_none()
-            && d.when.is_none()
-            && d.approves.is_none()
-            && d.requires.is_empty()
-            && d.quorum.is_none()
+        d.guard.is_none() && d.when.is_none() && d.approves.is_none() && d.requires.is_empty() && d.quorum.is_none()
     }
 }
 
@@ -351,20 +300,16 @@ pub(crate) fn invocation_id(invoke: &definition::Invoke) -> &str {
 
 /// Event types that only the platform makes.
 pub(crate) fn is_platform(name: &str) -> bool {
-    ["done.", "error.", "after.", "charter."]
-        .iter()
-        .any(|p| name.starts_with(p))
+    ["done.", "error.", "after.", "charter."].iter().any(|p| name.starts_with(p))
 }
 
 /// Does a descriptor match an event type?
 pub(crate) fn matches(descriptor: &str, event: &str) -> bool {
     match descriptor.strip_suffix('*') {
         Some("") => !is_platform(event),
-        Some(prefix) => prefix.strip_suffix('.').is_some_and(|p| {
-            event
-                .strip_prefix(p)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        }),
+        Some(prefix) => prefix
+            .strip_suffix('.')
+            .is_some_and(|p| event.strip_prefix(p).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))),
         None => descriptor == event,
     }
 }

@@ -1,8 +1,6 @@
 //! Goes through what stands in transitions, states and actions: expressions, assignments, and what else the checks ask about.
 
-use charter_kernel::definition::{
-    Action, Block, Delay, Guard, Require, State, Template, Transition,
-};
+use charter_kernel::definition::{Action, Block, Delay, Guard, Require, State, Template, Transition};
 
 use super::{Model, escape};
 
@@ -49,21 +47,13 @@ impl<'d> Model<'d> {
                         visit(&format!("{at}/requires/{i}/use/when"), Item::Cel(when));
                     }
                 }
-                Require::Open { key, .. } => {
-                    template(key, &format!("{at}/requires/{i}/open/key"), visit)
-                }
+                Require::Open { key, .. } => template(key, &format!("{at}/requires/{i}/open/key"), visit),
                 Require::None { .. } => {}
             }
         }
     }
 
-    pub(crate) fn visit_guard(
-        &self,
-        guard: &'d Guard,
-        at: &str,
-        visit: Visit<'_, 'd>,
-        depth: usize,
-    ) {
+    pub(crate) fn visit_guard(&self, guard: &'d Guard, at: &str, visit: Visit<'_, 'd>, depth: usize) {
         if depth > MAX_NESTING {
             return;
         }
@@ -76,23 +66,18 @@ impl<'d> Model<'d> {
                     self.visit_guard(guard, &format!("/guards/{}", escape(name)), visit, deeper);
                 }
             }
-            Guard::And(all) => all
-                .iter()
-                .enumerate()
-                .for_each(|(i, g)| self.visit_guard(g, &format!("{at}/and/{i}"), visit, deeper)),
-            Guard::Or(any) => any
-                .iter()
-                .enumerate()
-                .for_each(|(i, g)| self.visit_guard(g, &format!("{at}/or/{i}"), visit, deeper)),
+            Guard::And(all) => {
+                all.iter().enumerate().for_each(|(i, g)| self.visit_guard(g, &format!("{at}/and/{i}"), visit, deeper))
+            }
+            Guard::Or(any) => {
+                any.iter().enumerate().for_each(|(i, g)| self.visit_guard(g, &format!("{at}/or/{i}"), visit, deeper))
+            }
             Guard::Not(guard) => self.visit_guard(guard, &format!("{at}/not"), visit, deeper),
         }
     }
 
     pub(crate) fn visit_blocks(&self, blocks: &'d [Block], at: &str, visit: Visit<'_, 'd>) {
-        blocks
-            .iter()
-            .enumerate()
-            .for_each(|(i, b)| self.visit_block(b, &format!("{at}/{i}"), visit));
+        blocks.iter().enumerate().for_each(|(i, b)| self.visit_block(b, &format!("{at}/{i}"), visit));
     }
 
     pub(crate) fn visit_block(&self, block: &'d [Action], at: &str, visit: Visit<'_, 'd>) {
@@ -174,13 +159,7 @@ impl<'d> Model<'d> {
                 self.block(r#do, &format!("{at}/each/do"), visit, depth);
                 return;
             }
-            Action::Grant {
-                key,
-                uses,
-                expires,
-                data,
-                ..
-            } => {
+            Action::Grant { key, uses, expires, data, .. } => {
                 template(key, &format!("{at}/grant/key"), visit);
                 maybe(uses, format!("{at}/grant/uses"), visit);
                 maybe(expires, format!("{at}/grant/expires"), visit);
@@ -234,19 +213,12 @@ impl<'d> Model<'d> {
                 template(input, &format!("{at}/invoke/{i}/input"), visit);
             }
             if let Some(choose) = &invoke.choose {
-                visit(
-                    &format!("{at}/invoke/{i}/choose/value"),
-                    Item::Cel(&choose.value),
-                );
+                visit(&format!("{at}/invoke/{i}/choose/value"), Item::Cel(&choose.value));
             }
             if let Some(timeout) = &invoke.timeout {
                 self.visit_delay(timeout, &format!("{at}/invoke/{i}/timeout"), visit);
             }
-            self.visit_block(
-                &invoke.finalize,
-                &format!("{at}/invoke/{i}/finalize"),
-                visit,
-            );
+            self.visit_block(&invoke.finalize, &format!("{at}/invoke/{i}/finalize"), visit);
         }
     }
 
@@ -254,11 +226,7 @@ impl<'d> Model<'d> {
     pub(crate) fn visit_all(&self, visit: Visit<'_, 'd>) {
         for chart in &self.charts {
             for (name, value) in &chart.def.context {
-                template(
-                    value,
-                    &format!("{}/context/{}", chart.at, escape(name)),
-                    visit,
-                );
+                template(value, &format!("{}/context/{}", chart.at, escape(name)), visit);
             }
             if let Some(output) = &chart.def.output {
                 template(output, &format!("{}/output", chart.at), visit);
@@ -285,22 +253,15 @@ impl<'d> Model<'d> {
         };
         let first = |p: &charter_expr::Path| match p.segments().first() {
             Some(charter_expr::Segment::Field(name)) => Some(name.to_string()),
-            Some(charter_expr::Segment::Index(charter_expr::Key::String(name))) => {
-                Some(name.as_str().to_string())
-            }
+            Some(charter_expr::Segment::Index(charter_expr::Key::String(name))) => Some(name.as_str().to_string()),
             _ => None,
         };
-        ast.reads()
-            .iter()
-            .filter(|p| p.root() == "context")
-            .map(first)
-            .collect()
+        ast.reads().iter().filter(|p| p.root() == "context").map(first).collect()
     }
 
     /// Whether an expression reads this root.
     pub(crate) fn reads_root(&self, cel: &'d str, root: &str) -> bool {
-        self.ast(cel)
-            .is_some_and(|ast| ast.roots().any(|(name, _)| name == root))
+        self.ast(cel).is_some_and(|ast| ast.roots().any(|(name, _)| name == root))
     }
 
     /// The expressions of a template.
@@ -320,20 +281,18 @@ pub(crate) fn template<'d>(value: &'d Template, at: &str, visit: Visit<'_, 'd>) 
     match value {
         Template::Literal(_) => {}
         Template::Cel(cel) => visit(&format!("{at}/cel"), Item::Cel(cel)),
-        Template::List(items) => items
-            .iter()
-            .enumerate()
-            .for_each(|(i, t)| template(t, &format!("{at}/list/{i}"), visit)),
-        Template::Object(fields) => fields
-            .iter()
-            .for_each(|(k, t)| template(t, &format!("{at}/object/{}", escape(k)), visit)),
+        Template::List(items) => {
+            items.iter().enumerate().for_each(|(i, t)| template(t, &format!("{at}/list/{i}"), visit))
+        }
+        Template::Object(fields) => {
+            fields.iter().for_each(|(k, t)| template(t, &format!("{at}/object/{}", escape(k)), visit))
+        }
     }
 }
 
 /// The context variable that an assignment's path begins with.
 pub(crate) fn variable_of(path: &str) -> &str {
-    path.get(..path.find(['.', '[']).unwrap_or(path.len()))
-        .unwrap_or("")
+    path.get(..path.find(['.', '[']).unwrap_or(path.len())).unwrap_or("")
 }
 
 /// The expressions in brackets of an assignment's path.
@@ -378,9 +337,6 @@ mod tests {
     fn paths_of_assignments() {
         assert_eq!(variable_of("a.b"), "a");
         assert_eq!(variable_of("a[event.k].b"), "a");
-        assert_eq!(
-            indexes("a[event.k].b[\"]\" + x[0]]"),
-            ["event.k", "\"]\" + x[0]"]
-        );
+        assert_eq!(indexes("a[event.k].b[\"]\" + x[0]]"), ["event.k", "\"]\" + x[0]"]);
     }
 }

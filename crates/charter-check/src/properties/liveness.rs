@@ -45,12 +45,7 @@ impl Graph {
     pub(crate) fn start(&mut self, node: u32, how: Arc<Move>) {
         if !self.starts.contains(&node) {
             self.starts.push(node);
-            self.edges.push(Edge {
-                from: u32::MAX,
-                to: node,
-                how,
-                continuing: 0,
-            });
+            self.edges.push(Edge { from: u32::MAX, to: node, how, continuing: 0 });
         }
     }
 
@@ -61,28 +56,18 @@ impl Graph {
     }
 
     pub(crate) fn edge(&mut self, from: u32, to: u32, how: Arc<Move>, continuing: u128) {
-        self.edges.push(Edge {
-            from,
-            to,
-            how,
-            continuing,
-        });
+        self.edges.push(Edge { from, to, how, continuing });
     }
 
     fn lacks(&self, node: u32, bit: u64) -> bool {
-        self.nodes
-            .get(node as usize)
-            .is_some_and(|(holding, _)| holding & bit == 0)
+        self.nodes.get(node as usize).is_some_and(|(holding, _)| holding & bit == 0)
     }
 
     /// A way on which the property never holds; a shortest one to where it stays or begins to repeat.
     pub(crate) fn avoids(&self, bit: u64) -> Option<Way> {
         // The part of the graph where it does not hold.
         let mut graph: DiGraph<u32, usize> = DiGraph::new();
-        let indexes: Vec<NodeIndex> = (0u32..)
-            .zip(&self.nodes)
-            .map(|(n, _)| graph.add_node(n))
-            .collect();
+        let indexes: Vec<NodeIndex> = (0u32..).zip(&self.nodes).map(|(n, _)| graph.add_node(n)).collect();
         let index = |n: u32| indexes.get(n as usize).copied();
         for (place, edge) in self.edges.iter().enumerate() {
             if self.lacks(edge.from, bit)
@@ -96,18 +81,13 @@ impl Graph {
         let mut first: Vec<Option<usize>> = vec![None; self.nodes.len()];
         let mut order: Vec<u32> = Vec::new();
         let mut waiting = VecDeque::new();
-        let enter =
-            |place: usize, to: u32, first: &mut Vec<Option<usize>>, waiting: &mut VecDeque<u32>| {
-                if let Some(slot) = first.get_mut(to as usize).filter(|s| s.is_none()) {
-                    *slot = Some(place);
-                    waiting.push_back(to);
-                }
-            };
-        for (place, edge) in self
-            .edges
-            .iter()
-            .enumerate()
-            .filter(|(_, e)| e.from == u32::MAX && self.lacks(e.to, bit))
+        let enter = |place: usize, to: u32, first: &mut Vec<Option<usize>>, waiting: &mut VecDeque<u32>| {
+            if let Some(slot) = first.get_mut(to as usize).filter(|s| s.is_none()) {
+                *slot = Some(place);
+                waiting.push_back(to);
+            }
+        };
+        for (place, edge) in self.edges.iter().enumerate().filter(|(_, e)| e.from == u32::MAX && self.lacks(e.to, bit))
         {
             enter(place, edge.to, &mut first, &mut waiting);
         }
@@ -122,12 +102,7 @@ impl Graph {
         let way_to = |node: u32| {
             let mut moves = Vec::new();
             let mut at = node;
-            while let Some(edge) = first
-                .get(at as usize)
-                .copied()
-                .flatten()
-                .and_then(|p| self.edges.get(p))
-            {
+            while let Some(edge) = first.get(at as usize).copied().flatten().and_then(|p| self.edges.get(p)) {
                 moves.push(edge.how.clone());
                 if edge.from == u32::MAX {
                     break;
@@ -137,11 +112,7 @@ impl Graph {
             moves.reverse();
             moves
         };
-        if let Some(node) = order.iter().find(|n| {
-            self.nodes
-                .get(**n as usize)
-                .is_some_and(|(_, rests)| *rests)
-        }) {
+        if let Some(node) = order.iter().find(|n| self.nodes.get(**n as usize).is_some_and(|(_, rests)| *rests)) {
             return Some((way_to(*node), 0));
         }
         // Circles. If everything that is waited for ends somewhere in a component, going round all of it is fair.
@@ -156,10 +127,7 @@ impl Graph {
         }
         let mut waits: Vec<Option<u128>> = vec![None; components.len()];
         for edge in graph.edge_references() {
-            let (a, b) = (
-                component_of.get(edge.source().index()),
-                component_of.get(edge.target().index()),
-            );
+            let (a, b) = (component_of.get(edge.source().index()), component_of.get(edge.target().index()));
             if a == b
                 && let Some(slot) = a.and_then(|c| waits.get_mut(*c))
             {
@@ -167,14 +135,7 @@ impl Graph {
                 *slot = Some(slot.map_or(continuing, |w| w & continuing));
             }
         }
-        let fair = |n: &&u32| {
-            component_of
-                .get(**n as usize)
-                .and_then(|c| waits.get(*c))
-                .copied()
-                .flatten()
-                == Some(0)
-        };
+        let fair = |n: &&u32| component_of.get(**n as usize).and_then(|c| waits.get(*c)).copied().flatten() == Some(0);
         let node = *order.iter().find(fair)?;
         let round = self.round(&graph, index(node)?, &component_of);
         let mut moves = way_to(node);
@@ -184,12 +145,7 @@ impl Graph {
     }
 
     /// A way round a component, back to where it began, on which every wait ends.
-    fn round(
-        &self,
-        graph: &DiGraph<u32, usize>,
-        start: NodeIndex,
-        component_of: &[usize],
-    ) -> Vec<Arc<Move>> {
+    fn round(&self, graph: &DiGraph<u32, usize>, start: NodeIndex, component_of: &[usize]) -> Vec<Arc<Move>> {
         let inside = |n: NodeIndex| component_of.get(n.index()) == component_of.get(start.index());
         let mut at = start;
         let mut waits = u128::MAX;
@@ -197,9 +153,8 @@ impl Graph {
         // Each part ends at least one wait, so there are at most as many as there are waits.
         for _ in 0..130 {
             let goal = |e: &Edge| waits & !e.continuing != 0;
-            let Some((edges, end)) = nearest(graph, at, &inside, &|place, _| {
-                self.edges.get(place).is_some_and(goal)
-            }) else {
+            let Some((edges, end)) = nearest(graph, at, &inside, &|place, _| self.edges.get(place).is_some_and(goal))
+            else {
                 break;
             };
             for edge in edges.iter().filter_map(|p| self.edges.get(*p)) {
@@ -214,12 +169,7 @@ impl Graph {
         if at != start
             && let Some((edges, _)) = nearest(graph, at, &inside, &|_, to| to == start)
         {
-            moves.extend(
-                edges
-                    .iter()
-                    .filter_map(|p| self.edges.get(*p))
-                    .map(|e| e.how.clone()),
-            );
+            moves.extend(edges.iter().filter_map(|p| self.edges.get(*p)).map(|e| e.how.clone()));
         }
         moves
     }
@@ -232,8 +182,7 @@ fn nearest(
     inside: &dyn Fn(NodeIndex) -> bool,
     wanted: &dyn Fn(usize, NodeIndex) -> bool,
 ) -> Option<(Vec<usize>, NodeIndex)> {
-    let mut before: rustc_hash::FxHashMap<NodeIndex, (NodeIndex, usize)> =
-        rustc_hash::FxHashMap::default();
+    let mut before: rustc_hash::FxHashMap<NodeIndex, (NodeIndex, usize)> = rustc_hash::FxHashMap::default();
     let mut waiting = VecDeque::from([from]);
     while let Some(at) = waiting.pop_front() {
         for edge in graph.edges(at).filter(|e| inside(e.target())) {

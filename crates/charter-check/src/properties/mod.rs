@@ -26,10 +26,7 @@ pub(crate) enum Outcome {
     /// It does not hold in this situation.
     Broken { node: u32, event: Option<String> },
     /// It never holds on this way; the last moves (so many) repeat for ever, or nothing more happens.
-    Avoided {
-        moves: Vec<Arc<Move>>,
-        repeats: usize,
-    },
+    Avoided { moves: Vec<Arc<Move>>, repeats: usize },
     /// It cannot be evaluated in this situation.
     Fails { node: u32, message: String },
 }
@@ -70,13 +67,8 @@ impl Watch {
         };
         for (i, property) in model.def.properties.iter().enumerate() {
             let (cel, kind) = match &property.rule {
-                PropertyRule::Never {
-                    when,
-                    unless_before,
-                } => {
-                    let event = unless_before
-                        .clone()
-                        .and_then(|e| Some((e, bit(&mut before)?)));
+                PropertyRule::Never { when, unless_before } => {
+                    let event = unless_before.clone().and_then(|e| Some((e, bit(&mut before)?)));
                     (when, Kind::Never(event))
                 }
                 PropertyRule::Always(cel) => (cel, Kind::Always),
@@ -89,23 +81,10 @@ impl Watch {
             let Ok(query) = model.machine.query(cel) else {
                 continue;
             };
-            rules.push((
-                i,
-                Rule {
-                    query,
-                    kind,
-                    found: None,
-                    failed: None,
-                    avoided: None,
-                },
-            ));
+            rules.push((i, Rule { query, kind, found: None, failed: None, avoided: None }));
         }
         let graph = (later > 0).then(Graph::default);
-        Watch {
-            rules,
-            graph,
-            obligations: FxHashMap::default(),
-        }
+        Watch { rules, graph, obligations: FxHashMap::default() }
     }
 
     pub(crate) fn wants_edges(&self) -> bool {
@@ -125,14 +104,7 @@ impl Watch {
     }
 
     /// A new situation.
-    pub(crate) fn situation(
-        &mut self,
-        machine: &Machine,
-        node: u32,
-        snapshot: &Snapshot,
-        now: i64,
-        seen: u64,
-    ) {
+    pub(crate) fn situation(&mut self, machine: &Machine, node: u32, snapshot: &Snapshot, now: i64, seen: u64) {
         let mut holding = 0;
         for (_, rule) in &mut self.rules {
             let answer = match machine.ask(snapshot, "root", &rule.query, now) {
@@ -182,11 +154,7 @@ impl Watch {
     pub(crate) fn continuing(&mut self, before: &Snapshot, after: &Snapshot) -> u128 {
         let mut bits = 0;
         for timer in before.timers() {
-            if after
-                .timers()
-                .iter()
-                .any(|t| t.id == timer.id && t.generation == timer.generation)
-            {
+            if after.timers().iter().any(|t| t.id == timer.id && t.generation == timer.generation) {
                 bits |= self.bit(format!("timer {}", timer.id));
             }
         }
@@ -204,10 +172,7 @@ impl Watch {
     fn bit(&mut self, name: String) -> u128 {
         let next = u32::try_from(self.obligations.len()).unwrap_or(u32::MAX);
         // More than 128 are not told apart: they count as coming at some time.
-        *self
-            .obligations
-            .entry(name)
-            .or_insert_with(|| 1u128.checked_shl(next).unwrap_or(0))
+        *self.obligations.entry(name).or_insert_with(|| 1u128.checked_shl(next).unwrap_or(0))
     }
 
     /// After the exploration: what never comes.
@@ -228,23 +193,11 @@ impl Watch {
             };
             let outcome = match (rule.found, &rule.avoided, &rule.failed) {
                 (Some(node), _, _) => Outcome::Broken { node, event },
-                (_, Some((moves, repeats)), _) => Outcome::Avoided {
-                    moves: moves.clone(),
-                    repeats: *repeats,
-                },
-                (_, _, Some((node, message))) => Outcome::Fails {
-                    node: *node,
-                    message: message.clone(),
-                },
-                _ => Outcome::Holds {
-                    complete,
-                    situations,
-                },
+                (_, Some((moves, repeats)), _) => Outcome::Avoided { moves: moves.clone(), repeats: *repeats },
+                (_, _, Some((node, message))) => Outcome::Fails { node: *node, message: message.clone() },
+                _ => Outcome::Holds { complete, situations },
             };
-            Verdict {
-                property: *property,
-                outcome,
-            }
+            Verdict { property: *property, outcome }
         };
         self.rules.iter().map(verdict).collect()
     }

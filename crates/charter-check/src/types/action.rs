@@ -49,9 +49,7 @@ impl<'d> Checker<'_, 'd> {
                     place.assigned(path);
                 }
             }
-            Action::Raise { r#type, data } => {
-                self.event(r#type, data.as_ref(), &format!("{at}/raise"), place)
-            }
+            Action::Raise { r#type, data } => self.event(r#type, data.as_ref(), &format!("{at}/raise"), place),
             Action::Emit { r#type, data } => {
                 self.text(r#type, &format!("{at}/emit/type"), place);
                 self.maybe(data.as_ref(), &format!("{at}/emit/data"), place);
@@ -71,14 +69,10 @@ impl<'d> Checker<'_, 'd> {
             }
             Action::Cancel(id) => self.text(id, &format!("{at}/cancel"), place),
             Action::Stop(id) => self.text(id, &format!("{at}/stop"), place),
-            Action::Log { value, .. } => {
-                drop(self.template(value, &format!("{at}/log/value"), place))
-            }
+            Action::Log { value, .. } => drop(self.template(value, &format!("{at}/log/value"), place)),
             Action::Spawn { machine, id, input } => {
                 self.text(id, &format!("{at}/spawn/id"), place);
-                let ty = input
-                    .as_ref()
-                    .map(|t| self.template(t, &format!("{at}/spawn/input"), place));
+                let ty = input.as_ref().map(|t| self.template(t, &format!("{at}/spawn/input"), place));
                 self.fits_input(machine, input.as_ref(), ty, &format!("{at}/spawn"), "input");
             }
             Action::If(branches) => {
@@ -94,12 +88,7 @@ impl<'d> Checker<'_, 'd> {
                 }
                 place.facts.forget("context");
             }
-            Action::Each {
-                r#in,
-                r#as,
-                index,
-                r#do,
-            } => {
+            Action::Each { r#in, r#as, index, r#do } => {
                 let ty = self.cel(r#in, &format!("{at}/each/in"), place, Want::List);
                 let (item, key) = item_of(&ty);
                 // The second time round, the context is what the first time has made of it.
@@ -109,18 +98,10 @@ impl<'d> Checker<'_, 'd> {
                     place.facts.forget(name);
                 }
                 place.locals.push((r#as.clone(), item));
-                place
-                    .locals
-                    .extend(index.iter().map(|name| (name.clone(), key.clone())));
+                place.locals.extend(index.iter().map(|name| (name.clone(), key.clone())));
                 self.block(r#do, &format!("{at}/each/do"), &place, depth);
             }
-            Action::Grant {
-                key,
-                uses,
-                expires,
-                data,
-                ..
-            } => {
+            Action::Grant { key, uses, expires, data, .. } => {
                 let at = format!("{at}/grant");
                 self.text(key, &format!("{at}/key"), place);
                 self.maybe(uses.as_ref(), &format!("{at}/uses"), place);
@@ -150,54 +131,28 @@ impl<'d> Checker<'_, 'd> {
     /// An event that an action makes, against the schema of its declaration.
     fn event(&mut self, kind: &'d Template, data: Option<&'d Template>, at: &str, place: &Place) {
         self.text(kind, &format!("{at}/type"), place);
-        let ty = data.map_or(Type::Null, |t| {
-            self.template(t, &format!("{at}/data"), place)
-        });
+        let ty = data.map_or(Type::Null, |t| self.template(t, &format!("{at}/data"), place));
         let Template::Literal(serde_json::Value::String(name)) = kind else {
             return;
         };
-        let Some(schema) = self
-            .model
-            .def
-            .events
-            .get(name)
-            .and_then(|e| e.data.as_ref())
-        else {
+        let Some(schema) = self.model.def.events.get(name).and_then(|e| e.data.as_ref()) else {
             return;
         };
         if let Some(why) = fit::misfit(data, &ty, schema) {
-            let at = if data.is_some() {
-                format!("{at}/data")
-            } else {
-                at.to_string()
-            };
+            let at = if data.is_some() { format!("{at}/data") } else { at.to_string() };
             let finding = Finding::new(
                 Severity::Warning,
                 codes::DATA_MISMATCH,
                 at,
                 format!("this data does not fit the schema of `{name}`: {why}"),
             );
-            self.findings.push(finding.help(format!(
-                "give what `events.{name}.data` asks for, or change the schema"
-            )));
+            self.findings.push(finding.help(format!("give what `events.{name}.data` asks for, or change the schema")));
         }
     }
 
     /// An assignment against `types.context`.
-    pub(super) fn fits_context(
-        &mut self,
-        chart: usize,
-        path: &str,
-        value: Option<&Template>,
-        ty: &Type,
-        at: &str,
-    ) {
-        let Some(schema) = self
-            .model
-            .charts
-            .get(chart)
-            .and_then(|c| c.def.context_schema.as_ref())
-        else {
+    pub(super) fn fits_context(&mut self, chart: usize, path: &str, value: Option<&Template>, ty: &Type, at: &str) {
+        let Some(schema) = self.model.charts.get(chart).and_then(|c| c.def.context_schema.as_ref()) else {
             return;
         };
         if path != variable_of(path) {
@@ -218,20 +173,12 @@ impl<'d> Checker<'_, 'd> {
                 at,
                 format!("this value does not fit the declared type of `context.{path}`: {why}"),
             );
-            self.findings
-                .push(finding.help("change the value, or the type under `types.context`"));
+            self.findings.push(finding.help("change the value, or the type under `types.context`"));
         }
     }
 
     /// The input of an actor or machine.
-    pub(super) fn fits_input(
-        &mut self,
-        src: &str,
-        value: Option<&Template>,
-        ty: Option<Type>,
-        at: &str,
-        key: &str,
-    ) {
+    pub(super) fn fits_input(&mut self, src: &str, value: Option<&Template>, ty: Option<Type>, at: &str, key: &str) {
         let model = self.model;
         let schema = match model.def.actors.get(src) {
             Some(actor) => actor.input.as_ref(),
@@ -239,20 +186,14 @@ impl<'d> Checker<'_, 'd> {
         };
         let Some(schema) = schema else { return };
         if let Some(why) = fit::misfit(value, &ty.unwrap_or(Type::Null), schema) {
-            let at = if value.is_some() {
-                format!("{at}/{key}")
-            } else {
-                at.to_string()
-            };
+            let at = if value.is_some() { format!("{at}/{key}") } else { at.to_string() };
             let finding = Finding::new(
                 Severity::Warning,
                 codes::DATA_MISMATCH,
                 at,
                 format!("this input does not fit the input schema of `{src}`: {why}"),
             );
-            self.findings.push(
-                finding.help("an invocation with such an input fails with the code `schema`"),
-            );
+            self.findings.push(finding.help("an invocation with such an input fails with the code `schema`"));
         }
     }
 }

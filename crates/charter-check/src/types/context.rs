@@ -35,20 +35,12 @@ fn declared(chart: &Chart<'_>, schema: Type) -> Type {
     };
     let mut fields = Arc::unwrap_or_clone(fields);
     for name in chart.def.context.keys() {
-        fields
-            .entry(name.clone())
-            .or_insert_with(|| Field::optional(Type::Dyn))
-            .required = true;
+        fields.entry(name.clone()).or_insert_with(|| Field::optional(Type::Dyn)).required = true;
     }
     for name in &chart.outline.variables {
-        fields
-            .entry((*name).to_string())
-            .or_insert_with(|| Field::optional(Type::Dyn));
+        fields.entry((*name).to_string()).or_insert_with(|| Field::optional(Type::Dyn));
     }
-    Type::Object {
-        fields: fields.into(),
-        open: open && chart.def.context.is_empty(),
-    }
+    Type::Object { fields: fields.into(), open: open && chart.def.context.is_empty() }
 }
 
 fn inferred<'d>(model: &Model<'d>, types: &Types, number: usize, chart: &Chart<'d>) -> Type {
@@ -57,20 +49,12 @@ fn inferred<'d>(model: &Model<'d>, types: &Types, number: usize, chart: &Chart<'
         .def
         .context
         .iter()
-        .map(|(name, value)| {
-            (
-                name.clone(),
-                Field::required(template_type(model, types, &place, value)),
-            )
-        })
+        .map(|(name, value)| (name.clone(), Field::required(template_type(model, types, &place, value))))
         .collect::<BTreeMap<_, _>>()
         .into();
     let mut early = types.without_contexts();
     if let Some(place) = early.contexts.get_mut(number) {
-        *place = Type::Object {
-            fields: Arc::clone(&first),
-            open: true,
-        };
+        *place = Type::Object { fields: Arc::clone(&first), open: true };
     }
     let mut assigned: BTreeMap<String, Assigned> = BTreeMap::new();
     let mut note = |place: &Place, item: Item<'_>| {
@@ -101,27 +85,13 @@ fn inferred<'d>(model: &Model<'d>, types: &Types, number: usize, chart: &Chart<'
             }
             (None, _) => Type::Dyn,
         };
-        fields.insert(
-            (*name).to_string(),
-            Field {
-                ty,
-                required: before.is_some(),
-            },
-        );
+        fields.insert((*name).to_string(), Field { ty, required: before.is_some() });
     }
-    Type::Object {
-        fields: fields.into(),
-        open: false,
-    }
+    Type::Object { fields: fields.into(), open: false }
 }
 
 /// The type of a template, whatever is wrong with it.
-pub(crate) fn template_type(
-    model: &Model<'_>,
-    types: &Types,
-    place: &Place,
-    value: &Template,
-) -> Type {
+pub(crate) fn template_type(model: &Model<'_>, types: &Types, place: &Place, value: &Template) -> Type {
     match value {
         Template::Literal(json) => Type::of_json(json),
         Template::Cel(cel) => match charter_expr::parse(cel) {
@@ -132,14 +102,9 @@ pub(crate) fn template_type(
             },
             Err(_) => Type::Dyn,
         },
-        Template::List(items) => Type::list(Type::union(
-            items.iter().map(|t| template_type(model, types, place, t)),
-        )),
-        Template::Object(fields) => Type::object(fields.iter().map(|(k, t)| {
-            (
-                k.clone(),
-                Field::required(template_type(model, types, place, t)),
-            )
-        })),
+        Template::List(items) => Type::list(Type::union(items.iter().map(|t| template_type(model, types, place, t)))),
+        Template::Object(fields) => Type::object(
+            fields.iter().map(|(k, t)| (k.clone(), Field::required(template_type(model, types, place, t)))),
+        ),
     }
 }

@@ -28,14 +28,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new(chart: usize, event: Type) -> Place {
-        Place {
-            chart,
-            event: Some(event),
-            by: true,
-            entry: false,
-            locals: Vec::new(),
-            facts: Facts::default(),
-        }
+        Place { chart, event: Some(event), by: true, entry: false, locals: Vec::new(), facts: Facts::default() }
     }
 
     /// After an assignment to a path of the context, what was known of the variable is no longer.
@@ -45,14 +38,7 @@ impl Place {
 
     /// Outside of any event.
     pub(crate) fn still(chart: usize, by: bool) -> Place {
-        Place {
-            chart,
-            event: None,
-            by,
-            entry: false,
-            locals: Vec::new(),
-            facts: Facts::default(),
-        }
+        Place { chart, event: None, by, entry: false, locals: Vec::new(), facts: Facts::default() }
     }
 }
 
@@ -67,23 +53,12 @@ pub(crate) struct Types {
 
 impl Types {
     pub(crate) fn new(model: &Model<'_>) -> Types {
-        let inputs: Vec<Type> = model
-            .charts
-            .iter()
-            .map(|c| c.def.input.as_ref().map_or(Type::Dyn, schema_type))
-            .collect();
-        let kinds = model.def.ledger.keys().map(|kind| {
-            (
-                kind.clone(),
-                Field::required(Type::map(Type::String, entry_type())),
-            )
-        });
+        let inputs: Vec<Type> =
+            model.charts.iter().map(|c| c.def.input.as_ref().map_or(Type::Dyn, schema_type)).collect();
+        let kinds =
+            model.def.ledger.keys().map(|kind| (kind.clone(), Field::required(Type::map(Type::String, entry_type()))));
         let ledger = (!model.def.ledger.is_empty()).then(|| Type::object(kinds));
-        let mut types = Types {
-            contexts: vec![Type::Dyn; model.charts.len()],
-            inputs,
-            ledger,
-        };
+        let mut types = Types { contexts: vec![Type::Dyn; model.charts.len()], inputs, ledger };
         types.contexts = super::context::contexts(model, &types);
         types
     }
@@ -151,10 +126,7 @@ impl Types {
     fn actors(&self, names_root: bool) -> Type {
         if names_root {
             let root = Field::required(actor_type(self.context(0)));
-            return Type::Object {
-                fields: Arc::new([("root".to_string(), root)].into()),
-                open: true,
-            };
+            return Type::Object { fields: Arc::new([("root".to_string(), root)].into()), open: true };
         }
         Type::map(Type::String, actor_type(Type::Dyn))
     }
@@ -184,10 +156,7 @@ fn entry_type() -> Type {
 /// The type of the values that fit a schema; references stay inside it.
 pub(crate) fn schema_type(schema: &Json) -> Type {
     Type::from_schema(schema, &|reference| {
-        reference
-            .strip_prefix('#')
-            .and_then(|pointer| schema.pointer(pointer))
-            .cloned()
+        reference.strip_prefix('#').and_then(|pointer| schema.pointer(pointer)).cloned()
     })
 }
 
@@ -197,42 +166,26 @@ pub(crate) fn event_with(data: Type) -> Type {
         Type::Dyn => Type::Dyn,
         Type::Union(types) => Type::union(types.into_iter().map(event_with)),
         Type::Object { fields, open } => {
-            let data = Type::Object {
-                fields: fields.clone(),
-                open,
-            };
+            let data = Type::Object { fields: fields.clone(), open };
             let mut fields = Arc::unwrap_or_clone(fields);
             fields.insert("type".into(), Field::required(Type::String));
             fields.insert("data".into(), Field::required(data));
-            Type::Object {
-                fields: fields.into(),
-                open,
-            }
+            Type::Object { fields: fields.into(), open }
         }
         other => {
             let open = matches!(other, Type::Map(..));
-            let fields = [
-                ("type".to_string(), Field::required(Type::String)),
-                ("data".to_string(), Field::required(other)),
-            ];
-            Type::Object {
-                fields: Arc::new(fields.into()),
-                open,
-            }
+            let fields =
+                [("type".to_string(), Field::required(Type::String)), ("data".to_string(), Field::required(other))];
+            Type::Object { fields: Arc::new(fields.into()), open }
         }
     }
 }
 
 /// `event` of a failure: `error` with `code`, `message` and whatever else the host says.
 fn error_event() -> Type {
-    let known = [
-        ("code".to_string(), Field::required(Type::String)),
-        ("message".to_string(), Field::required(Type::String)),
-    ];
-    let error = Type::Object {
-        fields: Arc::new(known.into()),
-        open: true,
-    };
+    let known =
+        [("code".to_string(), Field::required(Type::String)), ("message".to_string(), Field::required(Type::String))];
+    let error = Type::Object { fields: Arc::new(known.into()), open: true };
     event_with(Type::object([("error", Field::required(error))]))
 }
 
@@ -242,12 +195,7 @@ fn output_event(output: Type) -> Type {
 
 /// The output of an actor, as far as it is declared.
 fn output_of(model: &Model<'_>, src: &str) -> Type {
-    model
-        .def
-        .actors
-        .get(src)
-        .and_then(|a| a.output.as_ref())
-        .map_or(Type::Dyn, schema_type)
+    model.def.actors.get(src).and_then(|a| a.output.as_ref()).map_or(Type::Dyn, schema_type)
 }
 
 /// What `event` is for the expressions of a transition.
@@ -255,14 +203,9 @@ pub(crate) fn event_of(model: &Model<'_>, chart: &Chart<'_>, t: &Transition<'_>)
     match t.trigger {
         Trigger::Always | Trigger::After => Type::Dyn,
         Trigger::StateDone => output_event(Type::Dyn),
-        Trigger::InvokeDone(_) => output_event(
-            t.invocation(chart)
-                .map_or(Type::Dyn, |i| output_of(model, &i.src)),
-        ),
+        Trigger::InvokeDone(_) => output_event(t.invocation(chart).map_or(Type::Dyn, |i| output_of(model, &i.src))),
         Trigger::InvokeError(_) => error_event(),
-        Trigger::On(descriptors) => {
-            Type::union(descriptors.iter().map(|d| described(model, chart, d)))
-        }
+        Trigger::On(descriptors) => Type::union(descriptors.iter().map(|d| described(model, chart, d))),
     }
 }
 
@@ -272,16 +215,12 @@ fn described(model: &Model<'_>, chart: &Chart<'_>, descriptor: &str) -> Type {
         return error_event();
     }
     if let Some(id) = descriptor.strip_prefix("done.invoke.") {
-        let invokes = chart.states.iter().flat_map(|s| &s.def.invoke).filter(|i| {
-            matches(descriptor, &format!("done.invoke.{}", invocation_id(i)))
-                || invocation_id(i) == id
-        });
+        let invokes =
+            chart.states.iter().flat_map(|s| &s.def.invoke).filter(|i| {
+                matches(descriptor, &format!("done.invoke.{}", invocation_id(i))) || invocation_id(i) == id
+            });
         let outputs: Vec<Type> = invokes.map(|i| output_of(model, &i.src)).collect();
-        return output_event(if outputs.is_empty() {
-            Type::Dyn
-        } else {
-            Type::union(outputs)
-        });
+        return output_event(if outputs.is_empty() { Type::Dyn } else { Type::union(outputs) });
     }
     if descriptor.starts_with("done.state.") {
         return output_event(Type::Dyn);
@@ -292,23 +231,14 @@ fn described(model: &Model<'_>, chart: &Chart<'_>, descriptor: &str) -> Type {
             ("key", Field::required(Type::String)),
         ]));
     }
-    let listed: Vec<&definition::EventDecl> = model
-        .def
-        .events
-        .iter()
-        .filter(|(name, _)| matches(descriptor, name))
-        .map(|(_, e)| e)
-        .collect();
+    let listed: Vec<&definition::EventDecl> =
+        model.def.events.iter().filter(|(name, _)| matches(descriptor, name)).map(|(_, e)| e).collect();
     // A wildcard also takes what is not declared, if such events are raised or the charter is not strict.
     let others = !model.def.strict || raises_undeclared(model, descriptor);
     if listed.is_empty() || others {
         return Type::Dyn;
     }
-    Type::union(listed.into_iter().map(|e| {
-        e.data
-            .as_ref()
-            .map_or(Type::Dyn, |s| event_with(schema_type(s)))
-    }))
+    Type::union(listed.into_iter().map(|e| e.data.as_ref().map_or(Type::Dyn, |s| event_with(schema_type(s)))))
 }
 
 /// Whether some action raises or sends an event that the descriptor takes but `events` does not declare.

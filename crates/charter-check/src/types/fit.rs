@@ -11,13 +11,9 @@ use super::env::schema_type;
 pub(crate) fn misfit(value: Option<&Template>, ty: &Type, schema: &Json) -> Option<String> {
     if let Some(literal) = literal(value) {
         let misfits = Schema::compile(schema).ok()?.misfits(&literal);
-        return misfits.first().map(|m| {
-            if m.at.is_empty() {
-                m.message.clone()
-            } else {
-                format!("at `{}`: {}", m.at, m.message)
-            }
-        });
+        return misfits
+            .first()
+            .map(|m| if m.at.is_empty() { m.message.clone() } else { format!("at `{}`: {}", m.at, m.message) });
     }
     disjoint(ty, &schema_type(schema), "")
 }
@@ -56,12 +52,7 @@ pub(crate) fn disjoint(have: &Type, want: &Type, at: &str) -> Option<String> {
 fn pair(have: &Type, want: &Type, at: &str) -> Option<String> {
     let numeric = |t: &Type| matches!(t, Type::Int | Type::Uint | Type::Double | Type::Number);
     // What JSON writes as text.
-    let textual = |t: &Type| {
-        matches!(
-            t,
-            Type::String | Type::Timestamp | Type::Duration | Type::Bytes
-        )
-    };
+    let textual = |t: &Type| matches!(t, Type::String | Type::Timestamp | Type::Duration | Type::Bytes);
     match (have, want) {
         (Type::Dyn, _) | (_, Type::Dyn) => None,
         (Type::List(a), Type::List(b)) => {
@@ -69,16 +60,7 @@ fn pair(have: &Type, want: &Type, at: &str) -> Option<String> {
             let _ = (a, b);
             None
         }
-        (
-            Type::Object {
-                fields: a,
-                open: a_open,
-            },
-            Type::Object {
-                fields: b,
-                open: b_open,
-            },
-        ) => {
+        (Type::Object { fields: a, open: a_open }, Type::Object { fields: b, open: b_open }) => {
             for (name, field) in b.iter() {
                 match a.get(name) {
                     Some(own) if own.required => {
@@ -92,9 +74,7 @@ fn pair(have: &Type, want: &Type, at: &str) -> Option<String> {
                     _ => {}
                 }
             }
-            let odd = a
-                .iter()
-                .find(|(name, field)| field.required && !b_open && !b.contains_key(*name));
+            let odd = a.iter().find(|(name, field)| field.required && !b_open && !b.contains_key(*name));
             odd.map(|(name, _)| format!("{}`{name}` is not declared", place(at)))
         }
         (Type::Object { .. } | Type::Map(..), Type::Object { .. } | Type::Map(..)) => None,
@@ -106,11 +86,7 @@ fn pair(have: &Type, want: &Type, at: &str) -> Option<String> {
 }
 
 fn place(at: &str) -> String {
-    if at.is_empty() {
-        String::new()
-    } else {
-        format!("at `{at}`: ")
-    }
+    if at.is_empty() { String::new() } else { format!("at `{at}`: ") }
 }
 
 #[cfg(test)]
@@ -127,20 +103,10 @@ mod tests {
     fn only_what_certainly_does_not_fit() {
         let want = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}, "additionalProperties": false});
         assert_eq!(why(&json!({"n": 1}), &want), None);
-        assert_eq!(
-            why(&json!({"n": null}), &want),
-            None,
-            "null stands for anything"
-        );
+        assert_eq!(why(&json!({"n": null}), &want), None, "null stands for anything");
         assert_eq!(why(&json!({}), &want).as_deref(), Some("`n` is missing"));
-        assert_eq!(
-            why(&json!({"n": 1, "m": 2}), &want).as_deref(),
-            Some("`m` is not declared")
-        );
-        assert_eq!(
-            why(&json!({"n": "x"}), &want).as_deref(),
-            Some("at `/n`: a int is declared, and this is a string")
-        );
+        assert_eq!(why(&json!({"n": 1, "m": 2}), &want).as_deref(), Some("`m` is not declared"));
+        assert_eq!(why(&json!({"n": "x"}), &want).as_deref(), Some("at `/n`: a int is declared, and this is a string"));
         assert_eq!(why(&json!("x"), &json!({"type": ["string", "null"]})), None);
     }
 }

@@ -16,11 +16,7 @@ use value::Want;
 
 /// Checks all expressions.
 pub(crate) fn check(model: &Model<'_>, findings: &mut Vec<Finding>) {
-    let mut c = Checker {
-        model,
-        types: Types::new(model),
-        findings,
-    };
+    let mut c = Checker { model, types: Types::new(model), findings };
     for number in 0..model.charts.len() {
         c.chart(number);
     }
@@ -56,12 +52,7 @@ impl<'d> Checker<'_, 'd> {
                 }
             }
             if let Some(initial) = &def.initial {
-                self.block(
-                    &initial.actions,
-                    &format!("{at}/initial/actions"),
-                    &anything,
-                    0,
-                );
+                self.block(&initial.actions, &format!("{at}/initial/actions"), &anything, 0);
             }
             if let Some(output) = &def.output {
                 self.template(output, &format!("{at}/output"), &anything);
@@ -74,10 +65,7 @@ impl<'d> Checker<'_, 'd> {
             }
             for (i, invoke) in def.invoke.iter().enumerate() {
                 let at = format!("{at}/invoke/{i}");
-                let ty = invoke
-                    .input
-                    .as_ref()
-                    .map(|t| self.template(t, &format!("{at}/input"), &anything));
+                let ty = invoke.input.as_ref().map(|t| self.template(t, &format!("{at}/input"), &anything));
                 self.fits_input(&invoke.src, invoke.input.as_ref(), ty, &at, "input");
                 if let Some(choose) = &invoke.choose {
                     let at = format!("{at}/choose/value");
@@ -101,12 +89,7 @@ impl<'d> Checker<'_, 'd> {
                 place.facts.add(self.facts_of(when, true));
             }
             if let Some(approves) = &t.def.approves {
-                self.cel(
-                    approves,
-                    &format!("{}/approves", t.at),
-                    &place,
-                    Want::Anything,
-                );
+                self.cel(approves, &format!("{}/approves", t.at), &place, Want::Anything);
             }
             for (i, require) in t.def.requires.iter().enumerate() {
                 self.require(require, &format!("{}/requires/{i}", t.at), &place);
@@ -125,20 +108,10 @@ impl<'d> Checker<'_, 'd> {
         let anything = Place::new(0, Type::Dyn);
         // Used or not: a guard or an action that nobody uses yet may still be wrong.
         let used = crate::lints::used_names(model);
-        for (name, guard) in model
-            .def
-            .guards
-            .iter()
-            .filter(|(n, _)| !used.guards.contains(n.as_str()))
-        {
+        for (name, guard) in model.def.guards.iter().filter(|(n, _)| !used.guards.contains(n.as_str())) {
             self.guard(guard, &format!("/guards/{}", escape(name)), &anything, 0);
         }
-        for (name, block) in model
-            .def
-            .actions
-            .iter()
-            .filter(|(n, _)| !used.actions.contains(n.as_str()))
-        {
+        for (name, block) in model.def.actions.iter().filter(|(n, _)| !used.actions.contains(n.as_str())) {
             self.block(block, &format!("/actions/{}", escape(name)), &anything, 0);
         }
         for (name, delay) in &model.def.delays {
@@ -149,21 +122,12 @@ impl<'d> Checker<'_, 'd> {
         }
         for (name, actor) in &model.def.actors {
             if let Some(timeout) = &actor.timeout {
-                self.delay(
-                    timeout,
-                    &format!("/actors/{}/timeout", escape(name)),
-                    &anything,
-                );
+                self.delay(timeout, &format!("/actors/{}/timeout", escape(name)), &anything);
             }
         }
         for (i, lock) in model.def.interlocks.iter().enumerate() {
             if let InterlockRule::Assert(cel) = &lock.rule {
-                self.cel(
-                    cel,
-                    &format!("/interlocks/{i}/rule/assert"),
-                    &Place::still(0, true),
-                    Want::Bool,
-                );
+                self.cel(cel, &format!("/interlocks/{i}/rule/assert"), &Place::still(0, true), Want::Bool);
             }
         }
         for (i, property) in model.def.properties.iter().enumerate() {
@@ -237,12 +201,8 @@ impl<'d> Checker<'_, 'd> {
                 }
             }
             Guard::Not(guard) => facts = self.facts(guard, !outcome, deeper),
-            Guard::And(parts) if outcome => parts
-                .iter()
-                .for_each(|g| facts.add(self.facts(g, true, deeper))),
-            Guard::Or(parts) if !outcome => parts
-                .iter()
-                .for_each(|g| facts.add(self.facts(g, false, deeper))),
+            Guard::And(parts) if outcome => parts.iter().for_each(|g| facts.add(self.facts(g, true, deeper))),
+            Guard::Or(parts) if !outcome => parts.iter().for_each(|g| facts.add(self.facts(g, false, deeper))),
             Guard::And(_) | Guard::Or(_) => {}
         }
         facts
@@ -260,15 +220,7 @@ impl<'d> Checker<'_, 'd> {
             Require::Use { key, when, .. } => {
                 self.text(key, &format!("{at}/use/key"), place);
                 if let Some(when) = when {
-                    self.cel(
-                        when,
-                        &format!("{at}/use/when"),
-                        &Place {
-                            entry: true,
-                            ..place.clone()
-                        },
-                        Want::Bool,
-                    );
+                    self.cel(when, &format!("{at}/use/when"), &Place { entry: true, ..place.clone() }, Want::Bool);
                 }
             }
             Require::Open { key, .. } => self.text(key, &format!("{at}/open/key"), place),

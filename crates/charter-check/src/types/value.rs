@@ -38,9 +38,7 @@ impl<'d> Checker<'_, 'd> {
 
     pub(super) fn moment(&mut self, value: Option<&'d Template>, at: &str, place: &Place) {
         match value {
-            Some(Template::Cel(cel)) => {
-                drop(self.cel(cel, &format!("{at}/cel"), place, Want::Moment))
-            }
+            Some(Template::Cel(cel)) => drop(self.cel(cel, &format!("{at}/cel"), place, Want::Moment)),
             other => self.maybe(other, at, place),
         }
     }
@@ -66,11 +64,7 @@ impl<'d> Checker<'_, 'd> {
                 let typed = fields.iter().map(|(k, t)| {
                     (
                         k.clone(),
-                        charter_expr::Field::required(self.template(
-                            t,
-                            &format!("{at}/object/{}", escape(k)),
-                            place,
-                        )),
+                        charter_expr::Field::required(self.template(t, &format!("{at}/object/{}", escape(k)), place)),
                     )
                 });
                 Type::object(typed.collect::<Vec<_>>())
@@ -82,32 +76,19 @@ impl<'d> Checker<'_, 'd> {
     pub(super) fn quiet_cel(&mut self, cel: &'d str, at: &str, place: &Place) {
         let before = self.findings.len();
         self.cel(cel, at, place, Want::Anything);
-        self.findings
-            .iter_mut()
-            .skip(before)
-            .for_each(|f| f.bytes = None);
+        self.findings.iter_mut().skip(before).for_each(|f| f.bytes = None);
     }
 
     pub(super) fn cel(&mut self, cel: &'d str, at: &str, place: &Place, want: Want) -> Type {
         let Some(ast) = self.model.ast(cel) else {
             return Type::Dyn;
         };
-        let names_root = ast
-            .reads()
-            .iter()
-            .any(|p| p.root() == "actors" && first_field(p) == Some("root"));
+        let names_root = ast.reads().iter().any(|p| p.root() == "actors" && first_field(p) == Some("root"));
         let env = self.types.env(self.model, place, names_root);
         self.judge(cel, at, &env, Some(place.chart), want)
     }
 
-    pub(super) fn judge(
-        &mut self,
-        cel: &'d str,
-        at: &str,
-        env: &Env,
-        chart: Option<usize>,
-        want: Want,
-    ) -> Type {
+    pub(super) fn judge(&mut self, cel: &'d str, at: &str, env: &Env, chart: Option<usize>, want: Want) -> Type {
         let Some(ast) = self.model.ast(cel) else {
             return Type::Dyn;
         };
@@ -117,15 +98,12 @@ impl<'d> Checker<'_, 'd> {
                 charter_expr::Severity::Error => Severity::Error,
                 charter_expr::Severity::Warning => Severity::Warning,
             };
-            let code = if f.message.contains("no field `")
-                || f.message.contains("is not a declared field")
-            {
+            let code = if f.message.contains("no field `") || f.message.contains("is not a declared field") {
                 codes::UNKNOWN_FIELD
             } else {
                 codes::TYPE
             };
-            let mut finding =
-                Finding::new(severity, code, at, f.message).bytes(f.span.start, f.span.end);
+            let mut finding = Finding::new(severity, code, at, f.message).bytes(f.span.start, f.span.end);
             finding.help = f.help;
             self.findings.push(finding);
         }
@@ -133,8 +111,7 @@ impl<'d> Checker<'_, 'd> {
             self.states_named(&ast, at, chart);
         }
         if let Some(message) = unwanted(&ty, want) {
-            self.findings
-                .push(Finding::new(Severity::Error, codes::TYPE, at, message).bytes(0, cel.len()));
+            self.findings.push(Finding::new(Severity::Error, codes::TYPE, at, message).bytes(0, cel.len()));
         }
         ty
     }
@@ -142,13 +119,8 @@ impl<'d> Checker<'_, 'd> {
     /// `in('x')`: is there such a state?
     fn states_named(&mut self, ast: &charter_expr::Ast, at: &str, chart: &crate::model::Chart<'_>) {
         use charter_expr::ast::{Kind, Literal};
-        for call in ast
-            .calls()
-            .into_iter()
-            .filter(|c| !c.method && matches!(c.name.as_str(), "in" | "In"))
-        {
-            let Some(Kind::Literal(Literal::String(path))) = call.args.first().map(|n| &n.kind)
-            else {
+        for call in ast.calls().into_iter().filter(|c| !c.method && matches!(c.name.as_str(), "in" | "In")) {
+            let Some(Kind::Literal(Literal::String(path))) = call.args.first().map(|n| &n.kind) else {
                 continue;
             };
             if chart.outline.find(path).is_some() {
@@ -160,23 +132,10 @@ impl<'d> Checker<'_, 'd> {
                 |n| format!("did you mean `{n}`?"),
             );
             // `In` is SCXML's: false for what is not there.
-            let severity = if call.name == "in" {
-                Severity::Error
-            } else {
-                Severity::Warning
-            };
-            let of = if chart.name == "root" {
-                String::new()
-            } else {
-                format!(" in machine `{}`", chart.name)
-            };
-            let finding = Finding::new(
-                severity,
-                codes::UNKNOWN_STATE,
-                at,
-                format!("there is no state `{path}`{of}"),
-            )
-            .bytes(call.span.start, call.span.end);
+            let severity = if call.name == "in" { Severity::Error } else { Severity::Warning };
+            let of = if chart.name == "root" { String::new() } else { format!(" in machine `{}`", chart.name) };
+            let finding = Finding::new(severity, codes::UNKNOWN_STATE, at, format!("there is no state `{path}`{of}"))
+                .bytes(call.span.start, call.span.end);
             self.findings.push(finding.help(help));
         }
     }
@@ -194,13 +153,7 @@ pub(super) fn item_of(ty: &Type) -> (Type, Type) {
     match ty {
         Type::List(item) => ((**item).clone(), Type::Int),
         Type::Map(key, value) => ((**value).clone(), (**key).clone()),
-        Type::Object {
-            fields,
-            open: false,
-        } => (
-            Type::union(fields.values().map(|f| f.ty.clone())),
-            Type::String,
-        ),
+        Type::Object { fields, open: false } => (Type::union(fields.values().map(|f| f.ty.clone())), Type::String),
         _ => (Type::Dyn, Type::Dyn),
     }
 }
@@ -211,24 +164,14 @@ fn unwanted(ty: &Type, want: Want) -> Option<String> {
         Want::Anything => return None,
         Want::Bool => ("a condition gives a bool", |t| matches!(t, Type::Bool)),
         Want::Text => ("a text is needed here", |t| {
-            matches!(
-                t,
-                Type::String | Type::Int | Type::Uint | Type::Double | Type::Number | Type::Bool
-            )
+            matches!(t, Type::String | Type::Int | Type::Uint | Type::Double | Type::Number | Type::Bool)
         }),
-        Want::Delay => (
-            "a length of time is needed here (a duration, milliseconds, or a text such as `24h`)",
-            |t| matches!(t, Type::Duration | Type::Int | Type::Number | Type::String),
-        ),
-        Want::Moment => (
-            "a time is needed here (a timestamp, a duration from now, a text, or milliseconds)",
-            |t| {
-                matches!(
-                    t,
-                    Type::Timestamp | Type::Duration | Type::Int | Type::Number | Type::String
-                )
-            },
-        ),
+        Want::Delay => ("a length of time is needed here (a duration, milliseconds, or a text such as `24h`)", |t| {
+            matches!(t, Type::Duration | Type::Int | Type::Number | Type::String)
+        }),
+        Want::Moment => ("a time is needed here (a timestamp, a duration from now, a text, or milliseconds)", |t| {
+            matches!(t, Type::Timestamp | Type::Duration | Type::Int | Type::Number | Type::String)
+        }),
         Want::List => ("`each` walks through a list or a map", |t| {
             matches!(t, Type::List(_) | Type::Map(..) | Type::Object { .. })
         }),

@@ -6,11 +6,7 @@ use charter_format::{Document, ReadOptions, read};
 use charter_kernel::Machine;
 
 pub(crate) fn document(source: &str) -> Document {
-    let source = if source.contains("charter:") {
-        source.to_string()
-    } else {
-        format!("charter: 1\nid: t\n{source}")
-    };
+    let source = if source.contains("charter:") { source.to_string() } else { format!("charter: 1\nid: t\n{source}") };
     read(&source, "t.yaml", &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -21,37 +17,21 @@ pub(crate) fn machine(source: &str) -> Machine {
 
 pub(crate) fn report_with(source: &str, options: &Options) -> Report {
     let document = document(source);
-    let machine = Machine::compile(document.definition.clone())
-        .unwrap_or_else(|problems| panic!("{problems:#?}"));
+    let machine = Machine::compile(document.definition.clone()).unwrap_or_else(|problems| panic!("{problems:#?}"));
     check(&document, &machine, options)
 }
 
 /// Without exploration.
 pub(crate) fn lint(source: &str) -> Report {
-    report_with(
-        source,
-        &Options {
-            explore: false,
-            ..Options::default()
-        },
-    )
+    report_with(source, &Options { explore: false, ..Options::default() })
 }
 
 /// The places and messages of one code.
 pub(crate) fn found(source: &str, code: &str) -> Vec<String> {
-    lint(source)
-        .findings
-        .iter()
-        .filter(|f| f.code == code)
-        .map(|f| format!("{}: {}", f.path, f.message))
-        .collect()
+    lint(source).findings.iter().filter(|f| f.code == code).map(|f| format!("{}: {}", f.path, f.message)).collect()
 }
 
 /// Everything found, a line each: `severity code path: message`.
 pub(crate) fn all(report: &Report) -> Vec<String> {
-    report
-        .findings
-        .iter()
-        .map(|f| format!("{} {} {}: {}", f.severity.word(), f.code, f.path, f.message))
-        .collect()
+    report.findings.iter().map(|f| format!("{} {} {}: {}", f.severity.word(), f.code, f.path, f.message)).collect()
 }

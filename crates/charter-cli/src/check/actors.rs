@@ -29,9 +29,7 @@ pub(super) fn add(loaded: &Loaded, report: &mut Report) -> Result<(), Failure> {
     let found = objections.iter().map(|o| finding(loaded, o, &kinds));
     report.findings.extend(found);
     // As they were: the worst first, then in the order of the text.
-    report
-        .findings
-        .sort_by_key(|f| (Reverse(f.severity), f.span));
+    report.findings.sort_by_key(|f| (Reverse(f.severity), f.span));
     Ok(())
 }
 
@@ -46,24 +44,14 @@ fn finding(loaded: &Loaded, objection: &Objection, kinds: &[String]) -> Finding 
         };
         let message = format!("actor `{name}`: {why}");
         let help = "`charter run` refuses the charter as it is".to_owned();
-        return placed(
-            loaded,
-            Severity::Warning,
-            codes::ACTOR_CONFIG,
-            at,
-            message,
-            help,
-        );
+        return placed(loaded, Severity::Warning, codes::ACTOR_CONFIG, at, message, help);
     };
     let message = format!("actor `{name}`: `charter run` has no executor for the kind `{kind}`");
     // Other hosts have executors of their own; what is nearly one of ours is meant to be it.
     let near = nearest(kind, kinds.iter().map(String::as_str)).filter(|near| near != kind);
     let (severity, help) = match near {
         Some(near) => (Severity::Warning, format!("did you mean `{near}`?")),
-        None => (
-            Severity::Info,
-            "a program of your own can bring one (`charter-runtime`)".to_owned(),
-        ),
+        None => (Severity::Info, "a program of your own can bring one (`charter-runtime`)".to_owned()),
     };
     let at = format!("{at}/kind");
     placed(loaded, severity, codes::ACTOR_KIND, at, message, help)
@@ -90,13 +78,7 @@ fn placed(
 ) -> Finding {
     let document = &loaded.document;
     let span = document.span(&at);
-    let place = document.diagnostic(
-        charter_format::Severity::Warning,
-        code,
-        span,
-        String::new(),
-        None,
-    );
+    let place = document.diagnostic(charter_format::Severity::Warning, code, span, String::new(), None);
     Finding {
         severity,
         code,

@@ -65,18 +65,10 @@ impl Mapping {
                 "add it, e.g. `stream: {run: \"= item.run\", type: \"= item.type\"}`",
             )
         };
-        let stream = definition
-            .stream
-            .as_ref()
-            .ok_or_else(|| missing("how the items of a stream become events (`stream`)"))?;
-        let run = stream
-            .run
-            .as_ref()
-            .ok_or_else(|| missing("which run an item belongs to (`stream.run`)"))?;
-        let kind = stream
-            .r#type
-            .as_ref()
-            .ok_or_else(|| missing("which event an item is (`stream.type`)"))?;
+        let stream =
+            definition.stream.as_ref().ok_or_else(|| missing("how the items of a stream become events (`stream`)"))?;
+        let run = stream.run.as_ref().ok_or_else(|| missing("which run an item belongs to (`stream.run`)"))?;
+        let kind = stream.r#type.as_ref().ok_or_else(|| missing("which event an item is (`stream.type`)"))?;
         let optional = |cel: &Option<String>| cel.as_deref().map(compile).transpose();
         let clock = clock.map(|name| clock_of(stream, name)).transpose()?;
         Ok(Mapping {
@@ -111,41 +103,35 @@ impl Mapping {
                 });
             }
         };
-        let no_item = |message: String| NoItem {
-            kind: Some(kind.clone()),
-            run: Some(run.clone()),
-            message,
-        };
+        let no_item = |message: String| NoItem { kind: Some(kind.clone()), run: Some(run.clone()), message };
         let optional = |program: &Option<Program>| match program {
             Some(program) => text(program, &item),
             None => Ok(None),
         };
         // An id of the wrong kind is the business of the event's schema.
         let id = optional(&self.id).unwrap_or_default();
-        let to = optional(&self.to)
-            .map_err(|m| no_item(format!("the actor it is for cannot be told: {m}")))?;
+        let to = optional(&self.to).map_err(|m| no_item(format!("the actor it is for cannot be told: {m}")))?;
         let at = match &self.at {
             None => Ok(None),
             Some(program) => match evaluate(program, &item) {
                 Ok(Value::Null) => Ok(None),
                 Ok(Value::Timestamp(at)) => Ok(Some(at.millis())),
-                Ok(value) => value
-                    .to_json()
-                    .map_err(|e| e.to_string())
-                    .and_then(|value| moment::from_json(&value).map(Some)),
+                Ok(value) => {
+                    value.to_json().map_err(|e| e.to_string()).and_then(|value| moment::from_json(&value).map(Some))
+                }
                 Err(e) => Err(format!("its time cannot be told: {e}")),
             },
         };
         let by = match &self.by {
             None => Principal::default(),
-            Some(program) => principal(program, &item)
-                .map_err(|m| no_item(format!("who sends it cannot be told: {m}")))?,
+            Some(program) => {
+                principal(program, &item).map_err(|m| no_item(format!("who sends it cannot be told: {m}")))?
+            }
         };
         let (part, made) = match &self.data {
             None => (Part::Whole, None),
             Some(program) => {
-                let value = evaluate(program, &item)
-                    .map_err(|e| no_item(format!("its data cannot be told: {e}")))?;
+                let value = evaluate(program, &item).map_err(|e| no_item(format!("its data cannot be told: {e}")))?;
                 match part_of(&item, &value) {
                     Part::Made => {
                         let json = value.to_json().map_err(|e| no_item(e.to_string()))?;
@@ -163,16 +149,7 @@ impl Mapping {
             }
             (Part::Made, json) => json.unwrap_or_default(),
         };
-        Ok(Item {
-            run,
-            kind,
-            id,
-            at,
-            to,
-            by,
-            data,
-            part,
-        })
+        Ok(Item { run, kind, id, at, to, by, data, part })
     }
 
     /// The parts of items that decide about anything; none if that cannot be told before.
@@ -202,9 +179,7 @@ impl Mapping {
     pub(crate) fn input(&self, item: &Json) -> Result<Json, String> {
         match &self.input {
             None => Ok(Json::Object(serde_json::Map::new())),
-            Some(program) => evaluate(program, item)
-                .and_then(|value| value.to_json())
-                .map_err(|e| e.to_string()),
+            Some(program) => evaluate(program, item).and_then(|value| value.to_json()).map_err(|e| e.to_string()),
         }
     }
 }
@@ -226,9 +201,7 @@ fn part_of(item: &Json, value: &Value<'_>) -> Part {
     if std::ptr::eq(whole, *map) {
         return Part::Whole;
     }
-    let field = whole
-        .iter()
-        .find(|(_, field)| field.as_object().is_some_and(|f| std::ptr::eq(f, *map)));
+    let field = whole.iter().find(|(_, field)| field.as_object().is_some_and(|f| std::ptr::eq(f, *map)));
     field.map_or(Part::Made, |(name, _)| Part::Field(name.clone()))
 }
 
@@ -245,8 +218,7 @@ fn compile(cel: &str) -> Result<Program, Failure> {
     let mut env = Env::new();
     env.root("item", Type::Dyn);
     // The compiler of the charter has been over it; only a clock of the command line can fail.
-    Program::compile(cel, &env)
-        .map_err(|e| Failure::new(format!("`{cel}` is no expression: {}", e.message)))
+    Program::compile(cel, &env).map_err(|e| Failure::new(format!("`{cel}` is no expression: {}", e.message)))
 }
 
 /// The expression of `--clock`: one of the charter's clocks, or a path in the item.
@@ -310,8 +282,5 @@ fn principal(program: &Program, item: &Json) -> Result<Principal, String> {
             roles.extend(role.as_str().map(str::to_owned));
         }
     }
-    Ok(Principal {
-        id: id.to_owned(),
-        roles,
-    })
+    Ok(Principal { id: id.to_owned(), roles })
 }

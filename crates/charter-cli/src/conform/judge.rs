@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use charter_kernel::{
-    Effect, EffectKind, Envelope, Event, Explanation, Machine, Refusal, Snapshot,
-};
+use charter_kernel::{Effect, EffectKind, Envelope, Event, Explanation, Machine, Refusal, Snapshot};
 use indexmap::IndexMap;
 use rustc_hash::FxHasher;
 use serde::Serialize;
@@ -122,11 +120,7 @@ impl<'m> Judge<'m> {
         };
         let mapping = Mapping::new(machine.definition(), named)?;
         let longest = usize::try_from(machine.definition().limits.data / 16).unwrap_or(usize::MAX);
-        let quick = mapping.wanted(machine).map(|wanted| Quick {
-            tape: Tape::default(),
-            wanted,
-            longest,
-        });
+        let quick = mapping.wanted(machine).map(|wanted| Quick { tape: Tape::default(), wanted, longest });
         Ok(Judge {
             machine,
             mapping,
@@ -200,11 +194,7 @@ impl<'m> Judge<'m> {
             },
             Err(NoItem { kind, run, message }) => {
                 let message = format!("line {number} is no item: {message}");
-                Line {
-                    r#type: kind,
-                    episode: run,
-                    ..self.unreadable("schema", message)
-                }
+                Line { r#type: kind, episode: run, ..self.unreadable("schema", message) }
             }
         }
     }
@@ -231,13 +221,7 @@ impl<'m> Judge<'m> {
     }
 
     /// Judges an item. On the quick way nothing is given, and nothing has happened, if it is not accepted.
-    fn item(
-        &mut self,
-        item: Item,
-        input: Result<Json, String>,
-        bytes: &[u8],
-        quick: bool,
-    ) -> Option<Line> {
+    fn item(&mut self, item: Item, input: Result<Json, String>, bytes: &[u8], quick: bool) -> Option<Line> {
         let key = item.id.as_deref().map(|id| (self.key(id), content(bytes)));
         let (name, kind) = (item.run.clone(), item.kind.clone());
         let last = self.at;
@@ -246,11 +230,7 @@ impl<'m> Judge<'m> {
             None => self.runs.insert_full(name.clone(), Run::default()).0,
         };
         let (_, run) = self.runs.get_index_mut(place)?;
-        let judging = Judging {
-            machine: self.machine,
-            fixed: self.fixed,
-            last,
-        };
+        let judging = Judging { machine: self.machine, fixed: self.fixed, last };
         let done = judging.judge(run, item, input, key, quick);
         if quick && done.is_err() {
             return None;
@@ -325,19 +305,12 @@ impl Judging<'_> {
         let envelope = Envelope {
             seq,
             to: item.to,
-            event: Event::External {
-                r#type: item.kind,
-                data: item.data,
-            },
+            event: Event::External { r#type: item.kind, data: item.data },
             by: item.by,
             at,
             expected_seq: None,
         };
-        let no = |code: &str, message: String| No {
-            from: Some(from.clone()),
-            code: code.to_owned(),
-            message,
-        };
+        let no = |code: &str, message: String| No { from: Some(from.clone()), code: code.to_owned(), message };
         let known = key.and_then(|(key, content)| run.ids.get(&key).map(|old| *old == content));
         let done = match quick {
             true => self.machine.step_checked(&snapshot, &envelope),
@@ -364,15 +337,8 @@ impl Judging<'_> {
                 // It will be judged again, with all there is.
                 return no(refusal.code.word(), String::new());
             }
-            let story = self
-                .machine
-                .explain_briefly(Some(&snapshot), &envelope, &refusal);
-            let Explanation {
-                code,
-                message,
-                rule,
-                ..
-            } = story;
+            let story = self.machine.explain_briefly(Some(&snapshot), &envelope, &refusal);
+            let Explanation { code, message, rule, .. } = story;
             no(rule.as_deref().unwrap_or(code.word()), message)
         })?;
         if let Err(message) = own_time {
@@ -389,17 +355,8 @@ impl Judging<'_> {
     }
 
     fn start(&self, run: &str, input: Result<Json, String>, at: i64) -> Result<Snapshot, No> {
-        let no = |code: &str, message: String| No {
-            from: None,
-            code: code.to_owned(),
-            message,
-        };
-        let input = input.map_err(|m| {
-            no(
-                "schema",
-                format!("the input of the run cannot be told: {m}"),
-            )
-        })?;
+        let no = |code: &str, message: String| No { from: None, code: code.to_owned(), message };
+        let input = input.map_err(|m| no("schema", format!("the input of the run cannot be told: {m}")))?;
         let envelope = Envelope::host(0, Event::Start { input }, at);
         match self.machine.start(run, &envelope) {
             Ok(step) => Ok(step.snapshot),
@@ -415,10 +372,7 @@ impl Judging<'_> {
     fn fire(&self, snapshot: &mut Snapshot, seq: &mut u64, at: i64, logs: &mut Vec<String>) {
         let mut fired = 0;
         while let Some(timer) = snapshot.next_timer().filter(|timer| timer.due <= at) {
-            let event = Event::Timer {
-                timer: timer.id.to_string(),
-                generation: timer.generation,
-            };
+            let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
             let envelope = Envelope::host(seq.saturating_add(1), event, timer.due);
             // A timer that is refused stays pending, and those behind it wait; as does a chart that never comes to rest.
             let Ok(step) = self.machine.step(snapshot, &envelope) else {
@@ -439,9 +393,7 @@ impl Judging<'_> {
 fn log(effects: &[Effect], logs: &mut Vec<String>) {
     for effect in effects {
         if let EffectKind::Log { label, value } = &effect.kind {
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             logs.push(match label {
                 Some(label) => format!("{label}: {text}"),
                 None => text,

@@ -60,13 +60,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     while let Some((number, read)) = lines.advance()? {
         let line = match read {
             Read::Line(bytes) => judge.line(number, bytes),
-            Read::TooLong => judge.unreadable(
-                "too-large",
-                format!(
-                    "line {number} is longer than {} MiB",
-                    lines::MOST_BYTES >> 20
-                ),
-            ),
+            Read::TooLong => {
+                judge.unreadable("too-large", format!("line {number} is longer than {} MiB", lines::MOST_BYTES >> 20))
+            }
         };
         if !line.valid {
             exit = Exit::No;
@@ -75,8 +71,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             buffer.clear();
             match machine_output {
                 true => {
-                    serde_json::to_writer(&mut buffer, &line)
-                        .map_err(|e| Failure::new(e.to_string()))?;
+                    serde_json::to_writer(&mut buffer, &line).map_err(|e| Failure::new(e.to_string()))?;
                     buffer.push(b'\n');
                 }
                 false => show(&line, paint, &mut buffer)?,
@@ -130,12 +125,7 @@ struct Progress {
 
 impl Progress {
     fn new(wanted: bool) -> Progress {
-        Progress {
-            wanted,
-            items: 0,
-            begin: Instant::now(),
-            shown: None,
-        }
+        Progress { wanted, items: 0, begin: Instant::now(), shown: None }
     }
 
     fn count(&mut self, io: &mut Io<'_>) -> std::io::Result<()> {
@@ -154,12 +144,7 @@ impl Progress {
 
     fn end(&mut self, io: &mut Io<'_>) -> std::io::Result<()> {
         match self.shown {
-            Some(_) => writeln!(
-                io.err,
-                "\r{} items in {:.1} s",
-                self.items,
-                self.begin.elapsed().as_secs_f64()
-            ),
+            Some(_) => writeln!(io.err, "\r{} items in {:.1} s", self.items, self.begin.elapsed().as_secs_f64()),
             None => Ok(()),
         }
     }

@@ -36,10 +36,7 @@ pub(crate) fn text(judge: &Judge<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
             run.refused
         )?;
         let told = summary.iter().filter(|(key, value)| {
-            !matches!(
-                key.as_str(),
-                "run" | "state" | "status" | "accepted" | "refused"
-            ) && !is_empty(value)
+            !matches!(key.as_str(), "run" | "state" | "status" | "accepted" | "refused") && !is_empty(value)
         });
         for (key, value) in told {
             writeln!(io.out, "  {key}: {value}")?;
@@ -49,10 +46,7 @@ pub(crate) fn text(judge: &Judge<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
         0 => paint.good("conforms"),
         _ => paint.error("does not conform"),
     };
-    writeln!(
-        io.out,
-        "\n{verdict}: {runs} runs, {accepted} items accepted, {refused} refused"
-    )?;
+    writeln!(io.out, "\n{verdict}: {runs} runs, {accepted} items accepted, {refused} refused")?;
     Ok(())
 }
 
@@ -79,17 +73,13 @@ fn of(judge: &Judge<'_>, name: &str, run: &Run) -> Json {
     out.insert("status".into(), snapshot.status().word().into());
     let open = |entry: &Entry| matches!(entry.status, EntryStatus::Open | EntryStatus::Overdue);
     out.insert("open".into(), entries(snapshot, open, obligation));
-    let live = |entry: &Entry| {
-        entry.status == EntryStatus::Granted && entry.expires.is_none_or(|until| at < until)
-    };
+    let live = |entry: &Entry| entry.status == EntryStatus::Granted && entry.expires.is_none_or(|until| at < until);
     out.insert("live".into(), entries(snapshot, live, permit));
     let machine = judge.machine();
     let stream = machine.definition().stream.as_ref();
     for (key, cel) in stream.iter().flat_map(|stream| &stream.summary) {
         let told = match machine.query(cel) {
-            Ok(query) => machine
-                .ask(snapshot, "root", &query, at)
-                .unwrap_or_else(|e| json!({"error": e.to_string()})),
+            Ok(query) => machine.ask(snapshot, "root", &query, at).unwrap_or_else(|e| json!({"error": e.to_string()})),
             Err(e) => json!({"error": e.message}),
         };
         out.insert(key.clone(), told);
@@ -98,11 +88,7 @@ fn of(judge: &Judge<'_>, name: &str, run: &Run) -> Json {
 }
 
 /// By kind, the entries that are wanted.
-fn entries(
-    snapshot: &Snapshot,
-    wanted: impl Fn(&Entry) -> bool,
-    show: impl Fn(&str, &Entry) -> Json,
-) -> Json {
+fn entries(snapshot: &Snapshot, wanted: impl Fn(&Entry) -> bool, show: impl Fn(&str, &Entry) -> Json) -> Json {
     let mut kinds: Map<String, Json> = Map::new();
     for (kind, key, entry) in snapshot.ledger().iter().flat_map(|l| l.entries()) {
         if wanted(entry) {

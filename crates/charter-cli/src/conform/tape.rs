@@ -45,11 +45,7 @@ impl Tape {
         if text.len() >= u32::MAX as usize {
             return false;
         }
-        let mut reader = Reader {
-            text: text.as_bytes(),
-            at: 0,
-            nodes: &mut self.nodes,
-        };
+        let mut reader = Reader { text: text.as_bytes(), at: 0, nodes: &mut self.nodes };
         reader.blank();
         let read = reader.value(0).is_some();
         reader.blank();
@@ -58,11 +54,7 @@ impl Tape {
 
     /// The whole.
     pub(crate) fn root<'t>(&'t self, text: &'t str) -> Cursor<'t> {
-        Cursor {
-            tape: &self.nodes,
-            text,
-            at: 0,
-        }
+        Cursor { tape: &self.nodes, text, at: 0 }
     }
 }
 
@@ -89,14 +81,7 @@ impl Reader<'_> {
         let at = self.nodes.len();
         #[allow(clippy::cast_possible_truncation)]
         // the text is shorter than 4 GiB, and each node takes a byte of it at least
-        self.nodes.push(Node {
-            kind,
-            flag,
-            start: start as u32,
-            end: end as u32,
-            next: at as u32 + 1,
-            count: 0,
-        });
+        self.nodes.push(Node { kind, flag, start: start as u32, end: end as u32, next: at as u32 + 1, count: 0 });
         at
     }
 
@@ -298,9 +283,7 @@ impl<'t> Cursor<'t> {
     }
 
     fn bytes(self, node: Node) -> &'t str {
-        self.text
-            .get(node.start as usize..node.end as usize)
-            .unwrap_or_default()
+        self.text.get(node.start as usize..node.end as usize).unwrap_or_default()
     }
 
     fn to(self, at: u32) -> Cursor<'t> {
@@ -327,20 +310,16 @@ impl<'t> Cursor<'t> {
             Kind::Bool => Json::Bool(node.flag),
             Kind::Int => Json::Number(self.bytes(node).parse::<i64>().ok()?.into()),
             Kind::Float => Json::Number(Number::from_f64(self.bytes(node).parse().ok()?)?),
-            Kind::Text if node.flag => serde_json::from_str(
-                self.text
-                    .get(node.start as usize - 1..node.end as usize + 1)?,
-            )
-            .ok()?,
+            Kind::Text if node.flag => {
+                serde_json::from_str(self.text.get(node.start as usize - 1..node.end as usize + 1)?).ok()?
+            }
             Kind::Text => Json::String(self.bytes(node).to_owned()),
             Kind::List => {
                 let mut list = Vec::new();
                 // Of a list all is wanted, or nothing but that it is one.
                 if wanted.all {
                     list.reserve(node.count as usize);
-                    let whole = View::items(self, |item| {
-                        item.json(wanted).map(|json| list.push(json)).is_some()
-                    });
+                    let whole = View::items(self, |item| item.json(wanted).map(|json| list.push(json)).is_some());
                     whole.then_some(())?;
                 }
                 Json::Array(list)
@@ -353,10 +332,7 @@ impl<'t> Cursor<'t> {
                         false => wanted.part(key),
                     };
                     match part {
-                        Some(part) => value
-                            .json(part)
-                            .map(|json| drop(map.insert(key.to_owned(), json)))
-                            .is_some(),
+                        Some(part) => value.json(part).map(|json| drop(map.insert(key.to_owned(), json))).is_some(),
                         None => true,
                     }
                 });
@@ -424,10 +400,7 @@ impl Wanted {
     /// Everything.
     #[cfg(test)]
     pub(crate) fn all() -> Wanted {
-        Wanted {
-            all: true,
-            parts: Vec::new(),
-        }
+        Wanted { all: true, parts: Vec::new() }
     }
 
     fn part(&self, key: &str) -> Option<&Wanted> {
@@ -466,13 +439,9 @@ mod tests {
     #[test]
     fn what_is_read_is_what_the_full_reader_reads() {
         let mut tape = Tape::default();
-        for text in [
-            r#"{"a": [1, -2.5, "x\n\"y", true, null, {}], "b": {"c": []}, "é": "ü"}"#,
-            "[]",
-            " 0 ",
-            "\"\"",
-            "-1",
-        ] {
+        for text in
+            [r#"{"a": [1, -2.5, "x\n\"y", true, null, {}], "b": {"c": []}, "é": "ü"}"#, "[]", " 0 ", "\"\"", "-1"]
+        {
             assert!(tape.read(text), "{text}");
             let json: serde_json::Value = serde_json::from_str(text).unwrap();
             assert_eq!(tape.root(text).json(&Wanted::all()), Some(json));

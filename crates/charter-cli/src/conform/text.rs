@@ -75,10 +75,7 @@ impl<'de> Visitor<'de> for Reader {
                     place.insert(value);
                 }
                 serde_json::map::Entry::Occupied(place) => {
-                    return Err(de::Error::custom(format_args!(
-                        "the key `{}` comes twice",
-                        place.key()
-                    )));
+                    return Err(de::Error::custom(format_args!("the key `{}` comes twice", place.key())));
                 }
             }
         }
@@ -93,14 +90,8 @@ mod tests {
 
     #[test]
     fn lines() {
-        assert_eq!(
-            read(br#"{"a": [1, 2.5, "x"]}"#),
-            Ok(json!({"a": [1, 2.5, "x"]}))
-        );
-        assert_eq!(
-            read(br#"{"a": 1, "b": {"c": 1, "c": 2}}"#),
-            Err("column 26: the key `c` comes twice".into())
-        );
+        assert_eq!(read(br#"{"a": [1, 2.5, "x"]}"#), Ok(json!({"a": [1, 2.5, "x"]})));
+        assert_eq!(read(br#"{"a": 1, "b": {"c": 1, "c": 2}}"#), Err("column 26: the key `c` comes twice".into()));
         assert!(read(b"{").is_err());
         assert!(read(b"{} {}").is_err());
         assert!(read(b"\xff").is_err());

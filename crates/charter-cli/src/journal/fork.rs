@@ -47,10 +47,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     } else {
         writeln!(io.out, "{new}")?;
         let paint = Paint(io.colour_err);
-        let to = format!(
-            "`charter run --resume {new}` goes on from record {}",
-            args.at
-        );
+        let to = format!("`charter run --resume {new}` goes on from record {}", args.at);
         writeln!(io.err, "{}", paint.faint(&to))?;
     }
     Ok(Exit::Yes)
@@ -63,8 +60,5 @@ fn free(store: &dyn Store, run: &str) -> Result<String, Failure> {
             return Ok(new);
         }
     }
-    Err(Failure::with_help(
-        format!("run `{run}` has 10000 forks"),
-        "name the new one with `--as ID`",
-    ))
+    Err(Failure::with_help(format!("run `{run}` has 10000 forks"), "name the new one with `--as ID`"))
 }

@@ -21,11 +21,7 @@ impl Lines {
         let width = |of: &dyn Fn(&Record) -> usize| records.iter().map(of).max().unwrap_or(0);
         let types = width(&|r| r.event.r#type.chars().count());
         let senders = width(&|r| who(r).chars().count());
-        Lines {
-            paint,
-            day: String::new(),
-            widths: (types.clamp(8, 36), senders.min(40)),
-        }
+        Lines { paint, day: String::new(), widths: (types.clamp(8, 36), senders.min(40)) }
     }
 
     /// The line of a record, with its line break.
@@ -87,12 +83,7 @@ pub(crate) fn short_line(record: &Record, paint: Paint) -> String {
         "root" => String::new(),
         actor => format!("{}: ", clean(actor)),
     };
-    format!(
-        "{}  {}  {to}{}",
-        record.seq,
-        verdict.trim_end(),
-        moved(record)
-    )
+    format!("{}  {}  {to}{}", record.seq, verdict.trim_end(), moved(record))
 }
 
 /// From where to where.
@@ -127,9 +118,7 @@ pub(crate) fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             // Marks of direction could make one text look like another.
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                '\u{fffd}'
-            }
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
             c if c.is_control() => '\u{fffd}',
             c => c,
         })

@@ -15,9 +15,7 @@ pub mod verify;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use charter_journal::{
-    ReplayError, RunFilter, RunInfo, SqliteStore, Store, StoreError, StoredCharter, TransferError,
-};
+use charter_journal::{ReplayError, RunFilter, RunInfo, SqliteStore, Store, StoreError, StoredCharter, TransferError};
 use charter_kernel::{Digest, Machine, Snapshot};
 
 use crate::io::Failure;
@@ -60,10 +58,7 @@ impl Db {
         if let Some(folder) = self.db.parent().filter(|f| !f.as_os_str().is_empty())
             && !folder.is_dir()
         {
-            return Err(Failure::new(format!(
-                "there is no folder `{}` to keep the journal in",
-                folder.display()
-            )));
+            return Err(Failure::new(format!("there is no folder `{}` to keep the journal in", folder.display())));
         }
         if self.db.is_dir() {
             return Err(is_folder(&self.db));
@@ -89,18 +84,15 @@ fn exists(path: &Path) -> Result<(), Failure> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(is_folder(path)),
         // For SQLite it is a database, into which a journal could be made.
-        Ok(found) if found.is_file() && found.len() == 0 => Err(Failure::new(format!(
-            "`{shown}` is not a journal: it is empty"
-        ))),
+        Ok(found) if found.is_file() && found.len() == 0 => {
+            Err(Failure::new(format!("`{shown}` is not a journal: it is empty")))
+        }
         Ok(_) => other_file(path),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(Failure::with_help(
             format!("there is no journal `{shown}`"),
             "`charter run CHARTER` makes one, `charter import FILE` too; `--db FILE` names another",
         )),
-        Err(e) => Err(Failure::new(format!(
-            "cannot read `{shown}`: {}",
-            plain(&e)
-        ))),
+        Err(e) => Err(Failure::new(format!("cannot read `{shown}`: {}", plain(&e)))),
     }
 }
 
@@ -176,9 +168,7 @@ pub fn find(store: &dyn Store, name: &str) -> Result<RunInfo, Failure> {
             let near = charter_expr::nearest(name, all.iter().map(|r| r.run.as_str()));
             let help = match near {
                 _ if is_journal(name) => {
-                    format!(
-                        "a journal is given with `--db`: `charter runs --db {name}` lists its runs"
-                    )
+                    format!("a journal is given with `--db`: `charter runs --db {name}` lists its runs")
                 }
                 Some(near) => format!("did you mean `{near}`?"),
                 None if all.is_empty() => "it has no runs yet".to_owned(),
@@ -197,10 +187,7 @@ pub fn find(store: &dyn Store, name: &str) -> Result<RunInfo, Failure> {
 pub fn charter_of(store: &dyn Store, digest: Digest) -> Result<StoredCharter, Failure> {
     let stored = store.charter(digest)?;
     stored.ok_or_else(|| {
-        Failure::with_help(
-            format!("the charter {digest} is not in this journal"),
-            "`charter verify` tells more",
-        )
+        Failure::with_help(format!("the charter {digest} is not in this journal"), "`charter verify` tells more")
     })
 }
 
@@ -208,11 +195,7 @@ pub fn charter_of(store: &dyn Store, digest: Digest) -> Result<StoredCharter, Fa
 ///
 /// # Errors
 /// The records do not lead there, or its start was refused.
-pub fn at(
-    store: &dyn Store,
-    run: &RunInfo,
-    seq: Option<u64>,
-) -> Result<(Machine, Snapshot), Failure> {
+pub fn at(store: &dyn Store, run: &RunInfo, seq: Option<u64>) -> Result<(Machine, Snapshot), Failure> {
     let machine = charter_journal::machine(store, run.charter)?;
     let snapshot = charter_journal::replay(store, &machine, &run.run, seq)?;
     match snapshot {

@@ -42,11 +42,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         snapshot.status().word()
     )?;
     let digest = machine.snapshot_digest(&snapshot);
-    writeln!(
-        io.out,
-        "  {}",
-        paint.faint(&format!("snapshot {digest}, as record {seq} says"))
-    )?;
+    writeln!(io.out, "  {}", paint.faint(&format!("snapshot {digest}, as record {seq} says")))?;
     show::print(&machine, &snapshot, when, io)?;
     Ok(Exit::Yes)
 }

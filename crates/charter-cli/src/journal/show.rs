@@ -38,9 +38,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             "updated": moment::text(run.updated),
             "hash": run.hash,
         });
-        if let (Json::Object(all), Json::Object(now)) =
-            (&mut all, now(&machine, &snapshot, run.updated))
-        {
+        if let (Json::Object(all), Json::Object(now)) = (&mut all, now(&machine, &snapshot, run.updated)) {
             all.extend(now);
         }
         writeln!(io.out, "{all}")?;
@@ -57,11 +55,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         when(run.started),
         when(run.updated)
     )?;
-    writeln!(
-        io.out,
-        "  {}",
-        paint.faint(&format!("charter {}, head {}", run.charter, run.hash))
-    )?;
+    writeln!(io.out, "  {}", paint.faint(&format!("charter {}, head {}", run.charter, run.hash)))?;
     for line in page::lines(&machine, &snapshot, run.updated, None, paint) {
         writeln!(io.out, "{line}")?;
     }
@@ -127,14 +121,8 @@ pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: i64) -> Json {
         .iter()
         .map(|t| json!({"id": &*t.id, "actor": &*t.actor, "generation": t.generation, "due": moment::text(t.due)}));
     let legal = legal(machine, snapshot, at);
-    let legal = legal
-        .iter()
-        .map(|((kind, to), roles)| json!({"type": kind, "to": to, "roles": roles}));
-    let state: Vec<&str> = snapshot
-        .actor("root")
-        .iter()
-        .flat_map(|a| a.state())
-        .collect();
+    let legal = legal.iter().map(|((kind, to), roles)| json!({"type": kind, "to": to, "roles": roles}));
+    let state: Vec<&str> = snapshot.actor("root").iter().flat_map(|a| a.state()).collect();
     json!({
         "status": snapshot.status().word(),
         "state": state,
@@ -147,12 +135,7 @@ pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: i64) -> Json {
 }
 
 /// A snapshot for people.
-pub(crate) fn print(
-    machine: &Machine,
-    snapshot: &Snapshot,
-    at: i64,
-    io: &mut Io<'_>,
-) -> Result<(), Failure> {
+pub(crate) fn print(machine: &Machine, snapshot: &Snapshot, at: i64, io: &mut Io<'_>) -> Result<(), Failure> {
     const WIDE: usize = 100;
     let paint = Paint(io.colour_out);
     for actor in snapshot.actors() {
@@ -160,40 +143,22 @@ pub(crate) fn print(
         let (name, state) = (clean(actor.id()), paint.strong(&state.join(", ")));
         match actor.id() {
             "root" => writeln!(io.out, "\nstate    {state}")?,
-            _ => writeln!(
-                io.out,
-                "\nactor    {name} ({}): {state}",
-                clean(actor.machine())
-            )?,
+            _ => writeln!(io.out, "\nactor    {name} ({}): {state}", clean(actor.machine()))?,
         }
         let all: Vec<(&str, &Json)> = actor.variables().collect();
-        let width = all
-            .iter()
-            .map(|(n, _)| n.chars().count())
-            .max()
-            .unwrap_or(0);
+        let width = all.iter().map(|(n, _)| n.chars().count()).max().unwrap_or(0);
         for (name, value) in all {
             writeln!(io.out, "  {name:<width$}  {}", short(value, WIDE))?;
         }
     }
     let mut heading = "\nentries  ";
     for (kind, key, entry) in snapshot.ledger().iter().flat_map(|l| l.entries()) {
-        writeln!(
-            io.out,
-            "{heading}{kind} {}: {}",
-            clean(key),
-            entry.status.word()
-        )?;
+        writeln!(io.out, "{heading}{kind} {}: {}", clean(key), entry.status.word())?;
         heading = "         ";
     }
     let mut heading = "\nat work  ";
     for (_, i) in snapshot.invocations().filter(|(_, i)| !i.is_machine()) {
-        writeln!(
-            io.out,
-            "{heading}{} since record {}",
-            clean(&i.id),
-            i.effect.seq
-        )?;
+        writeln!(io.out, "{heading}{} since record {}", clean(&i.id), i.effect.seq)?;
         heading = "         ";
     }
     let mut heading = "\ntimers   ";
@@ -208,12 +173,7 @@ pub(crate) fn print(
                 true => "anybody".to_owned(),
                 false => roles.join(" or "),
             };
-            writeln!(
-                io.out,
-                "{heading}{kind}{} {}",
-                to(&actor),
-                paint.faint(&format!("by {roles}"))
-            )?;
+            writeln!(io.out, "{heading}{kind}{} {}", to(&actor), paint.faint(&format!("by {roles}")))?;
             heading = "         ";
         }
     }

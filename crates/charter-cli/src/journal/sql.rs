@@ -38,10 +38,7 @@ pub struct RebuildArgs {
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = open(&args.db)?;
     let (names, rows) = ask(&store, &args.query)?.ok_or_else(|| {
-        Failure::with_help(
-            "there is no question",
-            "e.g. `charter sql charter.db \"SELECT run, status FROM runs\"`",
-        )
+        Failure::with_help("there is no question", "e.g. `charter sql charter.db \"SELECT run, status FROM runs\"`")
     })?;
     if machine_output {
         for row in rows {
@@ -70,11 +67,7 @@ type Rows = (Vec<String>, Vec<Vec<Json>>);
 fn ask(store: &SqliteStore, query: &str) -> Result<Option<Rows>, Failure> {
     let asked = store.query(|connection| {
         let mut statement = connection.prepare(query)?;
-        let names: Vec<String> = statement
-            .column_names()
-            .into_iter()
-            .map(str::to_owned)
-            .collect();
+        let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
         let mut all = Vec::new();
         let mut rows = statement.query([])?;
         loop {
@@ -104,11 +97,7 @@ fn json(value: ValueRef<'_>) -> Json {
         ValueRef::Integer(i) => i.into(),
         ValueRef::Real(r) => r.into(),
         ValueRef::Text(text) => String::from_utf8_lossy(text).into(),
-        ValueRef::Blob(bytes) => bytes
-            .iter()
-            .map(|b| format!("{b:02x}"))
-            .collect::<String>()
-            .into(),
+        ValueRef::Blob(bytes) => bytes.iter().map(|b| format!("{b:02x}")).collect::<String>().into(),
     }
 }
 
@@ -117,10 +106,7 @@ fn json(value: ValueRef<'_>) -> Json {
 /// # Errors
 /// Another process writes the journal, or a record cannot be read.
 pub fn rebuild(args: &RebuildArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let store = Db {
-        db: args.db.clone(),
-    }
-    .write()?;
+    let store = Db { db: args.db.clone() }.write()?;
     store.rebuild()?;
     let done = Paint(io.colour_err).faint("the projections are made again from the records");
     writeln!(io.err, "{done}")?;

@@ -11,35 +11,18 @@ use crate::io::{Exit, Failure, Io, Paint};
 ///
 /// # Errors
 /// There is no such run or record.
-pub fn run(
-    db: &Db,
-    run: &str,
-    seq: u64,
-    machine_output: bool,
-    io: &mut Io<'_>,
-) -> Result<Exit, Failure> {
+pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = db.read()?;
     let info = find(&store, run)?;
     let record = store.records(&info.run, seq, 1)?.into_iter().next();
     let Some(record) = record.filter(|r| r.seq == seq) else {
-        return Err(Failure::new(format!(
-            "run `{}` has no record {seq}; its last one is {}",
-            info.run, info.seq
-        )));
+        return Err(Failure::new(format!("run `{}` has no record {seq}; its last one is {}", info.run, info.seq)));
     };
     if machine_output {
         let json: Json = serde_json::to_value(&record).unwrap_or_default();
-        writeln!(
-            io.out,
-            "{}",
-            json!({"record": json, "story": story(&record, Paint(false))})
-        )?;
+        writeln!(io.out, "{}", json!({"record": json, "story": story(&record, Paint(false))}))?;
     } else {
-        writeln!(
-            io.out,
-            "{}",
-            story(&record, Paint(io.colour_out)).trim_end()
-        )?;
+        writeln!(io.out, "{}", story(&record, Paint(io.colour_out)).trim_end())?;
     }
     Ok(Exit::Yes)
 }
@@ -50,12 +33,7 @@ fn story(record: &Record, paint: Paint) -> String {
         true => String::new(),
         false => format!(" ({})", record.by.roles.join(", ")),
     };
-    out.push(format!(
-        "record {} of run {}, {}",
-        record.seq,
-        record.run,
-        when(record.at)
-    ));
+    out.push(format!("record {} of run {}, {}", record.seq, record.run, when(record.at)));
     out.push(format!(
         "{} from {}{}{}",
         paint.strong(&format!("`{}`", clean(&record.event.r#type))),
@@ -82,27 +60,17 @@ fn story(record: &Record, paint: Paint) -> String {
 
 fn verdict(record: &Record, paint: Paint) -> String {
     let (from, to) = (record.from.join(", "), record.state.join(", "));
-    let still = format!(
-        "nothing has changed; the state is still {}",
-        paint.strong(&from)
-    );
+    let still = format!("nothing has changed; the state is still {}", paint.strong(&from));
     match record.verdict {
-        Verdict::Accepted if from.is_empty() => format!(
-            "{}: the run begins in {}",
-            paint.good("accepted"),
-            paint.strong(&to)
-        ),
-        Verdict::Accepted if from == to => format!(
-            "{}: the state is still {}",
-            paint.good("accepted"),
-            paint.strong(&to)
-        ),
-        Verdict::Accepted => format!(
-            "{}: from {} to {}",
-            paint.good("accepted"),
-            paint.strong(&from),
-            paint.strong(&to)
-        ),
+        Verdict::Accepted if from.is_empty() => {
+            format!("{}: the run begins in {}", paint.good("accepted"), paint.strong(&to))
+        }
+        Verdict::Accepted if from == to => {
+            format!("{}: the state is still {}", paint.good("accepted"), paint.strong(&to))
+        }
+        Verdict::Accepted => {
+            format!("{}: from {} to {}", paint.good("accepted"), paint.strong(&from), paint.strong(&to))
+        }
         Verdict::Refused if record.seq == 0 => {
             format!("{}: the run has not started", paint.error("refused"))
         }
@@ -111,31 +79,18 @@ fn verdict(record: &Record, paint: Paint) -> String {
             "{}: nothing takes this event here, and the charter is not strict; {still}",
             paint.warning("ignored")
         ),
-        Verdict::Vote => format!(
-            "{}: counted, but the quorum is not reached yet; {still}",
-            paint.help("vote")
-        ),
-        Verdict::Late => format!(
-            "{}: nobody waits for this answer any more; {still}",
-            paint.warning("late")
-        ),
+        Verdict::Vote => format!("{}: counted, but the quorum is not reached yet; {still}", paint.help("vote")),
+        Verdict::Late => format!("{}: nobody waits for this answer any more; {still}", paint.warning("late")),
     }
 }
 
 fn refused(refusal: &charter_kernel::Explanation, by: &str, paint: Paint, out: &mut Vec<String>) {
     let code = refusal.code.word();
-    out.push(format!(
-        "  {}: {}",
-        paint.error(code),
-        clean(&refusal.message)
-    ));
+    out.push(format!("  {}: {}", paint.error(code), clean(&refusal.message)));
     out.extend(further(&refusal.misfits));
     for candidate in &refusal.candidates {
         let name = paint.strong(&clean(&candidate.transition));
-        out.push(format!(
-            "  {name} was considered: {}",
-            clean(&candidate.message)
-        ));
+        out.push(format!("  {name} was considered: {}", clean(&candidate.message)));
         if let Some(expression) = &candidate.expression {
             out.push(format!("    `{}` did not hold", clean(expression)));
         }
@@ -152,30 +107,15 @@ fn refused(refusal: &charter_kernel::Explanation, by: &str, paint: Paint, out: &
 }
 
 fn taken(record: &Record, paint: Paint, out: &mut Vec<String>) {
-    let text = |value: &Json, key: &str| {
-        value
-            .get(key)
-            .and_then(Json::as_str)
-            .map(clean)
-            .unwrap_or_default()
-    };
+    let text = |value: &Json, key: &str| value.get(key).and_then(Json::as_str).map(clean).unwrap_or_default();
     for name in &record.transitions {
         out.push(format!("  took {}", paint.strong(&clean(name))));
     }
     for approval in &record.approvals {
-        out.push(format!(
-            "  approved `{}` with the digest {}",
-            clean(&approval.approves),
-            clean(&approval.digest)
-        ));
+        out.push(format!("  approved `{}` with the digest {}", clean(&approval.approves), clean(&approval.digest)));
     }
     for entry in &record.ledger {
-        out.push(format!(
-            "  ledger: {} {} is {}",
-            text(entry, "kind"),
-            text(entry, "key"),
-            text(entry, "status")
-        ));
+        out.push(format!("  ledger: {} {} is {}", text(entry, "kind"), text(entry, "key"), text(entry, "status")));
     }
     for effect in &record.effects {
         let what = match text(effect, "src") {
@@ -186,19 +126,10 @@ fn taken(record: &Record, paint: Paint, out: &mut Vec<String>) {
     }
     for timer in &record.timers {
         let due = timer.due.map(|due| format!(", due {}", when(due)));
-        out.push(format!(
-            "  timer {}: {}{}",
-            timer.what.word(),
-            timer.timer,
-            due.unwrap_or_default()
-        ));
+        out.push(format!("  timer {}: {}{}", timer.what.word(), timer.timer, due.unwrap_or_default()));
     }
     for note in &record.notes {
-        out.push(format!(
-            "  {}: {}",
-            paint.warning("note"),
-            text(note, "message")
-        ));
+        out.push(format!("  {}: {}", paint.warning("note"), text(note, "message")));
     }
     if let Some(status) = record.status.filter(|s| s.is_finished()) {
         out.push(format!("  the run is {}", paint.strong(status.word())));

@@ -15,19 +15,13 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(heading: &[&str]) -> Table {
-        Table {
-            heading: heading.iter().map(|h| (*h).to_owned()).collect(),
-            rows: Vec::new(),
-        }
+        Table { heading: heading.iter().map(|h| (*h).to_owned()).collect(), rows: Vec::new() }
     }
 
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         let cut = |cell: String| {
             // One line, whatever is in it.
-            let cell: String = cell
-                .chars()
-                .map(|c| if c.is_control() { ' ' } else { c })
-                .collect();
+            let cell: String = cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
             match cell.char_indices().nth(WIDEST) {
                 Some((end, _)) => format!("{}…", cell.get(..end).unwrap_or_default()),
                 None => cell,
@@ -39,10 +33,7 @@ impl Table {
     pub(crate) fn write(&self, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
         let width = |column: usize| {
             let all = self.rows.iter().chain([&self.heading]);
-            all.filter_map(|row| row.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or(0)
+            all.filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..self.heading.len()).map(width).collect();
         let line = |row: &[String]| {

@@ -46,18 +46,11 @@ pub fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
         return Ok(Exit::Yes);
     };
     spare(path)?;
-    let cannot = |e: std::io::Error| {
-        Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e)))
-    };
+    let cannot = |e: std::io::Error| Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e)));
     let mut file = BufWriter::new(File::create(path).map_err(cannot)?);
     charter_journal::export(&store, &run.run, &mut file).map_err(failed)?;
     file.flush().map_err(cannot)?;
-    let done = format!(
-        "{} of run {} written to `{}`",
-        count(run.seq + 1, "record"),
-        run.run,
-        path.display()
-    );
+    let done = format!("{} of run {} written to `{}`", count(run.seq + 1, "record"), run.run, path.display());
     writeln!(io.err, "{}", Paint(io.colour_err).faint(&done))?;
     Ok(Exit::Yes)
 }
@@ -95,11 +88,7 @@ pub fn import(args: &ImportArgs, machine_output: bool, io: &mut Io<'_>) -> Resul
         }
         Err(TransferError::NotVerified(finding)) => {
             let paint = Paint(io.colour_err);
-            writeln!(
-                io.err,
-                "{} {finding}; nothing was taken in",
-                paint.error("not verified:")
-            )?;
+            writeln!(io.err, "{} {finding}; nothing was taken in", paint.error("not verified:"))?;
             Ok(Exit::No)
         }
         Err(TransferError::Store(StoreError::Conflict { run, .. })) => Err(Failure::with_help(

@@ -58,9 +58,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             first => json!({"run": r.run, "first": first, "records": r.records, "hash": r.hash}),
         });
         let findings = report.findings.iter();
-        let findings = findings.map(
-            |f| json!({"run": f.run, "seq": f.seq, "what": f.what.word(), "message": f.message}),
-        );
+        let findings =
+            findings.map(|f| json!({"run": f.run, "seq": f.seq, "what": f.what.word(), "message": f.message}));
         let all = json!({
             "verified": report.is_verified(),
             "records": report.records(),
@@ -75,11 +74,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         let kind = paint.error(&format!("{}:", finding.what.word()));
         writeln!(io.out, "{kind} {}", clean(&finding.to_string()))?;
     }
-    let sum = format!(
-        "{} of {}",
-        count(report.records(), "record"),
-        count(report.runs.len() as u64, "run")
-    );
+    let sum = format!("{} of {}", count(report.records(), "record"), count(report.runs.len() as u64, "run"));
     match (exit, report.runs.as_slice()) {
         (Exit::Yes, [one]) if one.first > 0 => writeln!(
             io.out,
@@ -88,12 +83,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             one.first,
             one.hash
         )?,
-        (Exit::Yes, [one]) => writeln!(
-            io.out,
-            "{}: {sum}, head {}",
-            paint.good("verified"),
-            one.hash
-        )?,
+        (Exit::Yes, [one]) => writeln!(io.out, "{}: {sum}, head {}", paint.good("verified"), one.hash)?,
         (Exit::Yes, _) => writeln!(io.out, "{}: {sum}", paint.good("verified"))?,
         _ => writeln!(
             io.out,
@@ -111,10 +101,7 @@ fn journal(args: &Args) -> Result<Report, Failure> {
         Some(name) => Some(find(&store, name)?.run),
         None => None,
     };
-    let options = VerifyOptions {
-        run,
-        anchors: args.anchor.clone(),
-    };
+    let options = VerifyOptions { run, anchors: args.anchor.clone() };
     Ok(verify_with(&store, &options)?)
 }
 
@@ -128,10 +115,7 @@ fn export(path: &Path) -> Option<BufReader<File>> {
 fn exported(args: &Args, mut file: BufReader<File>) -> Result<Report, Failure> {
     let report = verify_export(&mut file, &args.anchor)?;
     if let Some(name) = &args.run
-        && report
-            .runs
-            .iter()
-            .all(|r| !r.run.starts_with(name.as_str()))
+        && report.runs.iter().all(|r| !r.run.starts_with(name.as_str()))
     {
         let inside = report.runs.first().map(|r| r.run.as_str());
         return Err(Failure::with_help(

@@ -45,8 +45,7 @@ pub(crate) fn ask(
     }
     writeln!(io.err, "\n{}", paint.strong("What next?"))?;
     for (number, choice) in choices.iter().enumerate() {
-        let above = !page.is_empty()
-            || matches!(choice, Choice::Event(e) if covered.iter().any(|c| c.0 == e.r#type));
+        let above = !page.is_empty() || matches!(choice, Choice::Event(e) if covered.iter().any(|c| c.0 == e.r#type));
         show(number + 1, choice, view, now, above, paint, io)?;
     }
     let diffs = covered.iter().find(|c| c.2.parts() > 0);
@@ -78,12 +77,8 @@ pub(crate) fn ask(
             pages::write(&spaced(one.map_or(all, |one| vec![one])), io)?;
             continue;
         }
-        let by_name =
-            |c: &&Choice| matches!(c, Choice::Event(e) if e.r#type.eq_ignore_ascii_case(&line));
-        let by_number = line
-            .parse::<usize>()
-            .ok()
-            .and_then(|n| choices.get(n.checked_sub(1)?));
+        let by_name = |c: &&Choice| matches!(c, Choice::Event(e) if e.r#type.eq_ignore_ascii_case(&line));
+        let by_number = line.parse::<usize>().ok().and_then(|n| choices.get(n.checked_sub(1)?));
         let Some(choice) = by_number.or_else(|| choices.iter().find(by_name)) else {
             writeln!(io.err, "a number from 1 to {}, or q", choices.len())?;
             continue;
@@ -135,10 +130,7 @@ fn show(
                 "root" => String::new(),
                 to => format!(" to {}", clean(to)),
             };
-            let what = event
-                .description
-                .as_deref()
-                .map(|d| format!("  {}", clean(first_sentence(d))));
+            let what = event.description.as_deref().map(|d| format!("  {}", clean(first_sentence(d))));
             let kind = paint.strong(&event.r#type);
             writeln!(io.err, "  {number}  {kind}{to}{}", what.unwrap_or_default())?;
             if let Some((value, digest)) = approved(event, view, now) {
@@ -183,9 +175,7 @@ fn data_of(
         let Some(line) = question("JSON: ", io)? else {
             return Ok(None);
         };
-        return Ok(Some(
-            serde_json::from_str(&line).unwrap_or(Json::String(line)),
-        ));
+        return Ok(Some(serde_json::from_str(&line).unwrap_or(Json::String(line))));
     };
     let needed = required(schema);
     for (name, property) in properties {
@@ -250,8 +240,7 @@ fn part(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) -> Result<
 /// Asks which of the changes are accepted: a part of them has a digest of its own.
 fn part_of(covered: &Covered, io: &mut Io<'_>) -> Result<Option<Map<String, Json>>, Failure> {
     loop {
-        let Some(line) = question("  which changes? numbers, or Enter for all of them: ", io)?
-        else {
+        let Some(line) = question("  which changes? numbers, or Enter for all of them: ", io)? else {
             return Ok(None);
         };
         if line.is_empty() || line == "all" {
@@ -262,11 +251,7 @@ fn part_of(covered: &Covered, io: &mut Io<'_>) -> Result<Option<Map<String, Json
             Ok((paths, digest)) => {
                 let left = (covered.parts() - paths.len()) as u64;
                 let (some, left) = (paths.join(", "), count(left, "change"));
-                writeln!(
-                    io.err,
-                    "  only {}; {left} left out; this approves exactly {digest}",
-                    clean(&some)
-                )?;
+                writeln!(io.err, "  only {}; {left} left out; this approves exactly {digest}", clean(&some))?;
                 return Ok(Some(Map::from_iter([
                     ("digest".to_owned(), digest.into()),
                     ("accepted".to_owned(), paths.into()),

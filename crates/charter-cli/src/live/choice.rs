@@ -53,16 +53,7 @@ pub(crate) fn all(view: &View, who: &Who, now: i64) -> Vec<Choice> {
         by.roles = machine.definition().roles.keys().cloned().collect();
     }
     let mut choices = Vec::new();
-    for Task {
-        effect,
-        title,
-        src,
-        by: roles,
-        input,
-        output,
-        ..
-    } in view.tasks.clone()
-    {
+    for Task { effect, title, src, by: roles, input, output, .. } in view.tasks.clone() {
         if roles.is_empty() || roles.iter().any(|r| by.roles.contains(r)) {
             choices.push(Choice::Task(Answer {
                 effect,
@@ -73,14 +64,7 @@ pub(crate) fn all(view: &View, who: &Who, now: i64) -> Vec<Choice> {
             }));
         }
     }
-    for Legal {
-        to,
-        r#type,
-        data,
-        description,
-        ..
-    } in machine.legal(&view.snapshot, &by, now)
-    {
+    for Legal { to, r#type, data, description, .. } in machine.legal(&view.snapshot, &by, now) {
         if r#type.starts_with("charter.") {
             continue;
         }
@@ -148,12 +132,7 @@ pub(super) fn approved(event: &Event, view: &View, now: i64) -> Option<(Json, St
 }
 
 /// Values that are approved here and have more to show than their JSON: the event, the digest, and what it is.
-pub(crate) fn covered(
-    choices: &[Choice],
-    view: &View,
-    host: &Host,
-    now: i64,
-) -> Vec<(String, String, Covered)> {
+pub(crate) fn covered(choices: &[Choice], view: &View, host: &Host, now: i64) -> Vec<(String, String, Covered)> {
     let one = |choice: &Choice| {
         let Choice::Event(event) = choice else {
             return None;
@@ -202,30 +181,13 @@ fn sample(schema: &Json) -> Map<String, Json> {
 }
 
 /// The choice that agrees, or the one that does not, with its data; none if that cannot be told, or if it needs data that nobody gave.
-pub(crate) fn agreeing(
-    choices: &[Choice],
-    yes: bool,
-    view: &View,
-    now: i64,
-) -> Option<(Choice, Json)> {
-    const AGREES: [&str; 7] = [
-        "APPROVE", "ACCEPT", "CONFIRM", "YES", "ALLOW", "GRANT", "AGREE",
-    ];
-    const DISAGREES: [&str; 8] = [
-        "REJECT", "DENY", "DENIED", "DECLINE", "REFUSE", "NO", "DISAGREE", "VETO",
-    ];
+pub(crate) fn agreeing(choices: &[Choice], yes: bool, view: &View, now: i64) -> Option<(Choice, Json)> {
+    const AGREES: [&str; 7] = ["APPROVE", "ACCEPT", "CONFIRM", "YES", "ALLOW", "GRANT", "AGREE"];
+    const DISAGREES: [&str; 8] = ["REJECT", "DENY", "DENIED", "DECLINE", "REFUSE", "NO", "DISAGREE", "VETO"];
     let fits = |event: &Event| {
-        let words: Vec<String> = event
-            .r#type
-            .split(|c: char| !c.is_alphanumeric())
-            .map(str::to_uppercase)
-            .collect();
-        let any = |list: &[&str]| {
-            words.iter().any(|w| {
-                list.iter()
-                    .any(|l| w == l || (l.len() > 3 && w.starts_with(l)))
-            })
-        };
+        let words: Vec<String> = event.r#type.split(|c: char| !c.is_alphanumeric()).map(str::to_uppercase).collect();
+        let any =
+            |list: &[&str]| words.iter().any(|w| list.iter().any(|l| w == l || (l.len() > 3 && w.starts_with(l))));
         match yes {
             true => event.approves.is_some() || (any(&AGREES) && !any(&DISAGREES)),
             false => any(&DISAGREES),
@@ -237,9 +199,7 @@ pub(crate) fn agreeing(
             Choice::Task(_) => json!({}),
             Choice::Event(event) if fits(event) => {
                 let mut data = plain_event(event, yes)?;
-                if let (Json::Object(map), Some((_, digest))) =
-                    (&mut data, approved(event, view, now))
-                {
+                if let (Json::Object(map), Some((_, digest))) = (&mut data, approved(event, view, now)) {
                     map.insert("digest".into(), digest.into());
                 }
                 data
@@ -253,11 +213,7 @@ pub(crate) fn agreeing(
 fn plain_event(event: &Event, yes: bool) -> Option<Json> {
     let mut schema = event.schema.clone();
     // The digest is filled in.
-    if let Some(required) = schema
-        .as_mut()
-        .and_then(|s| s.get_mut("required"))
-        .and_then(Json::as_array_mut)
-    {
+    if let Some(required) = schema.as_mut().and_then(|s| s.get_mut("required")).and_then(Json::as_array_mut) {
         required.retain(|r| event.approves.is_none() || r != "digest");
     }
     plain(schema.as_ref(), yes)
@@ -270,16 +226,11 @@ fn plain(schema: Option<&Json>, yes: bool) -> Option<Json> {
         return Some(Json::Object(data));
     };
     for name in required(schema) {
-        let property = schema.pointer(&format!(
-            "/properties/{}",
-            name.replace('~', "~0").replace('/', "~1")
-        ));
+        let property = schema.pointer(&format!("/properties/{}", name.replace('~', "~0").replace('/', "~1")));
         let kind = property.and_then(|p| p.get("type")).and_then(Json::as_str);
         let value = match kind {
             Some("boolean") => Json::Bool(yes),
-            Some("string")
-                if ["reason", "feedback", "comment", "note"].contains(&name.as_str()) =>
-            {
+            Some("string") if ["reason", "feedback", "comment", "note"].contains(&name.as_str()) => {
                 format!("answered with --{}", if yes { "yes" } else { "no" }).into()
             }
             _ => return None,

@@ -12,10 +12,7 @@ use crate::journal::lines::{clean, count};
 /// A value that has more to show than its JSON.
 pub(crate) enum Covered {
     /// Files that may be read.
-    Files {
-        folder: Option<String>,
-        files: Vec<(String, u64)>,
-    },
+    Files { folder: Option<String>, files: Vec<(String, u64)> },
     /// Changes to files.
     Changes {
         folder: Option<String>,
@@ -50,13 +47,8 @@ enum Kind {
 impl Covered {
     /// What is approved in `actor`, if it is such a value.
     pub(crate) fn of(value: &Json, view: &View, actor: &str, host: &Host) -> Option<Covered> {
-        let workspace = view
-            .snapshot
-            .actor(actor)
-            .and_then(|a| a.variable("workspace")?.as_str().map(str::to_owned));
-        let folder = workspace
-            .as_deref()
-            .map(|w| host.place(view.snapshot.run(), w));
+        let workspace = view.snapshot.actor(actor).and_then(|a| a.variable("workspace")?.as_str().map(str::to_owned));
+        let folder = workspace.as_deref().map(|w| host.place(view.snapshot.run(), w));
         if let Some(files) = value.get("files").and_then(Json::as_array) {
             let one = |file: &Json| {
                 let text = |key: &str| file.get(key)?.as_str().map(str::to_owned);
@@ -70,21 +62,11 @@ impl Covered {
         value.get("summary")?.as_str()?;
         let one = |change: &Json| {
             let text = |key: &str| change.get(key)?.as_str().map(str::to_owned);
-            Some(Change {
-                operation: text("operation")?,
-                path: text("file_path")?,
-                lines: None,
-                diff: Vec::new(),
-            })
+            Some(Change { operation: text("operation")?, path: text("file_path")?, lines: None, diff: Vec::new() })
         };
         let mut changes = list.iter().map(one).collect::<Option<Vec<_>>>()?;
         let trouble = compare(&mut changes, value, workspace.as_deref(), view, host).err();
-        Some(Covered::Changes {
-            folder,
-            value: value.clone(),
-            changes,
-            trouble,
-        })
+        Some(Covered::Changes { folder, value: value.clone(), changes, trouble })
     }
 
     /// What it is about, without the diffs.
@@ -96,9 +78,7 @@ impl Covered {
         let mut lines = Vec::new();
         match self {
             Covered::Files { folder, files } => {
-                let bytes = files
-                    .iter()
-                    .fold(0u64, |all, (_, n)| all.saturating_add(*n));
+                let bytes = files.iter().fold(0u64, |all, (_, n)| all.saturating_add(*n));
                 let all = format!("{}, {}", count(files.len() as u64, "file"), size(bytes));
                 lines.push(format!("{}{}", paint.strong(&all), place(folder)));
                 let width = width(files.iter().map(|(path, _)| path.as_str()));
@@ -106,12 +86,7 @@ impl Covered {
                     lines.push(format!("  {:<width$}  {:>9}", clean(path), size(*bytes)));
                 }
             }
-            Covered::Changes {
-                folder,
-                value,
-                changes,
-                trouble,
-            } => {
+            Covered::Changes { folder, value, changes, trouble } => {
                 let summary = value.get("summary").and_then(Json::as_str);
                 lines.push(paint.strong(&clean(summary.unwrap_or_default())));
                 let all = count(changes.len() as u64, "change");
@@ -132,9 +107,7 @@ impl Covered {
                     ));
                 }
                 lines.extend(
-                    trouble.as_ref().map(|why| {
-                        format!("{} no diff: {}", paint.warning("warning:"), clean(why))
-                    }),
+                    trouble.as_ref().map(|why| format!("{} no diff: {}", paint.warning("warning:"), clean(why))),
                 );
             }
         }
@@ -179,9 +152,8 @@ impl Covered {
                 (None, Some((from, to))) => from.parse().ok().zip(to.parse().ok()),
                 (None, None) => word.parse().ok().map(|n: usize| (n, n)),
             };
-            let (from, to) = range
-                .filter(|(from, to)| 1 <= *from && from <= to && *to <= changes.len())
-                .ok_or_else(|| {
+            let (from, to) =
+                range.filter(|(from, to)| 1 <= *from && from <= to && *to <= changes.len()).ok_or_else(|| {
                     format!(
                         "`{}` is none of the changes; numbers from 1 to {}, like `1 3-4`, or paths",
                         clean(word),
@@ -194,11 +166,8 @@ impl Covered {
         }
         let list = value.get("changes").and_then(Json::as_array);
         let (mut paths, mut part) = (Vec::new(), Vec::new());
-        for ((change, value), _) in changes
-            .iter()
-            .zip(list.into_iter().flatten())
-            .zip(&wanted)
-            .filter(|(_, wanted)| **wanted)
+        for ((change, value), _) in
+            changes.iter().zip(list.into_iter().flatten()).zip(&wanted).filter(|(_, wanted)| **wanted)
         {
             paths.push(change.path.clone());
             part.push(value.clone());
@@ -219,10 +188,7 @@ fn compare(
 ) -> Result<(), String> {
     use charter_runtime::LineKind;
     let workspace = workspace.ok_or("the run does not say in which folder")?;
-    let diffs = host
-        .workspaces
-        .review(view.snapshot.run(), workspace, value)
-        .map_err(|e| e.to_string())?;
+    let diffs = host.workspaces.review(view.snapshot.run(), workspace, value).map_err(|e| e.to_string())?;
     for (change, diff) in changes.iter_mut().zip(diffs) {
         let compared = diff.lines.iter().any(|l| l.kind == LineKind::Place);
         change.lines = compared.then_some((diff.added, diff.removed));
@@ -234,11 +200,7 @@ fn compare(
             LineKind::Added => Kind::Added,
             LineKind::Note => Kind::Note,
         };
-        change.diff = diff
-            .lines
-            .into_iter()
-            .map(|l| (kind(l.kind), l.text))
-            .collect();
+        change.diff = diff.lines.into_iter().map(|l| (kind(l.kind), l.text)).collect();
     }
     Ok(())
 }

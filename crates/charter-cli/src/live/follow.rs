@@ -95,13 +95,10 @@ impl Follow {
                     }
                     host.wait(host.runtime.send(send))?
                 }
-                Choice::Task(task) if self.reply == Reply::No => host.wait(
-                    host.runtime
-                        .decline(&task.effect, "declined with --no", task.by.clone()),
-                )?,
-                Choice::Task(task) => {
-                    host.wait(host.runtime.complete(&task.effect, data, task.by.clone()))?
+                Choice::Task(task) if self.reply == Reply::No => {
+                    host.wait(host.runtime.decline(&task.effect, "declined with --no", task.by.clone()))?
                 }
+                Choice::Task(task) => host.wait(host.runtime.complete(&task.effect, data, task.by.clone()))?,
             };
             refused = match receipt.is_refused() {
                 true => refused + 1,
@@ -138,19 +135,13 @@ impl Follow {
 
 /// Whether somebody other than a person is at work.
 pub(crate) fn is_busy(view: &View) -> bool {
-    let open = view
-        .snapshot
-        .invocations()
-        .filter(|(_, i)| !i.is_machine())
-        .count();
+    let open = view.snapshot.invocations().filter(|(_, i)| !i.is_machine()).count();
     open > view.tasks.len()
 }
 
 /// Milliseconds since 1970.
 pub(crate) fn now() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 

@@ -29,16 +29,12 @@ impl Hearing {
     pub(crate) fn bytes(&self, run: &str, actor: &str) -> usize {
         let heard = self.heard();
         let own = heard.bytes.iter();
-        own.filter(|((r, a, _), _)| r == run && a == actor)
-            .map(|(_, bytes)| bytes)
-            .sum()
+        own.filter(|((r, a, _), _)| r == run && a == actor).map(|(_, bytes)| bytes).sum()
     }
 
     /// An actor begins anew.
     pub(crate) fn forget(&self, run: &str, actor: &str) {
-        self.heard()
-            .bytes
-            .retain(|(r, a, _), _| r != run || a != actor);
+        self.heard().bytes.retain(|(r, a, _), _| r != run || a != actor);
     }
 
     /// Lines about a run that were not shown yet.
@@ -58,9 +54,7 @@ impl Listener for Hearing {
     fn note(&self, run: &str, actor: &str, _: usize, sentence: &str) {
         let mut heard = self.heard();
         if heard.notes.len() < MOST {
-            heard
-                .notes
-                .push((run.to_owned(), format!("{actor}: {sentence}")));
+            heard.notes.push((run.to_owned(), format!("{actor}: {sentence}")));
         }
     }
 }
@@ -77,15 +71,9 @@ mod tests {
             hearing.received(run, "ask", call, bytes);
             hearing.note(run, "ask", call, "busy");
         }
-        assert_eq!(
-            (hearing.bytes("a", "ask"), hearing.bytes("b", "ask")),
-            (35, 7)
-        );
+        assert_eq!((hearing.bytes("a", "ask"), hearing.bytes("b", "ask")), (35, 7));
         hearing.forget("a", "ask");
-        assert_eq!(
-            (hearing.bytes("a", "ask"), hearing.bytes("b", "ask")),
-            (0, 7)
-        );
+        assert_eq!((hearing.bytes("a", "ask"), hearing.bytes("b", "ask")), (0, 7));
         assert_eq!(hearing.notes("a").len(), 3);
         assert_eq!(hearing.notes("a").len(), 0);
         assert_eq!(hearing.notes("b"), ["ask: busy"]);

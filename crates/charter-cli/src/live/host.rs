@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use charter_journal::{SqliteStore, StoredCharter};
 use charter_models::{Model, Models, cassette::Cassette};
-use charter_runtime::{
-    Charter, FindSecret, Folder, Objection, Options, Recovery, Runtime, RuntimeError,
-};
+use charter_runtime::{Charter, FindSecret, Folder, Objection, Options, Recovery, Runtime, RuntimeError};
 
 use super::hearing::Hearing;
 use crate::bundled;
@@ -71,21 +69,13 @@ impl Host {
     }
 
     /// Waits for something that the host does.
-    pub(crate) fn wait<T>(
-        &self,
-        work: impl Future<Output = Result<T, RuntimeError>>,
-    ) -> Result<T, Failure> {
+    pub(crate) fn wait<T>(&self, work: impl Future<Output = Result<T, RuntimeError>>) -> Result<T, Failure> {
         Ok(self.threads.block_on(work)?)
     }
 
     /// Waits for something, at most so long.
-    pub(crate) fn wait_at_most<T>(
-        &self,
-        time: Duration,
-        work: impl Future<Output = T>,
-    ) -> Option<T> {
-        self.threads
-            .block_on(async { tokio::time::timeout(time, work).await.ok() })
+    pub(crate) fn wait_at_most<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
+        self.threads.block_on(async { tokio::time::timeout(time, work).await.ok() })
     }
 
     /// The folder that a run means by `workspace`, to show it.
@@ -108,16 +98,10 @@ impl Host {
 
 /// Who does the work of actors in this program.
 fn options(models: Models, secrets: FindSecret) -> Options {
-    let options = Options {
-        find_folder: Arc::new(folder_of),
-        ..Options::default()
-    };
+    let options = Options { find_folder: Arc::new(folder_of), ..Options::default() };
     let options = options
         .executor("model", models)
-        .executor(
-            "http",
-            charter_runtime::Http::default().secrets(secrets.clone()),
-        )
+        .executor("http", charter_runtime::Http::default().secrets(secrets.clone()))
         .executor("tool", tools(secrets));
     charter_automaton::host::executors(options)
 }
@@ -132,11 +116,7 @@ fn options_to_judge(models: Models, secrets: FindSecret) -> Options {
 }
 
 /// Whether a run of a charter could start, as far as that can be told before there is a journal. Makes no file.
-pub(crate) fn admits(
-    charter: &Charter,
-    run: Option<&str>,
-    models: &models::Args,
-) -> Result<(), Failure> {
+pub(crate) fn admits(charter: &Charter, run: Option<&str>, models: &models::Args) -> Result<(), Failure> {
     let chosen = models::choose(models, &variable, (), Record::Later)?;
     let options = options_to_judge(chosen.models, secrets());
     Ok(options.admits(charter, run)?)
@@ -175,10 +155,7 @@ fn secrets() -> FindSecret {
 
 #[cfg(feature = "tools")]
 fn tools(secret: FindSecret) -> charter_models::Tools {
-    charter_models::Tools {
-        secret,
-        ..charter_models::Tools::default()
-    }
+    charter_models::Tools { secret, ..charter_models::Tools::default() }
 }
 
 #[cfg(not(feature = "tools"))]
@@ -191,18 +168,12 @@ fn tools(_: FindSecret) -> absent::Tools {
 mod absent {
     use charter_runtime::{Boxed, Call, Executor, Fault, Folder, Outcome};
 
-    const WHY: &str =
-        "this program was built without tools of MCP servers; build it with `--features tools`";
+    const WHY: &str = "this program was built without tools of MCP servers; build it with `--features tools`";
 
     pub(super) struct Tools;
 
     impl Executor for Tools {
-        fn check(
-            &self,
-            _: &str,
-            _: &charter_kernel::definition::ActorDecl,
-            _: &Folder,
-        ) -> Result<(), String> {
+        fn check(&self, _: &str, _: &charter_kernel::definition::ActorDecl, _: &Folder) -> Result<(), String> {
             Err(WHY.into())
         }
 
@@ -243,15 +214,10 @@ fn folder_of(stored: &StoredCharter) -> Folder {
 
 /// `name` as in `load`: `charters/NAME/charter.yaml`.
 fn bundled_folder(name: &str) -> Folder {
-    let parts = name
-        .strip_prefix("charters/")
-        .and_then(|n| n.strip_suffix("/charter.yaml"));
+    let parts = name.strip_prefix("charters/").and_then(|n| n.strip_suffix("/charter.yaml"));
     match parts.and_then(bundled::find) {
         Some(charter) => {
-            let texts = charter
-                .files
-                .iter()
-                .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+            let texts = charter.files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
             Folder::Texts(Arc::new(texts.collect::<BTreeMap<_, _>>()))
         }
         None => Folder::None,

@@ -71,16 +71,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             (true, _) => " by anybody".to_owned(),
             (false, _) => format!(" by {}", roles.join(" or ")),
         };
-        let what = legal
-            .description
-            .as_deref()
-            .map(|d| format!("  {}", clean(d)));
-        writeln!(
-            io.out,
-            "{}{to}{by}{}",
-            paint.strong(kind),
-            paint.faint(&what.unwrap_or_default())
-        )?;
+        let what = legal.description.as_deref().map(|d| format!("  {}", clean(d)));
+        writeln!(io.out, "{}{to}{by}{}", paint.strong(kind), paint.faint(&what.unwrap_or_default()))?;
         if let Some(schema) = &legal.data {
             writeln!(io.out, "  data: {}", short(schema, 300))?;
         }

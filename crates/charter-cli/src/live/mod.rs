@@ -79,16 +79,10 @@ pub struct Who {
 impl Who {
     /// Whoever it may be, with every role.
     pub(crate) fn anybody() -> Who {
-        Who {
-            sender: "ID".into(),
-            role: Vec::new(),
-        }
+        Who { sender: "ID".into(), role: Vec::new() }
     }
     pub(crate) fn principal(&self) -> Principal {
-        Principal {
-            id: self.sender.clone(),
-            roles: self.role.clone(),
-        }
+        Principal { id: self.sender.clone(), roles: self.role.clone() }
     }
     pub(crate) fn has_roles(&self) -> bool {
         !self.role.is_empty()
@@ -141,11 +135,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
 }
 
 /// Starts a run; the inner error: its start was refused.
-fn start(
-    args: &Args,
-    charter: &str,
-    io: &mut Io<'_>,
-) -> Result<Result<(Host, String, Subscription), Exit>, Failure> {
+fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<(Host, String, Subscription), Exit>, Failure> {
     let input = match &args.input {
         Some(text) => json_or_file("--input", text)?,
         None => json!({}),
@@ -178,9 +168,7 @@ fn start(
 /// An input that does not fit is told before a journal is made.
 fn fits(machine: &Machine, input: &Json, by: Principal) -> Result<(), Failure> {
     let start = Envelope {
-        event: Event::Start {
-            input: input.clone(),
-        },
+        event: Event::Start { input: input.clone() },
         ..Envelope::event(0, "", json!({}), by, follow::now())
     };
     let Err(refusal) = machine.start("run", &start) else {
@@ -210,38 +198,24 @@ fn background(args: &Args, run: &str) -> Result<(), Failure> {
     use std::process::{Command, Stdio};
     let cannot = |e: std::io::Error| {
         Failure::with_help(
-            format!(
-                "no process could be started in the background: {}",
-                crate::load::plain(&e)
-            ),
+            format!("no process could be started in the background: {}", crate::load::plain(&e)),
             format!("the run has begun; `charter run --resume {run}` goes on"),
         )
     };
     let program = std::env::current_exe().map_err(cannot)?;
     let mut command = Command::new(program);
-    command
-        .args(["run", "--resume", run, "--wait", "--db"])
-        .arg(&args.db.db);
+    command.args(["run", "--resume", run, "--wait", "--db"]).arg(&args.db.db);
     let models = &args.models;
-    for (flag, value) in [
-        ("--model", &models.model),
-        ("--model-url", &models.model_url),
-    ] {
+    for (flag, value) in [("--model", &models.model), ("--model-url", &models.model_url)] {
         command.args(value.iter().flat_map(|value| [flag, value]));
     }
-    let files = [
-        ("--record-models", &models.record_models),
-        ("--replay-models", &models.replay_models),
-    ];
+    let files = [("--record-models", &models.record_models), ("--replay-models", &models.replay_models)];
     for (flag, file) in files {
         if let Some(file) = file {
             command.arg(flag).arg(file);
         }
     }
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     #[cfg(unix)]
     {
         use std::os::unix::process::CommandExt as _;

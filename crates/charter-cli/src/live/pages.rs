@@ -43,10 +43,7 @@ enum Answer {
 
 fn question(rest: usize, others: bool, io: &mut Io<'_>) -> Result<Answer, Failure> {
     let next = if others { ", n: next file" } else { "" };
-    write!(
-        io.err,
-        "-- {rest} more lines of this file. Enter: go on{next}, q: enough -- "
-    )?;
+    write!(io.err, "-- {rest} more lines of this file. Enter: go on{next}, q: enough -- ")?;
     io.err.flush()?;
     let mut line = String::new();
     let read = io.input.read_line(&mut line)?;

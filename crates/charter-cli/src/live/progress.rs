@@ -57,13 +57,7 @@ impl Progress {
     }
 
     /// The heading.
-    pub(crate) fn begin(
-        &mut self,
-        view: &View,
-        resumed: bool,
-        host: &Host,
-        io: &mut Io<'_>,
-    ) -> Result<(), Failure> {
+    pub(crate) fn begin(&mut self, view: &View, resumed: bool, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
         let definition = view.charter.machine().definition();
         self.know(view, None);
         self.hear(host);
@@ -73,17 +67,9 @@ impl Progress {
             false => "begins".to_owned(),
         };
         let title = definition.title.as_deref().unwrap_or(&definition.id);
-        writeln!(
-            io.err,
-            "{} {how}: {}",
-            paint.strong(&self.run),
-            clean(title)
-        )?;
+        writeln!(io.err, "{} {how}: {}", paint.strong(&self.run), clean(title))?;
         if self.live {
-            let leave = format!(
-                "Ctrl-C leaves it as it is; `charter run --resume {}` goes on",
-                self.run
-            );
+            let leave = format!("Ctrl-C leaves it as it is; `charter run --resume {}` goes on", self.run);
             writeln!(io.err, "{}", paint.faint(&leave))?;
         }
         let asks = definition.actors.values().any(|a| a.kind == "model");
@@ -93,7 +79,8 @@ impl Progress {
                 true => {
                     let rules = "no model is asked: keyword rules of the charter answer, which are no intelligence";
                     writeln!(io.err, "{} {rules}", paint.warning("offline:"))?;
-                    let more = "a model answers with ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY set, or `--model`";
+                    let more =
+                        "a model answers with ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY set, or `--model`";
                     writeln!(io.err, "{}", paint.faint(more))?;
                 }
                 false => {
@@ -106,16 +93,11 @@ impl Progress {
         let own = format!("{}/", self.run);
         let others = others.filter(|effect| !effect.starts_with(&own)).count();
         if others > 0 {
-            let more =
-                format!("{others} that other runs of this journal had asked for are taken up, too");
+            let more = format!("{others} that other runs of this journal had asked for are taken up, too");
             writeln!(io.err, "{}", paint.faint(&more))?;
         }
         for (run, error) in &host.recovery.failed {
-            writeln!(
-                io.err,
-                "{} run `{run}` was not taken up: {error}",
-                paint.warning("warning:")
-            )?;
+            writeln!(io.err, "{} run `{run}` was not taken up: {error}", paint.warning("warning:"))?;
         }
         Ok(())
     }
@@ -138,15 +120,11 @@ impl Progress {
                     return Ok(());
                 }
                 // An answer that the charter has no use for.
-                if r.record.source.kind == SourceKind::Done && r.record.verdict == Verdict::Ignored
-                {
+                if r.record.source.kind == SourceKind::Done && r.record.verdict == Verdict::Ignored {
                     return Ok(());
                 }
                 let more = story::of_record(&r.record, paint);
-                std::iter::once(record(&r.record, paint))
-                    .chain(more)
-                    .collect::<Vec<_>>()
-                    .join("\n  ")
+                std::iter::once(record(&r.record, paint)).chain(more).collect::<Vec<_>>().join("\n  ")
             }
             Happening::Began(work) if work.attempt > 1 => {
                 self.hearing.forget(&self.run, &work.src);
@@ -157,15 +135,8 @@ impl Progress {
                 format!("{} at work", clean(&work.src))
             }
             Happening::Retrying { work, error, .. } => {
-                let why = error
-                    .get("message")
-                    .and_then(|m| m.as_str())
-                    .unwrap_or("it failed");
-                format!(
-                    "{}: {}; it is tried again",
-                    paint.warning(&clean(&work.src)),
-                    clean(why)
-                )
+                let why = error.get("message").and_then(|m| m.as_str()).unwrap_or("it failed");
+                format!("{}: {}; it is tried again", paint.warning(&clean(&work.src)), clean(why))
             }
             Happening::Waiting(work) => {
                 format!("{} waits for a person", paint.help(&clean(&work.src)))
@@ -173,15 +144,9 @@ impl Progress {
             Happening::Stopped(work) if self.answered.contains(work.invocation.as_ref()) => {
                 return Ok(());
             }
-            Happening::Stopped(work) => format!(
-                "{} is stopped: nobody waits for it any more",
-                clean(&work.src)
-            ),
+            Happening::Stopped(work) => format!("{} is stopped: nobody waits for it any more", clean(&work.src)),
             Happening::Logged { label, value, .. } => {
-                let label = label
-                    .as_deref()
-                    .map(|l| format!("{}: ", clean(l)))
-                    .unwrap_or_default();
+                let label = label.as_deref().map(|l| format!("{}: ", clean(l))).unwrap_or_default();
                 let text = match value.as_str() {
                     Some(text) => clean(text),
                     None => short(value, 400),
@@ -189,8 +154,9 @@ impl Progress {
                 format!("{}{text}", paint.strong(&label))
             }
             Happening::Emitted { data, .. } if story::is_move(data, &self.states) => return Ok(()),
-            Happening::Emitted { r#type, data, .. } => story::of_insight(data, paint)
-                .unwrap_or_else(|| format!("emits {} {}", clean(r#type), short(data, 60))),
+            Happening::Emitted { r#type, data, .. } => {
+                story::of_insight(data, paint).unwrap_or_else(|| format!("emits {} {}", clean(r#type), short(data, 60)))
+            }
             Happening::Trouble { message, .. } => {
                 format!("{} {}", paint.warning("trouble:"), clean(message))
             }
@@ -232,11 +198,7 @@ impl Progress {
             && let Some(timer) = view.snapshot.next_timer()
         {
             let left = timer.due.saturating_sub(now).max(0);
-            parts.push(format!(
-                "waits for the timer {}, {} left",
-                clean(&timer.id),
-                self::elapsed(left)
-            ));
+            parts.push(format!("waits for the timer {}, {} left", clean(&timer.id), self::elapsed(left)));
         }
         let turn = TURNS.get(self.turn).copied().unwrap_or_default();
         let line = format!("{} {}", turn, parts.join(", "));
@@ -290,12 +252,7 @@ fn record(record: &Record, paint: Paint) -> String {
         (false, true) => paint.good(&to),
         (false, false) => format!("{from} → {}", paint.good(&to)),
     };
-    let invocation = record
-        .source
-        .invocation
-        .as_deref()
-        .map(clean)
-        .unwrap_or_default();
+    let invocation = record.source.invocation.as_deref().map(clean).unwrap_or_default();
     let what = match record.source.kind {
         SourceKind::Start | SourceKind::Attempt => String::new(),
         SourceKind::External => match record.by.id.as_str() {
@@ -303,21 +260,13 @@ fn record(record: &Record, paint: Paint) -> String {
             by => format!("  {} by {}", clean(&record.event.r#type), clean(by)),
         },
         SourceKind::Done => format!("  {invocation} is done"),
-        SourceKind::Error => format!(
-            "  {} {}",
-            paint.error(&format!("{invocation} failed:")),
-            clean(&failure(record))
-        ),
+        SourceKind::Error => format!("  {} {}", paint.error(&format!("{invocation} failed:")), clean(&failure(record))),
         SourceKind::Timer => format!("  {}", clean(&record.event.r#type)),
     };
     let verdict = match (record.verdict, &record.refusal) {
         (Verdict::Accepted, _) => String::new(),
         (Verdict::Refused, Some(refusal)) => {
-            format!(
-                "  {} {}",
-                paint.error(&format!("refused ({}):", refusal.code)),
-                clean(&refusal.message)
-            )
+            format!("  {} {}", paint.error(&format!("refused ({}):", refusal.code)), clean(&refusal.message))
         }
         (verdict, _) => format!("  {}", paint.warning(verdict.word())),
     };
@@ -326,8 +275,6 @@ fn record(record: &Record, paint: Paint) -> String {
 
 fn failure(record: &Record) -> String {
     let error = record.event.data.get("error");
-    let message = error
-        .and_then(|e| e.get("message"))
-        .and_then(|m| m.as_str());
+    let message = error.and_then(|e| e.get("message")).and_then(|m| m.as_str());
     message.unwrap_or("it failed").to_owned()
 }

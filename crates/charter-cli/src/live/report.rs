@@ -40,11 +40,7 @@ pub(crate) fn write(
         Status::Failed | Status::Cancelled => paint.error(word),
         Status::Active | Status::Paused => paint.warning("waits"),
     };
-    let state: Vec<&str> = snapshot
-        .actor("root")
-        .iter()
-        .flat_map(|a| a.state())
-        .collect();
+    let state: Vec<&str> = snapshot.actor("root").iter().flat_map(|a| a.state()).collect();
     writeln!(
         io.out,
         "{}: {word} in {}, {}",
@@ -60,15 +56,8 @@ pub(crate) fn write(
     for line in page.iter().filter(|_| finished || !io.terminal) {
         writeln!(io.out, "{line}")?;
     }
-    if let Some(output) = snapshot
-        .output()
-        .filter(|o| !o.is_null() && page.is_empty())
-    {
-        writeln!(
-            io.out,
-            "{}",
-            serde_json::to_string_pretty(output).unwrap_or_default()
-        )?;
+    if let Some(output) = snapshot.output().filter(|o| !o.is_null() && page.is_empty()) {
+        writeln!(io.out, "{}", serde_json::to_string_pretty(output).unwrap_or_default())?;
     }
     if !finished {
         if !page.is_empty() && !io.terminal {
@@ -88,27 +77,14 @@ fn next(view: &View, db: &Db, paint: Paint, io: &mut Io<'_>) -> Result<(), Failu
         false => format!(" {}", db.db.display()),
     };
     let commands = [
-        (
-            format!("{charter} log {run}{file}"),
-            "what happened, record by record",
-        ),
-        (
-            format!("{charter} explain {run} {last}{file}"),
-            "why the last was taken",
-        ),
-        (
-            format!("{charter} verify{all}"),
-            "that nothing was changed since",
-        ),
+        (format!("{charter} log {run}{file}"), "what happened, record by record"),
+        (format!("{charter} explain {run} {last}{file}"), "why the last was taken"),
+        (format!("{charter} verify{all}"), "that nothing was changed since"),
     ];
     let width = commands.iter().map(|(c, _)| c.chars().count()).max();
     let width = width.unwrap_or(0);
     for (command, what) in commands {
-        writeln!(
-            io.out,
-            "{}",
-            paint.faint(&format!("{command:<width$}  # {what}"))
-        )?;
+        writeln!(io.out, "{}", paint.faint(&format!("{command:<width$}  # {what}")))?;
     }
     Ok(())
 }
@@ -122,13 +98,8 @@ fn file(db: &Db) -> String {
 
 /// The actors of the run, each with what it has to say for itself.
 fn actors(view: &View, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
-    let all: Vec<_> = view
-        .snapshot
-        .actors()
-        .filter(|a| a.id() != "root")
-        .collect();
-    let width =
-        |of: &dyn Fn(&charter_kernel::Actor) -> usize| all.iter().map(|a| of(a)).max().unwrap_or(0);
+    let all: Vec<_> = view.snapshot.actors().filter(|a| a.id() != "root").collect();
+    let width = |of: &dyn Fn(&charter_kernel::Actor) -> usize| all.iter().map(|a| of(a)).max().unwrap_or(0);
     let state = |a: &charter_kernel::Actor| a.state().collect::<Vec<_>>().join(", ");
     let names = width(&|a| a.id().chars().count());
     let states = width(&|a| state(a).chars().count());
@@ -150,14 +121,7 @@ fn actors(view: &View, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
 }
 
 /// What it waits for, and how that is answered from the command line.
-pub(crate) fn waits(
-    view: &View,
-    db: &Db,
-    host: &Host,
-    now: i64,
-    paint: Paint,
-    io: &mut Io<'_>,
-) -> Result<(), Failure> {
+pub(crate) fn waits(view: &View, db: &Db, host: &Host, now: i64, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
     let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
     let run = snapshot.run();
     let (file, charter) = (file(db), program::name());
@@ -188,10 +152,7 @@ pub(crate) fn waits(
     let mut legal: Vec<_> = show::legal(machine, snapshot, now).into_iter().collect();
     legal.sort_by_key(|((kind, to), _)| choices.iter().position(|c| c.is(kind, to)));
     for ((kind, to), roles) in legal {
-        let role = roles
-            .first()
-            .map(|r| format!(" --role {r}"))
-            .unwrap_or_default();
+        let role = roles.first().map(|r| format!(" --role {r}")).unwrap_or_default();
         let by = match roles.is_empty() {
             true => String::new(),
             false => format!(" by {}", roles.join(" or ")),
@@ -205,21 +166,10 @@ pub(crate) fn waits(
             data => format!(" '{}'", data.to_string().replace('\'', "'\\''")),
         };
         let how = format!("{charter} send {run} {kind}{data}{address} --as ID{role}{file}");
-        writeln!(
-            io.out,
-            "  for {}{}{by}  {}",
-            paint.strong(&kind),
-            show::to(&to),
-            paint.faint(&how)
-        )?;
+        writeln!(io.out, "  for {}{}{by}  {}", paint.strong(&kind), show::to(&to), paint.faint(&how))?;
     }
     if let Some(timer) = snapshot.next_timer() {
-        writeln!(
-            io.out,
-            "  for the timer {}, due {} UTC",
-            clean(&timer.id),
-            when(timer.due)
-        )?;
+        writeln!(io.out, "  for the timer {}, due {} UTC", clean(&timer.id), when(timer.due))?;
     }
     let how = format!("{charter} run --resume {run}{file}");
     writeln!(io.out, "  {}", paint.faint(&format!("{how} goes on")))?;

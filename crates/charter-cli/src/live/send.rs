@@ -66,10 +66,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         false => {
             writeln!(io.out, "{}", short_line(record, Paint(io.colour_out)))?;
             if receipt.repeated {
-                let done = format!(
-                    "it was sent before, as record {}; nothing has happened now",
-                    record.seq
-                );
+                let done = format!("it was sent before, as record {}; nothing has happened now", record.seq);
                 writeln!(io.err, "{}", Paint(io.colour_err).faint(&done))?;
             }
         }
@@ -104,12 +101,7 @@ pub(crate) fn show_refusal(record: &Record, io: &mut Io<'_>) -> Result<(), Failu
         writeln!(io.err, "{line}")?;
     }
     if !refusal.legal.is_empty() {
-        writeln!(
-            io.err,
-            "  legal for {} now: {}",
-            clean(&record.by.id),
-            refusal.legal.join(", ")
-        )?;
+        writeln!(io.err, "  legal for {} now: {}", clean(&record.by.id), refusal.legal.join(", "))?;
     }
     Ok(())
 }

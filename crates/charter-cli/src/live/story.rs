@@ -58,11 +58,7 @@ pub(crate) fn of_insight(data: &Json, paint: Paint) -> Option<String> {
         "failed" => paint.error("failed"),
         other => paint.warning(other),
     };
-    Some(format!(
-        "learned ({outcome}, {}): {}",
-        text("category")?,
-        text("description")?
-    ))
+    Some(format!("learned ({outcome}, {}): {}", text("category")?, text("description")?))
 }
 
 /// Whether an emitted event says only that a state was entered, which the line of the record says, too.

@@ -41,8 +41,7 @@ impl Cover {
     /// Something was refused, as expected.
     pub fn refuse(&mut self, story: &Explanation) {
         self.codes.insert(story.code.word());
-        self.codes
-            .extend(story.candidates.iter().map(|c| c.failed.word()));
+        self.codes.extend(story.candidates.iter().map(|c| c.failed.word()));
         self.interlocks.extend(story.interlock.clone());
         let forbidding = story.candidates.iter();
         let first = forbidding

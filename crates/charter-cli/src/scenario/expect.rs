@@ -21,10 +21,7 @@ pub(crate) fn check(runner: &Runner<'_>, expect: &Expectation) -> Result<(), Fau
         return fault(
             at("actor"),
             format!("there is no actor `{id}` in the run"),
-            Some(format!(
-                "there are: {}",
-                names(ids.iter().map(String::as_str))
-            )),
+            Some(format!("there are: {}", names(ids.iter().map(String::as_str)))),
         );
     };
     if let Some(expected) = &expect.state {
@@ -60,9 +57,7 @@ pub(crate) fn check(runner: &Runner<'_>, expect: &Expectation) -> Result<(), Fau
     if let Some(computed) = &expect.ledger {
         let found = snapshot.ledger().map(|ledger| {
             // What CEL sees of the ledger always has a JSON form.
-            charter_expr::Value::object(ledger)
-                .to_json()
-                .unwrap_or_default()
+            charter_expr::Value::object(ledger).to_json().unwrap_or_default()
         });
         part(computed, found.as_ref(), "ledger")?;
     }
@@ -78,12 +73,8 @@ pub(crate) fn check(runner: &Runner<'_>, expect: &Expectation) -> Result<(), Fau
     }
     if let Some((sender, expected)) = &expect.legal {
         let principal = runner.principal(sender, at("legal"))?;
-        let legal = runner
-            .machine
-            .legal(snapshot, &principal, runner.session.at());
-        let mine = legal
-            .iter()
-            .filter(|l| expect.actor.is_none() || l.to == id);
+        let legal = runner.machine.legal(snapshot, &principal, runner.session.at());
+        let mine = legal.iter().filter(|l| expect.actor.is_none() || l.to == id);
         let found: Vec<&str> = mine.map(|l| l.r#type.as_str()).collect();
         same_names("legal", expected, &found, at("legal"))?;
     }
@@ -114,31 +105,19 @@ pub(crate) fn check(runner: &Runner<'_>, expect: &Expectation) -> Result<(), Fau
 }
 
 fn fault<T>(span: Span, message: String, help: Option<String>) -> Result<T, Fault> {
-    Err(Fault {
-        code: codes::EXPECTATION,
-        span,
-        message,
-        help,
-    })
+    Err(Fault { code: codes::EXPECTATION, span, message, help })
 }
 
 /// Each name is active, and each active atomic state is one of them or inside one.
 fn state(actor: &Actor, expected: &[String], span: Span) -> Result<(), Fault> {
     let active: Vec<&str> = actor.active().collect();
-    let inside = |path: &str, name: &str| {
-        path.strip_prefix(name)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
+    let inside =
+        |path: &str, name: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     let missing = expected.iter().any(|name| !active.contains(&name.as_str()));
-    let more = actor
-        .state()
-        .any(|path| !expected.iter().any(|name| inside(path, name)));
+    let more = actor.state().any(|path| !expected.iter().any(|name| inside(path, name)));
     if missing || more {
-        let message = format!(
-            "the state is {}; expected {}",
-            names(actor.state()),
-            names(expected.iter().map(String::as_str))
-        );
+        let message =
+            format!("the state is {}; expected {}", names(actor.state()), names(expected.iter().map(String::as_str)));
         return fault(span, message, None);
     }
     Ok(())
@@ -151,11 +130,7 @@ fn same_names(what: &str, expected: &[String], found: &[&str], span: Span) -> Re
     if expected == found {
         return Ok(());
     }
-    let message = format!(
-        "{what}: {}; expected: {}",
-        names(found.iter().copied()),
-        names(expected.iter().copied())
-    );
+    let message = format!("{what}: {}; expected: {}", names(found.iter().copied()), names(expected.iter().copied()));
     fault(span, message, None)
 }
 
@@ -163,24 +138,14 @@ fn effects(runner: &Runner<'_>, expect: &Expectation, id: &str, span: Span) -> R
     let Some(expected) = &expect.effects else {
         return Ok(());
     };
-    let found = runner
-        .effects
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let found = runner.effects.as_array().map(Vec::as_slice).unwrap_or_default();
     if expected.len() != found.len() {
         let kinds: Vec<String> = found
             .iter()
             .map(|e| {
                 let word = |key: &str| e.get(key).and_then(Json::as_str);
                 let what = word("src").or(word("type")).or(word("invocation"));
-                format!(
-                    "{} {}",
-                    word("kind").unwrap_or_default(),
-                    what.unwrap_or_default()
-                )
-                .trim_end()
-                .to_owned()
+                format!("{} {}", word("kind").unwrap_or_default(), what.unwrap_or_default()).trim_end().to_owned()
             })
             .collect();
         let message = format!(

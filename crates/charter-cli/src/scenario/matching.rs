@@ -10,30 +10,22 @@ pub(crate) fn difference(expected: &Json, found: Option<&Json>, at: &str) -> Opt
         return Some(format!("there is no `{at}`; expected {}", show(expected)));
     };
     match (expected, found) {
-        (Json::Object(fields), Json::Object(values)) => fields
-            .iter()
-            .find_map(|(key, value)| difference(value, values.get(key), &below(at, key))),
+        (Json::Object(fields), Json::Object(values)) => {
+            fields.iter().find_map(|(key, value)| difference(value, values.get(key), &below(at, key)))
+        }
         (Json::Array(items), Json::Array(values)) if items.len() == values.len() => {
             let pairs = items.iter().zip(values).enumerate();
             let mut pairs = pairs.map(|(i, (item, value))| (format!("{at}[{i}]"), item, value));
             pairs.find_map(|(at, item, value)| difference(item, Some(value), &at))
         }
         _ if same(expected, found) => None,
-        _ => Some(format!(
-            "`{at}` is {}; expected {}",
-            show(found),
-            show(expected)
-        )),
+        _ => Some(format!("`{at}` is {}; expected {}", show(found), show(expected))),
     }
 }
 
 fn below(at: &str, key: &str) -> String {
     let plain = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_');
-    if plain {
-        format!("{at}.{key}")
-    } else {
-        format!("{at}[{}]", Json::from(key))
-    }
+    if plain { format!("{at}.{key}") } else { format!("{at}[{}]", Json::from(key)) }
 }
 
 /// Numbers are equal by value: `1` and `1.0` are one number.
@@ -81,10 +73,7 @@ mod tests {
             told(json!({"a": {"b c": [1, 3]}}), found.clone()).unwrap(),
             "`context.a[\"b c\"][1]` is `2`; expected `3`"
         );
-        assert_eq!(
-            told(json!({"x": null}), found.clone()).unwrap(),
-            "there is no `context.x`; expected `null`"
-        );
+        assert_eq!(told(json!({"x": null}), found.clone()).unwrap(), "there is no `context.x`; expected `null`");
         assert!(told(json!({"a": []}), found.clone()).is_some());
         assert!(told(json!("1"), json!(1)).is_some());
         assert!(told(json!({"a": {"b c": [1]}}), found).is_some());

@@ -1,9 +1,7 @@
 //! One scenario, step by step, until it ends or a step fails.
 
 use charter_expr::nearest;
-use charter_format::scenario::{
-    Act, Computed, Refusal, Scenario, ScenarioFile, Sender, Sending, Step, Tick, What,
-};
+use charter_format::scenario::{Act, Computed, Refusal, Scenario, ScenarioFile, Sender, Sending, Step, Tick, What};
 use charter_format::{Diagnostic, Severity, Span};
 use charter_kernel::definition::Delay;
 use charter_kernel::{Actor, Event, Explanation, Machine, Principal};
@@ -66,19 +64,8 @@ pub fn run(
         Ok(None) => None,
         Err(fault) => Some(fault),
     };
-    let diagnostic = |fault: Fault| {
-        file.diagnostic(
-            Severity::Error,
-            fault.code,
-            fault.span,
-            fault.message,
-            fault.help,
-        )
-    };
-    Ran {
-        steps,
-        failure: failure.map(diagnostic),
-    }
+    let diagnostic = |fault: Fault| file.diagnostic(Severity::Error, fault.code, fault.span, fault.message, fault.help);
+    Ran { steps, failure: failure.map(diagnostic) }
 }
 
 /// The start; none if it is refused and was expected to be.
@@ -98,17 +85,10 @@ fn begin<'a>(
             help: Some("the input of a run is a literal".into()),
         })?,
     };
-    match (
-        Session::start(machine, "run", input, scenario.at),
-        &scenario.refused,
-    ) {
+    match (Session::start(machine, "run", input, scenario.at), &scenario.refused) {
         (Ok((session, outcome)), None) => {
             cover.take(outcome.taken.iter().copied());
-            let how = || Reached {
-                file: file.name.clone(),
-                scenario: scenario.name.clone(),
-                line: 0,
-            };
+            let how = || Reached { file: file.name.clone(), scenario: scenario.name.clone(), line: 0 };
             cover.reach(session.snapshot(), how);
             Ok(Some(Runner {
                 file,
@@ -199,22 +179,13 @@ impl<'a> Runner<'a> {
     fn send(&mut self, sending: &Sending, step: &Step) -> Result<(), Fault> {
         let what = called(&sending.what);
         let outcome = self.apply(sending, step)?;
-        let fault = |code, message, help| Fault {
-            code,
-            span: step.span,
-            message,
-            help,
-        };
+        let fault = |code, message, help| Fault { code, span: step.span, message, help };
         if let Some(story) = &outcome.refusal {
             let message = format!("{what} is refused ({}): {}", story.code, story.message);
             return Err(fault(codes::UNEXPECTED_REFUSAL, message, legal_now(story)));
         }
         if outcome.verdict != sending.verdict {
-            let message = format!(
-                "{what} is {}; expected {}",
-                verdict(outcome.verdict),
-                verdict(sending.verdict)
-            );
+            let message = format!("{what} is {}; expected {}", verdict(outcome.verdict), verdict(sending.verdict));
             let help = self.why_late(&outcome);
             return Err(fault(codes::EXPECTATION, message, help));
         }
@@ -229,11 +200,7 @@ impl<'a> Runner<'a> {
             return Err(Fault {
                 code: codes::NOT_REFUSED,
                 span: step.span,
-                message: format!(
-                    "{what} is {}; expected a refusal as `{}`",
-                    verdict(outcome.verdict),
-                    refusal.code
-                ),
+                message: format!("{what} is {}; expected a refusal as `{}`", verdict(outcome.verdict), refusal.code),
                 help: self.why_late(&outcome),
             });
         };
@@ -247,32 +214,21 @@ impl<'a> Runner<'a> {
         let at_work = self.session.snapshot().invocations();
         let at_work = at_work.filter(|(_, i)| !i.is_machine());
         let at_work: Vec<String> = at_work.map(|(_, i)| i.id.to_string()).collect();
-        (outcome.verdict == "late")
-            .then(|| format!("at work are: {}", names(at_work.iter().map(String::as_str))))
+        (outcome.verdict == "late").then(|| format!("at work are: {}", names(at_work.iter().map(String::as_str))))
     }
 
     fn tick(&mut self, tick: &Tick, step: &Step) -> Result<(), Fault> {
-        let fault = |code, message: String, help| Fault {
-            code,
-            span: step.span,
-            message,
-            help,
-        };
+        let fault = |code, message: String, help| Fault { code, span: step.span, message, help };
         let now = self.session.at();
         let until = match tick {
             Tick::Until(moment) => *moment,
             Tick::For(delay) => {
-                let ms = self
-                    .length(delay)
-                    .map_err(|(message, help)| fault(codes::SCENARIO, message, help))?;
+                let ms = self.length(delay).map_err(|(message, help)| fault(codes::SCENARIO, message, help))?;
                 now.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX))
             }
         };
         if until < now {
-            let message = format!(
-                "this moment is over: it is {} already",
-                crate::moment::text(now)
-            );
+            let message = format!("this moment is over: it is {} already", crate::moment::text(now));
             return Err(fault(codes::SCENARIO, message, None));
         }
         let outcome = self.session.tick(until);
@@ -307,10 +263,9 @@ impl<'a> Runner<'a> {
                     }
                 }
             }
-            Delay::Cel(_) => Err((
-                "the time that passes cannot be computed".into(),
-                Some("write it, such as `72h`".into()),
-            )),
+            Delay::Cel(_) => {
+                Err(("the time that passes cannot be computed".into(), Some("write it, such as `72h`".into())))
+            }
         }
     }
 
@@ -325,10 +280,9 @@ impl<'a> Runner<'a> {
             None => Ok(None),
         };
         let event = match &sending.what {
-            What::Event { kind, data } => Event::External {
-                r#type: kind.clone(),
-                data: value(self, data)?.unwrap_or_default(),
-            },
+            What::Event { kind, data } => {
+                Event::External { r#type: kind.clone(), data: value(self, data)?.unwrap_or_default() }
+            }
             What::Done { actor, output } => Event::Done {
                 invocation: actor.clone(),
                 effect: None,
@@ -337,8 +291,7 @@ impl<'a> Runner<'a> {
             What::Failed { actor, error } => Event::Failed {
                 invocation: actor.clone(),
                 effect: None,
-                error: value(self, error)?
-                    .unwrap_or_else(|| json!({"code": "error", "message": "no reason given"})),
+                error: value(self, error)?.unwrap_or_else(|| json!({"code": "error", "message": "no reason given"})),
             },
         };
         let by = match &sending.what {
@@ -375,10 +328,7 @@ impl<'a> Runner<'a> {
                 });
             }
         };
-        Ok(Principal {
-            id: sender.id.clone(),
-            roles,
-        })
+        Ok(Principal { id: sender.id.clone(), roles })
     }
 
     /// A value of the scenario, as seen by an actor.
@@ -398,9 +348,7 @@ impl<'a> Runner<'a> {
     /// What a condition reads, in words.
     pub(crate) fn reads(&self, condition: &Computed, actor: &str) -> Option<String> {
         let reads = self.expressions.reads(condition, self.view(Some(actor)));
-        let words = reads
-            .iter()
-            .map(|(path, v)| format!("`{path}` is {}", show(v)));
+        let words = reads.iter().map(|(path, v)| format!("`{path}` is {}", show(v)));
         let words: Vec<String> = words.collect();
         (!words.is_empty()).then(|| words.join(", "))
     }
@@ -425,20 +373,8 @@ impl<'a> Runner<'a> {
 }
 
 /// Is it refused as expected?
-fn other_refusal(
-    what: &str,
-    expected: &Refusal,
-    story: &Explanation,
-    span: Span,
-) -> Result<(), Fault> {
-    let fault = |message| {
-        Err(Fault {
-            code: codes::EXPECTATION,
-            span,
-            message,
-            help: legal_now(story),
-        })
-    };
+fn other_refusal(what: &str, expected: &Refusal, story: &Explanation, span: Span) -> Result<(), Fault> {
+    let fault = |message| Err(Fault { code: codes::EXPECTATION, span, message, help: legal_now(story) });
     if story.code.word() != expected.code {
         return fault(format!(
             "{what} is refused as `{}`, expected `{}`: {}",
@@ -448,31 +384,22 @@ fn other_refusal(
     if expected.rule.is_some() && expected.rule != story.rule {
         return fault(format!(
             "{what} is refused in the name of {}, expected `{}`: {}",
-            story
-                .rule
-                .as_ref()
-                .map_or("no rule".into(), |rule| format!("`{rule}`")),
+            story.rule.as_ref().map_or("no rule".into(), |rule| format!("`{rule}`")),
             expected.rule.as_deref().unwrap_or_default(),
             story.message
         ));
     }
     match &expected.message {
-        Some(part) if !story.message.contains(part.as_str()) => fault(format!(
-            "the message has no `{part}` in it: {}",
-            story.message
-        )),
+        Some(part) if !story.message.contains(part.as_str()) => {
+            fault(format!("the message has no `{part}` in it: {}", story.message))
+        }
         _ => Ok(()),
     }
 }
 
 fn legal_now(story: &Explanation) -> Option<String> {
     let none = story.legal.is_empty() || story.message.contains("legal now");
-    (!none).then(|| {
-        format!(
-            "legal now for this sender: {}",
-            names(story.legal.iter().map(String::as_str))
-        )
-    })
+    (!none).then(|| format!("legal now for this sender: {}", names(story.legal.iter().map(String::as_str))))
 }
 
 fn called(what: &What) -> String {

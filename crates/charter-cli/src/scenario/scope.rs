@@ -1,8 +1,7 @@
 //! Expressions in scenarios: what they see of a run, and their programs.
 
 use charter_expr::{
-    CompileError, Env, ErrorKind, EvalError, Fuel, FunctionId, Object, Program, RootId, Scope,
-    Span, Str, Type, Value,
+    CompileError, Env, ErrorKind, EvalError, Fuel, FunctionId, Object, Program, RootId, Scope, Span, Str, Type, Value,
 };
 use charter_format::scenario::{Act, Computed, Expectation, ScenarioFile, Step, What};
 use charter_format::{Diagnostic, Diagnostics, Severity};
@@ -14,9 +13,7 @@ use serde_json::Value as Json;
 use super::codes;
 
 /// What expressions see, in this order.
-const ROOTS: [&str; 8] = [
-    "context", "input", "actors", "ledger", "run", "now", "output", "effects",
-];
+const ROOTS: [&str; 8] = ["context", "input", "actors", "ledger", "run", "now", "output", "effects"];
 /// Expressions in scenarios may look at whole runs.
 const FUEL: u64 = 1_000_000;
 
@@ -83,32 +80,18 @@ pub fn compile_expressions(file: &ScenarioFile) -> Result<Expressions, Box<Diagn
         });
     }
     if wrong.is_empty() {
-        return Ok(Expressions {
-            programs,
-            functions,
-        });
+        return Ok(Expressions { programs, functions });
     }
     wrong.sort_by_key(|d| d.span.start);
     // The steps of `before` stand in every scenario.
     wrong.dedup();
-    Err(Box::new(Diagnostics {
-        name: file.name.clone(),
-        source: file.source.clone(),
-        list: wrong,
-        omitted: 0,
-    }))
+    Err(Box::new(Diagnostics { name: file.name.clone(), source: file.source.clone(), list: wrong, omitted: 0 }))
 }
 
 fn diagnostic(file: &ScenarioFile, at: &str, error: &CompileError) -> Diagnostic {
     let Span { start, end } = error.span;
     let span = file.span_within(at, (start, end));
-    file.diagnostic(
-        Severity::Error,
-        codes::SCENARIO,
-        span,
-        error.message.clone(),
-        error.help.clone(),
-    )
+    file.diagnostic(Severity::Error, codes::SCENARIO, span, error.message.clone(), error.help.clone())
 }
 
 fn steps<'f>(list: &'f [Step], all: &mut Vec<&'f Computed>) {
@@ -164,11 +147,7 @@ impl Expressions {
 
     /// What a condition reads, and the values found there.
     pub(crate) fn reads(&self, computed: &Computed, view: View<'_>) -> Vec<(String, Json)> {
-        let names = Names {
-            view,
-            actors: ActorsOf(view.snapshot),
-            functions: self.functions,
-        };
+        let names = Names { view, actors: ActorsOf(view.snapshot), functions: self.functions };
         let program = self.programs.get(&computed.at);
         let paths = program.map(Program::reads).unwrap_or_default();
         let value = |path: &charter_expr::Path| {
@@ -185,14 +164,12 @@ impl Expressions {
             Template::Cel(_) => self.cel(at, view)?,
             Template::List(items) => {
                 let items = items.iter().enumerate();
-                let values =
-                    items.map(|(i, item)| self.template(item, &format!("{at}/list/{i}"), view));
+                let values = items.map(|(i, item)| self.template(item, &format!("{at}/list/{i}"), view));
                 Json::Array(values.collect::<Result<_, _>>()?)
             }
             Template::Object(fields) => {
-                let values = fields.iter().map(|(key, item)| {
-                    Ok((key.clone(), self.template(item, &below(at, key), view)?))
-                });
+                let values =
+                    fields.iter().map(|(key, item)| Ok((key.clone(), self.template(item, &below(at, key), view)?)));
                 Json::Object(values.collect::<Result<_, _>>()?)
             }
         })
@@ -205,18 +182,9 @@ impl Expressions {
             message: error.message().to_owned(),
             help: error.help().map(str::to_owned),
         };
-        let missing = || {
-            failed(EvalError::new(
-                ErrorKind::Unbound,
-                "there is no such expression",
-            ))
-        };
+        let missing = || failed(EvalError::new(ErrorKind::Unbound, "there is no such expression"));
         let program = self.programs.get(at).ok_or_else(missing)?;
-        let names = Names {
-            view,
-            actors: ActorsOf(view.snapshot),
-            functions: self.functions,
-        };
+        let names = Names { view, actors: ActorsOf(view.snapshot), functions: self.functions };
         let value = program.eval(&names.by_reference(), &mut Fuel::new(FUEL));
         value.and_then(|value| value.to_json()).map_err(failed)
     }
@@ -267,34 +235,22 @@ impl<'r> Scope<'r> for NamesRef<'r> {
             "ledger" => view.snapshot.ledger().map(|ledger| Value::object(ledger)),
             "run" => Some(Value::from_json(view.run)),
             "now" => Some(Value::timestamp_millis(view.now)),
-            "output" => Some(Value::from_json(
-                view.snapshot.output().unwrap_or(view.none),
-            )),
+            "output" => Some(Value::from_json(view.snapshot.output().unwrap_or(view.none))),
             "effects" => Some(Value::from_json(view.effects)),
             _ => None,
         }
     }
 
-    fn call(
-        &self,
-        f: FunctionId,
-        args: &[Value<'r>],
-        fuel: &mut Fuel,
-    ) -> Result<Value<'r>, EvalError> {
+    fn call(&self, f: FunctionId, args: &[Value<'r>], fuel: &mut Fuel) -> Result<Value<'r>, EvalError> {
         match args {
-            [value] if f == self.0.functions.digest => {
-                Ok(Value::string(Digest::of_json(&value.to_json()?).hex()))
-            }
+            [value] if f == self.0.functions.digest => Ok(Value::string(Digest::of_json(&value.to_json()?).hex())),
             [Value::String(state)] if f == self.0.functions.is_in => {
                 fuel.spend(1)?;
                 let active = self.0.view.actor.into_iter().flat_map(Actor::active);
                 let mut active = active;
                 Ok(Value::Bool(active.any(|path| path == state.as_str())))
             }
-            _ => Err(EvalError::new(
-                ErrorKind::NoSuchOverload,
-                "the function does not take this",
-            )),
+            _ => Err(EvalError::new(ErrorKind::NoSuchOverload, "the function does not take this")),
         }
     }
 }

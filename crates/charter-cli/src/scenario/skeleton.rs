@@ -28,9 +28,7 @@ pub fn gaps(machine: &Machine, cover: &Cover) -> Vec<Gap> {
         // Plain data with text keys always has a JSON form.
         json: serde_json::to_value(machine.definition()).unwrap_or_default(),
     };
-    let open = machine
-        .transitions()
-        .filter(|(_, name, at)| !cover.has_taken(at) && !charter.forbade(cover, name, at));
+    let open = machine.transitions().filter(|(_, name, at)| !cover.has_taken(at) && !charter.forbade(cover, name, at));
     open.map(|(of, name, at)| Gap {
         machine: of.into(),
         transition: name.into(),
@@ -68,9 +66,7 @@ fn proposal(charter: &Charter<'_>, cover: &Cover, machine: &str, name: &str, at:
             "  # As in {:?}, up to line {} of {}, which reaches `{source}`.\n",
             how.scenario, how.line, how.file
         )),
-        None => text.push_str(&format!(
-            "  # What reaches `{source}`; no scenario does yet.\n"
-        )),
+        None => text.push_str(&format!("  # What reaches `{source}`; no scenario does yet.\n")),
     }
     let to = match machine {
         "root" => String::new(),
@@ -95,21 +91,13 @@ fn proposal(charter: &Charter<'_>, cover: &Cover, machine: &str, name: &str, at:
     if let [target] = targets.as_slice()
         && plain(target)
     {
-        let parent = source
-            .rsplit_once('.')
-            .map(|(parent, _)| format!("{parent}."));
+        let parent = source.rsplit_once('.').map(|(parent, _)| format!("{parent}."));
         let actor = match machine {
             "root" => String::new(),
-            _ => format!(
-                "{}, ",
-                to.trim_start_matches(", ").replacen("to", "actor", 1)
-            ),
+            _ => format!("{}, ", to.trim_start_matches(", ").replacen("to", "actor", 1)),
         };
         let path = format!("{}{target}", parent.unwrap_or_default());
-        text.push_str(&format!(
-            "  - expect: {{{actor}state: {}}}\n",
-            quoted(&path)
-        ));
+        text.push_str(&format!("  - expect: {{{actor}state: {}}}\n", quoted(&path)));
     }
     text
 }
@@ -126,19 +114,11 @@ fn parts(name: &str) -> (&str, &str, &str) {
     };
     let source = name.get(..place).unwrap_or_default();
     let rest = name.get(place + key.len() + 2..).unwrap_or_default();
-    (
-        source,
-        key,
-        rest.rsplit_once('/').map_or("", |(what, _)| what),
-    )
+    (source, key, rest.rsplit_once('/').map_or("", |(what, _)| what))
 }
 
 fn title(source: &str, key: &str, what: &str) -> String {
-    let place = if source.is_empty() {
-        String::new()
-    } else {
-        format!(" in {source}")
-    };
+    let place = if source.is_empty() { String::new() } else { format!(" in {source}") };
     match key {
         "on" | "invoke" => format!("{}{place}", what.replace('/', " ")),
         "after" => format!("{what} pass{place}"),
@@ -149,18 +129,11 @@ fn title(source: &str, key: &str, what: &str) -> String {
 fn send(definition: &Definition, kind: &str, to: &str, transition: Option<&Transition>) -> String {
     let declared = definition.events.get(kind);
     let by = |roles: &[String]| roles.first().cloned();
-    let role = transition
-        .and_then(|t| by(&t.by))
-        .or_else(|| declared.and_then(|d| by(&d.by)));
+    let role = transition.and_then(|t| by(&t.by)).or_else(|| declared.and_then(|d| by(&d.by)));
     let data = declared.and_then(|d| d.data.as_ref()).map(sample);
     let data = data.filter(|d| d != "{}").map(|d| format!(", data: {d}"));
     let who = role.map(|role| format!(", as: somebody, roles: [{}]", quoted(&role)));
-    format!(
-        "  - send: {{type: {}{to}{}{}}}\n",
-        quoted(kind),
-        data.unwrap_or_default(),
-        who.unwrap_or_default()
-    )
+    format!("  - send: {{type: {}{to}{}{}}}\n", quoted(kind), data.unwrap_or_default(), who.unwrap_or_default())
 }
 
 /// The required fields of a schema, to be filled in.
@@ -173,10 +146,7 @@ fn sample(schema: &Json) -> String {
         let named = named.and_then(|at| schema.pointer(at.trim_start_matches('#')));
         let schema = named.or(part);
         let word = |key: &str| schema.and_then(|s| s.get(key));
-        if let Some(first) = word("enum")
-            .and_then(Json::as_array)
-            .and_then(|e| e.first())
-        {
+        if let Some(first) = word("enum").and_then(Json::as_array).and_then(|e| e.first()) {
             return first.to_string();
         }
         match word("type").and_then(Json::as_str) {
@@ -188,27 +158,16 @@ fn sample(schema: &Json) -> String {
             _ => "null".to_string(),
         }
     };
-    let fields: Vec<String> = fields
-        .map(|f| format!("{}: {}", quoted(f), value(f)))
-        .collect();
+    let fields: Vec<String> = fields.map(|f| format!("{}: {}", quoted(f), value(f))).collect();
     format!("{{{}}}", fields.join(", "))
 }
 
 /// Text for YAML, in quotes where it needs them.
 fn quoted(text: &str) -> String {
     let plain = text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "_-. ".contains(c))
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-. ".contains(c))
         && !text.ends_with(' ')
-        && !matches!(
-            text,
-            "true" | "false" | "null" | "yes" | "no" | "on" | "off"
-        );
+        && !matches!(text, "true" | "false" | "null" | "yes" | "no" | "on" | "off");
     let number = text.parse::<f64>().is_ok();
-    if plain && !number {
-        text.to_owned()
-    } else {
-        Json::from(text).to_string()
-    }
+    if plain && !number { text.to_owned() } else { Json::from(text).to_string() }
 }

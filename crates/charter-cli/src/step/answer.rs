@@ -41,11 +41,7 @@ struct NoteForm<'a> {
 
 impl<'a> NoteForm<'a> {
     fn of(note: &'a Note) -> NoteForm<'a> {
-        NoteForm {
-            actor: &note.actor,
-            at: note.at.as_deref(),
-            message: &note.message,
-        }
+        NoteForm { actor: &note.actor, at: note.at.as_deref(), message: &note.message }
     }
 }
 

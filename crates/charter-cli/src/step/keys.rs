@@ -49,12 +49,8 @@ impl Keys {
 fn content(given: &Given) -> Digest {
     let event = match &given.event {
         Event::External { r#type, data } => json!({"type": r#type, "data": data}),
-        Event::Done {
-            invocation, output, ..
-        } => json!({"done": invocation, "output": output}),
-        Event::Failed {
-            invocation, error, ..
-        } => json!({"failed": invocation, "error": error}),
+        Event::Done { invocation, output, .. } => json!({"done": invocation, "output": output}),
+        Event::Failed { invocation, error, .. } => json!({"failed": invocation, "error": error}),
         Event::Start { .. } | Event::Attempt { .. } | Event::Timer { .. } => json!(null),
     };
     Digest::of_json(&json!({"event": event, "to": given.to, "by": given.by.id}))

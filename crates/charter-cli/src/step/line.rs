@@ -101,14 +101,10 @@ impl Fields {
         match (found.next(), found.next()) {
             (Some(a), Some(b)) => return Err(format!("`{a}` and `{b}` exclude each other")),
             (None, _) if self.error.is_some() => {
-                return Err(
-                    "an error names its invocation: `{\"error\": \"ID\", \"error\": {...}}`".into(),
-                );
+                return Err("an error names its invocation: `{\"error\": \"ID\", \"error\": {...}}`".into());
             }
             (None, _) => {
-                return Err(
-                    "a line has one of the keys `type`, `done`, `error`, `tick`, `restore`".into(),
-                );
+                return Err("a line has one of the keys `type`, `done`, `error`, `tick`, `restore`".into());
             }
             _ => {}
         }
@@ -125,22 +121,13 @@ impl Fields {
             let data = self.data.take().unwrap_or_default();
             Event::External { r#type, data }
         } else if let Some(invocation) = self.done.take() {
-            Event::Done {
-                invocation,
-                effect: self.effect.take(),
-                output: self.output.take().unwrap_or_default(),
-            }
+            Event::Done { invocation, effect: self.effect.take(), output: self.output.take().unwrap_or_default() }
         } else {
             let invocation = self.failed.take().unwrap_or_default();
             let effect = self.effect.take();
-            let nothing_said =
-                || serde_json::json!({"code": "error", "message": "no reason given"});
+            let nothing_said = || serde_json::json!({"code": "error", "message": "no reason given"});
             let error = self.error.take().unwrap_or_else(nothing_said);
-            Event::Failed {
-                invocation,
-                effect,
-                error,
-            }
+            Event::Failed { invocation, effect, error }
         };
         let answer = !matches!(event, Event::External { .. });
         let given = Given {
@@ -157,10 +144,7 @@ impl Fields {
             event,
         };
         let id = self.id.take();
-        Ok(Line::Given {
-            given: Box::new(given),
-            id,
-        })
+        Ok(Line::Given { given: Box::new(given), id })
     }
 
     /// A key that this kind of line does not have.
@@ -226,10 +210,8 @@ fn read<'de, A: MapAccess<'de>>(f: &mut Fields, key: &str, map: &mut A) -> Resul
         }
         "effect" => {
             let id = text(key, map)?;
-            let parsed = id.map(|id| {
-                EffectId::parse(&id)
-                    .ok_or_else(|| wrong(key, "the id of an effect, such as `RUN/7/0`"))
-            });
+            let parsed =
+                id.map(|id| EffectId::parse(&id).ok_or_else(|| wrong(key, "the id of an effect, such as `RUN/7/0`")));
             once(&mut f.effect, key, parsed.transpose()?)
         }
         // The key stands twice: its text is the invocation, the other value the error.
@@ -243,11 +225,7 @@ fn read<'de, A: MapAccess<'de>>(f: &mut Fields, key: &str, map: &mut A) -> Resul
         },
         _ => {
             let near = nearest(key, KEYS).map(|near| format!("; did you mean `{near}`?"));
-            Err(de::Error::custom(format!(
-                "there is no key `{}`{}",
-                moment::cut(key),
-                near.unwrap_or_default()
-            )))
+            Err(de::Error::custom(format!("there is no key `{}`{}", moment::cut(key), near.unwrap_or_default())))
         }
     }
 }
@@ -390,21 +368,11 @@ mod tests {
         let g = given(
             r#"{"type":"GO","data":{"x":1},"by":{"id":"ana","roles":["a"]},"at":"1970-01-01T00:00:01Z","to":"p","expected_seq":3}"#,
         );
-        assert_eq!(
-            (g.at, g.to.as_deref(), g.expected_seq),
-            (Some(1000), Some("p"), Some(3))
-        );
+        assert_eq!((g.at, g.to.as_deref(), g.expected_seq), (Some(1000), Some("p"), Some(3)));
         assert_eq!(g.by, Principal::new("ana", &["a"]));
         let g = given(r#"{"done":"d","output":null,"effect":"r/1/2","at":5}"#);
         let effect = Some(EffectId { seq: 1, index: 2 });
-        assert_eq!(
-            g.event,
-            Event::Done {
-                invocation: "d".into(),
-                effect,
-                output: Json::Null
-            }
-        );
+        assert_eq!(g.event, Event::Done { invocation: "d".into(), effect, output: Json::Null });
     }
 
     #[test]
@@ -415,21 +383,10 @@ mod tests {
             r#"{"failed":"d","error":{"code":"x"}}"#,
             r#"{"error":{"code":"x"},"failed":"d"}"#,
         ] {
-            let Event::Failed {
-                invocation, error, ..
-            } = given(line).event
-            else {
-                panic!("{line}")
-            };
-            assert_eq!(
-                (invocation.as_str(), error["code"].as_str()),
-                ("d", Some("x")),
-                "{line}"
-            );
+            let Event::Failed { invocation, error, .. } = given(line).event else { panic!("{line}") };
+            assert_eq!((invocation.as_str(), error["code"].as_str()), ("d", Some("x")), "{line}");
         }
-        let Event::Failed { error, .. } = given(r#"{"error":"d"}"#).event else {
-            panic!()
-        };
+        let Event::Failed { error, .. } = given(r#"{"error":"d"}"#).event else { panic!() };
         assert_eq!(error["code"], "error");
         assert!(failed(r#"{"error":{"code":"x"}}"#).contains("names its invocation"));
         assert!(failed(r#"{"error":"d","error":{},"error":{}}"#).contains("twice"));
@@ -437,31 +394,16 @@ mod tests {
 
     #[test]
     fn slips_are_told() {
-        assert_eq!(
-            failed(r#"{"typ":"GO"}"#),
-            "there is no key `typ`; did you mean `type`?"
-        );
-        assert_eq!(
-            failed(r#"{"type":"GO","output":1}"#),
-            "`output` does not belong here"
-        );
-        assert_eq!(
-            failed(r#"{"tick":1,"to":"x"}"#),
-            "`to` does not belong here"
-        );
-        assert_eq!(
-            failed(r#"{"type":"A","done":"b"}"#),
-            "`type` and `done` exclude each other"
-        );
+        assert_eq!(failed(r#"{"typ":"GO"}"#), "there is no key `typ`; did you mean `type`?");
+        assert_eq!(failed(r#"{"type":"GO","output":1}"#), "`output` does not belong here");
+        assert_eq!(failed(r#"{"tick":1,"to":"x"}"#), "`to` does not belong here");
+        assert_eq!(failed(r#"{"type":"A","done":"b"}"#), "`type` and `done` exclude each other");
         assert_eq!(failed(r#"{"type":7}"#), "`type` has to be text");
         assert_eq!(
             failed(r#"{"type":"A","by":{"role":"x"}}"#),
             "`by` has no key `role`; its keys are `id` and `roles`"
         );
-        assert_eq!(
-            failed(r#"{"type":"A","data":{"x":1,"x":2}}"#),
-            "an object has the same key twice"
-        );
+        assert_eq!(failed(r#"{"type":"A","data":{"x":1,"x":2}}"#), "an object has the same key twice");
         assert!(failed(r#"[1]"#).contains("expected a JSON object"));
         assert!(failed(r#"{"type":"A""#).contains("no JSON"));
         assert!(failed("{}").contains("one of the keys"));
@@ -469,11 +411,7 @@ mod tests {
 
     #[test]
     fn deep_data_is_an_error_and_no_abort() {
-        let deep = format!(
-            r#"{{"type":"A","data":{}{}}}"#,
-            "[".repeat(100_000),
-            "]".repeat(100_000)
-        );
+        let deep = format!(r#"{{"type":"A","data":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
         assert!(failed(&deep).contains("recursion limit"));
     }
 }

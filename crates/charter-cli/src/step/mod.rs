@@ -95,10 +95,7 @@ fn follow(
         buffer.clear();
         let done = match read {
             Read::Line(bytes) => one(session, bytes, &mut keys, &mut buffer),
-            Read::TooLong => Err(format!(
-                "the line is longer than {} MiB",
-                lines::MOST_BYTES >> 20
-            )),
+            Read::TooLong => Err(format!("the line is longer than {} MiB", lines::MOST_BYTES >> 20)),
         };
         match done {
             Ok(one) => exit = exit.and(one),
@@ -114,12 +111,7 @@ fn follow(
 }
 
 /// One line. An error changes nothing.
-fn one(
-    session: &mut Session<'_>,
-    bytes: &[u8],
-    keys: &mut Keys,
-    buffer: &mut Vec<u8>,
-) -> Result<Exit, String> {
+fn one(session: &mut Session<'_>, bytes: &[u8], keys: &mut Keys, buffer: &mut Vec<u8>) -> Result<Exit, String> {
     let line = Line::parse(bytes)?;
     let before = session.snapshot().clone();
     let mut keep = None;
@@ -127,10 +119,7 @@ fn one(
         Line::Tick(until) => session.tick(until).map_err(|e| e.to_string())?,
         Line::Restore => session.restore()?,
         Line::Given { given, id: None } => session.apply(*given),
-        Line::Given {
-            given,
-            id: Some(id),
-        } => match keys.look_up(&id, &given) {
+        Line::Given { given, id: Some(id) } => match keys.look_up(&id, &given) {
             Known::Same(line) => {
                 buffer.extend_from_slice(line);
                 return Ok(Exit::Yes);
@@ -145,8 +134,7 @@ fn one(
             }
         },
     };
-    answer::write(buffer, &outcome, Some(&before), session.snapshot())
-        .map_err(|e| e.to_string())?;
+    answer::write(buffer, &outcome, Some(&before), session.snapshot()).map_err(|e| e.to_string())?;
     if let Some((id, content)) = keep {
         keys.keep(id, content, outcome.seq, buffer);
     }
@@ -161,11 +149,7 @@ fn exit_of(outcome: &Outcome<'_>) -> Exit {
 }
 
 /// To the end on a virtual clock.
-fn run_out(
-    session: &mut Session<'_>,
-    machine_output: bool,
-    io: &mut Io<'_>,
-) -> Result<Exit, Failure> {
+fn run_out(session: &mut Session<'_>, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     session.run_out().map_err(|e| Failure::new(e.to_string()))?;
     let snapshot = session.snapshot();
     let root = snapshot.actor("root");
@@ -183,12 +167,7 @@ fn run_out(
 /// A refusal in words, on standard error.
 fn show_refusal(story: &Explanation, io: &mut Io<'_>) -> Result<(), Failure> {
     let paint = Paint(io.colour_err);
-    writeln!(
-        io.err,
-        "{} {}",
-        paint.error(&format!("refused ({}):", story.code)),
-        clean(&story.message)
-    )?;
+    writeln!(io.err, "{} {}", paint.error(&format!("refused ({}):", story.code)), clean(&story.message))?;
     for line in further(&story.misfits) {
         writeln!(io.err, "{line}")?;
     }

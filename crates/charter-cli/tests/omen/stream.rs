@@ -15,11 +15,7 @@ impl Dice {
     }
     fn one<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
         let sides = of.len() as u64;
-        if sides == 0 {
-            None
-        } else {
-            of.get(self.roll(sides) as usize)
-        }
+        if sides == 0 { None } else { of.get(self.roll(sides) as usize) }
     }
     fn word(&mut self, of: &[&'static str]) -> &'static str {
         self.one(of).copied().unwrap_or("")
@@ -59,10 +55,8 @@ const TYPES: [&str; 10] = [
 
 impl Stream {
     pub fn new(seed: u64) -> Stream {
-        let mut stream = Stream {
-            dice: Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
-            guesses: Default::default(),
-        };
+        let mut stream =
+            Stream { dice: Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1), guesses: Default::default() };
         for _ in 0..10 {
             stream.dice.roll(2);
         }
@@ -81,17 +75,10 @@ impl Stream {
             return;
         }
         guess.state = line.to.clone().unwrap_or_default();
-        let text = |p: &str| {
-            item.pointer(p)
-                .and_then(Json::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
+        let text = |p: &str| item.pointer(p).and_then(Json::as_str).unwrap_or_default().to_owned();
         guess.sent.push(item.clone());
         match text("/header/packet_type").as_str() {
-            "TaskDirectivePacket" => guess
-                .open
-                .push((text("/header/packet_id"), text("/payload/task_id"))),
+            "TaskDirectivePacket" => guess.open.push((text("/header/packet_id"), text("/payload/task_id"))),
             "TaskResultPacket" => {
                 let id = text("/payload/directive_packet_id");
                 guess.open.retain(|(open, _)| *open != id);
@@ -127,26 +114,14 @@ impl Stream {
     }
 
     fn control(&mut self, name: &str, episode: usize, state: &str) -> Json {
-        let actor = self
-            .dice
-            .word(&["human:ana", "human:ana", "integrity", "agent:5"]);
+        let actor = self.dice.word(&["human:ana", "human:ana", "integrity", "agent:5"]);
         let kind = match state {
             "S8_ESCALATED" => "user_input",
             "S7_REVIEW" => "episode_close",
             "" | "S0_IDLE" => self.dice.word(&["episode_open", "episode_close"]),
-            _ => self.dice.word(&[
-                "token_revoke",
-                "token_revoke",
-                "user_input",
-                "episode_close",
-                "party",
-            ]),
+            _ => self.dice.word(&["token_revoke", "token_revoke", "user_input", "episode_close", "party"]),
         };
-        let token = self
-            .dice
-            .one(&self.guesses[episode].tokens)
-            .cloned()
-            .unwrap_or_default();
+        let token = self.dice.one(&self.guesses[episode].tokens).cloned().unwrap_or_default();
         json!({"control": {"type": kind, "correlation_id": name, "actor": actor,
             "option_id": self.dice.word(&["a", "b", "c"]), "token_id": token, "prior_packets": ["pkt_prior"]}})
     }
@@ -158,18 +133,10 @@ impl Stream {
         let guess = &self.guesses[episode];
         let (idle, outcome) = (guess.open.is_empty(), guess.outcome.clone());
         let likely: &[&str] = match state {
-            "S1_SENSE" => &[
-                "ObservationPacket",
-                "BeliefUpdatePacket",
-                "BeliefUpdatePacket",
-            ],
+            "S1_SENSE" => &["ObservationPacket", "BeliefUpdatePacket", "BeliefUpdatePacket"],
             "S2_MODEL" => &["BeliefUpdatePacket", "DecisionPacket", "DecisionPacket"],
             "S3_DECIDE" => match outcome.as_str() {
-                "ACT" => &[
-                    "ToolAuthorizationToken",
-                    "ToolAuthorizationToken",
-                    "TaskDirectivePacket",
-                ],
+                "ACT" => &["ToolAuthorizationToken", "ToolAuthorizationToken", "TaskDirectivePacket"],
                 "ESCALATE" => &["EscalationPacket", "DecisionPacket"],
                 "" => &["DecisionPacket"],
                 _ => &["BeliefUpdatePacket", "DecisionPacket"],
@@ -181,36 +148,19 @@ impl Stream {
                 "TaskDirectivePacket",
                 "BeliefUpdatePacket",
             ],
-            "S4_VERIFY" => &[
-                "VerificationPlanPacket",
-                "TaskDirectivePacket",
-                "ObservationPacket",
-                "BeliefUpdatePacket",
-            ],
-            "S5_AUTHORIZE" => &[
-                "TaskDirectivePacket",
-                "TaskDirectivePacket",
-                "ToolAuthorizationToken",
-            ],
-            "S6_EXECUTE" => &[
-                "TaskDirectivePacket",
-                "BeliefUpdatePacket",
-                "ObservationPacket",
-            ],
+            "S4_VERIFY" => {
+                &["VerificationPlanPacket", "TaskDirectivePacket", "ObservationPacket", "BeliefUpdatePacket"]
+            }
+            "S5_AUTHORIZE" => &["TaskDirectivePacket", "TaskDirectivePacket", "ToolAuthorizationToken"],
+            "S6_EXECUTE" => &["TaskDirectivePacket", "BeliefUpdatePacket", "ObservationPacket"],
             "S7_REVIEW" => &["ObservationPacket", "BeliefUpdatePacket"],
             "S8_ESCALATED" => &["EscalationPacket", "DecisionPacket"],
-            "S9_SAFEMODE" => &[
-                "IntegrityAlertPacket",
-                "IntegrityAlertPacket",
-                "BeliefUpdatePacket",
-                "TaskDirectivePacket",
-            ],
+            "S9_SAFEMODE" => {
+                &["IntegrityAlertPacket", "IntegrityAlertPacket", "BeliefUpdatePacket", "TaskDirectivePacket"]
+            }
             _ => &["ObservationPacket"],
         };
-        self.dice
-            .one(likely)
-            .copied()
-            .unwrap_or("ObservationPacket")
+        self.dice.one(likely).copied().unwrap_or("ObservationPacket")
     }
 
     fn packet(&mut self, name: &str, episode: usize, state: &str) -> Json {
@@ -224,9 +174,7 @@ impl Stream {
             1 => -30,
             _ => dice.roll(5) as i64,
         };
-        let stamp = |seconds: i64| {
-            charter_expr::Timestamp::from_millis(1_767_225_600_000 + seconds * 1000).to_string()
-        };
+        let stamp = |seconds: i64| charter_expr::Timestamp::from_millis(1_767_225_600_000 + seconds * 1000).to_string();
         let now = guess.at;
         let (open, task) = match dice.one(&guess.open) {
             Some((id, task)) => (id.clone(), task.clone()),
@@ -304,9 +252,7 @@ impl Stream {
 
     /// Breaks something, anywhere.
     fn mutate(&mut self, item: &mut Json) {
-        let part = self
-            .dice
-            .word(&["header", "payload", "payload", "payload", "mcp"]);
+        let part = self.dice.word(&["header", "payload", "payload", "payload", "mcp"]);
         let Some(Json::Object(map)) = item.get_mut(part) else {
             return;
         };

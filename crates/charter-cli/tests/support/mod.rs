@@ -35,16 +35,9 @@ fn on(args: &[&str], input: &str, terminal: bool, screen: Option<(u16, u16)>) ->
             terminal,
             screen,
         };
-        run(
-            std::iter::once("charter").chain(args.iter().copied()),
-            &mut io,
-        )
+        run(std::iter::once("charter").chain(args.iter().copied()), &mut io)
     };
-    Ran {
-        code: exit.code(),
-        out: String::from_utf8(out).unwrap(),
-        err: String::from_utf8(err).unwrap(),
-    }
+    Ran { code: exit.code(), out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }
 
 /// Runs `charter ARGS` without input.

@@ -91,9 +91,7 @@ impl Checker<'_> {
             Kind::Ident { name, absolute } => Some(self.base_path(name, *absolute)),
             Kind::Postfix { base, links } => {
                 let base = self.path(base)?;
-                links
-                    .iter()
-                    .try_fold(base, |path, link| extend(&path, link))
+                links.iter().try_fold(base, |path, link| extend(&path, link))
             }
             _ => None,
         }
@@ -104,17 +102,9 @@ impl Checker<'_> {
         let mut facts = Facts::default();
         match &node.kind {
             Kind::Has(of) if outcome => facts.present.extend(self.path(of)),
-            Kind::And(operands) if outcome => operands
-                .iter()
-                .for_each(|n| facts.add(self.facts_if(n, true))),
-            Kind::Or(operands) if !outcome => operands
-                .iter()
-                .for_each(|n| facts.add(self.facts_if(n, false))),
-            Kind::Unary {
-                op: UnaryOp::Not,
-                count,
-                operand,
-            } => {
+            Kind::And(operands) if outcome => operands.iter().for_each(|n| facts.add(self.facts_if(n, true))),
+            Kind::Or(operands) if !outcome => operands.iter().for_each(|n| facts.add(self.facts_if(n, false))),
+            Kind::Unary { op: UnaryOp::Not, count, operand } => {
                 facts = self.facts_if(operand, outcome ^ (count % 2 == 1));
             }
             Kind::Chain { first, rest } => {
@@ -127,23 +117,12 @@ impl Checker<'_> {
         facts
     }
 
-    fn comparison(
-        &self,
-        left: &Node,
-        op: BinaryOp,
-        right: &Node,
-        outcome: bool,
-        facts: &mut Facts,
-    ) {
+    fn comparison(&self, left: &Node, op: BinaryOp, right: &Node, outcome: bool, facts: &mut Facts) {
         let is_null = |n: &Node| matches!(n.kind, Kind::Literal(Literal::Null));
         let is_literal = |n: &Node| matches!(n.kind, Kind::Literal(_));
         match (op, outcome) {
             (BinaryOp::Ne, true) | (BinaryOp::Eq, false) => {
-                let other = if is_null(right) {
-                    Some(left)
-                } else {
-                    is_null(left).then_some(right)
-                };
+                let other = if is_null(right) { Some(left) } else { is_null(left).then_some(right) };
                 facts.not_null.extend(other.and_then(|n| self.path(n)));
             }
             // Equal to something that is not null.
@@ -155,9 +134,7 @@ impl Checker<'_> {
                 }
             }
             (BinaryOp::In, true) => {
-                if let (Some(Key::String(name)), Some(path)) =
-                    (names::constant_key(left), self.path(right))
-                {
+                if let (Some(Key::String(name)), Some(path)) = (names::constant_key(left), self.path(right)) {
                     facts.present.insert(format!("{path}.{}", name.as_str()));
                 }
             }

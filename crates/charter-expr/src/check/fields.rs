@@ -33,10 +33,7 @@ impl Checker<'_> {
             return Type::Bool;
         };
         let span = base.span.to(last.span);
-        let found: Vec<Found> = alternatives(&holder)
-            .iter()
-            .map(|t| field_of(t, name))
-            .collect();
+        let found: Vec<Found> = alternatives(&holder).iter().map(|t| field_of(t, name)).collect();
         let holder_text = self.text(before.last().map_or(base.span, |l| base.span.to(l.span)));
         if found.iter().all(|f| matches!(f, Found::NoFields)) {
             self.error(span, format!("{} has no fields", a(&holder)), None);
@@ -48,23 +45,12 @@ impl Checker<'_> {
             );
         } else if found.iter().all(|f| matches!(f, Found::Never)) {
             let help = suggest_field(&holder, name);
-            self.warning(
-                span,
-                format!("`has` is always false: there is no field `{name}` in `{holder_text}`"),
-                help,
-            );
+            self.warning(span, format!("`has` is always false: there is no field `{name}` in `{holder_text}`"), help);
         }
         Type::Bool
     }
 
-    pub(super) fn field(
-        &mut self,
-        ty: &Type,
-        name: &str,
-        before: Span,
-        link: Span,
-        path: Option<&str>,
-    ) -> Type {
+    pub(super) fn field(&mut self, ty: &Type, name: &str, before: Span, link: Span, path: Option<&str>) -> Type {
         let holder = self.text(before);
         let mut good = Vec::new();
         let (mut missing, mut undeclared, mut never, mut unfit) = (false, false, false, false);
@@ -89,23 +75,13 @@ impl Checker<'_> {
                 let help = suggest_field(ty, name).or_else(|| fields_of(ty));
                 (format!("there is no field `{name}` in `{holder}`"), help)
             } else {
-                (
-                    format!(
-                        "the field `{name}` of {}: such values have no fields",
-                        a(ty)
-                    ),
-                    null_help(ty, &holder),
-                )
+                (format!("the field `{name}` of {}: such values have no fields", a(ty)), null_help(ty, &holder))
             };
             self.error(link, message, help);
             return Type::Dyn;
         }
         if unfit {
-            self.warning(
-                link,
-                format!("for some values: {}", no_fields(ty, &holder)),
-                null_help(ty, &holder),
-            );
+            self.warning(link, format!("for some values: {}", no_fields(ty, &holder)), null_help(ty, &holder));
         }
         if never && !present {
             self.warning(
@@ -118,19 +94,11 @@ impl Checker<'_> {
             && !present
             && let Some(help) = suggest_field(ty, name)
         {
-            self.warning(
-                link,
-                format!("`{name}` is not a declared field of `{holder}`"),
-                Some(help),
-            );
+            self.warning(link, format!("`{name}` is not a declared field of `{holder}`"), Some(help));
         }
         if missing && !present {
             let help = format!("ask first: `has({holder}.{name}) && ...`");
-            self.warning(
-                link,
-                format!("the field `{name}` of `{holder}` may be missing"),
-                Some(help),
-            );
+            self.warning(link, format!("the field `{name}` of `{holder}` may be missing"), Some(help));
         }
         join(good)
     }
@@ -144,17 +112,10 @@ impl Checker<'_> {
                 match &t {
                     Type::Dyn => good.push(Type::Dyn),
                     Type::List(item) if numeric(&i) => good.push((**item).clone()),
-                    Type::Map(_, value)
-                        if !matches!(
-                            i,
-                            Type::Null | Type::List(_) | Type::Map(..) | Type::Bytes
-                        ) =>
-                    {
+                    Type::Map(_, value) if !matches!(i, Type::Null | Type::List(_) | Type::Map(..) | Type::Bytes) => {
                         good.push((**value).clone());
                     }
-                    Type::Object { .. } if matches!(i, Type::String | Type::Dyn) => {
-                        good.push(Type::Dyn)
-                    }
+                    Type::Object { .. } if matches!(i, Type::String | Type::Dyn) => good.push(Type::Dyn),
                     _ => bad.push((t.clone(), i)),
                 }
             }
@@ -165,18 +126,10 @@ impl Checker<'_> {
                 self.error(span, message, None);
             } else {
                 let holder = self.text(span);
-                self.warning(
-                    span,
-                    format!("for some values: {message}"),
-                    null_help(ty, &holder),
-                );
+                self.warning(span, format!("for some values: {message}"), null_help(ty, &holder));
             }
         }
-        if good.is_empty() {
-            Type::Dyn
-        } else {
-            join(good)
-        }
+        if good.is_empty() { Type::Dyn } else { join(good) }
     }
 }
 
@@ -190,14 +143,8 @@ fn field_of(ty: &Type, name: &str) -> Found {
             None => Found::Never,
         },
         Type::Map(key, value) => {
-            let by_text = alternatives(key)
-                .iter()
-                .any(|k| matches!(k, Type::String | Type::Dyn));
-            if by_text {
-                Found::Is((**value).clone())
-            } else {
-                Found::Never
-            }
+            let by_text = alternatives(key).iter().any(|k| matches!(k, Type::String | Type::Dyn));
+            if by_text { Found::Is((**value).clone()) } else { Found::Never }
         }
         _ => Found::NoFields,
     }
@@ -205,9 +152,7 @@ fn field_of(ty: &Type, name: &str) -> Found {
 
 /// Whether an index by a literal string is the same as a field.
 pub(super) fn has_names(ty: &Type) -> bool {
-    alternatives(ty)
-        .iter()
-        .any(|t| matches!(t, Type::Object { .. }))
+    alternatives(ty).iter().any(|t| matches!(t, Type::Object { .. }))
 }
 
 fn suggest_field(ty: &Type, name: &str) -> Option<String> {
@@ -233,15 +178,10 @@ fn fields_of(ty: &Type) -> Option<String> {
 }
 
 fn no_fields(ty: &Type, holder: &str) -> String {
-    let bad: Vec<Type> = alternatives(ty)
-        .into_iter()
-        .filter(|t| matches!(field_of(t, ""), Found::NoFields))
-        .collect();
+    let bad: Vec<Type> = alternatives(ty).into_iter().filter(|t| matches!(field_of(t, ""), Found::NoFields)).collect();
     format!("`{holder}` is {}, which has no fields", a(Type::union(bad)))
 }
 
 pub(super) fn null_help(ty: &Type, holder: &str) -> Option<String> {
-    alternatives(ty)
-        .contains(&Type::Null)
-        .then(|| format!("check `{holder} != null` first"))
+    alternatives(ty).contains(&Type::Null).then(|| format!("check `{holder} != null` first"))
 }

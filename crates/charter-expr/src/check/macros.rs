@@ -28,11 +28,7 @@ impl Checker<'_> {
                 Type::List(item) => (*item, Type::Dyn),
                 Type::Map(key, value) => (*key, *value),
                 Type::Object { fields, open } => {
-                    let values = if open {
-                        Type::Dyn
-                    } else {
-                        Type::union(fields.values().map(|f| f.ty.clone()))
-                    };
+                    let values = if open { Type::Dyn } else { Type::union(fields.values().map(|f| f.ty.clone())) };
                     (Type::String, values)
                 }
                 _ => {
@@ -50,11 +46,7 @@ impl Checker<'_> {
                 self.error(span, message, None);
             } else {
                 let text = self.text(span);
-                self.warning(
-                    span,
-                    format!("for some values: {message}"),
-                    null_help(over, &text),
-                );
+                self.warning(span, format!("for some values: {message}"), null_help(over, &text));
             }
         }
         let item = join(firsts);
@@ -85,10 +77,7 @@ impl Checker<'_> {
                 if !alternatives(&result).iter().any(maps) {
                     self.error(
                         body.span,
-                        format!(
-                            "`{shown}` needs a map with the new entry, and this is {}",
-                            a(&result)
-                        ),
+                        format!("`{shown}` needs a map with the new entry, and this is {}", a(&result)),
                         None,
                     );
                 }

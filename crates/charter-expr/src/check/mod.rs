@@ -71,22 +71,11 @@ struct Checker<'e> {
 
 impl<'e> Checker<'e> {
     fn new(ast: &'e Ast, env: &'e Env) -> Checker<'e> {
-        Checker {
-            env,
-            source: ast.source(),
-            locals: Vec::new(),
-            facts: env.facts.clone(),
-            findings: Vec::new(),
-        }
+        Checker { env, source: ast.source(), locals: Vec::new(), facts: env.facts.clone(), findings: Vec::new() }
     }
 
     fn report(&mut self, severity: Severity, span: Span, message: String, help: Option<String>) {
-        self.findings.push(Finding {
-            severity,
-            span,
-            message,
-            help,
-        });
+        self.findings.push(Finding { severity, span, message, help });
     }
 
     fn error(&mut self, span: Span, message: String, help: Option<String>) {

@@ -65,26 +65,16 @@ impl Checker<'_> {
     pub(super) fn binary(&mut self, op: BinaryOp, left: &Type, right: &Type, span: Span) -> Type {
         let args = [left.clone(), right.clone()];
         // `count + 1` is too common to warn that `count` could be 1.5.
-        let quiet = matches!(
-            (left, right),
-            (Type::Number, Type::Int) | (Type::Int, Type::Number)
-        );
+        let quiet = matches!((left, right), (Type::Number, Type::Int) | (Type::Int, Type::Number));
         let help = |types: &[Type]| conversion(op, types);
         if matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
             self.equality(left, right, op, span);
             return Type::Bool;
         }
-        self.combine(
-            &args,
-            span,
-            &format!("`{}`", op.symbol()),
-            quiet,
-            help,
-            |types| match types {
-                [left, right] => operator(op, left, right),
-                _ => None,
-            },
-        )
+        self.combine(&args, span, &format!("`{}`", op.symbol()), quiet, help, |types| match types {
+            [left, right] => operator(op, left, right),
+            _ => None,
+        })
     }
 
     /// Equality never fails, but may be always the same.
@@ -94,12 +84,8 @@ impl Checker<'_> {
         if !possible {
             let show = |types: Vec<Type>| Type::union(types).to_string();
             let always = if op == BinaryOp::Eq { "false" } else { "true" };
-            let message = format!(
-                "`{}` is always {always}: {} and {} are never equal",
-                op.symbol(),
-                show(left),
-                show(right)
-            );
+            let message =
+                format!("`{}` is always {always}: {} and {} are never equal", op.symbol(), show(left), show(right));
             self.warning(span, message, None);
         }
     }
@@ -119,13 +105,7 @@ impl Checker<'_> {
     }
 
     /// A call of the library; `args` are its nodes with a method's receiver first.
-    pub(super) fn library(
-        &mut self,
-        entry: &Entry,
-        nodes: &[&Node],
-        types: &[Type],
-        span: Span,
-    ) -> Type {
+    pub(super) fn library(&mut self, entry: &Entry, nodes: &[&Node], types: &[Type], span: Span) -> Type {
         let what = format!("`{}`", entry.name);
         if types.len() < entry.least || types.len() > entry.most {
             let method = entry.style == crate::functions::Style::Method;
@@ -135,41 +115,24 @@ impl Checker<'_> {
             } else if entry.most == usize::MAX {
                 format!("at least {}", entry.least.saturating_sub(less))
             } else {
-                format!(
-                    "{} to {}",
-                    entry.least.saturating_sub(less),
-                    entry.most.saturating_sub(less)
-                )
+                format!("{} to {}", entry.least.saturating_sub(less), entry.most.saturating_sub(less))
             };
             let got = types.len().saturating_sub(less);
             self.error(
                 span,
-                format!(
-                    "{what} takes {wanted} {}, not {got}",
-                    if wanted == "1" {
-                        "argument"
-                    } else {
-                        "arguments"
-                    }
-                ),
+                format!("{what} takes {wanted} {}, not {got}", if wanted == "1" { "argument" } else { "arguments" }),
                 None,
             );
             return Type::Dyn;
         }
         self.literals(entry.function, nodes);
         let help = |types: &[Type]| argument_help(entry.function, types);
-        self.combine(types, span, &what, false, help, |types| {
-            function(entry.function, types)
-        })
+        self.combine(types, span, &what, false, help, |types| function(entry.function, types))
     }
 
     /// Literals that can be judged now.
     fn literals(&mut self, f: Function, nodes: &[&Node]) {
-        let Some(Node {
-            kind: Kind::Literal(Literal::String(text)),
-            span: at,
-        }) = nodes.last()
-        else {
+        let Some(Node { kind: Kind::Literal(Literal::String(text)), span: at }) = nodes.last() else {
             return;
         };
         let error = match f {

@@ -1,8 +1,6 @@
 //! The overloads: which simple types the operators and functions take, and what they give.
 
-use Ty::{
-    Bool, Bytes, Double, Duration, Dyn, Int, List, Map, Null, Object, String, Timestamp, Uint,
-};
+use Ty::{Bool, Bytes, Double, Duration, Dyn, Int, List, Map, Null, Object, String, Timestamp, Uint};
 
 use crate::Type as Ty;
 use crate::ast::BinaryOp;
@@ -26,10 +24,7 @@ pub(super) fn argument_help(f: F, types: &[Ty]) -> Option<std::string::String> {
     if types.contains(&Ty::Null) {
         return Some("check `x != null` first".to_owned());
     }
-    let rounds = matches!(
-        f,
-        F::Ceil | F::Floor | F::Round | F::Trunc | F::IsNan | F::IsInf | F::IsFinite
-    );
+    let rounds = matches!(f, F::Ceil | F::Floor | F::Round | F::Trunc | F::IsNan | F::IsInf | F::IsFinite);
     (rounds && matches!(types, [Ty::Int | Ty::Uint])).then(|| "convert with `double(x)`".to_owned())
 }
 
@@ -59,9 +54,7 @@ pub(super) fn operator(op: BinaryOp, left: &Ty, right: &Ty) -> Option<Ty> {
         },
         In => matches!(right, List(_) | Map(..) | Object { .. }).then_some(Bool),
         Add => match (left, right) {
-            (Int, Int) | (Uint, Uint) | (Double, Double) | (String, String) | (Bytes, Bytes) => {
-                Some(left.clone())
-            }
+            (Int, Int) | (Uint, Uint) | (Double, Double) | (String, String) | (Bytes, Bytes) => Some(left.clone()),
             (List(a), List(b)) => Some(Ty::list(Ty::union([(**a).clone(), (**b).clone()]))),
             (Timestamp, Duration) | (Duration, Timestamp) => Some(Timestamp),
             (Duration, Duration) => Some(Duration),
@@ -94,8 +87,7 @@ pub(super) fn function(f: F, args: &[Ty]) -> Option<Ty> {
     let texts = args.iter().all(|t| matches!(t, String | Dyn));
     match f {
         F::Size => {
-            let sized =
-                is(0, &[String, Bytes]) || matches!(given(0), List(_) | Map(..) | Object { .. });
+            let sized = is(0, &[String, Bytes]) || matches!(given(0), List(_) | Map(..) | Object { .. });
             sized.then_some(Int)
         }
         F::Type => Some(Ty::Type),
@@ -104,41 +96,29 @@ pub(super) fn function(f: F, args: &[Ty]) -> Option<Ty> {
         F::Int => is(0, &[Int, Uint, Double, String, Timestamp, Duration]).then_some(Int),
         F::Uint => is(0, &[Int, Uint, Double, String]).then_some(Uint),
         F::Double => is(0, &[Int, Uint, Double, String]).then_some(Double),
-        F::String => is(
-            0,
-            &[String, Bool, Int, Uint, Double, Bytes, Timestamp, Duration],
-        )
-        .then_some(String),
+        F::String => is(0, &[String, Bool, Int, Uint, Double, Bytes, Timestamp, Duration]).then_some(String),
         F::Bytes => is(0, &[Bytes, String]).then_some(Bytes),
         F::Timestamp => is(0, &[Timestamp, String, Int]).then_some(Timestamp),
         F::Duration => is(0, &[Duration, String]).then_some(Duration),
         F::Matches | F::Contains | F::StartsWith | F::EndsWith => texts.then_some(Bool),
         F::Hours | F::Minutes | F::Seconds | F::Milliseconds => {
-            let ok =
-                is(0, &[Timestamp]) && is(1, &[String]) || is(0, &[Duration]) && args.len() == 1;
+            let ok = is(0, &[Timestamp]) && is(1, &[String]) || is(0, &[Duration]) && args.len() == 1;
             ok.then_some(Int)
         }
         F::FullYear | F::Month | F::Date | F::DayOfMonth | F::DayOfWeek | F::DayOfYear => {
             (is(0, &[Timestamp]) && is(1, &[String])).then_some(Int)
         }
         F::CharAt => (is(0, &[String]) && is(1, &[Int])).then_some(String),
-        F::IndexOf | F::LastIndexOf => {
-            (is(0, &[String]) && is(1, &[String]) && is(2, &[Int])).then_some(Int)
-        }
+        F::IndexOf | F::LastIndexOf => (is(0, &[String]) && is(1, &[String]) && is(2, &[Int])).then_some(Int),
         F::LowerAscii | F::UpperAscii | F::Trim | F::Reverse | F::Quote => texts.then_some(String),
-        F::Replace => (is(0, &[String]) && is(1, &[String]) && is(2, &[String]) && is(3, &[Int]))
-            .then_some(String),
-        F::Split => {
-            (is(0, &[String]) && is(1, &[String]) && is(2, &[Int])).then(|| Ty::list(String))
-        }
+        F::Replace => (is(0, &[String]) && is(1, &[String]) && is(2, &[String]) && is(3, &[Int])).then_some(String),
+        F::Split => (is(0, &[String]) && is(1, &[String]) && is(2, &[Int])).then(|| Ty::list(String)),
         F::Substring => (is(0, &[String]) && is(1, &[Int]) && is(2, &[Int])).then_some(String),
         F::Join => (list(0) && is(1, &[String])).then_some(String),
         F::Format => (is(0, &[String]) && list(1)).then_some(String),
         F::Greatest | F::Least => match args {
             [List(item)] => Some((**item).clone()),
-            _ => (0..args.len())
-                .all(|i| is(i, &number))
-                .then(|| Ty::union(args.iter().cloned())),
+            _ => (0..args.len()).all(|i| is(i, &number)).then(|| Ty::union(args.iter().cloned())),
         },
         F::Ceil | F::Floor | F::Round | F::Trunc => is(0, &[Double]).then_some(Double),
         F::IsNan | F::IsInf | F::IsFinite => is(0, &[Double]).then_some(Bool),
@@ -149,9 +129,7 @@ pub(super) fn function(f: F, args: &[Ty]) -> Option<Ty> {
             (is(0, &[Int, Uint]) && is(1, &[Int, Uint]) && same).then(|| given(0))
         }
         F::BitNot => is(0, &[Int, Uint]).then(|| given(0)),
-        F::BitShiftLeft | F::BitShiftRight => {
-            (is(0, &[Int, Uint]) && is(1, &[Int])).then(|| given(0))
-        }
+        F::BitShiftLeft | F::BitShiftRight => (is(0, &[Int, Uint]) && is(1, &[Int])).then(|| given(0)),
         F::Base64Encode => is(0, &[Bytes]).then_some(String),
         F::Base64Decode => is(0, &[String]).then_some(Bytes),
     }

@@ -16,10 +16,7 @@ fn env() -> Env {
         "context",
         Type::object([
             ("decision", Field::required(decision.clone())),
-            (
-                "maybe",
-                Field::required(Type::union([decision, Type::Null])),
-            ),
+            ("maybe", Field::required(Type::union([decision, Type::Null]))),
             ("count", Field::required(Type::Int)),
             ("retries", Field::required(Type::Number)),
             ("spent", Field::required(Type::Number)),
@@ -28,13 +25,7 @@ fn env() -> Env {
         ]),
     );
     let known = BTreeMap::from([("amount".to_owned(), Field::required(Type::Int))]);
-    env.root(
-        "open",
-        Type::Object {
-            fields: known.into(),
-            open: true,
-        },
-    );
+    env.root("open", Type::Object { fields: known.into(), open: true });
     env.function("in", vec![Type::String], Type::Bool);
     env
 }
@@ -47,16 +38,8 @@ fn finds(source: &str, expected: &str) {
     let shown: Vec<String> = findings
         .iter()
         .map(|f| {
-            let letter = if f.severity == Severity::Error {
-                'E'
-            } else {
-                'W'
-            };
-            let help = f
-                .help
-                .as_ref()
-                .map(|h| format!(" ({h})"))
-                .unwrap_or_default();
+            let letter = if f.severity == Severity::Error { 'E' } else { 'W' };
+            let help = f.help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
             format!("{letter} `{}`: {}{help}", f.span.of(source), f.message)
         })
         .collect();
@@ -72,68 +55,36 @@ fn gives(source: &str, ty: Type) {
 
 #[test]
 fn what_is_right_has_no_findings_and_a_type() {
-    gives(
-        "context.decision.confidence >= 0.85 && !in('a.b')",
-        Type::Bool,
-    );
+    gives("context.decision.confidence >= 0.85 && !in('a.b')", Type::Bool);
     gives("context.count + 1", Type::Int);
     gives("context.retries + 1", Type::Int);
-    gives(
-        "context.decision.tags.map(t, t.size())",
-        Type::list(Type::Int),
-    );
-    gives(
-        "context.decision.tags.exists(i, t, i > 1 && t == 'x')",
-        Type::Bool,
-    );
+    gives("context.decision.tags.map(t, t.size())", Type::list(Type::Int));
+    gives("context.decision.tags.exists(i, t, i > 1 && t == 'x')", Type::Bool);
     gives("math.greatest(context.count, 3)", Type::Int);
     gives("context.any.what.ever + 1", Type::Dyn);
-    gives(
-        "now_is_unknown || true ? 1 : 2"
-            .replace("now_is_unknown", "context.any")
-            .as_str(),
-        Type::Int,
-    );
+    gives("now_is_unknown || true ? 1 : 2".replace("now_is_unknown", "context.any").as_str(), Type::Int);
     gives("double(context.spent) * 1.5", Type::Double);
     gives("open.amount > 1 && open.other == 2", Type::Bool);
     gives("cel.bind(x, context.count, x * x)", Type::Int);
-    gives(
-        "{'a': 1, 'b': 2}.transformMap(k, v, k + string(v))",
-        Type::map(Type::String, Type::String),
-    );
-    gives(
-        "timestamp('2026-01-01T00:00:00Z') - duration('1h')",
-        Type::Timestamp,
-    );
+    gives("{'a': 1, 'b': 2}.transformMap(k, v, k + string(v))", Type::map(Type::String, Type::String));
+    gives("timestamp('2026-01-01T00:00:00Z') - duration('1h')", Type::Timestamp);
     gives("type(1) == int", Type::Bool);
 }
 
 #[test]
 fn misspelt_names() {
-    finds(
-        "contxt.count > 1",
-        "E `contxt`: `contxt` is not known here (did you mean `context`?)",
-    );
+    finds("contxt.count > 1", "E `contxt`: `contxt` is not known here (did you mean `context`?)");
     finds(
         "context.decision.confidnce > 1",
         "E `.confidnce`: there is no field `confidnce` in `context.decision` (did you mean `confidence`?)",
     );
-    finds(
-        "context['cuont'] > 1",
-        "E `['cuont']`: there is no field `cuont` in `context` (did you mean `count`?)",
-    );
+    finds("context['cuont'] > 1", "E `['cuont']`: there is no field `cuont` in `context` (did you mean `count`?)");
     finds(
         "context.name.startWith('x')",
         "E `.startWith('x')`: there is no function `startWith` (did you mean `startsWith`?)",
     );
-    finds(
-        "length(context.name) > 1",
-        "E `length(context.name)`: there is no function `length`",
-    );
-    finds(
-        "open.ammount > 1",
-        "W `.ammount`: `ammount` is not a declared field of `open` (did you mean `amount`?)",
-    );
+    finds("length(context.name) > 1", "E `length(context.name)`: there is no function `length`");
+    finds("open.ammount > 1", "W `.ammount`: `ammount` is not a declared field of `open` (did you mean `amount`?)");
     finds(
         "has(context.decision.nte)",
         "W `context.decision.nte`: `has` is always false: there is no field `nte` in `context.decision` (did you mean `note`?)",
@@ -142,10 +93,7 @@ fn misspelt_names() {
 
 #[test]
 fn wrong_types() {
-    finds(
-        "'a' + 1",
-        "E `'a' + 1`: no such overload: `+` with (string, int) (convert with `string(x)`)",
-    );
+    finds("'a' + 1", "E `'a' + 1`: no such overload: `+` with (string, int) (convert with `string(x)`)");
     finds(
         "context.count * 1.5",
         "E `context.count * 1.5`: no such overload: `*` with (int, double) (convert with `double(x)`)",
@@ -154,81 +102,36 @@ fn wrong_types() {
         "context.spent * 1.5",
         "W `context.spent * 1.5`: for some values: no such overload: `*` with (int, double) (convert with `double(x)`)",
     );
-    finds(
-        "context.name ? 1 : 2",
-        "E `context.name`: a condition needs a bool, and this is a string",
-    );
-    finds(
-        "context.count && true",
-        "E `context.count`: `&&` needs a bool, and this is an int",
-    );
+    finds("context.name ? 1 : 2", "E `context.name`: a condition needs a bool, and this is a string");
+    finds("context.count && true", "E `context.count`: `&&` needs a bool, and this is an int");
     finds(
         "context.name.all(x, true)",
         "E `context.name.all(x, true)`: `all` needs a list or a map, and this is a string",
     );
-    finds(
-        "size(1)",
-        "E `size(1)`: no such overload: `size` with (int)",
-    );
+    finds("size(1)", "E `size(1)`: no such overload: `size` with (int)");
     finds("in(1)", "E `in(1)`: `in` takes a string here, not an int");
-    finds(
-        "in('a', 'b')",
-        "E `in('a', 'b')`: `in` takes 1 argument, not 2",
-    );
-    finds(
-        "'abc'.substring()",
-        "E `'abc'.substring()`: `substring` takes 1 to 2 arguments, not 0",
-    );
-    finds(
-        "context.count < context.name",
-        "E `context.count < context.name`: no such overload: `<` with (int, string)",
-    );
-    finds(
-        "context.name == 1",
-        "W `context.name == 1`: `==` is always false: string and int are never equal",
-    );
+    finds("in('a', 'b')", "E `in('a', 'b')`: `in` takes 1 argument, not 2");
+    finds("'abc'.substring()", "E `'abc'.substring()`: `substring` takes 1 to 2 arguments, not 0");
+    finds("context.count < context.name", "E `context.count < context.name`: no such overload: `<` with (int, string)");
+    finds("context.name == 1", "W `context.name == 1`: `==` is always false: string and int are never equal");
     finds(
         "timestamp('yesterday')",
         "E `'yesterday'`: `yesterday` is not a timestamp (write it as RFC 3339, e.g. `2026-01-31T23:59:59Z`)",
     );
-    finds(
-        "context.name.matches('(')",
-        "E `'('`: `(` is not a regular expression (the syntax is RE2's)",
-    );
+    finds("context.name.matches('(')", "E `'('`: `(` is not a regular expression (the syntax is RE2's)");
 }
 
 #[test]
 fn fields_that_may_be_missing() {
     let warning = "W `.note`: the field `note` of `context.decision` may be missing (ask first: `has(context.decision.note) && ...`)";
     finds("context.decision.note == 'x'", warning);
-    finds(
-        "has(context.decision.note) && context.decision.note == 'x'",
-        "",
-    );
-    finds(
-        "context.decision.note == 'x' && has(context.decision.note)",
-        "",
-    );
-    finds(
-        "!has(context.decision.note) || context.decision.note == 'x'",
-        "",
-    );
-    finds(
-        "has(context.decision.note) ? context.decision.note : ''",
-        "",
-    );
-    finds(
-        "has(context.decision.note) ? '' : context.decision.note",
-        warning,
-    );
-    finds(
-        "'note' in context.decision && context.decision.note == 'x'",
-        "",
-    );
-    finds(
-        "[context.decision].filter(d, has(d.note) && d.note != '')",
-        "",
-    );
+    finds("has(context.decision.note) && context.decision.note == 'x'", "");
+    finds("context.decision.note == 'x' && has(context.decision.note)", "");
+    finds("!has(context.decision.note) || context.decision.note == 'x'", "");
+    finds("has(context.decision.note) ? context.decision.note : ''", "");
+    finds("has(context.decision.note) ? '' : context.decision.note", warning);
+    finds("'note' in context.decision && context.decision.note == 'x'", "");
+    finds("[context.decision].filter(d, has(d.note) && d.note != '')", "");
 }
 
 #[test]

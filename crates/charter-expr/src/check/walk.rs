@@ -38,20 +38,12 @@ impl Checker<'_> {
                 let ty = self.node(value);
                 self.within(&[(name.clone(), ty)], |c| c.node(body))
             }
-            Kind::Unary {
-                op: UnaryOp::Not,
-                operand,
-                ..
-            } => {
+            Kind::Unary { op: UnaryOp::Not, operand, .. } => {
                 let ty = self.node(operand);
                 self.condition(&ty, operand.span, "`!`");
                 Type::Bool
             }
-            Kind::Unary {
-                op: UnaryOp::Negate,
-                operand,
-                ..
-            } => {
+            Kind::Unary { op: UnaryOp::Negate, operand, .. } => {
                 let ty = self.node(operand);
                 self.negation(&ty, node.span)
             }
@@ -63,26 +55,13 @@ impl Checker<'_> {
     }
 
     fn key(&mut self, ty: &Type, span: Span) {
-        let good = |t: &Type| {
-            matches!(
-                t,
-                Type::Dyn | Type::Int | Type::Uint | Type::Bool | Type::String
-            )
-        };
+        let good = |t: &Type| matches!(t, Type::Dyn | Type::Int | Type::Uint | Type::Bool | Type::String);
         let types = alternatives(ty);
         let help = || Some("keys are strings, ints, uints and bools".to_owned());
         if !types.iter().any(good) {
-            self.error(
-                span,
-                format!("{} cannot be the key of a map", a(ty)),
-                help(),
-            );
+            self.error(span, format!("{} cannot be the key of a map", a(ty)), help());
         } else if !types.iter().all(good) {
-            self.warning(
-                span,
-                format!("for some values: {} cannot be the key of a map", a(ty)),
-                help(),
-            );
+            self.warning(span, format!("for some values: {} cannot be the key of a map", a(ty)), help());
         }
     }
 
@@ -144,10 +123,7 @@ impl Checker<'_> {
         for (op, right) in rest {
             let right_ty = self.node(right);
             let span = first.span.to(right.span);
-            let zero = matches!(
-                right.kind,
-                Kind::Literal(Literal::Int(0) | Literal::Uint(0))
-            );
+            let zero = matches!(right.kind, Kind::Literal(Literal::Int(0) | Literal::Uint(0)));
             if zero && matches!(op, BinaryOp::Div | BinaryOp::Rem) {
                 self.warning(span, "division by zero".to_owned(), None);
             }
@@ -156,11 +132,7 @@ impl Checker<'_> {
         ty
     }
 
-    pub(super) fn within<T>(
-        &mut self,
-        vars: &[(Arc<str>, Type)],
-        f: impl FnOnce(&mut Self) -> T,
-    ) -> T {
+    pub(super) fn within<T>(&mut self, vars: &[(Arc<str>, Type)], f: impl FnOnce(&mut Self) -> T) -> T {
         let (before, facts) = (self.locals.len(), self.facts.clone());
         self.locals.extend_from_slice(vars);
         let result = f(self);
@@ -201,8 +173,7 @@ impl Checker<'_> {
                     Meaning::Root { id, used: n } => {
                         used = n;
                         path = Some(self.base_path(name, *absolute)).filter(|_| n == 0);
-                        env.root_type(id)
-                            .map_or(Cow::Owned(Type::Dyn), Cow::Borrowed)
+                        env.root_type(id).map_or(Cow::Owned(Type::Dyn), Cow::Borrowed)
                     }
                     Meaning::Type { used: n, .. } => {
                         used = n;
@@ -212,12 +183,7 @@ impl Checker<'_> {
                         used = n;
                         let (args, span) = call_of(base, links, n);
                         let types: Vec<Type> = args.iter().map(|a| self.node(a)).collect();
-                        Cow::Owned(self.library(
-                            entry,
-                            &args.iter().collect::<Vec<_>>(),
-                            &types,
-                            span,
-                        ))
+                        Cow::Owned(self.library(entry, &args.iter().collect::<Vec<_>>(), &types, span))
                     }
                     Meaning::Host { id, used: n } => {
                         used = n;
@@ -226,14 +192,8 @@ impl Checker<'_> {
                         Cow::Owned(self.host(id, &types, span))
                     }
                     Meaning::Unknown => {
-                        let known: Vec<&str> = self
-                            .locals
-                            .iter()
-                            .map(|(n, _)| &**n)
-                            .chain(env.root_names())
-                            .collect();
-                        let help = suggest::did_you_mean(name, known.iter().copied())
-                            .or_else(|| names::listed(&known));
+                        let known: Vec<&str> = self.locals.iter().map(|(n, _)| &**n).chain(env.root_names()).collect();
+                        let help = suggest::did_you_mean(name, known.iter().copied()).or_else(|| names::listed(&known));
                         self.error(base.span, format!("`{name}` is not known here"), help);
                         Cow::Owned(Type::Dyn)
                     }
@@ -247,9 +207,7 @@ impl Checker<'_> {
                 span = span.to(link.span);
                 continue;
             }
-            if path.as_deref().is_some_and(|p| self.facts.is_not_null(p))
-                && matches!(*ty, Type::Union(_))
-            {
+            if path.as_deref().is_some_and(|p| self.facts.is_not_null(p)) && matches!(*ty, Type::Union(_)) {
                 ty = Cow::Owned(without_null(ty.into_owned()));
             }
             path = path.and_then(|p| facts::extend(&p, link));
@@ -258,30 +216,17 @@ impl Checker<'_> {
                 (LinkKind::Field(name), Cow::Borrowed(Type::Object { fields, .. }))
                     if fields.get(&**name).is_some_and(|f| f.required) =>
                 {
-                    fields
-                        .get(&**name)
-                        .map_or(Cow::Owned(Type::Dyn), |f| Cow::Borrowed(&f.ty))
+                    fields.get(&**name).map_or(Cow::Owned(Type::Dyn), |f| Cow::Borrowed(&f.ty))
                 }
                 (_, ty) => Cow::Owned(self.link(base, span, &ty, link, path.as_deref())),
             };
             span = span.to(link.span);
         }
         let ty = ty.into_owned();
-        if path.as_deref().is_some_and(|p| self.facts.is_not_null(p)) {
-            without_null(ty)
-        } else {
-            ty
-        }
+        if path.as_deref().is_some_and(|p| self.facts.is_not_null(p)) { without_null(ty) } else { ty }
     }
 
-    fn link(
-        &mut self,
-        base: &Node,
-        before: Span,
-        ty: &Type,
-        link: &Link,
-        path: Option<&str>,
-    ) -> Type {
+    fn link(&mut self, base: &Node, before: Span, ty: &Type, link: &Link, path: Option<&str>) -> Type {
         let whole = before.to(link.span);
         match &link.kind {
             LinkKind::Field(name) => self.field(ty, name, before, link.span, path),
@@ -303,12 +248,9 @@ impl Checker<'_> {
                     None => self.unknown(names::unknown_function(self.env, name, true, link.span)),
                 }
             }
-            LinkKind::Macro {
-                name,
-                vars,
-                condition,
-                body,
-            } => self.macro_call(*name, ty, vars, condition.as_deref(), body, whole),
+            LinkKind::Macro { name, vars, condition, body } => {
+                self.macro_call(*name, ty, vars, condition.as_deref(), body, whole)
+            }
         }
     }
 }

@@ -36,9 +36,7 @@ impl<'a> Evaluation<'a, '_> {
     /// `root.a.b`: JSON is walked from object to object, without a value for each on the way.
     #[inline]
     pub(super) fn leaf(&mut self, fields: &'a Fields, op: &Op) -> Result<Leaf<'a>, EvalError> {
-        self.fuel
-            .spend(fields.steps.len() as u64)
-            .map_err(|e| e.at(op.span))?;
+        self.fuel.spend(fields.steps.len() as u64).map_err(|e| e.at(op.span))?;
         let mut value = self.root(fields.root, &fields.name, op)?;
         if let Value::Map(Map::Json(mut object)) = value {
             let mut steps = fields.steps.iter();
@@ -81,10 +79,9 @@ impl<'a> Evaluation<'a, '_> {
             StepKind::Method(f, args) => self.method(*f, value, args),
             StepKind::Matches(pattern) => self.matches(&value, pattern),
             StepKind::Macro(step) => self.run_macro(value, step),
-            StepKind::UnknownMethod(name) => Err(EvalError::new(
-                ErrorKind::Unbound,
-                format!("there is no function `{name}`"),
-            )),
+            StepKind::UnknownMethod(name) => {
+                Err(EvalError::new(ErrorKind::Unbound, format!("there is no function `{name}`")))
+            }
         }
     }
 
@@ -109,10 +106,9 @@ impl<'a> Evaluation<'a, '_> {
     pub(super) fn matches(&mut self, value: &Value<'a>, pattern: &Pattern) -> Evaluated<'a> {
         match value {
             Value::String(s) => pattern.is_match(s, self.fuel).map(Value::Bool),
-            other => Err(EvalError::overload(format!(
-                "no such overload: `matches` with ({}, string)",
-                other.type_name()
-            ))),
+            other => {
+                Err(EvalError::overload(format!("no such overload: `matches` with ({}, string)", other.type_name())))
+            }
         }
     }
 
@@ -145,10 +141,7 @@ fn no_such_field(name: &str) -> EvalError {
 
 #[cold]
 fn no_fields(value: &Value<'_>, name: &str) -> EvalError {
-    EvalError::overload(format!(
-        "no such overload: the field `{name}` of {}",
-        a(value.type_name())
-    ))
+    EvalError::overload(format!("no such overload: the field `{name}` of {}", a(value.type_name())))
 }
 
 /// `value[at]`
@@ -159,9 +152,7 @@ pub(crate) fn index<'a>(value: &Value<'a>, at: &Value<'_>, fuel: &mut Fuel) -> E
                 fuel.spend_bytes(s.len())?;
             }
             let found = Key::lookup(at).and_then(|key| map.get(&key));
-            found.ok_or_else(|| {
-                EvalError::new(ErrorKind::NoSuchKey, format!("no such key: {}", brief(at)))
-            })
+            found.ok_or_else(|| EvalError::new(ErrorKind::NoSuchKey, format!("no such key: {}", brief(at))))
         }
         Value::List(list) => {
             let wanted = match at {
@@ -171,28 +162,16 @@ pub(crate) fn index<'a>(value: &Value<'a>, at: &Value<'_>, fuel: &mut Fuel) -> E
                 _ => None,
             };
             let Some(i) = wanted else {
-                return Err(EvalError::argument(format!(
-                    "{} cannot be the index of a list",
-                    brief(at)
-                )));
+                return Err(EvalError::argument(format!("{} cannot be the index of a list", brief(at))));
             };
-            usize::try_from(i)
-                .ok()
-                .and_then(|i| list.get(i))
-                .ok_or_else(|| {
-                    EvalError::new(
-                        ErrorKind::IndexOutOfRange,
-                        format!(
-                            "the index {i} is out of range: the list has {} items",
-                            list.len()
-                        ),
-                    )
-                })
+            usize::try_from(i).ok().and_then(|i| list.get(i)).ok_or_else(|| {
+                EvalError::new(
+                    ErrorKind::IndexOutOfRange,
+                    format!("the index {i} is out of range: the list has {} items", list.len()),
+                )
+            })
         }
-        other => Err(EvalError::overload(format!(
-            "no such overload: an index of {}",
-            a(other.type_name())
-        ))),
+        other => Err(EvalError::overload(format!("no such overload: an index of {}", a(other.type_name())))),
     }
 }
 

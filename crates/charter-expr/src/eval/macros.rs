@@ -50,28 +50,20 @@ impl<'a> Evaluation<'a, '_> {
             MacroName::ExistsOne => self.exists_one(&range, step),
             MacroName::Map | MacroName::TransformList => self.mapped(&range, step),
             MacroName::Filter => self.filtered(&range, step),
-            MacroName::TransformMap | MacroName::TransformMapEntry => {
-                self.transformed(&range, step)
-            }
+            MacroName::TransformMap | MacroName::TransformMapEntry => self.transformed(&range, step),
         };
         self.locals.truncate(before);
         result
     }
 
     /// Binds the variables for one iteration and gives the element the range itself is made of: item or key.
-    fn enter(
-        &mut self,
-        range: &Range<'a>,
-        at: usize,
-        step: &MacroStep,
-    ) -> Result<Value<'a>, EvalError> {
+    fn enter(&mut self, range: &Range<'a>, at: usize, step: &MacroStep) -> Result<Value<'a>, EvalError> {
         self.fuel.spend(1)?;
         let (element, second) = match range {
             Range::List(list) => {
                 let item = list.get(at).unwrap_or(Value::Null);
                 if step.two_vars {
-                    self.locals
-                        .push(Value::Int(i64::try_from(at).unwrap_or(i64::MAX)));
+                    self.locals.push(Value::Int(i64::try_from(at).unwrap_or(i64::MAX)));
                     (item.clone(), Some(item))
                 } else {
                     (item, None)
@@ -103,12 +95,7 @@ impl<'a> Evaluation<'a, '_> {
     }
 
     /// `all` (decided by false) and `exists` (decided by true).
-    fn quantified(
-        &mut self,
-        range: &Range<'a>,
-        step: &'a MacroStep,
-        decisive: bool,
-    ) -> Evaluated<'a> {
+    fn quantified(&mut self, range: &Range<'a>, step: &'a MacroStep, decisive: bool) -> Evaluated<'a> {
         let name = if decisive { "exists" } else { "all" };
         let mut error = None;
         for at in 0..range.len() {
@@ -184,9 +171,7 @@ impl<'a> Evaluation<'a, '_> {
                     (MacroName::TransformMap, value) => {
                         let key = match range {
                             Range::List(_) => Key::Int(i64::try_from(at).unwrap_or(i64::MAX)),
-                            Range::Map(_, keys) => {
-                                keys.get(at).cloned().unwrap_or(Key::Bool(false))
-                            }
+                            Range::Map(_, keys) => keys.get(at).cloned().unwrap_or(Key::Bool(false)),
                         };
                         out.push(key, value);
                     }

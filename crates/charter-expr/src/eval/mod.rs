@@ -28,11 +28,7 @@ pub(crate) struct Evaluation<'a, 's> {
 
 impl<'a, 's> Evaluation<'a, 's> {
     pub(crate) fn new(scope: &'s (dyn Scope<'a> + 's), fuel: &'s mut Fuel) -> Self {
-        Evaluation {
-            scope,
-            fuel,
-            locals: Vec::new(),
-        }
+        Evaluation { scope, fuel, locals: Vec::new() }
     }
 
     /// The hot ones are here, the others behind calls: a small frame keeps deep nesting off the end of the stack.
@@ -65,30 +61,23 @@ impl<'a, 's> Evaluation<'a, 's> {
             Code::Call(f, args) => self.call(*f, args).map_err(|e| e.at(op.span)),
             Code::HostCall(id, args) => {
                 let args = self.all(args)?;
-                self.scope
-                    .call(*id, &args, self.fuel)
-                    .map_err(|e| e.at(op.span))
+                self.scope.call(*id, &args, self.fuel).map_err(|e| e.at(op.span))
             }
             Code::Matches(subject, pattern) => {
                 let subject = self.eval(subject)?;
                 self.matches(&subject, pattern).map_err(|e| e.at(op.span))
             }
             Code::Unbound(name) => Err(unbound(name).at(op.span)),
-            Code::UnknownCall(name) => Err(EvalError::new(
-                ErrorKind::Unbound,
-                format!("there is no function `{name}`"),
-            )
-            .at(op.span)),
+            Code::UnknownCall(name) => {
+                Err(EvalError::new(ErrorKind::Unbound, format!("there is no function `{name}`")).at(op.span))
+            }
             // The others are handled in `eval`.
             _ => Err(EvalError::new(ErrorKind::Unbound, "this cannot be evaluated").at(op.span)),
         }
     }
 
     fn local(&self, slot: usize, name: &str, op: &Op) -> Evaluated<'a> {
-        self.locals
-            .get(slot)
-            .cloned()
-            .ok_or_else(|| unbound(name).at(op.span))
+        self.locals.get(slot).cloned().ok_or_else(|| unbound(name).at(op.span))
     }
 
     #[inline(never)]
@@ -112,10 +101,7 @@ impl<'a, 's> Evaluation<'a, 's> {
             let key = Key::from_value(&key).ok_or_else(|| bad_key(&key).at(key_op.span))?;
             builder.push(key, self.eval(value_op)?);
         }
-        let span = entries
-            .first()
-            .zip(entries.last())
-            .map(|(a, b)| a.0.span.to(b.1.span));
+        let span = entries.first().zip(entries.last()).map(|(a, b)| a.0.span.to(b.1.span));
         match (builder.finish(), span) {
             (Err(e), Some(span)) => Err(e.at(span)),
             (result, _) => result.map(Value::Map),
@@ -207,8 +193,5 @@ fn bad_key(key: &Value<'_>) -> EvalError {
 }
 
 fn not_a_bool(value: &Value<'_>, wanted_by: &str) -> EvalError {
-    EvalError::overload(format!(
-        "no such overload: {wanted_by} needs a bool, and this is {}",
-        a(value.type_name())
-    ))
+    EvalError::overload(format!("no such overload: {wanted_by} needs a bool, and this is {}", a(value.type_name())))
 }

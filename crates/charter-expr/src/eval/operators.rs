@@ -10,27 +10,13 @@ use crate::{Fuel, Key, List, Value};
 use super::Evaluated;
 
 #[inline]
-pub(super) fn binary<'a>(
-    op: BinaryOp,
-    left: Value<'a>,
-    right: Value<'a>,
-    fuel: &mut Fuel,
-) -> Evaluated<'a> {
-    if op.level() == 1 {
-        relation(op, &left, &right, fuel).map(Value::Bool)
-    } else {
-        arithmetic(op, left, right, fuel)
-    }
+pub(super) fn binary<'a>(op: BinaryOp, left: Value<'a>, right: Value<'a>, fuel: &mut Fuel) -> Evaluated<'a> {
+    if op.level() == 1 { relation(op, &left, &right, fuel).map(Value::Bool) } else { arithmetic(op, left, right, fuel) }
 }
 
 /// The operators that give a bool.
 #[inline]
-pub(super) fn relation(
-    op: BinaryOp,
-    left: &Value<'_>,
-    right: &Value<'_>,
-    fuel: &mut Fuel,
-) -> Result<bool, EvalError> {
+pub(super) fn relation(op: BinaryOp, left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> Result<bool, EvalError> {
     match op {
         BinaryOp::Eq => equal(left, right, fuel),
         BinaryOp::Ne => equal(left, right, fuel).map(|equal| !equal),
@@ -81,12 +67,7 @@ fn contains(item: &Value<'_>, container: &Value<'_>, fuel: &mut Fuel) -> Result<
 }
 
 #[inline(never)]
-fn arithmetic<'a>(
-    op: BinaryOp,
-    left: Value<'a>,
-    right: Value<'a>,
-    fuel: &mut Fuel,
-) -> Evaluated<'a> {
+fn arithmetic<'a>(op: BinaryOp, left: Value<'a>, right: Value<'a>, fuel: &mut Fuel) -> Evaluated<'a> {
     match (&left, &right) {
         (Value::Int(a), Value::Int(b)) => int(op, *a, *b).map(Value::Int),
         (Value::Uint(a), Value::Uint(b)) => uint(op, *a, *b).map(Value::Uint),
@@ -142,18 +123,11 @@ fn add<'a>(left: Value<'a>, right: Value<'a>, fuel: &mut Fuel) -> Evaluated<'a> 
 }
 
 fn overflow(op: BinaryOp, a: impl std::fmt::Display, b: impl std::fmt::Display) -> EvalError {
-    EvalError::overflow(format!(
-        "overflow: {a} {} {b} does not fit in 64 bits",
-        op.symbol()
-    ))
+    EvalError::overflow(format!("overflow: {a} {} {b} does not fit in 64 bits", op.symbol()))
 }
 
 fn by_zero(op: BinaryOp) -> EvalError {
-    let what = if op == BinaryOp::Rem {
-        "modulus"
-    } else {
-        "division"
-    };
+    let what = if op == BinaryOp::Rem { "modulus" } else { "division" };
     EvalError::new(ErrorKind::DivideByZero, format!("{what} by zero"))
 }
 
@@ -185,26 +159,20 @@ fn uint(op: BinaryOp, a: u64, b: u64) -> Result<u64, EvalError> {
 
 pub(super) fn negate(value: Value<'_>) -> Evaluated<'_> {
     match value {
-        Value::Int(i) => i.checked_neg().map(Value::Int).ok_or_else(|| {
-            EvalError::overflow(format!("overflow: -({i}) does not fit in 64 bits"))
-        }),
+        Value::Int(i) => i
+            .checked_neg()
+            .map(Value::Int)
+            .ok_or_else(|| EvalError::overflow(format!("overflow: -({i}) does not fit in 64 bits"))),
         Value::Double(d) => Ok(Value::Double(-d)),
         Value::Duration(d) => d.negated().map(Value::Duration),
-        other => Err(EvalError::overload(format!(
-            "no such overload: `-` of {}",
-            crate::types::a(other.type_name())
-        ))),
+        other => Err(EvalError::overload(format!("no such overload: `-` of {}", crate::types::a(other.type_name())))),
     }
 }
 
 #[cold]
 fn no_overload(op: BinaryOp, left: &Value<'_>, right: &Value<'_>) -> EvalError {
-    let error = EvalError::overload(format!(
-        "no such overload: {} `{}` {}",
-        left.type_name(),
-        op.symbol(),
-        right.type_name()
-    ));
+    let error =
+        EvalError::overload(format!("no such overload: {} `{}` {}", left.type_name(), op.symbol(), right.type_name()));
     let number = |v: &Value<'_>| matches!(v, Value::Int(_) | Value::Uint(_) | Value::Double(_));
     match (left, right) {
         (Value::Double(_), r) if number(r) => error.with_help("convert with `double(x)`"),

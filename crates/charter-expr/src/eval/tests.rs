@@ -2,9 +2,7 @@
 
 use serde_json::json;
 
-use crate::{
-    Env, ErrorKind, EvalError, Fuel, FunctionId, Object, Program, RootId, Scope, Str, Type, Value,
-};
+use crate::{Env, ErrorKind, EvalError, Fuel, FunctionId, Object, Program, RootId, Scope, Str, Type, Value};
 
 /// A host with one root of JSON, one object of its own, and the function `in`.
 struct Host(serde_json::Value, Actors);
@@ -35,12 +33,7 @@ impl<'a> Scope<'a> for &'a Host {
         }
     }
 
-    fn call(
-        &self,
-        _: FunctionId,
-        args: &[Value<'a>],
-        fuel: &mut Fuel,
-    ) -> Result<Value<'a>, EvalError> {
+    fn call(&self, _: FunctionId, args: &[Value<'a>], fuel: &mut Fuel) -> Result<Value<'a>, EvalError> {
         fuel.spend(5)?;
         match args {
             [Value::String(s)] => Ok(Value::Bool(s.as_str() == "idle")),
@@ -73,11 +66,7 @@ fn gives(source: &str, expected: &str) {
     let result = program.eval(&&host, &mut Fuel::default());
     let shown = match result {
         Ok(v) => format!("{v:?}"),
-        Err(e) => format!(
-            "{} at `{}`: {e}",
-            e.kind().code(),
-            e.span().unwrap_or_default().of(source)
-        ),
+        Err(e) => format!("{} at `{}`: {e}", e.kind().code(), e.span().unwrap_or_default().of(source)),
     };
     assert_eq!(shown, expected, "{source}");
 }
@@ -96,35 +85,14 @@ fn json_numbers_are_ints_by_value() {
 
 #[test]
 fn what_is_missing_is_an_error() {
-    gives(
-        "context.absent",
-        "no-such-field at `.absent`: no such field `absent`",
-    );
-    gives(
-        "context.map.a.deep.er",
-        "no-such-overload at `.er`: no such overload: the field `er` of a bool",
-    );
-    gives(
-        "context['absent']",
-        "no-such-key at `['absent']`: no such key: `absent`",
-    );
-    gives(
-        "context.list[3]",
-        "index-out-of-range at `[3]`: the index 3 is out of range: the list has 3 items",
-    );
-    gives(
-        "context.list[-1]",
-        "index-out-of-range at `[-1]`: the index -1 is out of range: the list has 3 items",
-    );
+    gives("context.absent", "no-such-field at `.absent`: no such field `absent`");
+    gives("context.map.a.deep.er", "no-such-overload at `.er`: no such overload: the field `er` of a bool");
+    gives("context['absent']", "no-such-key at `['absent']`: no such key: `absent`");
+    gives("context.list[3]", "index-out-of-range at `[3]`: the index 3 is out of range: the list has 3 items");
+    gives("context.list[-1]", "index-out-of-range at `[-1]`: the index -1 is out of range: the list has 3 items");
     gives("has(context.map.c) || has(context.map.a)", "true");
-    gives(
-        "nothing.at.all",
-        "unbound at `nothing.at.all`: `nothing` has no value here",
-    );
-    gives(
-        "unknown",
-        "unbound at `unknown`: `unknown` has no value here",
-    );
+    gives("nothing.at.all", "unbound at `nothing.at.all`: `nothing` has no value here");
+    gives("unknown", "unbound at `unknown`: `unknown` has no value here");
     gives("context.`a b`", "1");
 }
 
@@ -140,14 +108,8 @@ fn errors_are_absorbed_by_what_decides() {
     ] {
         gives(source, "true");
     }
-    gives(
-        "false || context.absent",
-        "no-such-field at `.absent`: no such field `absent`",
-    );
-    gives(
-        "[0].all(x, 1 / x == 1)",
-        "divide-by-zero at `1 / x`: division by zero",
-    );
+    gives("false || context.absent", "no-such-field at `.absent`: no such field `absent`");
+    gives("[0].all(x, 1 / x == 1)", "divide-by-zero at `1 / x`: division by zero");
     gives(
         "[1].all(x, 'a')",
         "no-such-overload at `'a'`: no such overload: the condition of `all` needs a bool, and this is a string",
@@ -157,20 +119,11 @@ fn errors_are_absorbed_by_what_decides() {
 #[test]
 fn maps_are_walked_in_key_order() {
     gives("context.map.map(k, k)", "[\"a\", \"b\"]");
-    gives(
-        "{'b': 1, 2u: 2, true: 3, 'a': 4, 1: 5}.map(k, k)",
-        "[1, 2u, true, \"a\", \"b\"]",
-    );
+    gives("{'b': 1, 2u: 2, true: 3, 'a': 4, 1: 5}.map(k, k)", "[1, 2u, true, \"a\", \"b\"]");
     gives("actors.map(k, k)", "[\"child\", \"root\"]");
     gives("actors.transformList(k, v, v)", "[2, \"idle\"]");
-    gives(
-        "size(actors) == 2 && 'root' in actors && actors.root == 'idle' && !has(actors.x)",
-        "true",
-    );
-    gives(
-        "{1: 'a', 1u: 'b'}",
-        "repeated-key at `1: 'a', 1u: 'b'`: the key `1` comes twice in a map",
-    );
+    gives("size(actors) == 2 && 'root' in actors && actors.root == 'idle' && !has(actors.x)", "true");
+    gives("{1: 'a', 1u: 'b'}", "repeated-key at `1: 'a', 1u: 'b'`: the key `1` comes twice in a map");
     gives(
         "{1.5: 2}",
         "no-such-overload at `1.5`: a double cannot be the key of a map (help: keys are strings, ints, uints and bools)",
@@ -182,14 +135,8 @@ fn macros_and_their_variables() {
     gives("context.list.filter(x, x > 1).map(x, x * 2)", "[6, 4]");
     gives("context.list.map(x, x > 1, x * 2)", "[6, 4]");
     gives("context.list.exists_one(x, x == 1)", "true");
-    gives(
-        "context.list.transformMap(i, v, v > 1, v * 10)",
-        "{0: 30, 2: 20}",
-    );
-    gives(
-        "{'a': 1}.transformMapEntry(k, v, {string(v): k})",
-        "{\"1\": \"a\"}",
-    );
+    gives("context.list.transformMap(i, v, v > 1, v * 10)", "{0: 30, 2: 20}");
+    gives("{'a': 1}.transformMapEntry(k, v, {string(v): k})", "{\"1\": \"a\"}");
     gives(
         "[1, 2].transformMapEntry(i, v, {'x': v})",
         "repeated-key at `.transformMapEntry(i, v, {'x': v})`: the key `\"x\"` comes twice in a map",
@@ -200,20 +147,14 @@ fn macros_and_their_variables() {
     gives("cel.bind(x, 2, cel.bind(y, x * x, y + x))", "6");
     gives("[[1], 2].exists(x, x.all(y, y == 1))", "true");
     // The variables of a macro that failed are gone.
-    gives(
-        "[0, 1].exists(x, [0, 1].map(y, 1 / y) == [x] || x == 1)",
-        "true",
-    );
+    gives("[0, 1].exists(x, [0, 1].map(y, 1 / y) == [x] || x == 1)", "true");
 }
 
 #[test]
 fn the_host_is_asked() {
     gives("in('idle') && !in('busy')", "true");
     gives("in(1)", "host at `in(1)`: a state path is a string");
-    gives(
-        "math.greatest(1, 2) == 2 && base64.encode(b'a') == 'YQ=='",
-        "true",
-    );
+    gives("math.greatest(1, 2) == 2 && base64.encode(b'a') == 'YQ=='", "true");
     gives("f(1) || true", "true");
     gives("f(1)", "unbound at `f(1)`: there is no function `f`");
 }
@@ -223,10 +164,7 @@ fn fuel_is_spent_exactly() {
     let (env, host) = (env(), host());
     let used = |source: &str| {
         let mut fuel = Fuel::new(1000);
-        Program::compile(source, &env)
-            .unwrap()
-            .eval(&&host, &mut fuel)
-            .unwrap();
+        Program::compile(source, &env).unwrap().eval(&&host, &mut fuel).unwrap();
         1000 - fuel.left()
     };
     assert_eq!(used("1"), 1);
@@ -244,7 +182,8 @@ fn fuel_is_spent_exactly() {
 #[test]
 fn what_was_read_can_be_shown() {
     let (env, host) = (env(), host());
-    let source = "context.map.a.deep && context.list[0] > 2 && has(context.map.x) || context['s'] in ['a'] || actors.root == ''";
+    let source =
+        "context.map.a.deep && context.list[0] > 2 && has(context.map.x) || context['s'] in ['a'] || actors.root == ''";
     let program = Program::compile(source, &env).unwrap();
     let shown: Vec<String> = program
         .reads()

@@ -27,8 +27,7 @@ impl<'a> Evaluation<'a, '_> {
             Code::Chain(first, rest) if rest.len() == 1 => match rest.first() {
                 Some((operator, right)) if operator.level() == 1 => {
                     self.pay(op)?;
-                    self.relation(first, *operator, right)
-                        .map_err(|e| e.at(op.span))
+                    self.relation(first, *operator, right).map_err(|e| e.at(op.span))
                 }
                 _ => self.value_as_truth(op, wanted_by),
             },
@@ -74,9 +73,7 @@ impl<'a> Evaluation<'a, '_> {
     /// `!` written `count` times.
     pub(super) fn not(&mut self, count: usize, operand: &'a Op) -> Truth {
         let b = self.truth(operand, &|| "`!`".to_owned())?;
-        self.fuel
-            .spend_elements(count.saturating_sub(1))
-            .map_err(|e| e.at(operand.span))?;
+        self.fuel.spend_elements(count.saturating_sub(1)).map_err(|e| e.at(operand.span))?;
         Ok(b ^ (count % 2 == 1))
     }
 

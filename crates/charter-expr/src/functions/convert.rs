@@ -64,11 +64,7 @@ fn to_int<'a>(arg: &Value<'a>) -> Called<'a> {
         Value::Int(i) => *i,
         Value::Uint(u) => i64::try_from(*u).map_err(|_| range("int"))?,
         // The ends are excluded: the doubles next to them are not exactly the ints they look like.
-        Value::Double(d)
-            if *d > -9_223_372_036_854_775_808.0 && *d < 9_223_372_036_854_775_808.0 =>
-        {
-            *d as i64
-        }
+        Value::Double(d) if *d > -9_223_372_036_854_775_808.0 && *d < 9_223_372_036_854_775_808.0 => *d as i64,
         Value::Double(_) => return Err(range("int")),
         Value::String(s) => s.parse().map_err(|_| cannot(s, "an int"))?,
         Value::Timestamp(t) => t.seconds(),
@@ -129,10 +125,7 @@ fn to_string<'a>(arg: &Value<'a>, fuel: &mut Fuel) -> Called<'a> {
         Value::Bytes(b) => {
             fuel.spend_bytes(b.len())?;
             let text = std::str::from_utf8(b).map_err(|_| {
-                EvalError::new(
-                    ErrorKind::InvalidArgument,
-                    "the bytes are not valid UTF-8, so they are no string",
-                )
+                EvalError::new(ErrorKind::InvalidArgument, "the bytes are not valid UTF-8, so they are no string")
             })?;
             Value::string(text)
         }

@@ -23,11 +23,7 @@ pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
     BASE64.decode(text).ok()
 }
 
-pub(super) fn call<'a>(
-    f: Function,
-    args: &[Value<'a>],
-    fuel: &mut Fuel,
-) -> Result<Option<Value<'a>>, EvalError> {
+pub(super) fn call<'a>(f: Function, args: &[Value<'a>], fuel: &mut Fuel) -> Result<Option<Value<'a>>, EvalError> {
     Ok(Some(match (f, args) {
         (Function::Base64Encode, [Value::Bytes(b)]) => {
             fuel.spend_bytes(b.len().saturating_mul(2))?;
@@ -35,8 +31,7 @@ pub(super) fn call<'a>(
         }
         (Function::Base64Decode, [Value::String(s)]) => {
             fuel.spend_bytes(s.len())?;
-            let bytes =
-                from_base64(s).ok_or_else(|| EvalError::argument("the string is not base64"))?;
+            let bytes = from_base64(s).ok_or_else(|| EvalError::argument("the string is not base64"))?;
             Value::Bytes(bytes.into())
         }
         _ => return Ok(None),

@@ -7,17 +7,11 @@ use crate::{Fuel, Key, MAX_DATA_DEPTH, Value};
 /// More decimals than any double has.
 const MAX_PRECISION: usize = 1000;
 
-pub(super) fn call<'a>(
-    args: &[Value<'a>],
-    fuel: &mut Fuel,
-) -> Result<Option<Value<'a>>, EvalError> {
+pub(super) fn call<'a>(args: &[Value<'a>], fuel: &mut Fuel) -> Result<Option<Value<'a>>, EvalError> {
     let [Value::String(template), Value::List(values)] = args else {
         return Ok(None);
     };
-    let mut out = Output {
-        text: String::new(),
-        fuel,
-    };
+    let mut out = Output { text: String::new(), fuel };
     let mut rest = template.as_str();
     let mut used: usize = 0;
     while let Some((before, after)) = rest.split_once('%') {
@@ -29,18 +23,13 @@ pub(super) fn call<'a>(
         }
         let (precision, after) = precision(after)?;
         let Some(verb) = after.chars().next() else {
-            return Err(
-                EvalError::argument("the format ends in the middle of a clause")
-                    .with_help("write `%%` for a percent sign"),
-            );
+            return Err(EvalError::argument("the format ends in the middle of a clause")
+                .with_help("write `%%` for a percent sign"));
         };
         let value = values.get(used).ok_or_else(|| {
             EvalError::new(
                 ErrorKind::IndexOutOfRange,
-                format!(
-                    "the format needs a value at index {used}, but there are {}",
-                    values.len()
-                ),
+                format!("the format needs a value at index {used}, but there are {}", values.len()),
             )
         })?;
         used = used.saturating_add(1);
@@ -55,15 +44,11 @@ fn precision(text: &str) -> Result<(Option<usize>, &str), EvalError> {
     let Some(figures) = text.strip_prefix('.') else {
         return Ok((None, text));
     };
-    let end = figures
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(figures.len());
+    let end = figures.find(|c: char| !c.is_ascii_digit()).unwrap_or(figures.len());
     let (figures, rest) = figures.split_at_checked(end).unwrap_or((figures, ""));
     match figures.parse::<usize>() {
         Ok(n) if n <= MAX_PRECISION => Ok((Some(n), rest)),
-        _ => Err(EvalError::argument(format!(
-            "the precision in a format must be a number up to {MAX_PRECISION}"
-        ))),
+        _ => Err(EvalError::argument(format!("the precision in a format must be a number up to {MAX_PRECISION}"))),
     }
 }
 
@@ -79,12 +64,7 @@ impl Output<'_> {
         Ok(())
     }
 
-    fn clause(
-        &mut self,
-        verb: char,
-        precision: Option<usize>,
-        value: &Value<'_>,
-    ) -> Result<(), EvalError> {
+    fn clause(&mut self, verb: char, precision: Option<usize>, value: &Value<'_>) -> Result<(), EvalError> {
         // The digits of a string or bytes are paid for before they are made.
         if matches!(verb, 'x' | 'X') {
             let len = match value {
@@ -104,19 +84,13 @@ impl Output<'_> {
             'x' => hex(value).map(|s| s.to_lowercase()),
             'X' => hex(value).map(|s| s.to_uppercase()),
             other => {
-                return Err(EvalError::argument(format!(
-                    "`%{}` is not a clause of a format",
-                    other.escape_debug()
-                ))
-                .with_help("the clauses are %s %d %f %e %b %o %x %X, and %% for a percent sign"));
+                return Err(EvalError::argument(format!("`%{}` is not a clause of a format", other.escape_debug()))
+                    .with_help("the clauses are %s %d %f %e %b %o %x %X, and %% for a percent sign"));
             }
         };
         match text {
             Some(text) => self.push(&text),
-            None => Err(EvalError::argument(format!(
-                "`%{verb}` cannot show a value of type {}",
-                value.type_name()
-            ))),
+            None => Err(EvalError::argument(format!("`%{verb}` cannot show a value of type {}", value.type_name()))),
         }
     }
 
@@ -132,9 +106,7 @@ impl Output<'_> {
             Value::Bool(b) => self.push(if *b { "true" } else { "false" }),
             Value::Int(i) => self.push(&i.to_string()),
             Value::Uint(u) => self.push(&u.to_string()),
-            Value::Double(d) => {
-                self.push(&special(*d).map_or_else(|| double_text(*d), str::to_owned))
-            }
+            Value::Double(d) => self.push(&special(*d).map_or_else(|| double_text(*d), str::to_owned)),
             Value::String(s) => self.push(s),
             Value::Bytes(b) => self.push(&String::from_utf8_lossy(b)),
             Value::Timestamp(t) => self.push(&t.to_string()),
@@ -214,11 +186,7 @@ fn scientific(value: &Value<'_>, precision: usize) -> Option<String> {
 
 /// A sign before the digits of the absolute value.
 fn signed(i: i64, digits: impl Fn(u64) -> String) -> String {
-    format!(
-        "{}{}",
-        if i < 0 { "-" } else { "" },
-        digits(i.unsigned_abs())
-    )
+    format!("{}{}", if i < 0 { "-" } else { "" }, digits(i.unsigned_abs()))
 }
 
 fn binary(value: &Value<'_>) -> Option<String> {

@@ -26,11 +26,7 @@ fn is_number(v: &Value<'_>) -> bool {
 
 /// `greatest` and `least`: of the arguments, or of one list. The first of equals wins.
 fn extreme<'a>(args: &[Value<'a>], wanted: Ordering, fuel: &mut Fuel) -> Called<'a> {
-    fn pick<'a>(
-        items: impl Iterator<Item = Value<'a>>,
-        wanted: Ordering,
-        fuel: &mut Fuel,
-    ) -> Called<'a> {
+    fn pick<'a>(items: impl Iterator<Item = Value<'a>>, wanted: Ordering, fuel: &mut Fuel) -> Called<'a> {
         let mut best: Option<Value<'a>> = None;
         for item in items {
             fuel.spend(1)?;
@@ -48,9 +44,9 @@ fn extreme<'a>(args: &[Value<'a>], wanted: Ordering, fuel: &mut Fuel) -> Called<
         Ok(best)
     }
     match args {
-        [Value::List(list)] if list.is_empty() => Err(EvalError::argument(
-            "`math.greatest` and `math.least` need at least one number",
-        )),
+        [Value::List(list)] if list.is_empty() => {
+            Err(EvalError::argument("`math.greatest` and `math.least` need at least one number"))
+        }
         [Value::List(list)] => pick(list.iter(), wanted, fuel),
         _ => pick(args.iter().cloned(), wanted, fuel),
     }
@@ -59,19 +55,14 @@ fn extreme<'a>(args: &[Value<'a>], wanted: Ordering, fuel: &mut Fuel) -> Called<
 fn unary<'a>(f: Function, args: &[Value<'a>]) -> Called<'a> {
     let [arg] = args else { return Ok(None) };
     Ok(Some(match (f, arg) {
-        (Function::Abs, Value::Int(i)) => Value::Int(
-            i.checked_abs()
-                .ok_or_else(|| EvalError::overflow("the absolute value does not fit in an int"))?,
-        ),
+        (Function::Abs, Value::Int(i)) => {
+            Value::Int(i.checked_abs().ok_or_else(|| EvalError::overflow("the absolute value does not fit in an int"))?)
+        }
         (Function::Abs, Value::Uint(u)) => Value::Uint(*u),
         (Function::Abs, Value::Double(d)) => Value::Double(d.abs()),
         (Function::Sign, Value::Int(i)) => Value::Int(i.signum()),
         (Function::Sign, Value::Uint(u)) => Value::Uint((*u).min(1)),
-        (Function::Sign, Value::Double(d)) => Value::Double(if d.is_nan() || *d == 0.0 {
-            *d
-        } else {
-            d.signum()
-        }),
+        (Function::Sign, Value::Double(d)) => Value::Double(if d.is_nan() || *d == 0.0 { *d } else { d.signum() }),
         (Function::Sqrt, Value::Int(i)) => Value::Double((*i as f64).sqrt()),
         (Function::Sqrt, Value::Uint(u)) => Value::Double((*u as f64).sqrt()),
         (Function::Sqrt, Value::Double(d)) => Value::Double(d.sqrt()),
@@ -117,20 +108,9 @@ fn shift<'a>(f: Function, args: &[Value<'a>]) -> Called<'a> {
         _ => return Ok(None),
     };
     if by < 0 {
-        return Err(EvalError::argument(format!(
-            "a shift by {by} bits: the number of bits must not be negative"
-        )));
+        return Err(EvalError::argument(format!("a shift by {by} bits: the number of bits must not be negative")));
     }
     let by = u32::try_from(by).unwrap_or(64);
-    let shifted = if f == Function::BitShiftLeft {
-        bits.checked_shl(by)
-    } else {
-        bits.checked_shr(by)
-    }
-    .unwrap_or(0);
-    Ok(Some(if signed {
-        Value::Int(shifted.cast_signed())
-    } else {
-        Value::Uint(shifted)
-    }))
+    let shifted = if f == Function::BitShiftLeft { bits.checked_shl(by) } else { bits.checked_shr(by) }.unwrap_or(0);
+    Ok(Some(if signed { Value::Int(shifted.cast_signed()) } else { Value::Uint(shifted) }))
 }

@@ -98,20 +98,8 @@ pub(crate) struct Entry {
     pub(crate) most: usize,
 }
 
-const fn entry(
-    name: &'static str,
-    style: Style,
-    function: Function,
-    least: usize,
-    most: usize,
-) -> Entry {
-    Entry {
-        name,
-        style,
-        function,
-        least,
-        most,
-    }
+const fn entry(name: &'static str, style: Style, function: Function, least: usize, most: usize) -> Entry {
+    Entry { name, style, function, least, most }
 }
 
 /// Everything there is.
@@ -183,40 +171,30 @@ pub(crate) const LIBRARY: &[Entry] = {
 /// The function of a name, written with a receiver (`method`) or without.
 pub(crate) fn find(name: &str, method: bool) -> Option<&'static Entry> {
     let style = if method { Style::Method } else { Style::Global };
-    LIBRARY
-        .iter()
-        .find(|e| e.name == name && (e.style == style || e.style == Style::Both))
+    LIBRARY.iter().find(|e| e.name == name && (e.style == style || e.style == Style::Both))
 }
 
 impl Function {
     /// The name as it is written.
     pub(crate) fn name(self) -> &'static str {
-        LIBRARY
-            .iter()
-            .find(|e| e.function == self)
-            .map_or("", |e| e.name)
+        LIBRARY.iter().find(|e| e.function == self).map_or("", |e| e.name)
     }
 }
 
 /// Calls a function of the library. The number of arguments is checked here too, for programs that were not checked.
-pub(crate) fn call<'a>(
-    f: Function,
-    args: &[Value<'a>],
-    fuel: &mut Fuel,
-) -> Result<Value<'a>, EvalError> {
+pub(crate) fn call<'a>(f: Function, args: &[Value<'a>], fuel: &mut Fuel) -> Result<Value<'a>, EvalError> {
     use Function::*;
     let result = match f {
         Size | Type | Dyn | Bool | Int | Uint | Double | String | Bytes | Timestamp | Duration => {
             convert::call(f, args, fuel)?
         }
         Matches => regexp::call(args, fuel)?,
-        Contains | StartsWith | EndsWith | CharAt | IndexOf | LastIndexOf | LowerAscii
-        | UpperAscii | Replace | Split | Substring | Trim | Join | Reverse | Quote => {
-            strings::call(f, args, fuel)?
-        }
+        Contains | StartsWith | EndsWith | CharAt | IndexOf | LastIndexOf | LowerAscii | UpperAscii | Replace
+        | Split | Substring | Trim | Join | Reverse | Quote => strings::call(f, args, fuel)?,
         Format => format::call(args, fuel)?,
-        FullYear | Month | Date | DayOfMonth | DayOfWeek | DayOfYear | Hours | Minutes
-        | Seconds | Milliseconds => times::call(f, args)?,
+        FullYear | Month | Date | DayOfMonth | DayOfWeek | DayOfYear | Hours | Minutes | Seconds | Milliseconds => {
+            times::call(f, args)?
+        }
         Base64Encode | Base64Decode => encode::call(f, args, fuel)?,
         _ => math::call(f, args, fuel)?,
     };
@@ -226,9 +204,5 @@ pub(crate) fn call<'a>(
 /// `no such overload`, with the types that came.
 fn no_overload(f: Function, args: &[Value<'_>]) -> EvalError {
     let types: Vec<&str> = args.iter().map(Value::type_name).collect();
-    EvalError::overload(format!(
-        "no such overload: `{}` with ({})",
-        f.name(),
-        types.join(", ")
-    ))
+    EvalError::overload(format!("no such overload: `{}` with ({})", f.name(), types.join(", ")))
 }

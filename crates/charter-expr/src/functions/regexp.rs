@@ -21,46 +21,29 @@ impl Pattern {
     /// Compiles a pattern. The error is `InvalidArgument`.
     pub(crate) fn new(pattern: &str) -> Result<Pattern, EvalError> {
         for (size, weight) in SIZES {
-            let built = RegexBuilder::new(pattern)
-                .size_limit(size)
-                .dfa_size_limit(size)
-                .nest_limit(64)
-                .build();
+            let built = RegexBuilder::new(pattern).size_limit(size).dfa_size_limit(size).nest_limit(64).build();
             match built {
                 Ok(regex) => return Ok(Pattern { regex, weight }),
                 Err(regex::Error::CompiledTooBig(_)) => {}
                 Err(_) => {
-                    return Err(EvalError::argument(format!(
-                        "`{}` is not a regular expression",
-                        shorten(pattern)
-                    ))
-                    .with_help("the syntax is RE2's"));
+                    return Err(EvalError::argument(format!("`{}` is not a regular expression", shorten(pattern)))
+                        .with_help("the syntax is RE2's"));
                 }
             }
         }
-        Err(EvalError::argument(format!(
-            "the regular expression `{}` is too large",
-            shorten(pattern)
-        ))
-        .with_help("use fewer or smaller repetitions"))
+        Err(EvalError::argument(format!("the regular expression `{}` is too large", shorten(pattern)))
+            .with_help("use fewer or smaller repetitions"))
     }
 
     /// Whether the pattern is found somewhere in the text.
     pub(crate) fn is_match(&self, text: &str, fuel: &mut Fuel) -> Result<bool, EvalError> {
-        fuel.spend(
-            (text.len() as u64 / 16)
-                .saturating_add(1)
-                .saturating_mul(self.weight),
-        )?;
+        fuel.spend((text.len() as u64 / 16).saturating_add(1).saturating_mul(self.weight))?;
         Ok(self.regex.is_match(text))
     }
 }
 
 /// `matches` with a pattern that is known only now: compiling it is paid for.
-pub(super) fn call<'a>(
-    args: &[Value<'a>],
-    fuel: &mut Fuel,
-) -> Result<Option<Value<'a>>, EvalError> {
+pub(super) fn call<'a>(args: &[Value<'a>], fuel: &mut Fuel) -> Result<Option<Value<'a>>, EvalError> {
     let [Value::String(text), Value::String(pattern)] = args else {
         return Ok(None);
     };

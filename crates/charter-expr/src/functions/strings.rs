@@ -13,23 +13,13 @@ pub(super) fn call<'a>(f: Function, args: &[Value<'a>], fuel: &mut Fuel) -> Call
         }
     }
     Ok(Some(match (f, args) {
-        (Function::Contains, [Value::String(s), Value::String(part)]) => {
-            Value::Bool(s.contains(part.as_str()))
-        }
-        (Function::StartsWith, [Value::String(s), Value::String(part)]) => {
-            Value::Bool(s.starts_with(part.as_str()))
-        }
-        (Function::EndsWith, [Value::String(s), Value::String(part)]) => {
-            Value::Bool(s.ends_with(part.as_str()))
-        }
+        (Function::Contains, [Value::String(s), Value::String(part)]) => Value::Bool(s.contains(part.as_str())),
+        (Function::StartsWith, [Value::String(s), Value::String(part)]) => Value::Bool(s.starts_with(part.as_str())),
+        (Function::EndsWith, [Value::String(s), Value::String(part)]) => Value::Bool(s.ends_with(part.as_str())),
         (Function::CharAt, [Value::String(s), Value::Int(at)]) => char_at(s, *at)?,
         (Function::IndexOf, [Value::String(s), Value::String(part)]) => index_of(s, part, 0)?,
-        (Function::IndexOf, [Value::String(s), Value::String(part), Value::Int(from)]) => {
-            index_of(s, part, *from)?
-        }
-        (Function::LastIndexOf, [Value::String(s), Value::String(part)]) => {
-            last_index_of(s, part, None)?
-        }
+        (Function::IndexOf, [Value::String(s), Value::String(part), Value::Int(from)]) => index_of(s, part, *from)?,
+        (Function::LastIndexOf, [Value::String(s), Value::String(part)]) => last_index_of(s, part, None)?,
         (Function::LastIndexOf, [Value::String(s), Value::String(part), Value::Int(from)]) => {
             last_index_of(s, part, Some(*from))?
         }
@@ -38,27 +28,15 @@ pub(super) fn call<'a>(f: Function, args: &[Value<'a>], fuel: &mut Fuel) -> Call
         (Function::Replace, [Value::String(s), Value::String(from), Value::String(to)]) => {
             replace(s, from, to, -1, fuel)?
         }
-        (
-            Function::Replace,
-            [
-                Value::String(s),
-                Value::String(from),
-                Value::String(to),
-                Value::Int(limit),
-            ],
-        ) => replace(s, from, to, *limit, fuel)?,
+        (Function::Replace, [Value::String(s), Value::String(from), Value::String(to), Value::Int(limit)]) => {
+            replace(s, from, to, *limit, fuel)?
+        }
         (Function::Split, [Value::String(s), Value::String(at)]) => split(s, at, -1, fuel)?,
-        (Function::Split, [Value::String(s), Value::String(at), Value::Int(limit)]) => {
-            split(s, at, *limit, fuel)?
-        }
+        (Function::Split, [Value::String(s), Value::String(at), Value::Int(limit)]) => split(s, at, *limit, fuel)?,
         (Function::Substring, [Value::String(s), Value::Int(from)]) => substring(s, *from, None)?,
-        (Function::Substring, [Value::String(s), Value::Int(from), Value::Int(to)]) => {
-            substring(s, *from, Some(*to))?
-        }
+        (Function::Substring, [Value::String(s), Value::Int(from), Value::Int(to)]) => substring(s, *from, Some(*to))?,
         (Function::Trim, [Value::String(s)]) => Value::string(s.trim()),
-        (Function::Reverse, [Value::String(s)]) => {
-            Value::string(s.chars().rev().collect::<String>())
-        }
+        (Function::Reverse, [Value::String(s)]) => Value::string(s.chars().rev().collect::<String>()),
         (Function::Quote, [Value::String(s)]) => Value::string(quote(s)),
         (Function::Join, [Value::List(_)]) => return join(args, "", fuel),
         (Function::Join, [Value::List(_), Value::String(between)]) => {
@@ -69,10 +47,7 @@ pub(super) fn call<'a>(f: Function, args: &[Value<'a>], fuel: &mut Fuel) -> Call
 }
 
 fn out_of_range(index: i64) -> EvalError {
-    EvalError::new(
-        ErrorKind::IndexOutOfRange,
-        format!("index out of range: {index}"),
-    )
+    EvalError::new(ErrorKind::IndexOutOfRange, format!("index out of range: {index}"))
 }
 
 /// The byte offset of the code point at `index`, which may be the end.
@@ -84,11 +59,7 @@ fn offset(s: &str, index: i64) -> Result<usize, EvalError> {
         }
         left = left.saturating_sub(1);
     }
-    if left == 0 {
-        Ok(s.len())
-    } else {
-        Err(out_of_range(index))
-    }
+    if left == 0 { Ok(s.len()) } else { Err(out_of_range(index)) }
 }
 
 /// The number of code points before a byte offset.
@@ -99,10 +70,7 @@ fn position(s: &str, at: usize) -> Value<'static> {
 
 fn char_at(s: &str, at: i64) -> Result<Value<'static>, EvalError> {
     let rest = s.get(offset(s, at)?..).unwrap_or("");
-    Ok(rest
-        .chars()
-        .next()
-        .map_or(Value::str(""), |c| Value::string(c.to_string())))
+    Ok(rest.chars().next().map_or(Value::str(""), |c| Value::string(c.to_string())))
 }
 
 fn index_of(s: &str, part: &str, from: i64) -> Result<Value<'static>, EvalError> {
@@ -129,25 +97,10 @@ fn last_index_of(s: &str, part: &str, from: Option<i64>) -> Result<Value<'static
     Ok(found.map_or(Value::Int(-1), |at| position(s, at)))
 }
 
-fn replace(
-    s: &str,
-    from: &str,
-    to: &str,
-    limit: i64,
-    fuel: &mut Fuel,
-) -> Result<Value<'static>, EvalError> {
+fn replace(s: &str, from: &str, to: &str, limit: i64, fuel: &mut Fuel) -> Result<Value<'static>, EvalError> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let count = if from.is_empty() {
-        s.chars().count().saturating_add(1)
-    } else {
-        s.matches(from).count()
-    };
-    fuel.spend_bytes(
-        count
-            .min(limit)
-            .saturating_mul(to.len())
-            .saturating_add(s.len()),
-    )?;
+    let count = if from.is_empty() { s.chars().count().saturating_add(1) } else { s.matches(from).count() };
+    fuel.spend_bytes(count.min(limit).saturating_mul(to.len()).saturating_add(s.len()))?;
     Ok(Value::string(s.replacen(from, to, limit)))
 }
 
@@ -190,10 +143,7 @@ fn substring(s: &str, from: i64, to: Option<i64>) -> Result<Value<'static>, Eval
         Some(part) => Ok(Value::string(part)),
         None => Err(EvalError::new(
             ErrorKind::IndexOutOfRange,
-            format!(
-                "the substring ends at {} before it starts at {from}",
-                to.unwrap_or(0)
-            ),
+            format!("the substring ends at {} before it starts at {from}", to.unwrap_or(0)),
         )),
     }
 }

@@ -50,9 +50,7 @@ pub(crate) fn is_reserved(word: &str) -> bool {
 /// Whether a text can be written as a field without backticks.
 pub(crate) fn is_identifier(text: &str) -> bool {
     let mut bytes = text.bytes();
-    bytes
-        .next()
-        .is_some_and(|b| b == b'_' || b.is_ascii_alphabetic())
+    bytes.next().is_some_and(|b| b == b'_' || b.is_ascii_alphabetic())
         && bytes.all(is_word)
         && !matches!(text, "in" | "true" | "false" | "null")
 }
@@ -63,8 +61,8 @@ fn is_word(b: u8) -> bool {
 
 /// Longest first, so that `<=` is not `<` and `=`.
 const SIGNS: [&str; 24] = [
-    "==", "!=", "<=", ">=", "&&", "||", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", ".", ",",
-    "(", ")", "[", "]", "{", "}",
+    "==", "!=", "<=", ">=", "&&", "||", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", ".", ",", "(", ")", "[", "]",
+    "{", "}",
 ];
 
 /// All tokens with their places; the last one is [`Token::End`].
@@ -82,9 +80,7 @@ pub(super) fn tokens(source: &str) -> Result<Vec<(Token, Span)>, ParseError> {
             (Token::Literal(literal), len)
         } else if first == b'_' || first.is_ascii_alphabetic() {
             word(rest)
-        } else if first.is_ascii_digit()
-            || (first == b'.' && rest.as_bytes().get(1).is_some_and(u8::is_ascii_digit))
-        {
+        } else if first.is_ascii_digit() || (first == b'.' && rest.as_bytes().get(1).is_some_and(u8::is_ascii_digit)) {
             number(rest, at)?
         } else if first == b'`' {
             backticks(rest, at)?
@@ -102,10 +98,7 @@ pub(super) fn tokens(source: &str) -> Result<Vec<(Token, Span)>, ParseError> {
 fn stray(rest: &str, at: usize) -> ParseError {
     let c = rest.chars().next().unwrap_or(' ');
     let span = Span::new(at, at.saturating_add(c.len_utf8()));
-    let error = ParseError::new(
-        span,
-        format!("the character `{}` cannot stand here", c.escape_debug()),
-    );
+    let error = ParseError::new(span, format!("the character `{}` cannot stand here", c.escape_debug()));
     match c {
         '=' => error.help("equality is written `==`"),
         '&' => error.help("`and` is written `&&`"),
@@ -172,11 +165,7 @@ fn number(rest: &str, at: usize) -> Result<(Token, usize), ParseError> {
     };
     let hex = rest.starts_with("0x") || rest.starts_with("0X");
     let mut end = if hex {
-        let hex_digits = rest
-            .bytes()
-            .skip(2)
-            .take_while(u8::is_ascii_hexdigit)
-            .count();
+        let hex_digits = rest.bytes().skip(2).take_while(u8::is_ascii_hexdigit).count();
         hex_digits.saturating_add(2)
     } else {
         run(0)
@@ -188,10 +177,7 @@ fn number(rest: &str, at: usize) -> Result<(Token, usize), ParseError> {
             end = run(end.saturating_add(1));
         }
         if matches!(bytes.get(end), Some(b'e' | b'E')) {
-            let sign = usize::from(matches!(
-                bytes.get(end.saturating_add(1)),
-                Some(b'+' | b'-')
-            ));
+            let sign = usize::from(matches!(bytes.get(end.saturating_add(1)), Some(b'+' | b'-')));
             let from = end.saturating_add(1).saturating_add(sign);
             if digit(from) {
                 double = true;
@@ -204,26 +190,16 @@ fn number(rest: &str, at: usize) -> Result<(Token, usize), ParseError> {
     let len = end.saturating_add(usize::from(unsigned));
     let span = Span::new(at, at.saturating_add(len));
     if bytes.get(len).copied().is_some_and(is_word) {
-        return Err(ParseError::new(span, "a number runs into a name")
-            .help("put a space or an operator between them"));
+        return Err(ParseError::new(span, "a number runs into a name").help("put a space or an operator between them"));
     }
     if double {
-        let value: f64 = text
-            .parse()
-            .map_err(|_| ParseError::new(span, "this is not a number"))?;
+        let value: f64 = text.parse().map_err(|_| ParseError::new(span, "this is not a number"))?;
         if !value.is_finite() {
-            return Err(ParseError::new(
-                span,
-                format!("`{text}` is too large for a double"),
-            ));
+            return Err(ParseError::new(span, format!("`{text}` is too large for a double")));
         }
         return Ok((Token::Literal(Literal::Double(value)), len));
     }
-    let value = if hex {
-        u64::from_str_radix(text.get(2..).unwrap_or(""), 16)
-    } else {
-        text.parse()
-    };
+    let value = if hex { u64::from_str_radix(text.get(2..).unwrap_or(""), 16) } else { text.parse() };
     let Ok(value) = value else {
         let message = if text.len() <= 2 && hex {
             "a hexadecimal number needs digits".to_owned()
@@ -239,11 +215,8 @@ fn number(rest: &str, at: usize) -> Result<(Token, usize), ParseError> {
     } else if value == i64::MIN.unsigned_abs() {
         Token::MinInt
     } else {
-        return Err(ParseError::new(
-            span,
-            format!("`{text}` does not fit in a signed 64-bit integer"),
-        )
-        .help("write a `u` after it to make it a uint"));
+        return Err(ParseError::new(span, format!("`{text}` does not fit in a signed 64-bit integer"))
+            .help("write a `u` after it to make it a uint"));
     };
     Ok((token, len))
 }

@@ -17,34 +17,21 @@ pub(super) fn quoted(rest: &str, at: usize) -> Result<Option<(Literal, usize)>, 
         start = start.saturating_add(1);
     }
     let body = rest.get(start..).unwrap_or("");
-    let Some(quote) = ["\"\"\"", "'''", "\"", "'"]
-        .into_iter()
-        .find(|q| body.starts_with(q))
-    else {
+    let Some(quote) = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|q| body.starts_with(q)) else {
         return Ok(None);
     };
     let from = start.saturating_add(quote.len());
-    let mut reader = Reader {
-        text: rest,
-        at: from,
-        offset: at,
-        out: Vec::new(),
-        bytes,
-    };
+    let mut reader = Reader { text: rest, at: from, offset: at, out: Vec::new(), bytes };
     loop {
         let ahead = reader.ahead();
         if ahead.starts_with(quote) {
             break;
         }
         let Some(c) = ahead.chars().next() else {
-            return Err(reader
-                .error(0, "the string is not closed")
-                .help(format!("add `{quote}`")));
+            return Err(reader.error(0, "the string is not closed").help(format!("add `{quote}`")));
         };
         if quote.len() == 1 && matches!(c, '\n' | '\r') {
-            return Err(reader
-                .error(0, "the string is not closed on its line")
-                .help("use three quotes, or `\\n`"));
+            return Err(reader.error(0, "the string is not closed on its line").help("use three quotes, or `\\n`"));
         }
         match c {
             '\\' if !raw => reader.escape()?,
@@ -59,12 +46,8 @@ pub(super) fn quoted(rest: &str, at: usize) -> Result<Option<(Literal, usize)>, 
     let literal = if bytes {
         Literal::Bytes(reader.out.into())
     } else {
-        let text = String::from_utf8(reader.out).map_err(|_| {
-            ParseError::new(
-                Span::new(at, at.saturating_add(len)),
-                "the string is not valid Unicode",
-            )
-        })?;
+        let text = String::from_utf8(reader.out)
+            .map_err(|_| ParseError::new(Span::new(at, at.saturating_add(len)), "the string is not valid Unicode"))?;
         Literal::String(text.into())
     };
     Ok(Some((literal, len)))
@@ -90,8 +73,7 @@ impl<'t> Reader<'t> {
 
     fn put(&mut self, c: char) {
         let mut buffer = [0; 4];
-        self.out
-            .extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+        self.out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
     }
 
     fn error(&self, len: usize, message: &str) -> ParseError {
@@ -135,19 +117,15 @@ impl<'t> Reader<'t> {
             }
         };
         let end = skip.saturating_add(len);
-        let code = ahead
-            .get(skip..end)
-            .filter(|s| s.bytes().all(|b| char::from(b).is_digit(radix)));
+        let code = ahead.get(skip..end).filter(|s| s.bytes().all(|b| char::from(b).is_digit(radix)));
         let Some(code) = code.and_then(|s| u32::from_str_radix(s, radix).ok()) else {
             return Err(self.error(2, &format!("the escape `\\{kind}` needs {len} digits")));
         };
         if self.bytes {
-            let byte = u8::try_from(code)
-                .map_err(|_| self.error(end, "the escape does not fit in a byte"))?;
+            let byte = u8::try_from(code).map_err(|_| self.error(end, "the escape does not fit in a byte"))?;
             self.out.push(byte);
         } else {
-            let c = char::from_u32(code)
-                .ok_or_else(|| self.error(end, "the escape is not a Unicode character"))?;
+            let c = char::from_u32(code).ok_or_else(|| self.error(end, "the escape is not a Unicode character"))?;
             self.put(c);
         }
         self.at = self.at.saturating_add(end);

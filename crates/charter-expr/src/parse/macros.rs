@@ -9,16 +9,10 @@ use crate::error::ParseError;
 /// `f(args)`: `has`, or a function.
 pub(super) fn global(name: &str, mut args: Vec<Node>, span: Span) -> Result<Kind, ParseError> {
     if name != "has" || args.len() != 1 {
-        return Ok(Kind::Call {
-            function: name.into(),
-            args,
-        });
+        return Ok(Kind::Call { function: name.into(), args });
     }
     let Some(operand) = args.pop() else {
-        return Ok(Kind::Call {
-            function: name.into(),
-            args,
-        });
+        return Ok(Kind::Call { function: name.into(), args });
     };
     let is_field = match &operand.kind {
         Kind::Postfix { links, .. } => {
@@ -29,25 +23,20 @@ pub(super) fn global(name: &str, mut args: Vec<Node>, span: Span) -> Result<Kind
     if is_field {
         Ok(Kind::Has(Box::new(operand)))
     } else {
-        Err(
-            ParseError::new(span.to(operand.span), "`has` asks for a field")
-                .help("write `has(x.field)`; for a key that is computed, `key in x`"),
-        )
+        Err(ParseError::new(span.to(operand.span), "`has` asks for a field")
+            .help("write `has(x.field)`; for a key that is computed, `key in x`"))
     }
 }
 
 /// `cel.bind(name, value, body)`.
 pub(super) fn bind(args: Vec<Node>, span: Span) -> Result<Kind, ParseError> {
     let Ok([name, value, body]) = <[Node; 3]>::try_from(args) else {
-        return Err(ParseError::new(span, "`cel.bind` takes three arguments")
-            .help("write `cel.bind(name, value, expression)`"));
+        return Err(
+            ParseError::new(span, "`cel.bind` takes three arguments").help("write `cel.bind(name, value, expression)`")
+        );
     };
     let name = variable(&name, "cel.bind")?;
-    Ok(Kind::Bind {
-        name,
-        value: Box::new(value),
-        body: Box::new(body),
-    })
+    Ok(Kind::Bind { name, value: Box::new(value), body: Box::new(body) })
 }
 
 /// `x.f(args)`: a macro, or a function called as a method. A macro name with another number of arguments is a function.
@@ -68,48 +57,28 @@ pub(super) fn method(name: String, args: Vec<Node>, span: Span) -> Result<LinkKi
         _ => None,
     };
     let Some((which, count)) = found else {
-        return Ok(LinkKind::Method {
-            name: name.into(),
-            args,
-        });
+        return Ok(LinkKind::Method { name: name.into(), args });
     };
     let mut args = args.into_iter();
     let mut vars = Vec::new();
     for node in args.by_ref().take(count) {
         let var = variable(&node, &name)?;
         if vars.contains(&var) {
-            return Err(ParseError::new(
-                node.span,
-                format!("the variable `{var}` of `{name}` is named twice"),
-            ));
+            return Err(ParseError::new(node.span, format!("the variable `{var}` of `{name}` is named twice")));
         }
         vars.push(var);
     }
     let last = args.next_back().map(Box::new);
     let condition = args.next().map(Box::new);
     match last {
-        Some(body) => Ok(LinkKind::Macro {
-            name: which,
-            vars,
-            condition,
-            body,
-        }),
-        None => Err(ParseError::new(
-            span,
-            format!("`{name}` needs an expression as its last argument"),
-        )),
+        Some(body) => Ok(LinkKind::Macro { name: which, vars, condition, body }),
+        None => Err(ParseError::new(span, format!("`{name}` needs an expression as its last argument"))),
     }
 }
 
 fn variable(node: &Node, of: &str) -> Result<Arc<str>, ParseError> {
     match &node.kind {
-        Kind::Ident {
-            name,
-            absolute: false,
-        } => Ok(name.clone()),
-        _ => Err(ParseError::new(
-            node.span,
-            format!("the variable of `{of}` must be a plain name"),
-        )),
+        Kind::Ident { name, absolute: false } => Ok(name.clone()),
+        _ => Err(ParseError::new(node.span, format!("the variable of `{of}` must be a plain name"))),
     }
 }

@@ -20,10 +20,7 @@ use crate::{MAX_SOURCE_LENGTH, Span};
 /// in the grammar (langdef, "Syntax"). Message literals and optional syntax are not part of this language.
 pub fn parse(source: &str) -> Result<Ast, ParseError> {
     if source.len() > MAX_SOURCE_LENGTH {
-        let message = format!(
-            "the expression is {} bytes long; the limit is {MAX_SOURCE_LENGTH}",
-            source.len()
-        );
+        let message = format!("the expression is {} bytes long; the limit is {MAX_SOURCE_LENGTH}", source.len());
         return Err(ParseError::new(Span::new(0, source.len()), message));
     }
     let tokens = lexer::tokens(source)?;

@@ -56,13 +56,7 @@ fn join(first: Node, rest: Vec<(Operator, Node)>, level: u8) -> (Node, Vec<(Oper
     match first {
         Some(first) => (first, rest),
         // `done` always has an element; an empty list is the harmless answer.
-        None => (
-            Node {
-                span: crate::Span::default(),
-                kind: Kind::List(Vec::new()),
-            },
-            rest,
-        ),
+        None => (Node { span: crate::Span::default(), kind: Kind::List(Vec::new()) }, rest),
     }
 }
 
@@ -80,17 +74,12 @@ fn chain(first: Node, run: Vec<(Operator, Node)>) -> Node {
                 Operator::Binary(op) => Some((op, node)),
                 _ => None,
             };
-            Kind::Chain {
-                first: Box::new(first),
-                rest: run.into_iter().filter_map(binary).collect(),
-            }
+            Kind::Chain { first: Box::new(first), rest: run.into_iter().filter_map(binary).collect() }
         }
     };
     Node { span, kind }
 }
 
 fn operands(first: Node, run: Vec<(Operator, Node)>) -> Vec<Node> {
-    std::iter::once(first)
-        .chain(run.into_iter().map(|(_, node)| node))
-        .collect()
+    std::iter::once(first).chain(run.into_iter().map(|(_, node)| node)).collect()
 }

@@ -26,12 +26,7 @@ fn fail<T>(e: ParseError) -> Result<T, Fail> {
 
 impl<'s> Parser<'s> {
     pub(super) fn new(source: &'s str, tokens: Vec<(Token, Span)>) -> Parser<'s> {
-        Parser {
-            source,
-            tokens,
-            at: 0,
-            depth: 0,
-        }
+        Parser { source, tokens, at: 0, depth: 0 }
     }
 
     /// The whole text as one expression.
@@ -78,11 +73,7 @@ impl<'s> Parser<'s> {
     /// Takes a closing sign and gives its place.
     fn close(&mut self, sign: &str) -> Result<Span, Fail> {
         let span = self.span();
-        if self.eat(sign) {
-            Ok(span)
-        } else {
-            fail(self.unexpected(&format!("`{sign}`")))
-        }
+        if self.eat(sign) { Ok(span) } else { fail(self.unexpected(&format!("`{sign}`"))) }
     }
 
     fn unexpected(&self, wanted: &str) -> ParseError {
@@ -99,11 +90,8 @@ impl<'s> Parser<'s> {
         // The whole expression is the first level and nests in nothing.
         if self.depth > MAX_DEPTH.saturating_add(1) {
             return fail(
-                ParseError::new(
-                    self.span(),
-                    format!("the expression is nested deeper than {MAX_DEPTH} levels"),
-                )
-                .help("name a part of it, or split it"),
+                ParseError::new(self.span(), format!("the expression is nested deeper than {MAX_DEPTH} levels"))
+                    .help("name a part of it, or split it"),
             );
         }
         Ok(())
@@ -127,13 +115,7 @@ impl<'s> Parser<'s> {
             return Ok(last);
         };
         let span = first.span.to(last.span);
-        Ok(Node {
-            span,
-            kind: Kind::Conditional {
-                arms,
-                otherwise: Box::new(last),
-            },
-        })
+        Ok(Node { span, kind: Kind::Conditional { arms, otherwise: Box::new(last) } })
     }
 
     /// Operands with the operators between them. They are read flat and grouped afterwards, level by level, so that
@@ -193,14 +175,7 @@ impl<'s> Parser<'s> {
             return Ok(operand);
         }
         let span = start.to(operand.span);
-        Ok(Node {
-            span,
-            kind: Kind::Unary {
-                op,
-                count,
-                operand: Box::new(operand),
-            },
-        })
+        Ok(Node { span, kind: Kind::Unary { op, count, operand: Box::new(operand) } })
     }
 
     /// A minus and a number: the sign belongs to the number, it is how the smallest int is written.
@@ -218,10 +193,7 @@ impl<'s> Parser<'s> {
         let span = self.span().to(*at);
         self.next();
         self.next();
-        Some(Node {
-            span,
-            kind: Kind::Literal(literal),
-        })
+        Some(Node { span, kind: Kind::Literal(literal) })
     }
 
     /// A primary with its fields, indexes and calls.
@@ -238,10 +210,7 @@ impl<'s> Parser<'s> {
                 match link {
                     Dotted::Link(kind) => {
                         let end = self.previous();
-                        links.push(Link {
-                            span: start.to(end),
-                            kind,
-                        });
+                        links.push(Link { span: start.to(end), kind });
                     }
                     Dotted::Whole(kind) => {
                         // `cel.bind` takes the place of its base; it can only come first.
@@ -256,10 +225,7 @@ impl<'s> Parser<'s> {
                 }
                 let index = self.expression()?;
                 let end = self.close("]")?;
-                links.push(Link {
-                    span: start.to(end),
-                    kind: LinkKind::Index(index),
-                });
+                links.push(Link { span: start.to(end), kind: LinkKind::Index(index) });
             } else if self.is("{") {
                 return fail(
                     ParseError::new(self.span(), "message literals are not part of the language")
@@ -273,13 +239,7 @@ impl<'s> Parser<'s> {
             None => Ok(base),
             Some(last) => {
                 let span = base.span.to(last.span);
-                Ok(Node {
-                    span,
-                    kind: Kind::Postfix {
-                        base: Box::new(base),
-                        links,
-                    },
-                })
+                Ok(Node { span, kind: Kind::Postfix { base: Box::new(base), links } })
             }
         }
     }
@@ -291,9 +251,7 @@ impl<'s> Parser<'s> {
 
     /// The place of the token just taken.
     fn previous(&self) -> Span {
-        self.tokens
-            .get(self.at.saturating_sub(1))
-            .map_or(Span::default(), |(_, s)| *s)
+        self.tokens.get(self.at.saturating_sub(1)).map_or(Span::default(), |(_, s)| *s)
     }
 
     /// What comes after a dot.
@@ -307,10 +265,7 @@ impl<'s> Parser<'s> {
             }
             Token::Sign("?") => return fail(self.optional()),
             Token::In | Token::Literal(Literal::Bool(_) | Literal::Null) => {
-                return fail(
-                    self.unexpected("a field name")
-                        .help("write such a field as an index: `x[\"in\"]`"),
-                );
+                return fail(self.unexpected("a field name").help("write such a field as an index: `x[\"in\"]`"));
             }
             _ => return fail(self.unexpected("a field name")),
         };
@@ -320,16 +275,11 @@ impl<'s> Parser<'s> {
             return Ok(Dotted::Link(LinkKind::Field(name.into())));
         }
         let args = self.arguments()?;
-        let is_cel =
-            links.is_empty() && matches!(&base.kind, Kind::Ident { name, .. } if &**name == "cel");
+        let is_cel = links.is_empty() && matches!(&base.kind, Kind::Ident { name, .. } if &**name == "cel");
         if is_cel && name == "bind" {
-            return macros::bind(args, span)
-                .map(Dotted::Whole)
-                .map_err(Box::new);
+            return macros::bind(args, span).map(Dotted::Whole).map_err(Box::new);
         }
-        macros::method(name, args, span)
-            .map(Dotted::Link)
-            .map_err(Box::new)
+        macros::method(name, args, span).map(Dotted::Link).map_err(Box::new)
     }
 
     fn arguments(&mut self) -> Result<Vec<Node>, Fail> {
@@ -351,85 +301,66 @@ impl<'s> Parser<'s> {
     fn primary(&mut self) -> Parsed {
         let start = self.span();
         let token = self.token().clone();
-        let kind =
-            match token {
-                Token::Literal(literal) => {
-                    self.next();
-                    Kind::Literal(literal)
+        let kind = match token {
+            Token::Literal(literal) => {
+                self.next();
+                Kind::Literal(literal)
+            }
+            Token::Sign("(") => {
+                self.next();
+                let mut inner = self.expression()?;
+                let end = self.close(")")?;
+                inner.span = start.to(end);
+                return Ok(inner);
+            }
+            Token::Sign("[") => {
+                self.next();
+                self.list()?
+            }
+            Token::Sign("{") => {
+                self.next();
+                self.map()?
+            }
+            Token::Sign(".") => {
+                self.next();
+                match self.token().clone() {
+                    Token::Ident(name) => self.name(&name, true)?,
+                    _ => return fail(self.unexpected("a name")),
                 }
-                Token::Sign("(") => {
-                    self.next();
-                    let mut inner = self.expression()?;
-                    let end = self.close(")")?;
-                    inner.span = start.to(end);
-                    return Ok(inner);
-                }
-                Token::Sign("[") => {
-                    self.next();
-                    self.list()?
-                }
-                Token::Sign("{") => {
-                    self.next();
-                    self.map()?
-                }
-                Token::Sign(".") => {
-                    self.next();
-                    match self.token().clone() {
-                        Token::Ident(name) => self.name(&name, true)?,
-                        _ => return fail(self.unexpected("a name")),
-                    }
-                }
-                Token::Ident(name) => self.name(&name, false)?,
-                // `in` between two operands is the operator; as the start of an operand it is the host's function.
-                Token::In => {
-                    self.next();
-                    if !self.is("(") {
-                        return fail(self.unexpected("`(`").help(
-                            "`in` stands between two operands, or is called: `in(\"state\")`",
-                        ));
-                    }
-                    Kind::Call {
-                        function: "in".into(),
-                        args: self.arguments()?,
-                    }
-                }
-                Token::MinInt => {
+            }
+            Token::Ident(name) => self.name(&name, false)?,
+            // `in` between two operands is the operator; as the start of an operand it is the host's function.
+            Token::In => {
+                self.next();
+                if !self.is("(") {
                     return fail(
-                        ParseError::new(
-                            start,
-                            "`9223372036854775808` does not fit in a signed 64-bit integer",
-                        )
-                        .help("write a `u` after it to make it a uint"),
+                        self.unexpected("`(`").help("`in` stands between two operands, or is called: `in(\"state\")`"),
                     );
                 }
-                Token::Quoted(_) => {
-                    return fail(ParseError::new(
-                        start,
-                        "a name between backticks can only be a field, after a dot",
-                    ));
-                }
-                _ => return fail(self.unexpected("an operand")),
-            };
-        Ok(Node {
-            span: start.to(self.previous()),
-            kind,
-        })
+                Kind::Call { function: "in".into(), args: self.arguments()? }
+            }
+            Token::MinInt => {
+                return fail(
+                    ParseError::new(start, "`9223372036854775808` does not fit in a signed 64-bit integer")
+                        .help("write a `u` after it to make it a uint"),
+                );
+            }
+            Token::Quoted(_) => {
+                return fail(ParseError::new(start, "a name between backticks can only be a field, after a dot"));
+            }
+            _ => return fail(self.unexpected("an operand")),
+        };
+        Ok(Node { span: start.to(self.previous()), kind })
     }
 
     fn name(&mut self, name: &str, absolute: bool) -> Result<Kind, Fail> {
         let span = self.span();
         if is_reserved(name) {
-            return fail(ParseError::new(
-                span,
-                format!("`{name}` is reserved and cannot be a name"),
-            ));
+            return fail(ParseError::new(span, format!("`{name}` is reserved and cannot be a name")));
         }
         self.next();
         if !self.is("(") {
-            return Ok(Kind::Ident {
-                name: name.into(),
-                absolute,
-            });
+            return Ok(Kind::Ident { name: name.into(), absolute });
         }
         let args = self.arguments()?;
         macros::global(name, args, span).map_err(Box::new)

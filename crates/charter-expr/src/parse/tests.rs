@@ -14,11 +14,7 @@ fn reads_as(source: &str, expected: &str) {
 #[track_caller]
 fn refused(source: &str, expected: &str) {
     let e = parse(source).unwrap_err();
-    assert_eq!(
-        format!("{}..{}: {e}", e.span.start, e.span.end),
-        expected,
-        "{source}"
-    );
+    assert_eq!(format!("{}..{}: {e}", e.span.start, e.span.end), expected, "{source}");
 }
 
 #[test]
@@ -51,10 +47,7 @@ fn minus_and_numbers() {
         "0..19: `9223372036854775808` does not fit in a signed 64-bit integer (help: write a `u` after it to make it a uint)",
     );
     refused("1e999", "0..5: `1e999` is too large for a double");
-    refused(
-        "12ab",
-        "0..2: a number runs into a name (help: put a space or an operator between them)",
-    );
+    refused("12ab", "0..2: a number runs into a name (help: put a space or an operator between them)");
 }
 
 #[test]
@@ -69,10 +62,7 @@ fn names_fields_and_calls() {
     reads_as("a.existsOne(x, x)", "a.exists_one(x, x)");
     reads_as("a.all(1, 2, 3, 4)", "a.all(1, 2, 3, 4)");
     reads_as("cel.bind(x, 1, x).y", "cel.bind(x, 1, x).y");
-    reads_as(
-        "[1, 2,] == [] && {1: 2,} == {}",
-        "[1, 2] == [] && {1: 2} == {}",
-    );
+    reads_as("[1, 2,] == [] && {1: 2,} == {}", "[1, 2] == [] && {1: 2} == {}");
     refused("while", "0..5: `while` is reserved and cannot be a name");
     refused(
         "a.in",
@@ -82,22 +72,13 @@ fn names_fields_and_calls() {
         "has(a)",
         "0..5: `has` asks for a field (help: write `has(x.field)`; for a key that is computed, `key in x`)",
     );
-    refused(
-        "a.all(1, true)",
-        "6..7: the variable of `all` must be a plain name",
-    );
-    refused(
-        "a.all(x, x, true)",
-        "9..10: the variable `x` of `all` is named twice",
-    );
+    refused("a.all(1, true)", "6..7: the variable of `all` must be a plain name");
+    refused("a.all(x, x, true)", "9..10: the variable `x` of `all` is named twice");
     refused(
         "Foo{a: 1}",
         "3..4: message literals are not part of the language (help: write a map: `{\"field\": value}`)",
     );
-    refused(
-        "a.?b",
-        "2..3: optional values are not part of the language (help: ask with `has(x.field)` first)",
-    );
+    refused("a.?b", "2..3: optional values are not part of the language (help: ask with `has(x.field)` first)");
 }
 
 #[test]
@@ -107,10 +88,7 @@ fn strings() {
     reads_as(r"'\x41\u00e9\U0001F431\101'", "\"Aé🐱A\"");
     reads_as(r"b'\xff\101' + b'é'", r#"b"\xffA" + b"\xc3\xa9""#);
     refused("'abc", "4..4: the string is not closed (help: add `'`)");
-    refused(
-        "'a\nb'",
-        "2..2: the string is not closed on its line (help: use three quotes, or `\\n`)",
-    );
+    refused("'a\nb'", "2..2: the string is not closed on its line (help: use three quotes, or `\\n`)");
     refused(
         r"'\q'",
         "1..3: `\\q` is not an escape (help: write `\\\\` for a backslash, or put an `r` before the string)",
@@ -125,29 +103,11 @@ fn strings() {
 #[test]
 fn what_is_missing_is_named() {
     refused("", "0..0: the expression is empty");
-    refused(
-        "a +",
-        "3..3: found the end of the expression, but an operand would fit here",
-    );
-    refused(
-        "(a",
-        "2..2: found the end of the expression, but `)` would fit here",
-    );
-    refused(
-        "a b",
-        "2..3: found `b`, but the end of the expression or an operator would fit here",
-    );
-    refused(
-        "a = b",
-        "2..3: the character `=` cannot stand here (help: equality is written `==`)",
-    );
+    refused("a +", "3..3: found the end of the expression, but an operand would fit here");
+    refused("(a", "2..2: found the end of the expression, but `)` would fit here");
+    refused("a b", "2..3: found `b`, but the end of the expression or an operator would fit here");
+    refused("a = b", "2..3: the character `=` cannot stand here (help: equality is written `==`)");
     refused("f(a,)", "4..5: found `)`, but an argument would fit here");
-    refused(
-        "a ? b",
-        "5..5: found the end of the expression, but `:` would fit here",
-    );
-    refused(
-        "a // comment\n +",
-        "15..15: found the end of the expression, but an operand would fit here",
-    );
+    refused("a ? b", "5..5: found the end of the expression, but `:` would fit here");
+    refused("a // comment\n +", "15..15: found the end of the expression, but an operand would fit here");
 }

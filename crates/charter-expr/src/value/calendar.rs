@@ -54,9 +54,7 @@ pub(super) fn days(year: i64, month: i64, day: i64) -> i64 {
         .saturating_add(year_of_era / 4)
         .saturating_sub(year_of_era / 100)
         .saturating_add(day_of_year);
-    era.saturating_mul(ERA)
-        .saturating_add(day_of_era)
-        .saturating_sub(EPOCH)
+    era.saturating_mul(ERA).saturating_add(day_of_era).saturating_sub(EPOCH)
 }
 
 /// The date and time of day, seconds after 1970-01-01T00:00:00.
@@ -77,15 +75,10 @@ pub(super) fn civil(seconds: i64) -> Civil {
         .saturating_sub(year_of_era / 4)
         .saturating_add(year_of_era / 100);
     let month_from_march = day_of_year.saturating_mul(5).saturating_add(2) / 153;
-    let day = day_of_year
-        .saturating_sub(month_from_march.saturating_mul(153).saturating_add(2) / 5)
-        .saturating_add(1);
+    let day = day_of_year.saturating_sub(month_from_march.saturating_mul(153).saturating_add(2) / 5).saturating_add(1);
     let month = month_from_march.saturating_add(2) % 12;
     let month = month.saturating_add(1);
-    let year = era
-        .saturating_mul(400)
-        .saturating_add(year_of_era)
-        .saturating_add(i64::from(month <= 2));
+    let year = era.saturating_mul(400).saturating_add(year_of_era).saturating_add(i64::from(month <= 2));
     Civil {
         year,
         month,
@@ -126,14 +119,10 @@ mod tests {
     #[test]
     fn like_jiff() {
         for number in (-719_000..2_900_000).step_by(997) {
-            let theirs = jiff::tz::Offset::UTC
-                .to_datetime(jiff::Timestamp::from_second(number * 86_400).unwrap());
+            let theirs = jiff::tz::Offset::UTC.to_datetime(jiff::Timestamp::from_second(number * 86_400).unwrap());
             let ours = civil(number * 86_400);
             assert_eq!(i64::from(theirs.year()), ours.year);
-            assert_eq!(
-                i64::from(theirs.weekday().to_sunday_zero_offset()),
-                ours.weekday
-            );
+            assert_eq!(i64::from(theirs.weekday().to_sunday_zero_offset()), ours.weekday);
             assert_eq!(i64::from(theirs.day_of_year()) - 1, ours.day_of_year);
         }
     }

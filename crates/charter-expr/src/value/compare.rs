@@ -23,12 +23,7 @@ pub(crate) fn equal(a: &Value<'_>, b: &Value<'_>, fuel: &mut Fuel) -> Result<boo
     }
 }
 
-fn equal_at(
-    a: &Value<'_>,
-    b: &Value<'_>,
-    fuel: &mut Fuel,
-    depth: usize,
-) -> Result<bool, EvalError> {
+fn equal_at(a: &Value<'_>, b: &Value<'_>, fuel: &mut Fuel, depth: usize) -> Result<bool, EvalError> {
     Ok(match (a, b) {
         (Value::Null, Value::Null) => true,
         (Value::Bool(a), Value::Bool(b)) => a == b,
@@ -53,19 +48,10 @@ fn equal_at(
 }
 
 fn deeper(depth: usize) -> Result<usize, EvalError> {
-    if depth >= MAX_DATA_DEPTH {
-        Err(EvalError::too_deep())
-    } else {
-        Ok(depth.saturating_add(1))
-    }
+    if depth >= MAX_DATA_DEPTH { Err(EvalError::too_deep()) } else { Ok(depth.saturating_add(1)) }
 }
 
-fn equal_lists(
-    a: &List<'_>,
-    b: &List<'_>,
-    fuel: &mut Fuel,
-    depth: usize,
-) -> Result<bool, EvalError> {
+fn equal_lists(a: &List<'_>, b: &List<'_>, fuel: &mut Fuel, depth: usize) -> Result<bool, EvalError> {
     let depth = deeper(depth)?;
     if a.len() != b.len() {
         return Ok(false);
@@ -101,11 +87,7 @@ fn equal_maps(a: &Map<'_>, b: &Map<'_>, fuel: &mut Fuel, depth: usize) -> Result
 
 /// CEL's `<` and its kin; `None` where the types have no order, `Some(None)` where a NaN is involved.
 #[inline]
-pub(crate) fn order(
-    a: &Value<'_>,
-    b: &Value<'_>,
-    fuel: &mut Fuel,
-) -> Result<Option<Option<Ordering>>, EvalError> {
+pub(crate) fn order(a: &Value<'_>, b: &Value<'_>, fuel: &mut Fuel) -> Result<Option<Option<Ordering>>, EvalError> {
     Ok(match (a, b) {
         (Value::Int(a), Value::Int(b)) => Some(Some(a.cmp(b))),
         (Value::Double(a), Value::Double(b)) => Some(a.partial_cmp(b)),

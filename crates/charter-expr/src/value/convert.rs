@@ -42,9 +42,8 @@ pub(crate) mod number {
     }
 
     pub(crate) fn exact_i64(d: f64) -> Option<i64> {
-        (d.fract() == 0.0
-            && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&d))
-        .then_some(d as i64)
+        (d.fract() == 0.0 && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&d))
+            .then_some(d as i64)
     }
 
     pub(crate) fn exact_u64(d: f64) -> Option<u64> {

@@ -22,9 +22,7 @@ impl Duration {
         if !(-999_999_999..=999_999_999).contains(&nanos) {
             return None;
         }
-        let total = i128::from(seconds)
-            .saturating_mul(NANOS)
-            .saturating_add(i128::from(nanos));
+        let total = i128::from(seconds).saturating_mul(NANOS).saturating_add(i128::from(nanos));
         Duration::from_total(total).ok()
     }
 
@@ -76,9 +74,8 @@ impl Duration {
     /// Reads `1h30m`, `-1.5s`, `250ms`: numbers with the units h, m, s, ms, us, ns.
     pub fn parse(text: &str) -> Result<Duration, EvalError> {
         let bad = || {
-            EvalError::argument(format!("`{}` is not a duration", shorten(text))).with_help(
-                "write numbers with the units h, m, s, ms, us or ns, e.g. `1h30m` or `2.5s`",
-            )
+            EvalError::argument(format!("`{}` is not a duration", shorten(text)))
+                .with_help("write numbers with the units h, m, s, ms, us or ns, e.g. `1h30m` or `2.5s`")
         };
         let (negative, mut rest) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -96,11 +93,7 @@ impl Duration {
             total = total.saturating_add(part);
             rest = after;
         }
-        Duration::from_total(if negative {
-            total.saturating_neg()
-        } else {
-            total
-        })
+        Duration::from_total(if negative { total.saturating_neg() } else { total })
     }
 
     pub(crate) fn field(self, field: Field) -> Option<i64> {
@@ -129,9 +122,7 @@ fn component(text: &str) -> Option<(i128, &str)> {
         ("m", NANOS.saturating_mul(60)),
         ("h", NANOS.saturating_mul(3600)),
     ];
-    let (unit, rest) = units
-        .iter()
-        .find_map(|(name, size)| Some((*size, rest.strip_prefix(name)?)))?;
+    let (unit, rest) = units.iter().find_map(|(name, size)| Some((*size, rest.strip_prefix(name)?)))?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
         return None;
@@ -174,24 +165,11 @@ mod tests {
         assert_eq!(show("1h1ns"), Some("3600.000000001s".to_owned()));
         assert_eq!(show("0"), Some("0s".to_owned()));
         assert_eq!(show(".5h"), Some("1800s".to_owned()));
-        for text in [
-            "",
-            "1",
-            "s",
-            "1d",
-            "1..5s",
-            "--1s",
-            "1h-1m",
-            "1 s",
-            "99999999999999999999s",
-        ] {
+        for text in ["", "1", "s", "1d", "1..5s", "--1s", "1h-1m", "1 s", "99999999999999999999s"] {
             assert_eq!(show(text), None, "{text}");
         }
         let d = Duration::parse("-1.5s").unwrap();
-        assert_eq!(
-            (d.seconds(), d.nanos(), d.millis()),
-            (-1, -500_000_000, -1500)
-        );
+        assert_eq!((d.seconds(), d.nanos(), d.millis()), (-1, -500_000_000, -1500));
         assert_eq!(Duration::new(-1, -500_000_000), Some(d));
     }
 }

@@ -32,9 +32,9 @@ impl<'a> Key<'a> {
     /// The key that equals a value, for looking one up: doubles with a whole value count as numbers.
     pub(crate) fn lookup(value: &Value<'a>) -> Option<Key<'a>> {
         match value {
-            Value::Double(d) => super::number::exact_i64(*d)
-                .map(Key::Int)
-                .or_else(|| super::number::exact_u64(*d).map(Key::Uint)),
+            Value::Double(d) => {
+                super::number::exact_i64(*d).map(Key::Int).or_else(|| super::number::exact_u64(*d).map(Key::Uint))
+            }
             other => Key::from_value(other),
         }
     }

@@ -92,9 +92,7 @@ impl<'a> Map<'a> {
             return m.to_vec();
         }
         let keys = self.keys();
-        keys.into_iter()
-            .filter_map(|k| self.get(&k).map(|v| (k, v)))
-            .collect()
+        keys.into_iter().filter_map(|k| self.get(&k).map(|v| (k, v))).collect()
     }
 
     /// A map of the entries; an error if a key comes twice.
@@ -123,10 +121,7 @@ impl<'a> MapBuilder<'a> {
         let twice = self.entries.array_windows().find(|[a, b]| a.0 == b.0);
         if let Some([(key, _), _]) = twice {
             let key = key.clone().into_value();
-            return Err(EvalError::new(
-                ErrorKind::RepeatedKey,
-                format!("the key `{key:?}` comes twice in a map"),
-            ));
+            return Err(EvalError::new(ErrorKind::RepeatedKey, format!("the key `{key:?}` comes twice in a map")));
         }
         Ok(Map::Owned(self.entries.into()))
     }

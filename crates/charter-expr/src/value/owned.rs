@@ -41,9 +41,7 @@ fn owned(value: &Value<'_>, done: &mut Done) -> Value<'static> {
         return value.clone();
     }
     let copy = match value {
-        Value::List(list) => {
-            Value::List(List::Owned(list.iter().map(|v| owned(&v, done)).collect()))
-        }
+        Value::List(list) => Value::List(List::Owned(list.iter().map(|v| owned(&v, done)).collect())),
         Value::Map(map) => Value::Map(entries(map, done)),
         // The others have returned above.
         _ => Value::Null,
@@ -55,9 +53,6 @@ fn owned(value: &Value<'_>, done: &mut Done) -> Value<'static> {
 }
 
 fn entries(map: &Map<'_>, done: &mut Done) -> Map<'static> {
-    let entries = map
-        .entries()
-        .into_iter()
-        .map(|(k, v)| (k.into_owned(), owned(&v, done)));
+    let entries = map.entries().into_iter().map(|(k, v)| (k.into_owned(), owned(&v, done)));
     Map::Owned(entries.collect())
 }

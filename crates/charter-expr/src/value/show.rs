@@ -9,12 +9,7 @@ const MOST: usize = 1000;
 /// Levels shown at most.
 const DEEPEST: usize = 32;
 
-fn show(
-    value: &Value<'_>,
-    f: &mut fmt::Formatter<'_>,
-    left: &mut usize,
-    depth: usize,
-) -> fmt::Result {
+fn show(value: &Value<'_>, f: &mut fmt::Formatter<'_>, left: &mut usize, depth: usize) -> fmt::Result {
     if *left == 0 || depth > DEEPEST {
         return f.write_str("...");
     }
@@ -35,12 +30,7 @@ fn show(
     }
 }
 
-fn list(
-    list: &List<'_>,
-    f: &mut fmt::Formatter<'_>,
-    left: &mut usize,
-    depth: usize,
-) -> fmt::Result {
+fn list(list: &List<'_>, f: &mut fmt::Formatter<'_>, left: &mut usize, depth: usize) -> fmt::Result {
     f.write_char('[')?;
     for (i, item) in list.iter().enumerate() {
         if i > 0 {

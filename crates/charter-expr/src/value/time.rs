@@ -44,9 +44,7 @@ pub(super) fn split(nanos: i128) -> Option<(i64, u32)> {
 }
 
 pub(super) fn join(seconds: i64, nanos: u32) -> i128 {
-    i128::from(seconds)
-        .saturating_mul(NANOS)
-        .saturating_add(i128::from(nanos))
+    i128::from(seconds).saturating_mul(NANOS).saturating_add(i128::from(nanos))
 }
 
 impl Timestamp {
@@ -59,19 +57,11 @@ impl Timestamp {
     /// From milliseconds since 1970-01-01T00:00:00Z, clamped to the range.
     pub fn from_millis(ms: i64) -> Timestamp {
         let seconds = ms.div_euclid(1000);
-        let nanos = u32::try_from(ms.rem_euclid(1000))
-            .unwrap_or(0)
-            .saturating_mul(1_000_000);
+        let nanos = u32::try_from(ms.rem_euclid(1000)).unwrap_or(0).saturating_mul(1_000_000);
         if seconds < FIRST_SECOND {
-            Timestamp {
-                seconds: FIRST_SECOND,
-                nanos: 0,
-            }
+            Timestamp { seconds: FIRST_SECOND, nanos: 0 }
         } else if seconds > LAST_SECOND {
-            Timestamp {
-                seconds: LAST_SECOND,
-                nanos: 999_999_999,
-            }
+            Timestamp { seconds: LAST_SECOND, nanos: 999_999_999 }
         } else {
             Timestamp { seconds, nanos }
         }
@@ -89,9 +79,7 @@ impl Timestamp {
 
     /// Milliseconds since 1970-01-01T00:00:00Z, rounded down.
     pub fn millis(self) -> i64 {
-        self.seconds
-            .saturating_mul(1000)
-            .saturating_add(i64::from(self.nanos / 1_000_000))
+        self.seconds.saturating_mul(1000).saturating_add(i64::from(self.nanos / 1_000_000))
     }
 
     fn total(self) -> i128 {
@@ -169,20 +157,13 @@ fn offset_seconds(name: &str, at: i64) -> Result<i64, EvalError> {
     if let Some(seconds) = fixed_offset(name) {
         return Ok(seconds);
     }
-    let zone = ZONES
-        .get_or_init(TimeZoneDatabase::bundled)
-        .get(name)
-        .map_err(|_| {
-            EvalError::argument(format!("`{}` is not a time zone", shorten(name)))
-                .with_help("use a name of the IANA database such as `Europe/Berlin`, or `+02:00`")
-        })?;
+    let zone = ZONES.get_or_init(TimeZoneDatabase::bundled).get(name).map_err(|_| {
+        EvalError::argument(format!("`{}` is not a time zone", shorten(name)))
+            .with_help("use a name of the IANA database such as `Europe/Berlin`, or `+02:00`")
+    })?;
     // The last two days of the year 9999 are beyond the database's range; their offset is the one before.
-    let (first, last) = (
-        jiff::Timestamp::MIN.as_second(),
-        jiff::Timestamp::MAX.as_second(),
-    );
-    let instant =
-        jiff::Timestamp::from_second(at.clamp(first, last)).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    let (first, last) = (jiff::Timestamp::MIN.as_second(), jiff::Timestamp::MAX.as_second());
+    let instant = jiff::Timestamp::from_second(at.clamp(first, last)).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     Ok(i64::from(zone.to_offset(instant).seconds()))
 }
 
@@ -199,12 +180,7 @@ fn fixed_offset(text: &str) -> Option<i64> {
     if hours > 23 || minutes > 59 {
         return None;
     }
-    Some(
-        hours
-            .saturating_mul(3600)
-            .saturating_add(minutes.saturating_mul(60))
-            .saturating_mul(sign),
-    )
+    Some(hours.saturating_mul(3600).saturating_add(minutes.saturating_mul(60)).saturating_mul(sign))
 }
 
 pub(super) fn digits(s: &str) -> Option<i64> {
@@ -254,11 +230,7 @@ fn parse_rfc3339(text: &str) -> Option<i128> {
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = civil(self.seconds);
-        write!(
-            f,
-            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-            at.year, at.month, at.day, at.hour, at.minute, at.second
-        )?;
+        write!(f, "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", at.year, at.month, at.day, at.hour, at.minute, at.second)?;
         write_fraction(f, self.nanos)?;
         f.write_str("Z")
     }
@@ -286,12 +258,7 @@ mod tests {
         ] {
             assert_eq!(Timestamp::parse(text).unwrap().to_string(), text);
         }
-        assert_eq!(
-            Timestamp::parse("2026-01-01T01:30:00+01:30")
-                .unwrap()
-                .to_string(),
-            "2026-01-01T00:00:00Z"
-        );
+        assert_eq!(Timestamp::parse("2026-01-01T01:30:00+01:30").unwrap().to_string(), "2026-01-01T00:00:00Z");
         for text in [
             "0000-12-31T23:59:59Z",
             "10000-01-01T00:00:00Z",

@@ -26,10 +26,7 @@ impl Size {
     fn take(&mut self, bytes: usize) -> Result<(), EvalError> {
         let units = (bytes as u64 / 16).saturating_add(1);
         self.0.spend(units).map_err(|_| {
-            EvalError::new(
-                ErrorKind::TooLarge,
-                format!("the value is larger than {MAX_JSON_SIZE} bytes as JSON"),
-            )
+            EvalError::new(ErrorKind::TooLarge, format!("the value is larger than {MAX_JSON_SIZE} bytes as JSON"))
         })
     }
 }
@@ -39,16 +36,11 @@ fn not_json(what: impl std::fmt::Display) -> EvalError {
 }
 
 fn too_large(i: impl std::fmt::Display) -> EvalError {
-    not_json(format_args!("the integer {i} (beyond ±9007199254740991)"))
-        .with_help("use `string(x)` to keep it exact")
+    not_json(format_args!("the integer {i} (beyond ±9007199254740991)")).with_help("use `string(x)` to keep it exact")
 }
 
 fn deeper(depth: usize) -> Result<usize, EvalError> {
-    if depth >= MAX_DATA_DEPTH {
-        Err(EvalError::too_deep())
-    } else {
-        Ok(depth.saturating_add(1))
-    }
+    if depth >= MAX_DATA_DEPTH { Err(EvalError::too_deep()) } else { Ok(depth.saturating_add(1)) }
 }
 
 fn to_json(value: &Value<'_>, depth: usize, size: &mut Size) -> Result<Json, EvalError> {
@@ -102,10 +94,7 @@ fn entries(map: &Map<'_>, depth: usize, size: &mut Size) -> Result<Json, EvalErr
         };
         size.take(name.len())?;
         if out.contains_key(&name) {
-            return Err(EvalError::new(
-                ErrorKind::NotJson,
-                format!("the key `{name}` comes twice as JSON"),
-            ));
+            return Err(EvalError::new(ErrorKind::NotJson, format!("the key `{name}` comes twice as JSON")));
         }
         out.insert(name, to_json(&value, depth, size)?);
     }
@@ -136,11 +125,7 @@ fn array(items: &[Json], depth: usize, size: &mut Size) -> Result<Json, EvalErro
     Ok(Json::Array(out))
 }
 
-fn object(
-    fields: &JsonMap<String, Json>,
-    depth: usize,
-    size: &mut Size,
-) -> Result<Json, EvalError> {
+fn object(fields: &JsonMap<String, Json>, depth: usize, size: &mut Size) -> Result<Json, EvalError> {
     let depth = deeper(depth)?;
     let mut out = JsonMap::new();
     for (name, value) in fields {

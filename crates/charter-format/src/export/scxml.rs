@@ -4,9 +4,7 @@
 
 use std::fmt::Write as _;
 
-use charter_kernel::definition::{
-    Action, Block, Delay, Guard, Initial, State, StateKind, Template, Transition,
-};
+use charter_kernel::definition::{Action, Block, Delay, Guard, Initial, State, StateKind, Template, Transition};
 use charter_kernel::{Definition, Digest, Machine, Outline};
 
 use super::{flat, kind, text};
@@ -26,11 +24,7 @@ pub fn scxml(machine: &Machine) -> String {
     let Some(outline) = outlines.first() else {
         return String::new();
     };
-    let writer = Writer {
-        definition,
-        outline,
-        ids: ids(&definition.root.state),
-    };
+    let writer = Writer { definition, outline, ids: ids(&definition.root.state) };
     let mut head = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let name = escape(definition.title.as_deref().unwrap_or(&definition.id));
     let _ = writeln!(
@@ -60,9 +54,7 @@ pub(crate) fn embedded(source: &str) -> Embedded {
     let Some((head, rest)) = source.split_once(OPEN) else {
         return Embedded::Nothing;
     };
-    let parts = rest
-        .split_once("\"><![CDATA[")
-        .and_then(|(seal, rest)| Some((seal, rest.split_once(CLOSE)?)));
+    let parts = rest.split_once("\"><![CDATA[").and_then(|(seal, rest)| Some((seal, rest.split_once(CLOSE)?)));
     let Some((seal, (json, body))) = parts else {
         return Embedded::Edited;
     };
@@ -79,16 +71,8 @@ fn ids(root: &State) -> Vec<String> {
     let mut found = Vec::new();
     for (state, path) in flat(root) {
         let wanted = state.id.clone().unwrap_or_else(|| path.join("."));
-        let mut id: String = wanted
-            .chars()
-            .map(|c| {
-                if c.is_alphanumeric() || "._-".contains(c) {
-                    c
-                } else {
-                    '_'
-                }
-            })
-            .collect();
+        let mut id: String =
+            wanted.chars().map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
         if !id.starts_with(|c: char| c.is_alphabetic() || c == '_') {
             id.insert(0, '_');
         }
@@ -112,25 +96,12 @@ impl Writer<'_> {
     }
 
     fn ids_of(&self, numbers: &[u32]) -> String {
-        numbers
-            .iter()
-            .map(|n| self.id(*n))
-            .collect::<Vec<_>>()
-            .join(" ")
+        numbers.iter().map(|n| self.id(*n)).collect::<Vec<_>>().join(" ")
     }
 
     fn initial_attribute(&self, number: u32) -> String {
-        let targets = self
-            .outline
-            .states
-            .get(number as usize)
-            .map(|s| s.initial)
-            .unwrap_or_default();
-        if targets.is_empty() {
-            String::new()
-        } else {
-            format!(" initial=\"{}\"", self.ids_of(targets))
-        }
+        let targets = self.outline.states.get(number as usize).map(|s| s.initial).unwrap_or_default();
+        if targets.is_empty() { String::new() } else { format!(" initial=\"{}\"", self.ids_of(targets)) }
     }
 
     fn body(&self) -> String {
@@ -183,31 +154,15 @@ impl Writer<'_> {
     fn open(&self, state: &State, number: u32, tag: &str, depth: usize, out: &mut String) {
         let pad = indent(depth);
         let plain = state.initial.as_ref().is_none_or(|i| i.actions.is_empty());
-        let initial = if kind(state) == StateKind::Compound && plain {
-            self.initial_attribute(number)
-        } else {
-            String::new()
-        };
-        let deep = if kind(state) == StateKind::Deep {
-            " type=\"deep\""
-        } else {
-            ""
-        };
-        let _ = writeln!(
-            out,
-            "{pad}<{tag} id=\"{}\"{initial}{deep}>",
-            self.id(number)
-        );
+        let initial =
+            if kind(state) == StateKind::Compound && plain { self.initial_attribute(number) } else { String::new() };
+        let deep = if kind(state) == StateKind::Deep { " type=\"deep\"" } else { "" };
+        let _ = writeln!(out, "{pad}<{tag} id=\"{}\"{initial}{deep}>", self.id(number));
     }
 
     fn inside(&self, state: &State, number: u32, depth: usize, out: &mut String) {
         let pad = indent(depth.saturating_add(1));
-        let targets = self
-            .outline
-            .states
-            .get(number as usize)
-            .map(|s| s.initial)
-            .unwrap_or_default();
+        let targets = self.outline.states.get(number as usize).map(|s| s.initial).unwrap_or_default();
         match (kind(state), &state.initial) {
             (StateKind::Shallow | StateKind::Deep, Some(Initial { actions, .. })) => {
                 let _ = writeln!(
@@ -217,9 +172,7 @@ impl Writer<'_> {
                     block(actions)
                 );
             }
-            (StateKind::Compound, Some(Initial { actions, .. }))
-                if !actions.is_empty() && number > 0 =>
-            {
+            (StateKind::Compound, Some(Initial { actions, .. })) if !actions.is_empty() && number > 0 => {
                 let _ = writeln!(
                     out,
                     "{pad}<initial><transition target=\"{}\">{}</transition></initial>",
@@ -244,10 +197,7 @@ impl Writer<'_> {
                 Delay::Cel(cel) => format!("delayexpr=\"{}\"", escape(&translated(cel))),
             };
             let id = format!("after.{index}.{}", self.id(number));
-            let _ = writeln!(
-                out,
-                "{pad}<onentry><send id=\"{id}\" event=\"{id}\" {delay}/></onentry>"
-            );
+            let _ = writeln!(out, "{pad}<onentry><send id=\"{id}\" event=\"{id}\" {delay}/></onentry>");
             let _ = writeln!(out, "{pad}<onexit><cancel sendid=\"{id}\"/></onexit>");
         }
         for invoke in &state.invoke {
@@ -260,27 +210,16 @@ impl Writer<'_> {
             );
         }
         if let Some(output) = &state.output {
-            let _ = writeln!(
-                out,
-                "{pad}<donedata><content expr=\"{}\"/></donedata>",
-                escape(&cel(output))
-            );
+            let _ = writeln!(out, "{pad}<donedata><content expr=\"{}\"/></donedata>", escape(&cel(output)));
         }
         self.transitions(state, number, &pad, out);
     }
 
     fn transitions(&self, state: &State, number: u32, pad: &str, out: &mut String) {
-        let mut of_source = self
-            .outline
-            .transitions
-            .iter()
-            .filter(|t| t.source == number);
+        let mut of_source = self.outline.transitions.iter().filter(|t| t.source == number);
         let mut write = |event: Option<String>, t: &Transition| {
             // The kernel numbers the transitions of a state in the order in which they are gone through here.
-            let targets = of_source
-                .next()
-                .map(|o| self.ids_of(o.targets))
-                .unwrap_or_default();
+            let targets = of_source.next().map(|o| self.ids_of(o.targets)).unwrap_or_default();
             let mut attributes = String::new();
             if let Some(event) = event {
                 let _ = write!(attributes, " event=\"{}\"", escape(&event));
@@ -297,38 +236,20 @@ impl Writer<'_> {
             if !t.by.is_empty() {
                 let _ = write!(attributes, " charter:by=\"{}\"", escape(&t.by.join(" ")));
             }
-            let _ = writeln!(
-                out,
-                "{pad}<transition{attributes}>{}</transition>",
-                block(&t.actions)
-            );
+            let _ = writeln!(out, "{pad}<transition{attributes}>{}</transition>", block(&t.actions));
         };
         for on in &state.on {
-            on.transitions
-                .iter()
-                .for_each(|t| write(Some(on.events.join(" ")), t));
+            on.transitions.iter().for_each(|t| write(Some(on.events.join(" ")), t));
         }
         for invoke in &state.invoke {
             let id = invoke.id.as_deref().unwrap_or(&invoke.src);
-            invoke
-                .on_done
-                .iter()
-                .for_each(|t| write(Some(format!("done.invoke.{id}")), t));
-            invoke
-                .on_error
-                .iter()
-                .for_each(|t| write(Some(format!("error.invoke.{id}")), t));
+            invoke.on_done.iter().for_each(|t| write(Some(format!("done.invoke.{id}")), t));
+            invoke.on_error.iter().for_each(|t| write(Some(format!("error.invoke.{id}")), t));
         }
         let id = self.id(number);
-        state
-            .on_done
-            .iter()
-            .for_each(|t| write(Some(format!("done.state.{id}")), t));
+        state.on_done.iter().for_each(|t| write(Some(format!("done.state.{id}")), t));
         for (index, after) in state.after.iter().enumerate() {
-            after
-                .transitions
-                .iter()
-                .for_each(|t| write(Some(format!("after.{index}.{id}")), t));
+            after.transitions.iter().for_each(|t| write(Some(format!("after.{index}.{id}")), t));
         }
         state.always.iter().for_each(|t| write(None, t));
     }
@@ -344,23 +265,18 @@ impl Writer<'_> {
 
     fn guard(&self, guard: &Guard, depth: usize) -> String {
         let join = |list: &[Guard], sign: &str, none: &str| {
-            let parts: Vec<String> = list
-                .iter()
-                .map(|g| format!("({})", self.guard(g, depth.saturating_add(1))))
-                .collect();
-            if parts.is_empty() {
-                none.to_owned()
-            } else {
-                parts.join(sign)
-            }
+            let parts: Vec<String> =
+                list.iter().map(|g| format!("({})", self.guard(g, depth.saturating_add(1)))).collect();
+            if parts.is_empty() { none.to_owned() } else { parts.join(sign) }
         };
         match guard {
             Guard::Cel(cel) => translated(cel),
             // The kernel refuses guards that go round in circles; the bound is for the reader's peace of mind.
-            Guard::Name(name) if depth < 100 => self.definition.guards.get(name).map_or_else(
-                || "false".to_owned(),
-                |g| self.guard(g, depth.saturating_add(1)),
-            ),
+            Guard::Name(name) if depth < 100 => self
+                .definition
+                .guards
+                .get(name)
+                .map_or_else(|| "false".to_owned(), |g| self.guard(g, depth.saturating_add(1))),
             Guard::Name(_) => "false".to_owned(),
             Guard::And(list) => join(list, " && ", "true"),
             Guard::Or(list) => join(list, " || ", "false"),
@@ -379,24 +295,14 @@ fn action(action: &Action) -> String {
         Action::Assign(places) => places
             .iter()
             .map(|(path, value)| {
-                format!(
-                    "<assign location=\"context.{}\" expr=\"{}\"/>",
-                    escape(path),
-                    escape(&cel(value))
-                )
+                format!("<assign location=\"context.{}\" expr=\"{}\"/>", escape(path), escape(&cel(value)))
             })
             .collect(),
-        Action::Raise {
-            r#type: Template::Literal(serde_json::Value::String(event)),
-            data: None,
-        } => {
+        Action::Raise { r#type: Template::Literal(serde_json::Value::String(event)), data: None } => {
             format!("<raise event=\"{}\"/>", escape(event))
         }
         Action::Log { value, label } => {
-            let label = label
-                .as_ref()
-                .map(|l| format!(" label=\"{}\"", escape(l)))
-                .unwrap_or_default();
+            let label = label.as_ref().map(|l| format!(" label=\"{}\"", escape(l))).unwrap_or_default();
             format!("<log{label} expr=\"{}\"/>", escape(&cel(value)))
         }
         Action::Cancel(id) => format!("<cancel sendidexpr=\"{}\"/>", escape(&cel(id))),
@@ -430,10 +336,8 @@ fn cel(template: &Template) -> String {
             format!("[{}]", items.iter().map(cel).collect::<Vec<_>>().join(", "))
         }
         Template::Object(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|(key, value)| format!("{}: {}", quoted(key), cel(value)))
-                .collect();
+            let fields: Vec<String> =
+                fields.iter().map(|(key, value)| format!("{}: {}", quoted(key), cel(value))).collect();
             format!("{{{}}}", fields.join(", "))
         }
     }
@@ -441,8 +345,7 @@ fn cel(template: &Template) -> String {
 
 /// What a charter calls `event`, SCXML calls `_event`.
 fn translated(text: &str) -> String {
-    let rename =
-        |name: &str| (name == "event").then(|| vec!["_event".to_owned(), "data".to_owned()]);
+    let rename = |name: &str| (name == "event").then(|| vec!["_event".to_owned(), "data".to_owned()]);
     match charter_expr::parse(text).and_then(|ast| ast.rename_roots(rename)) {
         Ok(ast) => ast.unparse(),
         Err(_) => text.to_owned(),

@@ -1,9 +1,7 @@
 //! A charter as an XState v5 authoring config. Named guards, actions, actors and delays stay names, to be supplied to XState's `setup`;
 //! what has no name is a `charter.guard` or `charter.action` with its core form as parameters.
 
-use charter_kernel::definition::{
-    Action, Delay, Guard, Invoke, State, StateKind, Template, Transition,
-};
+use charter_kernel::definition::{Action, Delay, Guard, Invoke, State, StateKind, Template, Transition};
 use charter_kernel::{Definition, Digest, Machine, Outline};
 use rustc_hash::FxHashMap;
 use serde_json::{Value as Json, json};
@@ -40,10 +38,7 @@ pub fn xstate(machine: &Machine) -> String {
     };
     let seal = seal(writer.machine());
     let mut config = writer.machine();
-    config.put(
-        "meta",
-        json!({"charter": {"seal": seal, "definition": text(definition)}}),
-    );
+    config.put("meta", json!({"charter": {"seal": seal, "definition": text(definition)}}));
     serde_json::to_string_pretty(&Out::Object(config)).unwrap_or_default()
 }
 
@@ -51,13 +46,8 @@ pub fn xstate(machine: &Machine) -> String {
 pub(crate) fn embedded(root: &Node) -> Option<(Definition, bool)> {
     let charter = root.get("meta")?.get("charter")?;
     let definition = serde_json::from_str(charter.get("definition")?.text()?).ok()?;
-    let entries = root
-        .entries()
-        .iter()
-        .filter(|entry| entry.key.text != "meta");
-    let config: Object = entries
-        .map(|entry| (entry.key.text.clone(), written(&entry.value)))
-        .collect();
+    let entries = root.entries().iter().filter(|entry| entry.key.text != "meta");
+    let config: Object = entries.map(|entry| (entry.key.text.clone(), written(&entry.value))).collect();
     let unchanged = charter.get("seal").and_then(Node::text) == Some(seal(config).as_str());
     Some((definition, unchanged))
 }
@@ -71,12 +61,7 @@ fn seal(config: Object) -> String {
 fn written(node: &Node) -> Out {
     match &node.value {
         Value::List(items) => Out::List(items.iter().map(written).collect()),
-        Value::Map(entries) => Out::Object(
-            entries
-                .iter()
-                .map(|e| (e.key.text.clone(), written(&e.value)))
-                .collect(),
-        ),
+        Value::Map(entries) => Out::Object(entries.iter().map(|e| (e.key.text.clone(), written(&e.value))).collect()),
         _ => Out::Json(node.json()),
     }
 }
@@ -99,35 +84,22 @@ impl Writer<'_> {
         if !self.definition.version.is_empty() {
             out.put("version", self.definition.version.as_str());
         }
-        let description = self
-            .definition
-            .title
-            .as_deref()
-            .or(self.definition.description.as_deref());
+        let description = self.definition.title.as_deref().or(self.definition.description.as_deref());
         out.maybe("description", description);
         let literal = |template: &Template| match template {
             Template::Literal(json) => json.clone(),
             // Computed when a run starts: XState has functions for that, JSON has not.
             _ => Json::Null,
         };
-        out.map("context", &self.definition.root.context, |t| {
-            Out::Json(literal(t))
-        });
+        out.map("context", &self.definition.root.context, |t| Out::Json(literal(t)));
         out.append(self.state(0));
         out
     }
 
     /// `#ID.KEY.KEY`: how XState finds any state.
     fn target(&self, number: u32) -> String {
-        let keys = self
-            .flat
-            .get(number as usize)
-            .map(|(_, path)| path.as_slice())
-            .unwrap_or_default();
-        let keys: String = keys
-            .iter()
-            .map(|key| format!(".{}", key.replace('.', "\\.")))
-            .collect();
+        let keys = self.flat.get(number as usize).map(|(_, path)| path.as_slice()).unwrap_or_default();
+        let keys: String = keys.iter().map(|key| format!(".{}", key.replace('.', "\\."))).collect();
         format!("#{}{keys}", self.definition.id)
     }
 
@@ -144,16 +116,8 @@ impl Writer<'_> {
             StateKind::Final => out.put("type", "final"),
             StateKind::Shallow | StateKind::Deep => {
                 out.put("type", "history");
-                out.put(
-                    "history",
-                    if state.kind == StateKind::Deep {
-                        "deep"
-                    } else {
-                        "shallow"
-                    },
-                );
-                let targets: Vec<String> =
-                    outline.initial.iter().map(|t| self.target(*t)).collect();
+                out.put("history", if state.kind == StateKind::Deep { "deep" } else { "shallow" });
+                let targets: Vec<String> = outline.initial.iter().map(|t| self.target(*t)).collect();
                 out.names("target", &targets);
             }
             StateKind::Atomic | StateKind::Compound => {}
@@ -168,16 +132,8 @@ impl Writer<'_> {
         if kind(state) == StateKind::Compound {
             self.initial(state, outline.initial, path.len(), &mut out);
         }
-        out.list(
-            "entry",
-            &state.entry.iter().flatten().collect::<Vec<_>>(),
-            action,
-        );
-        out.list(
-            "exit",
-            &state.exit.iter().flatten().collect::<Vec<_>>(),
-            action,
-        );
+        out.list("entry", &state.entry.iter().flatten().collect::<Vec<_>>(), action);
+        out.list("exit", &state.exit.iter().flatten().collect::<Vec<_>>(), action);
         out.list("invoke", &state.invoke, |i| self.invoke(i, number));
         self.listeners(state, number, &mut out);
         if let Some(Template::Literal(json)) = &state.output {
@@ -187,16 +143,9 @@ impl Writer<'_> {
             let mut children = Object::default();
             let mut child = number.saturating_add(1);
             while child <= outline.last {
-                let key = self
-                    .flat
-                    .get(child as usize)
-                    .and_then(|(_, path)| path.last());
+                let key = self.flat.get(child as usize).and_then(|(_, path)| path.last());
                 children.put(key.copied().unwrap_or_default(), self.state(child));
-                let last = self
-                    .outline
-                    .states
-                    .get(child as usize)
-                    .map_or(child, |s| s.last);
+                let last = self.outline.states.get(child as usize).map_or(child, |s| s.last);
                 child = last.saturating_add(1);
             }
             out.put("states", children);
@@ -206,16 +155,9 @@ impl Writer<'_> {
 
     /// XState begins at a child; from there on, the states on the way begin at theirs.
     fn initial(&self, state: &State, targets: &[u32], depth: usize, out: &mut Object) {
-        let first = targets
-            .first()
-            .and_then(|t| self.flat.get(*t as usize))
-            .and_then(|(_, path)| path.get(depth));
+        let first = targets.first().and_then(|t| self.flat.get(*t as usize)).and_then(|(_, path)| path.get(depth));
         let key = first.copied().unwrap_or_default();
-        let actions = state
-            .initial
-            .as_ref()
-            .map(|i| i.actions.as_slice())
-            .unwrap_or_default();
+        let actions = state.initial.as_ref().map(|i| i.actions.as_slice()).unwrap_or_default();
         if actions.is_empty() {
             out.put("initial", key);
         } else {
@@ -235,11 +177,7 @@ impl Writer<'_> {
                 if every && event != "*" && EVERY.contains(&event.as_str()) {
                     continue;
                 }
-                let list: Vec<Out> = entry
-                    .transitions
-                    .iter()
-                    .map(|t| self.transition(t, number))
-                    .collect();
+                let list: Vec<Out> = entry.transitions.iter().map(|t| self.transition(t, number)).collect();
                 let event = self.own_event(event);
                 match on.iter_mut().find(|(known, _)| *known == event) {
                     Some((_, all)) => all.extend(list),
@@ -248,12 +186,7 @@ impl Writer<'_> {
             }
         }
         if !on.is_empty() {
-            out.put(
-                "on",
-                on.into_iter()
-                    .map(|(event, list)| (event, Out::List(list)))
-                    .collect::<Object>(),
-            );
+            out.put("on", on.into_iter().map(|(event, list)| (event, Out::List(list))).collect::<Object>());
         }
         out.list("always", &state.always, |t| self.transition(t, number));
         out.list("onDone", &state.on_done, |t| self.transition(t, number));
@@ -265,16 +198,7 @@ impl Writer<'_> {
                     Delay::Name(name) => name.clone(),
                     Delay::Cel(_) => entry.key.clone(),
                 };
-                after.put(
-                    &key,
-                    Out::List(
-                        entry
-                            .transitions
-                            .iter()
-                            .map(|t| self.transition(t, number))
-                            .collect(),
-                    ),
-                );
+                after.put(&key, Out::List(entry.transitions.iter().map(|t| self.transition(t, number)).collect()));
             }
             out.put("after", after);
         }
@@ -283,13 +207,8 @@ impl Writer<'_> {
     /// The platform's events under XState's names.
     fn own_event(&self, event: &str) -> String {
         let id = |name: &str| {
-            let at = self
-                .flat
-                .iter()
-                .position(|(state, _)| state.id.as_deref() == Some(name));
-            let path = at
-                .and_then(|at| self.flat.get(at))
-                .map(|(_, path)| path.join("."));
+            let at = self.flat.iter().position(|(state, _)| state.id.as_deref() == Some(name));
+            let path = at.and_then(|at| self.flat.get(at)).map(|(_, path)| path.join("."));
             format!("{}.{}", self.definition.id, path.as_deref().unwrap_or(name))
         };
         if let Some(id) = event.strip_prefix("done.invoke.") {
@@ -299,19 +218,9 @@ impl Writer<'_> {
             return format!("xstate.error.actor.{id}");
         }
         if let Some(name) = event.strip_prefix("done.state.") {
-            return format!(
-                "xstate.done.state.{}",
-                if name == "*" {
-                    "*".to_owned()
-                } else {
-                    id(name)
-                }
-            );
+            return format!("xstate.done.state.{}", if name == "*" { "*".to_owned() } else { id(name) });
         }
-        if let Some((delay, name)) = event
-            .strip_prefix("after.")
-            .and_then(|rest| rest.split_once('.'))
-        {
+        if let Some((delay, name)) = event.strip_prefix("after.").and_then(|rest| rest.split_once('.')) {
             return format!("xstate.after.{delay}.{}", id(name));
         }
         match event {
@@ -326,10 +235,9 @@ impl Writer<'_> {
         out.put("id", invoke.id.as_deref().unwrap_or(&invoke.src));
         match &invoke.input {
             Some(Template::Literal(json)) => out.put("input", json.clone()),
-            Some(other) => out.put(
-                "meta",
-                json!({"charter": {"input": serde_json::to_value(other).unwrap_or_default()}}),
-            ),
+            Some(other) => {
+                out.put("meta", json!({"charter": {"input": serde_json::to_value(other).unwrap_or_default()}}))
+            }
             None => {}
         }
         out.list("onDone", &invoke.on_done, |t| self.transition(t, source));
@@ -339,10 +247,7 @@ impl Writer<'_> {
 
     fn transition(&self, t: &Transition, source: u32) -> Out {
         let mut out = Object::default();
-        let resolved = self
-            .resolved
-            .get(&std::ptr::from_ref(t))
-            .and_then(|at| self.outline.transitions.get(*at));
+        let resolved = self.resolved.get(&std::ptr::from_ref(t)).and_then(|at| self.outline.transitions.get(*at));
         let numbers = resolved.map(|o| o.targets).unwrap_or_default();
         let targets: Vec<String> = numbers.iter().map(|t| self.target(*t)).collect();
         out.names("target", &targets);
@@ -351,30 +256,17 @@ impl Writer<'_> {
             (Some(Guard::Name(name)), None) => out.put("guard", name.as_str()),
             (guard, when) => {
                 let mut params = serde_json::Map::new();
-                params.extend(guard.as_ref().map(|g| {
-                    (
-                        "guard".to_owned(),
-                        serde_json::to_value(g).unwrap_or_default(),
-                    )
-                }));
-                params.extend(
-                    when.as_ref()
-                        .map(|w| ("when".to_owned(), Json::from(w.as_str()))),
-                );
+                params
+                    .extend(guard.as_ref().map(|g| ("guard".to_owned(), serde_json::to_value(g).unwrap_or_default())));
+                params.extend(when.as_ref().map(|w| ("when".to_owned(), Json::from(w.as_str()))));
                 out.put("guard", json!({"type": "charter.guard", "params": params}));
             }
         }
         out.list("actions", &t.actions, action);
         // XState stays in the source where all targets are inside it, whatever it is; SCXML only in a compound one.
-        let last = self
-            .outline
-            .states
-            .get(source as usize)
-            .map_or(source, |s| s.last);
+        let last = self.outline.states.get(source as usize).map_or(source, |s| s.last);
         let inside = !numbers.is_empty() && numbers.iter().all(|n| (source..=last).contains(n));
-        let leaves = resolved
-            .and_then(|o| o.domain)
-            .is_some_and(|domain| domain != source);
+        let leaves = resolved.and_then(|o| o.domain).is_some_and(|domain| domain != source);
         if t.reenter || (inside && leaves && !t.parallel_domain) {
             out.put("reenter", true);
         }
@@ -422,11 +314,7 @@ fn meta(t: &Transition) -> Json {
 /// The transition of the core form at an address.
 fn transition_at<'d>(root: &'d State, at: &str) -> Option<&'d Transition> {
     let mut state = root;
-    let parts: Vec<String> = at
-        .split('/')
-        .skip(3)
-        .map(|p| p.replace("~1", "/").replace("~0", "~"))
-        .collect();
+    let parts: Vec<String> = at.split('/').skip(3).map(|p| p.replace("~1", "/").replace("~0", "~")).collect();
     let mut rest = parts.as_slice();
     while let [states, key, tail @ ..] = rest {
         if states != "states" {
@@ -436,27 +324,15 @@ fn transition_at<'d>(root: &'d State, at: &str) -> Option<&'d Transition> {
     }
     let index = |text: &String| text.parse::<usize>().ok();
     match rest {
-        [on, i, _, k] if on == "on" => index(i)
-            .zip(index(k))
-            .and_then(|(i, k)| state.on.get(i)?.transitions.get(k)),
-        [after, i, _, k] if after == "after" => index(i)
-            .zip(index(k))
-            .and_then(|(i, k)| state.after.get(i)?.transitions.get(k)),
+        [on, i, _, k] if on == "on" => index(i).zip(index(k)).and_then(|(i, k)| state.on.get(i)?.transitions.get(k)),
+        [after, i, _, k] if after == "after" => {
+            index(i).zip(index(k)).and_then(|(i, k)| state.after.get(i)?.transitions.get(k))
+        }
         [invoke, i, list, k] if invoke == "invoke" => index(i).zip(index(k)).and_then(|(i, k)| {
             let invoke = state.invoke.get(i)?;
-            if list == "on_done" {
-                invoke.on_done.get(k)
-            } else {
-                invoke.on_error.get(k)
-            }
+            if list == "on_done" { invoke.on_done.get(k) } else { invoke.on_error.get(k) }
         }),
-        [list, k] => index(k).and_then(|k| {
-            if list == "always" {
-                state.always.get(k)
-            } else {
-                state.on_done.get(k)
-            }
-        }),
+        [list, k] => index(k).and_then(|k| if list == "always" { state.always.get(k) } else { state.on_done.get(k) }),
         _ => None,
     }
 }

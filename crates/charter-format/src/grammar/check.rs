@@ -32,16 +32,9 @@ pub(crate) fn check(node: &Node, form: &Form, sink: &mut Sink) {
             sink.push(Diagnostic::error(codes::VALUE, node.span, message).help(pattern.help));
         }
         (Form::Word(words), Value::Text(text)) if !words.contains(&text.text.as_str()) => {
-            let message = format!(
-                "expected one of {}, found `{}`",
-                listed(words.iter().copied()),
-                text.text
-            );
+            let message = format!("expected one of {}, found `{}`", listed(words.iter().copied()), text.text);
             let near = nearest(&text.text, words.iter().copied());
-            sink.push(suggest(
-                Diagnostic::error(codes::VALUE, node.span, message),
-                near,
-            ));
+            sink.push(suggest(Diagnostic::error(codes::VALUE, node.span, message), near));
         }
         (Form::Int { least, most }, Value::Int(value)) if value < least || value > most => {
             let message = if value < least {
@@ -54,12 +47,7 @@ pub(crate) fn check(node: &Node, form: &Form, sink: &mut Sink) {
         (Form::Computed, Value::Text(text)) if !text.text.starts_with("= ") => {
             let help = format!("write `\"= {}\"`", text.text);
             sink.push(
-                Diagnostic::error(
-                    codes::VALUE,
-                    node.span,
-                    "expected an expression, which begins with `= `",
-                )
-                .help(help),
+                Diagnostic::error(codes::VALUE, node.span, "expected an expression, which begins with `= `").help(help),
             );
         }
         (Form::Delay, _) => {
@@ -99,10 +87,7 @@ fn check_object(node: &Node, entries: &[Entry], object: &Object, sink: &mut Sink
             None => sink.push(unknown_key(entry, object)),
         }
     }
-    for field in object
-        .fields()
-        .filter(|field| field.required && node.entry(field.key).is_none())
-    {
+    for field in object.fields().filter(|field| field.required && node.entry(field.key).is_none()) {
         let message = format!("{} needs the key `{}`", object.what, field.key);
         sink.push(Diagnostic::error(codes::MISSING_KEY, head(node), message).help(field.doc));
     }
@@ -111,37 +96,23 @@ fn check_object(node: &Node, entries: &[Entry], object: &Object, sink: &mut Sink
 
 /// Exactly one of the keys of `one_of`.
 fn exclusive(node: &Node, object: &Object, sink: &mut Sink) {
-    let mut found = node
-        .entries()
-        .iter()
-        .filter(|entry| object.one_of.contains(&entry.key.text.as_str()));
+    let mut found = node.entries().iter().filter(|entry| object.one_of.contains(&entry.key.text.as_str()));
     match (found.next(), found.next()) {
         // A key nobody knows was meant to be one of them, and is reported already.
         (None, _)
             if !object.one_of.is_empty()
-                && node
-                    .entries()
-                    .iter()
-                    .all(|entry| object.field(&entry.key.text).is_some()) =>
+                && node.entries().iter().all(|entry| object.field(&entry.key.text).is_some()) =>
         {
-            let message = format!(
-                "{} needs one of {}",
-                object.what,
-                listed(object.one_of.iter().copied())
-            );
+            let message = format!("{} needs one of {}", object.what, listed(object.one_of.iter().copied()));
             sink.push(Diagnostic::error(codes::CONFLICT, head(node), message));
         }
         (Some(first), Some(second)) => {
-            let message = format!(
-                "`{}` and `{}` exclude each other in {}",
-                first.key.text, second.key.text, object.what
-            );
+            let message =
+                format!("`{}` and `{}` exclude each other in {}", first.key.text, second.key.text, object.what);
             let mut problem = Diagnostic::error(codes::CONFLICT, second.key.span, message)
                 .note(Note::new(first.key.span, "not together with this"));
             if object.name == "action" {
-                problem = problem.help(
-                    "an action has one key; write a list of actions, which also says their order",
-                );
+                problem = problem.help("an action has one key; write a list of actions, which also says their order");
             }
             sink.push(problem);
         }
@@ -153,19 +124,14 @@ fn unknown_key(entry: &Entry, object: &Object) -> Diagnostic {
     let key = &entry.key.text;
     let message = format!("{} has no key `{key}`", object.what);
     let problem = Diagnostic::error(codes::UNKNOWN_KEY, entry.key.span, message);
-    let name_like = key
-        .chars()
-        .all(|c| c.is_alphanumeric() || "_-$. ".contains(c));
+    let name_like = key.chars().all(|c| c.is_alphanumeric() || "_-$. ".contains(c));
     // `{when: f(a, b)}`: the comma ended the expression, and the rest of it became a key without a value.
     if entry.value.is_null() && !name_like {
         return problem.help("text with a comma or a brace inside `{...}` has to be quoted");
     }
     match nearest(key, object.fields().map(|field| field.key)) {
         Some(near) => suggest(problem, Some(near)),
-        None => problem.help(format!(
-            "its keys are {}",
-            listed(object.fields().map(|field| field.key))
-        )),
+        None => problem.help(format!("its keys are {}", listed(object.fields().map(|field| field.key)))),
     }
 }
 
@@ -176,10 +142,7 @@ fn warn_if_misspelt(entry: &Entry, object: &Object, sink: &mut Sink) {
         && key.len() > 4
     {
         let message = format!("`{key}` is passed on to the host, but looks like `{near}`");
-        sink.push(suggest(
-            Diagnostic::warning(codes::UNKNOWN_KEY, entry.key.span, message),
-            Some(near),
-        ));
+        sink.push(suggest(Diagnostic::warning(codes::UNKNOWN_KEY, entry.key.span, message), Some(near)));
     }
 }
 
@@ -191,11 +154,8 @@ fn suggest(problem: Diagnostic, near: Option<&str>) -> Diagnostic {
 }
 
 fn wrong_kind(node: &Node, form: &Form) -> Diagnostic {
-    let problem = Diagnostic::error(
-        codes::TYPE,
-        head(node),
-        format!("expected {}, found {}", form.what(), node.kind()),
-    );
+    let problem =
+        Diagnostic::error(codes::TYPE, head(node), format!("expected {}, found {}", form.what(), node.kind()));
     match (form, &node.value) {
         (Form::Pattern(pattern), _) => problem.help(pattern.help),
         (Form::Text | Form::Name(_), Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
@@ -204,9 +164,7 @@ fn wrong_kind(node: &Node, form: &Form) -> Diagnostic {
         (Form::Cel | Form::Computed, Value::Map(_) | Value::List(_)) => {
             problem.help("an expression is text; quote it if it begins with `{` or `[`")
         }
-        (Form::OneOf { forms, .. }, Value::Null)
-            if forms.iter().any(|form| matches!(form, Form::Object(_))) =>
-        {
+        (Form::OneOf { forms, .. }, Value::Null) if forms.iter().any(|form| matches!(form, Form::Object(_))) => {
             problem.help("write `{}` for an empty one")
         }
         _ => problem,
@@ -216,9 +174,7 @@ fn wrong_kind(node: &Node, form: &Form) -> Diagnostic {
 /// Where a value begins: enough of it to find it.
 fn head(node: &Node) -> Span {
     match node.entries().first() {
-        Some(first) if first.key.span.start >= node.span.start => {
-            Span::new(node.span.start, first.key.span.end)
-        }
+        Some(first) if first.key.span.start >= node.span.start => Span::new(node.span.start, first.key.span.end),
         _ => node.span,
     }
 }

@@ -124,10 +124,7 @@ impl Form {
             Form::Bool => "`true` or `false`".to_owned(),
             Form::Text => "text".to_owned(),
             Form::Pattern(pattern) => pattern.what.to_owned(),
-            Form::Word(words) => format!(
-                "one of {}",
-                crate::diagnostic::listed(words.iter().copied())
-            ),
+            Form::Word(words) => format!("one of {}", crate::diagnostic::listed(words.iter().copied())),
             Form::Int { .. } => "a whole number".to_owned(),
             Form::Cel => "an expression".to_owned(),
             Form::Computed => "an expression that begins with `= `".to_owned(),
@@ -135,18 +132,11 @@ impl Form {
             Form::Delay => "a length of time such as `24h`".to_owned(),
             Form::Name(what) => format!("the name of {what}"),
             Form::Object(object) => {
-                let required: Vec<&str> = object
-                    .fields()
-                    .filter(|field| field.required)
-                    .map(|field| field.key)
-                    .collect();
+                let required: Vec<&str> =
+                    object.fields().filter(|field| field.required).map(|field| field.key).collect();
                 match required.is_empty() {
                     true => format!("{} (an object)", object.what),
-                    false => format!(
-                        "{} (an object with {})",
-                        object.what,
-                        crate::diagnostic::listed(required)
-                    ),
+                    false => format!("{} (an object with {})", object.what, crate::diagnostic::listed(required)),
                 }
             }
             Form::Map { key, .. } => format!("an object with a key for each {key}"),
@@ -162,10 +152,6 @@ impl Form {
 
 /// `an interlock` -> `interlocks`.
 fn plural(what: &str) -> String {
-    let noun = what
-        .strip_prefix("an ")
-        .or_else(|| what.strip_prefix("a "))
-        .unwrap_or(what);
-    noun.strip_suffix('y')
-        .map_or_else(|| format!("{noun}s"), |stem| format!("{stem}ies"))
+    let noun = what.strip_prefix("an ").or_else(|| what.strip_prefix("a ")).unwrap_or(what);
+    noun.strip_suffix('y').map_or_else(|| format!("{noun}s"), |stem| format!("{stem}ies"))
 }

@@ -10,23 +10,13 @@ mod texts;
 
 use super::{Form, Object};
 use chart::{CHART, MACHINE, STATE_BODY, STATECHART};
-use forms::{
-    BLOCK, COMPUTED, COUNT, DELAY, GUARD_ENTRY, LENGTH_OF_TIME, ROLES, RULE, SCHEMA, STATE_NAMES,
-    TEMPLATE,
-};
+use forms::{BLOCK, COMPUTED, COUNT, DELAY, GUARD_ENTRY, LENGTH_OF_TIME, ROLES, RULE, SCHEMA, STATE_NAMES, TEMPLATE};
 use macros::{may, must};
 use texts::{ID, VERSION};
 
 /// What most objects are: no exclusive keys, no free keys, not empty.
-pub(super) const PLAIN: Object = Object {
-    name: "",
-    what: "",
-    doc: "",
-    fields: &[],
-    one_of: &[],
-    open: false,
-    may_be_empty: false,
-};
+pub(super) const PLAIN: Object =
+    Object { name: "", what: "", doc: "", fields: &[], one_of: &[], open: false, may_be_empty: false };
 
 // ---- the document ----
 
@@ -37,21 +27,9 @@ pub(crate) static CHARTER: Object = Object {
     doc: "A charter: statecharts plus roles, evidence, permits and approvals.",
     fields: &[
         &[
-            must!(
-                "charter",
-                Form::Int { least: 1, most: 1 },
-                "Version of the charter language: 1."
-            ),
-            must!(
-                "id",
-                Form::Pattern(&ID),
-                "Name of the charter: lower-case letters, digits and `-`."
-            ),
-            may!(
-                "version",
-                Form::Pattern(&VERSION),
-                "Semantic version of this charter."
-            ),
+            must!("charter", Form::Int { least: 1, most: 1 }, "Version of the charter language: 1."),
+            must!("id", Form::Pattern(&ID), "Name of the charter: lower-case letters, digits and `-`."),
+            may!("version", Form::Pattern(&VERSION), "Semantic version of this charter."),
             may!("title", Form::Text, "A line for people."),
             may!("description", Form::Text, "More for people."),
             may!(
@@ -61,82 +39,40 @@ pub(crate) static CHARTER: Object = Object {
             ),
             may!(
                 "roles",
-                Form::Map {
-                    key: "role",
-                    of: &Form::Object(&ROLE_ENTRY)
-                },
+                Form::Map { key: "role", of: &Form::Object(&ROLE_ENTRY) },
                 "Who may act. `system` and `operator` always exist."
             ),
             may!(
                 "types",
-                Form::Map {
-                    key: "type",
-                    of: &SCHEMA
-                },
+                Form::Map { key: "type", of: &SCHEMA },
                 "Named JSON Schemas; `#/types/NAME` refers to them. `context` is that of the context."
             ),
             may!(
                 "events",
-                Form::Map {
-                    key: "event",
-                    of: &Form::Object(&EVENT)
-                },
+                Form::Map { key: "event", of: &Form::Object(&EVENT) },
                 "Every event that a person or program may send."
             ),
-            may!(
-                "guards",
-                Form::Map {
-                    key: "guard",
-                    of: &GUARD_ENTRY
-                },
-                "Named conditions."
-            ),
-            may!(
-                "actions",
-                Form::Map {
-                    key: "action",
-                    of: &BLOCK
-                },
-                "Named actions."
-            ),
-            may!(
-                "delays",
-                Form::Map {
-                    key: "delay",
-                    of: &DELAY
-                },
-                "Named lengths of time."
-            ),
+            may!("guards", Form::Map { key: "guard", of: &GUARD_ENTRY }, "Named conditions."),
+            may!("actions", Form::Map { key: "action", of: &BLOCK }, "Named actions."),
+            may!("delays", Form::Map { key: "delay", of: &DELAY }, "Named lengths of time."),
             may!(
                 "actors",
-                Form::Map {
-                    key: "actor",
-                    of: &Form::Object(&ACTOR)
-                },
+                Form::Map { key: "actor", of: &Form::Object(&ACTOR) },
                 "What may be invoked outside the run."
             ),
             may!(
                 "ledger",
-                Form::Map {
-                    key: "kind",
-                    of: &Form::Object(&LEDGER_ENTRY)
-                },
+                Form::Map { key: "kind", of: &Form::Object(&LEDGER_ENTRY) },
                 "Kinds of permits and obligations."
             ),
             may!(
                 "rules",
-                Form::Map {
-                    key: "rule",
-                    of: &TEMPLATE
-                },
+                Form::Map { key: "rule", of: &TEMPLATE },
                 "Rules that refusals name, each with the sentence that explains a refusal; one that begins with `= ` is an expression."
             ),
             may!(
                 "machines",
-                Form::Map {
-                    key: "machine",
-                    of: &Form::Object(&MACHINE)
-                },
+                Form::Map { key: "machine", of: &Form::Object(&MACHINE) },
                 "Statecharts that a run can spawn or invoke."
             ),
             may!(
@@ -144,32 +80,13 @@ pub(crate) static CHARTER: Object = Object {
                 Form::List(&Form::Object(&INTERLOCK)),
                 "What must hold across the actors of a run after every event."
             ),
-            may!(
-                "limits",
-                Form::Object(&LIMITS),
-                "Bounds on what one event may cost."
-            ),
-            may!(
-                "properties",
-                Form::List(&Form::Object(&PROPERTY)),
-                "What `charter check` has to show."
-            ),
-            may!(
-                "stream",
-                Form::Object(&STREAM),
-                "How recorded or arriving items become events."
-            ),
-            may!(
-                "statechart",
-                Form::Object(&STATECHART),
-                "Takes the statechart from another file."
-            ),
+            may!("limits", Form::Object(&LIMITS), "Bounds on what one event may cost."),
+            may!("properties", Form::List(&Form::Object(&PROPERTY)), "What `charter check` has to show."),
+            may!("stream", Form::Object(&STREAM), "How recorded or arriving items become events."),
+            may!("statechart", Form::Object(&STATECHART), "Takes the statechart from another file."),
             may!(
                 "projections",
-                Form::Map {
-                    key: "view",
-                    of: &Form::Object(&PROJECTION)
-                },
+                Form::Map { key: "view", of: &Form::Object(&PROJECTION) },
                 "SQL views that a journal offers over what runs emit."
             ),
             may!("meta", Form::Any, "Free data for tools."),
@@ -198,11 +115,7 @@ static EVENT: Object = Object {
     fields: &[&[
         may!("by", ROLES, "Roles that may send it; none: anybody."),
         may!("data", Form::Schema, "JSON Schema (2020-12) of its data."),
-        may!(
-            "whilePaused",
-            Form::Bool,
-            "Accepted while the run is paused too: what ends work safely (default false)."
-        ),
+        may!("whilePaused", Form::Bool, "Accepted while the run is paused too: what ends work safely (default false)."),
         may!("description", Form::Text, "What it means."),
     ]],
     may_be_empty: true,
@@ -214,47 +127,19 @@ static ACTOR: Object = Object {
     what: "an actor",
     doc: "What may be invoked outside the run. Keys that the language does not know go to the host.",
     fields: &[&[
-        must!(
-            "kind",
-            Form::Text,
-            "Which executor of the host runs it: `model`, `tool`, `exec`, `http`, `human`, ..."
-        ),
+        must!("kind", Form::Text, "Which executor of the host runs it: `model`, `tool`, `exec`, `http`, `human`, ..."),
         may!("input", Form::Schema, "JSON Schema of the input."),
-        may!(
-            "output",
-            Form::Schema,
-            "JSON Schema of the output; an answer that does not fit is refused."
-        ),
-        may!(
-            "timeout",
-            Form::Delay,
-            "How long an invocation may take, all attempts together."
-        ),
-        may!(
-            "attemptTimeout",
-            LENGTH_OF_TIME,
-            "How long one attempt may take (default: what its kind allows)."
-        ),
-        may!(
-            "retry",
-            Form::Object(&RETRY),
-            "When it is tried again after a failure that may pass."
-        ),
+        may!("output", Form::Schema, "JSON Schema of the output; an answer that does not fit is refused."),
+        may!("timeout", Form::Delay, "How long an invocation may take, all attempts together."),
+        may!("attemptTimeout", LENGTH_OF_TIME, "How long one attempt may take (default: what its kind allows)."),
+        may!("retry", Form::Object(&RETRY), "When it is tried again after a failure that may pass."),
         may!(
             "idempotent",
             Form::Bool,
             "Doing it twice under the same key is like doing it once: if the host stops meanwhile, it is asked again."
         ),
-        may!(
-            "as",
-            ROLES,
-            "The roles under which it sends events to its run, if it does."
-        ),
-        may!(
-            "id",
-            Form::Text,
-            "The name under which it sends them (default: its own)."
-        ),
+        may!("as", ROLES, "The roles under which it sends events to its run, if it does."),
+        may!("id", Form::Text, "The name under which it sends them (default: its own)."),
     ]],
     open: true,
     ..PLAIN
@@ -265,24 +150,9 @@ static RETRY: Object = Object {
     what: "a plan for further attempts",
     doc: "Further attempts, each after a longer pause.",
     fields: &[&[
-        may!(
-            "attempts",
-            Form::Int {
-                least: 1,
-                most: 100
-            },
-            "How often it is tried in all (default 1)."
-        ),
-        may!(
-            "backoff",
-            LENGTH_OF_TIME,
-            "The pause after the first attempt (default 1s)."
-        ),
-        may!(
-            "factor",
-            Form::Any,
-            "By how much the pause grows each time, 1 to 10 (default 2)."
-        ),
+        may!("attempts", Form::Int { least: 1, most: 100 }, "How often it is tried in all (default 1)."),
+        may!("backoff", LENGTH_OF_TIME, "The pause after the first attempt (default 1s)."),
+        may!("factor", Form::Any, "By how much the pause grows each time, 1 to 10 (default 2)."),
         may!("max", LENGTH_OF_TIME, "The longest pause (default 5m)."),
         may!(
             "jitter",
@@ -297,11 +167,7 @@ static LEDGER_ENTRY: Object = Object {
     name: "ledgerKind",
     what: "a kind of permit or obligation",
     doc: "A kind of permit or obligation.",
-    fields: &[&[may!(
-        "description",
-        Form::Text,
-        "What the permit allows or the obligation demands."
-    )]],
+    fields: &[&[may!("description", Form::Text, "What the permit allows or the obligation demands.")]],
     may_be_empty: true,
     ..PLAIN
 };
@@ -315,10 +181,7 @@ static PROJECTION: Object = Object {
         must!("of", Form::Text, "Type of the emitted events."),
         must!(
             "columns",
-            Form::Map {
-                key: "column",
-                of: &Form::Text
-            },
+            Form::Map { key: "column", of: &Form::Text },
             "Where the value of a column is in the data of the event: names of fields with dots between them."
         ),
     ]],
@@ -332,22 +195,11 @@ static INTERLOCK: Object = Object {
     fields: &[&[
         must!("id", Form::Text, "Its name, given in refusals."),
         may!("description", Form::Text, "Why."),
-        may!(
-            "given",
-            Form::Name("an actor"),
-            "Table: id of the actor whose state is looked up."
-        ),
-        may!(
-            "machine",
-            Form::Name("a machine"),
-            "Table: the machine whose actors are judged."
-        ),
+        may!("given", Form::Name("an actor"), "Table: id of the actor whose state is looked up."),
+        may!("machine", Form::Name("a machine"), "Table: the machine whose actors are judged."),
         may!(
             "allow",
-            Form::Map {
-                key: "state",
-                of: &STATE_NAMES
-            },
+            Form::Map { key: "state", of: &STATE_NAMES },
             "Table: state of `given` -> states that actors of `machine` may be in."
         ),
         may!(
@@ -366,31 +218,13 @@ static LIMITS: Object = Object {
     what: "limits",
     doc: "Bounds on what one event may cost.",
     fields: &[&[
-        may!(
-            "microsteps",
-            COUNT,
-            "Microsteps that one event may take (default 1000)."
-        ),
-        may!(
-            "expression",
-            Form::Int {
-                least: 1,
-                most: i64::MAX
-            },
-            "Steps of fuel for one expression (default 10000)."
-        ),
-        may!(
-            "actors",
-            COUNT,
-            "Actors in a run, finished ones included (default 10000)."
-        ),
+        may!("microsteps", COUNT, "Microsteps that one event may take (default 1000)."),
+        may!("expression", Form::Int { least: 1, most: i64::MAX }, "Steps of fuel for one expression (default 10000)."),
+        may!("actors", COUNT, "Actors in a run, finished ones included (default 10000)."),
         may!("timers", COUNT, "Timers pending in a run (default 10000)."),
         may!(
             "data",
-            Form::Int {
-                least: 1,
-                most: i64::MAX
-            },
+            Form::Int { least: 1, most: i64::MAX },
             "Bytes of data that one event may carry (default 1048576)."
         ),
     ]],
@@ -405,17 +239,9 @@ static PROPERTY: Object = Object {
         must!("id", Form::Text, "Its name."),
         may!("description", Form::Text, "Why."),
         may!("never", Form::Cel, "Holds in no reachable snapshot."),
-        may!(
-            "unless-before",
-            Form::Text,
-            "With `never`: or in none before an accepted event of this type."
-        ),
+        may!("unless-before", Form::Text, "With `never`: or in none before an accepted event of this type."),
         may!("always", Form::Cel, "Holds in every reachable snapshot."),
-        may!(
-            "eventually",
-            Form::Cel,
-            "Holds sooner or later on every path, under fair answers of effects."
-        ),
+        may!("eventually", Form::Cel, "Holds sooner or later on every path, under fair answers of effects."),
     ]],
     one_of: &["never", "always", "eventually"],
     ..PLAIN
@@ -433,30 +259,16 @@ static STREAM: Object = Object {
         may!("data", Form::Computed, "Event data."),
         may!("to", Form::Computed, "Actor addressed."),
         may!("by", Form::Computed, "Principal: `{id, roles}`."),
-        may!(
-            "input",
-            Form::Computed,
-            "Input of a run that an item opens."
-        ),
+        may!("input", Form::Computed, "Input of a run that an item opens."),
         may!(
             "clocks",
-            Form::Map {
-                key: "clock",
-                of: &COMPUTED
-            },
+            Form::Map { key: "clock", of: &COMPUTED },
             "Further times of an item that may be taken as its time, by name (`--clock NAME`)."
         ),
-        may!(
-            "duplicate",
-            RULE,
-            "The rule that is named when an item comes a second time."
-        ),
+        may!("duplicate", RULE, "The rule that is named when an item comes a second time."),
         may!(
             "summary",
-            Form::Map {
-                key: "name",
-                of: &COMPUTED
-            },
+            Form::Map { key: "name", of: &COMPUTED },
             "What a report says of a run beside its state and ledger: expressions over the run."
         ),
     ]],

@@ -9,15 +9,10 @@ use super::drawing::{Drawing, drawings, is_compound, is_history};
 /// The charter in DOT: compound states are clusters, each machine is a cluster of its own. Names are escaped, never interpreted.
 #[must_use]
 pub fn dot(definition: &Definition, overlay: &Overlay) -> String {
-    let mut out = String::from(
-        "digraph charter {\n  compound=true;\n  rankdir=TB;\n  fontname=\"Helvetica\";\n",
-    );
+    let mut out = String::from("digraph charter {\n  compound=true;\n  rankdir=TB;\n  fontname=\"Helvetica\";\n");
     out.push_str("  node [fontname=\"Helvetica\", fontsize=11, shape=box, style=\"rounded,filled\", fillcolor=white];\n  edge [fontname=\"Helvetica\", fontsize=10];\n");
     for (number, drawing) in drawings(definition, overlay).iter().enumerate() {
-        let page = Page {
-            drawing,
-            prefix: format!("n{number}_"),
-        };
+        let page = Page { drawing, prefix: format!("n{number}_") };
         page.state(&mut out, 0, 1);
         page.arrows(&mut out);
     }
@@ -43,22 +38,10 @@ impl Page<'_, '_> {
         };
         let indent = "  ".repeat(depth);
         let node = self.node(id);
-        let colour = if shape.active {
-            ", fillcolor=\"#d3f2dc\", color=\"#1a7f37\", penwidth=2"
-        } else {
-            ""
-        };
+        let colour = if shape.active { ", fillcolor=\"#d3f2dc\", color=\"#1a7f37\", penwidth=2" } else { "" };
         if is_compound(shape.kind) && depth <= 128 {
-            let lines: String = shape
-                .lines
-                .iter()
-                .map(|line| format!("\\n{}", escape(line)))
-                .collect();
-            let style = if shape.kind == StateKind::Parallel {
-                "rounded,dashed"
-            } else {
-                "rounded"
-            };
+            let lines: String = shape.lines.iter().map(|line| format!("\\n{}", escape(line))).collect();
+            let style = if shape.kind == StateKind::Parallel { "rounded,dashed" } else { "rounded" };
             let pen = if shape.active { "#1a7f37" } else { "#57606a" };
             out.push_str(&format!("{indent}subgraph cluster_{node} {{\n{indent}  label=\"{}{lines}\"; style=\"{style}\"; color=\"{pen}\";\n", escape(shape.key)));
             let point = if shape.kind == StateKind::Parallel {
@@ -88,50 +71,29 @@ impl Page<'_, '_> {
             StateKind::Deep => "H*".to_owned(),
             _ => lines,
         };
-        out.push_str(&format!(
-            "{indent}{node} [label=\"{text}\"{shape_of}{colour}];\n"
-        ));
+        out.push_str(&format!("{indent}{node} [label=\"{text}\"{shape_of}{colour}];\n"));
     }
 
     fn arrows(&self, out: &mut String) {
         for (id, shape) in self.drawing.shapes.iter().enumerate() {
             if let Some(initial) = shape.initial {
                 let end = self.end("lhead", initial, id);
-                let style = if is_history(shape.kind) {
-                    "style=dashed"
-                } else {
-                    "arrowsize=0.7"
-                };
-                out.push_str(&format!(
-                    "  {} -> {} [{style}{end}];\n",
-                    self.node(id),
-                    self.node(initial)
-                ));
+                let style = if is_history(shape.kind) { "style=dashed" } else { "arrowsize=0.7" };
+                out.push_str(&format!("  {} -> {} [{style}{end}];\n", self.node(id), self.node(initial)));
             }
         }
         for arrow in &self.drawing.arrows {
             let label: Vec<String> = arrow.labels.iter().map(|label| escape(label)).collect();
-            let colour = if arrow.taken {
-                ", color=\"#1a7f37\", penwidth=2.5"
-            } else {
-                ""
-            };
-            let ends =
-                self.end("ltail", arrow.from, arrow.to) + &self.end("lhead", arrow.to, arrow.from);
+            let colour = if arrow.taken { ", color=\"#1a7f37\", penwidth=2.5" } else { "" };
+            let ends = self.end("ltail", arrow.from, arrow.to) + &self.end("lhead", arrow.to, arrow.from);
             let (from, to) = (self.node(arrow.from), self.node(arrow.to));
-            out.push_str(&format!(
-                "  {from} -> {to} [label=\"{}\"{ends}{colour}];\n",
-                label.join("\\n")
-            ));
+            out.push_str(&format!("  {from} -> {to} [label=\"{}\"{ends}{colour}];\n", label.join("\\n")));
         }
     }
 
     /// An arrow ends at the border of a compound state, unless its other end lies inside.
     fn end(&self, key: &str, at: usize, other: usize) -> String {
-        let is_cluster = self
-            .drawing
-            .shape(at)
-            .is_some_and(|shape| is_compound(shape.kind));
+        let is_cluster = self.drawing.shape(at).is_some_and(|shape| is_compound(shape.kind));
         if is_cluster && at != other && !self.drawing.inside(other, at) {
             format!(", {key}=cluster_{}", self.node(at))
         } else {

@@ -52,11 +52,7 @@ pub(crate) fn drawings<'d>(definition: &'d Definition, overlay: &Overlay) -> Vec
 
 impl<'d> Drawing<'d> {
     fn of(name: &'d str, chart: &'d Chart, marks: &Marks) -> Drawing<'d> {
-        let mut drawing = Drawing {
-            name,
-            shapes: flatten(name, &chart.state, marks),
-            arrows: Vec::new(),
-        };
+        let mut drawing = Drawing { name, shapes: flatten(name, &chart.state, marks), arrows: Vec::new() };
         let names = Names::of(&drawing.shapes);
         let mut arrows: BTreeMap<(usize, usize), Arrow> = BTreeMap::new();
         let mut lines: Vec<(usize, String)> = Vec::new();
@@ -78,20 +74,15 @@ impl<'d> Drawing<'d> {
                         lines.push((from, format!("↻ {text}")));
                         continue;
                     }
-                    let arrow = arrows.entry((from, to)).or_insert(Arrow {
-                        from,
-                        to,
-                        labels: Vec::new(),
-                        taken: false,
-                    });
+                    let arrow =
+                        arrows.entry((from, to)).or_insert(Arrow { from, to, labels: Vec::new(), taken: false });
                     arrow.labels.push(text.clone());
                     arrow.taken |= taken;
                 }
             }
         }
-        let initials: Vec<Option<usize>> = (0..drawing.shapes.len())
-            .map(|id| names.initial(&drawing.shapes, id))
-            .collect();
+        let initials: Vec<Option<usize>> =
+            (0..drawing.shapes.len()).map(|id| names.initial(&drawing.shapes, id)).collect();
         for (shape, initial) in drawing.shapes.iter_mut().zip(initials) {
             shape.initial = initial;
         }
@@ -110,9 +101,7 @@ impl<'d> Drawing<'d> {
 
     /// How many states lie inside a state.
     pub(crate) fn inside_count(&self, outer: usize) -> usize {
-        (0..self.shapes.len())
-            .filter(|inner| self.inside(*inner, outer))
-            .count()
+        (0..self.shapes.len()).filter(|inner| self.inside(*inner, outer)).count()
     }
 
     /// Whether a state lies inside another one.
@@ -131,16 +120,12 @@ impl<'d> Drawing<'d> {
 /// All states in document order, without recursion.
 fn flatten<'d>(name: &'d str, root: &'d State, marks: &Marks) -> Vec<Shape<'d>> {
     let mut shapes: Vec<Shape<'d>> = Vec::new();
-    let mut stack: Vec<(&'d str, &'d State, Option<usize>, String)> =
-        vec![(name, root, None, String::new())];
+    let mut stack: Vec<(&'d str, &'d State, Option<usize>, String)> = vec![(name, root, None, String::new())];
     let active: BTreeSet<&str> = marks
         .active
         .iter()
         .flat_map(|path| {
-            path.match_indices('.')
-                .map(|(end, _)| end)
-                .chain([path.len()])
-                .filter_map(|end| path.get(..end))
+            path.match_indices('.').map(|(end, _)| end).chain([path.len()]).filter_map(|end| path.get(..end))
         })
         .collect();
     while let Some((key, state, parent, path)) = stack.pop() {
@@ -149,35 +134,14 @@ fn flatten<'d>(name: &'d str, root: &'d State, marks: &Marks) -> Vec<Shape<'d>> 
             parent.children.push(id);
         }
         for (key, child) in state.states.iter().rev() {
-            let path = if path.is_empty() {
-                key.clone()
-            } else {
-                format!("{path}.{key}")
-            };
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
             stack.push((key, child, Some(id), path));
         }
-        let kind = if state.kind == StateKind::Atomic && !state.states.is_empty() {
-            StateKind::Compound
-        } else {
-            state.kind
-        };
-        let lines = state
-            .invoke
-            .iter()
-            .map(|invoke| format!("⚙ {}", invoke.src))
-            .collect();
+        let kind =
+            if state.kind == StateKind::Atomic && !state.states.is_empty() { StateKind::Compound } else { state.kind };
+        let lines = state.invoke.iter().map(|invoke| format!("⚙ {}", invoke.src)).collect();
         let active = active.contains(path.as_str());
-        shapes.push(Shape {
-            state,
-            kind,
-            key,
-            path,
-            parent,
-            children: Vec::new(),
-            active,
-            initial: None,
-            lines,
-        });
+        shapes.push(Shape { state, kind, key, path, parent, children: Vec::new(), active, initial: None, lines });
     }
     shapes
 }
@@ -191,28 +155,19 @@ fn transitions<'s>(shape: &'s Shape<'_>) -> Vec<(String, String, &'s Transition)
         let first = on.events.first().map_or("", String::as_str);
         for transition in &on.transitions {
             let count = counts.entry(first).or_default();
-            all.push((
-                on.events.join(" "),
-                format!("{path}/on/{first}/{count}"),
-                transition,
-            ));
+            all.push((on.events.join(" "), format!("{path}/on/{first}/{count}"), transition));
             *count = count.saturating_add(1);
         }
     }
     for invoke in &state.invoke {
         let id = invoke.id.as_ref().unwrap_or(&invoke.src);
-        for (word, key, list) in [
-            ("done", "onDone", &invoke.on_done),
-            ("error", "onError", &invoke.on_error),
-        ] {
+        for (word, key, list) in [("done", "onDone", &invoke.on_done), ("error", "onError", &invoke.on_error)] {
             let numbered = list.iter().enumerate();
-            all.extend(numbered.map(|(n, transition)| {
-                (
-                    format!("{word} {id}"),
-                    format!("{path}/invoke/{id}/{key}/{n}"),
-                    transition,
-                )
-            }));
+            all.extend(
+                numbered.map(|(n, transition)| {
+                    (format!("{word} {id}"), format!("{path}/invoke/{id}/{key}/{n}"), transition)
+                }),
+            );
         }
     }
     all.extend(
@@ -230,21 +185,17 @@ fn transitions<'s>(shape: &'s Shape<'_>) -> Vec<(String, String, &'s Transition)
             }
             _ => format!("after {}", after.key),
         };
-        all.extend(numbered.map(|(n, transition)| {
-            (
-                event.clone(),
-                format!("{path}/after/{}/{n}", after.key),
-                transition,
-            )
-        }));
+        all.extend(
+            numbered.map(|(n, transition)| (event.clone(), format!("{path}/after/{}/{n}", after.key), transition)),
+        );
     }
-    all.extend(state.always.iter().enumerate().map(|(n, transition)| {
-        (
-            "always".to_owned(),
-            format!("{path}/always/{n}"),
-            transition,
-        )
-    }));
+    all.extend(
+        state
+            .always
+            .iter()
+            .enumerate()
+            .map(|(n, transition)| ("always".to_owned(), format!("{path}/always/{n}"), transition)),
+    );
     // What refuses moves nothing, and would hide what moves.
     all.retain(|(_, _, transition)| transition.refuse.is_none());
     all
@@ -258,17 +209,9 @@ struct Names<'d> {
 
 impl<'d> Names<'d> {
     fn of(shapes: &[Shape<'d>]) -> Names<'d> {
-        let mut ids: BTreeMap<String, usize> = shapes
-            .iter()
-            .enumerate()
-            .map(|(id, shape)| (shape.path.clone(), id))
-            .collect();
-        ids.extend(
-            shapes
-                .iter()
-                .enumerate()
-                .filter_map(|(id, shape)| shape.state.id.clone().map(|name| (name, id))),
-        );
+        let mut ids: BTreeMap<String, usize> =
+            shapes.iter().enumerate().map(|(id, shape)| (shape.path.clone(), id)).collect();
+        ids.extend(shapes.iter().enumerate().filter_map(|(id, shape)| shape.state.id.clone().map(|name| (name, id))));
         let children = shapes
             .iter()
             .enumerate()
@@ -277,29 +220,17 @@ impl<'d> Names<'d> {
         Names { ids, children }
     }
 
-    fn resolve(
-        &self,
-        shapes: &[Shape<'_>],
-        from: usize,
-        target: &str,
-        inside: bool,
-    ) -> Option<usize> {
+    fn resolve(&self, shapes: &[Shape<'_>], from: usize, target: &str, inside: bool) -> Option<usize> {
         if let Some(id) = target.strip_prefix('#') {
-            let tails = id.rmatch_indices('.').find_map(|(end, _)| {
-                self.descend(
-                    *self.ids.get(id.get(..end)?)?,
-                    id.get(end.saturating_add(1)..)?,
-                )
-            });
+            let tails = id
+                .rmatch_indices('.')
+                .find_map(|(end, _)| self.descend(*self.ids.get(id.get(..end)?)?, id.get(end.saturating_add(1)..)?));
             return self.ids.get(id).copied().or(tails);
         }
         if let Some(path) = target.strip_prefix('.') {
             return self.descend(from, path);
         }
-        let parent = shapes
-            .get(from)
-            .and_then(|shape| shape.parent)
-            .unwrap_or(from);
+        let parent = shapes.get(from).and_then(|shape| shape.parent).unwrap_or(from);
         self.descend(if inside { from } else { parent }, target)
     }
 
@@ -314,8 +245,7 @@ impl<'d> Names<'d> {
             }
             // The longest head is tried first, so it goes onto the stack last.
             for (end, _) in path.match_indices('.') {
-                if let (Some(head), Some(tail)) =
-                    (path.get(..end), path.get(end.saturating_add(1)..))
+                if let (Some(head), Some(tail)) = (path.get(..end), path.get(end.saturating_add(1)..))
                     && let Some(child) = self.children.get(&(from, head))
                 {
                     stack.push((*child, tail));
@@ -328,18 +258,11 @@ impl<'d> Names<'d> {
     fn initial(&self, shapes: &[Shape<'_>], id: usize) -> Option<usize> {
         let shape = shapes.get(id)?;
         let first_real = || {
-            shape.children.iter().copied().find(|child| {
-                shapes
-                    .get(*child)
-                    .is_some_and(|child| !is_history(child.kind))
-            })
+            shape.children.iter().copied().find(|child| shapes.get(*child).is_some_and(|child| !is_history(child.kind)))
         };
         match shape.kind {
             StateKind::Compound => match &shape.state.initial {
-                Some(initial) => initial
-                    .target
-                    .first()
-                    .and_then(|target| self.resolve(shapes, id, target, true)),
+                Some(initial) => initial.target.first().and_then(|target| self.resolve(shapes, id, target, true)),
                 None => first_real(),
             },
             // The default of a history state is drawn like a transition.

@@ -16,34 +16,19 @@ pub(crate) struct Rect {
 
 impl Rect {
     pub(crate) fn around(centre: Point, width: f64, height: f64) -> Rect {
-        Rect {
-            x: centre.x - width / 2.0,
-            y: centre.y - height / 2.0,
-            width,
-            height,
-        }
+        Rect { x: centre.x - width / 2.0, y: centre.y - height / 2.0, width, height }
     }
 
     /// The smallest rectangle around both.
     pub(crate) fn and(self, other: Rect) -> Rect {
         let (x, y) = (self.x.min(other.x), self.y.min(other.y));
-        let (right, bottom) = (
-            (self.x + self.width).max(other.x + other.width),
-            (self.y + self.height).max(other.y + other.height),
-        );
-        Rect {
-            x,
-            y,
-            width: right - x,
-            height: bottom - y,
-        }
+        let (right, bottom) =
+            ((self.x + self.width).max(other.x + other.width), (self.y + self.height).max(other.y + other.height));
+        Rect { x, y, width: right - x, height: bottom - y }
     }
 
     pub(crate) fn holds(&self, point: Point) -> bool {
-        point.x >= self.x
-            && point.x <= self.x + self.width
-            && point.y >= self.y
-            && point.y <= self.y + self.height
+        point.x >= self.x && point.x <= self.x + self.width && point.y >= self.y && point.y <= self.y + self.height
     }
 
     pub(crate) fn meets(&self, other: &Rect) -> bool {
@@ -65,24 +50,11 @@ impl Route {
     /// Everything that belongs to it.
     pub(crate) fn extent(&self) -> impl Iterator<Item = Rect> {
         let label = Some(self.label).filter(|label| label.width > 0.0);
-        self.points
-            .iter()
-            .map(|point| Rect {
-                x: point.x,
-                y: point.y,
-                width: 0.0,
-                height: 0.0,
-            })
-            .chain(label)
+        self.points.iter().map(|point| Rect { x: point.x, y: point.y, width: 0.0, height: 0.0 }).chain(label)
     }
 
     pub(crate) fn shift(&mut self, x: f64, y: f64) {
-        self.points.iter_mut().for_each(|point| {
-            *point = Point {
-                x: point.x + x,
-                y: point.y + y,
-            }
-        });
+        self.points.iter_mut().for_each(|point| *point = Point { x: point.x + x, y: point.y + y });
         (self.label.x, self.label.y) = (self.label.x + x, self.label.y + y);
     }
 }
@@ -91,10 +63,7 @@ pub(crate) fn cut_start(points: &mut Vec<Point>, rect: Rect) {
     let Some(last) = points.iter().rposition(|point| rect.holds(*point)) else {
         return;
     };
-    let (Some(inside), Some(outside)) = (
-        points.get(last).copied(),
-        points.get(last.saturating_add(1)).copied(),
-    ) else {
+    let (Some(inside), Some(outside)) = (points.get(last).copied(), points.get(last.saturating_add(1)).copied()) else {
         return;
     };
     let crossing = crossing(inside, outside, rect);
@@ -106,15 +75,9 @@ pub(crate) fn cut_start(points: &mut Vec<Point>, rect: Rect) {
 
 /// A label that belonged to a part of the way that was cut off moves to the middle of the rest.
 pub(crate) fn keep_label_on(route: &mut Route) {
-    let centre = Point {
-        x: route.label.x + route.label.width / 2.0,
-        y: route.label.y + route.label.height / 2.0,
-    };
+    let centre = Point { x: route.label.x + route.label.width / 2.0, y: route.label.y + route.label.height / 2.0 };
     if route.label.width <= 0.0
-        || route
-            .points
-            .iter()
-            .any(|point| (point.x - centre.x).abs() < 1.0 && (point.y - centre.y).abs() < 1.0)
+        || route.points.iter().any(|point| (point.x - centre.x).abs() < 1.0 && (point.y - centre.y).abs() < 1.0)
     {
         return;
     }
@@ -125,10 +88,7 @@ pub(crate) fn keep_label_on(route: &mut Route) {
     for (a, b) in pairs() {
         let own = length((a, b));
         if own >= left && own > 0.0 {
-            middle = Point {
-                x: a.x + (b.x - a.x) * left / own,
-                y: a.y + (b.y - a.y) * left / own,
-            };
+            middle = Point { x: a.x + (b.x - a.x) * left / own, y: a.y + (b.y - a.y) * left / own };
             break;
         }
         left -= own;
@@ -151,8 +111,5 @@ fn crossing(inside: Point, outside: Point, rect: Rect) -> Point {
     let t = along(inside.x, dx, rect.x, rect.x + rect.width)
         .min(along(inside.y, dy, rect.y, rect.y + rect.height))
         .clamp(0.0, 1.0);
-    Point {
-        x: inside.x + dx * t,
-        y: inside.y + dy * t,
-    }
+    Point { x: inside.x + dx * t, y: inside.y + dy * t }
 }

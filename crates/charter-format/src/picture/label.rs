@@ -34,10 +34,7 @@ pub(crate) fn label(event: &str, transition: &Transition) -> String {
 }
 
 fn condition(transition: &Transition) -> Option<String> {
-    let guard = transition
-        .guard
-        .as_ref()
-        .map(|guard| cut(&guard_text(guard, 0)));
+    let guard = transition.guard.as_ref().map(|guard| cut(&guard_text(guard, 0)));
     let when = transition.when.as_deref().map(cut);
     match (guard, when) {
         (Some(guard), Some(when)) => Some(format!("{guard} && {when}")),
@@ -52,15 +49,8 @@ fn guard_text(guard: &Guard, depth: usize) -> String {
     }
     let deeper = depth.saturating_add(1);
     let joined = |guards: &[Guard], with: &str| {
-        let parts: Vec<String> = guards
-            .iter()
-            .map(|guard| guard_text(guard, deeper))
-            .collect();
-        if depth == 0 {
-            parts.join(with)
-        } else {
-            format!("({})", parts.join(with))
-        }
+        let parts: Vec<String> = guards.iter().map(|guard| guard_text(guard, deeper)).collect();
+        if depth == 0 { parts.join(with) } else { format!("({})", parts.join(with)) }
     };
     match guard {
         Guard::Name(name) => name.clone(),

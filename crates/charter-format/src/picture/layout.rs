@@ -60,18 +60,10 @@ fn size(shape: &Shape<'_>) -> (f64, f64) {
     if is_history(shape.kind) {
         return (26.0, 26.0);
     }
-    let widest = shape
-        .lines
-        .iter()
-        .map(|line| text_width(line, 11.0))
-        .fold(text_width(shape.key, 14.5), f64::max);
+    let widest = shape.lines.iter().map(|line| text_width(line, 11.0)).fold(text_width(shape.key, 14.5), f64::max);
     if is_compound(shape.kind) {
         // As wide as the title, so that the cluster is.
-        return if shape.parent.is_none() {
-            (DOT, DOT)
-        } else {
-            (widest + 8.0, DOT)
-        };
+        return if shape.parent.is_none() { (DOT, DOT) } else { (widest + 8.0, DOT) };
     }
     ((widest + 24.0).max(64.0), rows(shape.lines.len()) + 34.0)
 }
@@ -85,72 +77,39 @@ fn rows(lines: usize) -> f64 {
 
 /// Lays a drawing out. The same drawing always gives the same layout.
 pub(crate) fn layout(drawing: &Drawing<'_>) -> Layout {
-    let mut graph: Graph<NodeLabel, EdgeLabel> = Graph::with_options(GraphOptions {
-        directed: true,
-        multigraph: true,
-        compound: true,
-    });
+    let mut graph: Graph<NodeLabel, EdgeLabel> =
+        Graph::with_options(GraphOptions { directed: true, multigraph: true, compound: true });
     for (id, shape) in drawing.shapes.iter().enumerate() {
         let (width, height) = size(shape);
-        graph.set_node(
-            head(id),
-            Some(NodeLabel {
-                width,
-                height,
-                ..NodeLabel::default()
-            }),
-        );
+        graph.set_node(head(id), Some(NodeLabel { width, height, ..NodeLabel::default() }));
         if is_compound(shape.kind) && shape.parent.is_some() {
             graph.set_node(cluster(id), Some(NodeLabel::default()));
             graph.set_parent(&head(id), Some(&cluster(id)));
         }
         if let Some(parent) = shape.parent.filter(|parent| *parent != 0) {
-            let own = if is_compound(shape.kind) {
-                cluster(id)
-            } else {
-                head(id)
-            };
+            let own = if is_compound(shape.kind) { cluster(id) } else { head(id) };
             graph.set_parent(&own, Some(&cluster(parent)));
         }
         // Regions stand side by side, below the head of their state.
-        if let Some(parent) = shape.parent.filter(|parent| {
-            drawing
-                .shape(*parent)
-                .is_some_and(|parent| parent.kind == StateKind::Parallel)
-        }) {
-            let label = EdgeLabel {
-                weight: 0,
-                labelpos: LabelPos::Center,
-                ..EdgeLabel::default()
-            };
+        if let Some(parent) = shape
+            .parent
+            .filter(|parent| drawing.shape(*parent).is_some_and(|parent| parent.kind == StateKind::Parallel))
+        {
+            let label = EdgeLabel { weight: 0, labelpos: LabelPos::Center, ..EdgeLabel::default() };
             graph.set_edge(head(parent), head(id), Some(label), Some("order"));
         }
     }
     for (id, shape) in drawing.shapes.iter().enumerate() {
         if let Some(initial) = shape.initial.filter(|initial| *initial != id) {
-            let label = EdgeLabel {
-                weight: 2,
-                labelpos: LabelPos::Center,
-                ..EdgeLabel::default()
-            };
+            let label = EdgeLabel { weight: 2, labelpos: LabelPos::Center, ..EdgeLabel::default() };
             graph.set_edge(head(id), head(initial), Some(label), Some("start"));
         }
     }
     for arrow in &drawing.arrows {
         let (width, height) = label_size(&arrow.labels);
-        let label = EdgeLabel {
-            width,
-            height,
-            labelpos: LabelPos::Center,
-            ..EdgeLabel::default()
-        };
+        let label = EdgeLabel { width, height, labelpos: LabelPos::Center, ..EdgeLabel::default() };
         let from = source(drawing, arrow);
-        graph.set_edge(
-            head(from),
-            head(arrow.to),
-            Some(label),
-            Some(&arrow_name(arrow)),
-        );
+        graph.set_edge(head(from), head(arrow.to), Some(label), Some(&arrow_name(arrow)));
     }
     let options = LayoutOptions {
         nodesep: 36.0,
@@ -166,30 +125,22 @@ pub(crate) fn layout(drawing: &Drawing<'_>) -> Layout {
 
 /// The node that an arrow is laid out from.
 fn source(drawing: &Drawing<'_>, arrow: &Arrow) -> usize {
-    let is_cluster = arrow.from != 0
-        && drawing
-            .shape(arrow.from)
-            .is_some_and(|shape| is_compound(shape.kind));
+    let is_cluster = arrow.from != 0 && drawing.shape(arrow.from).is_some_and(|shape| is_compound(shape.kind));
     if !is_cluster || arrow.to < arrow.from || drawing.inside(arrow.to, arrow.from) {
         return arrow.from;
     }
     let mut at = arrow.from;
     while let Some(shape) = drawing.shape(at).filter(|shape| is_compound(shape.kind)) {
         let real = || {
-            shape.children.iter().copied().filter(|child| {
-                drawing
-                    .shape(*child)
-                    .is_some_and(|child| !is_history(child.kind))
-            })
+            shape
+                .children
+                .iter()
+                .copied()
+                .filter(|child| drawing.shape(*child).is_some_and(|child| !is_history(child.kind)))
         };
         // What completes a state is where it is left; of regions, the longest.
-        let finals = || {
-            real().filter(|child| {
-                drawing
-                    .shape(*child)
-                    .is_some_and(|child| child.kind == StateKind::Final)
-            })
-        };
+        let finals =
+            || real().filter(|child| drawing.shape(*child).is_some_and(|child| child.kind == StateKind::Final));
         let longest = || real().max_by_key(|child| drawing.inside_count(*child));
         let last = if shape.kind == StateKind::Parallel {
             longest()
@@ -219,15 +170,8 @@ fn cluster(id: usize) -> String {
 
 pub(crate) fn label_size(labels: &[String]) -> (f64, f64) {
     let lines = label_lines(labels);
-    let widest = lines
-        .iter()
-        .map(|line| text_width(line, 11.0))
-        .fold(0.0, f64::max);
-    if widest > 0.0 {
-        (widest + 10.0, rows(lines.len()) + 4.0)
-    } else {
-        (0.0, 0.0)
-    }
+    let widest = lines.iter().map(|line| text_width(line, 11.0)).fold(0.0, f64::max);
+    if widest > 0.0 { (widest + 10.0, rows(lines.len()) + 4.0) } else { (0.0, 0.0) }
 }
 
 /// Labels as lines: long ones are broken before the guard and before who may do it.
@@ -248,79 +192,41 @@ pub(crate) fn label_lines(labels: &[String]) -> Vec<String> {
 fn collect(drawing: &Drawing<'_>, graph: &Graph<NodeLabel, EdgeLabel>) -> Layout {
     let place = |id: usize| {
         let node = graph.node(&head(id))?;
-        Some(Rect::around(
-            Point {
-                x: node.x?,
-                y: node.y?,
-            },
-            node.width,
-            node.height,
-        ))
+        Some(Rect::around(Point { x: node.x?, y: node.y? }, node.width, node.height))
     };
     let mut layout = Layout {
-        boxes: (0..drawing.shapes.len())
-            .map(|id| place(id).unwrap_or_default())
-            .collect(),
+        boxes: (0..drawing.shapes.len()).map(|id| place(id).unwrap_or_default()).collect(),
         ..Layout::default()
     };
     for (shape, own) in drawing.shapes.iter().zip(&layout.boxes) {
-        let dot = Point {
-            x: own.x + own.width / 2.0,
-            y: own.y + own.height / 2.0,
-        };
-        layout
-            .dots
-            .push((shape.initial.is_some() && is_compound(shape.kind)).then_some(dot));
+        let dot = Point { x: own.x + own.width / 2.0, y: own.y + own.height / 2.0 };
+        layout.dots.push((shape.initial.is_some() && is_compound(shape.kind)).then_some(dot));
     }
     let route = |from: usize, to: usize, name: &str| {
         let edge = graph.edge(&head(from), &head(to), Some(name))?;
-        let points = edge
-            .points
-            .iter()
-            .map(|point| Point {
-                x: point.x,
-                y: point.y,
-            })
-            .collect();
-        let centre = Point {
-            x: edge.x.unwrap_or_default(),
-            y: edge.y.unwrap_or_default(),
-        };
-        Some(Route {
-            points,
-            label: Rect::around(centre, edge.width, edge.height),
-        })
+        let points = edge.points.iter().map(|point| Point { x: point.x, y: point.y }).collect();
+        let centre = Point { x: edge.x.unwrap_or_default(), y: edge.y.unwrap_or_default() };
+        Some(Route { points, label: Rect::around(centre, edge.width, edge.height) })
     };
     for (id, shape) in drawing.shapes.iter().enumerate() {
-        layout.starts.push(
-            shape
-                .initial
-                .filter(|initial| *initial != id)
-                .and_then(|initial| {
-                    let mut start = route(id, initial, "start")?;
-                    if let (Some(Some(dot)), Some(first)) =
-                        (layout.dots.get(id), start.points.first_mut())
-                    {
-                        *first = *dot;
-                    }
-                    Some(start)
-                }),
-        );
+        layout.starts.push(shape.initial.filter(|initial| *initial != id).and_then(|initial| {
+            let mut start = route(id, initial, "start")?;
+            if let (Some(Some(dot)), Some(first)) = (layout.dots.get(id), start.points.first_mut()) {
+                *first = *dot;
+            }
+            Some(start)
+        }));
     }
     layout.arrows = drawing
         .arrows
         .iter()
-        .map(|arrow| {
-            route(source(drawing, arrow), arrow.to, &arrow_name(arrow)).unwrap_or_default()
-        })
+        .map(|arrow| route(source(drawing, arrow), arrow.to, &arrow_name(arrow)).unwrap_or_default())
         .collect();
     make_room(drawing, &mut layout);
     fit(drawing, &mut layout);
     separate(drawing, &mut layout);
     for (id, start) in layout.starts.iter_mut().enumerate() {
-        if let (Some(start), Some(initial)) =
-            (start, drawing.shape(id).and_then(|shape| shape.initial))
-        {
+        if let (Some(start), Some(initial)) = (start, drawing.shape(id).and_then(|shape| shape.initial)) {
             clip(drawing, &layout.boxes, start, id, initial);
         }
     }
@@ -334,9 +240,7 @@ fn collect(drawing: &Drawing<'_>, graph: &Graph<NodeLabel, EdgeLabel>) -> Layout
         .iter()
         .copied()
         .chain(routes.flat_map(Route::extent))
-        .fold(None, |all: Option<Rect>, own| {
-            Some(all.map_or(own, |all| all.and(own)))
-        });
+        .fold(None, |all: Option<Rect>, own| Some(all.map_or(own, |all| all.and(own))));
     let all = all.unwrap_or_default();
     // Clusters reach beyond what `dagre` knows of: nothing may lie left of or above the margin.
     layout.shift(MARGIN - all.x, MARGIN - all.y);
@@ -346,18 +250,9 @@ fn collect(drawing: &Drawing<'_>, graph: &Graph<NodeLabel, EdgeLabel>) -> Layout
 
 impl Layout {
     fn shift(&mut self, x: f64, y: f64) {
-        self.boxes
-            .iter_mut()
-            .for_each(|place| (place.x, place.y) = (place.x + x, place.y + y));
-        self.dots
-            .iter_mut()
-            .flatten()
-            .for_each(|dot| (dot.x, dot.y) = (dot.x + x, dot.y + y));
-        self.starts
-            .iter_mut()
-            .flatten()
-            .chain(&mut self.arrows)
-            .for_each(|route| route.shift(x, y));
+        self.boxes.iter_mut().for_each(|place| (place.x, place.y) = (place.x + x, place.y + y));
+        self.dots.iter_mut().flatten().for_each(|dot| (dot.x, dot.y) = (dot.x + x, dot.y + y));
+        self.starts.iter_mut().flatten().chain(&mut self.arrows).for_each(|route| route.shift(x, y));
     }
 }
 
@@ -365,24 +260,11 @@ impl Layout {
 fn contents(drawing: &Drawing<'_>, layout: &Layout, id: usize) -> Option<Rect> {
     let inside = |end: usize| drawing.inside(end, id);
     let pairs = drawing.arrows.iter().zip(&layout.arrows);
-    let arrows = pairs
-        .filter(|(arrow, _)| inside(arrow.from) && inside(arrow.to))
-        .map(|(_, route)| route);
-    let starts = layout
-        .starts
-        .iter()
-        .enumerate()
-        .filter(|(from, _)| *from == id || inside(*from));
+    let arrows = pairs.filter(|(arrow, _)| inside(arrow.from) && inside(arrow.to)).map(|(_, route)| route);
+    let starts = layout.starts.iter().enumerate().filter(|(from, _)| *from == id || inside(*from));
     let starts = starts.filter_map(|(_, route)| route.as_ref());
-    let boxes = layout
-        .boxes
-        .iter()
-        .enumerate()
-        .filter(|(own, _)| *own == id || inside(*own));
-    boxes
-        .map(|(_, place)| *place)
-        .chain(arrows.chain(starts).flat_map(Route::extent))
-        .reduce(Rect::and)
+    let boxes = layout.boxes.iter().enumerate().filter(|(own, _)| *own == id || inside(*own));
+    boxes.map(|(_, place)| *place).chain(arrows.chain(starts).flat_map(Route::extent)).reduce(Rect::and)
 }
 
 /// The height of the title of a cluster.
@@ -392,33 +274,17 @@ fn title_height(shape: &Shape<'_>) -> f64 {
 
 /// Makes room for the titles, which `dagre` knows nothing of: everything from the first content of a cluster on moves down.
 fn make_room(drawing: &Drawing<'_>, layout: &mut Layout) {
-    let clusters = drawing
-        .shapes
-        .iter()
-        .enumerate()
-        .skip(1)
-        .filter(|(_, shape)| is_compound(shape.kind));
-    let strips: Vec<(f64, f64)> = clusters
-        .filter_map(|(id, shape)| Some((contents(drawing, layout, id)?.y, title_height(shape))))
-        .collect();
+    let clusters = drawing.shapes.iter().enumerate().skip(1).filter(|(_, shape)| is_compound(shape.kind));
+    let strips: Vec<(f64, f64)> =
+        clusters.filter_map(|(id, shape)| Some((contents(drawing, layout, id)?.y, title_height(shape)))).collect();
     let moved = |y: f64| -> f64 {
         let above = strips.iter().filter(|(top, _)| *top <= y + 0.01);
         y + above.map(|(_, height)| height).sum::<f64>()
     };
-    layout
-        .boxes
-        .iter_mut()
-        .for_each(|place| place.y = moved(place.y));
-    layout
-        .dots
-        .iter_mut()
-        .flatten()
-        .for_each(|dot| dot.y = moved(dot.y - DOT / 2.0) + DOT / 2.0);
+    layout.boxes.iter_mut().for_each(|place| place.y = moved(place.y));
+    layout.dots.iter_mut().flatten().for_each(|dot| dot.y = moved(dot.y - DOT / 2.0) + DOT / 2.0);
     for route in layout.starts.iter_mut().flatten().chain(&mut layout.arrows) {
-        route
-            .points
-            .iter_mut()
-            .for_each(|point| point.y = moved(point.y));
+        route.points.iter_mut().for_each(|point| point.y = moved(point.y));
         route.label.y = moved(route.label.y);
     }
 }
@@ -447,14 +313,8 @@ fn fit(drawing: &Drawing<'_>, layout: &mut Layout) {
 /// Cuts off what runs inside the compound states at the ends, unless the other end lies there too.
 fn clip(drawing: &Drawing<'_>, boxes: &[Rect], route: &mut Route, from: usize, to: usize) {
     let border = |end: usize, other: usize| {
-        let is_cluster = end != 0
-            && drawing
-                .shape(end)
-                .is_some_and(|shape| is_compound(shape.kind));
-        boxes
-            .get(end)
-            .filter(|_| is_cluster && !drawing.inside(other, end))
-            .copied()
+        let is_cluster = end != 0 && drawing.shape(end).is_some_and(|shape| is_compound(shape.kind));
+        boxes.get(end).filter(|_| is_cluster && !drawing.inside(other, end)).copied()
     };
     if let Some(rect) = border(from, to) {
         cut_start(&mut route.points, rect);

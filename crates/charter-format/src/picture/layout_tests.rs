@@ -18,15 +18,9 @@ fn definition(parents: &[(usize, u8)], arrows: &[(usize, usize, u8)]) -> Definit
             when: (event % 3 == 0).then(|| "a.b == 'c'".to_owned()),
             ..Transition::default()
         };
-        states[from].on.push(On {
-            events: vec![format!("EVENT_{event}")],
-            transitions: vec![transition],
-        });
+        states[from].on.push(On { events: vec![format!("EVENT_{event}")], transitions: vec![transition] });
     }
-    let mut root = State {
-        kind: StateKind::Compound,
-        ..State::default()
-    };
+    let mut root = State { kind: StateKind::Compound, ..State::default() };
     for (id, (parent, kind)) in parents.iter().enumerate().rev() {
         let mut state = std::mem::take(&mut states[id]);
         state.id = Some(format!("s{id}"));
@@ -38,17 +32,10 @@ fn definition(parents: &[(usize, u8)], arrows: &[(usize, usize, u8)]) -> Definit
             (false, _) => StateKind::Parallel,
         };
         let above = parent % (id + 1);
-        let siblings = if above == id {
-            &mut root.states
-        } else {
-            &mut states[above].states
-        };
+        let siblings = if above == id { &mut root.states } else { &mut states[above].states };
         siblings.shift_insert(0, format!("state{id}"), state);
     }
-    let mut definition = Definition {
-        id: "t".to_owned(),
-        ..Definition::default()
-    };
+    let mut definition = Definition { id: "t".to_owned(), ..Definition::default() };
     definition.root.state = root;
     definition
 }
@@ -60,9 +47,7 @@ fn assert_apart(drawing: &Drawing<'_>, layout: &Layout) {
             let own = layout.boxes[*child];
             let (left, top) = (own.x >= 0.0, own.y >= 0.0);
             assert!(
-                left && top
-                    && own.x + own.width <= layout.width
-                    && own.y + own.height <= layout.height,
+                left && top && own.x + own.width <= layout.width && own.y + own.height <= layout.height,
                 "{child} is off the page: {own:?}"
             );
             if id > 0 {

@@ -13,20 +13,9 @@ pub fn mermaid(definition: &Definition, overlay: &Overlay) -> String {
     let mut out = String::from("stateDiagram-v2\n");
     let mut active = Vec::new();
     for (number, drawing) in drawings.iter().enumerate() {
-        let page = Page {
-            drawing,
-            prefix: if number == 0 {
-                "s".to_owned()
-            } else {
-                format!("m{number}_")
-            },
-        };
+        let page = Page { drawing, prefix: if number == 0 { "s".to_owned() } else { format!("m{number}_") } };
         // One chart needs no frame, unless arrows begin or end at it.
-        let framed = drawings.len() > 1
-            || drawing
-                .arrows
-                .iter()
-                .any(|arrow| arrow.from == 0 || arrow.to == 0);
+        let framed = drawings.len() > 1 || drawing.arrows.iter().any(|arrow| arrow.from == 0 || arrow.to == 0);
         if !framed {
             page.children(&mut out, 0, 1);
         } else {
@@ -35,13 +24,7 @@ pub fn mermaid(definition: &Definition, overlay: &Overlay) -> String {
         page.arrows(&mut out);
         page.notes(&mut out);
         active.extend(
-            drawing
-                .shapes
-                .iter()
-                .enumerate()
-                .skip(1)
-                .filter(|(_, shape)| shape.active)
-                .map(|(id, _)| page.id(id)),
+            drawing.shapes.iter().enumerate().skip(1).filter(|(_, shape)| shape.active).map(|(id, _)| page.id(id)),
         );
     }
     if !active.is_empty() {
@@ -109,13 +92,7 @@ impl Page<'_, '_> {
     }
 
     fn arrows(&self, out: &mut String) {
-        for (id, shape) in self
-            .drawing
-            .shapes
-            .iter()
-            .enumerate()
-            .filter(|(_, shape)| is_history(shape.kind))
-        {
+        for (id, shape) in self.drawing.shapes.iter().enumerate().filter(|(_, shape)| is_history(shape.kind)) {
             if let Some(initial) = shape.initial {
                 out.push_str(&format!("    {} --> {}\n", self.id(id), self.id(initial)));
             }
@@ -125,11 +102,7 @@ impl Page<'_, '_> {
                 let mark = if arrow.taken { "✓ " } else { "" };
                 let text = format!("{mark}{}", escape(label));
                 let colon = if text.is_empty() { "" } else { " : " };
-                out.push_str(&format!(
-                    "    {} --> {}{colon}{text}\n",
-                    self.id(arrow.from),
-                    self.id(arrow.to)
-                ));
+                out.push_str(&format!("    {} --> {}{colon}{text}\n", self.id(arrow.from), self.id(arrow.to)));
             }
         }
     }
@@ -139,14 +112,8 @@ impl Page<'_, '_> {
         for (id, shape) in self.drawing.shapes.iter().enumerate().skip(1) {
             let lines = conditions(shape);
             if !lines.is_empty() {
-                let text: String = lines
-                    .iter()
-                    .map(|line| format!("        {}\n", escape(line)))
-                    .collect();
-                out.push_str(&format!(
-                    "    note right of {}\n{text}    end note\n",
-                    self.id(id)
-                ));
+                let text: String = lines.iter().map(|line| format!("        {}\n", escape(line))).collect();
+                out.push_str(&format!("    note right of {}\n{text}    end note\n", self.id(id)));
             }
         }
     }

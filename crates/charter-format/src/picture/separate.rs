@@ -22,11 +22,8 @@ pub(super) fn separate(drawing: &Drawing<'_>, layout: &mut Layout) {
 /// The first two siblings that lie over each other, innermost first: which to push, and how far.
 fn overlap(drawing: &Drawing<'_>, layout: &Layout) -> Option<(usize, f64)> {
     drawing.shapes.iter().rev().find_map(|shape| {
-        let mut children: Vec<(usize, Rect)> = shape
-            .children
-            .iter()
-            .filter_map(|child| Some((*child, *layout.boxes.get(*child)?)))
-            .collect();
+        let mut children: Vec<(usize, Rect)> =
+            shape.children.iter().filter_map(|child| Some((*child, *layout.boxes.get(*child)?))).collect();
         children.sort_by(|(_, a), (_, b)| a.x.total_cmp(&b.x));
         let pairs = children.iter().enumerate().flat_map(|(i, left)| {
             let further = children.iter().skip(i.saturating_add(1));
@@ -53,20 +50,14 @@ fn push(drawing: &Drawing<'_>, layout: &mut Layout, id: usize, by: f64) {
         }
     }
     let starts = drawing.shapes.iter().enumerate().zip(&mut layout.starts);
-    let starts =
-        starts.filter_map(|((from, shape), route)| Some((from, shape.initial?, route.as_mut()?)));
+    let starts = starts.filter_map(|((from, shape), route)| Some((from, shape.initial?, route.as_mut()?)));
     let arrows = drawing.arrows.iter().zip(&mut layout.arrows);
     let arrows = arrows.map(|(arrow, route)| (arrow.from, arrow.to, route));
     for (from, to, route) in starts.chain(arrows) {
         match (moves(from), moves(to)) {
             (true, true) => route.shift(by, 0.0),
             (true, false) => route.points.iter_mut().take(1).for_each(|p| p.x += by),
-            (false, true) => route
-                .points
-                .iter_mut()
-                .rev()
-                .take(1)
-                .for_each(|p| p.x += by),
+            (false, true) => route.points.iter_mut().rev().take(1).for_each(|p| p.x += by),
             (false, false) => {}
         }
     }

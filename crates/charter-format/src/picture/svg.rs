@@ -29,28 +29,13 @@ pub fn svg(definition: &Definition, overlay: &Overlay) -> String {
                 (placed.width, placed.height)
             }
             Err(why) => {
-                let _ = writeln!(
-                    part,
-                    "<text class=\"line\" x=\"16\" y=\"20\">{}</text>",
-                    escape(&why)
-                );
+                let _ = writeln!(part, "<text class=\"line\" x=\"16\" y=\"20\">{}</text>", escape(&why));
                 (360.0, 40.0)
             }
         };
-        let _ = writeln!(
-            body,
-            "<text class=\"name\" x=\"16\" y=\"{:.1}\">{}</text>",
-            top + 24.0,
-            escape(drawing.name)
-        );
-        let _ = writeln!(
-            body,
-            "<g transform=\"translate(0 {:.1})\">\n{part}</g>",
-            top + NAME
-        );
-        width = width
-            .max(own_width)
-            .max(super::layout::text_width(drawing.name, 16.0) + 32.0);
+        let _ = writeln!(body, "<text class=\"name\" x=\"16\" y=\"{:.1}\">{}</text>", top + 24.0, escape(drawing.name));
+        let _ = writeln!(body, "<g transform=\"translate(0 {:.1})\">\n{part}</g>", top + NAME);
+        width = width.max(own_width).max(super::layout::text_width(drawing.name, 16.0) + 32.0);
         top += NAME + own_height;
     }
     let name = escape(definition.title.as_deref().unwrap_or(&definition.id));
@@ -65,11 +50,8 @@ pub const MOST_STATES: usize = 250;
 fn place(drawing: &Drawing<'_>) -> Result<Layout, String> {
     let (states, arrows) = (drawing.shapes.len(), drawing.arrows.len());
     if states > MOST_STATES || arrows > MOST_STATES.saturating_mul(2) {
-        return Err(format!(
-            "{states} states and {arrows} arrows: too many to draw"
-        ));
+        return Err(format!("{states} states and {arrows} arrows: too many to draw"));
     }
     // The layout crate is full of assertions of its own. None is known to fail, but a picture is not worth a crash.
-    catch_unwind(AssertUnwindSafe(|| layout(drawing)))
-        .map_err(|_| "this statechart cannot be drawn".to_owned())
+    catch_unwind(AssertUnwindSafe(|| layout(drawing))).map_err(|_| "this statechart cannot be drawn".to_owned())
 }

@@ -36,34 +36,18 @@ text { font-family: Helvetica, Arial, sans-serif; fill: #1f2328; }
 /// Draws a chart: groups first, then arrows, then states, then labels, so that nothing hides a text.
 pub(crate) fn chart(out: &mut String, drawing: &Drawing<'_>, layout: &Layout) {
     let placed = || drawing.shapes.iter().zip(&layout.boxes).enumerate();
-    for (_, (shape, place)) in placed()
-        .skip(1)
-        .filter(|(_, (shape, _))| is_compound(shape.kind))
-    {
+    for (_, (shape, place)) in placed().skip(1).filter(|(_, (shape, _))| is_compound(shape.kind)) {
         let is_region = shape
             .parent
             .and_then(|parent| drawing.shape(parent))
             .is_some_and(|parent| parent.kind == StateKind::Parallel);
-        rect(
-            out,
-            place,
-            &format!(
-                "group{}{}",
-                if is_region { " region" } else { "" },
-                active(shape)
-            ),
-            10.0,
-        );
+        rect(out, place, &format!("group{}{}", if is_region { " region" } else { "" }, active(shape)), 10.0);
     }
     for start in layout.starts.iter().flatten() {
         path(out, start, "arrow");
     }
     for (arrow, route) in drawing.arrows.iter().zip(&layout.arrows) {
-        path(
-            out,
-            route,
-            if arrow.taken { "arrow taken" } else { "arrow" },
-        );
+        path(out, route, if arrow.taken { "arrow taken" } else { "arrow" });
     }
     for (_, (shape, place)) in placed() {
         if is_compound(shape.kind) && shape.parent.is_some() {
@@ -73,13 +57,7 @@ pub(crate) fn chart(out: &mut String, drawing: &Drawing<'_>, layout: &Layout) {
         }
     }
     for dot in layout.dots.iter().flatten() {
-        let _ = writeln!(
-            out,
-            "<circle class=\"dot\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{:.1}\"/>",
-            dot.x,
-            dot.y,
-            DOT / 2.0
-        );
+        let _ = writeln!(out, "<circle class=\"dot\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{:.1}\"/>", dot.x, dot.y, DOT / 2.0);
     }
     for (arrow, route) in drawing.arrows.iter().zip(&layout.arrows) {
         if route.label.width > 0.0 {
@@ -87,14 +65,7 @@ pub(crate) fn chart(out: &mut String, drawing: &Drawing<'_>, layout: &Layout) {
         }
         let mut y = route.label.y + 13.0;
         for label in label_lines(&arrow.labels) {
-            text(
-                out,
-                "label",
-                "middle",
-                route.label.x + route.label.width / 2.0,
-                y,
-                &label,
-            );
+            text(out, "label", "middle", route.label.x + route.label.width / 2.0, y, &label);
             y += LINE;
         }
     }
@@ -105,14 +76,7 @@ fn active(shape: &Shape<'_>) -> &'static str {
 }
 
 fn title_of_group(out: &mut String, shape: &Shape<'_>, place: &Rect) {
-    text(
-        out,
-        "title",
-        "start",
-        place.x + 12.0,
-        place.y + 20.0,
-        shape.key,
-    );
+    text(out, "title", "start", place.x + 12.0, place.y + 20.0, shape.key);
     let mut y = place.y + 20.0;
     for line in &shape.lines {
         y += LINE;
@@ -137,23 +101,14 @@ fn state(out: &mut String, shape: &Shape<'_>, place: &Rect) {
             "middle",
             middle,
             centre + 4.5,
-            if shape.kind == StateKind::Deep {
-                "H*"
-            } else {
-                "H"
-            },
+            if shape.kind == StateKind::Deep { "H*" } else { "H" },
         );
     }
     rect(out, place, &format!("state{}", active(shape)), 8.0);
     if shape.kind == StateKind::Final {
         rect(
             out,
-            &Rect {
-                x: place.x + 3.5,
-                y: place.y + 3.5,
-                width: place.width - 7.0,
-                height: place.height - 7.0,
-            },
+            &Rect { x: place.x + 3.5, y: place.y + 3.5, width: place.width - 7.0, height: place.height - 7.0 },
             "inner",
             5.0,
         );
@@ -167,12 +122,7 @@ fn state(out: &mut String, shape: &Shape<'_>, place: &Rect) {
 }
 
 fn rect(out: &mut String, place: &Rect, class: &str, radius: f64) {
-    let Rect {
-        x,
-        y,
-        width,
-        height,
-    } = place;
+    let Rect { x, y, width, height } = place;
     let _ = writeln!(
         out,
         "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"{radius:.0}\"/>"
@@ -196,20 +146,13 @@ fn path(out: &mut String, route: &Route, class: &str) {
     let towards = |from: Point, to: Point| {
         let length = (to.x - from.x).hypot(to.y - from.y).max(0.001);
         let part = (RADIUS / length).min(0.5);
-        Point {
-            x: from.x + (to.x - from.x) * part,
-            y: from.y + (to.y - from.y) * part,
-        }
+        Point { x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part }
     };
     let mut data = format!("M{:.1} {:.1}", first.x, first.y);
     let mut before = *first;
     for (at, after) in rest.iter().zip(rest.iter().skip(1)) {
         let (into, out_of) = (towards(*at, before), towards(*at, *after));
-        let _ = write!(
-            data,
-            " L{:.1} {:.1} Q{:.1} {:.1} {:.1} {:.1}",
-            into.x, into.y, at.x, at.y, out_of.x, out_of.y
-        );
+        let _ = write!(data, " L{:.1} {:.1} Q{:.1} {:.1} {:.1} {:.1}", into.x, into.y, at.x, at.y, out_of.x, out_of.y);
         before = *at;
     }
     if let Some(last) = rest.last() {

@@ -42,20 +42,11 @@ fn action(cx: &mut Context, node: &Node) -> Option<Action> {
         return Some(Action::Name(cx.name(Space::Action, node)));
     }
     // The grammar has seen to it that there is one; `label` only goes with `log`.
-    let entry = node
-        .entries()
-        .iter()
-        .find(|entry| entry.key.text != "label")?;
+    let entry = node.entries().iter().find(|entry| entry.key.text != "label")?;
     if let Some(label) = node.entry("label").filter(|_| entry.key.text != "log") {
-        cx.report(Diagnostic::error(
-            codes::CONFLICT,
-            label.key.span,
-            "`label` goes with `log` only",
-        ));
+        cx.report(Diagnostic::error(codes::CONFLICT, label.key.span, "`label` goes with `log` only"));
     }
-    cx.field(&entry.key.text, entry, |cx, value| {
-        read(cx, node, entry, value)
-    })
+    cx.field(&entry.key.text, entry, |cx, value| read(cx, node, entry, value))
 }
 
 /// Values by the place in the context that they are set at, which may hold expressions of its own.
@@ -90,9 +81,7 @@ fn read(cx: &mut Context, node: &Node, entry: &Entry, value: &Node) -> Option<Ac
             let said = cx.field("value", entry, template);
             Action::Log {
                 value: said,
-                label: node
-                    .entry("label")
-                    .map(|label| cx.field("label", label, |_, node| text(node))),
+                label: node.entry("label").map(|label| cx.field("label", label, |_, node| text(node))),
             }
         }
         "spawn" => Action::Spawn {
@@ -102,21 +91,10 @@ fn read(cx: &mut Context, node: &Node, entry: &Entry, value: &Node) -> Option<Ac
         },
         "if" => Action::If(cx.items(value, branch)),
         "each" => Action::Each {
-            r#in: value
-                .entry("in")
-                .map(|entry| cx.field("in", entry, Context::cel))
-                .unwrap_or_default(),
-            r#as: value
-                .entry("as")
-                .map(|entry| cx.field("as", entry, |_, node| text(node)))
-                .unwrap_or_default(),
-            index: value
-                .entry("index")
-                .map(|entry| cx.field("index", entry, |_, node| text(node))),
-            r#do: value
-                .entry("do")
-                .map(|entry| cx.field("do", entry, block))
-                .unwrap_or_default(),
+            r#in: value.entry("in").map(|entry| cx.field("in", entry, Context::cel)).unwrap_or_default(),
+            r#as: value.entry("as").map(|entry| cx.field("as", entry, |_, node| text(node))).unwrap_or_default(),
+            index: value.entry("index").map(|entry| cx.field("index", entry, |_, node| text(node))),
+            r#do: value.entry("do").map(|entry| cx.field("do", entry, block)).unwrap_or_default(),
         },
         "grant" => Action::Grant {
             kind: named(cx, value, "kind", Space::Ledger),
@@ -125,10 +103,7 @@ fn read(cx: &mut Context, node: &Node, entry: &Entry, value: &Node) -> Option<Ac
             expires: given(cx, value, "expires"),
             data: given(cx, value, "data"),
         },
-        "revoke" => Action::Revoke {
-            kind: named(cx, value, "kind", Space::Ledger),
-            key: key_or_all(cx, value),
-        },
+        "revoke" => Action::Revoke { kind: named(cx, value, "kind", Space::Ledger), key: key_or_all(cx, value) },
         "open" => Action::Open {
             kind: named(cx, value, "kind", Space::Ledger),
             key: needed(cx, value, "key"),
@@ -163,35 +138,23 @@ fn send(cx: &mut Context, node: &Node) -> Send {
         to: given(cx, node, "to"),
         r#type: needed(cx, node, "type"),
         data: given(cx, node, "data"),
-        delay: node
-            .entry("delay")
-            .map(|entry| cx.field("delay", entry, delay)),
+        delay: node.entry("delay").map(|entry| cx.field("delay", entry, delay)),
         id: given(cx, node, "id"),
-        id_location: node
-            .entry("idLocation")
-            .map(|entry| cx.field("id_location", entry, |_, node| text(node))),
+        id_location: node.entry("idLocation").map(|entry| cx.field("id_location", entry, |_, node| text(node))),
         processor: given(cx, node, "processor"),
     }
 }
 
 fn branch(cx: &mut Context, node: &Node) -> Branch {
     Branch {
-        when: node
-            .entry("when")
-            .map(|entry| cx.field("when", entry, Context::cel)),
-        r#do: node
-            .entry("do")
-            .map(|entry| cx.field("do", entry, block))
-            .unwrap_or_default(),
+        when: node.entry("when").map(|entry| cx.field("when", entry, Context::cel)),
+        r#do: node.entry("do").map(|entry| cx.field("do", entry, block)).unwrap_or_default(),
     }
 }
 
 /// `key: K` or `all: true`; the core form has no key for all.
 fn key_or_all(cx: &mut Context, node: &Node) -> Option<Template> {
-    if let Some(entry) = node
-        .entry("all")
-        .filter(|entry| entry.value.value == Value::Bool(false))
-    {
+    if let Some(entry) = node.entry("all").filter(|entry| entry.value.value == Value::Bool(false)) {
         cx.report(
             Diagnostic::error(codes::VALUE, entry.value.span, "`all: false` says nothing")
                 .help("write `key: ...`, or `all: true`"),
@@ -209,7 +172,5 @@ fn needed(cx: &mut Context, node: &Node, key: &str) -> Template {
 }
 
 fn named(cx: &mut Context, node: &Node, key: &str, space: Space) -> String {
-    node.entry(key)
-        .map(|entry| cx.field(key, entry, |cx, node| cx.name(space, node)))
-        .unwrap_or_default()
+    node.entry(key).map(|entry| cx.field(key, entry, |cx, node| cx.name(space, node))).unwrap_or_default()
 }

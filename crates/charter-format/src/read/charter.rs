@@ -2,8 +2,8 @@
 
 use charter_kernel::Definition;
 use charter_kernel::definition::{
-    ActorDecl, EventDecl, FinalRule, Interlock, InterlockRule, LedgerDecl, Limits, Projection,
-    Property, PropertyRule, Role, Stream,
+    ActorDecl, EventDecl, FinalRule, Interlock, InterlockRule, LedgerDecl, Limits, Projection, Property, PropertyRule,
+    Role, Stream,
 };
 use indexmap::IndexMap;
 
@@ -20,11 +20,7 @@ use crate::source::{Entry, Node, Value};
 /// Reads a document that the grammar has been over. What it found wrong is skipped.
 pub(crate) fn charter(cx: &mut Context, node: &Node) -> Definition {
     let types = Types::new(node.get("types"));
-    let mut read = Definition {
-        charter: 1,
-        strict: true,
-        ..Definition::default()
-    };
+    let mut read = Definition { charter: 1, strict: true, ..Definition::default() };
     for entry in node.entries() {
         let key = entry.key.text.as_str();
         match key {
@@ -34,11 +30,7 @@ pub(crate) fn charter(cx: &mut Context, node: &Node) -> Definition {
             "description" => read.description = Some(text(&entry.value)),
             "strict" => read.strict = entry.value.value != Value::Bool(false),
             "meta" => read.meta = entry.value.json(),
-            "roles" => {
-                read.roles = map(cx, entry, |_, node| Role {
-                    description: description(node),
-                })
-            }
+            "roles" => read.roles = map(cx, entry, |_, node| Role { description: description(node) }),
             "types" => read.types = map(cx, entry, |cx, node| types.schema(cx, node)),
             "events" => read.events = map(cx, entry, |cx, node| event(cx, node, &types)),
             "guards" => read.guards = map(cx, entry, guard_entry),
@@ -48,28 +40,16 @@ pub(crate) fn charter(cx: &mut Context, node: &Node) -> Definition {
                 read.delays = map(cx, entry, delay);
             }
             "actors" => read.actors = map(cx, entry, |cx, node| actor(cx, node, &types)),
-            "ledger" => {
-                read.ledger = map(cx, entry, |_, node| LedgerDecl {
-                    description: description(node),
-                })
-            }
+            "ledger" => read.ledger = map(cx, entry, |_, node| LedgerDecl { description: description(node) }),
             "rules" => read.rules = map(cx, entry, template),
-            "machines" => {
-                read.machines = map(cx, entry, |cx, node| state::machine(cx, node, &types))
-            }
+            "machines" => read.machines = map(cx, entry, |cx, node| state::machine(cx, node, &types)),
             "interlocks" => {
-                read.interlocks = cx
-                    .field(key, entry, |cx, node| cx.items(node, interlock))
-                    .into_iter()
-                    .flatten()
-                    .collect()
+                read.interlocks =
+                    cx.field(key, entry, |cx, node| cx.items(node, interlock)).into_iter().flatten().collect()
             }
             "properties" => {
-                read.properties = cx
-                    .field(key, entry, |cx, node| cx.items(node, property))
-                    .into_iter()
-                    .flatten()
-                    .collect()
+                read.properties =
+                    cx.field(key, entry, |cx, node| cx.items(node, property)).into_iter().flatten().collect()
             }
             "limits" => read.limits = limits(&entry.value),
             "projections" => read.projections = map(cx, entry, projection),
@@ -80,29 +60,17 @@ pub(crate) fn charter(cx: &mut Context, node: &Node) -> Definition {
     read.root = cx.at("root", |cx| state::chart(cx, node, &types));
     if read.types.contains_key("context") {
         let entry = node.get("types").and_then(|types| types.entry("context"));
-        read.root.context_schema = entry.map(|entry| {
-            cx.at("root", |cx| {
-                cx.field("context_schema", entry, |cx, node| types.schema(cx, node))
-            })
-        });
+        read.root.context_schema =
+            entry.map(|entry| cx.at("root", |cx| cx.field("context_schema", entry, |cx, node| types.schema(cx, node))));
     }
     read
 }
 
-fn map<T>(
-    cx: &mut Context,
-    entry: &Entry,
-    mut read: impl FnMut(&mut Context, &Node) -> T,
-) -> IndexMap<String, T> {
+fn map<T>(cx: &mut Context, entry: &Entry, mut read: impl FnMut(&mut Context, &Node) -> T) -> IndexMap<String, T> {
     let mut entries = |cx: &mut Context, node: &Node| {
         node.entries()
             .iter()
-            .map(|entry| {
-                (
-                    entry.key.text.clone(),
-                    cx.field(&entry.key.text, entry, &mut read),
-                )
-            })
+            .map(|entry| (entry.key.text.clone(), cx.field(&entry.key.text, entry, &mut read)))
             .collect()
     };
     cx.field(&entry.key.text, entry, &mut entries)
@@ -114,16 +82,9 @@ fn description(node: &Node) -> Option<String> {
 
 fn event(cx: &mut Context, node: &Node, types: &Types) -> EventDecl {
     EventDecl {
-        by: node
-            .entry("by")
-            .map(|entry| cx.field("by", entry, Context::roles))
-            .unwrap_or_default(),
-        data: node
-            .entry("data")
-            .map(|entry| cx.field("data", entry, |cx, node| types.schema(cx, node))),
-        while_paused: node
-            .get("whilePaused")
-            .is_some_and(|given| given.value == Value::Bool(true)),
+        by: node.entry("by").map(|entry| cx.field("by", entry, Context::roles)).unwrap_or_default(),
+        data: node.entry("data").map(|entry| cx.field("data", entry, |cx, node| types.schema(cx, node))),
+        while_paused: node.get("whilePaused").is_some_and(|given| given.value == Value::Bool(true)),
         description: description(node),
     }
 }
@@ -133,12 +94,8 @@ fn actor(cx: &mut Context, node: &Node, types: &Types) -> ActorDecl {
     for entry in node.entries() {
         match entry.key.text.as_str() {
             "kind" => read.kind = cx.field("kind", entry, |_, node| text(node)),
-            "input" => {
-                read.input = Some(cx.field("input", entry, |cx, node| types.schema(cx, node)))
-            }
-            "output" => {
-                read.output = Some(cx.field("output", entry, |cx, node| types.schema(cx, node)))
-            }
+            "input" => read.input = Some(cx.field("input", entry, |cx, node| types.schema(cx, node))),
+            "output" => read.output = Some(cx.field("output", entry, |cx, node| types.schema(cx, node))),
             "timeout" => read.timeout = Some(cx.field("timeout", entry, delay)),
             key => {
                 if key == "as" {
@@ -158,18 +115,13 @@ fn projection(cx: &mut Context, node: &Node) -> Projection {
     Projection {
         description: description(node),
         of: of("of").map(|e| text(&e.value)).unwrap_or_default(),
-        columns: of("columns")
-            .map(|entry| map(cx, entry, |_, node| text(node)))
-            .unwrap_or_default(),
+        columns: of("columns").map(|entry| map(cx, entry, |_, node| text(node))).unwrap_or_default(),
     }
 }
 
 fn refuse_times_as_names(cx: &mut Context, node: &Node) {
     for entry in node.entries() {
-        if !matches!(
-            delays::from_text(&entry.key.text),
-            Some(charter_kernel::definition::Delay::Name(_))
-        ) {
+        if !matches!(delays::from_text(&entry.key.text), Some(charter_kernel::definition::Delay::Name(_))) {
             let message = format!("`{}` cannot be the name of a delay", entry.key.text);
             cx.report(
                 Diagnostic::error(codes::VALUE, entry.key.span, message)
@@ -180,10 +132,7 @@ fn refuse_times_as_names(cx: &mut Context, node: &Node) {
 }
 
 fn interlock(cx: &mut Context, node: &Node) -> Option<Interlock> {
-    let id = node
-        .entry("id")
-        .map(|entry| cx.field("id", entry, |_, node| text(node)))
-        .unwrap_or_default();
+    let id = node.entry("id").map(|entry| cx.field("id", entry, |_, node| text(node))).unwrap_or_default();
     let table_keys = ["given", "machine", "allow", "final"];
     let rule = if let Some(entry) = node.entry("assert") {
         if let Some(odd) = table_keys.iter().find_map(|key| node.entry(key)) {
@@ -210,9 +159,7 @@ fn interlock(cx: &mut Context, node: &Node) -> Option<Interlock> {
                     .unwrap_or_default(),
                 machine: node
                     .entry("machine")
-                    .map(|entry| {
-                        cx.field("machine", entry, |cx, node| cx.name(Space::Machine, node))
-                    })
+                    .map(|entry| cx.field("machine", entry, |cx, node| cx.name(Space::Machine, node)))
                     .unwrap_or_default(),
                 allow: map(cx, allow, |cx, node| cx.names(node)),
                 r#final: if node.get("final").and_then(Node::text) == Some("settled") {
@@ -223,49 +170,28 @@ fn interlock(cx: &mut Context, node: &Node) -> Option<Interlock> {
             })
         })
     };
-    Some(Interlock {
-        id,
-        rule,
-        description: description(node),
-    })
+    Some(Interlock { id, rule, description: description(node) })
 }
 
 fn property(cx: &mut Context, node: &Node) -> Option<Property> {
-    let id = node
-        .entry("id")
-        .map(|entry| cx.field("id", entry, |_, node| text(node)))
-        .unwrap_or_default();
+    let id = node.entry("id").map(|entry| cx.field("id", entry, |_, node| text(node))).unwrap_or_default();
     let before = node.entry("unless-before");
     if let Some(entry) = before.filter(|_| node.entry("never").is_none()) {
-        cx.report(Diagnostic::error(
-            codes::CONFLICT,
-            entry.key.span,
-            "`unless-before` goes with `never`",
-        ));
+        cx.report(Diagnostic::error(codes::CONFLICT, entry.key.span, "`unless-before` goes with `never`"));
     }
     let rule = cx.at("rule", |cx| {
         if let Some(entry) = node.entry("never") {
             Some(cx.at("never", |cx| PropertyRule::Never {
                 when: cx.field("when", entry, Context::cel),
-                unless_before:
-                    before.map(|entry| cx.field("unless_before", entry, |_, node| text(node))),
+                unless_before: before.map(|entry| cx.field("unless_before", entry, |_, node| text(node))),
             }))
         } else if let Some(entry) = node.entry("always") {
-            Some(PropertyRule::Always(cx.field(
-                "always",
-                entry,
-                Context::cel,
-            )))
+            Some(PropertyRule::Always(cx.field("always", entry, Context::cel)))
         } else {
-            node.entry("eventually")
-                .map(|entry| PropertyRule::Eventually(cx.field("eventually", entry, Context::cel)))
+            node.entry("eventually").map(|entry| PropertyRule::Eventually(cx.field("eventually", entry, Context::cel)))
         }
     })?;
-    Some(Property {
-        id,
-        rule,
-        description: description(node),
-    })
+    Some(Property { id, rule, description: description(node) })
 }
 
 fn limits(node: &Node) -> Limits {
@@ -289,34 +215,16 @@ fn limits(node: &Node) -> Limits {
 }
 
 fn stream(cx: &mut Context, node: &Node) -> Stream {
-    let mut part = |key: &str| {
-        node.entry(key)
-            .map(|entry| cx.field(key, entry, Context::cel))
-    };
+    let mut part = |key: &str| node.entry(key).map(|entry| cx.field(key, entry, Context::cel));
     let (run, r#type, id) = (part("run"), part("type"), part("id"));
     let (at, data, to) = (part("at"), part("data"), part("to"));
     let (by, input) = (part("by"), part("input"));
     let mut parts = |key: &str| {
         let entry = node.entry(key);
-        entry.map_or_else(IndexMap::new, |entry| {
-            map(cx, entry, |cx, node| cx.cel(node))
-        })
+        entry.map_or_else(IndexMap::new, |entry| map(cx, entry, |cx, node| cx.cel(node)))
     };
     let (clocks, summary) = (parts("clocks"), parts("summary"));
-    let duplicate = node
-        .entry("duplicate")
-        .map(|entry| cx.field("duplicate", entry, |cx, node| cx.name(Space::Rule, node)));
-    Stream {
-        run,
-        r#type,
-        id,
-        at,
-        data,
-        to,
-        by,
-        input,
-        clocks,
-        duplicate,
-        summary,
-    }
+    let duplicate =
+        node.entry("duplicate").map(|entry| cx.field("duplicate", entry, |cx, node| cx.name(Space::Rule, node)));
+    Stream { run, r#type, id, at, data, to, by, input, clocks, duplicate, summary }
 }

@@ -16,13 +16,7 @@ pub(crate) struct Context<'s> {
 
 impl<'s> Context<'s> {
     pub(crate) fn new(source: &'s str) -> Self {
-        Context {
-            source,
-            sink: Sink::default(),
-            references: Vec::new(),
-            places: Places::default(),
-            here: Places::ROOT,
-        }
+        Context { source, sink: Sink::default(), references: Vec::new(), places: Places::default(), here: Places::ROOT }
     }
 
     pub(crate) fn report(&mut self, problem: Diagnostic) {
@@ -80,12 +74,7 @@ impl<'s> Context<'s> {
     }
 
     /// Reads an entry one step further down, marked.
-    pub(crate) fn field<T>(
-        &mut self,
-        key: &str,
-        entry: &Entry,
-        f: impl FnOnce(&mut Self, &Node) -> T,
-    ) -> T {
+    pub(crate) fn field<T>(&mut self, key: &str, entry: &Entry, f: impl FnOnce(&mut Self, &Node) -> T) -> T {
         self.at(key, |cx| {
             cx.mark_entry(entry);
             f(cx, &entry.value)
@@ -93,11 +82,7 @@ impl<'s> Context<'s> {
     }
 
     /// Reads each item of a list one step further down, marked. The only item, written without a list, has its parent's place.
-    pub(crate) fn items<T>(
-        &mut self,
-        node: &Node,
-        mut read: impl FnMut(&mut Self, &Node) -> T,
-    ) -> Vec<T> {
+    pub(crate) fn items<T>(&mut self, node: &Node, mut read: impl FnMut(&mut Self, &Node) -> T) -> Vec<T> {
         let Value::List(items) = &node.value else {
             return vec![self.at_index(0, |cx| read(cx, node))];
         };
@@ -129,11 +114,7 @@ impl<'s> Context<'s> {
         let name = text(node);
         // What is no text, or empty, the grammar has reported.
         if !name.is_empty() {
-            self.references.push(Reference {
-                space,
-                name: name.clone(),
-                span: node.span,
-            });
+            self.references.push(Reference { space, name: name.clone(), span: node.span });
         }
         name
     }

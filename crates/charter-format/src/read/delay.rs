@@ -5,30 +5,22 @@ use charter_kernel::definition::Delay;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::{Node, Value};
 
-pub(crate) const HELP: &str = "a time is written as `500ms`, `5s`, `1h30m`, `24h`, `2d`, as milliseconds, as a name from `delays`, or as `= CEL`";
+pub(crate) const HELP: &str =
+    "a time is written as `500ms`, `5s`, `1h30m`, `24h`, `2d`, as milliseconds, as a name from `delays`, or as `= CEL`";
 
 /// Milliseconds, longest unit first.
-const UNITS: [(&str, u64); 6] = [
-    ("w", 604_800_000),
-    ("d", 86_400_000),
-    ("h", 3_600_000),
-    ("m", 60_000),
-    ("s", 1_000),
-    ("ms", 1),
-];
+const UNITS: [(&str, u64); 6] =
+    [("w", 604_800_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 /// 2^53 - 1: beyond it JSON readers disagree.
 const MOST: u64 = (1 << 53) - 1;
 
 /// Reads a delay where a value stands.
 pub(crate) fn read(node: &Node) -> Result<Delay, Diagnostic> {
-    let refuse =
-        |message: String| Err(Diagnostic::error(codes::VALUE, node.span, message).help(HELP));
+    let refuse = |message: String| Err(Diagnostic::error(codes::VALUE, node.span, message).help(HELP));
     match &node.value {
         Value::Int(ms) => match u64::try_from(*ms) {
             Ok(ms) => Ok(Delay::Ms(ms)),
-            Err(_) => refuse(format!(
-                "a length of time cannot be negative, but `{ms}` is"
-            )),
+            Err(_) => refuse(format!("a length of time cannot be negative, but `{ms}` is")),
         },
         Value::Text(text) => match from_text(&text.text) {
             Some(delay) => Ok(delay),
@@ -47,9 +39,7 @@ pub(crate) fn from_text(text: &str) -> Option<Delay> {
     if text.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return milliseconds(text).map(Delay::Ms);
     }
-    let is_name = !text.is_empty()
-        && !text.starts_with(['-', '+', '='])
-        && !text.contains(char::is_whitespace);
+    let is_name = !text.is_empty() && !text.starts_with(['-', '+', '=']) && !text.contains(char::is_whitespace);
     is_name.then(|| Delay::Name(text.to_owned()))
 }
 
@@ -63,15 +53,11 @@ fn milliseconds(text: &str) -> Option<u64> {
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (number, after) = (rest.get(..digits)?, rest.get(digits..)?);
-        let letters = after
-            .find(|c: char| !c.is_ascii_alphabetic())
-            .unwrap_or(after.len());
+        let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
         let (unit, next) = (after.get(..letters)?, after.get(letters..)?);
         // Each unit once, the longest first: `30m1h` is more likely a slip than meant.
         let (_, factor) = units.find(|(name, _)| *name == unit)?;
-        total = total
-            .checked_add(scaled(number, *factor)?)
-            .filter(|ms| *ms <= MOST)?;
+        total = total.checked_add(scaled(number, *factor)?).filter(|ms| *ms <= MOST)?;
         rest = next;
     }
     Some(total)

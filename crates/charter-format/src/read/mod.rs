@@ -74,12 +74,7 @@ pub fn read_with(
     let source: Arc<str> = Arc::from(source);
     let fail = |sink: Sink, root: Option<&Node>| {
         let (list, omitted) = sink.finish(&source, root);
-        Diagnostics {
-            name: name.to_owned(),
-            source: Arc::clone(&source),
-            list,
-            omitted,
-        }
+        Diagnostics { name: name.to_owned(), source: Arc::clone(&source), list, omitted }
     };
     let parsed = match source::parse(&source, name, options.syntax, &Bounds::default()) {
         Ok(parsed) => parsed,
@@ -111,15 +106,7 @@ pub fn read_with(
     }
     let places = std::mem::take(&mut cx.places);
     let (warnings, _) = cx.sink.finish(&source, Some(&root));
-    Ok(Document {
-        definition,
-        name: name.to_owned(),
-        source,
-        warnings,
-        root: Arc::new(root),
-        places,
-        elsewhere,
-    })
+    Ok(Document { definition, name: name.to_owned(), source, warnings, root: Arc::new(root), places, elsewhere })
 }
 
 /// Reads any JSON or YAML text into a value, with the same rules and limits as a charter (no duplicate keys, no tags, `010` is the
@@ -135,12 +122,7 @@ pub fn value(source: &str, name: &str) -> Result<serde_json::Value, Diagnostics>
             let mut sink = Sink::default();
             sink.push(problem);
             let (list, omitted) = sink.finish(&source, None);
-            Err(Diagnostics {
-                name: name.to_owned(),
-                source,
-                list,
-                omitted,
-            })
+            Err(Diagnostics { name: name.to_owned(), source, list, omitted })
         }
     }
 }
@@ -154,22 +136,12 @@ pub fn read_file(path: &Path, options: &ReadOptions) -> Result<Document, Diagnos
     match std::fs::read_to_string(path) {
         Ok(source) => {
             let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-            let files =
-                |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|e| e.to_string());
+            let files = |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|e| e.to_string());
             read_with(&source, &name, options, &files)
         }
         Err(error) => {
-            let problem = Diagnostic::error(
-                codes::FILE,
-                Span::default(),
-                format!("cannot read `{name}`: {error}"),
-            );
-            Err(Diagnostics {
-                name,
-                source: Arc::from(""),
-                list: vec![problem],
-                omitted: 0,
-            })
+            let problem = Diagnostic::error(codes::FILE, Span::default(), format!("cannot read `{name}`: {error}"));
+            Err(Diagnostics { name, source: Arc::from(""), list: vec![problem], omitted: 0 })
         }
     }
 }
@@ -207,22 +179,9 @@ pub(crate) fn finished(
     let (list, omitted) = cx.sink.finish(&source, Some(&root));
     let name = name.to_owned();
     if failed {
-        return Err(Diagnostics {
-            name,
-            source,
-            list,
-            omitted,
-        });
+        return Err(Diagnostics { name, source, list, omitted });
     }
-    Ok(Document {
-        definition,
-        name,
-        source,
-        warnings: list,
-        root: Arc::new(root),
-        places,
-        elsewhere: None,
-    })
+    Ok(Document { definition, name, source, warnings: list, root: Arc::new(root), places, elsewhere: None })
 }
 
 impl Document {
@@ -250,18 +209,13 @@ impl Document {
     /// there is no text of its own in the source, the whole place.
     #[must_use]
     pub fn span_within(&self, pointer: &str, bytes: (usize, usize)) -> Span {
-        self.places
-            .find(pointer)
-            .part(bytes.0, bytes.1, &self.source)
+        self.places.find(pointer).part(bytes.0, bytes.1, &self.source)
     }
 
     /// A problem that the kernel found in the definition, as a diagnostic in the source.
     #[must_use]
     pub fn diagnose(&self, problem: &Problem) -> Diagnostic {
-        let span = problem.span.map_or_else(
-            || self.span(&problem.at),
-            |bytes| self.span_within(&problem.at, bytes),
-        );
+        let span = problem.span.map_or_else(|| self.span(&problem.at), |bytes| self.span_within(&problem.at, bytes));
         self.diagnostic(
             Severity::Error,
             problem.code,

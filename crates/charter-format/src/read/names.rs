@@ -46,23 +46,15 @@ pub(crate) fn resolve(cx: &mut Context, definition: &Definition, root: &Node) {
         let problem = undefined(&reference, definition);
         cx.report(problem);
     }
-    for name in definition
-        .machines
-        .keys()
-        .filter(|name| definition.actors.contains_key(*name))
-    {
+    for name in definition.machines.keys().filter(|name| definition.actors.contains_key(*name)) {
         let span = machine_key(root, name);
-        let message =
-            format!("`{name}` is declared under `actors` too, and `invoke` could mean either");
+        let message = format!("`{name}` is declared under `actors` too, and `invoke` could mean either");
         cx.report(Diagnostic::error(codes::AMBIGUOUS, span, message).help("rename one of the two"));
     }
 }
 
 fn machine_key(root: &Node, name: &str) -> Span {
-    root.get("machines")
-        .and_then(|machines| machines.entry(name))
-        .map(|entry| entry.key.span)
-        .unwrap_or_default()
+    root.get("machines").and_then(|machines| machines.entry(name)).map(|entry| entry.key.span).unwrap_or_default()
 }
 
 fn declared(space: Space, name: &str, definition: &Definition) -> bool {
@@ -72,9 +64,7 @@ fn declared(space: Space, name: &str, definition: &Definition) -> bool {
         Space::Action => definition.actions.contains_key(name),
         Space::Delay => definition.delays.contains_key(name),
         Space::Machine => definition.machines.contains_key(name),
-        Space::ActorOrMachine => {
-            definition.machines.contains_key(name) || definition.actors.contains_key(name)
-        }
+        Space::ActorOrMachine => definition.machines.contains_key(name) || definition.actors.contains_key(name),
         Space::Ledger => definition.ledger.contains_key(name),
         Space::Rule => definition.rules.contains_key(name),
     }
@@ -83,53 +73,33 @@ fn declared(space: Space, name: &str, definition: &Definition) -> bool {
 fn undefined(reference: &Reference, definition: &Definition) -> Diagnostic {
     let name = &reference.name;
     let (what, section, known): (&str, &str, Vec<String>) = match reference.space {
-        Space::Role => (
-            "role",
-            "roles",
-            definition
-                .roles
-                .keys()
-                .cloned()
-                .chain(BUILT_IN_ROLES.map(str::to_owned))
-                .collect(),
-        ),
+        Space::Role => {
+            ("role", "roles", definition.roles.keys().cloned().chain(BUILT_IN_ROLES.map(str::to_owned)).collect())
+        }
         Space::Guard => ("guard", "guards", keys_of(&definition.guards)),
         Space::Action => ("action", "actions", keys_of(&definition.actions)),
         Space::Delay => ("delay", "delays", keys_of(&definition.delays)),
         Space::Machine => ("machine", "machines", keys_of(&definition.machines)),
-        Space::ActorOrMachine => (
-            "actor or machine",
-            "actors",
-            [keys_of(&definition.actors), keys_of(&definition.machines)].concat(),
-        ),
-        Space::Ledger => (
-            "kind of permit or obligation",
-            "ledger",
-            keys_of(&definition.ledger),
-        ),
+        Space::ActorOrMachine => {
+            ("actor or machine", "actors", [keys_of(&definition.actors), keys_of(&definition.machines)].concat())
+        }
+        Space::Ledger => ("kind of permit or obligation", "ledger", keys_of(&definition.ledger)),
         Space::Rule => ("rule", "rules", keys_of(&definition.rules)),
     };
-    let problem = Diagnostic::error(
-        codes::UNDEFINED,
-        reference.span,
-        format!("there is no {what} `{name}`"),
-    );
+    let problem = Diagnostic::error(codes::UNDEFINED, reference.span, format!("there is no {what} `{name}`"));
     if let Some(near) = nearest(name, known.iter().map(String::as_str)) {
         return problem.help(format!("did you mean `{near}`?"));
     }
     let looks_like_cel = name.contains([' ', '(', '=', '<', '>', '!', '.']);
     match reference.space {
-        Space::Guard if looks_like_cel => problem.help(
-            "`guard` names an entry of `guards`; an expression in place is written as `when`",
-        ),
+        Space::Guard if looks_like_cel => {
+            problem.help("`guard` names an entry of `guards`; an expression in place is written as `when`")
+        }
         Space::Delay => problem.help(super::delay::HELP),
         _ if known.is_empty() || reference.space == Space::Role && definition.roles.is_empty() => {
             problem.help(format!("declare it under `{section}`"))
         }
-        _ => problem.help(format!(
-            "`{section}` has {}",
-            listed(known.iter().map(String::as_str))
-        )),
+        _ => problem.help(format!("`{section}` has {}", listed(known.iter().map(String::as_str)))),
     }
 }
 

@@ -43,32 +43,19 @@ impl Places {
     /// The part at a key of another one.
     pub(crate) fn enter(&mut self, parent: Part, key: &str) -> Part {
         // Bounds on the source keep these far below 2^32; if not, the part shares the place of its parent.
-        let (Ok(start), Ok(id)) = (
-            u32::try_from(self.keys.len()),
-            u32::try_from(self.entries.len()),
-        ) else {
+        let (Ok(start), Ok(id)) = (u32::try_from(self.keys.len()), u32::try_from(self.entries.len())) else {
             return parent;
         };
-        let Some(end) = u32::try_from(key.len())
-            .ok()
-            .and_then(|length| start.checked_add(length))
-        else {
+        let Some(end) = u32::try_from(key.len()).ok().and_then(|length| start.checked_add(length)) else {
             return parent;
         };
         self.keys.push_str(key);
-        self.entries.push(Entry {
-            parent,
-            key: (start, end),
-            place: None,
-        });
+        self.entries.push(Entry { parent, key: (start, end), place: None });
         Part(id)
     }
 
     pub(crate) fn mark(&mut self, part: Part, place: Place) {
-        if let Some(entry) = usize::try_from(part.0)
-            .ok()
-            .and_then(|id| self.entries.get_mut(id))
-        {
+        if let Some(entry) = usize::try_from(part.0).ok().and_then(|id| self.entries.get_mut(id)) {
             entry.place = Some(place);
         }
     }
@@ -97,31 +84,20 @@ impl Places {
 
     /// The pointers of all parts that have a place of their own.
     pub(crate) fn pointers(&self) -> impl Iterator<Item = String> {
-        self.entries
-            .iter()
-            .filter(|entry| entry.place.is_some() && self.key(entry) != Places::KEY)
-            .map(|entry| {
-                let mut keys = vec![self.key(entry)];
-                let mut parent = entry.parent;
-                while let Some(entry) = usize::try_from(parent.0)
-                    .ok()
-                    .and_then(|id| self.entries.get(id))
-                {
-                    keys.push(self.key(entry));
-                    parent = entry.parent;
-                }
-                keys.iter()
-                    .rev()
-                    .map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1")))
-                    .collect()
-            })
+        self.entries.iter().filter(|entry| entry.place.is_some() && self.key(entry) != Places::KEY).map(|entry| {
+            let mut keys = vec![self.key(entry)];
+            let mut parent = entry.parent;
+            while let Some(entry) = usize::try_from(parent.0).ok().and_then(|id| self.entries.get(id)) {
+                keys.push(self.key(entry));
+                parent = entry.parent;
+            }
+            keys.iter().rev().map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect()
+        })
     }
 
     fn key(&self, entry: &Entry) -> &str {
         let bounds = |at: u32| usize::try_from(at).unwrap_or_default();
-        self.keys
-            .get(bounds(entry.key.0)..bounds(entry.key.1))
-            .unwrap_or_default()
+        self.keys.get(bounds(entry.key.0)..bounds(entry.key.1)).unwrap_or_default()
     }
 
     fn make_index(&self) -> Index {
@@ -129,15 +105,9 @@ impl Places {
         // The first of several entries for one part stands for all of them.
         let mut same: Vec<Part> = Vec::with_capacity(self.entries.len());
         for (id, entry) in (0_u32..).zip(&self.entries) {
-            let parent = usize::try_from(entry.parent.0)
-                .ok()
-                .and_then(|id| same.get(id))
-                .copied()
-                .unwrap_or(entry.parent);
-            let part = *index
-                .children
-                .entry((parent, self.key(entry).into()))
-                .or_insert(Part(id));
+            let parent =
+                usize::try_from(entry.parent.0).ok().and_then(|id| same.get(id)).copied().unwrap_or(entry.parent);
+            let part = *index.children.entry((parent, self.key(entry).into())).or_insert(Part(id));
             same.push(part);
             if let Some(place) = entry.place {
                 index.places.insert(part, place);

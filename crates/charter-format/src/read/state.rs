@@ -41,8 +41,7 @@ pub(crate) fn machine(cx: &mut Context, node: &Node, schemas: &types::Types) -> 
     let mut read = chart(cx, node, schemas);
     cx.at("state", |cx| head(cx, node, &mut read.state));
     if let Some(entry) = node.get("types").and_then(|types| types.entry("context")) {
-        read.context_schema =
-            Some(cx.field("context_schema", entry, |cx, node| schemas.schema(cx, node)));
+        read.context_schema = Some(cx.field("context_schema", entry, |cx, node| schemas.schema(cx, node)));
     }
     read
 }
@@ -52,9 +51,7 @@ pub(crate) fn chart(cx: &mut Context, node: &Node, schemas: &types::Types) -> Ch
     let mut read = Chart::default();
     for entry in node.entries() {
         match entry.key.text.as_str() {
-            "input" => {
-                read.input = Some(cx.field("input", entry, |cx, node| schemas.schema(cx, node)))
-            }
+            "input" => read.input = Some(cx.field("input", entry, |cx, node| schemas.schema(cx, node))),
             "context" => read.context = cx.field("context", entry, templates),
             "output" => read.output = Some(cx.field("output", entry, template)),
             _ => {}
@@ -78,25 +75,16 @@ fn head(cx: &mut Context, node: &Node, state: &mut State) {
 
 /// What every state has, the root of a chart included.
 fn body(cx: &mut Context, node: &Node) -> State {
-    let mut read = State {
-        kind: kind(cx, node),
-        ..State::default()
-    };
+    let mut read = State { kind: kind(cx, node), ..State::default() };
     for entry in node.entries() {
         match entry.key.text.as_str() {
             "initial" => read.initial = Some(cx.field("initial", entry, initial)),
             "states" => {
                 read.states = cx.field("states", entry, |cx, node| {
                     let child = |entry: &Entry, cx: &mut Context| {
-                        (
-                            entry.key.text.clone(),
-                            cx.field(&entry.key.text, entry, state),
-                        )
+                        (entry.key.text.clone(), cx.field(&entry.key.text, entry, state))
                     };
-                    node.entries()
-                        .iter()
-                        .map(|entry| child(entry, cx))
-                        .collect()
+                    node.entries().iter().map(|entry| child(entry, cx)).collect()
                 });
             }
             "on" => read.on = cx.field("on", entry, |cx, node| keys(cx, node, on)),
@@ -115,15 +103,9 @@ fn body(cx: &mut Context, node: &Node) -> State {
 }
 
 fn kind(cx: &mut Context, node: &Node) -> StateKind {
-    let has_children = node
-        .get("states")
-        .is_some_and(|states| !states.entries().is_empty());
+    let has_children = node.get("states").is_some_and(|states| !states.entries().is_empty());
     let Some(entry) = node.entry("type") else {
-        return if has_children {
-            StateKind::Compound
-        } else {
-            StateKind::Atomic
-        };
+        return if has_children { StateKind::Compound } else { StateKind::Atomic };
     };
     let kind = match entry.value.text().unwrap_or_default() {
         "compound" => StateKind::Compound,
@@ -141,34 +123,20 @@ fn kind(cx: &mut Context, node: &Node) -> StateKind {
         } else {
             format!("`type: {name}` needs `states`")
         };
-        cx.report(Diagnostic::error(
-            codes::CONFLICT,
-            entry.value.span,
-            message,
-        ));
+        cx.report(Diagnostic::error(codes::CONFLICT, entry.value.span, message));
     }
     kind
 }
 
 fn history(cx: &mut Context, node: &Node, state: &mut State) {
     let read = |cx: &mut Context| Initial {
-        target: node
-            .entry("target")
-            .map(|entry| cx.field("target", entry, Context::names))
-            .unwrap_or_default(),
-        actions: node
-            .entry("actions")
-            .map(|entry| cx.field("actions", entry, block))
-            .unwrap_or_default(),
+        target: node.entry("target").map(|entry| cx.field("target", entry, Context::names)).unwrap_or_default(),
+        actions: node.entry("actions").map(|entry| cx.field("actions", entry, block)).unwrap_or_default(),
     };
     if let Some(entry) = node.entry("initial") {
         cx.report(
-            Diagnostic::error(
-                codes::CONFLICT,
-                entry.key.span,
-                "a history state has no `initial`",
-            )
-            .help("its default is `target`"),
+            Diagnostic::error(codes::CONFLICT, entry.key.span, "a history state has no `initial`")
+                .help("its default is `target`"),
         );
     } else if node.entry("target").or(node.entry("actions")).is_some() {
         state.initial = Some(cx.at("initial", read));
@@ -176,11 +144,7 @@ fn history(cx: &mut Context, node: &Node, state: &mut State) {
 }
 
 /// The entries of `on` and `after`: an object, or a list of objects where a key has to stand twice.
-fn keys<T>(
-    cx: &mut Context,
-    node: &Node,
-    mut read: impl FnMut(&mut Context, &Entry) -> T,
-) -> Vec<T> {
+fn keys<T>(cx: &mut Context, node: &Node, mut read: impl FnMut(&mut Context, &Entry) -> T) -> Vec<T> {
     let entries = node.one_or_many().iter().flat_map(|node| node.entries());
     entries
         .enumerate()
@@ -195,23 +159,11 @@ fn keys<T>(
 
 fn on(cx: &mut Context, entry: &Entry) -> On {
     // SCXML writes several descriptors with blanks between them.
-    let events: Vec<String> = entry
-        .key
-        .text
-        .split_whitespace()
-        .map(str::to_owned)
-        .collect();
+    let events: Vec<String> = entry.key.text.split_whitespace().map(str::to_owned).collect();
     if events.is_empty() {
-        cx.report(Diagnostic::error(
-            codes::VALUE,
-            entry.key.span,
-            "an event type cannot be empty",
-        ));
+        cx.report(Diagnostic::error(codes::VALUE, entry.key.span, "an event type cannot be empty"));
     }
-    On {
-        events,
-        transitions: cx.at("transitions", |cx| keyed(cx, entry)),
-    }
+    On { events, transitions: cx.at("transitions", |cx| keyed(cx, entry)) }
 }
 
 fn after(cx: &mut Context, entry: &Entry) -> After {
@@ -219,28 +171,17 @@ fn after(cx: &mut Context, entry: &Entry) -> After {
     let read = delays::from_text(&key);
     if read.is_none() {
         cx.report(
-            Diagnostic::error(
-                codes::VALUE,
-                entry.key.span,
-                format!("`{key}` is no length of time"),
-            )
-            .help(delays::HELP),
+            Diagnostic::error(codes::VALUE, entry.key.span, format!("`{key}` is no length of time")).help(delays::HELP),
         );
     }
     match &read {
         Some(Delay::Cel(_)) => cx.at("delay", |cx| cx.at("cel", |cx| mark_key(cx, &entry.key, 2))),
-        Some(Delay::Name(name)) => cx.references.push(Reference {
-            space: Space::Delay,
-            name: name.clone(),
-            span: entry.key.span,
-        }),
+        Some(Delay::Name(name)) => {
+            cx.references.push(Reference { space: Space::Delay, name: name.clone(), span: entry.key.span })
+        }
         _ => {}
     }
-    After {
-        key,
-        delay: read.unwrap_or(Delay::Ms(0)),
-        transitions: cx.at("transitions", |cx| keyed(cx, entry)),
-    }
+    After { key, delay: read.unwrap_or(Delay::Ms(0)), transitions: cx.at("transitions", |cx| keyed(cx, entry)) }
 }
 
 /// An expression in a key; how the key was quoted is not known, but its first character tells.
@@ -250,35 +191,18 @@ fn mark_key(cx: &mut Context, key: &Key, skip: usize) {
         Some(b'\'') => crate::source::Style::Single,
         _ => crate::source::Style::Plain,
     };
-    let text = crate::source::Text {
-        text: key.text.clone(),
-        style,
-    };
-    cx.mark_text(
-        &Node {
-            span: key.span,
-            value: Value::Text(text),
-        },
-        skip,
-    );
+    let text = crate::source::Text { text: key.text.clone(), style };
+    cx.mark_text(&Node { span: key.span, value: Value::Text(text) }, skip);
 }
 
 fn invoke(cx: &mut Context, node: &Node) -> Invoke {
     let mut read = Invoke::default();
     for entry in node.entries() {
         match entry.key.text.as_str() {
-            "src" => {
-                read.src = cx.field("src", entry, |cx, node| {
-                    cx.name(Space::ActorOrMachine, node)
-                })
-            }
-            "machine" => {
-                read.src = cx.field("src", entry, |cx, node| cx.name(Space::Machine, node))
-            }
+            "src" => read.src = cx.field("src", entry, |cx, node| cx.name(Space::ActorOrMachine, node)),
+            "machine" => read.src = cx.field("src", entry, |cx, node| cx.name(Space::Machine, node)),
             "id" => read.id = Some(cx.field("id", entry, |_, node| text(node))),
-            "idLocation" => {
-                read.id_location = Some(cx.field("id_location", entry, |_, node| text(node)))
-            }
+            "idLocation" => read.id_location = Some(cx.field("id_location", entry, |_, node| text(node))),
             "input" => read.input = Some(cx.field("input", entry, template)),
             "timeout" => read.timeout = Some(cx.field("timeout", entry, delay)),
             "onDone" => read.on_done = cx.at("on_done", |cx| keyed(cx, entry)),

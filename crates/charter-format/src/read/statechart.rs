@@ -11,9 +11,7 @@ use crate::import::{self, Resolver};
 use crate::source::{Entry, Node};
 
 /// Keys of a statechart, which then stand in the other file.
-const STATES: [&str; 9] = [
-    "type", "initial", "states", "on", "always", "after", "entry", "exit", "invoke",
-];
+const STATES: [&str; 9] = ["type", "initial", "states", "on", "always", "after", "entry", "exit", "invoke"];
 
 /// Takes the statechart that `entry` names into the definition; gives where its parts were written.
 pub(super) fn take(
@@ -26,11 +24,7 @@ pub(super) fn take(
     let part = |key: &str| entry.value.entry(key);
     let (file, format) = (part("import")?, part("format")?);
     for key in STATES.iter().filter_map(|key| root.entry(key)) {
-        let message = format!(
-            "`{}` stands in `{}`",
-            key.key.text,
-            file.value.text().unwrap_or_default()
-        );
+        let message = format!("`{}` stands in `{}`", key.key.text, file.value.text().unwrap_or_default());
         cx.report(
             Diagnostic::error(codes::CONFLICT, key.key.span, message)
                 .help("the statechart is either here or in the other file, not in both"),
@@ -46,15 +40,10 @@ pub(super) fn take(
         }
     };
     // What was written for SCXML or XState ignores what a charter refuses, unless the charter around says otherwise.
-    definition.strict = root
-        .get("strict")
-        .is_some_and(|strict| strict.json() == true);
+    definition.strict = root.get("strict").is_some_and(|strict| strict.json() == true);
     let scxml = format.value.text() == Some("scxml");
-    let read = if scxml {
-        import::scxml(&text, name, files)
-    } else {
-        import::xstate_config(&text, name, definition, false)
-    };
+    let read =
+        if scxml { import::scxml(&text, name, files) } else { import::xstate_config(&text, name, definition, false) };
     match read {
         Ok(mut document) => {
             for warning in &document.warnings {

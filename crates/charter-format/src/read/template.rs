@@ -19,22 +19,14 @@ pub(crate) fn template(cx: &mut Context, node: &Node) -> Template {
                 "this text begins with `=`, but is not an expression: a blank is missing",
             );
             let rest = text.trim_start_matches('=');
-            cx.report(problem.help(format!(
-                "write `\"= {rest}\"`, or `{{literal: ...}}` if the text is meant"
-            )));
+            cx.report(problem.help(format!("write `\"= {rest}\"`, or `{{literal: ...}}` if the text is meant")));
         }
         return Template::Literal(literal(node));
     }
     match &node.value {
         Value::Text(text) => {
             cx.mark_text(node, 2);
-            Template::Cel(
-                text.text
-                    .strip_prefix("= ")
-                    .unwrap_or_default()
-                    .trim_end_matches('\n')
-                    .to_owned(),
-            )
+            Template::Cel(text.text.strip_prefix("= ").unwrap_or_default().trim_end_matches('\n').to_owned())
         }
         Value::List(_) => Template::List(cx.at("list", |cx| cx.items(node, template))),
         _ => Template::Object(cx.at("object", |cx| templates(cx, node))),
@@ -43,15 +35,7 @@ pub(crate) fn template(cx: &mut Context, node: &Node) -> Template {
 
 /// The entries of an object, each a template.
 pub(crate) fn templates(cx: &mut Context, node: &Node) -> IndexMap<String, Template> {
-    node.entries()
-        .iter()
-        .map(|entry| {
-            (
-                entry.key.text.clone(),
-                cx.field(&entry.key.text, entry, template),
-            )
-        })
-        .collect()
+    node.entries().iter().map(|entry| (entry.key.text.clone(), cx.field(&entry.key.text, entry, template))).collect()
 }
 
 /// A delay where a value stands. What is none has been reported by the grammar.
@@ -85,10 +69,7 @@ fn literal(node: &Node) -> serde_json::Value {
     match &node.value {
         Value::Map(entries) => match node.get("literal").filter(|_| entries.len() == 1) {
             Some(value) => value.json(),
-            None => entries
-                .iter()
-                .map(|entry| (entry.key.text.clone(), literal(&entry.value)))
-                .collect(),
+            None => entries.iter().map(|entry| (entry.key.text.clone(), literal(&entry.value))).collect(),
         },
         Value::List(items) => items.iter().map(literal).collect(),
         _ => node.json(),
@@ -97,6 +78,5 @@ fn literal(node: &Node) -> serde_json::Value {
 
 /// `=x.y`, `=f(`: more like an expression than like text. `==` and `=` alone are not.
 fn looks_computed(text: &str) -> bool {
-    text.strip_prefix('=')
-        .is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || "_({[\"'!".contains(c)))
+    text.strip_prefix('=').is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || "_({[\"'!".contains(c)))
 }

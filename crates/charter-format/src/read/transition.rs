@@ -41,16 +41,11 @@ fn transition(cx: &mut Context, node: &Node) -> Transition {
             "by" => read.by = cx.field("by", entry, Context::roles),
             "approves" => read.approves = Some(cx.field("approves", entry, Context::cel)),
             "requires" => {
-                read.requires = cx
-                    .field("requires", entry, |cx, node| cx.items(node, require))
-                    .into_iter()
-                    .flatten()
-                    .collect()
+                read.requires =
+                    cx.field("requires", entry, |cx, node| cx.items(node, require)).into_iter().flatten().collect()
             }
             "quorum" => read.quorum = Some(cx.field("quorum", entry, quorum)),
-            "refuse" => {
-                read.refuse = Some(cx.field("refuse", entry, |cx, node| cx.name(Space::Rule, node)))
-            }
+            "refuse" => read.refuse = Some(cx.field("refuse", entry, |cx, node| cx.name(Space::Rule, node))),
             "actions" => read.actions = cx.field("actions", entry, block),
             "reenter" => read.reenter = entry.value.value == Value::Bool(true),
             "description" => read.description = Some(text(&entry.value)),
@@ -97,13 +92,8 @@ fn require(cx: &mut Context, node: &Node) -> Option<Require> {
             .entry("kind")
             .map(|entry| cx.field("kind", entry, |cx, node| cx.name(Space::Ledger, node)))
             .unwrap_or_default();
-        let key: Template = value
-            .entry("key")
-            .map(|entry| cx.field("key", entry, template))
-            .unwrap_or_default();
-        let rule = value
-            .entry("rule")
-            .map(|entry| cx.field("rule", entry, |cx, node| cx.name(Space::Rule, node)));
+        let key: Template = value.entry("key").map(|entry| cx.field("key", entry, template)).unwrap_or_default();
+        let rule = value.entry("rule").map(|entry| cx.field("rule", entry, |cx, node| cx.name(Space::Rule, node)));
         let rules = value.entry("rules").map(|entry| {
             cx.field("rules", entry, |cx, node| {
                 let one = |entry: &Entry| {
@@ -118,9 +108,7 @@ fn require(cx: &mut Context, node: &Node) -> Option<Require> {
             "use" => Require::Use {
                 kind,
                 key,
-                when: value
-                    .entry("when")
-                    .map(|entry| cx.field("when", entry, Context::cel)),
+                when: value.entry("when").map(|entry| cx.field("when", entry, Context::cel)),
                 rules: rules.unwrap_or_default(),
             },
             "open" => Require::Open { kind, key, rule },
@@ -138,14 +126,9 @@ fn quorum(cx: &mut Context, node: &Node) -> Quorum {
     match &node.value {
         Value::Map(_) => Quorum {
             count: count(node.get("count")),
-            of: node
-                .entry("of")
-                .map(|entry| cx.field("of", entry, |cx, node| cx.name(Space::Role, node))),
+            of: node.entry("of").map(|entry| cx.field("of", entry, |cx, node| cx.name(Space::Role, node))),
         },
-        _ => Quorum {
-            count: count(Some(node)),
-            of: None,
-        },
+        _ => Quorum { count: count(Some(node)), of: None },
     }
 }
 
@@ -153,18 +136,9 @@ fn quorum(cx: &mut Context, node: &Node) -> Quorum {
 pub(crate) fn initial(cx: &mut Context, node: &Node) -> Initial {
     match &node.value {
         Value::Map(_) => Initial {
-            target: node
-                .entry("target")
-                .map(|entry| cx.field("target", entry, Context::names))
-                .unwrap_or_default(),
-            actions: node
-                .entry("actions")
-                .map(|entry| cx.field("actions", entry, block))
-                .unwrap_or_default(),
+            target: node.entry("target").map(|entry| cx.field("target", entry, Context::names)).unwrap_or_default(),
+            actions: node.entry("actions").map(|entry| cx.field("actions", entry, block)).unwrap_or_default(),
         },
-        _ => Initial {
-            target: cx.at("target", |cx| cx.names(node)),
-            actions: Vec::new(),
-        },
+        _ => Initial { target: cx.at("target", |cx| cx.names(node)), actions: Vec::new() },
     }
 }

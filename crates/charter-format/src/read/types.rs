@@ -33,19 +33,9 @@ impl Types {
             let mut refers = Vec::new();
             rewrite(&mut schema, &mut refers);
             let size = schema.to_string().len();
-            named.insert(
-                entry.key.text.clone(),
-                Named {
-                    schema,
-                    size,
-                    refers,
-                },
-            );
+            named.insert(entry.key.text.clone(), Named { schema, size, refers });
         }
-        Types {
-            named,
-            carried: std::cell::Cell::new(0),
-        }
+        Types { named, carried: std::cell::Cell::new(0) }
     }
 
     /// A schema that stands on its own. Unknown type names are reported where they stand.
@@ -56,15 +46,10 @@ impl Types {
         rewrite(&mut schema, &mut waiting);
         let mut needed: BTreeMap<String, Json> = BTreeMap::new();
         while let Some(name) = waiting.pop() {
-            let Some(named) = self
-                .named
-                .get(&name)
-                .filter(|_| !needed.contains_key(&name))
-            else {
+            let Some(named) = self.named.get(&name).filter(|_| !needed.contains_key(&name)) else {
                 continue;
             };
-            self.carried
-                .set(self.carried.get().saturating_add(named.size));
+            self.carried.set(self.carried.get().saturating_add(named.size));
             if self.carried.get() > CARRIED {
                 let message = "the types that schemas refer to add up to more than 16 MiB";
                 cx.report(Diagnostic::error(codes::TOO_LARGE, node.span, message));
@@ -75,9 +60,7 @@ impl Types {
         }
         if let Json::Object(schema) = &mut schema
             && !needed.is_empty()
-            && let Json::Object(defs) = schema
-                .entry("$defs")
-                .or_insert_with(|| Json::Object(Map::new()))
+            && let Json::Object(defs) = schema.entry("$defs").or_insert_with(|| Json::Object(Map::new()))
         {
             for (name, named) in needed {
                 defs.insert(format!("types.{name}"), named);
@@ -95,11 +78,7 @@ impl Types {
             let Value::Text(text) = &entry.value.value else {
                 continue;
             };
-            let Some(name) = text
-                .text
-                .strip_prefix(PREFIX)
-                .filter(|_| entry.key.text == "$ref")
-                .map(first_token)
+            let Some(name) = text.text.strip_prefix(PREFIX).filter(|_| entry.key.text == "$ref").map(first_token)
             else {
                 continue;
             };
@@ -109,11 +88,8 @@ impl Types {
                     cx.sink.omit();
                     continue;
                 }
-                let problem = Diagnostic::error(
-                    codes::UNDEFINED,
-                    entry.value.span,
-                    format!("there is no type `{name}`"),
-                );
+                let problem =
+                    Diagnostic::error(codes::UNDEFINED, entry.value.span, format!("there is no type `{name}`"));
                 let known = || self.named.keys().map(String::as_str);
                 cx.report(match nearest(&name, known()) {
                     Some(near) => problem.help(format!("did you mean `#/types/{near}`?")),
@@ -147,10 +123,5 @@ fn rewrite(schema: &mut Json, names: &mut Vec<String>) {
 }
 
 fn first_token(pointer: &str) -> String {
-    pointer
-        .split('/')
-        .next()
-        .unwrap_or_default()
-        .replace("~1", "/")
-        .replace("~0", "~")
+    pointer.split('/').next().unwrap_or_default().replace("~1", "/").replace("~0", "~")
 }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use charter_expr::Timestamp;
 use charter_kernel::definition::{Delay, Template};
 
-use super::{
-    Act, Computed, Expectation, Refusal, Scenario, ScenarioFile, Sender, Sending, Step, Tick, What,
-};
+use super::{Act, Computed, Expectation, Refusal, Scenario, ScenarioFile, Sender, Sending, Step, Tick, What};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sink, codes};
 use crate::grammar::{Form, check, scenario as grammar};
 use crate::read::context::{Context, text};
@@ -19,11 +17,7 @@ use crate::source::{self, Bounds, Entry, Node, Span, Syntax, Value};
 #[must_use]
 pub fn is_scenario_file(source: &str, name: &str) -> bool {
     let parsed = source::parse(source, name, Syntax::Auto, &Bounds::default());
-    let has = |key: &str| {
-        parsed
-            .as_ref()
-            .is_ok_and(|parsed| parsed.root.entry(key).is_some())
-    };
+    let has = |key: &str| parsed.as_ref().is_ok_and(|parsed| parsed.root.entry(key).is_some());
     ["steps", "scenarios"].iter().any(|key| has(key)) && !has("states")
 }
 
@@ -35,12 +29,7 @@ pub fn read_scenarios(source: &str, name: &str) -> Result<ScenarioFile, Diagnost
     let source: Arc<str> = Arc::from(source);
     let fail = |sink: Sink, root: Option<&Node>| {
         let (list, omitted) = sink.finish(&source, root);
-        Diagnostics {
-            name: name.to_owned(),
-            source: Arc::clone(&source),
-            list,
-            omitted,
-        }
+        Diagnostics { name: name.to_owned(), source: Arc::clone(&source), list, omitted }
     };
     let root = match source::parse(&source, name, Syntax::Auto, &Bounds::default()) {
         Ok(parsed) => parsed.root,
@@ -50,10 +39,7 @@ pub fn read_scenarios(source: &str, name: &str) -> Result<ScenarioFile, Diagnost
             return Err(fail(sink, None));
         }
     };
-    let mut reader = Reader {
-        cx: Context::new(&source),
-        next: 0,
-    };
+    let mut reader = Reader { cx: Context::new(&source), next: 0 };
     check::check(&root, &Form::Object(&grammar::FILE), &mut reader.cx.sink);
     let scenarios = reader.file(&root, name);
     let mut cx = reader.cx;
@@ -98,19 +84,9 @@ impl Reader<'_> {
         }
     }
 
-    fn scenario(
-        &mut self,
-        node: &Node,
-        name: &str,
-        shared: Option<&Scenario>,
-        before: Vec<Step>,
-    ) -> Scenario {
+    fn scenario(&mut self, node: &Node, name: &str, shared: Option<&Scenario>, before: Vec<Step>) -> Scenario {
         let mut principals = shared.map(|s| s.principals.clone()).unwrap_or_default();
-        for entry in node
-            .get("principals")
-            .map(Node::entries)
-            .unwrap_or_default()
-        {
+        for entry in node.get("principals").map(Node::entries).unwrap_or_default() {
             principals.insert(entry.key.text.clone(), texts(&entry.value));
         }
         let mut steps = before;
@@ -121,10 +97,9 @@ impl Reader<'_> {
         let refused = node.entry("refused");
         Scenario {
             name: node.get("name").map_or_else(|| name.to_owned(), text),
-            span: node.entry("name").map_or_else(
-                || Span::new(node.span.start, node.span.start),
-                |entry| entry.value.span,
-            ),
+            span: node
+                .entry("name")
+                .map_or_else(|| Span::new(node.span.start, node.span.start), |entry| entry.value.span),
             principals,
             input: input.or_else(|| shared.and_then(|s| s.input.clone())),
             at: match node.get("at") {
@@ -145,15 +120,8 @@ impl Reader<'_> {
     }
 
     fn step(&mut self, node: &Node) -> Option<Step> {
-        let entry = node
-            .entries()
-            .iter()
-            .find(|entry| entry.key.text != "description")?;
-        Some(Step {
-            act: self.act(entry)?,
-            span: head(entry),
-            description: node.get("description").map(text),
-        })
+        let entry = node.entries().iter().find(|entry| entry.key.text != "description")?;
+        Some(Step { act: self.act(entry)?, span: head(entry), description: node.get("description").map(text) })
     }
 
     fn act(&mut self, entry: &Entry) -> Option<Act> {
@@ -182,10 +150,7 @@ impl Reader<'_> {
             "restore" => Act::Restore,
             "repeat" => Act::Repeat {
                 times: node.get("times").map_or(1, number),
-                steps: node
-                    .get("steps")
-                    .map(|steps| self.steps(steps))
-                    .unwrap_or_default(),
+                steps: node.get("steps").map(|steps| self.steps(steps)).unwrap_or_default(),
             },
             _ => return None,
         })
@@ -194,18 +159,11 @@ impl Reader<'_> {
     fn sending(&mut self, node: &Node) -> Sending {
         let actor = node.get("actor").map(text);
         let what = match (actor, node.get("error")) {
-            (None, _) => What::Event {
-                kind: text_at(node, "type"),
-                data: node.get("data").map(|value| self.computed(value)),
-            },
-            (Some(actor), None) => What::Done {
-                actor,
-                output: node.get("output").map(|value| self.computed(value)),
-            },
-            (Some(actor), Some(error)) => What::Failed {
-                actor,
-                error: Some(self.computed(error)),
-            },
+            (None, _) => {
+                What::Event { kind: text_at(node, "type"), data: node.get("data").map(|value| self.computed(value)) }
+            }
+            (Some(actor), None) => What::Done { actor, output: node.get("output").map(|value| self.computed(value)) },
+            (Some(actor), Some(error)) => What::Failed { actor, error: Some(self.computed(error)) },
         };
         Sending {
             what,
@@ -288,8 +246,7 @@ impl Reader<'_> {
         if read.is_none() {
             let message = format!("`{}` is no moment", node.text().unwrap_or_default());
             let help = "write RFC 3339, such as `2026-11-21T10:00:00Z`, or milliseconds since 1970";
-            self.cx
-                .report(Diagnostic::error(codes::VALUE, node.span, message).help(help));
+            self.cx.report(Diagnostic::error(codes::VALUE, node.span, message).help(help));
         }
         read.unwrap_or_default()
     }
@@ -321,18 +278,11 @@ fn moment_text(text: &str) -> Option<i64> {
 }
 
 fn refusal(node: &Node) -> Refusal {
-    Refusal {
-        code: text_at(node, "code"),
-        rule: node.get("rule").map(text),
-        message: node.get("message").map(text),
-    }
+    Refusal { code: text_at(node, "code"), rule: node.get("rule").map(text), message: node.get("message").map(text) }
 }
 
 fn sender(node: &Node) -> Sender {
-    Sender {
-        id: text_at(node, "as"),
-        roles: node.get("roles").map(texts),
-    }
+    Sender { id: text_at(node, "as"), roles: node.get("roles").map(texts) }
 }
 
 fn text_at(node: &Node, key: &str) -> String {
@@ -364,8 +314,5 @@ fn file_stem(name: &str) -> &str {
 
 /// A key and its value, which is cut at the end of its line when it is shown.
 fn head(entry: &Entry) -> Span {
-    Span::new(
-        entry.key.span.start,
-        entry.value.span.end.max(entry.key.span.end),
-    )
+    Span::new(entry.key.span.start, entry.value.span.end.max(entry.key.span.end))
 }

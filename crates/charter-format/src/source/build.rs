@@ -20,11 +20,7 @@ pub(crate) struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Bounds {
-            bytes: 16 << 20,
-            depth: 128,
-            nodes: 1_000_000,
-        }
+        Bounds { bytes: 16 << 20, depth: 128, nodes: 1_000_000 }
     }
 }
 
@@ -60,25 +56,12 @@ pub(crate) struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     pub(crate) fn new(bounds: &'a Bounds) -> Self {
-        Builder {
-            bounds,
-            stack: Vec::new(),
-            root: None,
-            anchors: HashMap::new(),
-            nodes: 0,
-            bytes: 0,
-        }
+        Builder { bounds, stack: Vec::new(), root: None, anchors: HashMap::new(), nodes: 0, bytes: 0 }
     }
 
     /// Whether the next scalar is the key of an object.
     pub(crate) fn wants_key(&self) -> bool {
-        matches!(
-            self.stack.last(),
-            Some(Frame {
-                open: Open::Map(_, None),
-                ..
-            })
-        )
+        matches!(self.stack.last(), Some(Frame { open: Open::Map(_, None), .. }))
     }
 
     pub(crate) fn has_root(&self) -> bool {
@@ -87,11 +70,7 @@ impl<'a> Builder<'a> {
 
     pub(crate) fn key(&mut self, text: String, span: Span) -> Result<(), Diagnostic> {
         self.spend(0, text.len(), span)?;
-        if let Some(Frame {
-            open: Open::Map(_, key @ None),
-            ..
-        }) = self.stack.last_mut()
-        {
+        if let Some(Frame { open: Open::Map(_, key @ None), .. }) = self.stack.last_mut() {
             *key = Some(Key { text, span });
         }
         Ok(())
@@ -105,36 +84,17 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    pub(crate) fn open(
-        &mut self,
-        is_map: bool,
-        span: Span,
-        anchor: usize,
-    ) -> Result<(), Diagnostic> {
+    pub(crate) fn open(&mut self, is_map: bool, span: Span, anchor: usize) -> Result<(), Diagnostic> {
         if self.stack.len() >= self.bounds.depth {
             return Err(self.too_deep(span));
         }
         if self.wants_key() {
-            return Err(Diagnostic::error(
-                codes::KEY,
-                span,
-                "a key has to be plain text, not a list or an object",
-            ));
+            return Err(Diagnostic::error(codes::KEY, span, "a key has to be plain text, not a list or an object"));
         }
         let (nodes_before, bytes_before) = (self.nodes, self.bytes);
         self.spend(1, 0, span)?;
-        let open = if is_map {
-            Open::Map(Vec::new(), None)
-        } else {
-            Open::List(Vec::new())
-        };
-        self.stack.push(Frame {
-            open,
-            start: span.start,
-            anchor,
-            nodes_before,
-            bytes_before,
-        });
+        let open = if is_map { Open::Map(Vec::new(), None) } else { Open::List(Vec::new()) };
+        self.stack.push(Frame { open, start: span.start, anchor, nodes_before, bytes_before });
         Ok(())
     }
 
@@ -149,14 +109,9 @@ impl<'a> Builder<'a> {
                 Value::Map(entries)
             }
         };
-        let node = Node {
-            span: Span::new(frame.start, end),
-            value,
-        };
-        let (nodes, bytes) = (
-            self.nodes.saturating_sub(frame.nodes_before),
-            self.bytes.saturating_sub(frame.bytes_before),
-        );
+        let node = Node { span: Span::new(frame.start, end), value };
+        let (nodes, bytes) =
+            (self.nodes.saturating_sub(frame.nodes_before), self.bytes.saturating_sub(frame.bytes_before));
         self.keep(frame.anchor, &node, nodes, bytes)?;
         self.place(node);
         Ok(())
@@ -172,11 +127,7 @@ impl<'a> Builder<'a> {
         }
         let (nodes, bytes) = (anchored.nodes, anchored.bytes);
         self.spend(nodes, bytes, span)?;
-        if let Some(node) = self
-            .anchors
-            .get(&anchor)
-            .map(|anchored| anchored.node.clone())
-        {
+        if let Some(node) = self.anchors.get(&anchor).map(|anchored| anchored.node.clone()) {
             self.place(node);
         }
         Ok(())
@@ -199,26 +150,12 @@ impl<'a> Builder<'a> {
     }
 
     /// Keeps a copy for aliases. The copy is paid for like any other node: anchors inside anchors would multiply too.
-    fn keep(
-        &mut self,
-        anchor: usize,
-        node: &Node,
-        nodes: usize,
-        bytes: usize,
-    ) -> Result<(), Diagnostic> {
+    fn keep(&mut self, anchor: usize, node: &Node, nodes: usize, bytes: usize) -> Result<(), Diagnostic> {
         if anchor == 0 {
             return Ok(());
         }
         self.spend(nodes, bytes, node.span)?;
-        self.anchors.insert(
-            anchor,
-            Anchored {
-                node: node.clone(),
-                nodes,
-                bytes,
-                depth: depth(node),
-            },
-        );
+        self.anchors.insert(anchor, Anchored { node: node.clone(), nodes, bytes, depth: depth(node) });
         Ok(())
     }
 
@@ -226,19 +163,12 @@ impl<'a> Builder<'a> {
         self.nodes = self.nodes.saturating_add(nodes);
         self.bytes = self.bytes.saturating_add(bytes);
         if self.nodes > self.bounds.nodes {
-            let message = format!(
-                "more than {} values, counting what aliases stand for",
-                self.bounds.nodes
-            );
+            let message = format!("more than {} values, counting what aliases stand for", self.bounds.nodes);
             return Err(Diagnostic::error(codes::TOO_LARGE, span, message));
         }
         // Text cannot outgrow its source but through aliases.
         if self.bytes > self.bounds.bytes.saturating_mul(4) {
-            return Err(Diagnostic::error(
-                codes::TOO_LARGE,
-                span,
-                "aliases repeat too much text",
-            ));
+            return Err(Diagnostic::error(codes::TOO_LARGE, span, "aliases repeat too much text"));
         }
         Ok(())
     }
@@ -249,22 +179,12 @@ impl<'a> Builder<'a> {
 }
 
 pub(crate) fn too_deep(bounds: &Bounds, span: Span) -> Diagnostic {
-    Diagnostic::error(
-        codes::TOO_DEEP,
-        span,
-        format!(
-            "more than {} lists and objects inside each other",
-            bounds.depth
-        ),
-    )
+    Diagnostic::error(codes::TOO_DEEP, span, format!("more than {} lists and objects inside each other", bounds.depth))
 }
 
 /// Recursion is bounded: the node was built within the depth bound.
 fn depth(node: &Node) -> usize {
-    let children = node
-        .items()
-        .iter()
-        .chain(node.entries().iter().map(|entry| &entry.value));
+    let children = node.items().iter().chain(node.entries().iter().map(|entry| &entry.value));
     match &node.value {
         Value::List(_) | Value::Map(_) => children.map(depth).max().unwrap_or(0).saturating_add(1),
         _ => 0,
@@ -274,10 +194,7 @@ fn depth(node: &Node) -> usize {
 fn refuse_duplicates(entries: &[Entry]) -> Result<(), Diagnostic> {
     let mut keys: Vec<&Key> = entries.iter().map(|entry| &entry.key).collect();
     keys.sort_by(|a, b| a.text.cmp(&b.text).then(a.span.start.cmp(&b.span.start)));
-    let twice = keys
-        .iter()
-        .zip(keys.iter().skip(1))
-        .find(|(a, b)| a.text == b.text);
+    let twice = keys.iter().zip(keys.iter().skip(1)).find(|(a, b)| a.text == b.text);
     match twice {
         None => Ok(()),
         Some((first, second)) => Err(Diagnostic::error(

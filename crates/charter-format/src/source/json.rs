@@ -24,10 +24,7 @@ enum Expect {
 }
 
 pub(crate) fn parse(source: &str, bounds: &Bounds) -> Result<Parsed, Diagnostic> {
-    let mut cursor = Cursor {
-        source,
-        at: if source.starts_with('\u{feff}') { 3 } else { 0 },
-    };
+    let mut cursor = Cursor { source, at: if source.starts_with('\u{feff}') { 3 } else { 0 } };
     let mut builder = Builder::new(bounds);
     let mut brackets: Vec<u8> = Vec::new();
     let mut expect = Expect::Value;
@@ -60,11 +57,7 @@ pub(crate) fn parse(source: &str, bounds: &Bounds) -> Result<Parsed, Diagnostic>
             }
             (Expect::Next, b',') => {
                 cursor.step();
-                if brackets.last() == Some(&b'}') {
-                    Expect::Key
-                } else {
-                    Expect::Value
-                }
+                if brackets.last() == Some(&b'}') { Expect::Key } else { Expect::Value }
             }
             (Expect::Next, _) => {
                 break Err(cursor.unexpected("expected `,` or the closing bracket"));
@@ -96,37 +89,19 @@ pub(crate) fn parse(source: &str, bounds: &Bounds) -> Result<Parsed, Diagnostic>
             }
             (_, b'"') => {
                 let text = cursor.string()?;
-                let value = Value::Text(Text {
-                    text,
-                    style: Style::Double,
-                });
-                builder.scalar(
-                    Node {
-                        span: Span::new(start, cursor.at),
-                        value,
-                    },
-                    0,
-                )?;
+                let value = Value::Text(Text { text, style: Style::Double });
+                builder.scalar(Node { span: Span::new(start, cursor.at), value }, 0)?;
                 Expect::Next
             }
             _ => {
                 let value = cursor.word()?;
-                builder.scalar(
-                    Node {
-                        span: Span::new(start, cursor.at),
-                        value,
-                    },
-                    0,
-                )?;
+                builder.scalar(Node { span: Span::new(start, cursor.at), value }, 0)?;
                 Expect::Next
             }
         };
     }?;
     match builder.finish() {
-        Some(root) => Ok(Parsed {
-            root,
-            warnings: Vec::new(),
-        }),
+        Some(root) => Ok(Parsed { root, warnings: Vec::new() }),
         None => Err(cursor.unexpected("the document is empty")),
     }
 }
@@ -147,11 +122,7 @@ impl Cursor<'_> {
     }
 
     fn unexpected(&self, message: &str) -> Diagnostic {
-        let width = self
-            .source
-            .get(self.at..)
-            .and_then(|rest| rest.chars().next())
-            .map_or(0, char::len_utf8);
+        let width = self.source.get(self.at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
         Diagnostic::error(
             codes::SYNTAX,
             Span::new(self.at, self.at.saturating_add(width)),
@@ -162,10 +133,7 @@ impl Cursor<'_> {
     /// `true`, `false`, `null`, or a number.
     fn word(&mut self) -> Result<Value, Diagnostic> {
         let start = self.at;
-        while self
-            .peek()
-            .is_some_and(|b| b.is_ascii_alphanumeric() || b"+-._".contains(&b))
-        {
+        while self.peek().is_some_and(|b| b.is_ascii_alphanumeric() || b"+-._".contains(&b)) {
             self.step();
         }
         let span = Span::new(start, self.at);
@@ -192,10 +160,7 @@ impl Cursor<'_> {
         let mut text = String::new();
         loop {
             let start = self.at;
-            while self
-                .peek()
-                .is_some_and(|b| b != b'"' && b != b'\\' && b >= 0x20)
-            {
+            while self.peek().is_some_and(|b| b != b'"' && b != b'\\' && b >= 0x20) {
                 self.step();
             }
             text.push_str(self.source.get(start..self.at).unwrap_or_default());
@@ -206,8 +171,7 @@ impl Cursor<'_> {
                 }
                 Some(b'\\') => text.push(self.escape()?),
                 Some(_) => {
-                    return Err(self
-                        .unexpected("a control character inside a string; write `\\n` or `\\t`"));
+                    return Err(self.unexpected("a control character inside a string; write `\\n` or `\\t`"));
                 }
                 None => {
                     self.at = open;
@@ -237,36 +201,24 @@ impl Cursor<'_> {
         let high = self.hex();
         let code = match high {
             // Beyond 16 bits JSON writes two surrogates.
-            Some(high @ 0xd800..=0xdbff)
-                if self
-                    .source
-                    .get(self.at..)
-                    .is_some_and(|rest| rest.starts_with("\\u")) =>
-            {
+            Some(high @ 0xd800..=0xdbff) if self.source.get(self.at..).is_some_and(|rest| rest.starts_with("\\u")) => {
                 self.at = self.at.saturating_add(2);
-                self.hex()
-                    .filter(|low| (0xdc00..=0xdfff).contains(low))
-                    .map(|low| {
-                        let top = (high & 0x3ff) << 10;
-                        (top | (low & 0x3ff)).saturating_add(0x1_0000)
-                    })
+                self.hex().filter(|low| (0xdc00..=0xdfff).contains(low)).map(|low| {
+                    let top = (high & 0x3ff) << 10;
+                    (top | (low & 0x3ff)).saturating_add(0x1_0000)
+                })
             }
             other => other,
         };
         code.and_then(char::from_u32).ok_or_else(|| {
             self.at = start;
-            self.unexpected(
-                "`\\u` needs four hex digits that name a character (or a pair of surrogates)",
-            )
+            self.unexpected("`\\u` needs four hex digits that name a character (or a pair of surrogates)")
         })
     }
 
     fn hex(&mut self) -> Option<u32> {
         let end = self.at.saturating_add(4);
-        let digits = self
-            .source
-            .get(self.at..end)
-            .filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        let digits = self.source.get(self.at..end).filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()))?;
         self.at = end;
         u32::from_str_radix(digits, 16).ok()
     }
@@ -278,8 +230,6 @@ fn is_number(text: &str) -> bool {
     let whole: String = unsigned.chars().take_while(char::is_ascii_digit).collect();
     let rest = unsigned.get(whole.len()..).unwrap_or_default();
     let good_whole = !whole.is_empty() && (whole == "0" || !whole.starts_with('0'));
-    let good_part = rest
-        .strip_prefix('.')
-        .is_none_or(|part| part.starts_with(|c: char| c.is_ascii_digit()));
+    let good_part = rest.strip_prefix('.').is_none_or(|part| part.starts_with(|c: char| c.is_ascii_digit()));
     good_whole && good_part && (rest.is_empty() || rest.starts_with(['.', 'e', 'E']))
 }

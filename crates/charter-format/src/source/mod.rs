@@ -34,30 +34,12 @@ pub(crate) struct Parsed {
 }
 
 /// Parses a source text. The first syntax error ends it: what follows one cannot be trusted.
-pub(crate) fn parse(
-    source: &str,
-    name: &str,
-    syntax: Syntax,
-    bounds: &Bounds,
-) -> Result<Parsed, Diagnostic> {
+pub(crate) fn parse(source: &str, name: &str, syntax: Syntax, bounds: &Bounds) -> Result<Parsed, Diagnostic> {
     if source.len() > bounds.bytes {
-        let message = format!(
-            "the text has {} bytes; at most {} are read",
-            source.len(),
-            bounds.bytes
-        );
-        return Err(Diagnostic::error(
-            codes::TOO_LARGE,
-            Span::default(),
-            message,
-        ));
+        let message = format!("the text has {} bytes; at most {} are read", source.len(), bounds.bytes);
+        return Err(Diagnostic::error(codes::TOO_LARGE, Span::default(), message));
     }
-    let is_json = || {
-        source
-            .trim_start_matches('\u{feff}')
-            .trim_start()
-            .starts_with(['{', '['])
-    };
+    let is_json = || source.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
     match syntax {
         Syntax::Yaml => yaml::parse(source, bounds),
         Syntax::Json => json::parse(source, bounds),

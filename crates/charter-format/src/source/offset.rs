@@ -15,11 +15,7 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn at(span: Span) -> Place {
         let small = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
-        Place {
-            start: small(span.start),
-            end: small(span.end),
-            text: None,
-        }
+        Place { start: small(span.start), end: small(span.end), text: None }
     }
 
     /// The place of a scalar's text, of which the first `skip` bytes do not count.
@@ -28,10 +24,7 @@ impl Place {
             Value::Text(text) => text.style,
             _ => Style::Plain,
         };
-        Place {
-            text: Some((style, u8::try_from(skip).unwrap_or_default())),
-            ..Place::at(node.span)
-        }
+        Place { text: Some((style, u8::try_from(skip).unwrap_or_default())), ..Place::at(node.span) }
     }
 
     /// The place of a key's text.
@@ -41,10 +34,7 @@ impl Place {
             Some(b'\'') => Style::Single,
             _ => Style::Plain,
         };
-        Place {
-            text: Some((style, 0)),
-            ..Place::at(key.span)
-        }
+        Place { text: Some((style, 0)), ..Place::at(key.span) }
     }
 
     /// The same place, of which no part can be shown.
@@ -63,10 +53,7 @@ impl Place {
         match self.text {
             Some((style, skip)) if skip > 0 => {
                 let quote = usize::from(matches!(style, Style::Single | Style::Double));
-                Span::new(
-                    self.locate(0, source).start,
-                    whole.end.saturating_sub(quote),
-                )
+                Span::new(self.locate(0, source).start, whole.end.saturating_sub(quote))
             }
             _ => whole,
         }
@@ -78,11 +65,7 @@ impl Place {
             return self.whole();
         }
         let start = self.locate(from, source).start;
-        let end = if to > from {
-            self.locate(to.saturating_sub(1), source).end
-        } else {
-            start
-        };
+        let end = if to > from { self.locate(to.saturating_sub(1), source).end } else { start };
         Span::new(start, end)
     }
 
@@ -96,33 +79,21 @@ impl Place {
         let raw = source.get(scalar.start..scalar.end).unwrap_or_default();
         // The span of a block scalar begins behind the indentation of its first line, which all its lines share.
         let before = source.get(..scalar.start).unwrap_or_default();
-        let indent = before
-            .len()
-            .saturating_sub(before.trim_end_matches(' ').len());
+        let indent = before.len().saturating_sub(before.trim_end_matches(' ').len());
         // Walk the source and count the bytes of text that each piece of it gives.
         let mut given = 0_usize;
         let mut at = usize::from(matches!(style, Style::Single | Style::Double));
         while let Some(rest) = raw.get(at..).filter(|rest| !rest.is_empty()) {
             let (length, gives) = piece(rest, style, indent);
-            let piece = Span::new(
-                scalar.start.saturating_add(at),
-                scalar.start.saturating_add(at).saturating_add(length),
-            );
+            let piece =
+                Span::new(scalar.start.saturating_add(at), scalar.start.saturating_add(at).saturating_add(length));
             if given.saturating_add(gives) > wanted {
                 // Several blanks are one piece.
                 let is_blanks = gives == length && rest.starts_with([' ', '\t']);
-                let inside = if is_blanks {
-                    wanted.saturating_sub(given)
-                } else {
-                    0
-                };
+                let inside = if is_blanks { wanted.saturating_sub(given) } else { 0 };
                 return Span::new(
                     piece.start.saturating_add(inside),
-                    if is_blanks {
-                        piece.start.saturating_add(inside).saturating_add(1)
-                    } else {
-                        piece.end
-                    },
+                    if is_blanks { piece.start.saturating_add(inside).saturating_add(1) } else { piece.end },
                 );
             }
             given = given.saturating_add(gives);
@@ -141,12 +112,8 @@ fn piece(rest: &str, style: Style, indent: usize) -> (usize, usize) {
         _ if rest.starts_with(['\n', '\r']) => line_break(rest, style, indent),
         // Blanks before a line break are dropped by folding.
         Style::Plain | Style::Single | Style::Double if rest.starts_with([' ', '\t']) => {
-            let blanks = rest
-                .len()
-                .saturating_sub(rest.trim_start_matches([' ', '\t']).len());
-            let before_break = rest
-                .get(blanks..)
-                .is_some_and(|rest| rest.starts_with(['\n', '\r']));
+            let blanks = rest.len().saturating_sub(rest.trim_start_matches([' ', '\t']).len());
+            let before_break = rest.get(blanks..).is_some_and(|rest| rest.starts_with(['\n', '\r']));
             (blanks, if before_break { 0 } else { blanks })
         }
         _ => (width, width),
@@ -158,9 +125,7 @@ fn line_break(rest: &str, style: Style, indent: usize) -> (usize, usize) {
     if style == Style::Block {
         let newline = if rest.starts_with("\r\n") { 2_usize } else { 1 };
         let following = rest.get(newline..).unwrap_or_default();
-        let blanks = following
-            .len()
-            .saturating_sub(following.trim_start_matches(' ').len());
+        let blanks = following.len().saturating_sub(following.trim_start_matches(' ').len());
         return (newline.saturating_add(blanks.min(indent)), 1);
     }
     let blank = rest.len().saturating_sub(rest.trim_start().len());
@@ -169,10 +134,7 @@ fn line_break(rest: &str, style: Style, indent: usize) -> (usize, usize) {
 }
 
 fn escape(rest: &str) -> (usize, usize) {
-    let hex = |from: usize, to: usize| {
-        rest.get(from..to)
-            .and_then(|digits| u32::from_str_radix(digits, 16).ok())
-    };
+    let hex = |from: usize, to: usize| rest.get(from..to).and_then(|digits| u32::from_str_radix(digits, 16).ok());
     let wide = |code: Option<u32>| code.and_then(char::from_u32).map_or(3, char::len_utf8);
     match rest.as_bytes().get(1) {
         Some(b'x') => (4, wide(hex(2, 4))),
@@ -181,17 +143,11 @@ fn escape(rest: &str) -> (usize, usize) {
         Some(b'U') => (10, wide(hex(2, 10))),
         Some(b'\n' | b'\r') => {
             let after = rest.get(1..).unwrap_or_default();
-            (
-                1_usize.saturating_add(after.len().saturating_sub(after.trim_start().len())),
-                0,
-            )
+            (1_usize.saturating_add(after.len().saturating_sub(after.trim_start().len())), 0)
         }
         Some(b'N' | b'_') => (2, 2),
         Some(b'L' | b'P') => (2, 3),
-        Some(_) => (
-            1_usize.saturating_add(rest.chars().nth(1).map_or(1, char::len_utf8)),
-            1,
-        ),
+        Some(_) => (1_usize.saturating_add(rest.chars().nth(1).map_or(1, char::len_utf8)), 1),
         None => (1, 1),
     }
 }

@@ -14,10 +14,7 @@ pub(crate) fn plain(text: &str, span: Span) -> Result<Value, Diagnostic> {
         "false" | "False" | "FALSE" => Value::Bool(false),
         _ => match number(text, span)? {
             Some(value) => value,
-            None => Value::Text(Text {
-                text: text.to_owned(),
-                style: Style::Plain,
-            }),
+            None => Value::Text(Text { text: text.to_owned(), style: Style::Plain }),
         },
     })
 }
@@ -29,28 +26,22 @@ pub(crate) fn number(text: &str, span: Span) -> Result<Option<Value>, Diagnostic
     if digits(unsigned) {
         return int(text.parse().ok(), text, span).map(Some);
     }
-    if let Some(hex) = text
-        .strip_prefix("0x")
-        .filter(|hex| !hex.is_empty() && hex.bytes().all(|b| b.is_ascii_hexdigit()))
+    if let Some(hex) =
+        text.strip_prefix("0x").filter(|hex| !hex.is_empty() && hex.bytes().all(|b| b.is_ascii_hexdigit()))
     {
         return int(i64::from_str_radix(hex, 16).ok(), text, span).map(Some);
     }
-    if let Some(octal) = text
-        .strip_prefix("0o")
-        .filter(|octal| !octal.is_empty() && octal.bytes().all(|b| (b'0'..=b'7').contains(&b)))
+    if let Some(octal) =
+        text.strip_prefix("0o").filter(|octal| !octal.is_empty() && octal.bytes().all(|b| (b'0'..=b'7').contains(&b)))
     {
         return int(i64::from_str_radix(octal, 8).ok(), text, span).map(Some);
     }
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
         let message = format!("`{text}` is no number that JSON has");
-        return Err(Diagnostic::error(codes::NUMBER, span, message)
-            .help("write it in quotes if it is text"));
+        return Err(Diagnostic::error(codes::NUMBER, span, message).help("write it in quotes if it is text"));
     }
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (
-            mantissa,
-            Some(exponent.strip_prefix(['-', '+']).unwrap_or(exponent)),
-        ),
+        Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['-', '+']).unwrap_or(exponent))),
         None => (unsigned, None),
     };
     let (whole, part) = match mantissa.split_once('.') {
@@ -73,11 +64,7 @@ pub(crate) fn number(text: &str, span: Span) -> Result<Option<Value>, Diagnostic
 fn by_value(value: f64) -> Value {
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
     // exact: integral and within 2^53
-    if value.fract() == 0.0 && value.abs() <= MAX_INT as f64 {
-        Value::Int(value as i64)
-    } else {
-        Value::Float(value)
-    }
+    if value.fract() == 0.0 && value.abs() <= MAX_INT as f64 { Value::Int(value as i64) } else { Value::Float(value) }
 }
 
 fn int(value: Option<i64>, text: &str, span: Span) -> Result<Value, Diagnostic> {
@@ -108,9 +95,7 @@ pub(crate) fn leading_zero(node: &Node, text: &str) -> Option<Diagnostic> {
         Diagnostic::warning(
             codes::NUMBER,
             node.span,
-            format!(
-                "`{text}` is read as a decimal number (some readers of YAML take it for octal)"
-            ),
+            format!("`{text}` is read as a decimal number (some readers of YAML take it for octal)"),
         )
         .help("leave the zeros out, or write it in quotes if it is text")
     })

@@ -14,10 +14,7 @@ pub struct Span {
 
 impl Span {
     pub(crate) fn new(start: usize, end: usize) -> Span {
-        Span {
-            start,
-            end: end.max(start),
-        }
+        Span { start, end: end.max(start) }
     }
 
     /// Its first byte: where the whole would underline too much.
@@ -135,12 +132,9 @@ impl Node {
             Value::Float(value) => Json::from(*value),
             Value::Text(text) => Json::String(text.text.clone()),
             Value::List(items) => Json::Array(items.iter().map(Node::json).collect()),
-            Value::Map(entries) => Json::Object(
-                entries
-                    .iter()
-                    .map(|entry| (entry.key.text.clone(), entry.value.json()))
-                    .collect(),
-            ),
+            Value::Map(entries) => {
+                Json::Object(entries.iter().map(|entry| (entry.key.text.clone(), entry.value.json())).collect())
+            }
         }
     }
 
@@ -193,13 +187,6 @@ fn push_key(path: &mut String, key: &str) {
     if !path.is_empty() {
         path.push('.');
     }
-    let plain = !key.is_empty()
-        && key
-            .chars()
-            .all(|c| c.is_alphanumeric() || "_-*$".contains(c));
-    if plain {
-        path.push_str(key)
-    } else {
-        path.push_str(&Json::from(key.as_str()).to_string())
-    }
+    let plain = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "_-*$".contains(c));
+    if plain { path.push_str(key) } else { path.push_str(&Json::from(key.as_str()).to_string()) }
 }

@@ -38,12 +38,8 @@ pub(crate) fn parse(source: &str, bounds: &Bounds) -> Result<Parsed, Diagnostic>
             Event::Scalar(text, style, anchor, _) => {
                 if builder.wants_key() {
                     if &*text == "<<" && style == ScalarStyle::Plain {
-                        return Err(Diagnostic::error(
-                            codes::MERGE_KEY,
-                            span,
-                            "merge keys (`<<`) are not supported",
-                        )
-                        .help("write the keys out, or use an alias for a whole value"));
+                        return Err(Diagnostic::error(codes::MERGE_KEY, span, "merge keys (`<<`) are not supported")
+                            .help("write the keys out, or use an alias for a whole value"));
                     }
                     builder.key(text.into_owned(), span)?;
                     continue;
@@ -57,11 +53,7 @@ pub(crate) fn parse(source: &str, bounds: &Bounds) -> Result<Parsed, Diagnostic>
             Event::SequenceEnd | Event::MappingEnd => builder.close(span.end)?,
             Event::Alias(anchor) if builder.wants_key() => {
                 let _ = anchor;
-                return Err(Diagnostic::error(
-                    codes::KEY,
-                    span,
-                    "an alias cannot be a key",
-                ));
+                return Err(Diagnostic::error(codes::KEY, span, "an alias cannot be a key"));
             }
             Event::Alias(anchor) => builder.alias(anchor, span)?,
             _ => {}
@@ -69,21 +61,12 @@ pub(crate) fn parse(source: &str, bounds: &Bounds) -> Result<Parsed, Diagnostic>
     }
     match builder.finish() {
         Some(root) => Ok(Parsed { root, warnings }),
-        None => Err(Diagnostic::error(
-            codes::SYNTAX,
-            Span::default(),
-            "the document is empty",
-        )),
+        None => Err(Diagnostic::error(codes::SYNTAX, Span::default(), "the document is empty")),
     }
 }
 
 fn node(text: &str, style: ScalarStyle, span: Span) -> Result<Node, Diagnostic> {
-    let text_of = |style| {
-        Value::Text(Text {
-            text: text.to_owned(),
-            style,
-        })
-    };
+    let text_of = |style| Value::Text(Text { text: text.to_owned(), style });
     let value = match style {
         ScalarStyle::Plain if span.start == span.end => Value::Null,
         ScalarStyle::Plain => scalar::plain(text, span)?,
@@ -96,26 +79,17 @@ fn node(text: &str, style: ScalarStyle, span: Span) -> Result<Node, Diagnostic> 
 
 /// Says what the parser saw, and for the mistakes that expressions invite, what to write instead.
 fn explain(error: &ScanError, source: &str, bounds: &Bounds) -> Diagnostic {
-    let start = error
-        .marker()
-        .byte_offset()
-        .unwrap_or_default()
-        .min(source.len());
-    let width = source
-        .get(start..)
-        .and_then(|rest| rest.chars().next())
-        .map_or(0, char::len_utf8);
+    let start = error.marker().byte_offset().unwrap_or_default().min(source.len());
+    let width = source.get(start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
     let span = Span::new(start, start.saturating_add(width));
-    let quote = "text that contains `: ` or ` #`, or begins with one of `! & * @ % [ { ` \" '`, has to be quoted as a whole";
+    let quote =
+        "text that contains `: ` or ` #`, or begins with one of `! & * @ % [ { ` \" '`, has to be quoted as a whole";
     let tab = |span: Span| {
-        Diagnostic::error(codes::SYNTAX, span, "a tab is used for indentation")
-            .help("YAML is indented with spaces")
+        Diagnostic::error(codes::SYNTAX, span, "a tab is used for indentation").help("YAML is indented with spaces")
     };
     match error.kind() {
         ErrorKind::RecursionLimitExceeded => too_deep(bounds, span),
-        ErrorKind::TabNotAllowed
-        | ErrorKind::TabInBlockIndentation
-        | ErrorKind::TabInIndentation => tab(span),
+        ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => tab(span),
         // The parser tells where the text begins that goes on over lines; what is wrong is the tab.
         ErrorKind::TabInPlainScalar => {
             let rest = source.get(start..).unwrap_or_default();
@@ -130,29 +104,20 @@ fn explain(error: &ScanError, source: &str, bounds: &Bounds) -> Diagnostic {
             });
             tab(place.map_or(span, |at| Span::new(at, at.saturating_add(1))))
         }
-        ErrorKind::UnknownAnchor => Diagnostic::error(
-            codes::ALIAS,
-            span,
-            "this alias names nothing that stands before it",
-        )
-        .help("text that begins with `*` has to be quoted"),
+        ErrorKind::UnknownAnchor => {
+            Diagnostic::error(codes::ALIAS, span, "this alias names nothing that stands before it")
+                .help("text that begins with `*` has to be quoted")
+        }
         ErrorKind::MappingValueNotAllowed => {
             Diagnostic::error(codes::SYNTAX, span, "a `:` that cannot begin a value here")
                 .help(format!("check the indentation; {quote}"))
         }
-        ErrorKind::UnexpectedCharacter { character } => Diagnostic::error(
-            codes::SYNTAX,
-            span,
-            format!("a value cannot begin with `{character}`"),
-        )
-        .help(quote),
-        ErrorKind::InvalidTrailingDoubleQuotedScalar
-        | ErrorKind::InvalidTrailingSingleQuotedScalar => Diagnostic::error(
-            codes::SYNTAX,
-            span,
-            "the value goes on after its closing quote",
-        )
-        .help(quote),
+        ErrorKind::UnexpectedCharacter { character } => {
+            Diagnostic::error(codes::SYNTAX, span, format!("a value cannot begin with `{character}`")).help(quote)
+        }
+        ErrorKind::InvalidTrailingDoubleQuotedScalar | ErrorKind::InvalidTrailingSingleQuotedScalar => {
+            Diagnostic::error(codes::SYNTAX, span, "the value goes on after its closing quote").help(quote)
+        }
         ErrorKind::ExpectedFlowMappingSeparator => {
             Diagnostic::error(codes::SYNTAX, span, "expected `,` or `}` here").help(quote)
         }

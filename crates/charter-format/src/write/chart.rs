@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use charter_kernel::definition::{
-    Action, After, Block, Chart, Delay, Guard, Initial, Invoke, On, Require, Send, State,
-    StateKind, Template, Transition,
+    Action, After, Block, Chart, Delay, Guard, Initial, Invoke, On, Require, Send, State, StateKind, Template,
+    Transition,
 };
 use serde_json::Value as Json;
 
@@ -14,9 +14,7 @@ pub(crate) fn machine(chart: &Chart) -> Out {
     let mut out = Object::default();
     head(&mut out, &chart.state);
     if let Some(schema) = &chart.context_schema {
-        let types: Object = [("context".to_owned(), Out::from(schema.clone()))]
-            .into_iter()
-            .collect();
+        let types: Object = [("context".to_owned(), Out::from(schema.clone()))].into_iter().collect();
         out.put("types", types);
     }
     self::chart(&mut out, chart);
@@ -47,11 +45,7 @@ fn state(state: &State) -> Out {
 }
 
 fn body(out: &mut Object, state: &State) {
-    let usual = if state.states.is_empty() {
-        StateKind::Atomic
-    } else {
-        StateKind::Compound
-    };
+    let usual = if state.states.is_empty() { StateKind::Atomic } else { StateKind::Compound };
     let is_history = matches!(state.kind, StateKind::Shallow | StateKind::Deep);
     match state.kind {
         kind if kind == usual => {}
@@ -61,14 +55,7 @@ fn body(out: &mut Object, state: &State) {
         StateKind::Final => out.put("type", "final"),
         StateKind::Shallow | StateKind::Deep => {
             out.put("type", "history");
-            out.put(
-                "history",
-                if state.kind == StateKind::Deep {
-                    "deep"
-                } else {
-                    "shallow"
-                },
-            );
+            out.put("history", if state.kind == StateKind::Deep { "deep" } else { "shallow" });
         }
     }
     if let Some(initial) = &state.initial {
@@ -89,13 +76,9 @@ fn body(out: &mut Object, state: &State) {
         many => out.list("invoke", many, invoke),
     }
     out.map("states", &state.states, self::state);
-    keyed(out, "on", &state.on, |on: &On| {
-        (on.events.join(" "), &on.transitions)
-    });
+    keyed(out, "on", &state.on, |on: &On| (on.events.join(" "), &on.transitions));
     transitions(out, "always", &state.always);
-    keyed(out, "after", &state.after, |after: &After| {
-        (after.key.clone(), &after.transitions)
-    });
+    keyed(out, "after", &state.after, |after: &After| (after.key.clone(), &after.transitions));
     transitions(out, "onDone", &state.on_done);
 }
 
@@ -113,12 +96,7 @@ fn initial(initial: &Initial) -> Out {
 }
 
 /// `on` and `after`: an object; a list of objects where a key stands twice.
-fn keyed<'d, T>(
-    out: &mut Object,
-    key: &str,
-    items: &'d [T],
-    split: impl Fn(&'d T) -> (String, &'d Vec<Transition>),
-) {
+fn keyed<'d, T>(out: &mut Object, key: &str, items: &'d [T], split: impl Fn(&'d T) -> (String, &'d Vec<Transition>)) {
     let entry = |item: &'d T| {
         let (key, transitions) = split(item);
         (key, transition_list(transitions))
@@ -183,9 +161,7 @@ fn transition(transition: &Transition) -> Out {
 }
 
 pub(crate) fn guard(guard: &Guard) -> Out {
-    let one = |key: &str, value: Out| {
-        Out::from([(key.to_owned(), value)].into_iter().collect::<Object>())
-    };
+    let one = |key: &str, value: Out| Out::from([(key.to_owned(), value)].into_iter().collect::<Object>());
     match guard {
         Guard::Name(text) | Guard::Cel(text) => text.as_str().into(),
         Guard::And(guards) => one("and", Out::List(guards.iter().map(self::guard).collect())),
@@ -197,12 +173,7 @@ pub(crate) fn guard(guard: &Guard) -> Out {
 fn require(require: &Require) -> Out {
     let mut inner = Object::default();
     let part = match require {
-        Require::Use {
-            kind,
-            key,
-            when,
-            rules,
-        } => {
+        Require::Use { kind, key, when, rules } => {
             inner.put("kind", kind.as_str());
             inner.put("key", template(key));
             inner.maybe("when", when.as_deref());
@@ -259,19 +230,14 @@ pub(crate) fn delay(delay: &Delay) -> Out {
 pub(crate) fn template(template: &Template) -> Out {
     match template {
         Template::Cel(cel) => format!("= {cel}").into(),
-        Template::Literal(value) if needs_quoting(value) => Out::from(
-            [("literal".to_owned(), Out::from(value.clone()))]
-                .into_iter()
-                .collect::<Object>(),
-        ),
+        Template::Literal(value) if needs_quoting(value) => {
+            Out::from([("literal".to_owned(), Out::from(value.clone()))].into_iter().collect::<Object>())
+        }
         Template::Literal(value) => value.clone().into(),
         Template::List(items) => Out::List(items.iter().map(self::template).collect()),
-        Template::Object(fields) => Out::from(
-            fields
-                .iter()
-                .map(|(key, value)| (key.clone(), self::template(value)))
-                .collect::<Object>(),
-        ),
+        Template::Object(fields) => {
+            Out::from(fields.iter().map(|(key, value)| (key.clone(), self::template(value))).collect::<Object>())
+        }
     }
 }
 
@@ -281,8 +247,7 @@ fn needs_quoting(value: &Json) -> bool {
         Json::String(text) => text.starts_with("= "),
         Json::Array(items) => items.iter().any(needs_quoting),
         Json::Object(fields) => {
-            fields.len() == 1 && fields.contains_key("literal")
-                || fields.values().any(needs_quoting)
+            fields.len() == 1 && fields.contains_key("literal") || fields.values().any(needs_quoting)
         }
         _ => false,
     }
@@ -313,27 +278,17 @@ fn blocks(out: &mut Object, key: &str, blocks: &[Block]) {
 fn action(action: &Action) -> Out {
     let mut out = Object::default();
     let mut inner = Object::default();
-    let mut given =
-        |key: &str, value: &Option<Template>| inner.maybe(key, value.as_ref().map(template));
+    let mut given = |key: &str, value: &Option<Template>| inner.maybe(key, value.as_ref().map(template));
     match action {
         Action::Name(name) => return name.as_str().into(),
         Action::Assign(paths) => {
-            let paths: Object = paths
-                .iter()
-                .map(|(path, value)| (path.clone(), template(value)))
-                .collect();
+            let paths: Object = paths.iter().map(|(path, value)| (path.clone(), template(value))).collect();
             out.put("assign", paths);
         }
         Action::Raise { r#type, data } | Action::Emit { r#type, data } => {
-            let key = if matches!(action, Action::Raise { .. }) {
-                "raise"
-            } else {
-                "emit"
-            };
+            let key = if matches!(action, Action::Raise { .. }) { "raise" } else { "emit" };
             match (r#type, data) {
-                (Template::Literal(Json::String(name)), None) if !name.starts_with("= ") => {
-                    out.put(key, name.as_str())
-                }
+                (Template::Literal(Json::String(name)), None) if !name.starts_with("= ") => out.put(key, name.as_str()),
                 _ => {
                     inner.put("type", template(r#type));
                     inner.maybe("data", data.as_ref().map(template));
@@ -368,37 +323,21 @@ fn action(action: &Action) -> Out {
                     .collect(),
             ),
         ),
-        Action::Each {
-            r#in,
-            r#as,
-            index,
-            r#do,
-        } => {
+        Action::Each { r#in, r#as, index, r#do } => {
             inner.put("in", r#in.as_str());
             inner.put("as", r#as.as_str());
             inner.maybe("index", index.as_deref());
             inner.put("do", block(r#do));
             out.put("each", inner);
         }
-        Action::Grant {
-            kind,
-            key,
-            uses,
-            expires,
-            data,
-        } => {
+        Action::Grant { kind, key, uses, expires, data } => {
             given("uses", uses);
             given("expires", expires);
             given("data", data);
             out.put("grant", ledger(kind, Some(key), inner));
         }
         Action::Revoke { kind, key } => out.put("revoke", ledger(kind, key.as_ref(), inner)),
-        Action::Open {
-            kind,
-            key,
-            due,
-            data,
-        } => {
+        Action::Open { kind, key, due, data } => {
             given("due", due);
             given("data", data);
             out.put("open", ledger(kind, Some(key), inner));

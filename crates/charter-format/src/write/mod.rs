@@ -22,11 +22,7 @@ pub struct Unsayable {
 
 impl std::fmt::Display for Unsayable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "the definition cannot be written as a charter: {}: {}",
-            self.at, self.message
-        )
+        write!(f, "the definition cannot be written as a charter: {}: {}", self.at, self.message)
     }
 }
 
@@ -39,35 +35,20 @@ impl std::error::Error for Unsayable {}
 /// inside a combination of guards, a description of the root state beside that of the charter): the first of them is named. That
 /// nothing was lost is not assumed but checked, by reading the text again.
 pub fn json(definition: &Definition) -> Result<String, Unsayable> {
-    let text = serde_json::to_string_pretty(&charter(definition)).map_err(|error| Unsayable {
-        at: String::new(),
-        message: error.to_string(),
-    })?;
-    let options = ReadOptions {
-        syntax: Syntax::Json,
-    };
+    let text = serde_json::to_string_pretty(&charter(definition))
+        .map_err(|error| Unsayable { at: String::new(), message: error.to_string() })?;
+    let options = ReadOptions { syntax: Syntax::Json };
     let again = read(&text, "charter", &options).map_err(|errors| {
-        let message = errors
-            .list
-            .first()
-            .map(|error| format!("{} (at `{}`)", error.message, error.path))
-            .unwrap_or_default();
-        Unsayable {
-            at: String::new(),
-            message,
-        }
+        let message =
+            errors.list.first().map(|error| format!("{} (at `{}`)", error.message, error.path)).unwrap_or_default();
+        Unsayable { at: String::new(), message }
     })?;
-    let core = |definition: &Definition| {
-        serde_json::to_value(definition)
-            .map(normal)
-            .unwrap_or_default()
-    };
+    let core = |definition: &Definition| serde_json::to_value(definition).map(normal).unwrap_or_default();
     match difference(&core(definition), &core(&again.definition)) {
         None => Ok(text),
         Some(at) => Err(Unsayable {
             at,
-            message: "the language has no words for this part, or it is not in its plain form"
-                .to_owned(),
+            message: "the language has no words for this part, or it is not in its plain form".to_owned(),
         }),
     }
 }
@@ -84,14 +65,10 @@ fn charter(definition: &Definition) -> Out {
     if !definition.strict {
         out.put("strict", false);
     }
-    out.map("roles", &definition.roles, |role| {
-        described(role.description.as_deref())
-    });
+    out.map("roles", &definition.roles, |role| described(role.description.as_deref()));
     let mut types = definition.types.clone();
     if let Some(schema) = &definition.root.context_schema {
-        types
-            .entry("context".to_owned())
-            .or_insert_with(|| schema.clone());
+        types.entry("context".to_owned()).or_insert_with(|| schema.clone());
     }
     out.map("types", &types, |schema| schema.clone().into());
     out.map("events", &definition.events, |event| {
@@ -118,9 +95,7 @@ fn charter(definition: &Definition) -> Out {
         }
         out.into()
     });
-    out.map("ledger", &definition.ledger, |kind| {
-        described(kind.description.as_deref())
-    });
+    out.map("ledger", &definition.ledger, |kind| described(kind.description.as_deref()));
     out.map("rules", &definition.rules, chart::template);
     out.map("machines", &definition.machines, chart::machine);
     out.list("interlocks", &definition.interlocks, |interlock| {
@@ -129,18 +104,11 @@ fn charter(definition: &Definition) -> Out {
         out.maybe("description", interlock.description.as_deref());
         match &interlock.rule {
             InterlockRule::Assert(cel) => out.put("assert", cel.as_str()),
-            InterlockRule::Table {
-                given,
-                machine,
-                allow,
-                r#final,
-            } => {
+            InterlockRule::Table { given, machine, allow, r#final } => {
                 out.put("given", given.as_str());
                 out.put("machine", machine.as_str());
-                let allow: Object = allow
-                    .iter()
-                    .map(|(state, states)| (state.clone(), Out::from(states.clone())))
-                    .collect();
+                let allow: Object =
+                    allow.iter().map(|(state, states)| (state.clone(), Out::from(states.clone()))).collect();
                 out.put("allow", allow);
                 if *r#final == FinalRule::Settled {
                     out.put("final", "settled");
@@ -155,10 +123,7 @@ fn charter(definition: &Definition) -> Out {
         out.put("id", property.id.as_str());
         out.maybe("description", property.description.as_deref());
         match &property.rule {
-            PropertyRule::Never {
-                when,
-                unless_before,
-            } => {
+            PropertyRule::Never { when, unless_before } => {
                 out.put("never", when.as_str());
                 out.maybe("unless-before", unless_before.as_deref());
             }
@@ -202,11 +167,7 @@ fn limits(out: &mut Object, limits: &Limits) {
     let usual = Limits::default();
     let mut changed = Object::default();
     let all = [
-        (
-            "microsteps",
-            u64::from(limits.microsteps),
-            u64::from(usual.microsteps),
-        ),
+        ("microsteps", u64::from(limits.microsteps), u64::from(usual.microsteps)),
         ("expression", limits.expression, usual.expression),
         ("actors", u64::from(limits.actors), u64::from(usual.actors)),
         ("timers", u64::from(limits.timers), u64::from(usual.timers)),
@@ -225,33 +186,21 @@ fn limits(out: &mut Object, limits: &Limits) {
 /// Templates without anything computed are literals, however they were built.
 fn normal(value: Json) -> Json {
     let literal = |value: &Json| {
-        value
-            .as_object()
-            .filter(|object| object.len() == 1)
-            .and_then(|object| object.get("literal"))
-            .cloned()
+        value.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("literal")).cloned()
     };
     match value {
         Json::Array(items) => items.into_iter().map(normal).collect(),
         Json::Object(entries) => {
-            let entries: serde_json::Map<String, Json> = entries
-                .into_iter()
-                .map(|(key, value)| (key, normal(value)))
-                .collect();
+            let entries: serde_json::Map<String, Json> =
+                entries.into_iter().map(|(key, value)| (key, normal(value))).collect();
             let only = entries.iter().next().filter(|_| entries.len() == 1);
             let plain = match only.map(|(key, value)| (key.as_str(), value)) {
-                Some(("list", Json::Array(items))) => items
-                    .iter()
-                    .map(literal)
-                    .collect::<Option<Vec<Json>>>()
-                    .map(Json::Array),
+                Some(("list", Json::Array(items))) => {
+                    items.iter().map(literal).collect::<Option<Vec<Json>>>().map(Json::Array)
+                }
                 Some(("object", Json::Object(fields))) => {
-                    let fields = fields
-                        .iter()
-                        .map(|(key, value)| literal(value).map(|value| (key.clone(), value)));
-                    fields
-                        .collect::<Option<serde_json::Map<String, Json>>>()
-                        .map(Json::Object)
+                    let fields = fields.iter().map(|(key, value)| literal(value).map(|value| (key.clone(), value)));
+                    fields.collect::<Option<serde_json::Map<String, Json>>>().map(Json::Object)
                 }
                 _ => None,
             };
@@ -272,10 +221,7 @@ fn difference(a: &Json, b: &Json) -> Option<String> {
             let none = Json::Null;
             keys.into_iter().find_map(|key| {
                 let at = difference(a.get(key).unwrap_or(&none), b.get(key).unwrap_or(&none))?;
-                Some(format!(
-                    "/{}{at}",
-                    key.replace('~', "~0").replace('/', "~1")
-                ))
+                Some(format!("/{}{at}", key.replace('~', "~0").replace('/', "~1")))
             })
         }
         (Json::Array(a), Json::Array(b)) if a.len() == b.len() => {

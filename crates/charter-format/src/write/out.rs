@@ -25,17 +25,9 @@ impl Object {
     }
 
     /// A map, unless it is empty.
-    pub(crate) fn map<T>(
-        &mut self,
-        key: &str,
-        map: &IndexMap<String, T>,
-        mut write: impl FnMut(&T) -> Out,
-    ) {
+    pub(crate) fn map<T>(&mut self, key: &str, map: &IndexMap<String, T>, mut write: impl FnMut(&T) -> Out) {
         if !map.is_empty() {
-            let entries: Object = map
-                .iter()
-                .map(|(key, value)| (key.clone(), write(value)))
-                .collect();
+            let entries: Object = map.iter().map(|(key, value)| (key.clone(), write(value))).collect();
             self.put(key, entries);
         }
     }

@@ -17,9 +17,7 @@ pub fn run(machine: &Machine) -> Vec<String> {
 
 pub fn start(machine: &Machine) -> Result<Step, String> {
     let begin = Envelope::host(0, Event::Start { input: Json::Null }, 1_000_000);
-    machine
-        .start("run", &begin)
-        .map_err(|refusal| format!("start refused: {refusal:?}"))
+    machine.start("run", &begin).map_err(|refusal| format!("start refused: {refusal:?}"))
 }
 
 pub fn finish(machine: &Machine, step: Step) -> Result<Snapshot, String> {
@@ -32,22 +30,15 @@ pub fn finish(machine: &Machine, step: Step) -> Result<Snapshot, String> {
         let Some(timer) = snapshot.next_timer() else {
             break;
         };
-        let event = Event::Timer {
-            timer: timer.id.to_string(),
-            generation: timer.generation,
-        };
+        let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
         let envelope = Envelope::host(seq, event, timer.due);
-        snapshot = machine
-            .step(&snapshot, &envelope)
-            .map_err(|refusal| format!("timer refused: {refusal:?}"))?
-            .snapshot;
+        snapshot =
+            machine.step(&snapshot, &envelope).map_err(|refusal| format!("timer refused: {refusal:?}"))?.snapshot;
     }
     Ok(snapshot)
 }
 
 pub fn states(snapshot: &Snapshot) -> Vec<String> {
     let root = snapshot.actors().next();
-    root.into_iter()
-        .flat_map(|actor| actor.state().map(str::to_owned))
-        .collect()
+    root.into_iter().flat_map(|actor| actor.state().map(str::to_owned)).collect()
 }

@@ -1,10 +1,5 @@
 //! Random configs and streams of events, without the deviations that are named in `docs/xstate.md`. A seed makes a case, always the same.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    clippy::unwrap_used,
-    clippy::indexing_slicing
-)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::indexing_slicing)]
 
 use serde_json::{Value as Json, json};
 
@@ -12,10 +7,7 @@ pub const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 /// Actions that do more than write their name: an event of their own at once or later, the end of that, and what an event brings.
 pub const SPECIAL: [(&str, &str); 4] = [
     ("tell", "{raise: {type: H}}"),
-    (
-        "later",
-        "[{cancel: later}, {send: {to: self, type: H, delay: 5ms, id: later}}]",
-    ),
+    ("later", "[{cancel: later}, {send: {to: self, type: H, delay: 5ms, id: later}}]"),
     ("never", "{cancel: later}"),
     (
         "given",
@@ -67,12 +59,7 @@ impl Case {
                 Happening::Failed(n) => json!({"failed": n}),
             })
             .collect();
-        format!(
-            "{{\"config\":{},\"names\":{},\"events\":{}}}",
-            self.config,
-            json!(NAMES),
-            json!(events)
-        )
+        format!("{{\"config\":{},\"names\":{},\"events\":{}}}", self.config, json!(NAMES), json!(events))
     }
 }
 
@@ -115,11 +102,7 @@ pub fn case(seed: u64) -> Case {
     let mut r = Random(seed);
     let mut states = vec![State {
         key: "m".into(),
-        kind: if r.chance(15) {
-            Kind::Parallel
-        } else {
-            Kind::Compound
-        },
+        kind: if r.chance(15) { Kind::Parallel } else { Kind::Compound },
         children: vec![],
         parent: None,
     }];
@@ -137,11 +120,7 @@ pub fn case(seed: u64) -> Case {
             _ => Happening::Event(r.pick(&EVENTS)),
         })
         .collect();
-    Case {
-        seed,
-        config,
-        events,
-    }
+    Case { seed, config, events }
 }
 
 fn depth(states: &[State], mut at: usize) -> usize {
@@ -170,12 +149,7 @@ fn grow(states: &mut Vec<State>, at: usize, r: &mut Random) {
             _ => Kind::Atomic,
         };
         let number = states.len();
-        states.push(State {
-            key: format!("s{number}"),
-            kind: child,
-            children: vec![],
-            parent: Some(at),
-        });
+        states.push(State { key: format!("s{number}"), kind: child, children: vec![], parent: Some(at) });
         states[at].children.push(number);
     }
 }
@@ -212,9 +186,7 @@ fn beside(states: &[State], mut at: usize) -> Option<usize> {
             let other = |s: &usize| *s != at && states[*s].kind != Kind::History;
             let region = states[up].children.iter().copied().find(other)?;
             let mut inside = states[region].children.iter().copied();
-            return inside
-                .rfind(|s| states[*s].kind == Kind::Atomic)
-                .or(Some(region));
+            return inside.rfind(|s| states[*s].kind == Kind::Atomic).or(Some(region));
         }
         at = up;
     }
@@ -239,13 +211,8 @@ fn is_inside(states: &[State], mut at: usize, of: usize) -> bool {
 /// A sibling further on, so that transitions which nobody sends come to an end.
 fn onward(states: &[State], at: usize, r: &mut Random) -> Option<String> {
     let siblings = &states[states[at].parent?].children;
-    let later: Vec<usize> = siblings
-        .iter()
-        .copied()
-        .filter(|s| *s > at && states[*s].kind != Kind::History)
-        .collect();
-    (!later.is_empty() && states[states[at].parent?].kind == Kind::Compound)
-        .then(|| states[r.pick(&later)].key.clone())
+    let later: Vec<usize> = siblings.iter().copied().filter(|s| *s > at && states[*s].kind != Kind::History).collect();
+    (!later.is_empty() && states[states[at].parent?].kind == Kind::Compound).then(|| states[r.pick(&later)].key.clone())
 }
 
 fn actions(r: &mut Random) -> String {
@@ -265,9 +232,7 @@ fn transition(states: &[State], at: usize, r: &mut Random) -> String {
         let mut to = target(states, r);
         // From inside its parent, a history makes XState enter what it has not left, a named deviation.
         let looks_in = |to: usize| {
-            let of = states[to]
-                .parent
-                .filter(|_| states[to].kind == Kind::History);
+            let of = states[to].parent.filter(|_| states[to].kind == Kind::History);
             of.is_some_and(|of| of == at || is_inside(states, at, of))
         };
         let mut tries = 0;
@@ -283,10 +248,7 @@ fn transition(states: &[State], at: usize, r: &mut Random) -> String {
         if let Some(beside) = beside(states, to).filter(|_| r.chance(30)) {
             names.push(beside);
         }
-        let names: Vec<String> = names
-            .iter()
-            .map(|to| format!("#{}", path(states, *to)))
-            .collect();
+        let names: Vec<String> = names.iter().map(|to| format!("#{}", path(states, *to))).collect();
         parts.push(format!("\"target\":{}", json!(names)));
         if r.chance(25) && states[at].parent.is_some() {
             parts.push("\"reenter\":true".into());
@@ -315,12 +277,8 @@ fn write(states: &[State], at: usize, r: &mut Random) -> String {
         Kind::Final => parts.push(format!("\"type\":\"final\",\"output\":\"o{at}\"")),
         Kind::Parallel => parts.push("\"type\":\"parallel\"".into()),
         Kind::Compound => {
-            let able: Vec<usize> = state
-                .children
-                .iter()
-                .copied()
-                .filter(|c| states[*c].kind != Kind::History)
-                .collect();
+            let able: Vec<usize> =
+                state.children.iter().copied().filter(|c| states[*c].kind != Kind::History).collect();
             parts.push(format!("\"initial\":\"{}\"", states[r.pick(&able)].key));
         }
         Kind::Atomic => {}
@@ -329,42 +287,29 @@ fn write(states: &[State], at: usize, r: &mut Random) -> String {
     if state.kind != Kind::Final {
         let mut on: Vec<(&str, String)> = Vec::new();
         for _ in 0..r.below(4) {
-            let event = if has_regions(states, at) {
-                OUTER[depth(states, at).min(3)]
-            } else {
-                r.pick(&DESCRIPTORS)
-            };
+            let event = if has_regions(states, at) { OUTER[depth(states, at).min(3)] } else { r.pick(&DESCRIPTORS) };
             if event == "*" && in_regions(states, at) {
                 continue;
             }
             if on.iter().all(|(e, _)| *e != event) {
-                let list: Vec<String> = (0..1 + r.below(2))
-                    .map(|_| transition(states, at, r))
-                    .collect();
+                let list: Vec<String> = (0..1 + r.below(2)).map(|_| transition(states, at, r)).collect();
                 on.push((event, format!("[{}]", list.join(","))));
             }
         }
-        let on: Vec<String> = on
-            .into_iter()
-            .map(|(e, t)| format!("\"{e}\":{t}"))
-            .collect();
+        let on: Vec<String> = on.into_iter().map(|(e, t)| format!("\"{e}\":{t}")).collect();
         parts.push(format!("\"on\":{{{}}}", on.join(",")));
         let can_be_done = state.kind != Kind::Atomic || r.chance(5);
         if let Some(to) = onward(states, at, r).filter(|_| can_be_done && r.chance(50)) {
+            parts.push(format!("\"onDone\":{{\"target\":\"{to}\",\"actions\":{}}}", actions(r)));
+        }
+        if let Some(to) = onward(states, at, r).filter(|_| r.chance(12)) {
             parts.push(format!(
-                "\"onDone\":{{\"target\":\"{to}\",\"actions\":{}}}",
+                "\"always\":[{{\"guard\":\"no\",\"target\":\"{to}\"}},{{\"target\":\"{to}\",\"actions\":{}}}]",
                 actions(r)
             ));
         }
-        if let Some(to) = onward(states, at, r).filter(|_| r.chance(12)) {
-            parts.push(format!("\"always\":[{{\"guard\":\"no\",\"target\":\"{to}\"}},{{\"target\":\"{to}\",\"actions\":{}}}]", actions(r)));
-        }
         if at > 0 && r.chance(20) {
-            let id = if r.chance(50) {
-                format!("\"id\":\"w{at}\",")
-            } else {
-                String::new()
-            };
+            let id = if r.chance(50) { format!("\"id\":\"w{at}\",") } else { String::new() };
             parts.push(format!(
                 "\"invoke\":{{\"src\":\"work\",{id}\"onDone\":{},\"onError\":{}}}",
                 transition(states, at, r),
@@ -380,11 +325,8 @@ fn write(states: &[State], at: usize, r: &mut Random) -> String {
         }
     }
     if !state.children.is_empty() {
-        let children: Vec<String> = state
-            .children
-            .iter()
-            .map(|c| format!("\"{}\":{}", states[*c].key, write(states, *c, r)))
-            .collect();
+        let children: Vec<String> =
+            state.children.iter().map(|c| format!("\"{}\":{}", states[*c].key, write(states, *c, r))).collect();
         parts.push(format!("\"states\":{{{}}}", children.join(",")));
     }
     format!("{{{}}}", parts.join(","))

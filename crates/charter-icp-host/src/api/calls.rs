@@ -15,77 +15,42 @@ const LONGEST_WAIT: u32 = 300;
 
 pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
     linker.func_wrap("ic0", "call_new", call_new)?;
-    linker.func_wrap(
-        "ic0",
-        "call_on_cleanup",
-        |mut c: Canister<'_>, function: i32, environment: i32| -> Done {
-            enter(&mut c, "call_on_cleanup", Entries::CALL, LARGE)?;
-            let call = under_construction(&mut c)?;
-            if call
-                .cleanup
-                .replace(closure(function, environment))
-                .is_some()
-            {
-                return Err(contract("a call has two cleanups"));
-            }
-            Ok(())
-        },
-    )?;
-    linker.func_wrap(
-        "ic0",
-        "call_data_append",
-        |mut c: Canister<'_>, from: i32, length: i32| -> Done {
-            enter(&mut c, "call_data_append", Entries::CALL, LARGE)?;
-            under_construction(&mut c)?;
-            let bytes = take(&mut c, from, length)?;
-            let call = under_construction(&mut c)?;
-            if call.arg.len().saturating_add(bytes.len()) > LARGEST_MESSAGE {
-                return Err(contract(format!(
-                    "the argument of a call is larger than {LARGEST_MESSAGE} bytes"
-                )));
-            }
-            call.arg.extend(bytes);
-            Ok(())
-        },
-    )?;
-    linker.func_wrap(
-        "ic0",
-        "call_with_best_effort_response",
-        |mut c: Canister<'_>, seconds: i32| -> Done {
-            enter(
-                &mut c,
-                "call_with_best_effort_response",
-                Entries::CALL,
-                LARGE,
-            )?;
-            let call = under_construction(&mut c)?;
-            if call
-                .timeout
-                .replace(seconds.cast_unsigned().min(LONGEST_WAIT))
-                .is_some()
-            {
-                return Err(contract("a call has two timeouts"));
-            }
-            Ok(())
-        },
-    )?;
+    linker.func_wrap("ic0", "call_on_cleanup", |mut c: Canister<'_>, function: i32, environment: i32| -> Done {
+        enter(&mut c, "call_on_cleanup", Entries::CALL, LARGE)?;
+        let call = under_construction(&mut c)?;
+        if call.cleanup.replace(closure(function, environment)).is_some() {
+            return Err(contract("a call has two cleanups"));
+        }
+        Ok(())
+    })?;
+    linker.func_wrap("ic0", "call_data_append", |mut c: Canister<'_>, from: i32, length: i32| -> Done {
+        enter(&mut c, "call_data_append", Entries::CALL, LARGE)?;
+        under_construction(&mut c)?;
+        let bytes = take(&mut c, from, length)?;
+        let call = under_construction(&mut c)?;
+        if call.arg.len().saturating_add(bytes.len()) > LARGEST_MESSAGE {
+            return Err(contract(format!("the argument of a call is larger than {LARGEST_MESSAGE} bytes")));
+        }
+        call.arg.extend(bytes);
+        Ok(())
+    })?;
+    linker.func_wrap("ic0", "call_with_best_effort_response", |mut c: Canister<'_>, seconds: i32| -> Done {
+        enter(&mut c, "call_with_best_effort_response", Entries::CALL, LARGE)?;
+        let call = under_construction(&mut c)?;
+        if call.timeout.replace(seconds.cast_unsigned().min(LONGEST_WAIT)).is_some() {
+            return Err(contract("a call has two timeouts"));
+        }
+        Ok(())
+    })?;
     // There is no balance that they could be taken from.
-    linker.func_wrap(
-        "ic0",
-        "call_cycles_add",
-        |mut c: Canister<'_>, _: i64| -> Done {
-            enter(&mut c, "call_cycles_add", Entries::CALL, LARGE)?;
-            under_construction(&mut c).map(|_| ())
-        },
-    )?;
-    linker.func_wrap(
-        "ic0",
-        "call_cycles_add128",
-        |mut c: Canister<'_>, _: i64, _: i64| -> Done {
-            enter(&mut c, "call_cycles_add128", Entries::CALL, LARGE)?;
-            under_construction(&mut c).map(|_| ())
-        },
-    )?;
+    linker.func_wrap("ic0", "call_cycles_add", |mut c: Canister<'_>, _: i64| -> Done {
+        enter(&mut c, "call_cycles_add", Entries::CALL, LARGE)?;
+        under_construction(&mut c).map(|_| ())
+    })?;
+    linker.func_wrap("ic0", "call_cycles_add128", |mut c: Canister<'_>, _: i64, _: i64| -> Done {
+        enter(&mut c, "call_cycles_add128", Entries::CALL, LARGE)?;
+        under_construction(&mut c).map(|_| ())
+    })?;
     linker.func_wrap("ic0", "call_perform", |mut c: Canister<'_>| -> Done<i32> {
         enter(&mut c, "call_perform", Entries::CALL, LARGE)?;
         let env = c.data_mut();
@@ -111,16 +76,12 @@ fn call_new(
     enter(&mut c, "call_new", Entries::CALL, LARGE)?;
     input(&c)?;
     let callee = take(&mut c, callee, callee_size)?;
-    let callee = Principal::try_from_slice(&callee)
-        .map_err(|_| contract("the callee of a call is no principal"))?;
+    let callee = Principal::try_from_slice(&callee).map_err(|_| contract("the callee of a call is no principal"))?;
     let name = take(&mut c, name, name_size)?;
     if name.len() > LONGEST_NAME {
-        return Err(contract(format!(
-            "the name of a method is longer than {LONGEST_NAME} bytes"
-        )));
+        return Err(contract(format!("the name of a method is longer than {LONGEST_NAME} bytes")));
     }
-    let method =
-        String::from_utf8(name).map_err(|_| contract("the name of a method is no UTF-8"))?;
+    let method = String::from_utf8(name).map_err(|_| contract("the name of a method is no UTF-8"))?;
     c.data_mut().call = Some(NewCall {
         callee,
         method,
@@ -134,10 +95,7 @@ fn call_new(
 }
 
 fn closure(function: i32, environment: i32) -> Closure {
-    Closure {
-        function: function.cast_unsigned(),
-        environment: environment.cast_unsigned(),
-    }
+    Closure { function: function.cast_unsigned(), environment: environment.cast_unsigned() }
 }
 
 fn nothing() -> wasmi::Error {

@@ -65,27 +65,18 @@ fn charge(canister: &mut Canister<'_>, instructions: u64) -> Done {
 fn enter(canister: &mut Canister<'_>, name: &str, entries: Entries, cost: u64) -> Done {
     let entry = input(canister)?.call.entry;
     if !entries.has(entry) {
-        return Err(contract(format!(
-            "\"ic0_{name}\" cannot be executed in {entry} mode"
-        )));
+        return Err(contract(format!("\"ic0_{name}\" cannot be executed in {entry} mode")));
     }
     charge(canister, cost)
 }
 
 fn input<'c>(canister: &'c Canister<'_>) -> Done<&'c Input> {
-    canister
-        .data()
-        .input
-        .as_deref()
-        .ok_or_else(|| contract("nothing is being executed"))
+    canister.data().input.as_deref().ok_or_else(|| contract("nothing is being executed"))
 }
 
 /// Heap and environment at once.
 fn heap<'c>(canister: &'c mut Canister<'_>) -> Done<(&'c mut [u8], &'c mut Env)> {
-    let memory = canister
-        .data()
-        .memory
-        .ok_or_else(|| contract("the module has no memory"))?;
+    let memory = canister.data().memory.ok_or_else(|| contract("the module has no memory"))?;
     Ok(memory.data_and_store_mut(canister.as_context_mut()))
 }
 
@@ -119,14 +110,9 @@ fn copy(
     let (heap, env) = heap(canister)?;
     let value = value(env.input.as_deref().ok_or_else(outside)?)?;
     let from = part(value, number(offset), number(length)).ok_or_else(|| {
-        contract(format!(
-            "a part is asked for that lies outside of the value's {} bytes",
-            value.len()
-        ))
+        contract(format!("a part is asked for that lies outside of the value's {} bytes", value.len()))
     })?;
-    part_mut(heap, number(to), number(length))
-        .ok_or_else(outside)?
-        .copy_from_slice(from);
+    part_mut(heap, number(to), number(length)).ok_or_else(outside)?.copy_from_slice(from);
     Ok(())
 }
 
@@ -134,25 +120,17 @@ fn copy(
 fn take(canister: &mut Canister<'_>, from: i32, length: i32) -> Done<Vec<u8>> {
     charge_bytes(canister, number(from), number(length))?;
     let (heap, _) = heap(canister)?;
-    part(heap, number(from), number(length))
-        .map(<[u8]>::to_vec)
-        .ok_or_else(outside)
+    part(heap, number(from), number(length)).map(<[u8]>::to_vec).ok_or_else(outside)
 }
 
 /// Writes a number of 128 bits.
 fn put_u128(canister: &mut Canister<'_>, to: i32, value: u128) -> Done {
     let (heap, _) = heap(canister)?;
-    part_mut(heap, number(to), 16)
-        .ok_or_else(outside)?
-        .copy_from_slice(&value.to_le_bytes());
+    part_mut(heap, number(to), 16).ok_or_else(outside)?.copy_from_slice(&value.to_le_bytes());
     Ok(())
 }
 
 /// The limit for the reply of what is running.
 fn reply_limit(entry: Entry) -> usize {
-    if entry == Entry::Query {
-        LARGEST_QUERY_REPLY
-    } else {
-        LARGEST_MESSAGE
-    }
+    if entry == Entry::Query { LARGEST_QUERY_REPLY } else { LARGEST_MESSAGE }
 }

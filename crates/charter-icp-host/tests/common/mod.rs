@@ -103,10 +103,7 @@ pub(crate) fn on_each(body: &str, mut test: impl FnMut(&mut dyn Host, Principal)
 }
 
 pub(crate) fn numbers(reply: &[u8]) -> Vec<u32> {
-    reply
-        .chunks(4)
-        .map(|number| u32::from_le_bytes(number.try_into().unwrap()))
-        .collect()
+    reply.chunks(4).map(|number| u32::from_le_bytes(number.try_into().unwrap())).collect()
 }
 
 /// Counts in heap, global and stable memory.
@@ -114,11 +111,7 @@ pub(crate) fn state(host: &mut (impl Host + ?Sized), canister: Principal) -> Vec
     numbers(&host.query(canister, ana(), "state", b"").unwrap())
 }
 
-pub(crate) fn update(
-    host: &mut (impl Host + ?Sized),
-    canister: Principal,
-    method: &str,
-) -> Result<Vec<u8>, Reject> {
+pub(crate) fn update(host: &mut (impl Host + ?Sized), canister: Principal, method: &str) -> Result<Vec<u8>, Reject> {
     host.update(canister, ana(), method, b"")
 }
 

@@ -92,11 +92,7 @@ impl<'a> Arrived<'a> {
         s.word(",\"type\":\"")?;
         let r#type = s.string()?;
         s.word("}")?;
-        let expected_seq = if s.has(",\"expected_seq\":") {
-            Some(s.number()?)
-        } else {
-            None
-        };
+        let expected_seq = if s.has(",\"expected_seq\":") { Some(s.number()?) } else { None };
         s.word(",\"from\":")?;
         s.pass()?;
         s.word(",\"hash\":\"")?;
@@ -120,11 +116,7 @@ impl<'a> Arrived<'a> {
         s.word(",\"snapshot\":\"")?;
         s.string()?;
         s.word(",\"source\":")?;
-        let source = if s.has("{\"kind\":\"external\"}") {
-            Source::EXTERNAL
-        } else {
-            s.value()?
-        };
+        let source = if s.has("{\"kind\":\"external\"}") { Source::EXTERNAL } else { s.value()? };
         Some(Arrived {
             run: Cow::Borrowed(run),
             seq,
@@ -133,11 +125,7 @@ impl<'a> Arrived<'a> {
             charter: Digest::parse(charter)?,
             by,
             source,
-            event: EventField {
-                r#type: Cow::Borrowed(r#type),
-                data: Cow::Owned(data),
-                withheld: None,
-            },
+            event: EventField { r#type: Cow::Borrowed(r#type), data: Cow::Owned(data), withheld: None },
             expected_seq,
             forked_from: None,
         })
@@ -155,35 +143,22 @@ impl<'a> Arrived<'a> {
             _ => Json::Null,
         };
         let missing = |what: &str| RecordError::NotARecord(format!("`source` has no `{what}`"));
-        let invocation = || {
-            self.source
-                .invocation
-                .as_deref()
-                .map(str::to_owned)
-                .ok_or_else(|| missing("invocation"))
-        };
+        let invocation = || self.source.invocation.as_deref().map(str::to_owned).ok_or_else(|| missing("invocation"));
         let effect = || match self.source.effect.as_deref() {
             None => Ok(None),
-            Some(text) => EffectId::parse(text).map(Some).ok_or_else(|| {
-                RecordError::NotARecord(format!("`{text}` is not the id of an effect"))
-            }),
+            Some(text) => EffectId::parse(text)
+                .map(Some)
+                .ok_or_else(|| RecordError::NotARecord(format!("`{text}` is not the id of an effect"))),
         };
         let event = match self.source.kind {
             SourceKind::Start => Event::Start { input: data },
-            SourceKind::External => Event::External {
-                r#type: self.event.r#type.into_owned(),
-                data,
-            },
-            SourceKind::Done => Event::Done {
-                invocation: invocation()?,
-                effect: effect()?,
-                output: part(data, "output"),
-            },
-            SourceKind::Error => Event::Failed {
-                invocation: invocation()?,
-                effect: effect()?,
-                error: part(data, "error"),
-            },
+            SourceKind::External => Event::External { r#type: self.event.r#type.into_owned(), data },
+            SourceKind::Done => {
+                Event::Done { invocation: invocation()?, effect: effect()?, output: part(data, "output") }
+            }
+            SourceKind::Error => {
+                Event::Failed { invocation: invocation()?, effect: effect()?, error: part(data, "error") }
+            }
             SourceKind::Attempt => Event::Attempt {
                 invocation: invocation()?,
                 effect: effect()?.ok_or_else(|| missing("effect"))?,
@@ -192,23 +167,12 @@ impl<'a> Arrived<'a> {
                     .and_then(Json::as_u64)
                     .and_then(|n| u32::try_from(n).ok())
                     .ok_or_else(|| missing("attempt"))?,
-                retry_at: data
-                    .get("retryAt")
-                    .and_then(Json::as_i64)
-                    .ok_or_else(|| missing("retryAt"))?,
+                retry_at: data.get("retryAt").and_then(Json::as_i64).ok_or_else(|| missing("retryAt"))?,
                 error: part(data, "error"),
             },
             SourceKind::Timer => Event::Timer {
-                timer: self
-                    .source
-                    .timer
-                    .as_deref()
-                    .map(str::to_owned)
-                    .ok_or_else(|| missing("timer"))?,
-                generation: self
-                    .source
-                    .generation
-                    .ok_or_else(|| missing("generation"))?,
+                timer: self.source.timer.as_deref().map(str::to_owned).ok_or_else(|| missing("timer"))?,
+                generation: self.source.generation.ok_or_else(|| missing("generation"))?,
             },
         };
         Ok(Envelope {
@@ -237,11 +201,7 @@ mod tests {
         let words = |bit: u32| (0..bits >> bit & 3).map(|_| Cow::Borrowed(word)).collect();
         let data = json!({word: [n, word, {"event": {"data": 1}}], "to": "x\"]}"});
         let list = |bit: u32| {
-            if has(bit) {
-                vec![data.clone(); 2]
-            } else {
-                vec![]
-            }
+            if has(bit) { vec![data.clone(); 2] } else { vec![] }
         };
         Fields {
             v: FORMAT,
@@ -260,11 +220,7 @@ mod tests {
                 at: has(2).then_some(i64::MIN),
                 ..Source::EXTERNAL
             },
-            event: EventField {
-                r#type: word.into(),
-                data: Cow::Owned(data.clone()),
-                withheld: None,
-            },
+            event: EventField { r#type: word.into(), data: Cow::Owned(data.clone()), withheld: None },
             expected_seq: has(3).then_some(n),
             verdict: Verdict::Accepted,
             refusal: None,
@@ -272,12 +228,7 @@ mod tests {
             state: words(6),
             transitions: words(8),
             effects: list(10),
-            timers: vec![TimerField {
-                what: TimerWord::Fired,
-                timer: word.into(),
-                generation: 7,
-                due: None,
-            }],
+            timers: vec![TimerField { what: TimerWord::Fired, timer: word.into(), generation: 7, due: None }],
             ledger: list(11),
             approvals: if has(12) {
                 vec![Approval {
@@ -292,11 +243,7 @@ mod tests {
             notes: list(13),
             answers: has(14).then(|| word.to_owned()),
             status: Some(Status::Active),
-            forked_from: has(15).then(|| Origin {
-                run: word.into(),
-                seq: n >> 11,
-                hash: GENESIS,
-            }),
+            forked_from: has(15).then(|| Origin { run: word.into(), seq: n >> 11, hash: GENESIS }),
             snapshot: GENESIS,
             prev: GENESIS,
             hash: GENESIS,

@@ -242,10 +242,7 @@ impl Fields<'static> {
     /// Reads a record, whatever its keys' order.
     pub(crate) fn read(line: &str) -> Result<Fields<'static>, RecordError> {
         if text::depth(line) > text::MAX_DEPTH {
-            return Err(RecordError::NotARecord(format!(
-                "it nests deeper than {}",
-                text::MAX_DEPTH
-            )));
+            return Err(RecordError::NotARecord(format!("it nests deeper than {}", text::MAX_DEPTH)));
         }
         let mut reader = serde_json::Deserializer::from_str(line);
         reader.disable_recursion_limit();
@@ -317,11 +314,7 @@ impl Fields<'_> {
             notes: self.notes,
             answers: self.answers,
             status: self.status,
-            forked_from: self.forked_from.map(|o| Origin {
-                run: own(o.run),
-                seq: o.seq,
-                hash: o.hash,
-            }),
+            forked_from: self.forked_from.map(|o| Origin { run: own(o.run), seq: o.seq, hash: o.hash }),
             snapshot: self.snapshot,
             prev: self.prev,
             hash: self.hash,
@@ -337,10 +330,7 @@ impl Fields<'_> {
     /// Whether the sender gave the id.
     #[must_use]
     pub fn has_given_id(&self) -> bool {
-        let own = self
-            .id
-            .strip_prefix(self.run.as_ref())
-            .and_then(|rest| rest.strip_prefix('/'));
+        let own = self.id.strip_prefix(self.run.as_ref()).and_then(|rest| rest.strip_prefix('/'));
         own.is_none_or(|seq| seq != self.seq.to_string())
     }
 
@@ -354,28 +344,18 @@ impl Fields<'_> {
 pub(super) fn at<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     let written = <Cow<'de, str>>::deserialize(deserializer)?;
     moment::read(&written).ok_or_else(|| {
-        serde::de::Error::custom(format!(
-            "`at` is not a moment such as 2026-11-21T10:00:00.000Z: `{written}`"
-        ))
+        serde::de::Error::custom(format!("`at` is not a moment such as 2026-11-21T10:00:00.000Z: `{written}`"))
     })
 }
 
-pub(super) fn maybe_whole<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<u64>, D::Error> {
+pub(super) fn maybe_whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let signed = deserializer.deserialize_any(Whole)?;
-    u64::try_from(signed)
-        .map(Some)
-        .map_err(|_| serde::de::Error::custom("a number is out of range"))
+    u64::try_from(signed).map(Some).map_err(|_| serde::de::Error::custom("a number is out of range"))
 }
 
-pub(super) fn maybe_signed<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<i64>, D::Error> {
+pub(super) fn maybe_signed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     let wide = deserializer.deserialize_any(Whole)?;
-    i64::try_from(wide)
-        .map(Some)
-        .map_err(|_| serde::de::Error::custom("a number is out of range"))
+    i64::try_from(wide).map(Some).map_err(|_| serde::de::Error::custom("a number is out of range"))
 }
 
 /// An integer that is written as a number within ±(2^53-1), and as a string beyond.
@@ -393,7 +373,6 @@ impl serde::de::Visitor<'_> for Whole {
         Ok(v.into())
     }
     fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<i128, E> {
-        v.parse()
-            .map_err(|_| E::custom("an integer, or one in a string, was expected"))
+        v.parse().map_err(|_| E::custom("an integer, or one in a string, was expected"))
     }
 }

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use charter_kernel::{
-    Actor, Code, Digest, EffectId, Entry, Envelope, Event, Machine, Note, Refusal, Snapshot,
-    Status, Step, canonical,
+    Actor, Code, Digest, EffectId, Entry, Envelope, Event, Machine, Note, Refusal, Snapshot, Status, Step, canonical,
 };
 use serde_json::{Value as Json, json};
 
@@ -57,29 +56,14 @@ impl<'a> Making<'a> {
 
     /// The fields, borrowed as far as possible; the hash is still to be computed.
     pub(crate) fn fields(self) -> Fields<'a> {
-        let Making {
-            machine,
-            run,
-            id,
-            prev,
-            envelope,
-            before,
-            outcome,
-            snapshot,
-            forked_from,
-        } = self;
+        let Making { machine, run, id, prev, envelope, before, outcome, snapshot, forked_from } = self;
         let step = outcome.as_ref().ok();
         let after = step.map(|s| &s.snapshot).or(before);
         let to = addressee(envelope, before);
         let states = |s: Option<&'a Snapshot>| -> Vec<Cow<'a, str>> {
-            s.and_then(|s| s.actor(&to))
-                .map(|a| a.state().map(Cow::Borrowed).collect())
-                .unwrap_or_default()
+            s.and_then(|s| s.actor(&to)).map(|a| a.state().map(Cow::Borrowed).collect()).unwrap_or_default()
         };
-        let (event, source) = (
-            event_field(envelope, before, outcome),
-            source(run, envelope),
-        );
+        let (event, source) = (event_field(envelope, before, outcome), source(run, envelope));
         let from = states(before);
         Fields {
             v: FORMAT,
@@ -93,41 +77,20 @@ impl<'a> Making<'a> {
             event,
             expected_seq: envelope.expected_seq,
             verdict: step.map_or(Verdict::Refused, |s| s.verdict.into()),
-            refusal: outcome
-                .as_ref()
-                .err()
-                .map(|refusal| Box::new(explain(machine, before, envelope, refusal))),
-            state: if step.is_some() {
-                states(after)
-            } else {
-                from.clone()
-            },
+            refusal: outcome.as_ref().err().map(|refusal| Box::new(explain(machine, before, envelope, refusal))),
+            state: if step.is_some() { states(after) } else { from.clone() },
             from,
-            transitions: step
-                .map(|s| machine.transition_names(s, &to).collect())
-                .unwrap_or_default(),
-            effects: step
-                .map(|s| s.effects.iter().map(|e| e.json(run)).collect())
-                .unwrap_or_default(),
-            timers: step
-                .map(|s| timers(envelope, before, s))
-                .unwrap_or_default(),
+            transitions: step.map(|s| machine.transition_names(s, &to).collect()).unwrap_or_default(),
+            effects: step.map(|s| s.effects.iter().map(|e| e.json(run)).collect()).unwrap_or_default(),
+            timers: step.map(|s| timers(envelope, before, s)).unwrap_or_default(),
             ledger: step.map(|s| ledger(before, s)).unwrap_or_default(),
-            approvals: step
-                .map(|s| approvals(machine, envelope, s))
-                .unwrap_or_default(),
-            notes: step
-                .map(|s| s.notes.iter().map(note).collect())
-                .unwrap_or_default(),
+            approvals: step.map(|s| approvals(machine, envelope, s)).unwrap_or_default(),
+            notes: step.map(|s| s.notes.iter().map(note).collect()).unwrap_or_default(),
             answers: answered(envelope, before).map(|effect| effect.text(run)),
             status: after.map(Snapshot::status),
             forked_from,
-            snapshot: snapshot.unwrap_or_else(|| {
-                after.map_or_else(
-                    || Digest::of_json(&Json::Null),
-                    |s| machine.snapshot_digest(s),
-                )
-            }),
+            snapshot: snapshot
+                .unwrap_or_else(|| after.map_or_else(|| Digest::of_json(&Json::Null), |s| machine.snapshot_digest(s))),
             prev,
             hash: GENESIS,
             to,
@@ -138,15 +101,8 @@ impl<'a> Making<'a> {
 /// The invocation that an answer belongs to, as the kernel finds it: its owner, the effect that asked.
 fn awaited<'s>(envelope: &Envelope, before: Option<&'s Snapshot>) -> Option<(&'s Actor, EffectId)> {
     let (invocation, effect) = match &envelope.event {
-        Event::Done {
-            invocation, effect, ..
-        }
-        | Event::Failed {
-            invocation, effect, ..
-        } => (invocation, *effect),
-        Event::Attempt {
-            invocation, effect, ..
-        } => (invocation, Some(*effect)),
+        Event::Done { invocation, effect, .. } | Event::Failed { invocation, effect, .. } => (invocation, *effect),
+        Event::Attempt { invocation, effect, .. } => (invocation, Some(*effect)),
         Event::Start { .. } | Event::External { .. } | Event::Timer { .. } => return None,
     };
     let fits = |(actor, i): &(&Actor, &charter_kernel::Invocation)| {
@@ -156,10 +112,7 @@ fn awaited<'s>(envelope: &Envelope, before: Option<&'s Snapshot>) -> Option<(&'s
             && effect.is_none_or(|e| e == i.effect)
             && envelope.to.as_deref().is_none_or(|to| to == actor.id())
     };
-    before?
-        .invocations()
-        .find(fits)
-        .map(|(actor, i)| (actor, i.effect))
+    before?.invocations().find(fits).map(|(actor, i)| (actor, i.effect))
 }
 
 fn answered(envelope: &Envelope, before: Option<&Snapshot>) -> Option<EffectId> {
@@ -173,27 +126,15 @@ fn answered(envelope: &Envelope, before: Option<&Snapshot>) -> Option<EffectId> 
 fn addressee<'a>(envelope: &'a Envelope, before: Option<&'a Snapshot>) -> Cow<'a, str> {
     let found = match &envelope.event {
         Event::Start { .. } | Event::External { .. } => None,
-        Event::Done { .. } | Event::Failed { .. } => {
-            awaited(envelope, before).map(|(actor, _)| actor.id())
-        }
+        Event::Done { .. } | Event::Failed { .. } => awaited(envelope, before).map(|(actor, _)| actor.id()),
         Event::Attempt { .. } => awaited(envelope, before).map(|(actor, _)| actor.id()),
-        Event::Timer { timer, generation } => {
-            pending(before, timer, *generation).map(|t| t.actor.as_ref())
-        }
+        Event::Timer { timer, generation } => pending(before, timer, *generation).map(|t| t.actor.as_ref()),
     };
     found.or(envelope.to.as_deref()).unwrap_or("root").into()
 }
 
-fn pending<'s>(
-    snapshot: Option<&'s Snapshot>,
-    id: &str,
-    generation: u64,
-) -> Option<&'s charter_kernel::Timer> {
-    snapshot?
-        .timers()
-        .iter()
-        .find(|t| t.id.as_ref() == id && t.generation == generation)
-        .map(AsRef::as_ref)
+fn pending<'s>(snapshot: Option<&'s Snapshot>, id: &str, generation: u64) -> Option<&'s charter_kernel::Timer> {
+    snapshot?.timers().iter().find(|t| t.id.as_ref() == id && t.generation == generation).map(AsRef::as_ref)
 }
 
 fn source<'a>(run: &str, envelope: &'a Envelope) -> Source<'a> {
@@ -206,21 +147,14 @@ fn source<'a>(run: &str, envelope: &'a Envelope) -> Source<'a> {
         Event::Timer { .. } => SourceKind::Timer,
     };
     let (invocation, effect) = match &envelope.event {
-        Event::Done {
-            invocation, effect, ..
+        Event::Done { invocation, effect, .. } | Event::Failed { invocation, effect, .. } => {
+            (Some(Cow::Borrowed(invocation.as_str())), *effect)
         }
-        | Event::Failed {
-            invocation, effect, ..
-        } => (Some(Cow::Borrowed(invocation.as_str())), *effect),
-        Event::Attempt {
-            invocation, effect, ..
-        } => (Some(Cow::Borrowed(invocation.as_str())), Some(*effect)),
+        Event::Attempt { invocation, effect, .. } => (Some(Cow::Borrowed(invocation.as_str())), Some(*effect)),
         _ => (None, None),
     };
     let (timer, generation) = match &envelope.event {
-        Event::Timer { timer, generation } => {
-            (Some(Cow::Borrowed(timer.as_str())), Some(*generation))
-        }
+        Event::Timer { timer, generation } => (Some(Cow::Borrowed(timer.as_str())), Some(*generation)),
         _ => (None, None),
     };
     let sane = (moment::FIRST..=moment::LAST).contains(&envelope.at);
@@ -245,17 +179,9 @@ fn event_field<'a>(
     let data = sent(&envelope.event);
     let too_large = matches!(outcome, Err(r) if r.code == Code::TooLarge);
     if too_large || (outcome.is_err() && !can_be_kept(&data)) {
-        return EventField {
-            r#type,
-            data: Cow::Owned(Json::Null),
-            withheld: Some(withheld_of(&data)),
-        };
+        return EventField { r#type, data: Cow::Owned(Json::Null), withheld: Some(withheld_of(&data)) };
     }
-    EventField {
-        r#type,
-        data,
-        withheld: None,
-    }
+    EventField { r#type, data, withheld: None }
 }
 
 /// Whether a record is of this event, whenever it came and whatever its sender had seen.
@@ -294,10 +220,7 @@ fn canonically(data: &Json) -> Cow<'_, Json> {
 fn withheld_of(data: &Json) -> Withheld {
     let mut exact = String::new();
     canonical::write_exact(&mut exact, data);
-    Withheld {
-        digest: Digest::of_bytes(exact.as_bytes()),
-        size: exact.len().try_into().unwrap_or(u64::MAX),
-    }
+    Withheld { digest: Digest::of_bytes(exact.as_bytes()), size: exact.len().try_into().unwrap_or(u64::MAX) }
 }
 
 /// The data of an event, as it stands in a record.
@@ -307,12 +230,9 @@ fn sent(event: &Event) -> Cow<'_, Json> {
         Event::External { data, .. } => Cow::Borrowed(data),
         Event::Done { output, .. } => Cow::Owned(json!({"output": output})),
         Event::Failed { error, .. } => Cow::Owned(json!({"error": error})),
-        Event::Attempt {
-            attempt,
-            error,
-            retry_at,
-            ..
-        } => Cow::Owned(json!({"attempt": attempt, "error": error, "retryAt": retry_at})),
+        Event::Attempt { attempt, error, retry_at, .. } => {
+            Cow::Owned(json!({"attempt": attempt, "error": error, "retryAt": retry_at}))
+        }
         Event::Timer { .. } => Cow::Owned(json!({})),
     }
 }
@@ -357,9 +277,7 @@ fn explain(
         Event::Failed { error, .. } | Event::Attempt { error, .. } => Some(error),
         Event::Timer { .. } => None,
     };
-    if refusal.code != Code::TooLarge
-        && data.is_some_and(|d| !charter_expr::json::is_canonical(d) && can_be_kept(d))
-    {
+    if refusal.code != Code::TooLarge && data.is_some_and(|d| !charter_expr::json::is_canonical(d) && can_be_kept(d)) {
         match &mut kept.to_mut().event {
             Event::Start { input: data }
             | Event::External { data, .. }
@@ -374,11 +292,7 @@ fn explain(
     machine.explain(before, &kept, refusal)
 }
 
-fn timers<'a>(
-    envelope: &'a Envelope,
-    before: Option<&Snapshot>,
-    step: &'a Step,
-) -> Vec<TimerField<'a>> {
+fn timers<'a>(envelope: &'a Envelope, before: Option<&Snapshot>, step: &'a Step) -> Vec<TimerField<'a>> {
     let mut out = Vec::new();
     if let Event::Timer { timer, generation } = &envelope.event
         && pending(before, timer, *generation).is_some()
@@ -394,10 +308,7 @@ fn ledger(before: Option<&Snapshot>, step: &Step) -> Vec<Json> {
     let Some(ledger) = step.snapshot.ledger() else {
         return Vec::new();
     };
-    ledger
-        .changes(before.and_then(Snapshot::ledger))
-        .map(|(kind, key, entry)| entry_json(kind, key, entry))
-        .collect()
+    ledger.changes(before.and_then(Snapshot::ledger)).map(|(kind, key, entry)| entry_json(kind, key, entry)).collect()
 }
 
 fn entry_json(kind: &str, key: &str, e: &Entry) -> Json {
@@ -409,27 +320,16 @@ fn entry_json(kind: &str, key: &str, e: &Entry) -> Json {
             ("due", e.due.map(Json::from)),
             ("how", e.how.as_deref().cloned()),
         ];
-        map.extend(
-            optional
-                .into_iter()
-                .filter_map(|(key, value)| Some((key.to_string(), value?))),
-        );
+        map.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_string(), value?))));
     }
     out
 }
 
-fn approvals<'a>(
-    machine: &'a Machine,
-    envelope: &'a Envelope,
-    step: &'a Step,
-) -> Vec<Approval<'a>> {
+fn approvals<'a>(machine: &'a Machine, envelope: &'a Envelope, step: &'a Step) -> Vec<Approval<'a>> {
     let Event::External { data, .. } = &envelope.event else {
         return Vec::new();
     };
-    let digest = data
-        .get("digest")
-        .and_then(Json::as_str)
-        .unwrap_or_default();
+    let digest = data.get("digest").and_then(Json::as_str).unwrap_or_default();
     let approval = |(actor, transition, approves)| Approval {
         actor: Cow::Borrowed(actor),
         transition: Cow::Borrowed(transition),

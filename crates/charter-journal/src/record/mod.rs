@@ -61,18 +61,7 @@ impl Record {
         before: Option<&Snapshot>,
         outcome: &Result<Step, Refusal>,
     ) -> Record {
-        Making {
-            machine,
-            run,
-            id,
-            prev,
-            envelope,
-            before,
-            outcome,
-            snapshot: None,
-            forked_from: None,
-        }
-        .record()
+        Making { machine, run, id, prev, envelope, before, outcome, snapshot: None, forked_from: None }.record()
     }
 
     /// Reads a record. Whether it is what the kernel would have written is a question for verification.
@@ -81,17 +70,11 @@ impl Record {
     /// The text is not a record of this version.
     pub fn read(text: &str) -> Result<Record, RecordError> {
         let fields = Fields::read(text)?;
-        Ok(Record {
-            fields: Arc::new(fields),
-            text: text.into(),
-        })
+        Ok(Record { fields: Arc::new(fields), text: text.into() })
     }
 
     pub(crate) fn new(fields: Fields<'static>, text: String) -> Record {
-        Record {
-            fields: Arc::new(fields),
-            text: text.into(),
-        }
+        Record { fields: Arc::new(fields), text: text.into() }
     }
 
     /// The record as it is stored: canonical JSON (RFC 8785), one line.
@@ -165,8 +148,6 @@ impl fmt::Display for Record {
 impl serde::Serialize for Record {
     /// The object of the contract; a JSON serializer may reorder its keys.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        json_of(&self.text)
-            .map_err(serde::ser::Error::custom)?
-            .serialize(serializer)
+        json_of(&self.text).map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 }

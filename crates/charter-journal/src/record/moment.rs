@@ -12,12 +12,7 @@ pub(crate) fn push(out: &mut String, at: i64) {
     let (days, ms) = (at.div_euclid(86_400_000), at.rem_euclid(86_400_000));
     let (year, month, day) = date_of(days);
     // By hand and in one piece: `write!` would take longer than the rest of the record.
-    let digit = |n: i64| {
-        b"0123456789"
-            .get((n % 10) as usize)
-            .copied()
-            .unwrap_or(b'0')
-    };
+    let digit = |n: i64| b"0123456789".get((n % 10) as usize).copied().unwrap_or(b'0');
     let tens = |n: i64| digit(n / 10);
     let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60);
     let text = [
@@ -63,29 +58,14 @@ pub(crate) fn read(s: &str) -> Option<i64> {
     let b: &[u8; 24] = s.as_bytes().try_into().ok()?;
     let number = |from: usize, to: usize| {
         let part = b.get(from..to)?;
-        part.iter().try_fold(0i64, |n, d| {
-            d.is_ascii_digit().then(|| n * 10 + i64::from(d - b'0'))
-        })
+        part.iter().try_fold(0i64, |n, d| d.is_ascii_digit().then(|| n * 10 + i64::from(d - b'0')))
     };
-    let marks = [
-        (4, b'-'),
-        (7, b'-'),
-        (10, b'T'),
-        (13, b':'),
-        (16, b':'),
-        (19, b'.'),
-        (23, b'Z'),
-    ];
+    let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')];
     if marks.iter().any(|(at, mark)| b.get(*at) != Some(mark)) {
         return None;
     }
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-    let (hour, minute, second, ms) = (
-        number(11, 13)?,
-        number(14, 16)?,
-        number(17, 19)?,
-        number(20, 23)?,
-    );
+    let (hour, minute, second, ms) = (number(11, 13)?, number(14, 16)?, number(17, 19)?, number(20, 23)?);
     if year < 1 || !(1..=12).contains(&month) || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
@@ -102,16 +82,11 @@ pub(crate) fn read(s: &str) -> Option<i64> {
 fn date_of(days: i64) -> (i64, i64, i64) {
     let z = days + 719_468;
     let (era, day_of_era) = (z.div_euclid(146_097), z.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month = (5 * day_of_year + 2) / 153; // 0 is March
     let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
     (year_of_era + era * 400 + next, month, day)
 }
 

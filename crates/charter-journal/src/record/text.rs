@@ -24,10 +24,8 @@ impl Fields<'_> {
         let place = self.write_with_zeros(out);
         let behind = place.saturating_add(HASH_MEMBER);
         let text = out.as_bytes();
-        let hash = Digest::of_parts([
-            text.get(start..place).unwrap_or_default(),
-            text.get(behind..).unwrap_or_default(),
-        ]);
+        let hash =
+            Digest::of_parts([text.get(start..place).unwrap_or_default(), text.get(behind..).unwrap_or_default()]);
         let mut member = String::with_capacity(HASH_MEMBER);
         hash_member(&mut member, &hash);
         // In the place of the zeros.
@@ -210,12 +208,8 @@ fn source(out: &mut String, s: &Source<'_>) {
 }
 
 fn approval(out: &mut String, a: &Approval<'_>) {
-    let entries = [
-        ("actor", &a.actor),
-        ("approves", &a.approves),
-        ("digest", &a.digest),
-        ("transition", &a.transition),
-    ];
+    let entries =
+        [("actor", &a.actor), ("approves", &a.approves), ("digest", &a.digest), ("transition", &a.transition)];
     write_object(out, entries.into_iter(), |out, text| write_str(out, text));
 }
 

@@ -45,12 +45,7 @@ impl TimerWord {
 
 impl<'a> TimerField<'a> {
     pub(super) fn fired(timer: &'a str, generation: u64) -> TimerField<'a> {
-        TimerField {
-            what: TimerWord::Fired,
-            timer: Cow::Borrowed(timer),
-            generation,
-            due: None,
-        }
+        TimerField { what: TimerWord::Fired, timer: Cow::Borrowed(timer), generation, due: None }
     }
 
     pub(super) fn of(change: &'a TimerChange) -> TimerField<'a> {
@@ -61,20 +56,14 @@ impl<'a> TimerField<'a> {
                 generation: t.generation,
                 due: Some(kept(t.due)),
             },
-            TimerChange::Cancel { id, generation } => TimerField {
-                what: TimerWord::Cancel,
-                timer: Cow::Borrowed(id),
-                generation: *generation,
-                due: None,
-            },
+            TimerChange::Cancel { id, generation } => {
+                TimerField { what: TimerWord::Cancel, timer: Cow::Borrowed(id), generation: *generation, due: None }
+            }
         }
     }
 
     pub(super) fn owned(self) -> TimerField<'static> {
-        TimerField {
-            timer: Cow::Owned(self.timer.into_owned()),
-            ..self
-        }
+        TimerField { timer: Cow::Owned(self.timer.into_owned()), ..self }
     }
 
     /// Appends its canonical JSON. The keys come in their order: `cancel`, `due`, `fired`, `generation`, `set`.
@@ -105,11 +94,7 @@ impl<'a> TimerField<'a> {
 
 /// An integer as it comes back from JSON, where numbers are doubles.
 fn kept(n: i64) -> i64 {
-    if n.unsigned_abs() < 1 << 53 {
-        n
-    } else {
-        n as f64 as i64
-    }
+    if n.unsigned_abs() < 1 << 53 { n } else { n as f64 as i64 }
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for TimerField<'a> {
@@ -131,24 +116,15 @@ impl<'de: 'a, 'a> Deserialize<'de> for TimerField<'a> {
             (None, Some(timer), None) => (TimerWord::Cancel, timer),
             (None, None, Some(timer)) => (TimerWord::Fired, timer),
             _ => {
-                return Err(D::Error::custom(
-                    "of a timer a record says one of `set`, `cancel` and `fired`",
-                ));
+                return Err(D::Error::custom("of a timer a record says one of `set`, `cancel` and `fired`"));
             }
         };
         let exact = |n: &serde_json::Number| n.as_i64().filter(|i| i.unsigned_abs() < 1 << 53);
-        let due = text
-            .due
-            .and_then(|n| exact(&n).or_else(|| n.as_f64().map(|d| d as i64)));
+        let due = text.due.and_then(|n| exact(&n).or_else(|| n.as_f64().map(|d| d as i64)));
         if due.is_some() != (what == TimerWord::Set) {
             return Err(D::Error::custom("`due` belongs to timers that are `set`"));
         }
-        Ok(TimerField {
-            what,
-            timer,
-            generation: text.generation,
-            due,
-        })
+        Ok(TimerField { what, timer, generation: text.generation, due })
     }
 }
 
@@ -187,10 +163,7 @@ mod tests {
             json!({"fired": "a", "generation": 1, "due": 1}),
             json!({"cancel": "a", "generation": -1}),
         ] {
-            assert!(
-                serde_json::from_str::<TimerField<'_>>(&bad.to_string()).is_err(),
-                "{bad}"
-            );
+            assert!(serde_json::from_str::<TimerField<'_>>(&bad.to_string()).is_err(), "{bad}");
         }
     }
 }

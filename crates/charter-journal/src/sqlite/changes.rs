@@ -10,10 +10,7 @@ use crate::project::{Change, project};
 use crate::record::Fields;
 
 /// Projects every record of one database into the tables of another (or the same).
-pub(super) fn project_all(
-    from: &Connection,
-    to: &Connection,
-) -> rusqlite::Result<Result<(), StoreError>> {
+pub(super) fn project_all(from: &Connection, to: &Connection) -> rusqlite::Result<Result<(), StoreError>> {
     let mut to = Prepared::new(to);
     let mut waiting: FxHashSet<String> = FxHashSet::default();
     let mut select = from.prepare("SELECT run, seq, json FROM records ORDER BY n")?;
@@ -21,9 +18,7 @@ pub(super) fn project_all(
     while let Some(row) = rows.next()? {
         let damaged = |why: String| -> rusqlite::Result<Result<(), StoreError>> {
             let (run, seq): (String, i64) = (row.get(0)?, row.get(1)?);
-            Ok(Err(StoreError::Damaged(format!(
-                "run `{run}`, record {seq}: {why}"
-            ))))
+            Ok(Err(StoreError::Damaged(format!("run `{run}`, record {seq}: {why}"))))
         };
         let fields = match Fields::read(row.get_ref(2)?.as_str()?) {
             Ok(fields) => fields,
@@ -52,11 +47,7 @@ pub(super) fn project_all(
 }
 
 /// Writes what a record changes in the projections. `waiting`: whether a decision of the run waits for a person's word, before and after.
-pub(super) fn put_changes(
-    to: &mut Prepared<'_>,
-    r: &Fields<'_>,
-    waiting: &mut bool,
-) -> rusqlite::Result<()> {
+pub(super) fn put_changes(to: &mut Prepared<'_>, r: &Fields<'_>, waiting: &mut bool) -> rusqlite::Result<()> {
     let (run, seq) = (r.run.as_ref(), integer(r.seq));
     let number = |index: usize| i64::try_from(index).unwrap_or(i64::MAX);
     // Mostly a timer ends where another begins: then its row becomes the other's.
@@ -178,11 +169,7 @@ pub(super) fn put_changes(
     }
 }
 
-fn timer_over(
-    to: &mut Prepared<'_>,
-    run: &str,
-    (timer, generation): (&str, u64),
-) -> rusqlite::Result<usize> {
+fn timer_over(to: &mut Prepared<'_>, run: &str, (timer, generation): (&str, u64)) -> rusqlite::Result<usize> {
     to.execute(
         "DELETE FROM timers WHERE run = ?1 AND timer = ?2 AND generation = ?3",
         params![run, timer, integer(generation)],

@@ -24,11 +24,7 @@ pub(super) struct Checkpoints {
 
 impl Checkpoints {
     pub(super) fn new(path: PathBuf) -> Checkpoints {
-        Checkpoints {
-            path,
-            running: None,
-            due: PAGES,
-        }
+        Checkpoints { path, running: None, due: PAGES }
     }
 
     /// To be called between commits. What fails is tried again after a later commit: the log keeps all until then.

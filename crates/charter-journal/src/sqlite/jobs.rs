@@ -33,12 +33,7 @@ impl Job {
         match self {
             Job::Append(batch) => batch
                 .iter()
-                .map(|a| {
-                    a.record
-                        .text()
-                        .len()
-                        .saturating_add(a.snapshot.as_ref().map_or(0, String::len))
-                })
+                .map(|a| a.record.text().len().saturating_add(a.snapshot.as_ref().map_or(0, String::len)))
                 .fold(0, usize::saturating_add),
             Job::Blob(_, data) => data.len(),
             _ => 0,
@@ -177,10 +172,7 @@ mod tests {
 
     /// A job of no size, which nobody waits for.
     fn request() -> Request {
-        Request {
-            job: Job::ForgetSnapshots,
-            reply: Box::new(drop),
-        }
+        Request { job: Job::ForgetSnapshots, reply: Box::new(drop) }
     }
 
     /// How many share a commit with the first.
@@ -193,10 +185,7 @@ mod tests {
     #[test]
     fn who_comes_a_moment_later_shares_the_commit() {
         let (sender, requests) = channel();
-        let slow = |sizes| Habit {
-            sizes,
-            took: Duration::from_secs(40),
-        };
+        let slow = |sizes| Habit { sizes, took: Duration::from_secs(40) };
         // Two came together last time: the second is waited for, a third is not.
         let late = std::thread::spawn({
             let sender = sender.clone();
@@ -213,10 +202,7 @@ mod tests {
         // One alone waits for nobody, and nobody waits longer than a part of a commit.
         let begin = Instant::now();
         assert_eq!(together(&requests, &slow([1, 1])), 1);
-        let quick = Habit {
-            sizes: [9, 9],
-            took: Duration::from_millis(4),
-        };
+        let quick = Habit { sizes: [9, 9], took: Duration::from_millis(4) };
         assert_eq!(together(&requests, &quick), 1);
         assert!(begin.elapsed() < Duration::from_secs(5));
     }

@@ -21,17 +21,9 @@ pub(crate) struct Lock {
 impl Lock {
     /// Takes the lock of a journal file, or says who has it.
     pub(crate) fn take(path: &Path) -> Result<Lock, StoreError> {
-        let failed = |e: std::io::Error| StoreError::Failed {
-            doing: "locking the journal",
-            reason: e.to_string(),
-        };
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(name(path))
-            .map_err(failed)?;
+        let failed = |e: std::io::Error| StoreError::Failed { doing: "locking the journal", reason: e.to_string() };
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(name(path)).map_err(failed)?;
         let begin = Instant::now();
         let locked = loop {
             match file.try_lock() {
@@ -47,15 +39,8 @@ impl Lock {
                 let mut holder = String::new();
                 // Who holds it is only told to help; that it cannot be read does not matter.
                 let _ = file.read_to_string(&mut holder);
-                let holder = holder
-                    .trim()
-                    .parse::<u32>()
-                    .map(|pid| format!(" (process {pid})"))
-                    .unwrap_or_default();
-                return Err(StoreError::InUse {
-                    path: path.display().to_string(),
-                    holder,
-                });
+                let holder = holder.trim().parse::<u32>().map(|pid| format!(" (process {pid})")).unwrap_or_default();
+                return Err(StoreError::InUse { path: path.display().to_string(), holder });
             }
             Err(TryLockError::Error(e)) => return Err(failed(e)),
         }

@@ -42,10 +42,7 @@ pub struct SqliteStore {
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         // The writer closes last: only so does SQLite move everything from `FILE-wal` into the file, which then stands alone.
-        self.readers
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        self.readers.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
@@ -100,29 +97,19 @@ impl SqliteStore {
         let lock = Lock::take(path)?;
         let connection = Connection::open_with_flags(
             path,
-            OpenFlags::SQLITE_OPEN_READ_WRITE
-                | OpenFlags::SQLITE_OPEN_CREATE
-                | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )
         .map_err(|e| failed("opening the journal", &e))?;
         if check(&connection, path)? == Found::Empty {
-            connection
-                .pragma_update(None, "journal_mode", "WAL")
-                .map_err(|e| failed("making the journal", &e))?;
+            connection.pragma_update(None, "journal_mode", "WAL").map_err(|e| failed("making the journal", &e))?;
             schema::create(&connection).map_err(|e| failed("making the journal", &e))?;
         }
         let set = |name: &str, value: i64| {
-            connection
-                .pragma_update(None, name, value)
-                .map_err(|e| failed("opening the journal", &e))
+            connection.pragma_update(None, name, value).map_err(|e| failed("opening the journal", &e))
         };
-        connection
-            .pragma_update(None, "journal_mode", "WAL")
-            .map_err(|e| failed("opening the journal", &e))?;
+        connection.pragma_update(None, "journal_mode", "WAL").map_err(|e| failed("opening the journal", &e))?;
         // FULL: an event that was answered survives a power cut, not just a crash of the process.
-        connection
-            .pragma_update(None, "synchronous", "FULL")
-            .map_err(|e| failed("opening the journal", &e))?;
+        connection.pragma_update(None, "synchronous", "FULL").map_err(|e| failed("opening the journal", &e))?;
         set("wal_autocheckpoint", 0)?; // see `checkpoint`
         set("cache_size", -32_768)?;
         set("busy_timeout", 10_000)?;
@@ -130,11 +117,7 @@ impl SqliteStore {
             let page: i64 = connection
                 .pragma_query_value(None, "page_size", |row| row.get(0))
                 .map_err(|e| failed("opening the journal", &e))?;
-            let pages = options
-                .max_bytes
-                .checked_div(u64::try_from(page).unwrap_or(4_096))
-                .unwrap_or(0)
-                .max(1);
+            let pages = options.max_bytes.checked_div(u64::try_from(page).unwrap_or(4_096)).unwrap_or(0).max(1);
             set("max_page_count", i64::try_from(pages).unwrap_or(i64::MAX))?;
         }
         let (sender, requests) = channel();
@@ -147,21 +130,9 @@ impl SqliteStore {
                 let writing = Writing::new(&connection);
                 writer::run(writing, &requests, &seen, commit, checkpoints);
             })
-            .map_err(|e| StoreError::Failed {
-                doing: "starting the writer",
-                reason: e.to_string(),
-            })?;
-        let writer = Writer {
-            sender: Some(sender),
-            thread: Some(thread),
-            stopped,
-            _lock: lock,
-        };
-        Ok(SqliteStore {
-            path: path.to_owned(),
-            writer: Some(writer),
-            readers: Mutex::default(),
-        })
+            .map_err(|e| StoreError::Failed { doing: "starting the writer", reason: e.to_string() })?;
+        let writer = Writer { sender: Some(sender), thread: Some(thread), stopped, _lock: lock };
+        Ok(SqliteStore { path: path.to_owned(), writer: Some(writer), readers: Mutex::default() })
     }
 
     /// Opens a journal for reading only, also while another process writes it.
@@ -169,23 +140,14 @@ impl SqliteStore {
     /// # Errors
     /// It is from a newer version; it is no journal; the file cannot be opened.
     pub fn open_read_only(path: &Path) -> Result<SqliteStore, StoreError> {
-        let store = SqliteStore {
-            path: path.to_owned(),
-            writer: None,
-            readers: Mutex::default(),
-        };
+        let store = SqliteStore { path: path.to_owned(), writer: None, readers: Mutex::default() };
         // Looked at first, before anything is set: a file that is no journal is told as such.
-        let connection = Connection::open_with_flags(
-            path,
-            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )
-        .map_err(|e| failed("opening the journal", &e))?;
+        let connection =
+            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+                .map_err(|e| failed("opening the journal", &e))?;
         let found = check(&connection, path)?;
         if found == Found::Empty {
-            return Err(StoreError::NotAJournal {
-                path: path.display().to_string(),
-                why: "it is empty".into(),
-            });
+            return Err(StoreError::NotAJournal { path: path.display().to_string(), why: "it is empty".into() });
         }
         Ok(store)
     }
@@ -208,10 +170,7 @@ impl SqliteStore {
     ///
     /// # Errors
     /// What SQLite says of the query.
-    pub fn query<T>(
-        &self,
-        query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
-    ) -> Result<T, StoreError> {
+    pub fn query<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         self.reading(query)
     }
 
@@ -229,32 +188,19 @@ impl SqliteStore {
             }));
         };
         if let Err(unsent) = sender.send(Request { job, reply }) {
-            (unsent.0.reply)(Err(StoreError::Stopped {
-                reason: "the writer is gone".into(),
-            }));
+            (unsent.0.reply)(Err(StoreError::Stopped { reason: "the writer is gone".into() }));
         }
     }
 
     fn wait(&self, job: Job) -> Result<(), StoreError> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         self.send(job, Box::new(move |result| drop(sender.send(result))));
-        receiver.recv().unwrap_or_else(|_| {
-            Err(StoreError::Stopped {
-                reason: "the writer is gone".into(),
-            })
-        })
+        receiver.recv().unwrap_or_else(|_| Err(StoreError::Stopped { reason: "the writer is gone".into() }))
     }
 
     /// Reads on a connection of its own.
-    fn reading<T>(
-        &self,
-        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
-    ) -> Result<T, StoreError> {
-        let kept = self
-            .readers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
+    fn reading<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let kept = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match kept {
             Some(connection) => connection,
             None => reader(&self.path).map_err(|e| failed("opening the journal", &e))?,
@@ -274,10 +220,8 @@ impl SqliteStore {
 }
 
 fn reader(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = Connection::open_with_flags(
-        path,
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-    )?;
+    let connection =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.pragma_update(None, "busy_timeout", 10_000)?;
     connection.pragma_update(None, "cache_size", -16_384)?;
     connection.set_prepared_statement_cache_capacity(32);
@@ -294,42 +238,26 @@ enum Found {
 fn check(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
     let shown = || path.display().to_string();
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-    let read = number("PRAGMA application_id").and_then(|id| {
-        Ok((
-            id,
-            number("PRAGMA user_version")?,
-            number("SELECT count(*) FROM sqlite_schema")?,
-        ))
-    });
+    let read = number("PRAGMA application_id")
+        .and_then(|id| Ok((id, number("PRAGMA user_version")?, number("SELECT count(*) FROM sqlite_schema")?)));
     match read {
         Err(e) if e.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => {
-            Err(StoreError::NotAJournal {
-                path: shown(),
-                why: "it is not a SQLite file".into(),
-            })
+            Err(StoreError::NotAJournal { path: shown(), why: "it is not a SQLite file".into() })
         }
         Err(e) => Err(failed("opening the journal", &e)),
         Ok((0, 0, 0)) => Ok(Found::Empty),
         Ok((schema::APPLICATION, schema::VERSION, _)) => Ok(Found::Journal),
-        Ok((schema::APPLICATION, found, _)) if found > schema::VERSION => Err(StoreError::Newer {
-            path: shown(),
-            found,
-            known: schema::VERSION,
-        }),
+        Ok((schema::APPLICATION, found, _)) if found > schema::VERSION => {
+            Err(StoreError::Newer { path: shown(), found, known: schema::VERSION })
+        }
         Ok((schema::APPLICATION, found, _)) => Err(StoreError::NotAJournal {
             path: shown(),
             why: format!("its schema version is {found}, which no program has written"),
         }),
-        Ok(_) => Err(StoreError::NotAJournal {
-            path: shown(),
-            why: "it is a SQLite file of another program".into(),
-        }),
+        Ok(_) => Err(StoreError::NotAJournal { path: shown(), why: "it is a SQLite file of another program".into() }),
     }
 }
 
 fn failed(doing: &'static str, e: &rusqlite::Error) -> StoreError {
-    StoreError::Failed {
-        doing,
-        reason: said(e),
-    }
+    StoreError::Failed { doing, reason: said(e) }
 }

@@ -12,10 +12,7 @@ pub(super) struct Prepared<'c> {
 
 impl<'c> Prepared<'c> {
     pub(super) fn new(connection: &'c Connection) -> Prepared<'c> {
-        Prepared {
-            connection,
-            kept: FxHashMap::default(),
-        }
+        Prepared { connection, kept: FxHashMap::default() }
     }
 
     pub(super) fn get(&mut self, sql: &'static str) -> rusqlite::Result<&mut Statement<'c>> {
@@ -27,11 +24,7 @@ impl<'c> Prepared<'c> {
     }
 
     /// How many rows it changed.
-    pub(super) fn execute(
-        &mut self,
-        sql: &'static str,
-        params: impl Params,
-    ) -> rusqlite::Result<usize> {
+    pub(super) fn execute(&mut self, sql: &'static str, params: impl Params) -> rusqlite::Result<usize> {
         self.get(sql)?.execute(params)
     }
 }

@@ -13,8 +13,7 @@ use super::write::charter_check;
 use crate::error::StoreError;
 use crate::record::{Record, moment};
 use crate::store::{
-    Append, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter,
-    StoredSnapshot,
+    Append, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter, StoredSnapshot,
 };
 
 /// Columns that are text in the file and something else here.
@@ -22,17 +21,13 @@ struct Text<T>(T);
 
 impl FromSql for Text<Digest> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Digest::parse(value.as_str()?)
-            .map(Text)
-            .ok_or(FromSqlError::InvalidType)
+        Digest::parse(value.as_str()?).map(Text).ok_or(FromSqlError::InvalidType)
     }
 }
 
 impl FromSql for Text<i64> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        moment::read(value.as_str()?)
-            .map(Text)
-            .ok_or(FromSqlError::InvalidType)
+        moment::read(value.as_str()?).map(Text).ok_or(FromSqlError::InvalidType)
     }
 }
 
@@ -40,9 +35,7 @@ impl FromSql for Text<i64> {
 impl FromSql for Text<u64> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let signed = value.as_i64()?;
-        u64::try_from(signed)
-            .map(Text)
-            .map_err(|_| FromSqlError::OutOfRange(signed))
+        u64::try_from(signed).map(Text).map_err(|_| FromSqlError::OutOfRange(signed))
     }
 }
 
@@ -53,17 +46,8 @@ fn whole(row: &SqlRow<'_>, column: usize) -> rusqlite::Result<u64> {
 /// The status of a run; none: its start was refused.
 impl FromSql for Text<Option<Status>> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let all = [
-            Status::Active,
-            Status::Paused,
-            Status::Done,
-            Status::Failed,
-            Status::Cancelled,
-        ];
-        match (
-            value.as_str()?,
-            all.into_iter().find(|s| Ok(s.word()) == value.as_str()),
-        ) {
+        let all = [Status::Active, Status::Paused, Status::Done, Status::Failed, Status::Cancelled];
+        match (value.as_str()?, all.into_iter().find(|s| Ok(s.word()) == value.as_str())) {
             ("refused", _) => Ok(Text(None)),
             (_, Some(status)) => Ok(Text(Some(status))),
             (_, None) => Err(FromSqlError::InvalidType),
@@ -73,9 +57,7 @@ impl FromSql for Text<Option<Status>> {
 
 impl FromSql for Text<Record> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Record::read(value.as_str()?)
-            .map(Text)
-            .map_err(FromSqlError::other)
+        Record::read(value.as_str()?).map(Text).map_err(FromSqlError::other)
     }
 }
 
@@ -84,25 +66,12 @@ const RUN_COLUMNS: &str = "run, charter, status, seq, hash, started, updated";
 fn run_info(row: &SqlRow<'_>) -> rusqlite::Result<RunInfo> {
     let (Text(charter), Text(status), Text(hash)) = (row.get(1)?, row.get(2)?, row.get(4)?);
     let (Text(started), Text(updated)) = (row.get(5)?, row.get(6)?);
-    Ok(RunInfo {
-        run: row.get(0)?,
-        charter,
-        status,
-        seq: whole(row, 3)?,
-        hash,
-        started,
-        updated,
-    })
+    Ok(RunInfo { run: row.get(0)?, charter, status, seq: whole(row, 3)?, hash, started, updated })
 }
 
 fn stored_charter(row: &SqlRow<'_>) -> rusqlite::Result<StoredCharter> {
     let Text(digest) = row.get(0)?;
-    Ok(StoredCharter {
-        digest,
-        name: row.get(1)?,
-        core: row.get(2)?,
-        source: row.get(3)?,
-    })
+    Ok(StoredCharter { digest, name: row.get(1)?, core: row.get(2)?, source: row.get(3)? })
 }
 
 /// At most so many, as SQLite wants it.
@@ -126,12 +95,8 @@ impl Store for SqliteStore {
 
     fn charter(&self, digest: Digest) -> Result<Option<StoredCharter>, StoreError> {
         self.reading(|c| {
-            let mut select = c.prepare_cached(
-                "SELECT digest, name, core, source FROM charters WHERE digest = ?1",
-            )?;
-            select
-                .query_row([digest.to_string()], stored_charter)
-                .optional()
+            let mut select = c.prepare_cached("SELECT digest, name, core, source FROM charters WHERE digest = ?1")?;
+            select.query_row([digest.to_string()], stored_charter).optional()
         })
     }
 
@@ -177,15 +142,8 @@ impl Store for SqliteStore {
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunInfo>, StoreError> {
-        let limit = if filter.limit == 0 {
-            -1
-        } else {
-            most(filter.limit)
-        };
-        let (charter, status) = (
-            filter.charter.map(|d| d.to_string()),
-            filter.status.map(Status::word),
-        );
+        let limit = if filter.limit == 0 { -1 } else { most(filter.limit) };
+        let (charter, status) = (filter.charter.map(|d| d.to_string()), filter.status.map(Status::word));
         self.reading(|c| {
             // With a status the index on it is used, which is in the order of runs, too.
             let by_status = if status.is_some() { "status = ?2" } else { "?2 IS NULL" };
@@ -197,13 +155,10 @@ impl Store for SqliteStore {
 
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         self.reading(|c| {
-            let mut select = c.prepare_cached(
-                "SELECT json FROM records WHERE run = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3",
-            )?;
+            let mut select =
+                c.prepare_cached("SELECT json FROM records WHERE run = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3")?;
             select
-                .query_map(params![run, seq(from), most(limit)], |row| {
-                    row.get(0).map(|Text(record)| record)
-                })?
+                .query_map(params![run, seq(from), most(limit)], |row| row.get(0).map(|Text(record)| record))?
                 .collect()
         })
     }
@@ -211,15 +166,23 @@ impl Store for SqliteStore {
     fn find(&self, run: &str, id: &str) -> Result<Option<Record>, StoreError> {
         self.reading(|c| {
             // The last condition is that of the index.
-            let mut select = c.prepare_cached("SELECT json FROM records WHERE run = ?1 AND id = ?2 AND id <> run || '/' || seq ORDER BY seq LIMIT 1")?;
+            let mut select = c.prepare_cached(
+                "SELECT json FROM records WHERE run = ?1 AND id = ?2 AND id <> run || '/' || seq ORDER BY seq LIMIT 1",
+            )?;
             select.query_row([run, id], |row| row.get(0).map(|Text(record)| record)).optional()
         })
     }
 
     fn snapshot(&self, run: &str, at_most: u64) -> Result<Option<StoredSnapshot>, StoreError> {
         self.reading(|c| {
-            let mut select = c.prepare_cached("SELECT seq, json FROM snapshots WHERE run = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1")?;
-            select.query_row(params![run, seq(at_most)], |row| Ok(StoredSnapshot { seq: whole(row, 0)?, text: row.get(1)? })).optional()
+            let mut select = c.prepare_cached(
+                "SELECT seq, json FROM snapshots WHERE run = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1",
+            )?;
+            select
+                .query_row(params![run, seq(at_most)], |row| {
+                    Ok(StoredSnapshot { seq: whole(row, 0)?, text: row.get(1)? })
+                })
+                .optional()
         })
     }
 
@@ -242,14 +205,8 @@ impl Store for SqliteStore {
         })
     }
 
-    fn open_effects(
-        &self,
-        after: Option<&OpenEffect>,
-        limit: usize,
-    ) -> Result<Vec<OpenEffect>, StoreError> {
-        let (run, after_seq, index) = after.map_or(("", -1, -1), |e| {
-            (e.run.as_str(), seq(e.seq), i64::from(e.index))
-        });
+    fn open_effects(&self, after: Option<&OpenEffect>, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
+        let (run, after_seq, index) = after.map_or(("", -1, -1), |e| (e.run.as_str(), seq(e.seq), i64::from(e.index)));
         self.reading(|c| {
             let mut select = c.prepare_cached(
                 "SELECT e.run, e.seq, e.idx FROM effects e CROSS JOIN runs r ON r.run = e.run AND r.status IN ('active', 'paused')
@@ -259,11 +216,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn emitted(
-        &self,
-        r#type: &str,
-        visit: &mut dyn FnMut(&str, u64, &str) -> bool,
-    ) -> Result<(), StoreError> {
+    fn emitted(&self, r#type: &str, visit: &mut dyn FnMut(&str, u64, &str) -> bool) -> Result<(), StoreError> {
         self.reading(|c| {
             let mut select = c.prepare_cached(
                 // Effects stand in the order of their records.
@@ -281,20 +234,13 @@ impl Store for SqliteStore {
         })
     }
 
-    fn scan(
-        &self,
-        run: Option<&str>,
-        from: u64,
-        visit: &mut dyn FnMut(&Row<'_>) -> bool,
-    ) -> Result<(), StoreError> {
+    fn scan(&self, run: Option<&str>, from: u64, visit: &mut dyn FnMut(&Row<'_>) -> bool) -> Result<(), StoreError> {
         let columns = "n, run, seq, id, at, type, verdict, hash, json";
         let sql = match run {
             Some(_) => {
                 format!("SELECT {columns} FROM records WHERE run = ?1 AND seq >= ?2 ORDER BY seq")
             }
-            None => format!(
-                "SELECT {columns} FROM records WHERE ?1 IS NULL AND seq >= ?2 ORDER BY run, seq"
-            ),
+            None => format!("SELECT {columns} FROM records WHERE ?1 IS NULL AND seq >= ?2 ORDER BY run, seq"),
         };
         self.reading(|c| {
             let mut select = c.prepare_cached(&sql)?;
@@ -321,20 +267,11 @@ impl Store for SqliteStore {
         })
     }
 
-    fn scan_runs(
-        &self,
-        run: Option<&str>,
-        visit: &mut dyn FnMut(&RunRow<'_>),
-    ) -> Result<(), StoreError> {
-        let condition = if run.is_some() {
-            "run = ?1"
-        } else {
-            "?1 IS NULL"
-        };
+    fn scan_runs(&self, run: Option<&str>, visit: &mut dyn FnMut(&RunRow<'_>)) -> Result<(), StoreError> {
+        let condition = if run.is_some() { "run = ?1" } else { "?1 IS NULL" };
         self.reading(|c| {
-            let mut select = c.prepare_cached(&format!(
-                "SELECT {RUN_COLUMNS} FROM runs WHERE {condition} ORDER BY run"
-            ))?;
+            let mut select =
+                c.prepare_cached(&format!("SELECT {RUN_COLUMNS} FROM runs WHERE {condition} ORDER BY run"))?;
             let mut rows = select.query([run])?;
             while let Some(row) = rows.next()? {
                 let text = |i: usize| row.get_ref(i).map(|v| v.as_str().unwrap_or("\u{fffd}"));
@@ -353,13 +290,11 @@ impl Store for SqliteStore {
         })
     }
 
-    fn scan_snapshots(
-        &self,
-        run: Option<&str>,
-        visit: &mut dyn FnMut(&str, u64, &[u8]),
-    ) -> Result<(), StoreError> {
+    fn scan_snapshots(&self, run: Option<&str>, visit: &mut dyn FnMut(&str, u64, &[u8])) -> Result<(), StoreError> {
         self.reading(|c| {
-            let mut select = c.prepare_cached("SELECT run, seq, json FROM snapshots WHERE ?1 IS NULL OR run = ?1 ORDER BY run, seq")?;
+            let mut select = c.prepare_cached(
+                "SELECT run, seq, json FROM snapshots WHERE ?1 IS NULL OR run = ?1 ORDER BY run, seq",
+            )?;
             let mut rows = select.query([run])?;
             while let Some(row) = rows.next()? {
                 visit(row.get_ref(0)?.as_str()?, whole(row, 1)?, row.get_ref(2)?.as_bytes()?);
@@ -372,16 +307,10 @@ impl Store for SqliteStore {
         let mut problems = Vec::new();
         self.reading(|c| {
             // A page that cannot be read is a finding, not a failure.
-            let checked: rusqlite::Result<Vec<String>> = c
-                .prepare("PRAGMA integrity_check(20)")
-                .and_then(|mut s| s.query_map([], |row| row.get(0))?.collect());
+            let checked: rusqlite::Result<Vec<String>> =
+                c.prepare("PRAGMA integrity_check(20)").and_then(|mut s| s.query_map([], |row| row.get(0))?.collect());
             match checked {
-                Ok(lines) => problems.extend(
-                    lines
-                        .into_iter()
-                        .filter(|l| l != "ok")
-                        .map(|l| format!("the file: {l}")),
-                ),
+                Ok(lines) => problems.extend(lines.into_iter().filter(|l| l != "ok").map(|l| format!("the file: {l}"))),
                 Err(e) => problems.push(format!("the file: {e}")),
             }
             Ok(())
@@ -400,17 +329,13 @@ impl Store for SqliteStore {
 
 /// Names and sources of charters have a digest of their own (their definitions are what their key is the digest of).
 fn charter_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::Result<()> {
-    let mut select = c.prepare(
-        "SELECT digest, id, version, name, source, check_digest FROM charters ORDER BY digest",
-    )?;
+    let mut select =
+        c.prepare("SELECT digest, id, version, name, source, check_digest FROM charters ORDER BY digest")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let text = |i: usize| row.get_ref(i).map(|v| v.as_str().unwrap_or("\u{fffd}"));
         if charter_check(text(1)?, text(2)?, text(3)?, text(4)?) != text(5)? {
-            problems.push(format!(
-                "charter {}: its id, version, name or source is not what was stored",
-                text(0)?
-            ));
+            problems.push(format!("charter {}: its id, version, name or source is not what was stored", text(0)?));
         }
     }
     Ok(())
@@ -435,12 +360,15 @@ fn projection_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::
         loop {
             let same = match (kept.next()?, made.next()?) {
                 (None, None) => break,
-                (Some(a), Some(b)) => (0..columns)
-                    .all(|i| matches!((a.get_ref(i), b.get_ref(i)), (Ok(a), Ok(b)) if a == b)),
+                (Some(a), Some(b)) => {
+                    (0..columns).all(|i| matches!((a.get_ref(i), b.get_ref(i)), (Ok(a), Ok(b)) if a == b))
+                }
                 _ => false,
             };
             if !same {
-                problems.push(format!("table `{table}` is not what the records make of it; `charter rebuild` makes it again"));
+                problems.push(format!(
+                    "table `{table}` is not what the records make of it; `charter rebuild` makes it again"
+                ));
                 break;
             }
         }

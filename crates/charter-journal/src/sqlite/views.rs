@@ -17,8 +17,7 @@ pub(crate) fn declared(connection: &Connection) -> rusqlite::Result<BTreeMap<Str
     let mut rows = select.query([])?;
     let mut found: BTreeMap<String, (Rank, String)> = BTreeMap::new();
     while let Some(row) = rows.next()? {
-        let (version, digest, core): (String, String, String) =
-            (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (version, digest, core): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
         // Most charters have none, and reading them is work.
         if !core.contains("\"projections\"") {
             continue;
@@ -100,10 +99,7 @@ mod tests {
             ..Projection::default()
         };
         let sql = create("turns", &view("number", "turn.number")).unwrap();
-        assert!(
-            sql.contains(r#"e.data ->> '$."turn"."number"' AS "number""#),
-            "{sql}"
-        );
+        assert!(sql.contains(r#"e.data ->> '$."turn"."number"' AS "number""#), "{sql}");
         assert!(sql.ends_with("e.src = 'it''s'"), "{sql}");
         assert_eq!(create("a\"; DROP TABLE records", &view("c", "p")), None);
         assert_eq!(create("sqlite_x", &view("c", "p")), None);
@@ -115,21 +111,12 @@ mod tests {
     fn nothing_of_ours_is_replaced() {
         let file = Connection::open_in_memory().unwrap();
         schema::create(&file).unwrap();
-        let view = Projection {
-            of: "told".into(),
-            ..Projection::default()
-        };
+        let view = Projection { of: "told".into(), ..Projection::default() };
         let names = ["records", "effects_open", "events", "mine"];
-        let definition = Definition {
-            projections: names.map(|n| (n.to_owned(), view.clone())).into(),
-            ..Definition::default()
-        };
+        let definition =
+            Definition { projections: names.map(|n| (n.to_owned(), view.clone())).into(), ..Definition::default() };
         let core = serde_json::to_string(&definition).unwrap();
-        file.execute(
-            "INSERT INTO charters VALUES ('d', '', '', '', ?1, '', '')",
-            [core],
-        )
-        .unwrap();
+        file.execute("INSERT INTO charters VALUES ('d', '', '', '', ?1, '', '')", [core]).unwrap();
         // Twice: the second time the views are there.
         for _ in 0..2 {
             renew(&file).unwrap();

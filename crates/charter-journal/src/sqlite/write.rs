@@ -98,21 +98,14 @@ impl<'c> Writing<'c> {
         let select = self.prepared.get(
             "SELECT seq, hash, EXISTS(SELECT 1 FROM decisions WHERE run = ?1 AND waiting = 1) FROM runs WHERE run = ?1",
         )?;
-        let row: Option<(i64, String, bool)> = select
-            .query_row([run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-            .optional()?;
+        let row: Option<(i64, String, bool)> =
+            select.query_row([run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?;
         let Some((seq, hash, waiting)) = row else {
             return Ok(None);
         };
         match (u64::try_from(seq), Digest::parse(&hash)) {
-            (Ok(seq), Some(hash)) => Ok(Some(Known {
-                head: Head { seq, hash },
-                status: None,
-                waiting,
-            })),
-            _ => Err(Unwritten::Refused(StoreError::Damaged(format!(
-                "the head of run `{run}` is `{seq}`, `{hash}`"
-            )))),
+            (Ok(seq), Some(hash)) => Ok(Some(Known { head: Head { seq, hash }, status: None, waiting })),
+            _ => Err(Unwritten::Refused(StoreError::Damaged(format!("the head of run `{run}` is `{seq}`, `{hash}`")))),
         }
     }
 
@@ -120,9 +113,7 @@ impl<'c> Writing<'c> {
         if self.charters.contains(&digest) {
             return Ok(true);
         }
-        let select = self
-            .prepared
-            .get("SELECT 1 FROM charters WHERE digest = ?1")?;
+        let select = self.prepared.get("SELECT 1 FROM charters WHERE digest = ?1")?;
         let known = select.exists([digest.to_string()])?;
         if known {
             self.charters.insert(digest);
@@ -142,17 +133,11 @@ impl<'c> Writing<'c> {
                 None => self.known(run)?,
             };
             if known.is_none() && !self.knows_charter(record.charter)? {
-                return Err(Unwritten::Refused(StoreError::UnknownCharter {
-                    digest: record.charter,
-                }));
+                return Err(Unwritten::Refused(StoreError::UnknownCharter { digest: record.charter }));
             }
             let head = follows(known.map(|k| k.head), record).map_err(Unwritten::Refused)?;
             let now = Touched {
-                known: Known {
-                    head,
-                    status: known.and_then(|k| k.status),
-                    waiting: known.is_some_and(|k| k.waiting),
-                },
+                known: Known { head, status: known.and_then(|k| k.status), waiting: known.is_some_and(|k| k.waiting) },
                 first: match (before, known) {
                     (Some(before), _) => before.first,
                     (None, Some(_)) => None,
@@ -203,12 +188,8 @@ impl<'c> Writing<'c> {
     }
 
     fn move_head(&mut self, Touched { known, first, last }: &Touched<'_>) -> rusqlite::Result<()> {
-        let (status, seq, hash, updated) = (
-            last.status_word(),
-            integer(last.seq),
-            last.hash.to_string(),
-            last.at_text(),
-        );
+        let (status, seq, hash, updated) =
+            (last.status_word(), integer(last.seq), last.hash.to_string(), last.at_text());
         let changed = match first {
             Some(first) => self.prepared.execute(
                 "INSERT INTO runs(run, charter, status, seq, hash, started, updated) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -233,11 +214,7 @@ impl<'c> Writing<'c> {
         self.prepared.execute(insert, row).map(drop)
     }
 
-    pub(crate) fn put_snapshot(
-        &mut self,
-        run: &str,
-        snapshot: &StoredSnapshot,
-    ) -> Result<(), Unwritten> {
+    pub(crate) fn put_snapshot(&mut self, run: &str, snapshot: &StoredSnapshot) -> Result<(), Unwritten> {
         if self.known(run)?.is_none() {
             return Err(Unwritten::Refused(StoreError::UnknownRun(run.into())));
         }
@@ -245,10 +222,7 @@ impl<'c> Writing<'c> {
     }
 
     pub(crate) fn forget_snapshots(&self) -> Result<(), Unwritten> {
-        Ok(self
-            .connection
-            .execute("DELETE FROM snapshots", [])
-            .map(drop)?)
+        Ok(self.connection.execute("DELETE FROM snapshots", []).map(drop)?)
     }
 
     pub(crate) fn charter(&mut self, c: &StoredCharter) -> Result<(), Unwritten> {
@@ -286,8 +260,7 @@ impl<'c> Writing<'c> {
         self.forget();
         schema::mend(self.connection)?.map_err(Unwritten::Refused)?;
         for (table, _) in TABLES {
-            self.connection
-                .execute(&format!("DELETE FROM {table}"), [])?;
+            self.connection.execute(&format!("DELETE FROM {table}"), [])?;
         }
         views::renew(self.connection)?;
         project_all(self.connection, self.connection)?.map_err(Unwritten::Refused)

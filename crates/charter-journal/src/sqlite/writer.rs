@@ -13,10 +13,7 @@ use crate::error::StoreError;
 pub(crate) type Results = Vec<Result<(), StoreError>>;
 
 /// How jobs are committed: [`commit`]; in tests also something that fails on the way.
-pub(crate) trait Committing:
-    FnMut(&mut Writing<'_>, &mut Jobs<'_>) -> rusqlite::Result<Results>
-{
-}
+pub(crate) trait Committing: FnMut(&mut Writing<'_>, &mut Jobs<'_>) -> rusqlite::Result<Results> {}
 impl<F: FnMut(&mut Writing<'_>, &mut Jobs<'_>) -> rusqlite::Result<Results>> Committing for F {}
 
 /// How long the writer looks for the next request before it sleeps: a part of what one commit takes.
@@ -71,11 +68,7 @@ fn write(
     commit: &mut impl Committing,
 ) -> Results {
     if let Some(reason) = stopped.get() {
-        let answer = || {
-            Err(StoreError::Stopped {
-                reason: reason.clone(),
-            })
-        };
+        let answer = || Err(StoreError::Stopped { reason: reason.clone() });
         return jobs.close().map(|_| answer()).collect();
     }
     let failure = match commit(writing, jobs) {
@@ -85,8 +78,7 @@ fn write(
     let places = jobs.close();
     writing.forget();
     // SQLite may have taken everything back by itself.
-    let undone =
-        writing.connection.is_autocommit() || writing.connection.execute_batch("ROLLBACK").is_ok();
+    let undone = writing.connection.is_autocommit() || writing.connection.execute_batch("ROLLBACK").is_ok();
     let reason = said(&failure);
     match undone.then(|| harmless(&failure)).flatten() {
         Some(error) if jobs.len() == 1 => vec![Err(error(reason))],
@@ -99,12 +91,7 @@ fn write(
         // Whether it is undone now or when the file is opened again, nobody was told that it was written.
         None => {
             let _ = stopped.set(reason.clone());
-            let failed = || {
-                Err(StoreError::Failed {
-                    doing: "writing the journal",
-                    reason: reason.clone(),
-                })
-            };
+            let failed = || Err(StoreError::Failed { doing: "writing the journal", reason: reason.clone() });
             places.map(|_| failed()).collect()
         }
     }
@@ -112,18 +99,12 @@ fn write(
 
 /// Failures after which it is certain that nothing was written, and as what they are answered.
 fn harmless(e: &rusqlite::Error) -> Option<fn(String) -> StoreError> {
-    use rusqlite::ErrorCode::{
-        ConstraintViolation, DatabaseBusy, DatabaseLocked, DiskFull, TooBig,
-    };
+    use rusqlite::ErrorCode::{ConstraintViolation, DatabaseBusy, DatabaseLocked, DiskFull, TooBig};
     match e.sqlite_error_code()? {
-        DiskFull | DatabaseBusy | DatabaseLocked | TooBig => {
-            Some(|reason| StoreError::NotWritten { reason })
-        }
+        DiskFull | DatabaseBusy | DatabaseLocked | TooBig => Some(|reason| StoreError::NotWritten { reason }),
         // The record follows its run's head, but something is in its place already.
         ConstraintViolation => Some(|reason| {
-            StoreError::Damaged(format!(
-                "the tables have something in the place of a new record ({reason})"
-            ))
+            StoreError::Damaged(format!("the tables have something in the place of a new record ({reason})"))
         }),
         _ => None,
     }
@@ -170,9 +151,7 @@ fn perform(writing: &mut Writing<'_>, jobs: &mut Jobs<'_>) -> rusqlite::Result<R
 /// What SQLite says, in words that help.
 pub(crate) fn said(e: &rusqlite::Error) -> String {
     match e.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::DiskFull) => {
-            "the disk is full (or the file has reached its size limit)".into()
-        }
+        Some(rusqlite::ErrorCode::DiskFull) => "the disk is full (or the file has reached its size limit)".into(),
         Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
             "another program is writing to the file".into()
         }

@@ -31,8 +31,7 @@ impl Folder {
     fn new() -> Folder {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path =
-            std::env::temp_dir().join(format!("charter-writer-tests-{}-{n}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("charter-writer-tests-{}-{n}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
@@ -81,9 +80,7 @@ impl Host<'_> {
         };
         let before = self.snapshot.as_ref();
         let id = format!("event {seq}");
-        let append = self
-            .chain
-            .append(self.machine, Some(&id), &envelope, before, &outcome);
+        let append = self.chain.append(self.machine, Some(&id), &envelope, before, &outcome);
         let after = outcome.ok().map(|s| s.snapshot);
         (append, after.or_else(|| self.snapshot.clone()))
     }
@@ -146,18 +143,10 @@ fn failing(fault: Fault, mut at: usize) -> impl Committing {
 /// Sends events until there are so many; gives how many were acknowledged, and the failure that ended it, if one did.
 fn send(store: &SqliteStore, machine: &Machine, events: u64) -> (u64, Option<StoreError>) {
     let mut host = match store.run("r").unwrap() {
-        None => Host {
-            machine,
-            chain: Chain::new("r"),
-            snapshot: None,
-        },
+        None => Host { machine, chain: Chain::new("r"), snapshot: None },
         Some(_) => {
             let loaded = load(store, machine, "r").unwrap();
-            Host {
-                machine,
-                chain: loaded.chain,
-                snapshot: loaded.snapshot,
-            }
+            Host { machine, chain: loaded.chain, snapshot: loaded.snapshot }
         }
     };
     while host.chain.next_seq() < events {
@@ -185,13 +174,7 @@ fn a_commit_that_fails_loses_nothing_and_writes_nothing_twice() {
             assert_eq!(send(&store, &machine, sent + 3), (sent + 3, None));
             store.run("r").unwrap().unwrap().hash
         };
-        let all = [
-            Fault::Before,
-            Fault::Torn,
-            Fault::Sync,
-            Fault::After,
-            Fault::Full,
-        ];
+        let all = [Fault::Before, Fault::Torn, Fault::Sync, Fault::After, Fault::Full];
         // Two of the five at every event.
         let turn = usize::try_from(sent).unwrap();
         for fault in [all[turn % 5], all[(turn + 2) % 5]] {
@@ -218,20 +201,12 @@ fn fails_once(folder: &Folder, machine: &Machine, sent: u64, fault: Fault) {
     let failure = failure.unwrap();
     if fault == Fault::Full {
         // It goes on as if nothing had been.
-        assert!(
-            matches!(failure, StoreError::NotWritten { .. }),
-            "{failure}"
-        );
+        assert!(matches!(failure, StoreError::NotWritten { .. }), "{failure}");
         assert_eq!(store.stopped(), None);
         assert_eq!(send(&store, machine, sent + 2), (sent + 2, None));
         return;
     }
-    assert!(
-        failure
-            .to_string()
-            .starts_with("writing the journal failed: "),
-        "{failure}"
-    );
+    assert!(failure.to_string().starts_with("writing the journal failed: "), "{failure}");
     // Stopped, for everybody and everything; reading goes on.
     let again = store.put_blob(b"x").unwrap_err();
     assert!(matches!(again, StoreError::Stopped { .. }), "{again}");
@@ -251,24 +226,19 @@ fn one_that_cannot_be_written_does_not_disturb_those_who_share_its_commit() {
     // Something sits where record 1 of the next run will want to be.
     rusqlite::Connection::open(folder.file())
         .unwrap()
-        .execute_batch("INSERT INTO records SELECT NULL, 's', 1, id, at, type, verdict, hash, json FROM records LIMIT 1")
+        .execute_batch(
+            "INSERT INTO records SELECT NULL, 's', 1, id, at, type, verdict, hash, json FROM records LIMIT 1",
+        )
         .unwrap();
     let connection = rusqlite::Connection::open(folder.file()).unwrap();
     let mut writing = Writing::new(&connection);
     let start = |run: &str| {
-        let mut host = Host {
-            machine: &machine,
-            chain: Chain::new(run),
-            snapshot: None,
-        };
+        let mut host = Host { machine: &machine, chain: Chain::new(run), snapshot: None };
         let (first, after) = host.next();
         host.advance(&first, after);
         vec![first, host.next().0]
     };
-    let [t, s] = ["t", "s"].map(|run| Request {
-        job: Job::Append(start(run)),
-        reply: Box::new(drop),
-    });
+    let [t, s] = ["t", "s"].map(|run| Request { job: Job::Append(start(run)), reply: Box::new(drop) });
     let (sender, requests) = std::sync::mpsc::channel();
     assert!(sender.send(s).is_ok());
     let (stopped, habit) = (OnceLock::new(), Habit::default());

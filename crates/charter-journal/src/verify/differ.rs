@@ -43,14 +43,10 @@ const FIELDS: [&str; 26] = [
 pub(super) fn out_of_place(next: u64, row: &Row<'_>) -> Wrong {
     let text = std::str::from_utf8(row.text).unwrap_or_default();
     match Arrived::read(text) {
-        Ok(arrived) if arrived.seq == next => (
-            Difference::Place,
-            format!("its row says that it is number {}", row.seq),
-        ),
-        _ => (
-            Difference::Missing,
-            format!("it is missing; the next one that is there is {}", row.seq),
-        ),
+        Ok(arrived) if arrived.seq == next => {
+            (Difference::Place, format!("its row says that it is number {}", row.seq))
+        }
+        _ => (Difference::Missing, format!("it is missing; the next one that is there is {}", row.seq)),
     }
 }
 
@@ -71,17 +67,11 @@ pub(super) fn first_intact(text: &str) -> Option<Wrong> {
     if said != given {
         return Some((
             Difference::Hash,
-            format!(
-                "its content does not give its hash: `hash` says {said}, the content gives {given}"
-            ),
+            format!("its content does not give its hash: `hash` says {said}, the content gives {given}"),
         ));
     }
-    (canonical(&json) != text).then(|| {
-        (
-            Difference::Canonical,
-            "it is not written canonically (RFC 8785), though it says the same".into(),
-        )
-    })
+    (canonical(&json) != text)
+        .then(|| (Difference::Canonical, "it is not written canonically (RFC 8785), though it says the same".into()))
 }
 
 /// The record is intact, perhaps, but of another place.
@@ -90,29 +80,14 @@ pub(super) fn elsewhere(text: &str, run: &str, seq: u64, arrived: &Arrived<'_>) 
         return wrong;
     }
     if arrived.run == run {
-        (
-            Difference::Place,
-            format!(
-                "what is stored here is record {} of this run, not {seq}",
-                arrived.seq
-            ),
-        )
+        (Difference::Place, format!("what is stored here is record {} of this run, not {seq}", arrived.seq))
     } else {
-        (
-            Difference::Place,
-            format!(
-                "what is stored here is record {} of run `{}`",
-                arrived.seq, arrived.run
-            ),
-        )
+        (Difference::Place, format!("what is stored here is record {} of run `{}`", arrived.seq, arrived.run))
     }
 }
 
 pub(super) fn wrong_prev(said: Digest, before: Digest) -> Wrong {
-    (
-        Difference::Prev,
-        format!("`prev` says {said}, but the record before it has the hash {before}"),
-    )
+    (Difference::Prev, format!("`prev` says {said}, but the record before it has the hash {before}"))
 }
 
 /// The text is not the one that the chain and the kernel lead to.
@@ -123,12 +98,8 @@ pub(super) fn why(text: &str, expected: &str) -> Wrong {
     let (Ok(found), Ok(expected)) = (json_of(text), json_of(expected)) else {
         return (Difference::Unreadable, "it is not JSON".into());
     };
-    let digest = |json: &Json, key: &str| {
-        json.get(key)
-            .and_then(Json::as_str)
-            .and_then(Digest::parse)
-            .unwrap_or_default()
-    };
+    let digest =
+        |json: &Json, key: &str| json.get(key).and_then(Json::as_str).and_then(Digest::parse).unwrap_or_default();
     if found.get("prev") != expected.get("prev") {
         return wrong_prev(digest(&found, "prev"), digest(&expected, "prev"));
     }
@@ -141,22 +112,12 @@ pub(super) fn why(text: &str, expected: &str) -> Wrong {
             .find(|k| k.as_str() != "hash" && !FIELDS.contains(&k.as_str()));
         return (
             Difference::Replay,
-            format!(
-                "it has a field that this program does not know: `{}`",
-                unknown.map_or("", String::as_str)
-            ),
+            format!("it has a field that this program does not know: `{}`", unknown.map_or("", String::as_str)),
         );
     };
     let (said, gives) = (shown(found.get(key)), shown(expected.get(key)));
-    let what = if key == "charter" {
-        Difference::Charter
-    } else {
-        Difference::Replay
-    };
-    (
-        what,
-        format!("`{key}` says {said}; replaying gives {gives}"),
-    )
+    let what = if key == "charter" { Difference::Charter } else { Difference::Replay };
+    (what, format!("`{key}` says {said}; replaying gives {gives}"))
 }
 
 /// A value for people: short.
@@ -176,10 +137,7 @@ fn shown(value: Option<&Json>) -> String {
 /// The columns beside a record repeat parts of it.
 pub(super) fn columns(row: &Row<'_>, r: &Fields<'_>) -> Result<(), Wrong> {
     let wrong = |column: &str, said: &str, is: &str| {
-        Err((
-            Difference::Columns,
-            format!("its column `{column}` says `{said}`, the record says `{is}`"),
-        ))
+        Err((Difference::Columns, format!("its column `{column}` says `{said}`, the record says `{is}`")))
     };
     // Without making text of the two that are not: this runs for every record.
     let mut written = String::with_capacity(71);
@@ -212,28 +170,15 @@ pub(super) enum Head {
 
 /// The row in `runs` repeats parts of the first and the last record.
 pub(super) fn head(row: &RunRow<'_>, current: &Current) -> Result<(), Head> {
-    let last = i64::try_from(current.next)
-        .unwrap_or(i64::MAX)
-        .saturating_sub(1);
+    let last = i64::try_from(current.next).unwrap_or(i64::MAX).saturating_sub(1);
     if row.seq > last {
         return Err(Head::Behind(row.seq));
     }
     if row.seq < last {
-        return Err(Head::Wrong(format!(
-            "`runs` says that the last record is {}, but there is this one",
-            row.seq
-        )));
+        return Err(Head::Wrong(format!("`runs` says that the last record is {}, but there is this one", row.seq)));
     }
-    let (hash, started, updated) = (
-        current.hash.to_string(),
-        current.started_text(),
-        current.updated_text(),
-    );
-    let charter = current
-        .machine
-        .as_ref()
-        .map(|m| m.digest().to_string())
-        .unwrap_or_default();
+    let (hash, started, updated) = (current.hash.to_string(), current.started_text(), current.updated_text());
+    let charter = current.machine.as_ref().map(|m| m.digest().to_string()).unwrap_or_default();
     let columns = [
         ("hash", row.hash, hash.as_str()),
         ("status", row.status, current.status),
@@ -242,9 +187,9 @@ pub(super) fn head(row: &RunRow<'_>, current: &Current) -> Result<(), Head> {
         ("updated", row.updated, &updated),
     ];
     match columns.into_iter().find(|(_, said, is)| said != is) {
-        Some((column, said, is)) => Err(Head::Wrong(format!(
-            "column `{column}` of its row in `runs` says `{said}`, the records say `{is}`"
-        ))),
+        Some((column, said, is)) => {
+            Err(Head::Wrong(format!("column `{column}` of its row in `runs` says `{said}`, the records say `{is}`")))
+        }
         None => Ok(()),
     }
 }

@@ -73,8 +73,7 @@ pub fn verify_export(from: &mut dyn BufRead, anchors: &[Anchor]) -> Result<Repor
     }
     let unknown = verifier.anchors.remove(&header.run).unwrap_or_default();
     for (seq, hash) in unknown.into_iter().filter(|_| !current.broken) {
-        let message =
-            format!("it is known to have the hash {hash}, but there is no such record in the file");
+        let message = format!("it is known to have the hash {hash}, but there is no such record in the file");
         verifier.found(run.clone(), Some(seq), Difference::Anchor, message);
     }
     verifier.report.runs.push(VerifiedRun {
@@ -122,20 +121,14 @@ impl Verifier<'_> {
             );
             return Err(wrong(Difference::Snapshot, message));
         }
-        if let Some(known) = self
-            .anchors
-            .get_mut(&current.run)
-            .and_then(|a| a.remove(&record.seq))
+        if let Some(known) = self.anchors.get_mut(&current.run).and_then(|a| a.remove(&record.seq))
             && known != record.hash
         {
             let message = format!("its hash is {}, but it is known to be {known}", record.hash);
             return Err(wrong(Difference::Anchor, message));
         }
-        let machine = self
-            .machine(charter)
-            .map_err(|why| wrong(Difference::Charter, why))?;
-        let restored = json_of(&after.snapshot)
-            .and_then(|json| machine.restore(&json).map_err(|e| e.to_string()));
+        let machine = self.machine(charter).map_err(|why| wrong(Difference::Charter, why))?;
+        let restored = json_of(&after.snapshot).and_then(|json| machine.restore(&json).map_err(|e| e.to_string()));
         current.snapshot = Some(restored.map_err(|why| wrong(Difference::Snapshot, why))?);
         current.machine = Some(machine);
         current.digest = Some(digest);

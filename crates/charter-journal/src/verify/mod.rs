@@ -29,13 +29,7 @@ use rest::why_unreadable;
 /// # Errors
 /// The store cannot be read, or has no such run. What is *wrong* with it is no error but a finding.
 pub fn verify(store: &dyn Store, run: Option<&str>) -> Result<Report, StoreError> {
-    verify_with(
-        store,
-        &VerifyOptions {
-            run: run.map(str::to_owned),
-            anchors: Vec::new(),
-        },
-    )
+    verify_with(store, &VerifyOptions { run: run.map(str::to_owned), anchors: Vec::new() })
 }
 
 /// As [`verify`], with options.
@@ -49,9 +43,8 @@ pub fn verify_with(store: &dyn Store, options: &VerifyOptions) -> Result<Report,
     }
     // Both only read, and neither needs what the other finds.
     let (container, records) = std::thread::scope(|scope| {
-        let beside = std::thread::Builder::new()
-            .name("verify".into())
-            .spawn_scoped(scope, || store.container_problems());
+        let beside =
+            std::thread::Builder::new().name("verify".into()).spawn_scoped(scope, || store.container_problems());
         let records = records(store, options);
         let container = match beside.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(found)) => found,
@@ -61,12 +54,8 @@ pub fn verify_with(store: &dyn Store, options: &VerifyOptions) -> Result<Report,
         (container, records)
     });
     let mut report = records?;
-    let problems = container?.into_iter().map(|message| Finding {
-        run: None,
-        seq: None,
-        what: Difference::Container,
-        message,
-    });
+    let problems =
+        container?.into_iter().map(|message| Finding { run: None, seq: None, what: Difference::Container, message });
     report.findings.splice(0..0, problems);
     Ok(report)
 }
@@ -83,30 +72,16 @@ fn records(store: &dyn Store, options: &VerifyOptions) -> Result<Report, StoreEr
                 wrong.push(format!("the blob {digest} has the digest {found}"));
             }
         });
-        wrong
-            .into_iter()
-            .for_each(|w| verifier.found(None, None, Difference::Container, w));
+        wrong.into_iter().for_each(|w| verifier.found(None, None, Difference::Container, w));
         verifier.readable("the blobs", scanned)?;
     }
     // Taken first: what is written meanwhile has its snapshot later than its record.
     let scanned = store.scan_snapshots(only, &mut |run, seq, text| {
-        verifier
-            .snapshots
-            .entry(run.to_owned())
-            .or_default()
-            .insert(seq, Digest::of_bytes(text));
+        verifier.snapshots.entry(run.to_owned()).or_default().insert(seq, Digest::of_bytes(text));
     });
     verifier.readable("the snapshots", scanned)?;
-    for a in options
-        .anchors
-        .iter()
-        .filter(|a| only.is_none_or(|run| run == a.run))
-    {
-        verifier
-            .anchors
-            .entry(a.run.clone())
-            .or_default()
-            .insert(a.seq, a.hash);
+    for a in options.anchors.iter().filter(|a| only.is_none_or(|run| run == a.run)) {
+        verifier.anchors.entry(a.run.clone()).or_default().insert(a.seq, a.hash);
     }
     if let Err(stopped_in) = verifier.records(only)? {
         // What lies behind the place that cannot be read is looked at run by run.
@@ -150,12 +125,7 @@ impl<'s> Verifier<'s> {
 
 impl Verifier<'_> {
     fn found(&mut self, run: Option<String>, seq: Option<u64>, what: Difference, message: String) {
-        self.report.findings.push(Finding {
-            run,
-            seq,
-            what,
-            message,
-        });
+        self.report.findings.push(Finding { run, seq, what, message });
     }
 
     /// That a part of the store cannot be read is a finding.
@@ -206,21 +176,13 @@ impl Verifier<'_> {
                     (Some(c), _) => (Some(c.run.clone()), Some(c.next)),
                     (None, run) => (run.map(str::to_owned), run.map(|_| 0)),
                 };
-                let message = format!(
-                    "from here on the records cannot be read: {}",
-                    why_unreadable(e)
-                );
+                let message = format!("from here on the records cannot be read: {}", why_unreadable(e));
                 self.found(run.clone(), seq, Difference::Unreadable, message);
                 let (records, hash) = current.map_or((0, GENESIS), |c| (c.next, c.hash));
                 if let Some(run) = &run {
                     self.snapshots.remove(run);
                     self.anchors.remove(run);
-                    self.report.runs.push(VerifiedRun {
-                        run: run.clone(),
-                        first: 0,
-                        records,
-                        hash,
-                    });
+                    self.report.runs.push(VerifiedRun { run: run.clone(), first: 0, records, hash });
                 }
                 Ok(Err(run))
             }

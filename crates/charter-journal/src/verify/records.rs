@@ -67,23 +67,15 @@ impl Verifier<'_> {
         if u64::try_from(row.seq) != Ok(current.next) {
             return Err(differ::out_of_place(current.next, row));
         }
-        let text = std::str::from_utf8(row.text)
-            .map_err(|_| (Difference::Unreadable, "it is not text".to_owned()))?;
+        let text = std::str::from_utf8(row.text).map_err(|_| (Difference::Unreadable, "it is not text".to_owned()))?;
         let arrived = Arrived::read(text).map_err(|e| differ::unreadable(text, &e))?;
         if arrived.run != current.run || arrived.seq != current.next {
-            return Err(differ::elsewhere(
-                text,
-                &current.run,
-                current.next,
-                &arrived,
-            ));
+            return Err(differ::elsewhere(text, &current.run, current.next, &arrived));
         }
         if current.next == 0 {
             let found = self.machine(arrived.charter);
             current.machine =
-                Some(found.map_err(|why| {
-                    differ::first_intact(text).unwrap_or((Difference::Charter, why))
-                })?);
+                Some(found.map_err(|why| differ::first_intact(text).unwrap_or((Difference::Charter, why)))?);
             current.origin = arrived.forked_from.clone().map(|o| Origin {
                 run: o.run.into_owned().into(),
                 seq: o.seq,
@@ -95,10 +87,7 @@ impl Verifier<'_> {
             return Ok(());
         };
         if current.next > 0 && current.snapshot.is_none() {
-            return Err((
-                Difference::Replay,
-                "the start of the run was refused, so nothing can come after it".into(),
-            ));
+            return Err((Difference::Replay, "the start of the run was refused, so nothing can come after it".into()));
         }
         let id = arrived.id.clone();
         let place = (row.place, current.place);
@@ -110,9 +99,7 @@ impl Verifier<'_> {
                     Some(before) => machine.step(before, &envelope),
                 };
                 let digest = match (&outcome, &current.snapshot) {
-                    (Ok(step), Some(before)) if step.snapshot.seq() == before.seq() => {
-                        current.digest
-                    }
+                    (Ok(step), Some(before)) if step.snapshot.seq() == before.seq() => current.digest,
                     (Ok(step), _) => {
                         self.buffer.clear();
                         machine.write_snapshot(&mut self.buffer, &step.snapshot);
@@ -120,11 +107,7 @@ impl Verifier<'_> {
                     }
                     _ => current.digest,
                 };
-                let forked_from = if current.next == 0 {
-                    current.origin.clone()
-                } else {
-                    None
-                };
+                let forked_from = if current.next == 0 { current.origin.clone() } else { None };
                 let making = Making {
                     machine: &machine,
                     run: &current.run,
@@ -159,16 +142,10 @@ impl Verifier<'_> {
             current.snapshot = Some(step.snapshot);
         }
         if place.0 <= place.1 {
-            return Err((
-                Difference::Place,
-                "it was stored before the record in front of it".into(),
-            ));
+            return Err((Difference::Place, "it was stored before the record in front of it".into()));
         }
         current.place = row.place;
-        if let Some(kept) = self
-            .snapshots
-            .get_mut(&current.run)
-            .and_then(|s| s.remove(&current.next))
+        if let Some(kept) = self.snapshots.get_mut(&current.run).and_then(|s| s.remove(&current.next))
             && Some(kept) != current.digest
         {
             return Err((
@@ -179,19 +156,10 @@ impl Verifier<'_> {
                 ),
             ));
         }
-        if let Some(anchor) = self
-            .anchors
-            .get_mut(&current.run)
-            .and_then(|a| a.remove(&current.next))
+        if let Some(anchor) = self.anchors.get_mut(&current.run).and_then(|a| a.remove(&current.next))
             && anchor != current.hash
         {
-            return Err((
-                Difference::Anchor,
-                format!(
-                    "its hash is {}, but it is known to be {anchor}",
-                    current.hash
-                ),
-            ));
+            return Err((Difference::Anchor, format!("its hash is {}, but it is known to be {anchor}", current.hash)));
         }
         current.next = current.next.saturating_add(1);
         Ok(())
@@ -207,13 +175,7 @@ impl Verifier<'_> {
             return Err(differ::wrong_prev(record.prev, current.hash));
         }
         if Some(record.charter) != current.machine.as_ref().map(|m| m.digest()) {
-            return Err((
-                Difference::Charter,
-                format!(
-                    "it is of the charter {}, the run of another",
-                    record.charter
-                ),
-            ));
+            return Err((Difference::Charter, format!("it is of the charter {}, the run of another", record.charter)));
         }
         let state: Vec<&str> = current
             .snapshot
@@ -223,10 +185,7 @@ impl Verifier<'_> {
             .unwrap_or_default();
         let code = record.refusal.as_ref().map_or("", |r| r.code.word());
         let unchanged = record.verdict == Verdict::Refused
-            && matches!(
-                code,
-                "too-large" | "schema" | "charter-mismatch" | "reserved"
-            )
+            && matches!(code, "too-large" | "schema" | "charter-mismatch" | "reserved")
             && record.from == state
             && record.state == state
             && record.transitions.is_empty()
@@ -242,8 +201,7 @@ impl Verifier<'_> {
         if record.seq == 0 {
             current.started = record.at;
         }
-        (current.updated, current.status, current.hash) =
-            (record.at, record.status_word(), record.hash);
+        (current.updated, current.status, current.hash) = (record.at, record.status_word(), record.hash);
         differ::columns(row, &record)
     }
 

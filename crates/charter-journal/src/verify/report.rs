@@ -44,10 +44,7 @@ impl Report {
     /// How many records were verified.
     #[must_use]
     pub fn records(&self) -> u64 {
-        self.runs
-            .iter()
-            .map(|r| r.records)
-            .fold(0, u64::saturating_add)
+        self.runs.iter().map(|r| r.records).fold(0, u64::saturating_add)
     }
 }
 

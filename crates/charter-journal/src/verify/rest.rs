@@ -20,9 +20,7 @@ impl Verifier<'_> {
             }
             let last = current.next.saturating_sub(1);
             let mut head = None;
-            let scanned = self.store.scan_runs(Some(&run), &mut |row| {
-                head = Some(differ::head(row, &current))
-            });
+            let scanned = self.store.scan_runs(Some(&run), &mut |row| head = Some(differ::head(row, &current)));
             if let Err(e @ (StoreError::Failed { .. } | StoreError::Damaged(_))) = scanned {
                 let message = format!("its row in `runs` cannot be read: {}", why_unreadable(e));
                 self.found(Some(run.clone()), None, Difference::Head, message);
@@ -51,35 +49,22 @@ impl Verifier<'_> {
                         !current.broken
                     });
                     if let Err(e @ (StoreError::Failed { .. } | StoreError::Damaged(_))) = scanned {
-                        let message = format!(
-                            "from here on the records cannot be read: {}",
-                            why_unreadable(e)
-                        );
+                        let message = format!("from here on the records cannot be read: {}", why_unreadable(e));
                         let seq = Some(current.next);
                         self.found(Some(run.clone()), seq, Difference::Unreadable, message);
                         current.broken = true;
                     }
                     if !current.broken && current.next == before {
-                        let message = format!(
-                            "it is missing, with all that follow: `runs` says that the last one is {seq}"
-                        );
-                        self.found(
-                            Some(run.clone()),
-                            Some(before),
-                            Difference::Missing,
-                            message,
-                        );
+                        let message =
+                            format!("it is missing, with all that follow: `runs` says that the last one is {seq}");
+                        self.found(Some(run.clone()), Some(before), Difference::Missing, message);
                         current.broken = true;
                     }
                 }
             }
         }
         if let (false, Some(origin)) = (current.broken, &current.origin) {
-            let shared = self
-                .store
-                .records(&origin.run, origin.seq, 1)
-                .ok()
-                .and_then(|r| r.into_iter().next());
+            let shared = self.store.records(&origin.run, origin.seq, 1).ok().and_then(|r| r.into_iter().next());
             if let Some(shared) = shared.filter(|r| r.seq == origin.seq && r.hash != origin.hash) {
                 let message = format!(
                     "it says that it comes from record {} of run `{}` with the hash {}, but that record has {}",
@@ -92,21 +77,14 @@ impl Verifier<'_> {
             self.snapshots.remove(&run);
             self.anchors.remove(&run);
         }
-        self.report.runs.push(VerifiedRun {
-            run,
-            first: 0,
-            records: current.next,
-            hash: current.hash,
-        });
+        self.report.runs.push(VerifiedRun { run, first: 0, records: current.next, hash: current.hash });
         Ok(())
     }
 
     /// What no record has asked for: heads, snapshots, anchors of records that are not there.
     pub(super) fn rest(&mut self, only: Option<&str>) -> Result<(), StoreError> {
         let mut without = Vec::new();
-        let scanned = self.store.scan_runs(only, &mut |row: &RunRow<'_>| {
-            without.push((row.run.to_owned(), row.seq))
-        });
+        let scanned = self.store.scan_runs(only, &mut |row: &RunRow<'_>| without.push((row.run.to_owned(), row.seq)));
         self.readable("the list of runs", scanned)?;
         let seen: BTreeSet<&str> = self.report.runs.iter().map(|r| r.run.as_str()).collect();
         without.retain(|(run, _)| !seen.contains(run.as_str()));
@@ -127,12 +105,7 @@ impl Verifier<'_> {
             }
         }
         if let Some(run) = only.filter(|run| {
-            self.report.runs.is_empty()
-                && !self
-                    .report
-                    .findings
-                    .iter()
-                    .any(|f| f.run.as_deref() == Some(run))
+            self.report.runs.is_empty() && !self.report.findings.iter().any(|f| f.run.as_deref() == Some(run))
         }) {
             return Err(StoreError::UnknownRun(run.into()));
         }

@@ -172,27 +172,16 @@ pub fn any_data() -> impl Strategy<Value = Json> {
         Just(Json::Null),
         any::<bool>().prop_map(Json::from),
         (-5i64..5).prop_map(Json::from),
-        prop_oneof![
-            Just(2.0),
-            Just(-0.0),
-            Just(1e17),
-            Just(1e300),
-            Just(0.1),
-            Just(9_007_199_254_740_993.0)
-        ]
-        .prop_map(|f: f64| Json::from(f)),
+        prop_oneof![Just(2.0), Just(-0.0), Just(1e17), Just(1e300), Just(0.1), Just(9_007_199_254_740_993.0)]
+            .prop_map(|f: f64| Json::from(f)),
         prop_oneof![Just(u64::MAX), Just(1u64 << 53)].prop_map(Json::from),
         "[a-z\u{0}\"\\\\é𐀀\u{e000}]{0,5}".prop_map(Json::from),
     ];
     leaf.prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Json::from),
-            prop::collection::btree_map(
-                "[a-c𐀀\u{e000}]{1,2}|amount|plan|digest|really",
-                inner,
-                0..4
-            )
-            .prop_map(|m| m.into_iter().collect()),
+            prop::collection::btree_map("[a-c𐀀\u{e000}]{1,2}|amount|plan|digest|really", inner, 0..4)
+                .prop_map(|m| m.into_iter().collect()),
         ]
     })
 }
@@ -219,8 +208,7 @@ pub fn any_act() -> impl Strategy<Value = Act> {
         2 => any_data(),
     ];
     let to = prop_oneof![5 => Just(None), 1 => Just(Some("root".to_owned())), 2 => Just(Some("p1".to_owned())), 1 => any::<String>().prop_map(Some)];
-    let expected =
-        prop_oneof![8 => Just(None), 1 => (0u64..9).prop_map(Some), 1 => Just(Some(u64::MAX))];
+    let expected = prop_oneof![8 => Just(None), 1 => (0u64..9).prop_map(Some), 1 => Just(Some(u64::MAX))];
     let id = prop_oneof![3 => Just(None), 1 => "[a-c]{1,2}".prop_map(Some)];
     prop_oneof![
         8 => (kind, data, any_by(), to, expected, id).prop_map(|(kind, data, by, to, expected, id)| Act::Send { kind, data, by, to, expected, id }),
@@ -242,22 +230,8 @@ pub struct Driver<'m> {
 
 impl<'m> Driver<'m> {
     pub fn start(machine: &'m Machine, run: &str) -> (Driver<'m>, Append) {
-        let mut driver = Driver {
-            machine,
-            chain: Chain::new(run),
-            snapshot: None,
-            now: T0,
-        };
-        let append = driver.apply(
-            Envelope::host(
-                0,
-                Event::Start {
-                    input: json!({"n": 1}),
-                },
-                T0,
-            ),
-            None,
-        );
+        let mut driver = Driver { machine, chain: Chain::new(run), snapshot: None, now: T0 };
+        let append = driver.apply(Envelope::host(0, Event::Start { input: json!({"n": 1}) }, T0), None);
         (driver, append)
     }
 
@@ -266,13 +240,7 @@ impl<'m> Driver<'m> {
             None => self.machine.start(self.chain.run(), &envelope),
             Some(before) => self.machine.step(before, &envelope),
         };
-        let append = self.chain.append(
-            self.machine,
-            id,
-            &envelope,
-            self.snapshot.as_ref(),
-            &outcome,
-        );
+        let append = self.chain.append(self.machine, id, &envelope, self.snapshot.as_ref(), &outcome);
         self.chain.advance(&append);
         if let Ok(Step { snapshot, .. }) = outcome {
             self.snapshot = Some(snapshot);
@@ -289,27 +257,13 @@ impl<'m> Driver<'m> {
     pub fn act(&mut self, act: &Act) -> Append {
         self.now += 700;
         let seq = self.chain.next_seq();
-        let snapshot = self
-            .snapshot
-            .clone()
-            .unwrap_or_else(|| panic!("the run has not started"));
+        let snapshot = self.snapshot.clone().unwrap_or_else(|| panic!("the run has not started"));
         match act {
-            Act::Send {
-                kind,
-                data,
-                by,
-                to,
-                expected,
-                id,
-            } => {
+            Act::Send { kind, data, by, to, expected, id } => {
                 let mut data = data.clone();
                 // An approval needs the right digest.
                 if kind == "APPROVE" {
-                    let change = snapshot
-                        .actor("root")
-                        .and_then(|a| a.variable("change"))
-                        .cloned()
-                        .unwrap_or_default();
+                    let change = snapshot.actor("root").and_then(|a| a.variable("change")).cloned().unwrap_or_default();
                     data = json!({"digest": charter_kernel::Digest::of_json(&change).hex(), "reason": "fine"});
                 }
                 let envelope = Envelope {
@@ -319,57 +273,28 @@ impl<'m> Driver<'m> {
                 };
                 self.apply(envelope, id.as_deref())
             }
-            Act::Answer {
-                which,
-                ok,
-                data,
-                named,
-            } => {
-                let open: Vec<_> = snapshot
-                    .invocations()
-                    .map(|(_, i)| (i.id.to_string(), i.effect))
-                    .collect();
-                let (invocation, effect) = open.get(*which).cloned().unwrap_or_else(|| {
-                    (
-                        "judge".into(),
-                        charter_kernel::EffectId { seq: 1, index: 0 },
-                    )
-                });
+            Act::Answer { which, ok, data, named } => {
+                let open: Vec<_> = snapshot.invocations().map(|(_, i)| (i.id.to_string(), i.effect)).collect();
+                let (invocation, effect) = open
+                    .get(*which)
+                    .cloned()
+                    .unwrap_or_else(|| ("judge".into(), charter_kernel::EffectId { seq: 1, index: 0 }));
                 let effect = named.then_some(effect);
                 let event = if *ok {
-                    Event::Done {
-                        invocation,
-                        effect,
-                        output: json!({"confidence": 0.9, "of": data}),
-                    }
+                    Event::Done { invocation, effect, output: json!({"confidence": 0.9, "of": data}) }
                 } else {
-                    Event::Failed {
-                        invocation,
-                        effect,
-                        error: data.clone(),
-                    }
+                    Event::Failed { invocation, effect, error: data.clone() }
                 };
                 self.apply(Envelope::host(seq, event, self.now), None)
             }
-            Act::Timer {
-                which,
-                late,
-                generation_off,
-            } => {
-                let timer = snapshot
-                    .timers()
-                    .get(*which)
-                    .map(|t| (t.id.to_string(), t.generation, t.due));
-                let (timer, generation, due) =
-                    timer.unwrap_or_else(|| ("root:idle/after/1".into(), 1, self.now));
+            Act::Timer { which, late, generation_off } => {
+                let timer = snapshot.timers().get(*which).map(|t| (t.id.to_string(), t.generation, t.due));
+                let (timer, generation, due) = timer.unwrap_or_else(|| ("root:idle/after/1".into(), 1, self.now));
                 self.now = self.now.max(due + late);
                 self.apply(
                     Envelope::host(
                         seq,
-                        Event::Timer {
-                            timer,
-                            generation: generation.wrapping_add(*generation_off),
-                        },
+                        Event::Timer { timer, generation: generation.wrapping_add(*generation_off) },
                         self.now,
                     ),
                     None,
@@ -382,25 +307,9 @@ impl<'m> Driver<'m> {
                     Some(l) => (l.r#type.clone(), Some(l.to.clone())),
                     None => ("WORK".to_owned(), None),
                 };
-                self.act(&Act::Send {
-                    kind,
-                    data: data.clone(),
-                    by,
-                    to,
-                    expected: None,
-                    id: None,
-                })
+                self.act(&Act::Send { kind, data: data.clone(), by, to, expected: None, id: None })
             }
-            Act::Restart => self.apply(
-                Envelope::host(
-                    seq,
-                    Event::Start {
-                        input: json!(u64::MAX),
-                    },
-                    self.now,
-                ),
-                None,
-            ),
+            Act::Restart => self.apply(Envelope::host(seq, Event::Start { input: json!(u64::MAX) }, self.now), None),
         }
     }
 }
@@ -419,15 +328,11 @@ pub fn fill(store: &dyn Store, acts: &[Act], prefix: &str) -> Vec<Vec<Record>> {
         .enumerate()
         .map(|(i, source)| {
             let machine = machine(source);
-            store
-                .put_charter(&stored(source))
-                .unwrap_or_else(|e| panic!("{e}"));
+            store.put_charter(&stored(source)).unwrap_or_else(|e| panic!("{e}"));
             let appends = drive(&machine, &format!("{prefix}{i}"), acts);
             let records = appends.iter().map(|a| a.record.clone()).collect();
             for chunk in appends.chunks(3) {
-                store
-                    .append(chunk.to_vec())
-                    .unwrap_or_else(|e| panic!("{e}"));
+                store.append(chunk.to_vec()).unwrap_or_else(|e| panic!("{e}"));
             }
             records
         })
@@ -442,8 +347,7 @@ impl Folder {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path =
-            std::env::temp_dir().join(format!("charter-journal-{name}-{}-{n}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("charter-journal-{name}-{}-{n}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap_or_else(|e| panic!("{e}"));
         Folder(path)
     }

@@ -31,9 +31,7 @@ impl EntrySet {
     /// Is the state, or something inside it, in the set?
     fn touches(&self, chart: &Chart, state: StateId) -> bool {
         let from = self.states.partition_point(|s| *s < state);
-        self.states
-            .get(from)
-            .is_some_and(|s| *s <= chart.state(state).last)
+        self.states.get(from).is_some_and(|s| *s <= chart.state(state).last)
     }
 }
 
@@ -102,13 +100,7 @@ pub(super) fn add_descendants(chart: &Chart, actor: &Actor, state: StateId, entr
 
 /// Appendix D, `addAncestorStatesToEnter`. It ends at what is active, too: the ancestors that a history state adds may not have been left
 /// (REC 3.10: as if the stored states were the targets), and an active state is not entered again.
-fn add_ancestors(
-    chart: &Chart,
-    actor: &Actor,
-    state: StateId,
-    until: StateId,
-    entry: &mut EntrySet,
-) {
+fn add_ancestors(chart: &Chart, actor: &Actor, state: StateId, until: StateId, entry: &mut EntrySet) {
     let mut up = chart.state(state).parent;
     while up != NONE {
         let node = chart.state(up);
@@ -133,10 +125,7 @@ fn add_ancestors(
 }
 
 pub(super) fn stored(actor: &Actor, history: StateId) -> Option<&[StateId]> {
-    let at = actor
-        .history
-        .binary_search_by_key(&history, |(h, _)| *h)
-        .ok()?;
+    let at = actor.history.binary_search_by_key(&history, |(h, _)| *h).ok()?;
     actor.history.get(at).map(|(_, states)| states.as_slice())
 }
 
@@ -178,8 +167,7 @@ pub(super) fn domain(chart: &Chart, actor: &Actor, t: TransitionId) -> Option<St
             let source = transition.source;
             let can = |state: StateId| {
                 let kind = chart.state(state).kind;
-                kind == StateKind::Compound
-                    || (transition.parallel_domain && kind == StateKind::Parallel)
+                kind == StateKind::Compound || (transition.parallel_domain && kind == StateKind::Parallel)
             };
             let compound = source == 0 || can(source);
             if transition.internal && compound && targets.iter().all(|t| chart.inside(*t, source)) {
@@ -202,12 +190,7 @@ pub(crate) fn remove_conflicting(chart: &Chart, actor: &Actor, enabled: Enabled)
     if enabled.len() < 2 {
         return enabled;
     }
-    let meets = |a: StateId, b: StateId| {
-        actor
-            .configuration
-            .iter()
-            .any(|s| chart.inside(*s, a) && chart.inside(*s, b))
-    };
+    let meets = |a: StateId, b: StateId| actor.configuration.iter().any(|s| chart.inside(*s, a) && chart.inside(*s, b));
     let mut kept: SmallVec<[(TransitionId, Option<StateId>); 4]> = SmallVec::new();
     for t in enabled {
         let (mine, source) = (domain(chart, actor, t), chart.transition(t).source);
@@ -237,14 +220,10 @@ pub(crate) fn remove_conflicting(chart: &Chart, actor: &Actor, enabled: Enabled)
 pub(super) fn is_in_final_state(chart: &Chart, actor: &Actor, state: StateId) -> bool {
     let node = chart.state(state);
     match node.kind {
-        StateKind::Compound => node
-            .children
-            .iter()
-            .any(|c| chart.state(*c).kind == StateKind::Final && actor.is_active(*c)),
-        StateKind::Parallel => node
-            .children
-            .iter()
-            .all(|c| is_in_final_state(chart, actor, *c)),
+        StateKind::Compound => {
+            node.children.iter().any(|c| chart.state(*c).kind == StateKind::Final && actor.is_active(*c))
+        }
+        StateKind::Parallel => node.children.iter().all(|c| is_in_final_state(chart, actor, *c)),
         StateKind::Final => actor.is_active(state),
         _ => false,
     }

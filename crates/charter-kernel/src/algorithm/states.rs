@@ -40,10 +40,7 @@ impl Work<'_> {
             let actor = self.actor_mut(ai);
             actor.configuration.retain(|s| s != state);
             if !actor.votes.is_empty() {
-                actor
-                    .votes
-                    .list()
-                    .retain(|v| chart.transition(v.transition).source != *state);
+                actor.votes.list().retain(|v| chart.transition(v.transition).source != *state);
             }
         }
         Ok(())
@@ -94,8 +91,7 @@ impl Work<'_> {
         if !node.after.is_empty() {
             let actor = self.actor(ai).identity().id.clone();
             self.cancel_timers(|t| {
-                t.actor == actor
-                    && matches!(t.what, TimerKind::After { state: s, .. } if s == state)
+                t.actor == actor && matches!(t.what, TimerKind::After { state: s, .. } if s == state)
             });
         }
         Ok(())
@@ -183,20 +179,13 @@ impl Work<'_> {
         ev: Option<&Ev<'_>>,
         session: &mut Session,
     ) {
-        let result = self
-            .eyes(ai, ev, &[])
-            .delay(&after.delay)
-            .map_err(Into::into)
-            .and_then(|delay| {
-                let actor = self.actor(ai).identity().id.clone();
-                let id = if actor.as_ref() == "root" {
-                    after.timer.clone()
-                } else {
-                    format!("{actor}:{}", after.timer).into()
-                };
-                let index = u32::try_from(index).unwrap_or(u32::MAX);
-                self.set_timer(id, actor, delay, TimerKind::After { state, index })
-            });
+        let result = self.eyes(ai, ev, &[]).delay(&after.delay).map_err(Into::into).and_then(|delay| {
+            let actor = self.actor(ai).identity().id.clone();
+            let id =
+                if actor.as_ref() == "root" { after.timer.clone() } else { format!("{actor}:{}", after.timer).into() };
+            let index = u32::try_from(index).unwrap_or(u32::MAX);
+            self.set_timer(id, actor, delay, TimerKind::After { state, index })
+        });
         if let Err(fault) = result {
             let fault = self.fault_event(fault);
             session.internal.push_back(fault);
@@ -205,13 +194,7 @@ impl Work<'_> {
 
     /// A final state was entered: its parent is done, and so may be what is around it (SCXML 3.7). Where the REC leaves the completion of
     /// an outer parallel by an inner one open, it counts.
-    fn enter_final(
-        &mut self,
-        ai: usize,
-        state: StateId,
-        ev: Option<&Ev<'_>>,
-        session: &mut Session,
-    ) {
+    fn enter_final(&mut self, ai: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) {
         let chart = self.chart(ai);
         let node = chart.state(state);
         let mut up = node.parent;
@@ -221,40 +204,24 @@ impl Work<'_> {
         }
         if chart.state(up).kind != StateKind::Parallel {
             let data = self.done_data(ai, state, ev, session);
-            let done = self.known(
-                chart.state(up).done_event,
-                json!({"output": data}),
-                Origin::Platform,
-            );
+            let done = self.known(chart.state(up).done_event, json!({"output": data}), Origin::Platform);
             session.internal.push_back(done);
             up = chart.state(up).parent;
         }
-        while up != NONE
-            && chart.state(up).kind == StateKind::Parallel
-            && is_in_final_state(chart, self.actor(ai), up)
+        while up != NONE && chart.state(up).kind == StateKind::Parallel && is_in_final_state(chart, self.actor(ai), up)
         {
             if up == 0 {
                 session.running = false;
                 return;
             }
-            let done = self.known(
-                chart.state(up).done_event,
-                json!({"output": null}),
-                Origin::Platform,
-            );
+            let done = self.known(chart.state(up).done_event, json!({"output": null}), Origin::Platform);
             session.internal.push_back(done);
             up = chart.state(up).parent;
         }
     }
 
     /// What a final state gives. A field that fails to evaluate is left out, and the error comes before the done event (SCXML 5.5, 5.7).
-    pub(crate) fn done_data(
-        &mut self,
-        ai: usize,
-        state: StateId,
-        ev: Option<&Ev<'_>>,
-        session: &mut Session,
-    ) -> Json {
+    pub(crate) fn done_data(&mut self, ai: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) -> Json {
         let Some(template) = &self.chart(ai).state(state).output else {
             return Json::Null;
         };

@@ -18,11 +18,7 @@ impl<'d> Compiler<'d> {
         let name: &str = if number == 0 {
             "root"
         } else {
-            self.def
-                .machines
-                .keys()
-                .nth(number.saturating_sub(1) as usize)
-                .map_or("", String::as_str)
+            self.def.machines.keys().nth(number.saturating_sub(1) as usize).map_or("", String::as_str)
         };
         let flat = self.flatten(chart, &format!("{at}/state"));
         let names = self.names(&flat);
@@ -30,11 +26,7 @@ impl<'d> Compiler<'d> {
         let children = flat.iter().zip(0..).map(|(f, id)| ((f.parent, f.key), id));
         let mut scheme = Scheme {
             children: children.collect(),
-            slots: slots
-                .iter()
-                .enumerate()
-                .map(|(i, s)| (s.clone(), u32::try_from(i).unwrap_or(u32::MAX)))
-                .collect(),
+            slots: slots.iter().enumerate().map(|(i, s)| (s.clone(), u32::try_from(i).unwrap_or(u32::MAX))).collect(),
             flat,
             names,
             blocks: FxHashMap::default(),
@@ -45,11 +37,7 @@ impl<'d> Compiler<'d> {
             machine: name.into(),
             lenient: !self.def.strict,
             paths: scheme.flat.iter().map(|f| f.path.clone()).collect(),
-            atomic: scheme
-                .flat
-                .iter()
-                .map(|f| matches!(kind_of(f), StateKind::Atomic | StateKind::Final))
-                .collect(),
+            atomic: scheme.flat.iter().map(|f| matches!(kind_of(f), StateKind::Atomic | StateKind::Final)).collect(),
             sorted: {
                 let mut sorted: Vec<(&String, u32)> = slots.iter().zip(0u32..).collect();
                 sorted.sort();
@@ -74,33 +62,16 @@ impl<'d> Compiler<'d> {
             invokes: Vec::new(),
             context,
             input: self.schema(chart.input.as_ref(), &format!("{at}/input")),
-            output: chart
-                .output
-                .as_ref()
-                .map(|t| self.template(t, &format!("{at}/output"), &[])),
+            output: chart.output.as_ref().map(|t| self.template(t, &format!("{at}/output"), &[])),
         };
         for id in 0..scheme.flat.len() {
-            let node = self.state(
-                &mut scheme,
-                &mut compiled,
-                u32::try_from(id).unwrap_or(u32::MAX),
-            );
+            let node = self.state(&mut scheme, &mut compiled, u32::try_from(id).unwrap_or(u32::MAX));
             compiled.states.push(node);
         }
         compiled.has_always = compiled.states.iter().any(|s| !s.always.is_empty());
-        compiled.forwards = compiled
-            .invokes
-            .iter()
-            .any(|i| i.autoforward || !i.finalize.is_empty());
-        compiled.has_parallel = compiled
-            .states
-            .iter()
-            .any(|s| s.kind == StateKind::Parallel);
-        compiled.moves = if self.problems.is_empty() {
-            crate::lane::moves(&compiled)
-        } else {
-            Vec::new()
-        };
+        compiled.forwards = compiled.invokes.iter().any(|i| i.autoforward || !i.finalize.is_empty());
+        compiled.has_parallel = compiled.states.iter().any(|s| s.kind == StateKind::Parallel);
+        compiled.moves = if self.problems.is_empty() { crate::lane::moves(&compiled) } else { Vec::new() };
         self.invocation_ids(&scheme, &compiled);
         compiled
     }
@@ -109,13 +80,7 @@ impl<'d> Compiler<'d> {
         let Some(flat) = scheme.flat.get(id as usize) else {
             return blank();
         };
-        let (def, at, path, parent, last) = (
-            flat.def,
-            flat.at.clone(),
-            flat.path.clone(),
-            flat.parent,
-            flat.last,
-        );
+        let (def, at, path, parent, last) = (flat.def, flat.at.clone(), flat.path.clone(), flat.parent, flat.last);
         let kind = kind_of(flat);
         let all_children = flat.children.clone();
         let history = |s: &StateId| matches!(scheme.kind(*s), StateKind::Shallow | StateKind::Deep);
@@ -141,10 +106,7 @@ impl<'d> Compiler<'d> {
             } else {
                 NONE
             },
-            output: def
-                .output
-                .as_ref()
-                .map(|t| self.template(t, &format!("{at}/output"), &[])),
+            output: def.output.as_ref().map(|t| self.template(t, &format!("{at}/output"), &[])),
             data: Vec::new(),
             failed: def.tags.iter().any(|t| t == "failed"),
             children,
@@ -182,14 +144,7 @@ impl<'d> Compiler<'d> {
                 let count = counts.entry(text).or_default();
                 let name = format!("{path}/on/{text}/{count}");
                 *count = count.saturating_add(1);
-                let t = self.transition(
-                    scheme,
-                    chart,
-                    id,
-                    t,
-                    &name,
-                    &format!("{on_at}/transitions/{k}"),
-                );
+                let t = self.transition(scheme, chart, id, t, &name, &format!("{on_at}/transitions/{k}"));
                 listen.push((descriptors.clone(), t));
             }
         }
@@ -202,44 +157,22 @@ impl<'d> Compiler<'d> {
             let number = u32::try_from(chart.invokes.len()).unwrap_or(u32::MAX);
             chart.invokes.push(compiled);
             node.invokes.push(number);
-            for (key, field, list) in [
-                ("done.invoke", "onDone", &invoke.on_done),
-                ("error.invoke", "onError", &invoke.on_error),
-            ] {
+            for (key, field, list) in
+                [("done.invoke", "onDone", &invoke.on_done), ("error.invoke", "onError", &invoke.on_error)]
+            {
                 let event = self.event(&format!("{key}.{invocation}"));
-                let core = if field == "onDone" {
-                    "on_done"
-                } else {
-                    "on_error"
-                };
+                let core = if field == "onDone" { "on_done" } else { "on_error" };
                 for (k, t) in list.iter().enumerate() {
                     let name = format!("{path}/invoke/{invocation}/{field}/{k}");
-                    let t = self.transition(
-                        scheme,
-                        chart,
-                        id,
-                        t,
-                        &name,
-                        &format!("{invoke_at}/{core}/{k}"),
-                    );
+                    let t = self.transition(scheme, chart, id, t, &name, &format!("{invoke_at}/{core}/{k}"));
                     listen.push((vec![Listen::Exact(event)], t));
                 }
             }
         }
         for (k, t) in def.on_done.iter().enumerate() {
-            let t = self.transition(
-                scheme,
-                chart,
-                id,
-                t,
-                &format!("{path}/onDone/{k}"),
-                &format!("{at}/on_done/{k}"),
-            );
+            let t = self.transition(scheme, chart, id, t, &format!("{path}/onDone/{k}"), &format!("{at}/on_done/{k}"));
             if node.done_event == NONE {
-                let help = Some(
-                    "`onDone` belongs to a compound or parallel state, or under `invoke`"
-                        .to_string(),
-                );
+                let help = Some("`onDone` belongs to a compound or parallel state, or under `invoke`".to_string());
                 self.problem(
                     "never-done",
                     &format!("{at}/on_done"),
@@ -264,22 +197,11 @@ impl<'d> Compiler<'d> {
                 listen.push((vec![Listen::Exact(event)], t));
             }
             if let Some(delay) = self.delay(&after.delay, &format!("{after_at}/delay"), &[]) {
-                node.after.push(After {
-                    delay,
-                    event,
-                    timer: format!("{path}/after/{}", after.key).into(),
-                });
+                node.after.push(After { delay, event, timer: format!("{path}/after/{}", after.key).into() });
             }
         }
         for (k, t) in def.always.iter().enumerate() {
-            let t = self.transition(
-                scheme,
-                chart,
-                id,
-                t,
-                &format!("{path}/always/{k}"),
-                &format!("{at}/always/{k}"),
-            );
+            let t = self.transition(scheme, chart, id, t, &format!("{path}/always/{k}"), &format!("{at}/always/{k}"));
             node.always.push(t);
         }
         tables(&mut node, &listen, &self.events);
@@ -287,18 +209,8 @@ impl<'d> Compiler<'d> {
     }
 
     /// What a state of its kind cannot have.
-    fn plain_kind(
-        &mut self,
-        def: &definition::State,
-        kind: StateKind,
-        id: StateId,
-        at: &str,
-        children: &[StateId],
-    ) {
-        let active = !def.on.is_empty()
-            || !def.always.is_empty()
-            || !def.after.is_empty()
-            || !def.invoke.is_empty();
+    fn plain_kind(&mut self, def: &definition::State, kind: StateKind, id: StateId, at: &str, children: &[StateId]) {
+        let active = !def.on.is_empty() || !def.always.is_empty() || !def.after.is_empty() || !def.invoke.is_empty();
         match kind {
             StateKind::Final if active || !children.is_empty() => {
                 self.problem(
@@ -309,25 +221,12 @@ impl<'d> Compiler<'d> {
                 );
             }
             StateKind::Shallow | StateKind::Deep
-                if active
-                    || !children.is_empty()
-                    || !def.entry.is_empty()
-                    || !def.exit.is_empty() =>
+                if active || !children.is_empty() || !def.entry.is_empty() || !def.exit.is_empty() =>
             {
-                self.problem(
-                    "history-state",
-                    at,
-                    "a history state has a default target and nothing else",
-                    None,
-                );
+                self.problem("history-state", at, "a history state has a default target and nothing else", None);
             }
             StateKind::Final | StateKind::Shallow | StateKind::Deep if id == 0 => {
-                self.problem(
-                    "root-state",
-                    at,
-                    "the root of a chart is a compound or parallel state",
-                    None,
-                );
+                self.problem("root-state", at, "the root of a chart is a compound or parallel state", None);
             }
             StateKind::Compound if children.is_empty() => {
                 self.problem(
@@ -338,14 +237,8 @@ impl<'d> Compiler<'d> {
                 );
             }
             StateKind::Parallel if def.initial.is_some() => {
-                let help =
-                    Some("a parallel state enters all its regions; remove `initial`".to_string());
-                self.problem(
-                    "parallel-initial",
-                    &format!("{at}/initial"),
-                    "a parallel state has no `initial`",
-                    help,
-                );
+                let help = Some("a parallel state enters all its regions; remove `initial`".to_string());
+                self.problem("parallel-initial", &format!("{at}/initial"), "a parallel state has no `initial`", help);
             }
             _ => {}
         }

@@ -8,16 +8,8 @@ use crate::machine::{Action, Assign, Block, Segment, Send};
 use crate::{definition, scope};
 
 impl<'d> Compiler<'d> {
-    pub(super) fn blocks(
-        &mut self,
-        scheme: &mut Scheme<'d>,
-        defs: &'d [definition::Block],
-        at: &str,
-    ) -> Vec<Block> {
-        defs.iter()
-            .enumerate()
-            .map(|(i, b)| self.block(scheme, b, &format!("{at}/{i}"), &mut Vec::new()))
-            .collect()
+    pub(super) fn blocks(&mut self, scheme: &mut Scheme<'d>, defs: &'d [definition::Block], at: &str) -> Vec<Block> {
+        defs.iter().enumerate().map(|(i, b)| self.block(scheme, b, &format!("{at}/{i}"), &mut Vec::new())).collect()
     }
 
     pub(super) fn block(
@@ -28,18 +20,10 @@ impl<'d> Compiler<'d> {
         locals: &mut Vec<String>,
     ) -> Block {
         if locals.len() > MAX_NESTING || scheme.pending.len() > MAX_NESTING || at.len() > 20_000 {
-            self.problem(
-                "too-large",
-                at,
-                format!("actions nest deeper than {MAX_NESTING}"),
-                None,
-            );
+            self.problem("too-large", at, format!("actions nest deeper than {MAX_NESTING}"), None);
             return Vec::new();
         }
-        def.iter()
-            .enumerate()
-            .filter_map(|(i, a)| self.action(scheme, a, &format!("{at}/{i}"), locals))
-            .collect()
+        def.iter().enumerate().filter_map(|(i, a)| self.action(scheme, a, &format!("{at}/{i}"), locals)).collect()
     }
 
     fn named(&mut self, scheme: &mut Scheme<'d>, name: &'d str, at: &str) -> Option<Action> {
@@ -51,12 +35,7 @@ impl<'d> Compiler<'d> {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "declare it under `actions`".to_string(),
             };
-            self.problem(
-                "unknown-action",
-                at,
-                format!("no action is called `{name}`"),
-                Some(help),
-            );
+            self.problem("unknown-action", at, format!("no action is called `{name}`"), Some(help));
             return None;
         };
         if scheme.pending.contains(&name) {
@@ -69,12 +48,7 @@ impl<'d> Compiler<'d> {
             return None;
         }
         scheme.pending.push(name);
-        let block = self.block(
-            scheme,
-            def,
-            &format!("/actions/{}", escape(name)),
-            &mut Vec::new(),
-        );
+        let block = self.block(scheme, def, &format!("/actions/{}", escape(name)), &mut Vec::new());
         scheme.pending.pop();
         let block = Arc::new(block);
         scheme.blocks.insert(name, Some(block.clone()));
@@ -96,9 +70,7 @@ impl<'d> Compiler<'d> {
                 for (path, value) in list {
                     let at = format!("{at}/assign/{}", escape(path));
                     let value = self.template(value, &at, locals);
-                    if let Some((slot, path)) =
-                        self.location(scheme, path, &format!("{at}/#"), locals)
-                    {
+                    if let Some((slot, path)) = self.location(scheme, path, &format!("{at}/#"), locals) {
                         assigns.push(Assign { slot, path, value });
                     }
                 }
@@ -125,11 +97,7 @@ impl<'d> Compiler<'d> {
                     delay,
                     id: self.maybe(send.id.as_ref(), &format!("{at}/id"), locals),
                     id_location,
-                    processor: self.maybe(
-                        send.processor.as_ref(),
-                        &format!("{at}/processor"),
-                        locals,
-                    ),
+                    processor: self.maybe(send.processor.as_ref(), &format!("{at}/processor"), locals),
                 }))
             }
             D::Cancel(id) => Action::Cancel(self.template(id, &format!("{at}/cancel"), locals)),
@@ -164,19 +132,11 @@ impl<'d> Compiler<'d> {
                         }
                         None => None,
                     };
-                    compiled.push((
-                        when,
-                        self.block(scheme, &branch.r#do, &format!("{at}/do"), locals),
-                    ));
+                    compiled.push((when, self.block(scheme, &branch.r#do, &format!("{at}/do"), locals)));
                 }
                 Action::If(compiled)
             }
-            D::Each {
-                r#in,
-                r#as,
-                index,
-                r#do,
-            } => {
+            D::Each { r#in, r#as, index, r#do } => {
                 let at = format!("{at}/each");
                 let list = self.cel(r#in, &format!("{at}/in"), locals);
                 let depth = locals.len();
@@ -186,15 +146,8 @@ impl<'d> Compiler<'d> {
                         || locals.contains(name)
                         || !is_name(name)
                     {
-                        let help = Some(
-                            "a word of letters, digits and `_` that is not in use yet".to_string(),
-                        );
-                        self.problem(
-                            "bad-name",
-                            &format!("{at}/as"),
-                            format!("`{name}` cannot name an item"),
-                            help,
-                        );
+                        let help = Some("a word of letters, digits and `_` that is not in use yet".to_string());
+                        self.problem("bad-name", &format!("{at}/as"), format!("`{name}` cannot name an item"), help);
                         return None;
                     }
                     locals.push(name.clone());
@@ -208,26 +161,14 @@ impl<'d> Compiler<'d> {
                     block,
                 }
             }
-            D::Grant {
-                kind,
-                key,
-                uses,
-                expires,
-                data,
-            } => {
+            D::Grant { kind, key, uses, expires, data } => {
                 let at = format!("{at}/grant");
                 let kind = self.ledger_kind(kind, &format!("{at}/kind"));
                 let key = self.template(key, &format!("{at}/key"), locals);
                 let uses = self.maybe(uses.as_ref(), &format!("{at}/uses"), locals);
                 let expires = self.maybe(expires.as_ref(), &format!("{at}/expires"), locals);
                 let data = self.maybe(data.as_ref(), &format!("{at}/data"), locals);
-                Action::Grant {
-                    kind: kind?,
-                    key,
-                    uses,
-                    expires,
-                    data,
-                }
+                Action::Grant { kind: kind?, key, uses, expires, data }
             }
             D::Revoke { kind, key } => {
                 let at = format!("{at}/revoke");
@@ -235,34 +176,20 @@ impl<'d> Compiler<'d> {
                 let key = self.maybe(key.as_ref(), &format!("{at}/key"), locals);
                 Action::Revoke { kind: kind?, key }
             }
-            D::Open {
-                kind,
-                key,
-                due,
-                data,
-            } => {
+            D::Open { kind, key, due, data } => {
                 let at = format!("{at}/open");
                 let kind = self.ledger_kind(kind, &format!("{at}/kind"));
                 let key = self.template(key, &format!("{at}/key"), locals);
                 let due = self.maybe(due.as_ref(), &format!("{at}/due"), locals);
                 let data = self.maybe(data.as_ref(), &format!("{at}/data"), locals);
-                Action::Open {
-                    kind: kind?,
-                    key,
-                    due,
-                    data,
-                }
+                Action::Open { kind: kind?, key, due, data }
             }
             D::Close { kind, key, r#as } => {
                 let at = format!("{at}/close");
                 let kind = self.ledger_kind(kind, &format!("{at}/kind"));
                 let key = self.maybe(key.as_ref(), &format!("{at}/key"), locals);
                 let how = self.maybe(r#as.as_ref(), &format!("{at}/as"), locals);
-                Action::Close {
-                    kind: kind?,
-                    key,
-                    how,
-                }
+                Action::Close { kind: kind?, key, how }
             }
         })
     }
@@ -271,15 +198,8 @@ impl<'d> Compiler<'d> {
         let slot = scheme.slot(name);
         if slot.is_none() {
             let names = scheme.slot_names();
-            let help = self
-                .nearest(name, names.iter().copied())
-                .map(|n| format!("did you mean `{n}`?"));
-            self.problem(
-                "unknown-variable",
-                at,
-                format!("the context has no `{name}`"),
-                help,
-            );
+            let help = self.nearest(name, names.iter().copied()).map(|n| format!("did you mean `{n}`?"));
+            self.problem("unknown-variable", at, format!("the context has no `{name}`"), help);
         }
         slot
     }
@@ -297,12 +217,7 @@ impl<'d> Compiler<'d> {
         let mut segments = Vec::new();
         let bad = |c: &mut Self| {
             let help = Some("write `name`, `name.field`, or `name[CEL]`".to_string());
-            c.problem(
-                "bad-location",
-                at,
-                format!("`{path}` is not a place in the context"),
-                help,
-            );
+            c.problem("bad-location", at, format!("`{path}` is not a place in the context"), help);
         };
         if name.is_empty() {
             bad(self);
@@ -340,16 +255,12 @@ impl<'d> Compiler<'d> {
 /// The context variable that a location begins with.
 pub(super) fn variable_of(path: &str) -> &str {
     let end = path.find(['.', '[']).unwrap_or(path.len());
-    path.get(..end)
-        .filter(|n| !n.is_empty() && !n.chars().any(char::is_whitespace))
-        .unwrap_or("")
+    path.get(..end).filter(|n| !n.is_empty() && !n.chars().any(char::is_whitespace)).unwrap_or("")
 }
 
 fn is_name(text: &str) -> bool {
     let mut chars = text.chars();
-    chars
-        .next()
-        .is_some_and(|c| c.is_alphanumeric() || c == '_')
+    chars.next().is_some_and(|c| c.is_alphanumeric() || c == '_')
         && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 

@@ -74,29 +74,19 @@ impl<'d> Compiler<'d> {
             self.problem(
                 "unknown-version",
                 "/charter",
-                format!(
-                    "version {} of the charter language is not known",
-                    def.charter
-                ),
+                format!("version {} of the charter language is not known", def.charter),
                 help,
             );
         }
         self.roles = vec!["system".into(), "operator".into()];
-        for name in def
-            .roles
-            .keys()
-            .filter(|n| !matches!(n.as_str(), "system" | "operator"))
-        {
+        for name in def.roles.keys().filter(|n| !matches!(n.as_str(), "system" | "operator")) {
             self.roles.push(name.clone().into_boxed_str());
         }
         if self.roles.len() > MAX_ROLES {
             self.problem(
                 "too-many-roles",
                 "/roles",
-                format!(
-                    "{} roles; at most {MAX_ROLES} are possible",
-                    self.roles.len()
-                ),
+                format!("{} roles; at most {MAX_ROLES} are possible", self.roles.len()),
                 None,
             );
             self.roles.truncate(MAX_ROLES);
@@ -105,12 +95,7 @@ impl<'d> Compiler<'d> {
             let at = format!("/events/{}", escape(name));
             if is_platform(name) {
                 let help = Some("types that begin with `done.`, `error.`, `after.` or `charter.` are the platform's; choose another name".into());
-                self.problem(
-                    "reserved-event",
-                    &at,
-                    format!("`{name}` cannot be declared"),
-                    help,
-                );
+                self.problem("reserved-event", &at, format!("`{name}` cannot be declared"), help);
             }
             if name.is_empty() || name.contains('*') || name.chars().any(char::is_whitespace) {
                 self.problem(
@@ -130,12 +115,7 @@ impl<'d> Compiler<'d> {
                 info.while_paused = decl.while_paused;
             }
         }
-        for name in [
-            "charter.start",
-            "charter.overdue",
-            "error.execution",
-            "error.communication",
-        ] {
+        for name in ["charter.start", "charter.overdue", "error.execution", "error.communication"] {
             self.event(name);
         }
         for name in def.machines.keys().filter(|n| def.actors.contains_key(*n)) {
@@ -170,10 +150,7 @@ impl<'d> Compiler<'d> {
                 kind: actor.kind.as_str().into(),
                 input: self.schema(actor.input.as_ref(), &format!("{at}/input")),
                 output: self.schema(actor.output.as_ref(), &format!("{at}/output")),
-                timeout: actor
-                    .timeout
-                    .as_ref()
-                    .and_then(|d| self.delay(d, &format!("{at}/timeout"), &[])),
+                timeout: actor.timeout.as_ref().and_then(|d| self.delay(d, &format!("{at}/timeout"), &[])),
             });
         }
         services
@@ -185,15 +162,9 @@ impl<'d> Compiler<'d> {
         for (i, property) in def.properties.iter().enumerate() {
             let at = format!("/properties/{i}/rule");
             match &property.rule {
-                definition::PropertyRule::Never { when, .. } => {
-                    self.cel(when, &format!("{at}/never/when"), &[])
-                }
-                definition::PropertyRule::Always(cel) => {
-                    self.cel(cel, &format!("{at}/always"), &[])
-                }
-                definition::PropertyRule::Eventually(cel) => {
-                    self.cel(cel, &format!("{at}/eventually"), &[])
-                }
+                definition::PropertyRule::Never { when, .. } => self.cel(when, &format!("{at}/never/when"), &[]),
+                definition::PropertyRule::Always(cel) => self.cel(cel, &format!("{at}/always"), &[]),
+                definition::PropertyRule::Eventually(cel) => self.cel(cel, &format!("{at}/eventually"), &[]),
             };
         }
         if let Some(stream) = &def.stream {

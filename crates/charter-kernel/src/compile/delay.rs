@@ -13,9 +13,7 @@ pub fn parse_delay(text: &str) -> Option<i64> {
     while !rest.is_empty() {
         let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (digits, tail) = rest.split_at_checked(number)?;
-        let unit_len = tail
-            .find(|c: char| !c.is_ascii_alphabetic())
-            .unwrap_or(tail.len());
+        let unit_len = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
         let (unit, tail) = tail.split_at_checked(unit_len)?;
         let unit: i64 = match unit {
             "ms" => 1,
@@ -39,17 +37,12 @@ fn scale(digits: &str, unit: i64) -> Option<i64> {
         return None;
     }
     // CSS, and with it SCXML, writes half a second as `.5s`.
-    let whole = if whole.is_empty() {
-        0
-    } else {
-        whole.parse::<i64>().ok()?
-    };
+    let whole = if whole.is_empty() { 0 } else { whole.parse::<i64>().ok()? };
     let mut ms = whole.checked_mul(unit)?;
     if !fraction.is_empty() {
         let scale = 10i64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
-        let part = i128::from(fraction.parse::<i64>().ok()?)
-            .checked_mul(i128::from(unit))?
-            .checked_div(i128::from(scale))?;
+        let part =
+            i128::from(fraction.parse::<i64>().ok()?).checked_mul(i128::from(unit))?.checked_div(i128::from(scale))?;
         ms = ms.checked_add(i64::try_from(part).ok()?)?;
     }
     Some(ms)
@@ -73,17 +66,7 @@ mod tests {
         ] {
             assert_eq!(parse_delay(text), Some(ms), "{text}");
         }
-        for text in [
-            "",
-            "h",
-            "1x",
-            "-1s",
-            "1.s.",
-            "soon",
-            ".s",
-            "99999999999999999h",
-            "1s x",
-        ] {
+        for text in ["", "h", "1x", "-1s", "1.s.", "soon", ".s", "99999999999999999h", "1s x"] {
             assert_eq!(parse_delay(text), None, "{text}");
         }
     }

@@ -19,30 +19,19 @@ impl<'d> Compiler<'d> {
                 );
             }
             let rule = match &lock.rule {
-                InterlockRule::Assert(cel) => self
-                    .cel(cel, &format!("{at}/rule/assert"), &[])
-                    .map(Rule::Assert),
-                InterlockRule::Table {
-                    given,
-                    machine,
-                    allow,
-                    r#final,
-                } => {
+                InterlockRule::Assert(cel) => self.cel(cel, &format!("{at}/rule/assert"), &[]).map(Rule::Assert),
+                InterlockRule::Table { given, machine, allow, r#final } => {
                     let at = format!("{at}/rule/table");
-                    self.table(charts, (given, machine), allow, &at)
-                        .map(|(chart, allow)| Rule::Table {
-                            given: given.clone().into_boxed_str(),
-                            chart,
-                            allow,
-                            r#final: *r#final,
-                        })
+                    self.table(charts, (given, machine), allow, &at).map(|(chart, allow)| Rule::Table {
+                        given: given.clone().into_boxed_str(),
+                        chart,
+                        allow,
+                        r#final: *r#final,
+                    })
                 }
             };
             if let Some(rule) = rule {
-                compiled.push(Interlock {
-                    id: lock.id.clone().into_boxed_str(),
-                    rule,
-                });
+                compiled.push(Interlock { id: lock.id.clone().into_boxed_str(), rule });
             }
         }
         compiled
@@ -57,38 +46,17 @@ impl<'d> Compiler<'d> {
         allow: &indexmap::IndexMap<String, Vec<String>>,
         at: &str,
     ) -> Option<(u32, Vec<(u32, Vec<u32>)>)> {
-        let given_chart = if given == "root" {
-            Some(0)
-        } else {
-            self.chart_ids.get(given.as_str()).copied()
-        };
+        let given_chart = if given == "root" { Some(0) } else { self.chart_ids.get(given.as_str()).copied() };
         let Some(given_chart) = given_chart.and_then(|c| charts.get(c as usize)) else {
-            let help = Some(
-                "`given` is `root`, or a machine of which one actor of the same name runs"
-                    .to_string(),
-            );
-            self.problem(
-                "unknown-machine",
-                &format!("{at}/given"),
-                format!("no actor is called `{given}`"),
-                help,
-            );
+            let help = Some("`given` is `root`, or a machine of which one actor of the same name runs".to_string());
+            self.problem("unknown-machine", &format!("{at}/given"), format!("no actor is called `{given}`"), help);
             return None;
         };
-        let Some((chart_id, chart)) = self
-            .chart_ids
-            .get(machine.as_str())
-            .and_then(|c| Some((*c, charts.get(*c as usize)?)))
+        let Some((chart_id, chart)) =
+            self.chart_ids.get(machine.as_str()).and_then(|c| Some((*c, charts.get(*c as usize)?)))
         else {
-            let help = Some(format!(
-                "declared are: {}",
-                self.def
-                    .machines
-                    .keys()
-                    .cloned()
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ));
+            let help =
+                Some(format!("declared are: {}", self.def.machines.keys().cloned().collect::<Vec<_>>().join(", ")));
             self.problem(
                 "unknown-machine",
                 &format!("{at}/machine"),
@@ -105,12 +73,7 @@ impl<'d> Compiler<'d> {
         for (state, allowed) in allow {
             let row_at = format!("{at}/allow/{}", escape(state));
             let Some(row) = find(given_chart, state) else {
-                self.problem(
-                    "unknown-state",
-                    &row_at,
-                    format!("`{given}` has no state `{state}`"),
-                    None,
-                );
+                self.problem("unknown-state", &row_at, format!("`{given}` has no state `{state}`"), None);
                 continue;
             };
             let mut cells = Vec::new();

@@ -8,12 +8,7 @@ use crate::definition::{self, StateKind};
 use crate::machine::{Chart, Invoke, NONE, Src, StateId};
 
 impl<'d> Compiler<'d> {
-    pub(super) fn invoke(
-        &mut self,
-        scheme: &mut Scheme<'d>,
-        def: &'d definition::Invoke,
-        at: &str,
-    ) -> Option<Invoke> {
+    pub(super) fn invoke(&mut self, scheme: &mut Scheme<'d>, def: &'d definition::Invoke, at: &str) -> Option<Invoke> {
         let src = self.src(&def.src, &format!("{at}/src"))?;
         self.whole_events |= def.autoforward;
         let id_location = match &def.id_location {
@@ -24,16 +19,10 @@ impl<'d> Compiler<'d> {
             Some(choose) => {
                 let at = format!("{at}/choose");
                 let machines = choose.machines.iter().filter_map(|(text, name)| {
-                    Some((
-                        text.clone().into_boxed_str(),
-                        self.src(name, &format!("{at}/machines/{}", escape(text)))?,
-                    ))
+                    Some((text.clone().into_boxed_str(), self.src(name, &format!("{at}/machines/{}", escape(text)))?))
                 });
                 let machines = machines.collect();
-                Some((
-                    self.cel(&choose.value, &format!("{at}/value"), &[])?,
-                    machines,
-                ))
+                Some((self.cel(&choose.value, &format!("{at}/value"), &[])?, machines))
             }
             None => None,
         };
@@ -41,21 +30,10 @@ impl<'d> Compiler<'d> {
             id: def.id.as_deref().unwrap_or(&def.src).into(),
             src,
             choose,
-            input: def
-                .input
-                .as_ref()
-                .map(|t| self.template(t, &format!("{at}/input"), &[])),
-            timeout: def
-                .timeout
-                .as_ref()
-                .and_then(|d| self.delay(d, &format!("{at}/timeout"), &[])),
+            input: def.input.as_ref().map(|t| self.template(t, &format!("{at}/input"), &[])),
+            timeout: def.timeout.as_ref().and_then(|d| self.delay(d, &format!("{at}/timeout"), &[])),
             id_location,
-            finalize: self.block(
-                scheme,
-                &def.finalize,
-                &format!("{at}/finalize"),
-                &mut Vec::new(),
-            ),
+            finalize: self.block(scheme, &def.finalize, &format!("{at}/finalize"), &mut Vec::new()),
             autoforward: def.autoforward,
         })
     }
@@ -67,22 +45,12 @@ impl<'d> Compiler<'d> {
         if let Some(service) = self.service_ids.get(name) {
             return Some(Src::Service(*service));
         }
-        let known: Vec<&str> = self
-            .chart_ids
-            .keys()
-            .chain(self.service_ids.keys())
-            .copied()
-            .collect();
+        let known: Vec<&str> = self.chart_ids.keys().chain(self.service_ids.keys()).copied().collect();
         let help = match self.nearest(name, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "declare it under `actors` or `machines`".to_string(),
         };
-        self.problem(
-            "unknown-actor",
-            at,
-            format!("no actor or machine is called `{name}`"),
-            Some(help),
-        );
+        self.problem("unknown-actor", at, format!("no actor or machine is called `{name}`"), Some(help));
         None
     }
 
@@ -114,10 +82,7 @@ impl<'d> Compiler<'d> {
         clashes.sort();
         clashes.dedup();
         for (state, place, name) in clashes {
-            let at = scheme
-                .get(state)
-                .map(|f| format!("{}/invoke/{place}", f.at))
-                .unwrap_or_default();
+            let at = scheme.get(state).map(|f| format!("{}/invoke/{place}", f.at)).unwrap_or_default();
             let help = Some("give one of them another `id`".to_string());
             self.problem(
                 "duplicate-invocation",

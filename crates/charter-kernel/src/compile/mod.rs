@@ -43,9 +43,7 @@ const MAX_STATES: usize = 1_000_000;
 
 /// Event types that only the platform makes.
 pub(crate) fn is_platform(name: &str) -> bool {
-    ["done.", "error.", "after.", "charter."]
-        .iter()
-        .any(|p| name.starts_with(p))
+    ["done.", "error.", "after.", "charter."].iter().any(|p| name.starts_with(p))
 }
 
 pub(crate) fn compile(definition: Arc<Definition>) -> Result<Machine, Vec<Problem>> {
@@ -71,11 +69,7 @@ pub(crate) fn compile(definition: Arc<Definition>) -> Result<Machine, Vec<Proble
     let event_reads = (!c.whole_events).then_some(c.event_reads);
     let (events, roles, functions) = (c.events, c.roles, c.functions);
     let digest = definition.digest();
-    let ledger = definition
-        .ledger
-        .keys()
-        .map(|k| k.clone().into_boxed_str())
-        .collect();
+    let ledger = definition.ledger.keys().map(|k| k.clone().into_boxed_str()).collect();
     Ok(Machine {
         digest,
         events,
@@ -129,12 +123,7 @@ impl<'d> Compiler<'d> {
             roles: Vec::new(),
             env,
             functions,
-            service_ids: def
-                .actors
-                .keys()
-                .enumerate()
-                .map(|(i, k)| (k.as_str(), number(i)))
-                .collect(),
+            service_ids: def.actors.keys().enumerate().map(|(i, k)| (k.as_str(), number(i))).collect(),
             chart_ids: def
                 .machines
                 .keys()
@@ -157,13 +146,7 @@ impl<'d> Compiler<'d> {
         }
     }
 
-    fn problem(
-        &mut self,
-        code: &'static str,
-        at: &str,
-        message: impl Into<String>,
-        help: Option<String>,
-    ) {
+    fn problem(&mut self, code: &'static str, at: &str, message: impl Into<String>, help: Option<String>) {
         self.problem_in(code, at, None, message, help);
     }
 
@@ -176,13 +159,7 @@ impl<'d> Compiler<'d> {
         help: Option<String>,
     ) {
         if !self.is_full() {
-            self.problems.push(Problem {
-                code,
-                at: at.to_string(),
-                span,
-                message: message.into(),
-                help,
-            });
+            self.problems.push(Problem { code, at: at.to_string(), span, message: message.into(), help });
         }
     }
 
@@ -195,12 +172,7 @@ impl<'d> Compiler<'d> {
                 || "declare it under `rules`, with the sentence that explains a refusal".into(),
                 |near| format!("did you mean `{near}`?"),
             );
-            self.problem(
-                "unknown-rule",
-                at,
-                format!("there is no rule `{name}`"),
-                Some(help),
-            );
+            self.problem("unknown-rule", at, format!("there is no rule `{name}`"), Some(help));
         }
         found.and_then(|i| u32::try_from(i).ok())
     }
@@ -230,10 +202,7 @@ impl<'d> Compiler<'d> {
                 Some(bit) => set.0 |= 1u128 << bit,
                 None => {
                     let known: Vec<&str> = self.roles.iter().map(AsRef::as_ref).collect();
-                    let help = format!(
-                        "declare it under `roles`; declared are: {}",
-                        known.join(", ")
-                    );
+                    let help = format!("declare it under `roles`; declared are: {}", known.join(", "));
                     self.problem(
                         "unknown-role",
                         &format!("{at}/{i}"),
@@ -250,12 +219,7 @@ impl<'d> Compiler<'d> {
         match Schema::compile(schema?) {
             Ok(schema) => Some(schema),
             Err(message) => {
-                self.problem(
-                    "bad-schema",
-                    at,
-                    format!("this is not a JSON Schema: {message}"),
-                    None,
-                );
+                self.problem("bad-schema", at, format!("this is not a JSON Schema: {message}"), None);
                 None
             }
         }

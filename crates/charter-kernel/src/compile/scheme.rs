@@ -95,11 +95,7 @@ impl Scheme<'_> {
         if let Some(path) = target.strip_prefix('.') {
             return self.descend(from, path);
         }
-        let base = if inside || from == 0 {
-            from
-        } else {
-            self.parent(from)
-        };
+        let base = if inside || from == 0 { from } else { self.parent(from) };
         self.descend(base, target)
     }
 
@@ -135,14 +131,7 @@ impl<'d> Compiler<'d> {
     /// All states in pre-order, without recursion on the nesting of the definition.
     pub(super) fn flatten(&mut self, chart: &'d definition::Chart, at: &str) -> Vec<Flat<'d>> {
         let mut flat: Vec<Flat<'d>> = Vec::new();
-        let mut stack = vec![(
-            &chart.state,
-            "",
-            NONE,
-            at.to_string(),
-            Arc::<str>::from(""),
-            0usize,
-        )];
+        let mut stack = vec![(&chart.state, "", NONE, at.to_string(), Arc::<str>::from(""), 0usize)];
         while let Some((def, key, parent, at, path, depth)) = stack.pop() {
             let id = u32::try_from(flat.len()).unwrap_or(NONE);
             if depth > MAX_NESTING || flat.len() >= MAX_STATES {
@@ -155,26 +144,14 @@ impl<'d> Compiler<'d> {
                 break;
             }
             for (key, child) in def.states.iter().rev() {
-                let path = if path.is_empty() {
-                    Arc::from(key.as_str())
-                } else {
-                    Arc::from(format!("{path}.{key}"))
-                };
+                let path = if path.is_empty() { Arc::from(key.as_str()) } else { Arc::from(format!("{path}.{key}")) };
                 let at = format!("{at}/states/{}", escape(key));
                 stack.push((child, key.as_str(), id, at, path, depth.saturating_add(1)));
             }
             if let Some(parent) = flat.get_mut(parent as usize) {
                 parent.children.push(id);
             }
-            flat.push(Flat {
-                def,
-                key,
-                parent,
-                last: id,
-                path,
-                at,
-                children: Vec::new(),
-            });
+            flat.push(Flat { def, key, parent, last: id, path, at, children: Vec::new() });
         }
         // A state's last descendant is that of its last child: settle from the back.
         for id in (1..flat.len()).rev() {
@@ -194,15 +171,8 @@ impl<'d> Compiler<'d> {
             let Some(name) = &f.def.id else { continue };
             if let Some(other) = names.insert(name.as_str().into(), id) {
                 let other = flat.get(other as usize).map_or("", |f| f.path.as_ref());
-                let help = Some(format!(
-                    "state `{other}` has it already; an id is unique in its chart"
-                ));
-                self.problem(
-                    "duplicate-id",
-                    &format!("{}/id", f.at),
-                    format!("two states have the id `{name}`"),
-                    help,
-                );
+                let help = Some(format!("state `{other}` has it already; an id is unique in its chart"));
+                self.problem("duplicate-id", &format!("{}/id", f.at), format!("two states have the id `{name}`"), help);
             }
         }
         // An explicit id wins over a path of the same text.
@@ -212,32 +182,13 @@ impl<'d> Compiler<'d> {
         names
     }
 
-    pub(super) fn missing(
-        &mut self,
-        scheme: &Scheme<'d>,
-        from: StateId,
-        target: &str,
-        at: &str,
-        inside: bool,
-    ) {
+    pub(super) fn missing(&mut self, scheme: &Scheme<'d>, from: StateId, target: &str, at: &str, inside: bool) {
         if self.is_full() {
             return;
         }
-        let base = if inside || from == 0 {
-            from
-        } else {
-            scheme.parent(from)
-        };
-        let key = target
-            .trim_start_matches(['#', '.'])
-            .rsplit('.')
-            .next()
-            .unwrap_or(target);
-        let elsewhere = scheme
-            .flat
-            .iter()
-            .skip(1)
-            .find(|f| f.key == key || f.def.id.as_deref() == Some(key));
+        let base = if inside || from == 0 { from } else { scheme.parent(from) };
+        let key = target.trim_start_matches(['#', '.']).rsplit('.').next().unwrap_or(target);
+        let elsewhere = scheme.flat.iter().skip(1).find(|f| f.key == key || f.def.id.as_deref() == Some(key));
         let help = match elsewhere {
             Some(f) => format!(
                 "there is `#{}`; a plain name means a sibling, `.name` a child, `#id` or `#path` any state",
@@ -254,12 +205,7 @@ impl<'d> Compiler<'d> {
                 }
             }
         };
-        self.problem(
-            "missing-target",
-            at,
-            format!("no state `{target}`"),
-            Some(help),
-        );
+        self.problem("missing-target", at, format!("no state `{target}`"), Some(help));
     }
 
     /// Several targets must be able to be active at once.
@@ -270,17 +216,10 @@ impl<'d> Compiler<'d> {
                 while up != NONE && !scheme.inside(*a.max(b), up) {
                     up = scheme.parent(up);
                 }
-                if scheme.inside(*a.max(b), *a.min(b))
-                    || a == b
-                    || up == NONE
-                    || scheme.kind(up) != StateKind::Parallel
+                if scheme.inside(*a.max(b), *a.min(b)) || a == b || up == NONE || scheme.kind(up) != StateKind::Parallel
                 {
-                    let name =
-                        |s: StateId| scheme.get(s).map_or("", |f| f.path.as_ref()).to_string();
-                    let help = Some(
-                        "several targets stand in different regions of one parallel state"
-                            .to_string(),
-                    );
+                    let name = |s: StateId| scheme.get(s).map_or("", |f| f.path.as_ref()).to_string();
+                    let help = Some("several targets stand in different regions of one parallel state".to_string());
                     self.problem(
                         "bad-target",
                         at,

@@ -22,23 +22,17 @@ pub(super) fn slots_of(
             for action in block {
                 match action {
                     definition::Action::Assign(paths) => assigned.extend(paths.keys().cloned()),
-                    definition::Action::If(branches) => {
-                        blocks.extend(branches.iter().map(|b| &b.r#do))
-                    }
+                    definition::Action::If(branches) => blocks.extend(branches.iter().map(|b| &b.r#do)),
                     definition::Action::Each { r#do, .. } => blocks.push(r#do),
                     definition::Action::Send(send) => assigned.extend(send.id_location.clone()),
-                    definition::Action::Name(name) if seen.insert(name) => {
-                        blocks.extend(named.get(name))
-                    }
+                    definition::Action::Name(name) if seen.insert(name) => blocks.extend(named.get(name)),
                     _ => {}
                 }
             }
         }
     }
-    let mut variables: Vec<String> = assigned
-        .iter()
-        .map(|path| super::content::variable_of(path).to_string())
-        .collect();
+    let mut variables: Vec<String> =
+        assigned.iter().map(|path| super::content::variable_of(path).to_string()).collect();
     variables.sort();
     slots.extend(variables.into_iter().filter(|v| !v.is_empty()));
     slots.into_iter().collect()
@@ -53,10 +47,7 @@ pub(super) struct Raised<'d> {
 
 impl<'d> Raised<'d> {
     pub(super) fn of(def: &'d definition::Definition) -> Raised<'d> {
-        let mut raised = Raised {
-            types: FxHashSet::default(),
-            any: false,
-        };
+        let mut raised = Raised { types: FxHashSet::default(), any: false };
         let mut blocks: Vec<&definition::Block> = def.actions.values().collect();
         let mut states = vec![&def.root.state];
         states.extend(def.machines.values().map(|machine| &machine.state));
@@ -69,9 +60,7 @@ impl<'d> Raised<'d> {
                 match action {
                     definition::Action::Raise { r#type, .. } => raised.add(r#type),
                     definition::Action::Send(send) => raised.add(&send.r#type),
-                    definition::Action::If(branches) => {
-                        blocks.extend(branches.iter().map(|b| &b.r#do))
-                    }
+                    definition::Action::If(branches) => blocks.extend(branches.iter().map(|b| &b.r#do)),
                     definition::Action::Each { r#do, .. } => blocks.push(r#do),
                     _ => {}
                 }
@@ -94,10 +83,7 @@ impl<'d> Raised<'d> {
 
 /// All blocks that stand directly in a state.
 fn blocks_of(state: &definition::State) -> Vec<&definition::Block> {
-    let answers = state
-        .invoke
-        .iter()
-        .flat_map(|i| i.on_done.iter().chain(&i.on_error));
+    let answers = state.invoke.iter().flat_map(|i| i.on_done.iter().chain(&i.on_error));
     let transitions = (state.on.iter().flat_map(|o| &o.transitions))
         .chain(&state.always)
         .chain(&state.on_done)

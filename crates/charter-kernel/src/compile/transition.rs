@@ -8,9 +8,7 @@ use super::scheme::Scheme;
 use super::survey::Raised;
 use super::{Compiler, is_platform};
 use crate::definition::{self, StateKind};
-use crate::machine::{
-    Chart, Domain, EventId, Initial, Pattern, Quorum, StateId, StateNode, Transition, TransitionId,
-};
+use crate::machine::{Chart, Domain, EventId, Initial, Pattern, Quorum, StateId, StateNode, Transition, TransitionId};
 
 impl<'d> Compiler<'d> {
     pub(super) fn initial(
@@ -28,10 +26,8 @@ impl<'d> Compiler<'d> {
         }
         let Some(initial) = &def.initial else {
             if history {
-                let help = Some(
-                    "say with `target` what the state stands for before its parent was ever left"
-                        .to_string(),
-                );
+                let help =
+                    Some("say with `target` what the state stands for before its parent was ever left".to_string());
                 self.problem(
                     "history-target",
                     at.trim_end_matches("/initial"),
@@ -40,10 +36,7 @@ impl<'d> Compiler<'d> {
                 );
                 return None;
             }
-            return Some(Initial {
-                targets: node.children.first().copied().into_iter().collect(),
-                block: Vec::new(),
-            });
+            return Some(Initial { targets: node.children.first().copied().into_iter().collect(), block: Vec::new() });
         };
         let scope = if history { node.parent } else { id };
         let mut targets: SmallVec<[StateId; 1]> = SmallVec::new();
@@ -57,12 +50,7 @@ impl<'d> Compiler<'d> {
                     } else {
                         "a descendant of the state"
                     };
-                    self.problem(
-                        "bad-target",
-                        &at,
-                        format!("`{target}` is not inside"),
-                        Some(format!("name {whose}")),
-                    );
+                    self.problem("bad-target", &at, format!("`{target}` is not inside"), Some(format!("name {whose}")));
                 }
                 None => self.missing(scheme, scope, target, &at, true),
             }
@@ -74,12 +62,7 @@ impl<'d> Compiler<'d> {
             return None;
         }
         self.together(scheme, &targets, &at);
-        let block = self.block(
-            scheme,
-            &initial.actions,
-            &format!("{at}/actions"),
-            &mut Vec::new(),
-        );
+        let block = self.block(scheme, &initial.actions, &format!("{at}/actions"), &mut Vec::new());
         Some(Initial { targets, block })
     }
 
@@ -110,10 +93,7 @@ impl<'d> Compiler<'d> {
         let internal = !def.reenter;
         let domain = if targets.is_empty() {
             Domain::Targetless
-        } else if targets
-            .iter()
-            .any(|t| matches!(scheme.kind(*t), StateKind::Shallow | StateKind::Deep))
-        {
+        } else if targets.iter().any(|t| matches!(scheme.kind(*t), StateKind::Shallow | StateKind::Deep)) {
             Domain::Dynamic
         } else if internal
             && (scheme.kind(source) == StateKind::Compound
@@ -130,26 +110,15 @@ impl<'d> Compiler<'d> {
         let guard = match (&def.guard, &def.when) {
             (None, None) => None,
             (Some(guard), None) => self.guard(guard, &format!("{at}/guard"), 0),
-            (None, Some(when)) => self
-                .cel(when, &format!("{at}/when"), &[])
-                .map(crate::machine::Guard::Cel),
+            (None, Some(when)) => self.cel(when, &format!("{at}/when"), &[]).map(crate::machine::Guard::Cel),
             (Some(guard), Some(when)) => {
-                let when = self
-                    .cel(when, &format!("{at}/when"), &[])
-                    .map(crate::machine::Guard::Cel);
-                let both: Vec<_> = self
-                    .guard(guard, &format!("{at}/guard"), 0)
-                    .into_iter()
-                    .chain(when)
-                    .collect();
+                let when = self.cel(when, &format!("{at}/when"), &[]).map(crate::machine::Guard::Cel);
+                let both: Vec<_> = self.guard(guard, &format!("{at}/guard"), 0).into_iter().chain(when).collect();
                 Some(crate::machine::Guard::And(both))
             }
         };
         let by = self.role_set(&def.by, &format!("{at}/by"));
-        let approves = def
-            .approves
-            .as_ref()
-            .and_then(|cel| self.cel(cel, &format!("{at}/approves"), &[]));
+        let approves = def.approves.as_ref().and_then(|cel| self.cel(cel, &format!("{at}/approves"), &[]));
         let requires: Vec<_> = def
             .requires
             .iter()
@@ -176,13 +145,8 @@ impl<'d> Compiler<'d> {
         });
         // Digests are taken of the whole.
         self.whole_events |= def.approves.is_some() || def.quorum.is_some();
-        let refuse = def
-            .refuse
-            .as_ref()
-            .and_then(|rule| self.rule(rule, &format!("{at}/refuse")));
-        if def.refuse.is_some()
-            && (!def.target.is_empty() || !def.actions.is_empty() || def.quorum.is_some())
-        {
+        let refuse = def.refuse.as_ref().and_then(|rule| self.rule(rule, &format!("{at}/refuse")));
+        if def.refuse.is_some() && (!def.target.is_empty() || !def.actions.is_empty() || def.quorum.is_some()) {
             self.problem(
                 "refuse-and-move",
                 &format!("{at}/refuse"),
@@ -190,12 +154,7 @@ impl<'d> Compiler<'d> {
                 Some("leave `target`, `actions` and `quorum` out, or write two transitions".into()),
             );
         }
-        let block = self.block(
-            scheme,
-            &def.actions,
-            &format!("{at}/actions"),
-            &mut Vec::new(),
-        );
+        let block = self.block(scheme, &def.actions, &format!("{at}/actions"), &mut Vec::new());
         let id = u32::try_from(chart.transitions.len()).unwrap_or(u32::MAX);
         let mut t = Transition {
             name: name.into(),
@@ -224,12 +183,7 @@ impl<'d> Compiler<'d> {
             return Some(Listen::Pattern(Pattern::Any));
         }
         let bad = |c: &mut Self, help: &str| {
-            c.problem(
-                "bad-event-name",
-                at,
-                format!("`{text}` is not an event descriptor"),
-                Some(help.into()),
-            )
+            c.problem("bad-event-name", at, format!("`{text}` is not an event descriptor"), Some(help.into()))
         };
         if let Some(prefix) = text.strip_suffix(".*") {
             if prefix.is_empty() || prefix.contains('*') {
@@ -247,10 +201,7 @@ impl<'d> Compiler<'d> {
             && !declared
             && !is_platform(text)
             && !self.def.events.is_empty()
-            && !self
-                .raised
-                .get_or_insert_with(|| Raised::of(self.def))
-                .contains(text)
+            && !self.raised.get_or_insert_with(|| Raised::of(self.def)).contains(text)
         {
             let near = self.nearest(text, self.def.events.keys().map(String::as_str));
             let help = near.map_or_else(
@@ -276,11 +227,7 @@ pub(super) enum Listen {
 }
 
 /// Fills `exact` and `patterns`: for a type named in this state, all transitions that match it, wildcards included, in document order.
-pub(super) fn tables(
-    node: &mut StateNode,
-    listen: &[(Vec<Listen>, TransitionId)],
-    events: &crate::machine::Events,
-) {
+pub(super) fn tables(node: &mut StateNode, listen: &[(Vec<Listen>, TransitionId)], events: &crate::machine::Events) {
     let mut named: Vec<EventId> = listen
         .iter()
         .flat_map(|(l, _)| l.iter())
@@ -291,9 +238,7 @@ pub(super) fn tables(
         .collect();
     named.sort_unstable();
     named.dedup();
-    let has_patterns = listen
-        .iter()
-        .any(|(l, _)| l.iter().any(|l| matches!(l, Listen::Pattern(_))));
+    let has_patterns = listen.iter().any(|(l, _)| l.iter().any(|l| matches!(l, Listen::Pattern(_))));
     if !has_patterns {
         // The common case in linear time: a state with thousands of events must not cost thousands squared.
         let mut by_event: BTreeMap<EventId, SmallVec<[TransitionId; 2]>> = BTreeMap::new();
@@ -316,11 +261,7 @@ pub(super) fn tables(
             Listen::Exact(e) => *e == id,
             Listen::Pattern(p) => p.matches(name),
         };
-        let list = listen
-            .iter()
-            .filter(|(l, _)| l.iter().any(matches))
-            .map(|(_, t)| *t)
-            .collect();
+        let list = listen.iter().filter(|(l, _)| l.iter().any(matches)).map(|(_, t)| *t).collect();
         node.exact.push((id, list));
     }
     for (descriptors, t) in listen {

@@ -15,20 +15,10 @@ impl<'d> Compiler<'d> {
     }
 
     /// Compiles an expression that begins at a byte of the text at `at`.
-    pub(super) fn cel_within(
-        &mut self,
-        text: &str,
-        at: &str,
-        begins: usize,
-        locals: &[String],
-    ) -> Option<Program> {
+    pub(super) fn cel_within(&mut self, text: &str, at: &str, begins: usize, locals: &[String]) -> Option<Program> {
         // Imports: a name that means nothing is an error when it is evaluated, not before (SCXML 5.9).
         let compile = |env: &Env| {
-            if self.def.strict {
-                Program::compile(text, env)
-            } else {
-                Program::compile_lenient(text, env)
-            }
+            if self.def.strict { Program::compile(text, env) } else { Program::compile_lenient(text, env) }
         };
         let result = if locals.is_empty() {
             compile(&self.env)
@@ -48,10 +38,7 @@ impl<'d> Compiler<'d> {
                 self.problem_in(
                     "bad-expression",
                     at,
-                    Some((
-                        begins.saturating_add(e.span.start),
-                        begins.saturating_add(e.span.end),
-                    )),
+                    Some((begins.saturating_add(e.span.start), begins.saturating_add(e.span.end))),
                     e.message,
                     e.help,
                 );
@@ -91,30 +78,14 @@ impl<'d> Compiler<'d> {
         }
     }
 
-    pub(super) fn template(
-        &mut self,
-        def: &definition::Template,
-        at: &str,
-        locals: &[String],
-    ) -> Template {
+    pub(super) fn template(&mut self, def: &definition::Template, at: &str, locals: &[String]) -> Template {
         self.template_at(def, at, locals, 0)
     }
 
-    fn template_at(
-        &mut self,
-        def: &definition::Template,
-        at: &str,
-        locals: &[String],
-        depth: usize,
-    ) -> Template {
+    fn template_at(&mut self, def: &definition::Template, at: &str, locals: &[String], depth: usize) -> Template {
         let null = || Template::Literal(Arc::new(serde_json::Value::Null));
         if depth > MAX_NESTING {
-            self.problem(
-                "too-large",
-                at,
-                format!("values nest deeper than {MAX_NESTING}"),
-                None,
-            );
+            self.problem("too-large", at, format!("values nest deeper than {MAX_NESTING}"), None);
             return null();
         }
         let deeper = depth.saturating_add(1);
@@ -122,18 +93,13 @@ impl<'d> Compiler<'d> {
             definition::Template::Literal(json) => {
                 let mut json = json.clone();
                 if let Err(e) = charter_expr::json::canonical(&mut json) {
-                    self.problem(
-                        "bad-number",
-                        at,
-                        e.to_string(),
-                        Some("write it as a text".into()),
-                    );
+                    self.problem("bad-number", at, e.to_string(), Some("write it as a text".into()));
                 }
                 Template::Literal(Arc::new(json))
             }
-            definition::Template::Cel(text) => self
-                .cel(text, &format!("{at}/cel"), locals)
-                .map_or_else(null, Template::Cel),
+            definition::Template::Cel(text) => {
+                self.cel(text, &format!("{at}/cel"), locals).map_or_else(null, Template::Cel)
+            }
             definition::Template::List(items) => {
                 let items = items
                     .iter()
@@ -143,8 +109,7 @@ impl<'d> Compiler<'d> {
             }
             definition::Template::Object(fields) => {
                 let fields = fields.iter().map(|(k, t)| {
-                    let value =
-                        self.template_at(t, &format!("{at}/object/{}", escape(k)), locals, deeper);
+                    let value = self.template_at(t, &format!("{at}/object/{}", escape(k)), locals, deeper);
                     (k.clone().into_boxed_str(), value)
                 });
                 Template::Object(fields.collect())
@@ -161,40 +126,26 @@ impl<'d> Compiler<'d> {
         def.map(|t| self.template(t, at, locals))
     }
 
-    pub(super) fn delay(
-        &mut self,
-        def: &definition::Delay,
-        at: &str,
-        locals: &[String],
-    ) -> Option<Delay> {
+    pub(super) fn delay(&mut self, def: &definition::Delay, at: &str, locals: &[String]) -> Option<Delay> {
         match def {
             definition::Delay::Ms(ms) => {
-                let ms = i64::try_from(*ms)
-                    .ok()
-                    .filter(|ms| *ms <= crate::time::MAX_DELAY);
+                let ms = i64::try_from(*ms).ok().filter(|ms| *ms <= crate::time::MAX_DELAY);
                 if ms.is_none() {
                     self.problem("bad-delay", at, "longer than 1,000 years", None);
                 }
                 ms.map(Delay::Ms)
             }
-            definition::Delay::Cel(text) => {
-                self.cel(text, &format!("{at}/cel"), locals).map(Delay::Cel)
-            }
+            definition::Delay::Cel(text) => self.cel(text, &format!("{at}/cel"), locals).map(Delay::Cel),
             definition::Delay::Name(name) => {
                 match self.def.delays.get(name) {
                     Some(definition::Delay::Name(_)) => None, // reported where it is declared
                     Some(other) => self.delay(other, &format!("/delays/{}", escape(name)), locals),
                     None => {
                         let help = match self.nearest(name, self.def.delays.keys().map(String::as_str)) {
-                        Some(near) => format!("did you mean `{near}`?"),
-                        None => "a length such as `24h` or `500ms`, or a name declared under `delays`".to_string(),
-                    };
-                        self.problem(
-                            "unknown-delay",
-                            at,
-                            format!("no delay is called `{name}`"),
-                            Some(help),
-                        );
+                            Some(near) => format!("did you mean `{near}`?"),
+                            None => "a length such as `24h` or `500ms`, or a name declared under `delays`".to_string(),
+                        };
+                        self.problem("unknown-delay", at, format!("no delay is called `{name}`"), Some(help));
                         None
                     }
                 }
@@ -202,21 +153,11 @@ impl<'d> Compiler<'d> {
         }
     }
 
-    pub(super) fn type_name(
-        &mut self,
-        def: &definition::Template,
-        at: &str,
-        locals: &[String],
-    ) -> TypeName {
+    pub(super) fn type_name(&mut self, def: &definition::Template, at: &str, locals: &[String]) -> TypeName {
         match def {
             definition::Template::Literal(serde_json::Value::String(name)) => {
                 if name.is_empty() || name.contains('*') || name.chars().any(char::is_whitespace) {
-                    self.problem(
-                        "bad-event-name",
-                        at,
-                        format!("`{name}` is not an event type"),
-                        None,
-                    );
+                    self.problem("bad-event-name", at, format!("`{name}` is not an event type"), None);
                 }
                 TypeName::Known(self.event(name))
             }
@@ -253,7 +194,5 @@ pub(super) fn reads_event(t: &Transition) -> bool {
         Require::Open { key, .. } => template(key, &cel),
         Require::None { .. } => false,
     };
-    t.guard.as_ref().is_some_and(|g| guard(g, &cel))
-        || t.requires.iter().any(require)
-        || t.approves.is_some()
+    t.guard.as_ref().is_some_and(|g| guard(g, &cel)) || t.requires.iter().any(require) || t.approves.is_some()
 }

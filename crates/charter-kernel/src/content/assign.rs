@@ -52,17 +52,9 @@ impl Work<'_> {
             }
             let whole = place.get_or_insert_with(|| Arc::new(Json::Object(serde_json::Map::new())));
             if let Err(message) = put(Arc::make_mut(whole), &keys, Json::clone(&value)) {
-                let name = self
-                    .chart(ai)
-                    .shape
-                    .slots
-                    .get(assign.slot as usize)
-                    .map_or("", AsRef::as_ref)
-                    .to_string();
+                let name = self.chart(ai).shape.slots.get(assign.slot as usize).map_or("", AsRef::as_ref).to_string();
                 self.actor_mut(ai).context = before;
-                return Err(Fault::execution(format!(
-                    "cannot assign inside `{name}`: {message}"
-                )));
+                return Err(Fault::execution(format!("cannot assign inside `{name}`: {message}")));
             }
         }
         Ok(())
@@ -88,14 +80,11 @@ fn put(mut at: &mut Json, keys: &[Json], value: Json) -> Result<(), String> {
                     Json::String(text) => text.parse().ok(),
                     other => other.as_u64().and_then(|i| usize::try_from(i).ok()),
                 };
-                let index = index
-                    .filter(|i| *i <= len)
-                    .ok_or_else(|| format!("index {key} of a list of {len}"))?;
+                let index = index.filter(|i| *i <= len).ok_or_else(|| format!("index {key} of a list of {len}"))?;
                 if index == len {
                     list.push(Json::Null);
                 }
-                list.get_mut(index)
-                    .ok_or_else(|| format!("index {key} of a list of {len}"))?
+                list.get_mut(index).ok_or_else(|| format!("index {key} of a list of {len}"))?
             }
             (other, key) => return Err(format!("{key} of {}", kind_of(other))),
         };

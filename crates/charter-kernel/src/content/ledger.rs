@@ -21,53 +21,26 @@ impl Work<'_> {
         let eyes = self.eyes(ai, ev, locals);
         let name = |kind: u32| self.m.ledger.get(kind as usize).map_or("", AsRef::as_ref);
         match action {
-            Action::Grant {
-                kind,
-                key,
-                uses,
-                expires,
-                data,
-            } => {
+            Action::Grant { kind, key, uses, expires, data } => {
                 let key = eyes.text(key)?;
-                let uses =
-                    match uses.as_ref().map(|t| eyes.json(t)).transpose()? {
-                        None | Some(Json::Null) => None,
-                        Some(n) => Some(n.as_u64().filter(|n| *n > 0).ok_or_else(|| {
-                            Fault::execution("`uses` is a whole number, at least 1")
-                        })?),
-                    };
-                let expires = expires
-                    .as_ref()
-                    .map(|t| eyes.moment(t))
-                    .transpose()?
-                    .flatten();
-                let data = data
-                    .as_ref()
-                    .map(|t| eyes.value(t))
-                    .transpose()?
-                    .unwrap_or_default();
-                let status = if expires.is_some_and(|t| t <= self.at) {
-                    EntryStatus::Expired
-                } else {
-                    EntryStatus::Granted
+                let uses = match uses.as_ref().map(|t| eyes.json(t)).transpose()? {
+                    None | Some(Json::Null) => None,
+                    Some(n) => Some(
+                        n.as_u64()
+                            .filter(|n| *n > 0)
+                            .ok_or_else(|| Fault::execution("`uses` is a whole number, at least 1"))?,
+                    ),
                 };
-                let entry = Entry {
-                    status,
-                    uses,
-                    expires,
-                    due: None,
-                    data,
-                    how: None,
-                };
+                let expires = expires.as_ref().map(|t| eyes.moment(t)).transpose()?.flatten();
+                let data = data.as_ref().map(|t| eyes.value(t)).transpose()?.unwrap_or_default();
+                let status =
+                    if expires.is_some_and(|t| t <= self.at) { EntryStatus::Expired } else { EntryStatus::Granted };
+                let entry = Entry { status, uses, expires, due: None, data, how: None };
                 let fault = Fault::execution(format!(
                     "the permit `{}` `{key}` was granted before; a key is used once in a run",
                     name(*kind)
                 ));
-                if self.ledger_mut().insert(*kind, key, entry) {
-                    Ok(())
-                } else {
-                    Err(fault)
-                }
+                if self.ledger_mut().insert(*kind, key, entry) { Ok(()) } else { Err(fault) }
             }
             Action::Revoke { kind, key } => {
                 let key = key.as_ref().map(|t| eyes.text(t)).transpose()?;
@@ -79,33 +52,13 @@ impl Work<'_> {
                     ))
                 };
                 let fault = fault();
-                if self.ledger_mut().revoke(*kind, key.as_deref()) {
-                    Ok(())
-                } else {
-                    Err(fault)
-                }
+                if self.ledger_mut().revoke(*kind, key.as_deref()) { Ok(()) } else { Err(fault) }
             }
-            Action::Open {
-                kind,
-                key,
-                due,
-                data,
-            } => {
+            Action::Open { kind, key, due, data } => {
                 let key = eyes.text(key)?;
                 let due = due.as_ref().map(|t| eyes.moment(t)).transpose()?.flatten();
-                let data = data
-                    .as_ref()
-                    .map(|t| eyes.value(t))
-                    .transpose()?
-                    .unwrap_or_default();
-                let entry = Entry {
-                    status: EntryStatus::Open,
-                    uses: None,
-                    expires: None,
-                    due,
-                    data,
-                    how: None,
-                };
+                let data = data.as_ref().map(|t| eyes.value(t)).transpose()?.unwrap_or_default();
+                let entry = Entry { status: EntryStatus::Open, uses: None, expires: None, due, data, how: None };
                 let fault = Fault::execution(format!(
                     "the obligation `{}` `{key}` was opened before; a key is used once in a run",
                     name(*kind)
@@ -135,7 +88,9 @@ impl Work<'_> {
                     return Err(fault);
                 }
                 let kind = *kind;
-                self.cancel_timers(|t| matches!(&t.what, TimerKind::Due { kind: k, key } if *k == kind && closed.contains(key)));
+                self.cancel_timers(
+                    |t| matches!(&t.what, TimerKind::Due { kind: k, key } if *k == kind && closed.contains(key)),
+                );
                 Ok(())
             }
             _ => Ok(()),

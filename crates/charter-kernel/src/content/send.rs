@@ -38,32 +38,11 @@ impl Work<'_> {
             fault.send_id.clone_from(&given_id);
             fault
         };
-        let data = send
-            .data
-            .as_ref()
-            .map(|t| eyes.value(t))
-            .transpose()
-            .map_err(|e| with_id(e.into()))?
-            .unwrap_or_default();
-        let delay = send
-            .delay
-            .as_ref()
-            .map(|d| eyes.delay(d))
-            .transpose()
-            .map_err(|e| with_id(e.into()))?
-            .unwrap_or(0);
-        let to = send
-            .to
-            .as_ref()
-            .map(|t| eyes.text(t))
-            .transpose()
-            .map_err(|e| with_id(e.into()))?;
-        let processor = send
-            .processor
-            .as_ref()
-            .map(|t| eyes.text(t))
-            .transpose()
-            .map_err(|e| with_id(e.into()))?;
+        let data =
+            send.data.as_ref().map(|t| eyes.value(t)).transpose().map_err(|e| with_id(e.into()))?.unwrap_or_default();
+        let delay = send.delay.as_ref().map(|d| eyes.delay(d)).transpose().map_err(|e| with_id(e.into()))?.unwrap_or(0);
+        let to = send.to.as_ref().map(|t| eyes.text(t)).transpose().map_err(|e| with_id(e.into()))?;
+        let processor = send.processor.as_ref().map(|t| eyes.text(t)).transpose().map_err(|e| with_id(e.into()))?;
         if let Some(p) = processor
             && !matches!(
                 p.as_ref(),
@@ -73,29 +52,20 @@ impl Work<'_> {
                     | "http://www.w3.org/TR/scxml#SCXMLEventProcessor"
             )
         {
-            return Err(with_id(Fault::execution(format!(
-                "no event processor `{p}`; there is `scxml`"
-            ))));
+            return Err(with_id(Fault::execution(format!("no event processor `{p}`; there is `scxml`"))));
         }
-        let (id, name) = self
-            .event_type(ai, &send.kind, ev, locals)
-            .map_err(&mut with_id)?;
-        let receiver = self
-            .receiver(ai, to.as_deref(), delay > 0)
-            .map_err(&mut with_id)?;
+        let (id, name) = self.event_type(ai, &send.kind, ev, locals).map_err(&mut with_id)?;
+        let receiver = self.receiver(ai, to.as_deref(), delay > 0).map_err(&mut with_id)?;
         let send_id = given_id.clone();
         let sender = self.actor(ai).identity().id.clone();
         match receiver {
-            Receiver::Internal if delay > 0 => Err(with_id(Fault::execution(
-                "an event for the internal queue cannot be delayed",
-            ))),
+            Receiver::Internal if delay > 0 => {
+                Err(with_id(Fault::execution("an event for the internal queue cannot be delayed")))
+            }
             Receiver::Internal => {
                 let mut ev = Ev::new(id, name, data, Origin::Internal);
                 if send_id.is_some() {
-                    ev.meta = Some(Arc::new(Meta {
-                        send_id,
-                        ..Meta::default()
-                    }));
+                    ev.meta = Some(Arc::new(Meta { send_id, ..Meta::default() }));
                 }
                 session.internal.push_back(ev);
                 Ok(())
@@ -103,18 +73,7 @@ impl Work<'_> {
             Receiver::Actor(to) if delay > 0 => {
                 let fresh = self.fresh();
                 let timer = format!("{sender}/send/{fresh}").into();
-                self.set_timer(
-                    timer,
-                    sender,
-                    delay,
-                    TimerKind::Send {
-                        to,
-                        kind: name,
-                        data,
-                        send_id,
-                    },
-                )
-                .map_err(with_id)
+                self.set_timer(timer, sender, delay, TimerKind::Send { to, kind: name, data, send_id }).map_err(with_id)
             }
             Receiver::Actor(to) => {
                 self.post(ai, to, Ev::new(id, name, data, Origin::Sent), send_id);
@@ -124,56 +83,34 @@ impl Work<'_> {
     }
 
     /// Puts an event into the queue of another actor (or its own external one).
-    pub(crate) fn post(
-        &mut self,
-        ai: usize,
-        to: Arc<str>,
-        mut ev: Ev<'static>,
-        send_id: Option<Arc<str>>,
-    ) {
+    pub(crate) fn post(&mut self, ai: usize, to: Arc<str>, mut ev: Ev<'static>, send_id: Option<Arc<str>>) {
         let actor = self.actor(ai);
         // The parent of a cancelled actor hears nothing of it any more (SCXML 6.4).
         if actor.status != Status::Active && actor.identity().parent.as_ref() == Some(&to) {
             return;
         }
-        let invoke_id = (actor.identity().invocation
-            && actor.identity().parent.as_ref() == Some(&to))
-        .then(|| crate::actors::invocation_of(self.m.definition.strict, actor));
+        let invoke_id = (actor.identity().invocation && actor.identity().parent.as_ref() == Some(&to))
+            .then(|| crate::actors::invocation_of(self.m.definition.strict, actor));
         let from = actor.identity().id.clone();
-        ev.meta = Some(Arc::new(Meta {
-            send_id,
-            origin: Some(self.session_target(&from).into()),
-            invoke_id,
-        }));
-        self.queue.push_back(Queued {
-            to,
-            from,
-            event: Some(ev),
-        });
+        ev.meta = Some(Arc::new(Meta { send_id, origin: Some(self.session_target(&from).into()), invoke_id }));
+        self.queue.push_back(Queued { to, from, event: Some(ev) });
     }
 
     /// SCXML's address of an actor of this run: `#_scxml_SESSION`.
     pub(crate) fn session_target(&self, actor: &str) -> String {
-        format!(
-            "#_scxml_{}",
-            crate::scope::session_id(&self.s.run.id, actor)
-        )
+        format!("#_scxml_{}", crate::scope::session_id(&self.s.run.id, actor))
     }
 
     fn receiver(&self, ai: usize, to: Option<&str>, later: bool) -> Result<Receiver, Fault> {
         let me = self.actor(ai);
         let actor = |id: &str| {
             // A delayed event may be for somebody who is not there yet.
-            let there = self
-                .s
-                .actors
-                .find(id)
-                .map(|a| (a.identity().id.clone(), a.status));
+            let there = self.s.actors.find(id).map(|a| (a.identity().id.clone(), a.status));
             match there {
                 // A session that has ended is no session any more (SCXML 6.2.4).
-                Some((_, status)) if !self.m.definition.strict && status != Status::Active => Err(
-                    Fault::communication(format!("the session `{id}` has ended")),
-                ),
+                Some((_, status)) if !self.m.definition.strict && status != Status::Active => {
+                    Err(Fault::communication(format!("the session `{id}` has ended")))
+                }
                 Some((id, _)) => Ok(Receiver::Actor(id)),
                 None if later => Ok(Receiver::Actor(id.into())),
                 None => Err(Fault::communication(format!("no actor `{id}` in this run"))),
@@ -198,16 +135,10 @@ impl Work<'_> {
                     };
                 }
                 if let Some(id) = to.strip_prefix("#_") {
-                    return actor(&crate::actors::child_id(
-                        self.m.definition.strict,
-                        &me.identity().id,
-                        &id.into(),
-                    ));
+                    return actor(&crate::actors::child_id(self.m.definition.strict, &me.identity().id, &id.into()));
                 }
                 if !self.m.definition.strict && self.s.actors.find(to).is_none() {
-                    return Err(Fault::execution(format!(
-                        "`{to}` is not a target that an event can be sent to"
-                    )));
+                    return Err(Fault::execution(format!("`{to}` is not a target that an event can be sent to")));
                 }
                 actor(to)
             }
@@ -215,39 +146,18 @@ impl Work<'_> {
     }
 
     /// Queues `done.invoke.ID` or `error.invoke.ID` for an actor.
-    pub(crate) fn answer(
-        &mut self,
-        to: &Arc<str>,
-        from: &Arc<str>,
-        invocation: &str,
-        outcome: Result<Json, Json>,
-    ) {
+    pub(crate) fn answer(&mut self, to: &Arc<str>, from: &Arc<str>, invocation: &str, outcome: Result<Json, Json>) {
         let ev = self.answer_event(invocation, outcome);
-        self.queue.push_back(Queued {
-            to: to.clone(),
-            from: from.clone(),
-            event: Some(ev),
-        });
+        self.queue.push_back(Queued { to: to.clone(), from: from.clone(), event: Some(ev) });
     }
 
-    pub(crate) fn answer_event(
-        &self,
-        invocation: &str,
-        outcome: Result<Json, Json>,
-    ) -> Ev<'static> {
+    pub(crate) fn answer_event(&self, invocation: &str, outcome: Result<Json, Json>) -> Ev<'static> {
         let (kind, data) = match outcome {
             Ok(output) => ("done", json!({"output": output})),
             Err(error) => ("error", json!({"error": error})),
         };
-        let mut ev = self.named(
-            &format!("{kind}.invoke.{invocation}"),
-            data,
-            Origin::Platform,
-        );
-        ev.meta = Some(Arc::new(Meta {
-            invoke_id: Some(invocation.into()),
-            ..Meta::default()
-        }));
+        let mut ev = self.named(&format!("{kind}.invoke.{invocation}"), data, Origin::Platform);
+        ev.meta = Some(Arc::new(Meta { invoke_id: Some(invocation.into()), ..Meta::default() }));
         ev
     }
 }

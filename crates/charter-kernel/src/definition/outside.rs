@@ -24,9 +24,7 @@ impl Projection {
     pub fn is_name(name: &str) -> bool {
         name.len() <= 63
             && name.starts_with(|c: char| c.is_ascii_lowercase())
-            && name
-                .bytes()
-                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_')
+            && name.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_')
             && !name.starts_with("sqlite_")
     }
 
@@ -34,10 +32,7 @@ impl Projection {
     #[must_use]
     pub fn is_path(path: &str) -> bool {
         let plain = |c: u8| c.is_ascii_alphanumeric() || c == b'_' || c == b'-';
-        path.len() <= 256
-            && path
-                .split('.')
-                .all(|p| !p.is_empty() && p.bytes().all(plain))
+        path.len() <= 256 && path.split('.').all(|p| !p.is_empty() && p.bytes().all(plain))
     }
 }
 

@@ -37,9 +37,7 @@ impl Machine {
         };
         let chart = self.chart(actor.chart());
         let all = active_candidates(chart, &actor.configuration, ev);
-        all.into_iter()
-            .filter_map(|(id, t)| self.why_not(&eyes, actor, id, t, held))
-            .collect()
+        all.into_iter().filter_map(|(id, t)| self.why_not(&eyes, actor, id, t, held)).collect()
     }
 
     /// Why a transition is not enabled; none if it is.
@@ -61,14 +59,9 @@ impl Machine {
                 message,
             })
         };
-        let candidate = |failed: Code, program: Option<&Program>, message: String| {
-            of_rule(failed, None, program, message)
-        };
-        let who = if eyes.by.id.is_empty() {
-            "the sender".to_string()
-        } else {
-            format!("`{}`", eyes.by.id)
-        };
+        let candidate =
+            |failed: Code, program: Option<&Program>, message: String| of_rule(failed, None, program, message);
+        let who = if eyes.by.id.is_empty() { "the sender".to_string() } else { format!("`{}`", eyes.by.id) };
         if !t.by.admits(held) {
             if t.refuse.is_some() {
                 return None;
@@ -76,19 +69,13 @@ impl Machine {
             return candidate(
                 Code::Authority,
                 None,
-                format!(
-                    "only {} may take this; {who} has {}",
-                    self.role_names(t.by),
-                    roles_of(eyes.by)
-                ),
+                format!("only {} may take this; {who} has {}", self.role_names(t.by), roles_of(eyes.by)),
             );
         }
         if let Some(guard) = &t.guard
             && let Some((program, name, error)) = failing(eyes, guard)
         {
-            let called = name
-                .map(|n| format!("guard `{n}`"))
-                .unwrap_or_else(|| format!("`{}`", program.source()));
+            let called = name.map(|n| format!("guard `{n}`")).unwrap_or_else(|| format!("`{}`", program.source()));
             if t.refuse.is_some() {
                 return None; // that it is not forbidden explains nothing
             }
@@ -101,14 +88,16 @@ impl Machine {
         if let Some(program) = &t.approves
             && !judge::approves(eyes, t)
         {
-            let shown = eyes
-                .event
-                .and_then(|e| e.data().get("digest"))
-                .and_then(Json::as_str);
+            let shown = eyes.event.and_then(|e| e.data().get("digest")).and_then(Json::as_str);
             let message = match (shown, eyes.cel(program).and_then(|v| v.to_json())) {
-                (None, Ok(_)) => "an approval names what it approves: `digest` is missing from the data of the event".to_string(),
+                (None, Ok(_)) => {
+                    "an approval names what it approves: `digest` is missing from the data of the event".to_string()
+                }
                 (Some(shown), Ok(value)) => {
-                    format!("the approval is for {shown}, but what would be approved now is {}", crate::digest::Digest::of_json(&value).hex())
+                    format!(
+                        "the approval is for {shown}, but what would be approved now is {}",
+                        crate::digest::Digest::of_json(&value).hex()
+                    )
                 }
                 (_, Err(e)) => format!("what is to be approved could not be evaluated: {e}"),
             };
@@ -136,27 +125,19 @@ impl Machine {
             return candidate(
                 Code::Authority,
                 None,
-                format!(
-                    "the quorum is of {}; {who} has {}",
-                    self.role_names(quorum.of),
-                    roles_of(eyes.by)
-                ),
+                format!("the quorum is of {}; {who} has {}", self.role_names(quorum.of), roles_of(eyes.by)),
             );
         }
         let digest = crate::digest::Digest::of_json(eyes.event.map_or(&Json::Null, Ev::data));
-        let voted = actor.votes.iter().any(|v| {
-            v.transition == id
-                && v.digest == digest
-                && v.by.iter().any(|b| b.as_ref() == eyes.by.id)
-        });
+        let voted = actor
+            .votes
+            .iter()
+            .any(|v| v.transition == id && v.digest == digest && v.by.iter().any(|b| b.as_ref() == eyes.by.id));
         if voted {
             candidate(
                 Code::Authority,
                 None,
-                format!(
-                    "{who} has voted already; {} different principals are needed",
-                    quorum.count
-                ),
+                format!("{who} has voted already; {} different principals are needed", quorum.count),
             )
         } else {
             None
@@ -170,27 +151,16 @@ impl Machine {
         code: Code,
     ) -> (Option<&'p Program>, String) {
         let (kind, key, when) = match require {
-            Require::Use {
-                kind, key, when, ..
-            } => (*kind, Some(key), when.as_ref()),
+            Require::Use { kind, key, when, .. } => (*kind, Some(key), when.as_ref()),
             Require::Open { kind, key, .. } => (*kind, Some(key), None),
             Require::None { kind, .. } => (*kind, None, None),
         };
         let name = self.ledger.get(kind as usize).map_or("", AsRef::as_ref);
-        let program = key.and_then(|t| {
-            if let Template::Cel(p) = t {
-                Some(p)
-            } else {
-                None
-            }
-        });
+        let program = key.and_then(|t| if let Template::Cel(p) = t { Some(p) } else { None });
         let key = match key.map(|t| eyes.text(t)) {
             Some(Ok(key)) => key.to_string(),
             Some(Err(e)) => {
-                return (
-                    program,
-                    format!("the key of the `{name}` could not be evaluated: {e}"),
-                );
+                return (program, format!("the key of the `{name}` could not be evaluated: {e}"));
             }
             None => String::new(),
         };
@@ -208,13 +178,8 @@ impl Machine {
             ),
             Code::ObligationMissing => (program, format!("no `{name}` `{key}` is open")),
             _ => {
-                let open: Vec<&str> = eyes
-                    .snapshot
-                    .ledger
-                    .iter()
-                    .flat_map(|l| l.open_keys(kind))
-                    .map(AsRef::as_ref)
-                    .collect();
+                let open: Vec<&str> =
+                    eyes.snapshot.ledger.iter().flat_map(|l| l.open_keys(kind)).map(AsRef::as_ref).collect();
                 (None, format!("`{name}` still open: {}", quoted(&open)))
             }
         }
@@ -222,19 +187,14 @@ impl Machine {
 }
 
 /// The part of a guard that decides against it: its program, the name of the guard it belongs to, the error if there was one.
-fn failing<'g>(
-    eyes: &Eyes<'g>,
-    guard: &'g Guard,
-) -> Option<(&'g Program, Option<&'g str>, Option<String>)> {
+fn failing<'g>(eyes: &Eyes<'g>, guard: &'g Guard) -> Option<(&'g Program, Option<&'g str>, Option<String>)> {
     match guard {
         Guard::Cel(p) => match eyes.holds(p) {
             Ok(true) => None,
             Ok(false) => Some((p, None, None)),
             Err(e) => Some((p, None, Some(e.to_string()))),
         },
-        Guard::Named(named) => {
-            failing(eyes, &named.1).map(|(p, inner, e)| (p, inner.or(Some(&*named.0)), e))
-        }
+        Guard::Named(named) => failing(eyes, &named.1).map(|(p, inner, e)| (p, inner.or(Some(&*named.0)), e)),
         Guard::And(all) => all.iter().find_map(|g| failing(eyes, g)),
         Guard::Or(any) => {
             if eyes.guard(guard) == Ok(true) {
@@ -251,11 +211,7 @@ fn failing<'g>(
 }
 
 fn guard_name(guard: &Guard) -> Option<&str> {
-    if let Guard::Named(named) = guard {
-        Some(&named.0)
-    } else {
-        None
-    }
+    if let Guard::Named(named) = guard { Some(&named.0) } else { None }
 }
 
 fn first_program(guard: &Guard) -> Option<&Program> {
@@ -271,10 +227,7 @@ fn first_program(guard: &Guard) -> Option<&Program> {
 fn reads(eyes: &Eyes<'_>, program: &Program) -> serde_json::Map<String, Json> {
     let mut map = serde_json::Map::new();
     for path in program.reads() {
-        let value = path
-            .eval(eyes)
-            .and_then(|v| v.to_json())
-            .unwrap_or(Json::Null);
+        let value = path.eval(eyes).and_then(|v| v.to_json()).unwrap_or(Json::Null);
         map.insert(path.text().to_string(), short(value));
     }
     map

@@ -21,51 +21,35 @@ impl Machine {
         let name = ev.name();
         let by = &envelope.by;
         let roles = roles_of(by);
-        let who = if by.id.is_empty() {
-            format!("the sender (with {roles})")
-        } else {
-            format!("`{}` (with {roles})", by.id)
-        };
+        let who =
+            if by.id.is_empty() { format!("the sender (with {roles})") } else { format!("`{}` (with {roles})", by.id) };
         match story.code {
             Code::Reserved => {
                 format!("`{name}` is made by the platform and cannot be sent from outside")
             }
             Code::UnknownEvent => {
-                let near =
-                    charter_expr::nearest(name, self.definition.events.keys().map(String::as_str));
-                let near = near
-                    .map(|n| format!("; did you mean `{n}`?"))
-                    .unwrap_or_default();
+                let near = charter_expr::nearest(name, self.definition.events.keys().map(String::as_str));
+                let near = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
                 format!("the charter declares no event `{name}`{near}")
             }
             Code::Finished => {
                 let actor = snapshot.actors.find(to).map_or("", |a| a.status.word());
                 if snapshot.status.is_finished() {
-                    format!(
-                        "the run is {}; it takes no more events",
-                        snapshot.status.word()
-                    )
+                    format!("the run is {}; it takes no more events", snapshot.status.word())
                 } else {
                     format!("the actor `{to}` is {actor}; it takes no more events")
                 }
             }
-            Code::Paused => {
-                "the run is paused; `charter.resume` by an operator lets it go on".to_string()
-            }
+            Code::Paused => "the run is paused; `charter.resume` by an operator lets it go on".to_string(),
             Code::UnknownActor => {
                 let known: Vec<&str> = snapshot.actors().map(Actor::id).take(10).collect();
-                format!(
-                    "there is no actor `{to}` in this run; there are: {}",
-                    known.join(", ")
-                )
+                format!("there is no actor `{to}` in this run; there are: {}", known.join(", "))
             }
             Code::Stale => match (envelope.expected_seq, story.candidates.first()) {
                 (_, Some(c)) => c.message.clone(),
                 (Some(seen), None) if seen >= envelope.seq => {
                     let last = envelope.seq.saturating_sub(1);
-                    format!(
-                        "the sender has seen record {seen}, but there is none yet; the last one is {last}"
-                    )
+                    format!("the sender has seen record {seen}, but there is none yet; the last one is {last}")
                 }
                 (Some(seen), None) => format!(
                     "the sender has seen record {seen}, but the run has changed since: its last change is record {}",
@@ -79,31 +63,17 @@ impl Machine {
                 } else {
                     self.events.info(ev.id).map(|i| i.by).unwrap_or_default()
                 };
-                format!(
-                    "`{name}` may be sent by {}; {who} may not",
-                    self.role_names(required)
-                )
+                format!("`{name}` may be sent by {}; {who} may not", self.role_names(required))
             }
-            Code::Schema => format!(
-                "the data of `{name}` does not fit its schema{}",
-                first_misfit(&story.misfits)
-            ),
+            Code::Schema => format!("the data of `{name}` does not fit its schema{}", first_misfit(&story.misfits)),
             Code::Unhandled => {
-                let state: Vec<&str> = snapshot
-                    .actors
-                    .find(to)
-                    .into_iter()
-                    .flat_map(Actor::state)
-                    .collect();
+                let state: Vec<&str> = snapshot.actors.find(to).into_iter().flat_map(Actor::state).collect();
                 let rest = if story.legal.is_empty() {
                     "nothing is legal now for this sender".to_string()
                 } else {
                     format!("legal now: {}", story.legal.join(", "))
                 };
-                format!(
-                    "nothing takes `{name}` while `{to}` is in {}; {rest}",
-                    quoted(&state)
-                )
+                format!("nothing takes `{name}` while `{to}` is in {}; {rest}", quoted(&state))
             }
             _ => story
                 .candidates
@@ -116,10 +86,7 @@ impl Machine {
     /// The sentence of an entry of `rules`, as it reads for this event; none if there is no such entry.
     #[must_use]
     pub fn say(&self, rule: &str, snapshot: &Snapshot, envelope: &Envelope) -> Option<String> {
-        let place = self
-            .rules
-            .iter()
-            .position(|(name, _)| name.as_ref() == rule)?;
+        let place = self.rules.iter().position(|(name, _)| name.as_ref() == rule)?;
         let nothing = Json::Null;
         let (kind, data) = match &envelope.event {
             Event::External { r#type, data } => (r#type.as_str(), data),
@@ -132,9 +99,7 @@ impl Machine {
             origin: Origin::External,
             meta: None,
         };
-        let actor = snapshot
-            .actors
-            .find(envelope.to.as_deref().unwrap_or("root"))?;
+        let actor = snapshot.actors.find(envelope.to.as_deref().unwrap_or("root"))?;
         let eyes = Eyes {
             machine: self,
             snapshot,
@@ -179,30 +144,16 @@ impl Machine {
 pub(super) fn first_misfit(misfits: &[crate::schema::Misfit]) -> String {
     misfits
         .first()
-        .map(|m| {
-            if m.at.is_empty() {
-                format!(": {}", m.message)
-            } else {
-                format!(": at `{}`: {}", m.at, m.message)
-            }
-        })
+        .map(|m| if m.at.is_empty() { format!(": {}", m.message) } else { format!(": at `{}`: {}", m.at, m.message) })
         .unwrap_or_default()
 }
 
 pub(super) fn quoted(words: &[&str]) -> String {
-    words
-        .iter()
-        .map(|w| format!("`{w}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
+    words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn roles_of(by: &Principal) -> String {
-    if by.roles.is_empty() {
-        "no role".to_string()
-    } else {
-        format!("role {}", by.roles.join(", "))
-    }
+    if by.roles.is_empty() { "no role".to_string() } else { format!("role {}", by.roles.join(", ")) }
 }
 
 /// What a code means, when there is nothing more to say.

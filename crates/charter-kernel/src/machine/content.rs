@@ -77,55 +77,19 @@ pub(crate) enum TypeName {
 pub(crate) enum Action {
     Named(Arc<Block>),
     Assign(Vec<Assign>),
-    Raise {
-        kind: TypeName,
-        data: Option<Template>,
-    },
+    Raise { kind: TypeName, data: Option<Template> },
     Send(Box<Send>),
     Cancel(Template),
-    Emit {
-        kind: Template,
-        data: Option<Template>,
-    },
-    Log {
-        value: Template,
-        label: Option<Box<str>>,
-    },
-    Spawn {
-        what: Src,
-        id: Template,
-        input: Option<Template>,
-    },
+    Emit { kind: Template, data: Option<Template> },
+    Log { value: Template, label: Option<Box<str>> },
+    Spawn { what: Src, id: Template, input: Option<Template> },
     Stop(Template),
     If(Vec<(Option<Program>, Block)>),
-    Each {
-        list: Program,
-        index: bool,
-        depth: u32,
-        block: Block,
-    },
-    Grant {
-        kind: u32,
-        key: Template,
-        uses: Option<Template>,
-        expires: Option<Template>,
-        data: Option<Template>,
-    },
-    Revoke {
-        kind: u32,
-        key: Option<Template>,
-    },
-    Open {
-        kind: u32,
-        key: Template,
-        due: Option<Template>,
-        data: Option<Template>,
-    },
-    Close {
-        kind: u32,
-        key: Option<Template>,
-        how: Option<Template>,
-    },
+    Each { list: Program, index: bool, depth: u32, block: Block },
+    Grant { kind: u32, key: Template, uses: Option<Template>, expires: Option<Template>, data: Option<Template> },
+    Revoke { kind: u32, key: Option<Template> },
+    Open { kind: u32, key: Template, due: Option<Template>, data: Option<Template> },
+    Close { kind: u32, key: Option<Template>, how: Option<Template> },
 }
 
 #[derive(Debug)]

@@ -18,11 +18,7 @@ pub(super) struct SnapshotForm {
     pub(super) status: Status,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) paused_at: Option<i64>,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub(super) output: Option<Json>,
     pub(super) actors: Vec<ActorForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -50,11 +46,7 @@ pub(super) struct ActorForm {
     pub(super) history: Names<Vec<String>>,
     pub(super) context: serde_json::Map<String, Json>,
     pub(super) input: Json,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub(super) output: Option<Json>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) invocations: Vec<InvocationForm>,
@@ -98,24 +90,10 @@ pub(super) struct TimerForm {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum WhatForm {
-    After {
-        state: String,
-        index: u32,
-    },
-    Send {
-        to: String,
-        r#type: String,
-        data: Json,
-        id: Option<String>,
-    },
-    Timeout {
-        invocation: String,
-        effect: Option<String>,
-    },
-    Due {
-        kind: String,
-        key: String,
-    },
+    After { state: String, index: u32 },
+    Send { to: String, r#type: String, data: Json, id: Option<String> },
+    Timeout { invocation: String, effect: Option<String> },
+    Due { kind: String, key: String },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -129,11 +107,7 @@ pub(super) struct EntryForm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) due: Option<i64>,
     pub(super) data: Json,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub(super) how: Option<Json>,
 }
 
@@ -143,17 +117,9 @@ pub(super) struct HeldForm {
     pub(super) actor: String,
     pub(super) invocation: String,
     pub(super) effect: String,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub(super) done: Option<Json>,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<Json>,
 }
 

@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::form::{
-    ActorForm, EntryForm, HeldForm, InvocationForm, Names, SnapshotForm, TimerForm, VoteForm,
-    WhatForm,
-};
+use super::form::{ActorForm, EntryForm, HeldForm, InvocationForm, Names, SnapshotForm, TimerForm, VoteForm, WhatForm};
 use crate::actors::MACHINE_EFFECT;
 use crate::envelope::EffectId;
 use crate::ledger::Ledger;
@@ -43,10 +40,7 @@ impl Machine {
     fn actor_form(&self, a: &Actor) -> ActorForm {
         let chart = self.chart(a.chart());
         let path = |s: &StateId| chart.path(*s).to_string();
-        let history = a
-            .history
-            .iter()
-            .map(|(h, states)| (path(h), states.iter().map(path).collect()));
+        let history = a.history.iter().map(|(h, states)| (path(h), states.iter().map(path).collect()));
         let invocation = |i: &Arc<Invocation>| InvocationForm {
             id: i.id.to_string(),
             src: i.src.to_string(),
@@ -82,45 +76,25 @@ impl Machine {
     fn timer_form(&self, s: &Snapshot, t: &Timer) -> TimerForm {
         let state_path = |state: StateId| {
             let actor = s.actors.find(&t.actor);
-            actor.map_or_else(String::new, |a| {
-                self.chart(a.chart()).path(state).to_string()
-            })
+            actor.map_or_else(String::new, |a| self.chart(a.chart()).path(state).to_string())
         };
         let what = match &t.what {
-            TimerKind::After { state, index } => WhatForm::After {
-                state: state_path(*state),
-                index: *index,
-            },
-            TimerKind::Send {
-                to,
-                kind,
-                data,
-                send_id,
-            } => WhatForm::Send {
+            TimerKind::After { state, index } => WhatForm::After { state: state_path(*state), index: *index },
+            TimerKind::Send { to, kind, data, send_id } => WhatForm::Send {
                 to: to.to_string(),
                 r#type: kind.to_string(),
                 data: Json::clone(data),
                 id: send_id.as_deref().map(Into::into),
             },
-            TimerKind::Timeout { invocation, effect } => WhatForm::Timeout {
-                invocation: invocation.to_string(),
-                effect: effect_text(*effect),
-            },
+            TimerKind::Timeout { invocation, effect } => {
+                WhatForm::Timeout { invocation: invocation.to_string(), effect: effect_text(*effect) }
+            }
             TimerKind::Due { kind, key } => WhatForm::Due {
-                kind: self
-                    .ledger
-                    .get(*kind as usize)
-                    .map_or_else(String::new, ToString::to_string),
+                kind: self.ledger.get(*kind as usize).map_or_else(String::new, ToString::to_string),
                 key: key.to_string(),
             },
         };
-        TimerForm {
-            id: t.id.to_string(),
-            generation: t.generation,
-            due: t.due,
-            actor: t.actor.to_string(),
-            what,
-        }
+        TimerForm { id: t.id.to_string(), generation: t.generation, due: t.due, actor: t.actor.to_string(), what }
     }
 }
 

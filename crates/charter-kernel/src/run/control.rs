@@ -32,11 +32,7 @@ impl Machine {
                 work.resume()?;
                 work.finish(Some(snapshot), Verdict::Accepted)
             }
-            ("charter.resume", _) => Err(Refusal::with(
-                Code::Unhandled,
-                None,
-                "the run is not paused".into(),
-            )),
+            ("charter.resume", _) => Err(Refusal::with(Code::Unhandled, None, "the run is not paused".into())),
             _ => {
                 work.s.status = Status::Active;
                 work.s.paused_at = None;
@@ -53,38 +49,25 @@ impl Machine {
 impl Work<'_> {
     /// Time goes on from where it stood, then the answers that waited are taken in the order in which they came.
     fn resume(&mut self) -> Result<(), Refusal> {
-        let stood = self
-            .at
-            .saturating_sub(self.s.paused_at.unwrap_or(self.at))
-            .max(0);
+        let stood = self.at.saturating_sub(self.s.paused_at.unwrap_or(self.at)).max(0);
         self.s.status = Status::Active;
         self.s.paused_at = None;
         let timers = std::mem::take(&mut self.s.timers);
         for timer in timers {
             let mut timer = timer;
             Arc::make_mut(&mut timer).due = timer.due.saturating_add(stood);
-            self.timers
-                .push(crate::step::TimerChange::Set(timer.clone()));
+            self.timers.push(crate::step::TimerChange::Set(timer.clone()));
             self.s.timers.push(timer);
         }
         for held in std::mem::take(&mut self.s.held).list().drain(..) {
             if self.ended {
                 break;
             }
-            let Some(ai) = self
-                .s
-                .actors
-                .position(&held.actor)
-                .filter(|a| self.actor(*a).status == Status::Active)
+            let Some(ai) = self.s.actors.position(&held.actor).filter(|a| self.actor(*a).status == Status::Active)
             else {
                 continue;
             };
-            if self
-                .actor(ai)
-                .invocations
-                .iter()
-                .any(|i| i.effect == held.effect && i.id == held.invocation)
-            {
+            if self.actor(ai).invocations.iter().any(|i| i.effect == held.effect && i.id == held.invocation) {
                 self.take_answer(ai, held.effect, &held.invocation, held.outcome.clone())?;
                 self.quiesce()?;
             }

@@ -51,18 +51,11 @@ impl Machine {
             return Err(Code::Finished.into());
         }
         // Stale: the run has changed since the sender looked, or the sender claims to have seen what is not there yet.
-        if envelope
-            .expected_seq
-            .is_some_and(|seen| seen < snapshot.seq || seen >= envelope.seq)
-        {
+        if envelope.expected_seq.is_some_and(|seen| seen < snapshot.seq || seen >= envelope.seq) {
             return Err(Code::Stale.into());
         }
         let held = self.held(envelope);
-        let required = if control {
-            RoleSet::OPERATOR
-        } else {
-            info.map(|i| i.by).unwrap_or_default()
-        };
+        let required = if control { RoleSet::OPERATOR } else { info.map(|i| i.by).unwrap_or_default() };
         if !required.admits(held) {
             return Err(Code::Authority.into());
         }
@@ -79,25 +72,10 @@ impl Machine {
             std::borrow::Cow::Borrowed(data) => Data::Borrowed(data),
             std::borrow::Cow::Owned(data) => Data::Borrowed(data),
         };
-        let ev = Ev {
-            id,
-            name: Name::Borrowed(name),
-            data,
-            origin: Origin::External,
-            meta: None,
-        };
+        let ev = Ev { id, name: Name::Borrowed(name), data, origin: Origin::External, meta: None };
         if let Some(actor) = actor {
             let (machine, by, now) = (self, &envelope.by, envelope.at);
-            let eyes = Eyes {
-                machine,
-                snapshot,
-                actor,
-                event: Some(&ev),
-                by,
-                now,
-                locals: &[],
-                entry: None,
-            };
+            let eyes = Eyes { machine, snapshot, actor, event: Some(&ev), by, now, locals: &[], entry: None };
             match self.short_way(snapshot, ai, &ev, &eyes, held) {
                 Some(Ok((id, plain))) => {
                     return Ok(self.moved(snapshot, ai, id, plain, envelope.seq));
@@ -135,16 +113,9 @@ impl Work<'_> {
         let by: Box<str> = self.by.id.as_str().into();
         for t in transitions {
             let votes = self.actor_mut(ai).votes.list();
-            match votes
-                .iter_mut()
-                .find(|v| v.transition == *t && v.digest == digest)
-            {
+            match votes.iter_mut().find(|v| v.transition == *t && v.digest == digest) {
                 Some(vote) => vote.by.push(by.clone()),
-                None => votes.push(Vote {
-                    transition: *t,
-                    digest,
-                    by: vec![by.clone()],
-                }),
+                None => votes.push(Vote { transition: *t, digest, by: vec![by.clone()] }),
             }
         }
     }

@@ -23,16 +23,10 @@ impl Machine {
         effect: Option<EffectId>,
     ) -> Option<(usize, &'s Arc<Invocation>)> {
         let fits = |i: &Arc<Invocation>| {
-            i.service != NO_SERVICE
-                && i.id.as_ref() == invocation
-                && effect.is_none_or(|e| e == i.effect)
+            i.service != NO_SERVICE && i.id.as_ref() == invocation && effect.is_none_or(|e| e == i.effect)
         };
         let of = |ai: usize| {
-            let actor = snapshot
-                .actors
-                .0
-                .get(ai)
-                .filter(|a| a.status == Status::Active)?;
+            let actor = snapshot.actors.0.get(ai).filter(|a| a.status == Status::Active)?;
             actor.invocations.iter().find(|i| fits(i)).map(|i| (ai, i))
         };
         match &envelope.to {
@@ -69,12 +63,7 @@ impl Machine {
             if snapshot.held.iter().any(|h| h.effect == invocation.effect) {
                 return Ok(late());
             }
-            let held = Held {
-                actor: owner,
-                invocation: invocation.id.clone(),
-                effect: invocation.effect,
-                outcome,
-            };
+            let held = Held { actor: owner, invocation: invocation.id.clone(), effect: invocation.effect, outcome };
             work.s.held.list().push(Arc::new(held));
             return Ok(work.step(Verdict::Accepted));
         }
@@ -89,18 +78,14 @@ impl Machine {
         id: &str,
         generation: u64,
     ) -> Result<Step, Refusal> {
-        let timer = snapshot
-            .timers
-            .iter()
-            .find(|t| t.id.as_ref() == id && t.generation == generation && t.due <= envelope.at);
+        let timer =
+            snapshot.timers.iter().find(|t| t.id.as_ref() == id && t.generation == generation && t.due <= envelope.at);
         let Some(timer) = timer.filter(|_| snapshot.status == Status::Active) else {
             // Of an earlier generation, early, or of a paused or finished run: nothing happens, and the record says so.
             return Ok(self.unchanged(snapshot, envelope, Verdict::Ignored));
         };
         let mut work = self.work(snapshot, envelope, RoleSet::SYSTEM);
-        work.s
-            .timers
-            .retain(|t| !(t.id == timer.id && t.generation == generation));
+        work.s.timers.retain(|t| !(t.id == timer.id && t.generation == generation));
         let Some(ai) = work.s.actors.position(&timer.actor) else {
             return work.finish(Some(snapshot), Verdict::Ignored);
         };
@@ -115,32 +100,14 @@ impl Machine {
                     work.receive(ai, &ev)?;
                 }
             }
-            TimerKind::Send {
-                to,
-                kind,
-                data,
-                send_id,
-            } => {
-                let ev = Ev::new(
-                    self.events.id(kind),
-                    kind.clone(),
-                    data.clone(),
-                    Origin::Sent,
-                );
+            TimerKind::Send { to, kind, data, send_id } => {
+                let ev = Ev::new(self.events.id(kind), kind.clone(), data.clone(), Origin::Sent);
                 work.post(ai, to.clone(), ev, send_id.clone());
             }
             TimerKind::Timeout { invocation, effect } => {
                 let owner = work.actor(ai).identity().id.clone();
-                let cancel = EffectKind::Cancel {
-                    invocation: invocation.clone(),
-                    effect: *effect,
-                };
-                let service = work
-                    .actor(ai)
-                    .invocations
-                    .iter()
-                    .find(|i| i.id == *invocation)
-                    .map(|i| i.service);
+                let cancel = EffectKind::Cancel { invocation: invocation.clone(), effect: *effect };
+                let service = work.actor(ai).invocations.iter().find(|i| i.id == *invocation).map(|i| i.service);
                 match service {
                     Some(NO_SERVICE) => {
                         let id = invocation.clone();
@@ -159,11 +126,7 @@ impl Machine {
             TimerKind::Due { kind, key } => {
                 work.ledger_mut().set_overdue(*kind, key);
                 let name = self.ledger.get(*kind as usize).map_or("", AsRef::as_ref);
-                let ev = work.named(
-                    "charter.overdue",
-                    json!({"kind": name, "key": key.as_ref()}),
-                    Origin::Platform,
-                );
+                let ev = work.named("charter.overdue", json!({"kind": name, "key": key.as_ref()}), Origin::Platform);
                 work.receive(ai, &ev)?;
             }
         }
@@ -188,9 +151,7 @@ impl Work<'_> {
         invocation: &str,
         outcome: Result<Json, Json>,
     ) -> Result<(), Refusal> {
-        self.actor_mut(ai)
-            .invocations
-            .retain(|i| !(i.effect == effect && i.id.as_ref() == invocation));
+        self.actor_mut(ai).invocations.retain(|i| !(i.effect == effect && i.id.as_ref() == invocation));
         let owner = self.actor(ai).identity().id.clone();
         self.cancel_timers(|t| t.actor == owner && matches!(&t.what, TimerKind::Timeout { effect: e, invocation: i } if *e == effect && i.as_ref() == invocation));
         let ev = self.answer_event(invocation, outcome);

@@ -79,10 +79,7 @@ impl View for &Json {
         match self {
             Json::Number(n) if n.is_f64() => n.as_f64(),
             // Beyond 2^53 a float is not exact.
-            Json::Number(n) => n
-                .as_i64()
-                .filter(|i| i.unsigned_abs() <= 1 << 53)
-                .and(n.as_f64()),
+            Json::Number(n) => n.as_i64().filter(|i| i.unsigned_abs() <= 1 << 53).and(n.as_f64()),
             _ => None,
         }
     }
@@ -94,12 +91,10 @@ impl View for &Json {
         }
     }
     fn items(self, mut each: impl FnMut(Self) -> bool) -> bool {
-        self.as_array()
-            .is_none_or(|list| list.iter().all(&mut each))
+        self.as_array().is_none_or(|list| list.iter().all(&mut each))
     }
     fn fields(self, mut each: impl FnMut(&str, Self) -> bool) -> bool {
-        self.as_object()
-            .is_none_or(|map| map.iter().all(|(key, value)| each(key, value)))
+        self.as_object().is_none_or(|map| map.iter().all(|(key, value)| each(key, value)))
     }
 }
 
@@ -156,16 +151,9 @@ static ANYTHING: Json = Json::Bool(true);
 impl Plain {
     /// The plain form of a schema, if it has one.
     pub(crate) fn compile(schema: &Json) -> Option<Plain> {
-        let mut making = Making {
-            whole: schema,
-            nodes: Vec::new(),
-            known: HashMap::new(),
-        };
+        let mut making = Making { whole: schema, nodes: Vec::new(), known: HashMap::new() };
         let root = making.node(schema, 0)?;
-        Some(Plain {
-            nodes: making.nodes,
-            root,
-        })
+        Some(Plain { nodes: making.nodes, root })
     }
 
     /// Surely fits; false: cannot say.
@@ -191,18 +179,13 @@ impl Plain {
                 Some(rule) => data.text(|text| rule.fits(text)),
                 None => true,
             },
-            Kind::Int | Kind::Float if node.least.is_some() || node.most.is_some() => {
-                data.number().is_some_and(|n| {
-                    node.least.is_none_or(|least| n >= least)
-                        && node.most.is_none_or(|most| n <= most)
-                })
-            }
+            Kind::Int | Kind::Float if node.least.is_some() || node.most.is_some() => data
+                .number()
+                .is_some_and(|n| node.least.is_none_or(|least| n >= least) && node.most.is_none_or(|most| n <= most)),
             Kind::List => {
                 (node.fewest == 0 || data.len() >= node.fewest)
                     && node.largest.is_none_or(|largest| data.len() <= largest)
-                    && node
-                        .items
-                        .is_none_or(|items| data.items(|item| self.check(items, item)))
+                    && node.items.is_none_or(|items| data.items(|item| self.check(items, item)))
             }
             Kind::Object => match &node.object {
                 Some(rule) => self.object(rule, data),
@@ -217,16 +200,10 @@ impl Plain {
     fn object(&self, rule: &ObjectRule, data: impl View) -> bool {
         let mut found = 0u64;
         let fits = data.fields(|key, value| {
-            let known = rule
-                .fields
-                .iter()
-                .enumerate()
-                .find(|(_, (name, _))| name.as_ref() == key);
+            let known = rule.fields.iter().enumerate().find(|(_, (name, _))| name.as_ref() == key);
             match known {
                 Some((place, (_, schema))) => {
-                    found |= 1u64
-                        .checked_shl(u32::try_from(place).unwrap_or(64))
-                        .unwrap_or(0);
+                    found |= 1u64.checked_shl(u32::try_from(place).unwrap_or(64)).unwrap_or(0);
                     self.check(*schema, value)
                 }
                 None => !rule.closed || rule.free.iter().any(|free| key.starts_with(&**free)),
@@ -261,28 +238,17 @@ fn is_moment(text: &[u8]) -> bool {
     };
     let two = |at: usize| {
         let tens = digit(at)?;
-        Some(
-            tens.wrapping_mul(10)
-                .wrapping_add(digit(at.wrapping_add(1))?),
-        )
+        Some(tens.wrapping_mul(10).wrapping_add(digit(at.wrapping_add(1))?))
     };
     let is = |at: usize, byte: u8| text.get(at) == Some(&byte);
-    let (Some(century), Some(_year), Some(month), Some(day)) = (two(0), two(2), two(5), two(8))
-    else {
+    let (Some(century), Some(_year), Some(month), Some(day)) = (two(0), two(2), two(5), two(8)) else {
         return false;
     };
     let (Some(hour), Some(minute), Some(second)) = (two(11), two(14), two(17)) else {
         return false;
     };
-    let days = if matches!(month, 4 | 6 | 9 | 11) {
-        30
-    } else {
-        31
-    };
-    let date = century > 0
-        && (1..=12).contains(&month)
-        && day >= 1
-        && day <= (if month == 2 { 28 } else { days });
+    let days = if matches!(month, 4 | 6 | 9 | 11) { 30 } else { 31 };
+    let date = century > 0 && (1..=12).contains(&month) && day >= 1 && day <= (if month == 2 { 28 } else { days });
     let marks = is(4, b'-') && is(7, b'-') && is(10, b'T') && is(13, b':') && is(16, b':');
     if !(date && marks && hour < 24 && minute < 60 && second < 60) {
         return false;
@@ -383,9 +349,7 @@ impl<'s> Making<'s> {
             "pattern" => {
                 let prefix = value.as_str()?.strip_prefix('^')?;
                 let prefix = prefix.strip_suffix("[A-Za-z0-9_-]+$")?;
-                let plain = prefix
-                    .bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || b == b'_');
+                let plain = prefix.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
                 node.text.get_or_insert_default().prefix = Some(plain.then(|| prefix.into())?);
             }
             "format" if value == "date-time" => node.text.get_or_insert_default().moment = true,
@@ -396,11 +360,7 @@ impl<'s> Making<'s> {
             "items" => node.items = Some(self.node(value, deeper)?),
             "allOf" => node.all.extend(self.nodes(value, deeper)?),
             "anyOf" => node.any = self.nodes(value, deeper)?,
-            "properties"
-            | "required"
-            | "additionalProperties"
-            | "patternProperties"
-            | "minProperties" => {}
+            "properties" | "required" | "additionalProperties" | "patternProperties" | "minProperties" => {}
             // Annotations, and what other schemas refer to.
             "title" | "description" | "default" | "examples" | "$comment" | "rule" | "$defs" => {}
             _ => return None,
@@ -408,37 +368,21 @@ impl<'s> Making<'s> {
         Some(())
     }
 
-    fn object(
-        &mut self,
-        node: &mut Node,
-        map: &'s serde_json::Map<String, Json>,
-        depth: usize,
-    ) -> Option<()> {
+    fn object(&mut self, node: &mut Node, map: &'s serde_json::Map<String, Json>, depth: usize) -> Option<()> {
         let mut rule = ObjectRule::default();
         let deeper = depth.saturating_add(1);
-        for (name, schema) in map
-            .get("properties")
-            .map_or(Some(None), |p| p.as_object().map(Some))?
-            .into_iter()
-            .flatten()
+        for (name, schema) in
+            map.get("properties").map_or(Some(None), |p| p.as_object().map(Some))?.into_iter().flatten()
         {
-            rule.fields
-                .push((name.as_str().into(), self.node(schema, deeper)?));
+            rule.fields.push((name.as_str().into(), self.node(schema, deeper)?));
         }
-        for name in map
-            .get("required")
-            .map_or(Some(None), |r| r.as_array().map(Some))?
-            .into_iter()
-            .flatten()
-        {
+        for name in map.get("required").map_or(Some(None), |r| r.as_array().map(Some))?.into_iter().flatten() {
             let name = name.as_str()?;
             let known = rule.fields.iter().position(|(n, _)| n.as_ref() == name);
             let place = match known {
                 Some(place) => place,
                 // Required, and nothing said about it: only if others are welcome, too.
-                None if map
-                    .get("additionalProperties")
-                    .is_none_or(|a| *a == Json::Bool(true))
+                None if map.get("additionalProperties").is_none_or(|a| *a == Json::Bool(true))
                     && !map.contains_key("patternProperties") =>
                 {
                     let any = self.node(&ANYTHING, deeper)?;
@@ -457,9 +401,7 @@ impl<'s> Making<'s> {
         if let Some(patterns) = map.get("patternProperties") {
             for (pattern, schema) in patterns.as_object()? {
                 let prefix = pattern.strip_prefix('^')?;
-                let plain = prefix
-                    .bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || b == b'_');
+                let plain = prefix.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
                 let anything = *schema == Json::Bool(true) || schema.as_object()?.is_empty();
                 rule.free.push((plain && anything).then(|| prefix.into())?);
             }

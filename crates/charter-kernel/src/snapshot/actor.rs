@@ -33,21 +33,10 @@ pub(crate) struct Shape {
 impl Shape {
     pub(crate) fn slot(&self, name: &str) -> Option<u32> {
         if self.slots.len() <= 8 {
-            return self
-                .slots
-                .iter()
-                .position(|s| s.as_ref() == name)
-                .and_then(|i| u32::try_from(i).ok());
+            return self.slots.iter().position(|s| s.as_ref() == name).and_then(|i| u32::try_from(i).ok());
         }
-        let at = self
-            .sorted
-            .binary_search_by(|s| {
-                self.slots
-                    .get(*s as usize)
-                    .map_or("", AsRef::as_ref)
-                    .cmp(name)
-            })
-            .ok()?;
+        let at =
+            self.sorted.binary_search_by(|s| self.slots.get(*s as usize).map_or("", AsRef::as_ref).cmp(name)).ok()?;
         self.sorted.get(at).copied()
     }
 }
@@ -131,10 +120,7 @@ impl Actor {
     /// Paths of all active states, in document order; the chart itself is left out.
     pub fn active(&self) -> impl Iterator<Item = &str> {
         let shape = &self.identity().shape;
-        self.configuration
-            .iter()
-            .filter(|s| **s != 0)
-            .filter_map(|s| shape.paths.get(*s as usize).map(AsRef::as_ref))
+        self.configuration.iter().filter(|s| **s != 0).filter_map(|s| shape.paths.get(*s as usize).map(AsRef::as_ref))
     }
 
     /// Its context, as JSON.
@@ -151,12 +137,7 @@ impl Actor {
 
     /// Its context variables that have a value, in document order.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &Json)> {
-        let named = self
-            .identity()
-            .shape
-            .slots
-            .iter()
-            .zip(self.context.values.iter());
+        let named = self.identity().shape.slots.iter().zip(self.context.values.iter());
         named.filter_map(|(name, value)| value.as_deref().map(|v| (name.as_ref(), v)))
     }
 
@@ -197,12 +178,7 @@ impl Object for Actor {
         }
     }
     fn keys(&self) -> Vec<Str<'_>> {
-        vec![
-            "context".into(),
-            "machine".into(),
-            "state".into(),
-            "status".into(),
-        ]
+        vec!["context".into(), "machine".into(), "state".into(), "status".into()]
     }
     fn len(&self) -> usize {
         4
@@ -224,9 +200,7 @@ impl Context {
     }
 
     pub(crate) fn slot(&self, name: &str) -> Option<&Json> {
-        self.values
-            .get(self.identity.shape.slot(name)? as usize)?
-            .as_deref()
+        self.values.get(self.identity.shape.slot(name)? as usize)?.as_deref()
     }
 
     pub(crate) fn json(&self) -> Json {
@@ -244,27 +218,16 @@ impl Object for Context {
     fn get(&self, key: &str) -> Option<Value<'_>> {
         match self.slot(key) {
             Some(value) => Some(Value::from_json(value)),
-            None if self.identity.shape.lenient && self.identity.shape.slot(key).is_some() => {
-                Some(Value::Null)
-            }
+            None if self.identity.shape.lenient && self.identity.shape.slot(key).is_some() => Some(Value::Null),
             None => None,
         }
     }
     fn keys(&self) -> Vec<Str<'_>> {
         let named = |s: &u32| {
             self.values.get(*s as usize)?.as_ref()?;
-            self.identity
-                .shape
-                .slots
-                .get(*s as usize)
-                .map(|n| Str::from(n.as_ref()))
+            self.identity.shape.slots.get(*s as usize).map(|n| Str::from(n.as_ref()))
         };
-        self.identity
-            .shape
-            .sorted
-            .iter()
-            .filter_map(named)
-            .collect()
+        self.identity.shape.sorted.iter().filter_map(named).collect()
     }
     fn len(&self) -> usize {
         self.values.iter().filter(|v| v.is_some()).count()

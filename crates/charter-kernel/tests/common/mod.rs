@@ -11,22 +11,12 @@
 
 use std::sync::Arc;
 
-use charter_kernel::{
-    EffectKind, Envelope, Event, Explanation, Machine, Principal, Refusal, Snapshot, Status, Step,
-};
+use charter_kernel::{EffectKind, Envelope, Event, Explanation, Machine, Principal, Refusal, Snapshot, Status, Step};
 use serde_json::{Value as Json, json};
 
 pub fn machine(yaml: &str) -> Machine {
-    let source = if yaml.contains("charter: 1") {
-        yaml.to_string()
-    } else {
-        format!("charter: 1\nid: test\n{yaml}")
-    };
-    let document = match charter_format::read(
-        &source,
-        "test.yaml",
-        &charter_format::ReadOptions::default(),
-    ) {
+    let source = if yaml.contains("charter: 1") { yaml.to_string() } else { format!("charter: 1\nid: test\n{yaml}") };
+    let document = match charter_format::read(&source, "test.yaml", &charter_format::ReadOptions::default()) {
         Ok(document) => document,
         Err(d) => panic!("{:#?}", d.list),
     };
@@ -39,26 +29,15 @@ pub fn machine(yaml: &str) -> Machine {
 /// The problems that compiling reports: code and message.
 pub fn problems(yaml: &str) -> Vec<(String, String)> {
     let source = format!("charter: 1\nid: test\n{yaml}");
-    let document = match charter_format::read(
-        &source,
-        "test.yaml",
-        &charter_format::ReadOptions::default(),
-    ) {
+    let document = match charter_format::read(&source, "test.yaml", &charter_format::ReadOptions::default()) {
         Ok(document) => document,
         Err(d) => {
-            return d
-                .list
-                .iter()
-                .map(|d| (d.code.to_string(), d.message.clone()))
-                .collect();
+            return d.list.iter().map(|d| (d.code.to_string(), d.message.clone())).collect();
         }
     };
     match Machine::compile(document.definition) {
         Ok(_) => Vec::new(),
-        Err(p) => p
-            .into_iter()
-            .map(|p| (p.code.to_string(), format!("{}: {}", p.at, p.message)))
-            .collect(),
+        Err(p) => p.into_iter().map(|p| (p.code.to_string(), format!("{}: {}", p.at, p.message))).collect(),
     }
 }
 
@@ -109,8 +88,7 @@ impl Run {
     fn note(&mut self, step: &Step) {
         for effect in &step.effects {
             if let EffectKind::Log { value, .. } = &effect.kind {
-                self.log
-                    .push(value.as_str().map_or_else(|| value.to_string(), Into::into));
+                self.log.push(value.as_str().map_or_else(|| value.to_string(), Into::into));
             }
         }
     }
@@ -131,42 +109,23 @@ impl Run {
                 Ok(self.last.as_ref().unwrap())
             }
             Err(refusal) => {
-                assert_eq!(
-                    before,
-                    self.machine.snapshot_json(&self.snapshot),
-                    "refused is unchanged"
-                );
-                Err(self
-                    .machine
-                    .explain(Some(&self.snapshot), envelope, &refusal))
+                assert_eq!(before, self.machine.snapshot_json(&self.snapshot), "refused is unchanged");
+                Err(self.machine.explain(Some(&self.snapshot), envelope, &refusal))
             }
         }
     }
 
     fn envelope(&self, event: Event) -> Envelope {
-        Envelope {
-            seq: self.seq + 1,
-            to: None,
-            event,
-            by: self.by.clone(),
-            at: self.at,
-            expected_seq: None,
-        }
+        Envelope { seq: self.seq + 1, to: None, event, by: self.by.clone(), at: self.at, expected_seq: None }
     }
 
     pub fn try_send(&mut self, kind: &str, data: Json) -> Result<&Step, Explanation> {
-        let envelope = self.envelope(Event::External {
-            r#type: kind.into(),
-            data,
-        });
+        let envelope = self.envelope(Event::External { r#type: kind.into(), data });
         self.apply(&envelope)
     }
 
     pub fn try_send_to(&mut self, to: &str, kind: &str, data: Json) -> Result<&Step, Explanation> {
-        let mut envelope = self.envelope(Event::External {
-            r#type: kind.into(),
-            data,
-        });
+        let mut envelope = self.envelope(Event::External { r#type: kind.into(), data });
         envelope.to = Some(to.into());
         self.apply(&envelope)
     }
@@ -197,11 +156,7 @@ impl Run {
     }
 
     pub fn done(&mut self, invocation: &str, output: Json) -> &mut Run {
-        let envelope = self.envelope(Event::Done {
-            invocation: invocation.into(),
-            effect: None,
-            output,
-        });
+        let envelope = self.envelope(Event::Done { invocation: invocation.into(), effect: None, output });
         if let Err(e) = self.apply(&envelope) {
             panic!("the answer of {invocation} was refused: {e:#?}");
         }
@@ -209,11 +164,7 @@ impl Run {
     }
 
     pub fn failed(&mut self, invocation: &str, error: Json) -> &mut Run {
-        let envelope = self.envelope(Event::Failed {
-            invocation: invocation.into(),
-            effect: None,
-            error,
-        });
+        let envelope = self.envelope(Event::Failed { invocation: invocation.into(), effect: None, error });
         self.apply(&envelope).expect("taken");
         self
     }
@@ -221,17 +172,9 @@ impl Run {
     /// Moves the clock and fires what is due, in order.
     pub fn wait(&mut self, ms: i64) -> &mut Run {
         let until = self.at + ms;
-        while let Some(timer) = self
-            .snapshot
-            .next_timer()
-            .filter(|t| t.due <= until)
-            .cloned()
-        {
+        while let Some(timer) = self.snapshot.next_timer().filter(|t| t.due <= until).cloned() {
             self.at = timer.due.max(self.at);
-            let envelope = self.envelope(Event::Timer {
-                timer: timer.id.to_string(),
-                generation: timer.generation,
-            });
+            let envelope = self.envelope(Event::Timer { timer: timer.id.to_string(), generation: timer.generation });
             self.apply(&envelope).expect("a timer is taken");
         }
         self.at = until;
@@ -243,19 +186,11 @@ impl Run {
     }
 
     pub fn state_of(&self, actor: &str) -> String {
-        self.snapshot
-            .actor(actor)
-            .map(|a| a.state().collect::<Vec<_>>().join(" "))
-            .unwrap_or_else(|| "none".into())
+        self.snapshot.actor(actor).map(|a| a.state().collect::<Vec<_>>().join(" ")).unwrap_or_else(|| "none".into())
     }
 
     pub fn var(&self, name: &str) -> Json {
-        self.snapshot
-            .actor("root")
-            .unwrap()
-            .variable(name)
-            .cloned()
-            .unwrap_or(Json::Null)
+        self.snapshot.actor("root").unwrap().variable(name).cloned().unwrap_or(Json::Null)
     }
 
     pub fn status(&self) -> Status {
@@ -271,12 +206,6 @@ impl Run {
     }
 
     pub fn effects(&self) -> Vec<String> {
-        self.last
-            .as_ref()
-            .unwrap()
-            .effects
-            .iter()
-            .map(|e| e.kind.word().to_string())
-            .collect()
+        self.last.as_ref().unwrap().effects.iter().map(|e| e.kind.word().to_string()).collect()
     }
 }

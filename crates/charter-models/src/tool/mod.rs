@@ -49,14 +49,8 @@ pub struct Tools {
 
 impl Default for Tools {
     fn default() -> Tools {
-        let env = [
-            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
-            ("LANG", "C.UTF-8"),
-        ];
-        Tools {
-            env: env.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
-            secret: Arc::new(|_| None),
-        }
+        let env = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8")];
+        Tools { env: env.map(|(k, v)| (k.to_owned(), v.to_owned())).into(), secret: Arc::new(|_| None) }
     }
 }
 
@@ -71,10 +65,9 @@ impl Executor for Tools {
         let wanted = Wanted::read(actor, &self.secret)?;
         match wanted.server {
             Server::Url { .. } => Ok(()),
-            Server::Program { .. } => folder
-                .path(".")
-                .map(drop)
-                .map_err(|why| format!("a server works in the charter's folder, but {why}")),
+            Server::Program { .. } => {
+                folder.path(".").map(drop).map_err(|why| format!("a server works in the charter's folder, but {why}"))
+            }
         }
     }
 
@@ -103,18 +96,16 @@ impl Tools {
         let wanted = Wanted::read(call.actor(), &self.secret).map_err(config)?;
         let arguments = match &wanted.arguments {
             None => call.input.as_ref().clone(),
-            Some(rules) => offline::answer(rules, &call.input, &Json::Null)
-                .map_err(|e| config(format!("`arguments`: {e}")))?,
+            Some(rules) => {
+                offline::answer(rules, &call.input, &Json::Null).map_err(|e| config(format!("`arguments`: {e}")))?
+            }
         };
         let Json::Object(arguments) = arguments else {
             return Err(config("the arguments of a tool are an object".into()));
         };
         let mut params = CallToolRequestParams::new(wanted.tool.clone()).with_arguments(arguments);
         let key = Json::from(call.effect.as_ref());
-        params
-            .meta
-            .get_or_insert_default()
-            .insert("charter/effect".to_owned(), key);
+        params.meta.get_or_insert_default().insert("charter/effect".to_owned(), key);
         let connected = self.connect(call, &wanted.server).await;
         let (server, post) = connected.map_err(|fault| clean(fault, &wanted.server))?;
         let result = server.call_tool(params).await;
@@ -143,25 +134,14 @@ impl Tools {
                 let post = Post::new(headers.clone(), Duration::from_millis(call.left()));
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(post.clone(), config);
-                let server =
-                    ().serve(transport)
-                        .await
-                        .map_err(|e| no_mcp(name, &e, post.status()))?;
+                let server = ().serve(transport).await.map_err(|e| no_mcp(name, &e, post.status()))?;
                 Ok((server, Some(post)))
             }
         }
     }
 
-    fn start(
-        &self,
-        call: &Call,
-        command: &[String],
-        env: &[(String, String)],
-    ) -> Result<TokioChildProcess, Fault> {
-        let folder = call
-            .folder()
-            .path(".")
-            .map_err(|why| Fault::new(codes::CONFIG, &why))?;
+    fn start(&self, call: &Call, command: &[String], env: &[(String, String)]) -> Result<TokioChildProcess, Fault> {
+        let folder = call.folder().path(".").map_err(|why| Fault::new(codes::CONFIG, &why))?;
         let Some((program, words)) = command.split_first() else {
             return Err(Fault::new(codes::CONFIG, "`server.command` is empty"));
         };
@@ -174,14 +154,9 @@ impl Tools {
             .envs(env.iter().map(|(k, v)| (k, v)))
             .kill_on_drop(true);
         // The server's own complaints are its own business.
-        let started = TokioChildProcess::builder(process)
-            .stderr(std::process::Stdio::null())
-            .spawn();
+        let started = TokioChildProcess::builder(process).stderr(std::process::Stdio::null()).spawn();
         started.map(|(process, _)| process).map_err(|e| {
-            let fault = Fault::new(
-                codes::UNAVAILABLE,
-                &format!("the server `{program}` cannot be started: {e}"),
-            );
+            let fault = Fault::new(codes::UNAVAILABLE, &format!("the server `{program}` cannot be started: {e}"));
             // What is not there will not be there in a second.
             match e.kind() == std::io::ErrorKind::NotFound {
                 true => fault,
@@ -195,32 +170,21 @@ impl Tools {
 fn no_mcp(name: &str, error: &ClientInitializeError, status: u16) -> Fault {
     match status {
         401 | 403 => refused_key(name, status),
-        200..=299 | 400..=407 | 409..=424 => Fault::new(
-            codes::PROTOCOL,
-            &format!("the server `{name}` does not speak MCP: {error}"),
-        ),
+        200..=299 | 400..=407 | 409..=424 => {
+            Fault::new(codes::PROTOCOL, &format!("the server `{name}` does not speak MCP: {error}"))
+        }
         // 0: a program, or a server that was not reached.
-        _ => Fault::new(
-            codes::UNAVAILABLE,
-            &format!("the server `{name}` does not answer: {error}"),
-        )
-        .retryable(),
+        _ => Fault::new(codes::UNAVAILABLE, &format!("the server `{name}` does not answer: {error}")).retryable(),
     }
 }
 
 fn refused_key(name: &str, status: u16) -> Fault {
-    Fault::new(
-        codes::AUTHENTICATION,
-        &format!("the server `{name}` does not let us in (HTTP {status})"),
-    )
+    Fault::new(codes::AUTHENTICATION, &format!("the server `{name}` does not let us in (HTTP {status})"))
 }
 
 /// The call itself failed. Whether the tool has done its work is not known if the server went away.
 fn failed(tool: &str, error: &ServiceError, post: Option<&Post>, idempotent: bool) -> Fault {
-    let fault = Fault::new(
-        FAILED,
-        &format!("the tool `{tool}` cannot be called: {error}"),
-    );
+    let fault = Fault::new(FAILED, &format!("the tool `{tool}` cannot be called: {error}"));
     if matches!(error, ServiceError::McpError(_)) {
         return fault;
     }
@@ -241,19 +205,11 @@ fn clean(mut fault: Fault, server: &Server) -> Fault {
 
 /// What a result says.
 fn answer(tool: &str, result: CallToolResult) -> Result<Json, Fault> {
-    let text: Vec<&str> = result
-        .content
-        .iter()
-        .filter_map(|c| c.as_text())
-        .map(|t| t.text.as_str())
-        .collect();
+    let text: Vec<&str> = result.content.iter().filter_map(|c| c.as_text()).map(|t| t.text.as_str()).collect();
     let text = text.join("\n");
     if result.is_error == Some(true) {
         let said: String = text.chars().take(MOST_COMPLAINT).collect();
-        return Err(Fault::new(
-            FAILED,
-            &format!("the tool `{tool}` says: {said}"),
-        ));
+        return Err(Fault::new(FAILED, &format!("the tool `{tool}` says: {said}")));
     }
     let answer = match result.structured_content {
         Some(value) => value,

@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use futures_core::Stream;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
-    HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
-    StreamableHttpPostResponse,
+    HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
 use ureq::http::{HeaderName, HeaderValue};
@@ -66,9 +65,7 @@ impl Post {
     }
 
     fn left(&self) -> Duration {
-        self.until
-            .saturating_duration_since(Instant::now())
-            .max(Duration::from_millis(1))
+        self.until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
     }
 
     fn post(
@@ -78,8 +75,7 @@ impl Post {
         session: Option<&str>,
         more: &HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failed> {
-        let failed =
-            |e: ureq::Error| StreamableHttpError::Client(PostError::Unreachable(e.to_string()));
+        let failed = |e: ureq::Error| StreamableHttpError::Client(PostError::Unreachable(e.to_string()));
         self.status.store(0, Ordering::Relaxed);
         let asks = matches!(message, ClientJsonRpcMessage::Request(_));
         let mut request = self
@@ -94,9 +90,7 @@ impl Post {
             request = request.header("mcp-session-id", session);
         }
         let request = request.config().timeout_global(Some(self.left())).build();
-        let mut answer = request
-            .send(serde_json::to_string(message)?)
-            .map_err(failed)?;
+        let mut answer = request.send(serde_json::to_string(message)?).map_err(failed)?;
         let status = answer.status();
         self.status.store(status.as_u16(), Ordering::Relaxed);
         let header = |name: &str| {
@@ -112,16 +106,13 @@ impl Post {
         if status.is_success() && !asks {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        let mut lines =
-            std::io::BufReader::new(answer.body_mut().with_config().limit(MOST_BYTES).reader());
+        let mut lines = std::io::BufReader::new(answer.body_mut().with_config().limit(MOST_BYTES).reader());
         let mut bytes = Vec::new();
         let stream = kind.starts_with("text/event-stream");
         loop {
-            let read = lines.read_until(b'\n', &mut bytes).map_err(|e| {
-                match bytes.len() as u64 >= MOST_BYTES {
-                    true => StreamableHttpError::Client(PostError::TooLarge(MOST_BYTES)),
-                    false => failed(e.into()),
-                }
+            let read = lines.read_until(b'\n', &mut bytes).map_err(|e| match bytes.len() as u64 >= MOST_BYTES {
+                true => StreamableHttpError::Client(PostError::TooLarge(MOST_BYTES)),
+                false => failed(e.into()),
             })?;
             // A stream may stay open when everything was said.
             let said = stream && bytes.ends_with(b"\n\n") && response(&bytes, true).is_some();
@@ -132,9 +123,9 @@ impl Post {
         match response(&bytes, stream) {
             // An error may come with a status that says so, too.
             Some(message) => Ok(StreamableHttpPostResponse::Json(message, own)),
-            None if status.is_success() => Err(StreamableHttpError::UnexpectedServerResponse(
-                "the answer holds no response".into(),
-            )),
+            None if status.is_success() => {
+                Err(StreamableHttpError::UnexpectedServerResponse("the answer holds no response".into()))
+            }
             None => Err(HttpStatusError::new(status.as_u16(), later).into()),
         }
     }
@@ -145,11 +136,7 @@ fn response(body: &[u8], stream: bool) -> Option<ServerJsonRpcMessage> {
     let text = String::from_utf8_lossy(body);
     let read = |text: &str| {
         let message: ServerJsonRpcMessage = serde_json::from_str(text).ok()?;
-        matches!(
-            message,
-            ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)
-        )
-        .then_some(message)
+        matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)).then_some(message)
     };
     match stream {
         true => sse::events(&text).iter().find_map(|(_, data)| read(data)),
@@ -169,10 +156,7 @@ impl StreamableHttpClient for Post {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let post = self.clone();
-        tokio::task::spawn_blocking(move || {
-            post.post(&uri, &message, session_id.as_deref(), &custom_headers)
-        })
-        .await?
+        tokio::task::spawn_blocking(move || post.post(&uri, &message, session_id.as_deref(), &custom_headers)).await?
     }
 
     async fn delete_session(
@@ -184,23 +168,11 @@ impl StreamableHttpClient for Post {
     ) -> Result<(), Failed> {
         let post = self.clone();
         let told = tokio::task::spawn_blocking(move || {
-            let mut request = post
-                .agent
-                .delete(uri.as_ref())
-                .header("mcp-session-id", session_id.as_ref());
-            for (name, value) in post
-                .headers
-                .iter()
-                .map(|(n, v)| (n, v))
-                .chain(&custom_headers)
-            {
+            let mut request = post.agent.delete(uri.as_ref()).header("mcp-session-id", session_id.as_ref());
+            for (name, value) in post.headers.iter().map(|(n, v)| (n, v)).chain(&custom_headers) {
                 request = request.header(name, value);
             }
-            request
-                .config()
-                .timeout_global(Some(FAREWELL))
-                .build()
-                .call()
+            request.config().timeout_global(Some(FAREWELL)).build().call()
         });
         // Whether the server keeps its end of a session is its own business.
         drop(told.await);

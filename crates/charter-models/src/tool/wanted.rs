@@ -24,10 +24,7 @@ pub(super) struct Wanted {
 #[derive(Debug)]
 pub(super) enum Server {
     /// A program that is started for the call.
-    Program {
-        command: Vec<String>,
-        env: Vec<(String, String)>,
-    },
+    Program { command: Vec<String>, env: Vec<(String, String)> },
     /// A server that is there.
     Url {
         url: String,
@@ -60,9 +57,9 @@ impl Wanted {
         let known = KEYS.iter().chain(&COMMON).copied();
         unknown(actor.config.keys(), known, "it")?;
         let config = |key: &str| actor.config.get(key).filter(|v| !v.is_null());
-        let server = config("server").and_then(Json::as_object).ok_or(
-            "`server` is an object: `{command: [program, argument]}`, or `{url: https://...}`",
-        )?;
+        let server = config("server")
+            .and_then(Json::as_object)
+            .ok_or("`server` is an object: `{command: [program, argument]}`, or `{url: https://...}`")?;
         let tool = config("tool")
             .and_then(Json::as_str)
             .filter(|t| !t.is_empty())
@@ -90,21 +87,16 @@ fn unknown<'a>(
     let Some(key) = keys.find(|k| !known.clone().any(|n| n == k.as_str())) else {
         return Ok(());
     };
-    let near = charter_expr::nearest(key, known)
-        .map(|n| format!("; did you mean `{n}`?"))
-        .unwrap_or_default();
+    let near = charter_expr::nearest(key, known).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
     Err(format!("{what} has no key `{key}`{near}"))
 }
 
 fn started(server: &Map<String, Json>) -> Result<Server, String> {
     unknown(server.keys(), ["command", "env"].into_iter(), "`server`")?;
-    let command = charter_runtime::texts(
-        "server.command",
-        server.get("command").unwrap_or(&Json::Null),
-    )
-    .ok()
-    .filter(|c| c.first().is_some_and(|program| !program.is_empty()))
-    .ok_or("`server.command` is a list of texts, the program first")?;
+    let command = charter_runtime::texts("server.command", server.get("command").unwrap_or(&Json::Null))
+        .ok()
+        .filter(|c| c.first().is_some_and(|program| !program.is_empty()))
+        .ok_or("`server.command` is a list of texts, the program first")?;
     let env = match server.get("env") {
         None | Some(Json::Null) => Vec::new(),
         Some(Json::Object(env)) => env
@@ -117,11 +109,7 @@ fn started(server: &Map<String, Json>) -> Result<Server, String> {
         Some(other) => return Err(format!("`server.env` is `{{NAME: text}}`, not `{other}`")),
     };
     let bad = |text: &String| text.contains('\0');
-    if command.iter().any(bad)
-        || env
-            .iter()
-            .any(|(k, v)| bad(k) || bad(v) || k.is_empty() || k.contains('='))
-    {
+    if command.iter().any(bad) || env.iter().any(|(k, v)| bad(k) || bad(v) || k.is_empty() || k.contains('=')) {
         return Err("`server` names a program or a variable that cannot be".into());
     }
     Ok(Server::Program { command, env })
@@ -129,13 +117,8 @@ fn started(server: &Map<String, Json>) -> Result<Server, String> {
 
 fn reached(server: &Map<String, Json>, secret: &FindSecret) -> Result<Server, String> {
     unknown(server.keys(), ["url", "headers"].into_iter(), "`server`")?;
-    let url = server
-        .get("url")
-        .and_then(Json::as_str)
-        .ok_or("`server.url` is a text")?;
-    let uri: Uri = url
-        .parse()
-        .map_err(|e| format!("`server.url` is no URL: `{url}` ({e})"))?;
+    let url = server.get("url").and_then(Json::as_str).ok_or("`server.url` is a text")?;
+    let uri: Uri = url.parse().map_err(|e| format!("`server.url` is no URL: `{url}` ({e})"))?;
     let host = uri.host().unwrap_or_default();
     let here = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
     match uri.scheme_str() {
@@ -163,9 +146,8 @@ fn reached(server: &Map<String, Json>, secret: &FindSecret) -> Result<Server, St
                     .and_then(Json::as_str)
                     .filter(|_| map.len() == 1)
                     .ok_or_else(|| wrong_header(value))?;
-                let text = secret(named).ok_or_else(|| {
-                    format!("this host has no secret `{named}` (header `{name}`)")
-                })?;
+                let text =
+                    secret(named).ok_or_else(|| format!("this host has no secret `{named}` (header `{name}`)"))?;
                 secrets.push(Secret::new(text.clone()));
                 text
             }
@@ -178,11 +160,7 @@ fn reached(server: &Map<String, Json>, secret: &FindSecret) -> Result<Server, St
         text.set_sensitive(true);
         headers.push((key, text));
     }
-    Ok(Server::Url {
-        url: url.to_owned(),
-        headers,
-        secrets,
-    })
+    Ok(Server::Url { url: url.to_owned(), headers, secrets })
 }
 
 fn wrong_header(value: &Json) -> String {

@@ -33,51 +33,27 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     });
     Request {
         url: format!("{}/messages", model.base_url),
-        headers: vec![
-            ("content-type", "application/json".into()),
-            ("anthropic-version", VERSION.into()),
-        ],
-        secrets: model
-            .key
-            .iter()
-            .map(|key| ("x-api-key", key.clone()))
-            .collect(),
+        headers: vec![("content-type", "application/json".into()), ("anthropic-version", VERSION.into())],
+        secrets: model.key.iter().map(|key| ("x-api-key", key.clone())).collect(),
         body: body.to_string(),
     }
 }
 
 pub(super) fn whole(body: Option<&Json>) -> Result<Reply, Fault> {
     let body = body.ok_or_else(|| protocol("it is empty"))?;
-    let content = body
-        .get("content")
-        .and_then(Json::as_array)
-        .ok_or_else(|| protocol("it has no `content`"))?;
-    let tool = content
-        .iter()
-        .find(|block| text(block, "/type") == Some("tool_use"))
-        .and_then(|block| block.get("input"));
-    let spoken: String = content
-        .iter()
-        .filter_map(|block| text(block, "/text"))
-        .collect();
-    let mut reply = Reply {
-        text: tool.map_or(spoken, Json::to_string),
-        ..Reply::default()
-    };
-    reply.usage = usage(
-        count(body, "/usage/input_tokens"),
-        count(body, "/usage/output_tokens"),
-    );
+    let content = body.get("content").and_then(Json::as_array).ok_or_else(|| protocol("it has no `content`"))?;
+    let tool =
+        content.iter().find(|block| text(block, "/type") == Some("tool_use")).and_then(|block| block.get("input"));
+    let spoken: String = content.iter().filter_map(|block| text(block, "/text")).collect();
+    let mut reply = Reply { text: tool.map_or(spoken, Json::to_string), ..Reply::default() };
+    reply.usage = usage(count(body, "/usage/input_tokens"), count(body, "/usage/output_tokens"));
     reply.model = text(body, "/model").map(str::to_owned);
     reply.end = end(text(body, "/stop_reason"));
     Ok(reply)
 }
 
 pub(super) fn stream(chunks: &[Json]) -> Result<Reply, Fault> {
-    let mut reply = Reply {
-        end: End::Broken,
-        ..Reply::default()
-    };
+    let mut reply = Reply { end: End::Broken, ..Reply::default() };
     let (mut spoken, mut tool) = (String::new(), String::new());
     let (mut input, mut output) = (None, None);
     for chunk in chunks {
@@ -104,11 +80,7 @@ pub(super) fn stream(chunks: &[Json]) -> Result<Reply, Fault> {
 }
 
 fn usage(input: Option<u64>, output: Option<u64>) -> Option<Usage> {
-    Some(Usage {
-        input: input?,
-        output: output?,
-        estimated: false,
-    })
+    Some(Usage { input: input?, output: output?, estimated: false })
 }
 
 fn end(reason: Option<&str>) -> End {

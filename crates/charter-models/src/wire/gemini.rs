@@ -29,16 +29,9 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         },
     });
     Request {
-        url: format!(
-            "{}/models/{}:streamGenerateContent?alt=sse",
-            model.base_url, model.name
-        ),
+        url: format!("{}/models/{}:streamGenerateContent?alt=sse", model.base_url, model.name),
         headers: vec![("content-type", "application/json".into())],
-        secrets: model
-            .key
-            .iter()
-            .map(|key| ("x-goog-api-key", key.clone()))
-            .collect(),
+        secrets: model.key.iter().map(|key| ("x-goog-api-key", key.clone())).collect(),
         body: body.to_string(),
     }
 }
@@ -53,9 +46,7 @@ pub(super) fn chunks(chunks: &[Json], streamed: bool) -> Result<Reply, Fault> {
             return Ok(reply);
         }
         seen |= chunk.get("candidates").is_some();
-        let parts = chunk
-            .pointer("/candidates/0/content/parts")
-            .and_then(Json::as_array);
+        let parts = chunk.pointer("/candidates/0/content/parts").and_then(Json::as_array);
         for part in parts.into_iter().flatten() {
             // Thoughts are no answer.
             if part.get("thought") != Some(&Json::Bool(true)) {
@@ -69,11 +60,7 @@ pub(super) fn chunks(chunks: &[Json], streamed: bool) -> Result<Reply, Fault> {
         if let Some(input) = count(chunk, "/usageMetadata/promptTokenCount") {
             let written = count(chunk, "/usageMetadata/candidatesTokenCount").unwrap_or(0);
             let thoughts = count(chunk, "/usageMetadata/thoughtsTokenCount").unwrap_or(0);
-            reply.usage = Some(Usage {
-                input,
-                output: written.saturating_add(thoughts),
-                estimated: false,
-            });
+            reply.usage = Some(Usage { input, output: written.saturating_add(thoughts), estimated: false });
         }
     }
     if !seen {

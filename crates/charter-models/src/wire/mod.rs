@@ -85,11 +85,7 @@ pub fn reply(provider: Provider, response: &Response) -> Result<Reply, Fault> {
     };
     for chunk in &chunks {
         if let Some(message) = error_message(chunk) {
-            return Err(Fault::new(
-                codes::UNAVAILABLE,
-                format!("the model's server gave up: {message}"),
-            )
-            .retryable());
+            return Err(Fault::new(codes::UNAVAILABLE, format!("the model's server gave up: {message}")).retryable());
         }
     }
     match (provider, streamed) {
@@ -108,15 +104,8 @@ pub fn refusal(model: &Model, response: &Response) -> Fault {
         .ok()
         .and_then(|body| error_message(&body))
         .unwrap_or_else(|| response.body.trim().chars().take(200).collect());
-    let said = model
-        .key
-        .as_ref()
-        .map_or(said.clone(), |key| key.redact(&said));
-    let said = if said.is_empty() {
-        String::new()
-    } else {
-        format!(": {said}")
-    };
+    let said = model.key.as_ref().map_or(said.clone(), |key| key.redact(&said));
+    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
     let (status, title) = (response.status, model.title());
     match status {
         401 | 403 => Fault::new(
@@ -153,11 +142,7 @@ fn parse(text: &str) -> Result<Json, Fault> {
 }
 
 fn protocol(why: &str) -> Fault {
-    Fault::new(
-        codes::PROTOCOL,
-        format!("the answer of the model's server cannot be read: {why}"),
-    )
-    .retryable()
+    Fault::new(codes::PROTOCOL, format!("the answer of the model's server cannot be read: {why}")).retryable()
 }
 
 /// `{"error": {"message"}}` of all three, also in a list of one (Gemini) and as a text (some local servers).

@@ -23,11 +23,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": talk.schema}},
     });
     // OpenAI itself has renamed it; other servers know the old name only.
-    let most = if model.base_url == Provider::OpenAi.base_url() {
-        "max_completion_tokens"
-    } else {
-        "max_tokens"
-    };
+    let most = if model.base_url == Provider::OpenAi.base_url() { "max_completion_tokens" } else { "max_tokens" };
     if let Some(map) = body.as_object_mut() {
         map.insert(most.into(), talk.most_tokens.into());
     }
@@ -37,12 +33,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         secrets: model
             .key
             .iter()
-            .map(|key| {
-                (
-                    "authorization",
-                    Secret::new(format!("Bearer {}", key.expose())),
-                )
-            })
+            .map(|key| ("authorization", Secret::new(format!("Bearer {}", key.expose()))))
             .collect(),
         body: body.to_string(),
     }
@@ -53,17 +44,11 @@ pub(super) fn whole(body: Option<&Json>) -> Result<Reply, Fault> {
     if body.pointer("/choices/0/message").is_none() {
         return Err(protocol("it has no `choices[0].message`"));
     }
-    let mut reply = Reply {
-        text: text(body, "/choices/0/message/content")
-            .unwrap_or_default()
-            .to_owned(),
-        ..Reply::default()
-    };
+    let mut reply =
+        Reply { text: text(body, "/choices/0/message/content").unwrap_or_default().to_owned(), ..Reply::default() };
     about(&mut reply, body);
-    reply.end = end(
-        text(body, "/choices/0/finish_reason"),
-        text(body, "/choices/0/message/refusal").unwrap_or_default(),
-    );
+    reply.end =
+        end(text(body, "/choices/0/finish_reason"), text(body, "/choices/0/message/refusal").unwrap_or_default());
     Ok(reply)
 }
 
@@ -72,9 +57,7 @@ pub(super) fn stream(chunks: &[Json]) -> Result<Reply, Fault> {
     let (mut refusal, mut reason, mut done) = (String::new(), None, false);
     for chunk in chunks {
         done |= chunk.is_null();
-        reply
-            .text
-            .push_str(text(chunk, "/choices/0/delta/content").unwrap_or_default());
+        reply.text.push_str(text(chunk, "/choices/0/delta/content").unwrap_or_default());
         refusal.push_str(text(chunk, "/choices/0/delta/refusal").unwrap_or_default());
         reason = text(chunk, "/choices/0/finish_reason").or(reason);
         about(&mut reply, chunk);
@@ -87,15 +70,9 @@ pub(super) fn stream(chunks: &[Json]) -> Result<Reply, Fault> {
 }
 
 fn about(reply: &mut Reply, body: &Json) {
-    if let (Some(input), Some(output)) = (
-        count(body, "/usage/prompt_tokens"),
-        count(body, "/usage/completion_tokens"),
-    ) {
-        reply.usage = Some(Usage {
-            input,
-            output,
-            estimated: false,
-        });
+    if let (Some(input), Some(output)) = (count(body, "/usage/prompt_tokens"), count(body, "/usage/completion_tokens"))
+    {
+        reply.usage = Some(Usage { input, output, estimated: false });
     }
     if let Some(model) = text(body, "/model").filter(|m| !m.is_empty()) {
         reply.model = Some(model.to_owned());

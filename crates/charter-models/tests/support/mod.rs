@@ -1,10 +1,5 @@
 //! A server on the loopback interface that says what a test tells it to, and remembers what it was asked.
-#![allow(
-    unreachable_pub,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic
-)]
+#![allow(unreachable_pub, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -25,10 +20,7 @@ impl Asked {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
-            .find_map(|h| {
-                h.split_once(": ")
-                    .filter(|(n, _)| n.eq_ignore_ascii_case(name))
-            })
+            .find_map(|h| h.split_once(": ").filter(|(n, _)| n.eq_ignore_ascii_case(name)))
             .map(|(_, v)| v)
     }
 }
@@ -80,15 +72,8 @@ fn serve(mut stream: TcpStream, act: &Act, seen: &Mutex<Vec<Asked>>) -> std::io:
         }
         headers.push(header.trim().to_owned());
     }
-    let mut asked = Asked {
-        line: line.trim().to_owned(),
-        headers,
-        body: Json::Null,
-    };
-    let length: usize = asked
-        .header("content-length")
-        .and_then(|l| l.parse().ok())
-        .unwrap_or(0);
+    let mut asked = Asked { line: line.trim().to_owned(), headers, body: Json::Null };
+    let length: usize = asked.header("content-length").and_then(|l| l.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     asked.body = serde_json::from_slice(&body).unwrap();
@@ -99,10 +84,9 @@ fn serve(mut stream: TcpStream, act: &Act, seen: &Mutex<Vec<Asked>>) -> std::io:
             "HTTP/1.1 {status} X\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
             body.len()
         ),
-        Act::Break(body) => write!(
-            stream,
-            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{body}"
-        ),
+        Act::Break(body) => {
+            write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{body}")
+        }
         Act::Hang(time) => {
             std::thread::sleep(*time);
             Ok(())
@@ -138,8 +122,7 @@ pub fn openai(answer: &str) -> Act {
 /// Anthropic's stream of a tool's input.
 pub fn anthropic(answer: &str) -> Act {
     let mut body = String::new();
-    let mut event =
-        |name: &str, data: Json| body.push_str(&format!("event: {name}\ndata: {data}\n\n"));
+    let mut event = |name: &str, data: Json| body.push_str(&format!("event: {name}\ndata: {data}\n\n"));
     event(
         "message_start",
         json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "c-2026", "content": [], "usage": {"input_tokens": 20, "output_tokens": 1}}}),
@@ -157,10 +140,7 @@ pub fn anthropic(answer: &str) -> Act {
             json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": piece}}),
         );
     }
-    event(
-        "content_block_stop",
-        json!({"type": "content_block_stop", "index": 0}),
-    );
+    event("content_block_stop", json!({"type": "content_block_stop", "index": 0}));
     event(
         "message_delta",
         json!({"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": null}, "usage": {"output_tokens": 9}}),
@@ -178,9 +158,6 @@ pub fn gemini(answer: &str) -> Act {
         json!({"candidates": [{"content": {"parts": [{"text": "hm", "thought": true}, {"text": part(&chars[..half])}], "role": "model"}, "index": 0}], "usageMetadata": {"promptTokenCount": 7, "totalTokenCount": 7}, "modelVersion": "g-2026"}),
         json!({"candidates": [{"content": {"parts": [{"text": part(&chars[half..])}], "role": "model"}, "finishReason": "STOP", "index": 0}], "usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 4, "thoughtsTokenCount": 2, "totalTokenCount": 13}, "modelVersion": "g-2026"}),
     ];
-    let body = chunks
-        .iter()
-        .map(|c| format!("data: {c}\r\n\r\n"))
-        .collect();
+    let body = chunks.iter().map(|c| format!("data: {c}\r\n\r\n")).collect();
     Act::Say(200, STREAM, body)
 }

@@ -26,13 +26,7 @@ pub(crate) async fn open(root: &Path, journal: Arc<dyn Store>, charter: Charter)
         .executor("model", Models::offline());
     let (runtime, _) = Runtime::open(journal.clone(), options).await.unwrap();
     let charter = runtime.add(charter).await.unwrap().digest();
-    Host {
-        runtime,
-        charter,
-        journal,
-        root: root.to_owned(),
-        _temporary: None,
-    }
+    Host { runtime, charter, journal, root: root.to_owned(), _temporary: None }
 }
 
 pub(crate) async fn sentinel() -> Host {
@@ -55,11 +49,7 @@ pub(crate) async fn with(charter: Charter) -> Host {
 
 /// The host ends at once, and another one takes over its journal.
 pub(crate) async fn again(host: Host) -> Host {
-    let (journal, root, kept) = (
-        host.journal.clone(),
-        host.root.clone(),
-        host._temporary.clone(),
-    );
+    let (journal, root, kept) = (host.journal.clone(), host.root.clone(), host._temporary.clone());
     host.runtime.shutdown(Duration::ZERO).await;
     drop(host);
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -88,53 +78,30 @@ impl Host {
             input[key] = value.clone();
         }
         let by = Principal::new("ana", &["operator"]);
-        let start = Start {
-            charter: self.charter,
-            run: Some(run.into()),
-            input,
-            by,
-        };
+        let start = Start { charter: self.charter, run: Some(run.into()), input, by };
         self.runtime.start(start).await.unwrap();
     }
 
     pub(crate) async fn until(&self, run: &str, state: &str) -> View {
-        let reached = self.runtime.until(run, |snapshot| {
-            snapshot.actor("root").unwrap().state().any(|s| s == state)
-        });
+        let reached = self.runtime.until(run, |snapshot| snapshot.actor("root").unwrap().state().any(|s| s == state));
         match tokio::time::timeout(Duration::from_secs(30), reached).await {
             Ok(view) => view.unwrap(),
             Err(_) => {
                 let view = self.runtime.view(run).await.unwrap();
-                panic!(
-                    "{state} was not reached: {:#}",
-                    view.charter.machine().snapshot_json(&view.snapshot)
-                );
+                panic!("{state} was not reached: {:#}", view.charter.machine().snapshot_json(&view.snapshot));
             }
         }
     }
 
     pub(crate) async fn var(&self, run: &str, name: &str) -> Json {
         let view = self.runtime.view(run).await.unwrap();
-        view.snapshot
-            .actor("root")
-            .unwrap()
-            .variable(name)
-            .cloned()
-            .unwrap_or_default()
+        view.snapshot.actor("root").unwrap().variable(name).cloned().unwrap_or_default()
     }
 
     pub(crate) async fn send(&self, run: &str, r#type: &str, data: Json) -> Receipt {
         let by = Principal::new("ana", &["operator", "approver"]);
-        let receipt = self
-            .runtime
-            .send(Send::new(run, r#type, data, by))
-            .await
-            .unwrap();
-        assert!(
-            !receipt.is_refused(),
-            "{type} was refused: {:?}",
-            receipt.refusal()
-        );
+        let receipt = self.runtime.send(Send::new(run, r#type, data, by)).await.unwrap();
+        assert!(!receipt.is_refused(), "{type} was refused: {:?}", receipt.refusal());
         receipt
     }
 
@@ -142,8 +109,7 @@ impl Host {
     pub(crate) async fn to_proposal(&self, run: &str) -> Json {
         self.until(run, "AWAITING_CONTEXT_APPROVAL").await;
         let digest = Digest::of_json(&self.var(run, "bundle").await).hex();
-        self.send(run, "APPROVE_CONTEXT", json!({"digest": digest}))
-            .await;
+        self.send(run, "APPROVE_CONTEXT", json!({"digest": digest})).await;
         self.until(run, "AWAITING_PROPOSAL_APPROVAL").await;
         self.var(run, "proposal").await
     }
@@ -163,13 +129,8 @@ impl Host {
 
     /// Waits until what ERROR does is done.
     pub(crate) async fn settled(&self, run: &str) -> Json {
-        let done = self
-            .runtime
-            .until(run, |snapshot| !snapshot.invocations().any(|_| true));
-        tokio::time::timeout(Duration::from_secs(30), done)
-            .await
-            .unwrap()
-            .unwrap();
+        let done = self.runtime.until(run, |snapshot| !snapshot.invocations().any(|_| true));
+        tokio::time::timeout(Duration::from_secs(30), done).await.unwrap().unwrap();
         self.var(run, "rollback").await
     }
 }

@@ -31,13 +31,8 @@ pub struct Exec {
 
 impl Default for Exec {
     fn default() -> Exec {
-        let env = [
-            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
-            ("LANG", "C.UTF-8"),
-        ];
-        Exec {
-            env: env.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
-        }
+        let env = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8")];
+        Exec { env: env.map(|(k, v)| (k.to_owned(), v.to_owned())).into() }
     }
 }
 
@@ -48,14 +43,11 @@ impl Executor for Exec {
         variables(actor)?;
         most(actor)?;
         match actor.config.get("dir") {
-            None => folder
-                .path(".")
-                .map(drop)
-                .map_err(|why| format!("a command works in the charter's folder, but {why}")),
+            None => {
+                folder.path(".").map(drop).map_err(|why| format!("a command works in the charter's folder, but {why}"))
+            }
             Some(Json::String(dir)) => folder.path(dir).map(drop),
-            Some(other) => Err(format!(
-                "`dir` is a folder inside the charter's, not `{other}`"
-            )),
+            Some(other) => Err(format!("`dir` is a folder inside the charter's, not `{other}`")),
         }
     }
 
@@ -70,12 +62,9 @@ impl Executor for Exec {
 }
 
 fn command(actor: &ActorDecl) -> Result<Vec<String>, String> {
-    let wrong =
-        || "`command` is a list of texts, the program first: no shell looks at it".to_owned();
+    let wrong = || "`command` is a list of texts, the program first: no shell looks at it".to_owned();
     let words = match actor.config.get("command") {
-        Some(list @ Json::Array(_)) => {
-            crate::config::texts("command", list).map_err(|_| wrong())?
-        }
+        Some(list @ Json::Array(_)) => crate::config::texts("command", list).map_err(|_| wrong())?,
         Some(_) => return Err(wrong()),
         None => return Err("`command` is missing: a list of texts, the program first".into()),
     };
@@ -91,33 +80,22 @@ fn variables(actor: &ActorDecl) -> Result<Vec<(String, String)>, String> {
     };
     let wrong = || format!("`env` gives a text for each variable, not `{env}`");
     let pair = |(k, v): (&String, &Json)| {
-        let bad =
-            k.is_empty() || k.contains(['=', '\0']) || v.as_str().is_some_and(|v| v.contains('\0'));
+        let bad = k.is_empty() || k.contains(['=', '\0']) || v.as_str().is_some_and(|v| v.contains('\0'));
         let value = match v {
             Json::String(v) => v.clone(),
             Json::Number(n) => n.to_string(),
             Json::Bool(b) => b.to_string(),
             _ => return Err(wrong()),
         };
-        if bad {
-            Err(wrong())
-        } else {
-            Ok((k.clone(), value))
-        }
+        if bad { Err(wrong()) } else { Ok((k.clone(), value)) }
     };
-    env.as_object()
-        .ok_or_else(wrong)?
-        .iter()
-        .map(pair)
-        .collect()
+    env.as_object().ok_or_else(wrong)?.iter().map(pair).collect()
 }
 
 fn most(actor: &ActorDecl) -> Result<u64, String> {
     match actor.config.get("maxOutput") {
         None => Ok(OUTPUT),
-        Some(n) => n
-            .as_u64()
-            .ok_or_else(|| format!("`maxOutput` is a number of bytes, not `{n}`")),
+        Some(n) => n.as_u64().ok_or_else(|| format!("`maxOutput` is a number of bytes, not `{n}`")),
     }
 }
 
@@ -183,10 +161,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
         let shown = words.first().map_or("", String::as_str);
         let fault = Fault::new("start", &format!("`{shown}` cannot be started: {e}"));
         // Too many processes, no memory: that passes. A program that is not there does not appear.
-        if matches!(
-            e.kind(),
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied
-        ) {
+        if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied) {
             fault
         } else {
             fault.retryable()
@@ -194,11 +169,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
     })?;
     let id = child.id().and_then(|id| i32::try_from(id).ok());
     let mut group = Group { child, id };
-    let (input, output, errors) = (
-        group.child.stdin.take(),
-        group.child.stdout.take(),
-        group.child.stderr.take(),
-    );
+    let (input, output, errors) = (group.child.stdin.take(), group.child.stdout.take(), group.child.stderr.take());
     let text = call.input.to_string();
     let write = async move {
         if let Some(mut input) = input {
@@ -217,11 +188,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
             end(id);
         }
         out.ok_or_else(|| {
-            Fault::new(
-                "too-large",
-                &format!("the command wrote more than {most} bytes (`maxOutput`)"),
-            )
-            .retryable()
+            Fault::new("too-large", &format!("the command wrote more than {most} bytes (`maxOutput`)")).retryable()
         })
     };
     let complain = async {
@@ -239,18 +206,13 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
     };
     let ((), output, complaint, status) = tokio::join!(write, read, complain, finish);
     let output = output?;
-    let status = status
-        .map_err(|e| Fault::new("failed", &format!("the command got lost: {e}")).retryable())?;
+    let status = status.map_err(|e| Fault::new("failed", &format!("the command got lost: {e}")).retryable())?;
     if !status.success() {
         let last = complaint.trim_end();
-        let said = if last.is_empty() {
-            String::new()
-        } else {
-            format!(": {}", last.lines().next_back().unwrap_or_default())
-        };
-        let mut fault = Fault::new("failed", &format!("the command failed ({status}){said}"))
-            .retryable()
-            .with("stderr", last);
+        let said =
+            if last.is_empty() { String::new() } else { format!(": {}", last.lines().next_back().unwrap_or_default()) };
+        let mut fault =
+            Fault::new("failed", &format!("the command failed ({status}){said}")).retryable().with("stderr", last);
         if let Some(code) = status.code() {
             fault = fault.with("exit", code);
         }
@@ -263,9 +225,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
     }
     let value = serde_json::from_str(&output).map_err(|e| {
         let shown: String = output.chars().take(120).collect();
-        Fault::new("malformed", &format!("the command wrote no JSON: {e}"))
-            .with("output", shown)
-            .retryable()
+        Fault::new("malformed", &format!("the command wrote no JSON: {e}")).with("output", shown).retryable()
     })?;
     Ok(Outcome::Done(value))
 }
@@ -284,10 +244,7 @@ fn find(name: &str, env: &BTreeMap<String, String>) -> Option<std::ffi::OsString
 /// Everything, if it is not more than `most` bytes. The pipe is closed on return.
 async fn head(mut from: impl AsyncRead + Unpin, most: u64) -> Option<Vec<u8>> {
     let mut out = Vec::new();
-    let read = (&mut from)
-        .take(most.saturating_add(1))
-        .read_to_end(&mut out)
-        .await;
+    let read = (&mut from).take(most.saturating_add(1)).read_to_end(&mut out).await;
     let fits = u64::try_from(out.len()).is_ok_and(|len| len <= most);
     (read.is_ok() && fits).then_some(out)
 }

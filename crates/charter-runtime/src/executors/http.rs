@@ -37,11 +37,7 @@ impl Default for Http {
             .proxy(None)
             .user_agent(concat!("charter/", env!("CARGO_PKG_VERSION")))
             .build();
-        Http {
-            plain_anywhere: false,
-            secret: std::sync::Arc::new(|_| None),
-            agent: config.into(),
-        }
+        Http { plain_anywhere: false, secret: std::sync::Arc::new(|_| None), agent: config.into() }
     }
 }
 
@@ -70,9 +66,7 @@ impl Executor for Http {
             let request = request?;
             // The thread goes on for a while if nobody waits any more; its answer is dropped then.
             let result = blocking(move || request.post(&agent)).await;
-            result.unwrap_or_else(|_| {
-                Err(Fault::new("failed", "the call was broken off").retryable())
-            })
+            result.unwrap_or_else(|_| Err(Fault::new("failed", "the call was broken off").retryable()))
         })
     }
 }
@@ -99,24 +93,20 @@ impl Http {
             Some(other) => return Err(format!("`url` is a text, not `{other}`")),
             None => return Err("`url` is missing".into()),
         };
-        let uri: Uri = text
-            .parse()
-            .map_err(|e| format!("`url` is no URL: `{text}` ({e})"))?;
+        let uri: Uri = text.parse().map_err(|e| format!("`url` is no URL: `{text}` ({e})"))?;
         let host = uri.host().unwrap_or_default();
         let here = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
         match uri.scheme_str() {
             Some("https") if cfg!(feature = "tls") => Ok(text.clone()),
             Some("https") => Err(format!("`{text}`: this program was built without `https`")),
             Some("http") if here || self.plain_anywhere => Ok(text.clone()),
-            Some("http") => Err(format!(
-                "`{text}`: `http` is not encrypted and may only go to this machine; use `https`"
-            )),
-            Some(other) => Err(format!(
-                "`{text}`: the scheme `{other}` is not allowed; `https` is, and `http` to this machine"
-            )),
-            None => Err(format!(
-                "`url` is no whole URL: `{text}`; it begins with `https://`"
-            )),
+            Some("http") => {
+                Err(format!("`{text}`: `http` is not encrypted and may only go to this machine; use `https`"))
+            }
+            Some(other) => {
+                Err(format!("`{text}`: the scheme `{other}` is not allowed; `https` is, and `http` to this machine"))
+            }
+            None => Err(format!("`url` is no whole URL: `{text}`; it begins with `https://`")),
         }
     }
 
@@ -124,21 +114,15 @@ impl Http {
         let Some(headers) = actor.config.get("headers") else {
             return Ok(Vec::new());
         };
-        let wrong = || {
-            format!("`headers` gives a text or `{{secret: NAME}}` for each header, not `{headers}`")
-        };
+        let wrong = || format!("`headers` gives a text or `{{secret: NAME}}` for each header, not `{headers}`");
         let pair = |(name, value): (&String, &Json)| {
             let value = match value {
                 Json::String(value) => value.clone(),
                 Json::Object(map) => {
-                    let secret = map
-                        .get("secret")
-                        .and_then(Json::as_str)
-                        .filter(|_| map.len() == 1)
-                        .ok_or_else(wrong)?;
-                    (self.secret)(secret).ok_or_else(|| {
-                        format!("this host has no secret `{secret}` (header `{name}`)")
-                    })?
+                    let secret =
+                        map.get("secret").and_then(Json::as_str).filter(|_| map.len() == 1).ok_or_else(wrong)?;
+                    (self.secret)(secret)
+                        .ok_or_else(|| format!("this host has no secret `{secret}` (header `{name}`)"))?
                 }
                 _ => return Err(wrong()),
             };
@@ -148,17 +132,10 @@ impl Http {
             if fine {
                 Ok((name.clone(), value))
             } else {
-                Err(format!(
-                    "the header `{name}` has a name or value that HTTP does not allow"
-                ))
+                Err(format!("the header `{name}` has a name or value that HTTP does not allow"))
             }
         };
-        headers
-            .as_object()
-            .ok_or_else(wrong)?
-            .iter()
-            .map(pair)
-            .collect()
+        headers.as_object().ok_or_else(wrong)?.iter().map(pair).collect()
     }
 
     fn request(&self, call: &Call) -> Result<Request, Fault> {
@@ -179,10 +156,8 @@ impl Http {
 impl Request {
     fn post(&self, agent: &ureq::Agent) -> Result<Outcome, Fault> {
         let most = self.most;
-        let mut request = agent
-            .post(&self.url)
-            .header("content-type", "application/json")
-            .header("accept", "application/json");
+        let mut request =
+            agent.post(&self.url).header("content-type", "application/json").header("accept", "application/json");
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }
@@ -190,18 +165,12 @@ impl Request {
         let response = request.send(&self.body);
         let mut response = response.map_err(|e| failure(&e))?;
         let status = response.status();
-        let body = response
-            .body_mut()
-            .with_config()
-            .limit(most)
-            .read_to_vec()
-            .map_err(|e| match e {
-                ureq::Error::BodyExceedsLimit(_) => Fault::new(
-                    "too-large",
-                    &format!("the answer has more than {most} bytes (`maxOutput`)"),
-                ),
-                e => failure(&e),
-            })?;
+        let body = response.body_mut().with_config().limit(most).read_to_vec().map_err(|e| match e {
+            ureq::Error::BodyExceedsLimit(_) => {
+                Fault::new("too-large", &format!("the answer has more than {most} bytes (`maxOutput`)"))
+            }
+            e => failure(&e),
+        })?;
         if !status.is_success() {
             let shown: String = String::from_utf8_lossy(&body).chars().take(500).collect();
             let fault = Fault::new("failed", &format!("the server answered {status}"))
@@ -214,26 +183,22 @@ impl Request {
             return Ok(Outcome::Done(Json::Null));
         }
         let value = serde_json::from_slice(&body);
-        value.map(Outcome::Done).map_err(|e| {
-            Fault::new("malformed", &format!("the server answered no JSON: {e}")).retryable()
-        })
+        value
+            .map(Outcome::Done)
+            .map_err(|e| Fault::new("malformed", &format!("the server answered no JSON: {e}")).retryable())
     }
 }
 
 fn most(actor: &ActorDecl) -> Result<u64, String> {
     match actor.config.get("maxOutput") {
         None => Ok(MOST),
-        Some(n) => n
-            .as_u64()
-            .ok_or_else(|| format!("`maxOutput` is a number of bytes, not `{n}`")),
+        Some(n) => n.as_u64().ok_or_else(|| format!("`maxOutput` is a number of bytes, not `{n}`")),
     }
 }
 
 fn failure(e: &ureq::Error) -> Fault {
     match e {
-        ureq::Error::Timeout(_) => {
-            Fault::new("timeout", "the server has not answered in time").retryable()
-        }
+        ureq::Error::Timeout(_) => Fault::new("timeout", "the server has not answered in time").retryable(),
         e => Fault::new("start", &format!("the server cannot be reached: {e}")).retryable(),
     }
 }

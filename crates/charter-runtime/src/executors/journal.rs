@@ -33,9 +33,7 @@ impl Executor for Journal {
         Box::pin(async move {
             let found = blocking(move || find(&call)).await;
             found
-                .unwrap_or_else(
-                    |_| Err(Fault::new("failed", "the call was broken off").retryable()),
-                )
+                .unwrap_or_else(|_| Err(Fault::new("failed", "the call was broken off").retryable()))
                 .map(Outcome::Done)
         })
     }
@@ -58,7 +56,8 @@ impl Wanted<'_> {
             None => return Err("it needs `emitted`, the event type of what it looks for".into()),
         };
         let wrong = || {
-            "`where` says which fields are equal, such as `{userId: userId}`: a field of the data, a field of the input".to_owned()
+            "`where` says which fields are equal, such as `{userId: userId}`: a field of the data, a field of the input"
+                .to_owned()
         };
         let equal = match config("where") {
             None => Vec::new(),
@@ -75,11 +74,7 @@ impl Wanted<'_> {
                 .filter(|n| (1..=LIMIT).contains(n))
                 .ok_or_else(|| format!("`most` is a number from 1 to {LIMIT}, not `{n}`"))?,
         };
-        Ok(Wanted {
-            emitted,
-            equal,
-            most,
-        })
+        Ok(Wanted { emitted, equal, most })
     }
 }
 
@@ -88,12 +83,10 @@ fn find(call: &Call) -> Result<Json, Fault> {
     let mut equal = Vec::new();
     for (field, of) in &wanted.equal {
         // A missing field must not match what has none either.
-        let value = call.input.get(*of).ok_or_else(|| {
-            Fault::new(
-                "config",
-                &format!("the input has no `{of}`, which `where` names"),
-            )
-        })?;
+        let value = call
+            .input
+            .get(*of)
+            .ok_or_else(|| Fault::new("config", &format!("the input has no `{of}`, which `where` names")))?;
         equal.push((*field, value));
     }
     let mut found = Vec::new();
@@ -101,10 +94,7 @@ fn find(call: &Call) -> Result<Json, Fault> {
     let read = call.store().emitted(wanted.emitted, &mut |_, _, data| {
         // What cannot be read is no match; `charter verify` finds it.
         let data: Json = serde_json::from_str(data).unwrap_or_default();
-        if equal
-            .iter()
-            .all(|(field, value)| data.get(*field) == Some(*value))
-        {
+        if equal.iter().all(|(field, value)| data.get(*field) == Some(*value)) {
             found.push(data);
         }
         found.len() < most

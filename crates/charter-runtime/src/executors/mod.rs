@@ -25,10 +25,7 @@ pub use workspace::Workspaces;
 /// The executors of [`crate::Options::default`].
 pub(crate) fn standard() -> BTreeMap<String, Arc<dyn Executor>> {
     BTreeMap::from([
-        (
-            "exec".to_owned(),
-            Arc::new(Exec::default()) as Arc<dyn Executor>,
-        ),
+        ("exec".to_owned(), Arc::new(Exec::default()) as Arc<dyn Executor>),
         ("http".to_owned(), Arc::new(Http::default())),
         ("human".to_owned(), Arc::new(Human)),
         ("journal".to_owned(), Arc::new(Journal)),
@@ -43,16 +40,11 @@ const ATTEMPT: i64 = 600_000;
 const COMMON: [&str; 5] = ["idempotent", "retry", "attemptTimeout", "as", "id"];
 
 /// Refuses a configuration with keys that a kind does not know.
-fn known(
-    config: &indexmap::IndexMap<String, serde_json::Value>,
-    keys: &[&str],
-) -> Result<(), String> {
+fn known(config: &indexmap::IndexMap<String, serde_json::Value>, keys: &[&str]) -> Result<(), String> {
     for key in config.keys() {
         if !keys.contains(&key.as_str()) && !COMMON.contains(&key.as_str()) {
             let all = keys.iter().chain(&COMMON).copied();
-            let near = charter_expr::nearest(key, all)
-                .map(|n| format!("; did you mean `{n}`?"))
-                .unwrap_or_default();
+            let near = charter_expr::nearest(key, all).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
             return Err(format!("it has no key `{key}`{near}"));
         }
     }

@@ -108,13 +108,7 @@ fn roots() -> Roots {
     let run = env.root("run", Type::Dyn);
     let attempt = env.root("attempt", Type::Dyn);
     let item = env.root("item", Type::Dyn);
-    Roots {
-        env,
-        input,
-        run,
-        attempt,
-        item,
-    }
+    Roots { env, input, run, attempt, item }
 }
 
 struct Seen<'a>(&'a Sight<'a>, Roots);
@@ -140,14 +134,10 @@ impl Computed {
     fn read(value: &Json) -> Result<Computed, String> {
         Ok(match value {
             Json::String(text) => match text.strip_prefix("= ") {
-                Some(cel) => Computed::Cel(
-                    Program::compile(cel, &roots().env).map_err(|e| format!("`{text}`: {e}"))?,
-                ),
+                Some(cel) => Computed::Cel(Program::compile(cel, &roots().env).map_err(|e| format!("`{text}`: {e}"))?),
                 None => Computed::Literal(value.clone()),
             },
-            Json::Array(items) => {
-                Computed::List(items.iter().map(Computed::read).collect::<Result<_, _>>()?)
-            }
+            Json::Array(items) => Computed::List(items.iter().map(Computed::read).collect::<Result<_, _>>()?),
             Json::Object(map) => {
                 let field = |(k, v): (&String, &Json)| Ok((k.clone(), Computed::read(v)?));
                 Computed::Object(map.iter().map(field).collect::<Result<_, String>>()?)
@@ -161,17 +151,10 @@ impl Computed {
             Computed::Literal(json) => json.clone(),
             Computed::Cel(program) => {
                 let seen = Seen(sight, roots());
-                let value = program
-                    .eval(&seen, &mut Fuel::default())
-                    .and_then(|v| v.to_json());
+                let value = program.eval(&seen, &mut Fuel::default()).and_then(|v| v.to_json());
                 value.map_err(|e| format!("`= {}`: {e}", program.source()))?
             }
-            Computed::List(items) => Json::Array(
-                items
-                    .iter()
-                    .map(|i| i.value(sight))
-                    .collect::<Result<_, _>>()?,
-            ),
+            Computed::List(items) => Json::Array(items.iter().map(|i| i.value(sight)).collect::<Result<_, _>>()?),
             Computed::Object(fields) => {
                 let field = |(k, v): &(String, Computed)| Ok((k.clone(), v.value(sight)?));
                 Json::Object(fields.iter().map(field).collect::<Result<_, String>>()?)
@@ -231,18 +214,14 @@ impl Answer {
 /// Whether a value has at least what a part says.
 fn has(value: &Json, part: &Json) -> bool {
     match (value, part) {
-        (Json::Object(value), Json::Object(part)) => part
-            .iter()
-            .all(|(k, p)| value.get(k).is_some_and(|v| has(v, p))),
+        (Json::Object(value), Json::Object(part)) => part.iter().all(|(k, p)| value.get(k).is_some_and(|v| has(v, p))),
         (Json::Number(a), Json::Number(b)) => a == b || a.as_f64() == b.as_f64(),
         (value, part) => value == part,
     }
 }
 
 fn object(value: &Json) -> Result<&Map<String, Json>, String> {
-    value
-        .as_object()
-        .ok_or_else(|| format!("an object such as `{{output: ...}}` was expected, not `{value}`"))
+    value.as_object().ok_or_else(|| format!("an object such as `{{output: ...}}` was expected, not `{value}`"))
 }
 
 fn only(map: &Map<String, Json>, keys: &[&str]) -> Result<(), String> {
@@ -265,36 +244,23 @@ fn answer(entry: &Json) -> Result<Answer, String> {
         None => None,
         Some(Json::String(text)) => {
             let Some(cel) = text.strip_prefix("= ") else {
-                return Err(format!(
-                    "`when` is part of an input, or `= CEL`, not `{text}`"
-                ));
+                return Err(format!("`when` is part of an input, or `= CEL`, not `{text}`"));
             };
-            Some(When::Cel(Computed::read(&Json::String(format!(
-                "= {cel}"
-            )))?))
+            Some(When::Cel(Computed::read(&Json::String(format!("= {cel}")))?))
         }
         Some(part) => Some(When::Part(part.clone())),
     };
     let attempts = match map.get("attempts") {
         None => {
-            only(
-                map,
-                &[
-                    "after", "events", "output", "error", "never", "when", "attempts",
-                ],
-            )?;
+            only(map, &["after", "events", "output", "error", "never", "when", "attempts"])?;
             vec![act(map)?]
         }
         Some(Json::Array(list)) if !list.is_empty() => {
             only(map, &["when", "attempts"])?;
-            list.iter()
-                .map(|a| object(a).and_then(act))
-                .collect::<Result<_, _>>()?
+            list.iter().map(|a| object(a).and_then(act)).collect::<Result<_, _>>()?
         }
         Some(other) => {
-            return Err(format!(
-                "`attempts` is a list with something for each attempt, not `{other}`"
-            ));
+            return Err(format!("`attempts` is a list with something for each attempt, not `{other}`"));
         }
     };
     Ok(Answer { when, attempts })
@@ -310,10 +276,7 @@ fn act(map: &Map<String, Json>) -> Result<Act, String> {
         Some(Json::Array(list)) => list.iter().map(sent).collect::<Result<_, _>>()?,
         Some(other) => return Err(format!("`events` is a list, not `{other}`")),
     };
-    let endings = ["output", "error", "never"]
-        .iter()
-        .filter(|k| map.contains_key(**k))
-        .count();
+    let endings = ["output", "error", "never"].iter().filter(|k| map.contains_key(**k)).count();
     if endings > 1 {
         return Err("only one of `output`, `error`, `never` can be".into());
     }
@@ -326,11 +289,7 @@ fn act(map: &Map<String, Json>) -> Result<Act, String> {
         }
         _ => Ending::Nothing,
     };
-    Ok(Act {
-        after,
-        events,
-        result,
-    })
+    Ok(Act { after, events, result })
 }
 
 fn failure(error: &Json) -> Result<Ending, String> {
@@ -346,10 +305,7 @@ fn failure(error: &Json) -> Result<Ending, String> {
 
 fn sent(event: &Json) -> Result<Sent, String> {
     let map = object(event)?;
-    only(
-        map,
-        &["type", "to", "data", "after", "each", "when", "refused"],
-    )?;
+    only(map, &["type", "to", "data", "after", "each", "when", "refused"])?;
     let computed = |key: &str| map.get(key).map(Computed::read).transpose();
     let refused = match map.get("refused").map(|v| v.as_str().unwrap_or_default()) {
         None | Some("fail") => Refused::Fail,
@@ -358,11 +314,7 @@ fn sent(event: &Json) -> Result<Sent, String> {
         Some(_) => return Err("`refused` is `fail`, `ignore` or `wait`".into()),
     };
     Ok(Sent {
-        r#type: map
-            .get("type")
-            .and_then(Json::as_str)
-            .map(str::to_owned)
-            .ok_or("an event has a `type`")?,
+        r#type: map.get("type").and_then(Json::as_str).map(str::to_owned).ok_or("an event has a `type`")?,
         to: computed("to")?,
         data: computed("data")?,
         after: map.get("after").map_or(Ok(0), |v| delay("after", v))?,

@@ -37,71 +37,44 @@ impl Inner {
         self.fire(run, batch);
         match mail {
             Mail::Due => Judged::Done,
-            Mail::Start {
-                charter,
-                start,
-                reply,
-            } => self.judge_start(run, batch, charter, start, reply),
+            Mail::Start { charter, start, reply } => self.judge_start(run, batch, charter, start, reply),
             Mail::Event { send, reply } => self.judge_event(run, batch, send, reply),
-            Mail::Answer {
-                invocation,
-                effect,
-                outcome,
-                person,
-                reply,
-            } => {
+            Mail::Answer { invocation, effect, outcome, person, reply } => {
                 let Some(snapshot) = &batch.state.snapshot else {
                     drop(reply.send(Err(RuntimeError::NeverStarted(run.to_string()))));
                     return Judged::Done;
                 };
                 let (invocation, by) = match person {
                     None => (invocation, Principal::system()),
-                    Some(person) => {
-                        match task(run, &batch.state.charter, snapshot, effect, &person) {
-                            Ok(invocation) => (invocation, person),
-                            Err(e) => {
-                                drop(reply.send(Err(e)));
-                                return Judged::Done;
-                            }
+                    Some(person) => match task(run, &batch.state.charter, snapshot, effect, &person) {
+                        Ok(invocation) => (invocation, person),
+                        Err(e) => {
+                            drop(reply.send(Err(e)));
+                            return Judged::Done;
                         }
-                    }
+                    },
                 };
                 let event = Event::answer(invocation, effect, outcome);
                 self.step_of_host(run, batch, event, by, reply)
             }
-            Mail::Attempt {
-                invocation,
-                effect,
-                attempt,
-                error,
-                retry_at,
-                reply,
-            } => {
-                let event = Event::Attempt {
-                    invocation,
-                    effect,
-                    attempt,
-                    error,
-                    retry_at,
-                };
+            Mail::Attempt { invocation, effect, attempt, error, retry_at, reply } => {
+                let event = Event::Attempt { invocation, effect, attempt, error, retry_at };
                 self.step_of_host(run, batch, event, Principal::system(), reply)
             }
         }
     }
 
     /// An event of the host's own: it is taken when events from outside no longer are.
-    fn step_of_host(
-        &self,
-        run: &Arc<str>,
-        batch: &mut Batch,
-        event: Event,
-        by: Principal,
-        reply: Reply,
-    ) -> Judged {
+    fn step_of_host(&self, run: &Arc<str>, batch: &mut Batch, event: Event, by: Principal, reply: Reply) -> Judged {
         if batch.state.snapshot.is_none() {
             drop(reply.send(Err(RuntimeError::NeverStarted(run.to_string()))));
         } else if self.is_full(batch, 2) {
-            self.publisher.trouble(Some(run), format!("run `{run}` has twice as many records as it may have, and stands still; `charter.cancel` ends it"));
+            self.publisher.trouble(
+                Some(run),
+                format!(
+                    "run `{run}` has twice as many records as it may have, and stands still; `charter.cancel` ends it"
+                ),
+            );
             drop(reply.send(Err(self.full(run))));
         } else {
             self.step(batch, None, None, event, by, None, Some(reply));
@@ -113,31 +86,22 @@ impl Inner {
     pub(super) fn fire(&self, run: &Arc<str>, batch: &mut Batch) {
         for _ in 0..BATCH {
             let now = self.now(&batch.state);
-            let Some((id, generation)) = batch
-                .state
-                .timer()
-                .filter(|t| t.due <= now)
-                .map(|t| (t.id.clone(), t.generation))
+            let Some((id, generation)) =
+                batch.state.timer().filter(|t| t.due <= now).map(|t| (t.id.clone(), t.generation))
             else {
                 return;
             };
             if self.is_full(batch, 2) {
                 return;
             }
-            let event = Event::Timer {
-                timer: id.to_string(),
-                generation,
-            };
+            let event = Event::Timer { timer: id.to_string(), generation };
             let before = batch.made.len();
             self.step(batch, None, None, event, Principal::system(), None, None);
             if batch.made.len() == before {
                 return;
             }
             let state = &mut batch.state;
-            let refused = batch
-                .made
-                .last()
-                .and_then(|m| m.append.record.refusal.as_deref());
+            let refused = batch.made.last().and_then(|m| m.append.record.refusal.as_deref());
             if let (Some(why), Some(snapshot)) = (refused, &state.snapshot) {
                 // It stays pending. It would be refused for ever: it is tried again when the run has changed.
                 if state.refused.0 != snapshot.seq() {
@@ -169,36 +133,18 @@ impl Inner {
     ) -> Judged {
         if batch.state.chain.next_seq() > 0 {
             if !batch.made.is_empty() {
-                return Judged::Later(Mail::Start {
-                    charter,
-                    start,
-                    reply,
-                });
+                return Judged::Later(Mail::Start { charter, start, reply });
             }
             drop(reply.send(self.started_before(run, batch, &charter, &start)));
             return Judged::Done;
         }
         batch.state.charter = charter;
         let Start { input, by, .. } = *start;
-        self.step(
-            batch,
-            None,
-            None,
-            Event::Start { input },
-            by,
-            None,
-            Some(reply),
-        );
+        self.step(batch, None, None, Event::Start { input }, by, None, Some(reply));
         Judged::Done
     }
 
-    fn judge_event(
-        self: &Arc<Self>,
-        run: &Arc<str>,
-        batch: &mut Batch,
-        send: Box<Send>,
-        reply: Reply,
-    ) -> Judged {
+    fn judge_event(self: &Arc<Self>, run: &Arc<str>, batch: &mut Batch, send: Box<Send>, reply: Reply) -> Judged {
         if batch.state.snapshot.is_none() {
             drop(reply.send(Err(RuntimeError::NeverStarted(run.to_string()))));
             return Judged::Done;
@@ -223,24 +169,8 @@ impl Inner {
             drop(reply.send(Err(self.full(run))));
             return Judged::Done;
         }
-        let Send {
-            to,
-            r#type,
-            data,
-            by,
-            id,
-            expected_seq,
-            ..
-        } = *send;
-        self.step(
-            batch,
-            id,
-            to,
-            Event::External { r#type, data },
-            by,
-            expected_seq,
-            Some(reply),
-        );
+        let Send { to, r#type, data, by, id, expected_seq, .. } = *send;
+        self.step(batch, id, to, Event::External { r#type, data }, by, expected_seq, Some(reply));
         Judged::Done
     }
 
@@ -258,31 +188,14 @@ impl Inner {
     ) {
         let at = self.now(&batch.state);
         let state = &mut batch.state;
-        let envelope = Envelope {
-            seq: state.chain.next_seq(),
-            to,
-            event,
-            by,
-            at,
-            expected_seq,
-        };
+        let envelope = Envelope { seq: state.chain.next_seq(), to, event, by, at, expected_seq };
         let outcome = outcome(state, &envelope);
-        let append = state.chain.append(
-            &state.charter.machine,
-            id.as_deref(),
-            &envelope,
-            state.snapshot.as_ref(),
-            &outcome,
-        );
+        let append =
+            state.chain.append(&state.charter.machine, id.as_deref(), &envelope, state.snapshot.as_ref(), &outcome);
         let size = append.record.text().len();
         if size > MAX_RECORD_BYTES {
             let (run, seq) = (append.record.run.to_string(), append.record.seq);
-            let e = StoreError::TooLarge {
-                run,
-                seq,
-                size,
-                limit: MAX_RECORD_BYTES,
-            };
+            let e = StoreError::TooLarge { run, seq, size, limit: MAX_RECORD_BYTES };
             match reply {
                 Some(reply) => drop(reply.send(Err(e.into()))),
                 None => self.publisher.trouble(None, e.to_string()),
@@ -297,12 +210,7 @@ impl Inner {
             state.snapshot = Some(step.snapshot);
             effects = step.effects;
         }
-        batch.made.push(Made {
-            append,
-            effects,
-            after: state.snapshot.clone(),
-            reply,
-        });
+        batch.made.push(Made { append, effects, after: state.snapshot.clone(), reply });
     }
 
     /// Whether a run has as many records as it may have, `times` over.
@@ -337,29 +245,14 @@ fn task(
     by: &Principal,
 ) -> Result<String, RuntimeError> {
     let name = effect.text(run);
-    let human = |src: &str| {
-        charter
-            .actors
-            .get(src)
-            .is_some_and(|s| s.kind.as_ref() == "human")
-    };
-    let found = snapshot
-        .invocations()
-        .find(|(_, i)| i.effect == effect && !i.is_machine() && human(&i.src));
+    let human = |src: &str| charter.actors.get(src).is_some_and(|s| s.kind.as_ref() == "human");
+    let found = snapshot.invocations().find(|(_, i)| i.effect == effect && !i.is_machine() && human(&i.src));
     let Some((_, i)) = found.filter(|_| !snapshot.status().is_finished()) else {
-        return Err(RuntimeError::NoTask {
-            run: run.into(),
-            task: name,
-        });
+        return Err(RuntimeError::NoTask { run: run.into(), task: name });
     };
     let roles = task_roles(charter, &i.src);
     if !may(&roles, by) {
-        return Err(RuntimeError::NotYours {
-            run: run.into(),
-            task: name,
-            roles: roles.join(", "),
-            by: by.id.clone(),
-        });
+        return Err(RuntimeError::NotYours { run: run.into(), task: name, roles: roles.join(", "), by: by.id.clone() });
     }
     Ok(i.id.to_string())
 }

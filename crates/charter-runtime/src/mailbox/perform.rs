@@ -24,18 +24,12 @@ pub(super) struct Made {
 
 impl Inner {
     pub(super) fn set_timer(&self, run: &Arc<str>, state: Option<&RunState>) {
-        self.wheel
-            .set(run, state.and_then(|s| s.next_due()), || self.clock.work());
+        self.wheel.set(run, state.and_then(|s| s.next_due()), || self.clock.work());
     }
 
     /// After the commit: tells, does, answers.
     pub(super) fn perform(self: &Arc<Self>, run: &Arc<str>, state: &RunState, made: Made) {
-        let Made {
-            append,
-            effects,
-            after,
-            reply,
-        } = made;
+        let Made { append, effects, after, reply } = made;
         let record = append.record;
         let seq = record.seq;
         crate::trace::record(&record);
@@ -45,43 +39,20 @@ impl Inner {
             snapshot: after.clone(),
         }));
         if let Some(reply) = reply {
-            drop(reply.send(Ok(Receipt {
-                record,
-                snapshot: after,
-                repeated: false,
-            })));
+            drop(reply.send(Ok(Receipt { record, snapshot: after, repeated: false })));
         }
         for effect in effects {
             match effect.kind {
-                EffectKind::Invoke {
-                    invocation,
-                    src,
-                    input,
-                    ..
-                } => {
+                EffectKind::Invoke { invocation, src, input, .. } => {
                     self.invoke(
                         &state.charter,
                         run,
-                        Asked {
-                            effect: effect.id,
-                            invocation,
-                            src,
-                            input,
-                            attempt: 1,
-                            not_before: i64::MIN,
-                        },
+                        Asked { effect: effect.id, invocation, src, input, attempt: 1, not_before: i64::MIN },
                     );
                 }
-                EffectKind::Cancel { effect, .. } => {
-                    self.calls.cancel(run, effect, &self.publisher)
-                }
+                EffectKind::Cancel { effect, .. } => self.calls.cancel(run, effect, &self.publisher),
                 EffectKind::Emit { r#type, data } => {
-                    self.publisher.tell(Happening::Emitted {
-                        run: run.clone(),
-                        seq,
-                        r#type,
-                        data,
-                    });
+                    self.publisher.tell(Happening::Emitted { run: run.clone(), seq, r#type, data });
                 }
                 EffectKind::Log { label, value } => {
                     self.publisher.tell(Happening::Logged {
@@ -101,9 +72,8 @@ impl Inner {
             return;
         };
         let ended = snapshot.status().is_finished();
-        self.calls.keep(run, &self.publisher, |effect| {
-            !ended && snapshot.invocations().any(|(_, i)| i.effect == effect)
-        });
+        self.calls
+            .keep(run, &self.publisher, |effect| !ended && snapshot.invocations().any(|(_, i)| i.effect == effect));
     }
 }
 

@@ -60,31 +60,16 @@ pub(crate) struct RunState {
 }
 
 impl RunState {
-    pub(crate) fn new(
-        charter: Arc<Charter>,
-        snapshot: Option<Snapshot>,
-        chain: Chain,
-        last: i64,
-    ) -> RunState {
-        RunState {
-            charter,
-            snapshot,
-            chain,
-            last,
-            refused: Default::default(),
-        }
+    pub(crate) fn new(charter: Arc<Charter>, snapshot: Option<Snapshot>, chain: Chain, last: i64) -> RunState {
+        RunState { charter, snapshot, chain, last, refused: Default::default() }
     }
 
     /// The next timer that may fire.
     pub(super) fn timer(&self) -> Option<&charter_kernel::Timer> {
-        let snapshot = self
-            .snapshot
-            .as_ref()
-            .filter(|s| s.status() == Status::Active)?;
+        let snapshot = self.snapshot.as_ref().filter(|s| s.status() == Status::Active)?;
         let (at, refused) = &self.refused;
-        let fresh = |t: &&charter_kernel::Timer| {
-            *at != snapshot.seq() || !refused.contains(&(t.id.clone(), t.generation))
-        };
+        let fresh =
+            |t: &&charter_kernel::Timer| *at != snapshot.seq() || !refused.contains(&(t.id.clone(), t.generation));
         snapshot.timers().iter().map(AsRef::as_ref).find(fresh)
     }
 
@@ -98,18 +83,10 @@ impl Inner {
     pub(crate) async fn load(self: &Arc<Self>, run: &str) -> Result<Box<RunState>, RuntimeError> {
         let (inner, run) = (self.clone(), run.to_owned());
         blocking(move || {
-            let info = inner
-                .store
-                .run(&run)?
-                .ok_or_else(|| RuntimeError::UnknownRun(run.clone()))?;
+            let info = inner.store.run(&run)?.ok_or_else(|| RuntimeError::UnknownRun(run.clone()))?;
             let charter = inner.charter(info.charter)?;
             let loaded = charter_journal::load(inner.store.as_ref(), &charter.machine, &run)?;
-            Ok(Box::new(RunState::new(
-                charter,
-                loaded.snapshot,
-                loaded.chain,
-                info.updated,
-            )))
+            Ok(Box::new(RunState::new(charter, loaded.snapshot, loaded.chain, info.updated)))
         })
         .await?
     }

@@ -20,12 +20,7 @@ impl Runtime {
     pub async fn view(&self, run: &str) -> Result<View, RuntimeError> {
         let (charter, snapshot) = self.inner.look(run).await?;
         let tasks = self.inner.tasks_of(&charter, &snapshot);
-        Ok(View {
-            charter,
-            snapshot,
-            working: self.inner.calls.of_run(run),
-            tasks,
-        })
+        Ok(View { charter, snapshot, working: self.inner.calls.of_run(run), tasks })
     }
 
     /// What a principal may send to a run now.
@@ -57,19 +52,14 @@ impl Runtime {
     /// # Errors
     /// As [`Runtime::view`]; [`RuntimeError::Closing`] if the host ends first.
     pub async fn ended(&self, run: &str) -> Result<View, RuntimeError> {
-        self.until(run, |snapshot| snapshot.status().is_finished())
-            .await
+        self.until(run, |snapshot| snapshot.status().is_finished()).await
     }
 
     /// Waits until something holds of a run, and gives it as it is then.
     ///
     /// # Errors
     /// As [`Runtime::ended`].
-    pub async fn until(
-        &self,
-        run: &str,
-        mut holds: impl FnMut(&Snapshot) -> bool,
-    ) -> Result<View, RuntimeError> {
+    pub async fn until(&self, run: &str, mut holds: impl FnMut(&Snapshot) -> bool) -> Result<View, RuntimeError> {
         let mut news = self.subscribe(Some(run));
         loop {
             let view = self.view(run).await?;
@@ -85,18 +75,13 @@ impl Runtime {
 
 impl Inner {
     /// A run as it is now, without touching its mailbox.
-    pub(crate) async fn look(
-        self: &Arc<Self>,
-        run: &str,
-    ) -> Result<(Arc<Charter>, Snapshot), RuntimeError> {
+    pub(crate) async fn look(self: &Arc<Self>, run: &str) -> Result<(Arc<Charter>, Snapshot), RuntimeError> {
         let cell = lock(&self.cells).get(run).cloned();
         if let Some(seen) = cell.and_then(|c| c.view()) {
             return Ok(seen);
         }
         let state = self.load(run).await?;
-        let snapshot = state
-            .snapshot
-            .ok_or_else(|| RuntimeError::NeverStarted(run.into()))?;
+        let snapshot = state.snapshot.ok_or_else(|| RuntimeError::NeverStarted(run.into()))?;
         Ok((state.charter, snapshot))
     }
 }

@@ -47,15 +47,7 @@ impl Send {
     /// An event for the root of a run.
     #[must_use]
     pub fn new(run: &str, r#type: &str, data: Json, by: Principal) -> Send {
-        Send {
-            run: run.into(),
-            to: None,
-            r#type: r#type.into(),
-            data,
-            by,
-            id: None,
-            expected_seq: None,
-        }
+        Send { run: run.into(), to: None, r#type: r#type.into(), data, by, id: None, expected_seq: None }
     }
 
     /// For an actor of the run.
@@ -116,17 +108,11 @@ impl View {
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         let s = &self.snapshot;
-        if s.status() != Status::Active
-            || !s.timers().is_empty()
-            || s.invocations().any(|(_, i)| !i.is_machine())
-        {
+        if s.status() != Status::Active || !s.timers().is_empty() || s.invocations().any(|(_, i)| !i.is_machine()) {
             return false;
         }
         let machine = &self.charter.machine;
-        let anybody = Principal {
-            id: String::new(),
-            roles: machine.definition().roles.keys().cloned().collect(),
-        };
+        let anybody = Principal { id: String::new(), roles: machine.definition().roles.keys().cloned().collect() };
         // What is legal depends on time only through permits that end, so any moment will do.
         machine.legal(s, &anybody, i64::from(u32::MAX)).is_empty()
     }

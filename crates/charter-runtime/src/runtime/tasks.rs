@@ -15,12 +15,7 @@ impl Runtime {
     ///
     /// # Errors
     /// There is no such task, it is for other roles, or as [`Runtime::send`].
-    pub async fn complete(
-        &self,
-        task: &str,
-        output: Json,
-        by: Principal,
-    ) -> Result<Receipt, RuntimeError> {
+    pub async fn complete(&self, task: &str, output: Json, by: Principal) -> Result<Receipt, RuntimeError> {
         self.settle_task(task, Ok(output), by).await
     }
 
@@ -28,15 +23,8 @@ impl Runtime {
     ///
     /// # Errors
     /// As [`Runtime::complete`].
-    pub async fn decline(
-        &self,
-        task: &str,
-        reason: &str,
-        by: Principal,
-    ) -> Result<Receipt, RuntimeError> {
-        let error = crate::Fault::new("declined", reason)
-            .with("by", by.id.as_str())
-            .json();
+    pub async fn decline(&self, task: &str, reason: &str, by: Principal) -> Result<Receipt, RuntimeError> {
+        let error = crate::Fault::new("declined", reason).with("by", by.id.as_str()).json();
         self.settle_task(task, Err(error), by).await
     }
 
@@ -48,19 +36,10 @@ impl Runtime {
     ) -> Result<Receipt, RuntimeError> {
         let inner = &self.inner;
         inner.open_for(&by)?;
-        let no_task = || RuntimeError::NoTask {
-            run: String::new(),
-            task: task.into(),
-        };
+        let no_task = || RuntimeError::NoTask { run: String::new(), task: task.into() };
         let (run, effect) = run_of(task).ok_or_else(no_task)?;
         inner
-            .ask(run, |reply| Mail::Answer {
-                invocation: String::new(),
-                effect,
-                outcome,
-                person: Some(by),
-                reply,
-            })
+            .ask(run, |reply| Mail::Answer { invocation: String::new(), effect, outcome, person: Some(by), reply })
             .await
     }
 
@@ -92,10 +71,8 @@ impl Inner {
             return Vec::new();
         }
         let task = |(actor, i): (&charter_kernel::Actor, &charter_kernel::Invocation)| {
-            let service = charter
-                .actors
-                .get(i.src.as_ref())
-                .filter(|s| s.kind.as_ref() == "human" && !i.is_machine())?;
+            let service =
+                charter.actors.get(i.src.as_ref()).filter(|s| s.kind.as_ref() == "human" && !i.is_machine())?;
             let config = &service.decl.config;
             Some(Task {
                 run: snapshot.run().to_owned(),
@@ -103,10 +80,7 @@ impl Inner {
                 actor: actor.id().to_owned(),
                 invocation: i.id.to_string(),
                 src: i.src.to_string(),
-                title: config
-                    .get("title")
-                    .and_then(Json::as_str)
-                    .map(str::to_owned),
+                title: config.get("title").and_then(Json::as_str).map(str::to_owned),
                 by: task_roles(charter, &i.src),
                 input: (*i.input).clone(),
                 output: service.decl.output.clone(),
@@ -118,13 +92,8 @@ impl Inner {
 
 /// Roles that may answer a task of an actor.
 pub(crate) fn task_roles(charter: &Charter, src: &str) -> Vec<String> {
-    let config = charter
-        .actors
-        .get(src)
-        .and_then(|s| s.decl.config.get("by"));
-    config
-        .and_then(|by| crate::config::texts("by", by).ok())
-        .unwrap_or_default()
+    let config = charter.actors.get(src).and_then(|s| s.decl.config.get("by"));
+    config.and_then(|by| crate::config::texts("by", by).ok()).unwrap_or_default()
 }
 
 /// Whether a principal has one of the roles; an empty list asks for none.

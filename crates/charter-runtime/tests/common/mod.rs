@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use charter_journal::{MemoryStore, Store};
 use charter_kernel::{Digest, Principal};
 use charter_runtime::{
-    Charter, Folder, Limits, Options, Receipt, Recovery, Runtime, RuntimeError, Send, Start,
-    VirtualClock,
+    Charter, Folder, Limits, Options, Receipt, Recovery, Runtime, RuntimeError, Send, Start, VirtualClock,
 };
 use serde_json::{Value as Json, json};
 
@@ -26,10 +25,7 @@ pub fn options(clock: &VirtualClock) -> Options {
     let count = Arc::new(AtomicU64::new(0));
     Options {
         new_id: Arc::new(move || format!("r{}", count.fetch_add(1, Ordering::SeqCst) + 1)),
-        limits: Limits {
-            events_per_second: 0,
-            ..Limits::default()
-        },
+        limits: Limits { events_per_second: 0, ..Limits::default() },
         ..Options::default().clock(clock.clone())
     }
 }
@@ -39,8 +35,7 @@ pub fn charter(source: &str) -> Charter {
 }
 
 pub fn try_charter(source: &str) -> Result<Charter, RuntimeError> {
-    let document = charter_format::read(source, "test.yaml", &Default::default())
-        .unwrap_or_else(|e| panic!("{e}"));
+    let document = charter_format::read(source, "test.yaml", &Default::default()).unwrap_or_else(|e| panic!("{e}"));
     Charter::new(&document, Folder::None)
 }
 
@@ -51,47 +46,23 @@ pub async fn host(source: &str) -> Host {
 
 pub async fn host_with(source: &str, set: impl FnOnce(Options) -> Options) -> Host {
     let clock = VirtualClock::new(BEGIN);
-    open(
-        Arc::new(MemoryStore::new()),
-        clock.clone(),
-        charter(source),
-        set(options(&clock)),
-    )
-    .await
+    open(Arc::new(MemoryStore::new()), clock.clone(), charter(source), set(options(&clock))).await
 }
 
-pub async fn open(
-    store: Arc<dyn Store>,
-    clock: VirtualClock,
-    charter: Charter,
-    options: Options,
-) -> Host {
+pub async fn open(store: Arc<dyn Store>, clock: VirtualClock, charter: Charter, options: Options) -> Host {
     let (runtime, recovery) = Runtime::open(store.clone(), options).await.unwrap();
     let charter = runtime.add(charter).await.unwrap().digest();
-    Host {
-        runtime,
-        clock,
-        store,
-        charter,
-        recovery,
-    }
+    Host { runtime, clock, store, charter, recovery }
 }
 
 impl Host {
     pub async fn start(&self, run: &str, input: Json) -> Receipt {
-        let start = Start {
-            charter: self.charter,
-            run: Some(run.into()),
-            input,
-            by: who("starter", &[]),
-        };
+        let start = Start { charter: self.charter, run: Some(run.into()), input, by: who("starter", &[]) };
         self.runtime.start(start).await.unwrap()
     }
 
     pub async fn send(&self, run: &str, r#type: &str, data: Json) -> Receipt {
-        self.try_send(Send::new(run, r#type, data, who("ana", &["user"])))
-            .await
-            .unwrap()
+        self.try_send(Send::new(run, r#type, data, who("ana", &["user"]))).await.unwrap()
     }
 
     pub async fn try_send(&self, send: Send) -> Result<Receipt, RuntimeError> {
@@ -105,18 +76,8 @@ impl Host {
             .unwrap()
             .iter()
             .map(|r| {
-                let code = r
-                    .refusal
-                    .as_ref()
-                    .map(|x| format!(" {}", x.code))
-                    .unwrap_or_default();
-                format!(
-                    "{} {} {}{code} {}",
-                    r.at - BEGIN,
-                    r.event.r#type,
-                    r.verdict.word(),
-                    r.state.join(",")
-                )
+                let code = r.refusal.as_ref().map(|x| format!(" {}", x.code)).unwrap_or_default();
+                format!("{} {} {}{code} {}", r.at - BEGIN, r.event.r#type, r.verdict.word(), r.state.join(","))
             })
             .collect()
     }
@@ -125,19 +86,12 @@ impl Host {
     pub fn data(&self, run: &str, r#type: &str) -> Json {
         let records = self.store.records(run, 0, 10_000).unwrap();
         let last = records.iter().rev().find(|r| r.event.r#type == r#type);
-        last.map_or(json!("there is none"), |r| {
-            r.event.data.clone().into_owned()
-        })
+        last.map_or(json!("there is none"), |r| r.event.data.clone().into_owned())
     }
 
     /// Ends the host as a crash does, and opens the journal again.
     pub async fn crash(self, charter: Charter, set: impl FnOnce(Options) -> Options) -> Host {
-        let Host {
-            runtime,
-            clock,
-            store,
-            ..
-        } = self;
+        let Host { runtime, clock, store, .. } = self;
         drop(runtime);
         for _ in 0..100 {
             tokio::task::yield_now().await;
@@ -153,13 +107,6 @@ pub fn who(id: &str, roles: &[&str]) -> Principal {
 
 /// Runs a test.
 pub fn block_on<T>(test: impl Future<Output = T>) -> T {
-    let rt = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    rt.block_on(async {
-        tokio::time::timeout(std::time::Duration::from_secs(20), test)
-            .await
-            .expect("the test hangs")
-    })
+    let rt = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    rt.block_on(async { tokio::time::timeout(std::time::Duration::from_secs(20), test).await.expect("the test hangs") })
 }

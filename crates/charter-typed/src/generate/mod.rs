@@ -31,9 +31,7 @@ pub enum Error {
     #[error("{0}")]
     Charter(String),
     /// Two names of the charter are one name in Rust.
-    #[error(
-        "{what} `{first}` and `{second}` would both be called `{name}` in Rust; rename one of them"
-    )]
+    #[error("{what} `{first}` and `{second}` would both be called `{name}` in Rust; rename one of them")]
     SameName {
         /// States, events, roles.
         what: &'static str,
@@ -53,10 +51,7 @@ pub enum Error {
 pub fn from_file(path: impl AsRef<Path>) -> Result<String, Error> {
     let path = path.as_ref();
     let name = path.display().to_string();
-    let source = std::fs::read_to_string(path).map_err(|cause| Error::File {
-        path: name.clone(),
-        cause,
-    })?;
+    let source = std::fs::read_to_string(path).map_err(|cause| Error::File { path: name.clone(), cause })?;
     from_source(&source, &name)
 }
 
@@ -80,11 +75,7 @@ pub fn from_definition(definition: &Definition) -> Result<String, Error> {
         out,
         "// Made by charter-typed from the charter `{}`{}. Not to be edited.\n",
         definition.id,
-        if definition.version.is_empty() {
-            String::new()
-        } else {
-            format!(" {}", definition.version)
-        }
+        if definition.version.is_empty() { String::new() } else { format!(" {}", definition.version) }
     );
     let _ = writeln!(
         out,
@@ -94,12 +85,7 @@ pub fn from_definition(definition: &Definition) -> Result<String, Error> {
     states(&mut out, "State", "the run", &definition.root.state)?;
     let mut machines = Names::new("the machines");
     for (name, chart) in &definition.machines {
-        states(
-            &mut out,
-            &machines.add(name, format!("{}State", camel(name)))?,
-            &format!("a `{name}`"),
-            &chart.state,
-        )?;
+        states(&mut out, &machines.add(name, format!("{}State", camel(name)))?, &format!("a `{name}`"), &chart.state)?;
     }
     let mut types = Types::new(&definition.types);
     let mut events = Vec::new();
@@ -147,11 +133,7 @@ struct EventFace<'d> {
 }
 
 /// Who may send an event: the roles of its declaration; if it names none, those of the transitions that take it, if all of them name some.
-fn senders<'d>(
-    definition: &'d Definition,
-    event: &str,
-    declared: &'d [String],
-) -> Option<BTreeSet<&'d str>> {
+fn senders<'d>(definition: &'d Definition, event: &str, declared: &'d [String]) -> Option<BTreeSet<&'d str>> {
     if !declared.is_empty() {
         return Some(declared.iter().map(String::as_str).collect());
     }
@@ -176,14 +158,10 @@ fn senders<'d>(
 }
 
 fn matches(descriptor: &str, event: &str) -> bool {
-    let prefix = descriptor
-        .strip_suffix(".*")
-        .or_else(|| descriptor.strip_suffix('*'));
+    let prefix = descriptor.strip_suffix(".*").or_else(|| descriptor.strip_suffix('*'));
     match prefix {
         Some("") => true,
-        Some(prefix) => event
-            .strip_prefix(prefix)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
+        Some(prefix) => event.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
         None => descriptor == event,
     }
 }
@@ -196,19 +174,11 @@ struct Names {
 
 impl Names {
     fn new(what: &'static str) -> Names {
-        Names {
-            what,
-            taken: Vec::new(),
-        }
+        Names { what, taken: Vec::new() }
     }
     fn add(&mut self, of: &str, name: String) -> Result<String, Error> {
         if let Some((_, first)) = self.taken.iter().find(|(n, _)| *n == name) {
-            return Err(Error::SameName {
-                what: self.what,
-                first: first.clone(),
-                second: of.to_owned(),
-                name,
-            });
+            return Err(Error::SameName { what: self.what, first: first.clone(), second: of.to_owned(), name });
         }
         self.taken.push((name.clone(), of.to_owned()));
         Ok(name)
@@ -219,31 +189,15 @@ fn states(out: &mut String, name: &str, whose: &str, root: &State) -> Result<(),
     let mut list: Vec<(String, String, Option<&str>)> = Vec::new();
     let mut names = Names::new("the states");
     // Depth first, in document order.
-    let mut stack: Vec<(String, &State)> = root
-        .states
-        .iter()
-        .rev()
-        .map(|(k, s)| (k.clone(), s))
-        .collect();
+    let mut stack: Vec<(String, &State)> = root.states.iter().rev().map(|(k, s)| (k.clone(), s)).collect();
     while let Some((path, state)) = stack.pop() {
         if !matches!(
             state.kind,
-            charter_kernel::definition::StateKind::Shallow
-                | charter_kernel::definition::StateKind::Deep
+            charter_kernel::definition::StateKind::Shallow | charter_kernel::definition::StateKind::Deep
         ) {
-            list.push((
-                names.add(&path, camel(&path))?,
-                path.clone(),
-                state.description.as_deref(),
-            ));
+            list.push((names.add(&path, camel(&path))?, path.clone(), state.description.as_deref()));
         }
-        stack.extend(
-            state
-                .states
-                .iter()
-                .rev()
-                .map(|(k, s)| (format!("{path}.{k}"), s)),
-        );
+        stack.extend(state.states.iter().rev().map(|(k, s)| (format!("{path}.{k}"), s)));
     }
     let _ = writeln!(
         out,
@@ -254,10 +208,7 @@ fn states(out: &mut String, name: &str, whose: &str, root: &State) -> Result<(),
         let _ = writeln!(out, "    {variant},");
     }
     let _ = writeln!(out, "}}\n\nimpl {name} {{");
-    let all: Vec<String> = list
-        .iter()
-        .map(|(variant, ..)| format!("{name}::{variant}"))
-        .collect();
+    let all: Vec<String> = list.iter().map(|(variant, ..)| format!("{name}::{variant}")).collect();
     let _ = writeln!(
         out,
         "    /// All of them, in document order.\n    pub const ALL: [{name}; {}] = [{}];\n",
@@ -279,17 +230,10 @@ fn states(out: &mut String, name: &str, whose: &str, root: &State) -> Result<(),
 }
 
 fn event_enum(out: &mut String, events: &[EventFace<'_>]) {
-    let _ = writeln!(
-        out,
-        "/// Any event that may be sent.\n#[derive(Debug, Clone, PartialEq)]\npub enum Event {{"
-    );
+    let _ = writeln!(out, "/// Any event that may be sent.\n#[derive(Debug, Clone, PartialEq)]\npub enum Event {{");
     for e in events {
         doc(out, "    ", e.about.unwrap_or(&format!("`{}`.", e.name)));
-        let carries = e
-            .carries
-            .as_ref()
-            .map(|c| format!("({c})"))
-            .unwrap_or_default();
+        let carries = e.carries.as_ref().map(|c| format!("({c})")).unwrap_or_default();
         let _ = writeln!(out, "    {}{carries},", e.variant);
     }
     let _ = writeln!(
@@ -298,11 +242,7 @@ fn event_enum(out: &mut String, events: &[EventFace<'_>]) {
     );
     for e in events {
         let rest = if e.carries.is_some() { "(_)" } else { "" };
-        let _ = writeln!(
-            out,
-            "            Event::{}{rest} => {:?},",
-            e.variant, e.name
-        );
+        let _ = writeln!(out, "            Event::{}{rest} => {:?},", e.variant, e.name);
     }
     let _ = writeln!(
         out,
@@ -310,11 +250,7 @@ fn event_enum(out: &mut String, events: &[EventFace<'_>]) {
     );
     for e in events {
         if e.carries.is_some() {
-            let _ = writeln!(
-                out,
-                "            Event::{}(data) => ::serde_json::to_value(data),",
-                e.variant
-            );
+            let _ = writeln!(out, "            Event::{}(data) => ::serde_json::to_value(data),", e.variant);
         } else {
             let _ = writeln!(
                 out,
@@ -333,11 +269,7 @@ fn handle(
     about: Option<&str>,
     events: &[EventFace<'_>],
 ) -> Result<(), Error> {
-    let _ = writeln!(
-        out,
-        "/// Acts as `{role}`{}",
-        about.map_or_else(|| ".".into(), |a| format!(": {a}."))
-    );
+    let _ = writeln!(out, "/// Acts as `{role}`{}", about.map_or_else(|| ".".into(), |a| format!(": {a}.")));
     let _ = writeln!(
         out,
         "#[derive(Debug)]\npub struct {name}<'d, D> {{\n    door: &'d mut D,\n    id: String,\n    to: Option<String>,\n}}\n\n\
@@ -345,29 +277,16 @@ fn handle(
          \x20   /// What follows is for the actor of that id, not for the root.\n    #[must_use]\n    pub fn to(self, actor: impl Into<String>) -> Self {{\n        Self {{ to: Some(actor.into()), ..self }}\n    }}\n"
     );
     let mut methods = Names::new("the events");
-    for e in events
-        .iter()
-        .filter(|e| e.by.as_ref().is_none_or(|by| by.contains(role)))
-    {
+    for e in events.iter().filter(|e| e.by.as_ref().is_none_or(|by| by.contains(role))) {
         let mut method = snake(e.name);
         if matches!(method.as_str(), "new" | "to") {
             method.push('_');
         }
         let method = methods.add(e.name, method)?;
-        doc(
-            out,
-            "    ",
-            e.about.unwrap_or(&format!("Sends `{}`.", e.name)),
-        );
+        doc(out, "    ", e.about.unwrap_or(&format!("Sends `{}`.", e.name)));
         let (argument, data) = match &e.carries {
-            Some(kind) => (
-                format!(", data: {kind}"),
-                "::serde_json::to_value(data).unwrap_or_default()".to_owned(),
-            ),
-            None => (
-                String::new(),
-                "::serde_json::Value::Object(::serde_json::Map::new())".to_owned(),
-            ),
+            Some(kind) => (format!(", data: {kind}"), "::serde_json::to_value(data).unwrap_or_default()".to_owned()),
+            None => (String::new(), "::serde_json::Value::Object(::serde_json::Map::new())".to_owned()),
         };
         let _ = writeln!(
             out,

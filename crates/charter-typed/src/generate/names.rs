@@ -2,11 +2,10 @@
 
 /// Words that cannot be names of Rust (2024), raw or not at hand.
 const KEYWORDS: [&str; 53] = [
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
-    "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
-    "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref",
-    "return", "self", "Self", "static", "struct", "super", "trait", "true", "try", "type",
-    "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield", "union",
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
+    "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",
+    "move", "mut", "override", "priv", "pub", "ref", "return", "self", "Self", "static", "struct", "super", "trait",
+    "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield", "union",
 ];
 
 /// The words of a name: split at what is neither letter nor digit, and where a small letter meets a large one.
@@ -15,8 +14,7 @@ fn words(name: &str) -> Vec<String> {
     let mut word = String::new();
     let mut before: Option<char> = None;
     for c in name.chars() {
-        let hump =
-            c.is_uppercase() && before.is_some_and(|b| b.is_lowercase() || b.is_ascii_digit());
+        let hump = c.is_uppercase() && before.is_some_and(|b| b.is_lowercase() || b.is_ascii_digit());
         if (hump || !c.is_ascii_alphanumeric()) && !word.is_empty() {
             out.push(std::mem::take(&mut word));
         }
@@ -39,13 +37,8 @@ pub(crate) fn camel(name: &str) -> String {
         out.extend(chars.next().map(|c| c.to_ascii_uppercase()));
         let rest: String = chars.collect();
         // A word in capitals is a word; one with humps of its own has been split already.
-        let shout = rest.chars().any(|c| c.is_ascii_uppercase())
-            && !rest.chars().any(|c| c.is_ascii_lowercase());
-        out.push_str(&if shout {
-            rest.to_ascii_lowercase()
-        } else {
-            rest
-        });
+        let shout = rest.chars().any(|c| c.is_ascii_uppercase()) && !rest.chars().any(|c| c.is_ascii_lowercase());
+        out.push_str(&if shout { rest.to_ascii_lowercase() } else { rest });
     }
     if out.is_empty() || out.starts_with(|c: char| c.is_ascii_digit()) {
         out.insert(0, 'X');
@@ -81,11 +74,7 @@ mod tests {
             ("→", "X", "x"),
             ("userId", "UserId", "user_id"),
         ] {
-            assert_eq!(
-                (camel(name).as_str(), snake(name).as_str()),
-                (large, small),
-                "{name}"
-            );
+            assert_eq!((camel(name).as_str(), snake(name).as_str()), (large, small), "{name}");
         }
     }
 }

@@ -17,9 +17,7 @@ const MAX_DEPTH: usize = 16;
 /// The entry of `types` that a schema refers to: as a charter writes it, or as the reader carries it along.
 fn target(schema: &Json) -> Option<&str> {
     let reference = schema.get("$ref")?.as_str()?;
-    reference
-        .strip_prefix("#/types/")
-        .or_else(|| reference.strip_prefix("#/$defs/types."))
+    reference.strip_prefix("#/types/").or_else(|| reference.strip_prefix("#/$defs/types."))
 }
 
 /// Types under way: what has been written, and the names that are taken.
@@ -33,12 +31,7 @@ pub(crate) struct Types<'d> {
 
 impl<'d> Types<'d> {
     pub(crate) fn new(named: &'d IndexMap<String, Json>) -> Types<'d> {
-        Types {
-            named,
-            text: String::new(),
-            taken: BTreeSet::new(),
-            known: IndexMap::new(),
-        }
+        Types { named, text: String::new(), taken: BTreeSet::new(), known: IndexMap::new() }
     }
 
     /// A name that nothing else has.
@@ -55,10 +48,7 @@ impl<'d> Types<'d> {
     /// The struct for the data of an event: always a struct, so that fields can be added. None: the event carries nothing that has a type.
     pub(crate) fn event(&mut self, name: &str, schema: &Json) -> Option<String> {
         let schema = self.resolve(schema);
-        let fields = schema
-            .as_object()
-            .filter(|s| s.contains_key("properties"))?
-            .clone();
+        let fields = schema.as_object().filter(|s| s.contains_key("properties"))?.clone();
         let name = self.fresh(&camel(name));
         self.record(&name, &fields, 0);
         Some(name)
@@ -96,21 +86,14 @@ impl<'d> Types<'d> {
         let Some(object) = schema.as_object() else {
             return ANY.into();
         };
-        let texts: Option<Vec<&str>> = object
-            .get("enum")
-            .and_then(Json::as_array)
-            .and_then(|list| list.iter().map(Json::as_str).collect());
+        let texts: Option<Vec<&str>> =
+            object.get("enum").and_then(Json::as_array).and_then(|list| list.iter().map(Json::as_str).collect());
         if let Some(texts) = texts.filter(|t| !t.is_empty()) {
             return self.choice(wish, &texts);
         }
         let kind = match object.get("type") {
             Some(Json::String(kind)) => kind.as_str(),
-            Some(Json::Array(kinds)) => match kinds
-                .iter()
-                .filter_map(Json::as_str)
-                .collect::<Vec<_>>()
-                .as_slice()
-            {
+            Some(Json::Array(kinds)) => match kinds.iter().filter_map(Json::as_str).collect::<Vec<_>>().as_slice() {
                 [one, "null"] | ["null", one] => {
                     let mut plain = object.clone();
                     plain.insert("type".into(), Json::String((*one).to_owned()));
@@ -139,10 +122,7 @@ impl<'d> Types<'d> {
             }
             "object" => match object.get("additionalProperties") {
                 Some(values @ Json::Object(_)) => {
-                    format!(
-                        "::std::collections::BTreeMap<String, {}>",
-                        self.of(values, &format!("{wish}Value"), depth)
-                    )
+                    format!("::std::collections::BTreeMap<String, {}>", self.of(values, &format!("{wish}Value"), depth))
                 }
                 _ => "::serde_json::Map<String, ::serde_json::Value>".into(),
             },
@@ -151,13 +131,8 @@ impl<'d> Types<'d> {
     }
 
     fn record(&mut self, name: &str, schema: &Map<String, Json>, depth: usize) {
-        let required: BTreeSet<&str> = schema
-            .get("required")
-            .and_then(Json::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Json::as_str)
-            .collect();
+        let required: BTreeSet<&str> =
+            schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect();
         let properties = schema.get("properties").and_then(Json::as_object);
         let mut fields = String::new();
         let mut taken = BTreeSet::new();
@@ -188,11 +163,7 @@ impl<'d> Types<'d> {
             let _ = writeln!(fields, "    pub {field}: {kind},");
         }
         let about = schema.get("description").and_then(Json::as_str);
-        doc(
-            &mut self.text,
-            "",
-            about.unwrap_or(&format!("Data: {name}.")),
-        );
+        doc(&mut self.text, "", about.unwrap_or(&format!("Data: {name}.")));
         let _ = writeln!(
             self.text,
             "#[derive(Debug, Clone, PartialEq, ::serde::Serialize, ::serde::Deserialize)]\npub struct {name} {{\n{fields}}}\n"
@@ -208,10 +179,7 @@ impl<'d> Types<'d> {
             while !taken.insert(variant.clone()) {
                 variant.push('_');
             }
-            let _ = writeln!(
-                variants,
-                "    /// `{text}`.\n    #[serde(rename = {text:?})]\n    {variant},"
-            );
+            let _ = writeln!(variants, "    /// `{text}`.\n    #[serde(rename = {text:?})]\n    {variant},");
         }
         let _ = writeln!(
             self.text,

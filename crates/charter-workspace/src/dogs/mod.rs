@@ -16,8 +16,7 @@ const FENCE: &str = "paws-change";
 
 /// How many backticks stand at the beginning.
 fn backticks(text: &str) -> usize {
-    text.len()
-        .saturating_sub(text.trim_start_matches('`').len())
+    text.len().saturating_sub(text.trim_start_matches('`').len())
 }
 
 /// The longest run of backticks.

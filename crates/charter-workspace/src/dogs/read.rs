@@ -5,9 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use charter_kernel::Digest;
 
 use super::{FENCE, backticks, longest_run};
-use crate::changeset::{
-    Change, Changeset, MAX_CHANGES, MAX_CONTENT_BYTES, Operation, summary_fault,
-};
+use crate::changeset::{Change, Changeset, MAX_CHANGES, MAX_CONTENT_BYTES, Operation, summary_fault};
 use crate::path::RelPath;
 use crate::refused::Refused;
 
@@ -40,57 +38,32 @@ use crate::refused::Refused;
 /// The first line that is unknown or could mean two things, why, and what would be right.
 pub fn read(text: &[u8]) -> Result<Changeset, Refused> {
     if text.len() > MAX_CONTENT_BYTES.saturating_mul(2) {
-        let why = format!(
-            "the text has {} bytes, more than {}",
-            text.len(),
-            MAX_CONTENT_BYTES.saturating_mul(2)
-        );
+        let why = format!("the text has {} bytes, more than {}", text.len(), MAX_CONTENT_BYTES.saturating_mul(2));
         return Err(Refused::new(why, "split the changeset"));
     }
     let text = std::str::from_utf8(text).map_err(|e| {
         let before = text.get(..e.valid_up_to()).unwrap_or_default();
-        let line = before
-            .iter()
-            .filter(|b| **b == b'\n')
-            .count()
-            .saturating_add(1);
-        Refused::new(
-            "the text is not UTF-8",
-            "write content that is no UTF-8 with `encoding: base64`",
-        )
-        .at_line(line)
+        let line = before.iter().filter(|b| **b == b'\n').count().saturating_add(1);
+        Refused::new("the text is not UTF-8", "write content that is no UTF-8 with `encoding: base64`").at_line(line)
     })?;
-    let mut lines = Lines {
-        rest: text,
-        number: 0,
-    };
+    let mut lines = Lines { rest: text, number: 0 };
     let (summary, count, counted_at) = head(&mut lines)?;
     let (mut changes, mut places) = (Vec::new(), Vec::new());
     while let Some(line) = lines.filled() {
         let at = lines.number;
-        let change =
-            change(&mut lines, line, changes.len()).map_err(|refused| refused.at_line(at))?;
+        let change = change(&mut lines, line, changes.len()).map_err(|refused| refused.at_line(at))?;
         changes.push(change);
         places.push(at);
         if changes.len() > MAX_CHANGES {
-            return Err(Refused::new(
-                format!("more than {MAX_CHANGES} changes"),
-                "split the changeset",
-            )
-            .at_line(at));
+            return Err(Refused::new(format!("more than {MAX_CHANGES} changes"), "split the changeset").at_line(at));
         }
     }
     if count != changes.len() {
         let why = format!("`**Changes:** {count}`, but {} follow", changes.len());
-        return Err(
-            Refused::new(why, "write how many `paws-change` fences there are").at_line(counted_at),
-        );
+        return Err(Refused::new(why, "write how many `paws-change` fences there are").at_line(counted_at));
     }
     Changeset::new(summary, changes).map_err(|refused| {
-        let line = refused
-            .change
-            .as_ref()
-            .and_then(|(n, _)| places.get(n.saturating_sub(1)));
+        let line = refused.change.as_ref().and_then(|(n, _)| places.get(n.saturating_sub(1)));
         match line.copied() {
             Some(line) => refused.at_line(line),
             None => refused,
@@ -152,11 +125,7 @@ fn head<'t>(lines: &mut Lines<'t>) -> Result<(&'t str, usize, usize), Refused> {
         Ok((line, lines.number))
     };
     let refuse = |line: &str, at, what: &str| {
-        Err(Refused::new(
-            format!("{what} is expected here, not `{}`", clip(line)),
-            FORM,
-        )
-        .at_line(at))
+        Err(Refused::new(format!("{what} is expected here, not `{}`", clip(line)), FORM).at_line(at))
     };
     let (line, at) = want("a heading")?;
     let title = line.trim_start_matches('#');
@@ -172,9 +141,7 @@ fn head<'t>(lines: &mut Lines<'t>) -> Result<(&'t str, usize, usize), Refused> {
         return Err(Refused::new(why, "write what the changes do, in one line").at_line(at));
     }
     let (line, counted_at) = want("`**Changes:**`")?;
-    let count = line
-        .strip_prefix("**Changes:** ")
-        .filter(|n| n.bytes().all(|b| b.is_ascii_digit()));
+    let count = line.strip_prefix("**Changes:** ").filter(|n| n.bytes().all(|b| b.is_ascii_digit()));
     let Some(count) = count.and_then(|n| n.parse().ok()) else {
         return refuse(line, counted_at, "`**Changes:** ` and their number");
     };
@@ -203,20 +170,14 @@ fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, 
     let fence = backticks(opening);
     lines.no_cr(opening)?;
     if fence < 3 || opening.get(fence..) != Some(FENCE) {
-        let help =
-            "a change begins with the line ```paws-change, and nothing else stands between changes";
-        return Err(lines.refuse(
-            format!("`{}` is not the beginning of a change", clip(opening)),
-            help,
-        ));
+        let help = "a change begins with the line ```paws-change, and nothing else stands between changes";
+        return Err(lines.refuse(format!("`{}` is not the beginning of a change", clip(opening)), help));
     }
     let mut head = Head::default();
     loop {
         let Some(line) = lines.next() else {
             let help = format!("close it with a line of {fence} backticks");
-            return Err(
-                Refused::new("the `paws-change` fence is not closed", help).at_line(opened_at)
-            );
+            return Err(Refused::new("the `paws-change` fence is not closed", help).at_line(opened_at));
         };
         lines.no_cr(line)?;
         if backticks(line) == line.len() && line.len() == fence {
@@ -226,9 +187,7 @@ fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, 
     }
     let missing = |key: &str| {
         let why = format!("the change has no `{key}`");
-        Err(Refused::new(why, "write `operation` and `file_path`")
-            .at_line(opened_at)
-            .at_change(index, head.place))
+        Err(Refused::new(why, "write `operation` and `file_path`").at_line(opened_at).at_change(index, head.place))
     };
     let Some(operation) = head.operation else {
         return missing("operation");
@@ -238,22 +197,14 @@ fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, 
     };
     let content = if operation == Operation::Delete {
         if head.base64.is_some() || head.final_newline.is_some() {
-            let why =
-                "DELETE has no content, but `encoding` or `final_newline` says how it is written";
-            return Err(Refused::new(why, "leave it out")
-                .at_line(opened_at)
-                .at_change(index, path.as_str()));
+            let why = "DELETE has no content, but `encoding` or `final_newline` says how it is written";
+            return Err(Refused::new(why, "leave it out").at_line(opened_at).at_change(index, path.as_str()));
         }
         None
     } else {
         Some(content(lines, &head).map_err(|refused| refused.at_change(index, path.as_str()))?)
     };
-    Ok(Change {
-        operation,
-        path,
-        old_sha256: head.old_sha256,
-        content,
-    })
+    Ok(Change { operation, path, old_sha256: head.old_sha256, content })
 }
 
 fn field<'t>(lines: &Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<(), Refused> {
@@ -264,17 +215,13 @@ fn field<'t>(lines: &Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<()
     let wrong = |help: &str| lines.refuse(format!("`{key}` cannot be `{}`", clip(value)), help);
     let twice = match key {
         "operation" => {
-            let read =
-                Operation::parse(value).ok_or_else(|| wrong("write CREATE, MODIFY or DELETE"))?;
+            let read = Operation::parse(value).ok_or_else(|| wrong("write CREATE, MODIFY or DELETE"))?;
             head.operation.replace(read).is_some()
         }
         "file_path" => {
             head.place = value;
             let read = RelPath::parse(value).map_err(|fault| {
-                lines.refuse(
-                    format!("the path `{}` {fault}", clip(value)),
-                    "name a file inside the workspace",
-                )
+                lines.refuse(format!("the path `{}` {fault}", clip(value)), "name a file inside the workspace")
             })?;
             head.path.replace(read).is_some()
         }
@@ -294,9 +241,7 @@ fn field<'t>(lines: &Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<()
             head.base64.replace(read).is_some()
         }
         "final_newline" => {
-            let read = value
-                .parse()
-                .map_err(|_| wrong("write `true`, which is the default, or `false`"))?;
+            let read = value.parse().map_err(|_| wrong("write `true`, which is the default, or `false`"))?;
             head.final_newline.replace(read).is_some()
         }
         _ => return Err(lines.refuse(format!("the key `{}` is unknown", clip(key)), KEYS)),
@@ -318,10 +263,7 @@ fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, Refused> {
     let fence = backticks(opening);
     let language = opening.get(fence..).unwrap_or_default();
     if fence < 3 || language == FENCE {
-        return Err(lines.refuse(
-            format!("the content is expected here, not `{}`", clip(opening)),
-            HELP,
-        ));
+        return Err(lines.refuse(format!("the content is expected here, not `{}`", clip(opening)), HELP));
     }
     if language.contains('`') || language.chars().any(char::is_control) {
         return Err(lines.refuse(format!("`{}` is no fence", clip(opening)), HELP));
@@ -331,9 +273,7 @@ fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, Refused> {
     loop {
         let Some(line) = lines.next() else {
             let help = format!("close it with a line of {fence} backticks");
-            return Err(
-                Refused::new("the fence of the content is not closed", help).at_line(opened_at)
-            );
+            return Err(Refused::new("the fence of the content is not closed", help).at_line(opened_at));
         };
         let run = longest_run(line);
         if run >= fence {
@@ -344,10 +284,7 @@ fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, Refused> {
             let why = format!(
                 "{run} backticks in a row inside a fence of {fence}: is this the end of the content or a part of it?"
             );
-            let help = format!(
-                "write the fence of this content with {} backticks or more",
-                run.saturating_add(1)
-            );
+            let help = format!("write the fence of this content with {} backticks or more", run.saturating_add(1));
             return Err(lines.refuse(why, help));
         }
         length = length.saturating_add(line.len()).saturating_add(1);
@@ -355,27 +292,17 @@ fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, Refused> {
     let mut text = start.get(..length).unwrap_or_default();
     if head.base64 == Some(true) {
         if head.final_newline.is_some() {
-            return Err(
-                Refused::new("`final_newline` means nothing for base64", "leave it out")
-                    .at_line(opened_at),
-            );
+            return Err(Refused::new("`final_newline` means nothing for base64", "leave it out").at_line(opened_at));
         }
         let joined: String = text.split('\n').collect();
         return STANDARD.decode(joined).map_err(|e| {
-            Refused::new(
-                format!("the content is not base64: {e}"),
-                "use the standard alphabet, with padding",
-            )
-            .at_line(opened_at)
+            Refused::new(format!("the content is not base64: {e}"), "use the standard alphabet, with padding")
+                .at_line(opened_at)
         });
     }
     if head.final_newline == Some(false) {
         text = text.strip_suffix('\n').ok_or_else(|| {
-            Refused::new(
-                "an empty content has no line to end",
-                "leave `final_newline` out",
-            )
-            .at_line(opened_at)
+            Refused::new("an empty content has no line to end", "leave `final_newline` out").at_line(opened_at)
         })?;
         if text.is_empty() || text.ends_with('\n') {
             let why = "`final_newline: false`, but the content ends with an empty line";
@@ -387,11 +314,7 @@ fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, Refused> {
 
 /// The beginning of a line, for a message.
 fn clip(line: &str) -> String {
-    let mut out: String = line
-        .chars()
-        .take(60)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
+    let mut out: String = line.chars().take(60).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if out.len() < line.len() && line.chars().nth(60).is_some() {
         out.push('…');
     }

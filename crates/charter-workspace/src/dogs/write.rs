@@ -12,12 +12,7 @@ const LINE: usize = 76;
 /// The text form; [`read`](super::read()) gives the same changeset again.
 #[must_use]
 pub fn write(changeset: &Changeset) -> String {
-    let size: usize = changeset
-        .changes()
-        .iter()
-        .filter_map(|c| c.content.as_ref())
-        .map(Vec::len)
-        .sum();
+    let size: usize = changeset.changes().iter().filter_map(|c| c.content.as_ref()).map(Vec::len).sum();
     let mut out = String::with_capacity(size.saturating_add(256));
     out.push_str("# Changeset\n\n**Summary:** ");
     out.push_str(changeset.summary());

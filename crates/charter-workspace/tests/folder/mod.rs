@@ -19,12 +19,7 @@ impl Folder {
     pub fn new() -> Folder {
         // In memory where that is possible: these tests sync a great deal.
         let memory = Path::new("/dev/shm");
-        let temporary = if memory.is_dir() {
-            tempfile::tempdir_in(memory)
-        } else {
-            tempfile::tempdir()
-        }
-        .unwrap();
+        let temporary = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
         Folder::filled(temporary)
     }
 
@@ -40,29 +35,16 @@ impl Folder {
         folder.write("sub/b.sh", "echo b\n");
         folder.write("gone.txt", "old\n");
         folder.write("other.txt", "stays\n");
-        fs::set_permissions(
-            folder.workspace.join("sub/b.sh"),
-            fs::Permissions::from_mode(0o755),
-        )
-        .unwrap();
+        fs::set_permissions(folder.workspace.join("sub/b.sh"), fs::Permissions::from_mode(0o755)).unwrap();
         folder
     }
 
     pub fn at(root: PathBuf) -> Folder {
-        Folder {
-            workspace: root.join("workspace"),
-            root,
-            _temporary: None,
-        }
+        Folder { workspace: root.join("workspace"), root, _temporary: None }
     }
 
     pub fn open(&self, watch: &mut dyn Watch) -> Result<Workspace, Error> {
-        Workspace::open(
-            &self.workspace,
-            &Store::open(&self.root.join("store"))?,
-            "run-1",
-            watch,
-        )
+        Workspace::open(&self.workspace, &Store::open(&self.root.join("store"))?, "run-1", watch)
     }
 
     pub fn write(&self, name: &str, text: &str) {
@@ -118,19 +100,10 @@ fn add(folder: &Path, at: &str, all: &mut BTreeMap<String, String>) {
             add(&entry.path(), &format!("{name}/"), all);
             all.insert(format!("{name}/"), String::new());
         } else if kind.is_symlink() {
-            all.insert(
-                name,
-                format!("-> {}", fs::read_link(entry.path()).unwrap().display()),
-            );
+            all.insert(name, format!("-> {}", fs::read_link(entry.path()).unwrap().display()));
         } else if kind.is_file() {
             let mode = entry.metadata().unwrap().permissions().mode() & 0o7777;
-            all.insert(
-                name,
-                format!(
-                    "{mode:o} {:?}",
-                    String::from_utf8_lossy(&fs::read(entry.path()).unwrap())
-                ),
-            );
+            all.insert(name, format!("{mode:o} {:?}", String::from_utf8_lossy(&fs::read(entry.path()).unwrap())));
         } else {
             all.insert(name, "special".into());
         }

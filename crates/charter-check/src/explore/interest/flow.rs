@@ -29,13 +29,7 @@ pub(super) struct Flow {
 
 impl<'d> Reader<'_, 'd> {
     /// Values that are copied as they are.
-    pub(super) fn flow(
-        &mut self,
-        chart: usize,
-        to: &[String],
-        value: &'d Template,
-        events: Events<'_>,
-    ) {
+    pub(super) fn flow(&mut self, chart: usize, to: &[String], value: &'d Template, events: Events<'_>) {
         match value {
             Template::Literal(_) | Template::List(_) => {}
             Template::Object(fields) => {
@@ -46,21 +40,11 @@ impl<'d> Reader<'_, 'd> {
                 }
             }
             Template::Cel(cel) => {
-                let Some((root, fields)) = self
-                    .model
-                    .ast(cel)
-                    .and_then(|ast| tree::path_of(ast.root()))
-                else {
+                let Some((root, fields)) = self.model.ast(cel).and_then(|ast| tree::path_of(ast.root())) else {
                     return;
                 };
-                let mut add = |origin: Origin, from: Vec<String>| {
-                    self.flows.push(Flow {
-                        chart,
-                        to: to.to_vec(),
-                        origin,
-                        from,
-                    })
-                };
+                let mut add =
+                    |origin: Origin, from: Vec<String>| self.flows.push(Flow { chart, to: to.to_vec(), origin, from });
                 match root.as_str() {
                     "event" => {
                         for (source, drop) in events {
@@ -89,22 +73,13 @@ impl<'d> Reader<'_, 'd> {
                 assignments.push((variable_of(path).to_string(), cels));
             }
             // What is sent along with events inside the run may decide there.
-            if let Item::Action(Action::Raise {
-                data: Some(data), ..
-            }) = item
-            {
+            if let Item::Action(Action::Raise { data: Some(data), .. }) = item {
                 assignments.push((String::new(), Model::cels(data)));
             }
             if let Item::Action(Action::Send(send)) = item {
-                assignments.push((
-                    String::new(),
-                    send.data.iter().flat_map(Model::cels).collect(),
-                ));
+                assignments.push((String::new(), send.data.iter().flat_map(Model::cels).collect()));
             }
-            if let Item::Action(Action::Spawn {
-                input: Some(input), ..
-            }) = item
-            {
+            if let Item::Action(Action::Spawn { input: Some(input), .. }) = item {
                 assignments.push((String::new(), Model::cels(input)));
             }
         });
@@ -129,14 +104,7 @@ impl<'d> Reader<'_, 'd> {
                     }
                 }
             }
-            if self
-                .interest
-                .variables
-                .iter()
-                .map(FxHashSet::len)
-                .sum::<usize>()
-                == before
-            {
+            if self.interest.variables.iter().map(FxHashSet::len).sum::<usize>() == before {
                 break;
             }
         }
@@ -150,22 +118,16 @@ impl<'d> Reader<'_, 'd> {
                 let mut deciding: Vec<&'d str> = Vec::new();
                 model.visit_block(&t.def.actions, "", &mut |_, item| {
                     if let Item::Assign(path, value) = item
-                        && self
-                            .interest
-                            .variables
-                            .get(number)
-                            .is_some_and(|v| v.contains(variable_of(path)))
+                        && self.interest.variables.get(number).is_some_and(|v| v.contains(variable_of(path)))
                     {
-                        deciding.extend(Model::cels(value).into_iter().filter(|cel| {
-                            model
-                                .ast(cel)
-                                .is_some_and(|ast| tree::path_of(ast.root()).is_none())
-                        }));
+                        deciding.extend(
+                            Model::cels(value)
+                                .into_iter()
+                                .filter(|cel| model.ast(cel).is_some_and(|ast| tree::path_of(ast.root()).is_none())),
+                        );
                     }
                 });
-                deciding
-                    .into_iter()
-                    .for_each(|cel| self.deciding(number, cel, &events));
+                deciding.into_iter().for_each(|cel| self.deciding(number, cel, &events));
             }
         }
     }
@@ -175,19 +137,13 @@ impl<'d> Reader<'_, 'd> {
         let mut seen: BTreeSet<(usize, Vec<String>, bool, String)> = BTreeSet::new();
         while let Some((chart, fields, probe)) = self.asked.pop() {
             let what = format!("{:?}{:?}{}", probe.constants, probe.sizes, probe.names);
-            if fields.len() > 16
-                || seen.len() > 100_000
-                || !seen.insert((chart, fields.clone(), probe.decides, what))
-            {
+            if fields.len() > 16 || seen.len() > 100_000 || !seen.insert((chart, fields.clone(), probe.decides, what)) {
                 continue;
             }
             let mut found: Vec<(Origin, Vec<String>)> = Vec::new();
             for flow in self.flows.iter().filter(|f| f.chart == chart) {
                 if let Some(rest) = fields.strip_prefix(flow.to.as_slice()) {
-                    found.push((
-                        flow.origin.clone(),
-                        flow.from.iter().chain(rest).cloned().collect(),
-                    ));
+                    found.push((flow.origin.clone(), flow.from.iter().chain(rest).cloned().collect()));
                 }
             }
             for (origin, path) in found {

@@ -49,18 +49,12 @@ pub(super) fn strip(fields: &[String], wrapped: Option<&'static str>) -> Option<
 }
 
 /// The sources of `event` for a transition.
-pub(crate) fn sources(
-    model: &Model<'_>,
-    chart: &Chart<'_>,
-    t: &Transition<'_>,
-) -> Vec<(Source, Option<&'static str>)> {
+pub(crate) fn sources(model: &Model<'_>, chart: &Chart<'_>, t: &Transition<'_>) -> Vec<(Source, Option<&'static str>)> {
     match t.trigger {
         Trigger::Always | Trigger::After | Trigger::StateDone => Vec::new(),
-        Trigger::InvokeDone(_) => t
-            .invocation(chart)
-            .map(|i| (Source::Output(i.src.clone()), Some("output")))
-            .into_iter()
-            .collect(),
+        Trigger::InvokeDone(_) => {
+            t.invocation(chart).map(|i| (Source::Output(i.src.clone()), Some("output"))).into_iter().collect()
+        }
         Trigger::InvokeError(_) => vec![(Source::Error, Some("error"))],
         Trigger::On(descriptors) => {
             let mut out = Vec::new();

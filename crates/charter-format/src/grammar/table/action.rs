@@ -13,58 +13,27 @@ pub(super) static ACTION: Object = Object {
     fields: &[&[
         may!(
             "assign",
-            Form::Map {
-                key: "path",
-                of: &TEMPLATE
-            },
+            Form::Map { key: "path", of: &TEMPLATE },
             "Sets context variables: `name`, `name.field`, `name[CEL]`."
         ),
-        may!(
-            "raise",
-            RAISED,
-            "An event at the end of the internal queue."
-        ),
-        may!(
-            "send",
-            Form::Object(&SEND),
-            "An event for an actor of the run, now or later."
-        ),
-        may!(
-            "cancel",
-            Form::Template,
-            "Takes back a delayed `send`, by its id."
-        ),
+        may!("raise", RAISED, "An event at the end of the internal queue."),
+        may!("send", Form::Object(&SEND), "An event for an actor of the run, now or later."),
+        may!("cancel", Form::Template, "Takes back a delayed `send`, by its id."),
         may!("emit", RAISED, "An event for subscribers outside the run."),
         may!("log", Form::Template, "A line for people."),
         may!("label", Form::Text, "With `log`: a word in front of it."),
-        may!(
-            "spawn",
-            Form::Object(&SPAWN),
-            "Starts a machine as an actor of the run."
-        ),
+        may!("spawn", Form::Object(&SPAWN), "Starts a machine as an actor of the run."),
         may!("stop", Form::Template, "Ends a spawned actor, by its id."),
         may!("if", BRANCHES, "The first branch whose `when` holds."),
-        may!(
-            "each",
-            Form::Object(&EACH),
-            "Runs a block for each item of a list."
-        ),
+        may!("each", Form::Object(&EACH), "Runs a block for each item of a list."),
         may!("grant", Form::Object(&GRANT), "Gives a permit."),
-        may!(
-            "revoke",
-            Form::Object(&REVOKE),
-            "Ends a permit, or all of a kind."
-        ),
+        may!("revoke", Form::Object(&REVOKE), "Ends a permit, or all of a kind."),
         may!("open", Form::Object(&OPEN), "Opens an obligation."),
-        may!(
-            "close",
-            Form::Object(&CLOSE),
-            "Fulfils an obligation, or all of a kind."
-        ),
+        may!("close", Form::Object(&CLOSE), "Fulfils an obligation, or all of a kind."),
     ]],
     one_of: &[
-        "assign", "raise", "send", "cancel", "emit", "log", "spawn", "stop", "if", "each", "grant",
-        "revoke", "open", "close",
+        "assign", "raise", "send", "cancel", "emit", "log", "spawn", "stop", "if", "each", "grant", "revoke", "open",
+        "close",
     ],
     ..PLAIN
 };
@@ -73,10 +42,7 @@ pub(super) static EVENT_TO_RAISE: Object = Object {
     name: "eventToRaise",
     what: "an event",
     doc: "An event.",
-    fields: &[&[
-        must!("type", Form::Template, "Event type."),
-        may!("data", Form::Template, "Event data."),
-    ]],
+    fields: &[&[must!("type", Form::Template, "Event type."), may!("data", Form::Template, "Event data.")]],
     ..PLAIN
 };
 
@@ -85,25 +51,13 @@ static SEND: Object = Object {
     what: "an event to send",
     doc: "An event for an actor of the run, now or later.",
     fields: &[&[
-        may!(
-            "to",
-            Form::Template,
-            "An actor id, `parent` or `self` (default)."
-        ),
+        may!("to", Form::Template, "An actor id, `parent` or `self` (default)."),
         must!("type", Form::Template, "Event type."),
         may!("data", Form::Template, "Event data."),
         may!("delay", Form::Delay, "How long to wait."),
         may!("id", Form::Template, "A name by which `cancel` finds it."),
-        may!(
-            "idLocation",
-            Form::Text,
-            "A context variable that receives the id (imports)."
-        ),
-        may!(
-            "processor",
-            Form::Template,
-            "The event processor's name (imports)."
-        ),
+        may!("idLocation", Form::Text, "A context variable that receives the id (imports)."),
+        may!("processor", Form::Template, "The event processor's name (imports)."),
     ]],
     ..PLAIN
 };
@@ -113,11 +67,7 @@ static SPAWN: Object = Object {
     what: "what to spawn",
     doc: "Starts a machine (or a service) as an actor of the run that outlives the state.",
     fields: &[&[
-        must!(
-            "machine",
-            Form::Name("a machine"),
-            "An entry of `machines` or of `actors`."
-        ),
+        must!("machine", Form::Name("a machine"), "An entry of `machines` or of `actors`."),
         must!("id", Form::Template, "Id of the new actor."),
         may!("input", Form::Template, "Its input."),
     ]],
@@ -128,10 +78,7 @@ pub(super) static BRANCH: Object = Object {
     name: "branch",
     what: "a branch",
     doc: "A branch of `if`; without `when`: always.",
-    fields: &[&[
-        may!("when", Form::Cel, "A condition in CEL."),
-        must!("do", BLOCK, "What to do."),
-    ]],
+    fields: &[&[may!("when", Form::Cel, "A condition in CEL."), must!("do", BLOCK, "What to do.")]],
     ..PLAIN
 };
 
@@ -142,11 +89,7 @@ static EACH: Object = Object {
     fields: &[&[
         must!("in", Form::Cel, "CEL of the list."),
         must!("as", Form::Pattern(&VARIABLE), "Name of the item."),
-        may!(
-            "index",
-            Form::Pattern(&VARIABLE),
-            "Name of the position (of the key, for a map)."
-        ),
+        may!("index", Form::Pattern(&VARIABLE), "Name of the position (of the key, for a map)."),
         must!("do", BLOCK, "What to do."),
     ]],
     ..PLAIN
@@ -157,23 +100,11 @@ static GRANT: Object = Object {
     what: "a permit",
     doc: "Gives a permit.",
     fields: &[&[
-        must!(
-            "kind",
-            Form::Name("an entry of `ledger`"),
-            "An entry of `ledger`."
-        ),
+        must!("kind", Form::Name("an entry of `ledger`"), "An entry of `ledger`."),
         must!("key", Form::Template, "Which one; used once in a run."),
-        may!(
-            "uses",
-            Form::Template,
-            "How often it may be used (default: without limit)."
-        ),
+        may!("uses", Form::Template, "How often it may be used (default: without limit)."),
         may!("expires", Form::Template, "Until when."),
-        may!(
-            "data",
-            Form::Template,
-            "Its scope and whatever else belongs to it."
-        ),
+        may!("data", Form::Template, "Its scope and whatever else belongs to it."),
     ]],
     ..PLAIN
 };
@@ -183,11 +114,7 @@ static REVOKE: Object = Object {
     what: "a permit",
     doc: "Ends a permit, or all of a kind.",
     fields: &[&[
-        must!(
-            "kind",
-            Form::Name("an entry of `ledger`"),
-            "An entry of `ledger`."
-        ),
+        must!("kind", Form::Name("an entry of `ledger`"), "An entry of `ledger`."),
         may!("key", Form::Template, "Which one."),
         may!("all", Form::Bool, "`true`: all of the kind."),
     ]],
@@ -200,17 +127,9 @@ static OPEN: Object = Object {
     what: "an obligation",
     doc: "Opens an obligation.",
     fields: &[&[
-        must!(
-            "kind",
-            Form::Name("an entry of `ledger`"),
-            "An entry of `ledger`."
-        ),
+        must!("kind", Form::Name("an entry of `ledger`"), "An entry of `ledger`."),
         must!("key", Form::Template, "Which one; used once in a run."),
-        may!(
-            "due",
-            Form::Template,
-            "When it is overdue: a time from now such as `24h`, or a timestamp."
-        ),
+        may!("due", Form::Template, "When it is overdue: a time from now such as `24h`, or a timestamp."),
         may!("data", Form::Template, "Whatever belongs to it."),
     ]],
     ..PLAIN
@@ -221,11 +140,7 @@ static CLOSE: Object = Object {
     what: "an obligation",
     doc: "Fulfils an obligation, or all of a kind.",
     fields: &[&[
-        must!(
-            "kind",
-            Form::Name("an entry of `ledger`"),
-            "An entry of `ledger`."
-        ),
+        must!("kind", Form::Name("an entry of `ledger`"), "An entry of `ledger`."),
         may!("key", Form::Template, "Which one."),
         may!("all", Form::Bool, "`true`: all of the kind."),
         may!("as", Form::Template, "How it was fulfilled."),

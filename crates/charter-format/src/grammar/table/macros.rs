@@ -2,23 +2,13 @@
 
 macro_rules! may {
     ($key:literal, $form:expr, $doc:literal) => {
-        $crate::grammar::Field {
-            key: $key,
-            form: &$form,
-            required: false,
-            doc: $doc,
-        }
+        $crate::grammar::Field { key: $key, form: &$form, required: false, doc: $doc }
     };
 }
 
 macro_rules! must {
     ($key:literal, $form:expr, $doc:literal) => {
-        $crate::grammar::Field {
-            key: $key,
-            form: &$form,
-            required: true,
-            doc: $doc,
-        }
+        $crate::grammar::Field { key: $key, form: &$form, required: true, doc: $doc }
     };
 }
 

@@ -10,17 +10,9 @@ pub(super) static REQUIRE: Object = Object {
     what: "what the ledger must hold",
     doc: "What the ledger must hold for a transition.",
     fields: &[&[
-        may!(
-            "use",
-            Form::Object(&USE),
-            "A live permit; one use is counted if the transition is taken."
-        ),
+        may!("use", Form::Object(&USE), "A live permit; one use is counted if the transition is taken."),
         may!("open", Form::Object(&REQUIRE_OPEN), "An open obligation."),
-        may!(
-            "none",
-            Form::Object(&REQUIRE_NONE),
-            "No open obligation of the kind."
-        ),
+        may!("none", Form::Object(&REQUIRE_NONE), "No open obligation of the kind."),
     ]],
     one_of: &["use", "open", "none"],
     ..PLAIN
@@ -31,22 +23,10 @@ static USE: Object = Object {
     what: "a permit",
     doc: "A live permit.",
     fields: &[&[
-        must!(
-            "kind",
-            Form::Name("an entry of `ledger`"),
-            "An entry of `ledger`."
-        ),
+        must!("kind", Form::Name("an entry of `ledger`"), "An entry of `ledger`."),
         must!("key", Form::Template, "Which one."),
-        may!(
-            "when",
-            Form::Cel,
-            "CEL over the permit, bound to `entry`: is this use within its scope?"
-        ),
-        may!(
-            "rules",
-            Form::Object(&PERMIT_RULES),
-            "The rules that refusals name, by what failed."
-        ),
+        may!("when", Form::Cel, "CEL over the permit, bound to `entry`: is this use within its scope?"),
+        may!("rules", Form::Object(&PERMIT_RULES), "The rules that refusals name, by what failed."),
     ]],
     ..PLAIN
 };
@@ -70,11 +50,7 @@ static REQUIRE_OPEN: Object = Object {
     what: "an obligation",
     doc: "An open obligation.",
     fields: &[&[
-        must!(
-            "kind",
-            Form::Name("an entry of `ledger`"),
-            "An entry of `ledger`."
-        ),
+        must!("kind", Form::Name("an entry of `ledger`"), "An entry of `ledger`."),
         must!("key", Form::Template, "Which one."),
         may!("rule", RULE, "The rule that a refusal names."),
     ]],
@@ -86,11 +62,7 @@ static REQUIRE_NONE: Object = Object {
     what: "a kind of obligation",
     doc: "No open obligation of the kind.",
     fields: &[&[
-        must!(
-            "kind",
-            Form::Name("an entry of `ledger`"),
-            "An entry of `ledger`."
-        ),
+        must!("kind", Form::Name("an entry of `ledger`"), "An entry of `ledger`."),
         may!("rule", RULE, "The rule that a refusal names."),
     ]],
     ..PLAIN

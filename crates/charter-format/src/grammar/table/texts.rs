@@ -7,9 +7,7 @@ pub(super) static ID: Pattern = Pattern {
     regex: "^[a-z][a-z0-9-]*$",
     test: |text| {
         text.starts_with(|c: char| c.is_ascii_lowercase())
-            && text
-                .bytes()
-                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     },
     help: "lower-case letters, digits and `-`, beginning with a letter",
 };
@@ -26,10 +24,7 @@ pub(super) static LENGTH: Pattern = Pattern {
     regex: r"^[0-9]+(\.[0-9]+)?(w|d|h|m|s|ms)([0-9]+(\.[0-9]+)?(d|h|m|s|ms))*$",
     test: |text| {
         text.ends_with(|c: char| c.is_ascii_alphabetic())
-            && matches!(
-                crate::read::delay::from_text(text),
-                Some(charter_kernel::definition::Delay::Ms(_))
-            )
+            && matches!(crate::read::delay::from_text(text), Some(charter_kernel::definition::Delay::Ms(_)))
     },
     help: "the host reads it, not the charter: `500ms`, `5s`, `1h30m`, or milliseconds; no name and no expression",
 };
@@ -45,25 +40,12 @@ pub(super) static VARIABLE: Pattern = Pattern {
 };
 
 fn is_version(text: &str) -> bool {
-    let (text, build) = text
-        .split_once('+')
-        .map_or((text, None), |(text, build)| (text, Some(build)));
-    let (core, pre) = text
-        .split_once('-')
-        .map_or((text, None), |(core, pre)| (core, Some(pre)));
+    let (text, build) = text.split_once('+').map_or((text, None), |(text, build)| (text, Some(build)));
+    let (core, pre) = text.split_once('-').map_or((text, None), |(core, pre)| (core, Some(pre)));
     let number = |part: &str| {
-        !part.is_empty()
-            && part.bytes().all(|b| b.is_ascii_digit())
-            && (part.len() == 1 || !part.starts_with('0'))
+        !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()) && (part.len() == 1 || !part.starts_with('0'))
     };
-    let word = |part: &str| {
-        !part.is_empty()
-            && part
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-')
-    };
-    core.split('.').count() == 3
-        && core.split('.').all(number)
-        && pre.is_none_or(word)
-        && build.is_none_or(word)
+    let word =
+        |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-');
+    core.split('.').count() == 3 && core.split('.').all(number) && pre.is_none_or(word) && build.is_none_or(word)
 }

@@ -10,10 +10,7 @@ use crate::diagnostic::codes;
 
 /// An action that fails when it runs, and says why.
 pub(super) fn failing(why: &str) -> Action {
-    Action::Log {
-        value: Template::Cel(fail(why)),
-        label: None,
-    }
+    Action::Log { value: Template::Cel(fail(why)), label: None }
 }
 
 /// Sets one place.
@@ -24,11 +21,7 @@ pub(super) fn assign(path: String, value: Template) -> Action {
 /// An event type as a template: as it stands, or (where the kernel would not take it for a type) computed when it runs.
 pub(super) fn event_type(name: &str) -> Template {
     let plain = !name.is_empty() && !name.contains('*') && !name.contains(char::is_whitespace);
-    if plain {
-        Template::Literal(name.into())
-    } else {
-        Template::Cel(quoted(name))
-    }
+    if plain { Template::Literal(name.into()) } else { Template::Cel(quoted(name)) }
 }
 
 impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
@@ -50,7 +43,8 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 let message = format!("`<charter:{name}>` is lost in an export that was edited");
                 (message, super::EDITED)
             } else {
-                let help = "actions of other namespaces are not known; leaving one out would change what the document does";
+                let help =
+                    "actions of other namespaces are not known; leaving one out would change what the document does";
                 (format!("the action `<{name}>` is not supported"), help)
             };
             self.refuse(codes::NOT_SUPPORTED, xml::tag(node), message, Some(help));
@@ -81,20 +75,13 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         let Some(event) = self.needed(node, "event") else {
             return Vec::new();
         };
-        vec![Action::Raise {
-            r#type: event_type(event.value.trim()),
-            data: None,
-        }]
+        vec![Action::Raise { r#type: event_type(event.value.trim()), data: None }]
     }
 
     fn log(&mut self, node: Node<'d, 'i>) -> Vec<Action> {
         self.only(node, &["label", "expr"]);
-        let value = xml::attribute(node, "expr")
-            .map_or_else(Template::default, |expr| self.names.value(expr.value));
-        vec![Action::Log {
-            value,
-            label: node.attribute("label").map(str::to_owned),
-        }]
+        let value = xml::attribute(node, "expr").map_or_else(Template::default, |expr| self.names.value(expr.value));
+        vec![Action::Log { value, label: node.attribute("label").map(str::to_owned) }]
     }
 
     fn assign(&mut self, node: Node<'d, 'i>) -> Vec<Action> {
@@ -102,16 +89,10 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         let Some(location) = self.needed(node, "location") else {
             return Vec::new();
         };
-        let content = xml::elements(node).next().is_some()
-            || node.text().is_some_and(|text| !text.trim().is_empty());
+        let content = xml::elements(node).next().is_some() || node.text().is_some_and(|text| !text.trim().is_empty());
         let value = match xml::attribute(node, "expr") {
             Some(expr) if content => {
-                self.refuse(
-                    codes::CONFLICT,
-                    expr.span,
-                    "`expr` and content exclude each other",
-                    None,
-                );
+                self.refuse(codes::CONFLICT, expr.span, "`expr` and content exclude each other", None);
                 Template::default()
             }
             Some(expr) => self.names.value(expr.value),
@@ -125,10 +106,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
 
     fn conditional(&mut self, node: Node<'d, 'i>) -> Action {
         self.only(node, &["cond"]);
-        let mut branches = vec![Branch {
-            when: self.branch_condition(node, 0),
-            r#do: Block::new(),
-        }];
+        let mut branches = vec![Branch { when: self.branch_condition(node, 0), r#do: Block::new() }];
         for child in xml::elements(node) {
             let otherwise = xml::is(child, "else");
             if otherwise || xml::is(child, "elseif") {
@@ -143,15 +121,8 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                     );
                     continue;
                 }
-                let when = if otherwise {
-                    None
-                } else {
-                    self.branch_condition(child, branches.len())
-                };
-                branches.push(Branch {
-                    when,
-                    r#do: Block::new(),
-                });
+                let when = if otherwise { None } else { self.branch_condition(child, branches.len()) };
+                branches.push(Branch { when, r#do: Block::new() });
                 continue;
             }
             let index = branches.len().saturating_sub(1).to_string();
@@ -168,9 +139,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
     fn branch_condition(&mut self, node: Node<'d, 'i>, index: usize) -> Option<String> {
         let cond = self.needed(node, "cond")?;
         let index = index.to_string();
-        self.inside("if", |reader| {
-            reader.inside(&index, |reader| reader.at_span("when", cond.span, |_| ()))
-        });
+        self.inside("if", |reader| reader.inside(&index, |reader| reader.at_span("when", cond.span, |_| ())));
         Some(self.names.condition(cond.value))
     }
 
@@ -185,23 +154,15 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         for name in [Some(item), index].into_iter().flatten() {
             let text = name.value.trim();
             if !is_name(text) || !self.names.is_declared(text) {
-                return vec![failing(&format!(
-                    "`{text}` cannot be the name of a variable"
-                ))];
+                return vec![failing(&format!("`{text}` cannot be the name of a variable"))];
             }
         }
         let depth = self.loops;
         let (of_item, of_index) = (format!("_item_{depth}"), format!("_index_{depth}"));
         self.loops = self.loops.saturating_add(1);
-        let mut body = vec![assign(
-            item.value.trim().to_owned(),
-            Template::Cel(of_item.clone()),
-        )];
+        let mut body = vec![assign(item.value.trim().to_owned(), Template::Cel(of_item.clone()))];
         if let Some(index) = index {
-            body.push(assign(
-                index.value.trim().to_owned(),
-                Template::Cel(of_index.clone()),
-            ));
+            body.push(assign(index.value.trim().to_owned(), Template::Cel(of_index.clone())));
         }
         let above = ["each", "do"].map(|key| self.cx.down(key));
         for child in xml::elements(node) {
@@ -215,12 +176,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             failed if failed.starts_with("fail(") => failed,
             list => format!("({list}) + []"),
         };
-        vec![Action::Each {
-            r#in: list,
-            r#as: of_item,
-            index: index.map(|_| of_index),
-            r#do: body,
-        }]
+        vec![Action::Each { r#in: list, r#as: of_item, index: index.map(|_| of_index), r#do: body }]
     }
 
     /// `<script>`: a line each `name = CEL`. A line that does not begin so goes on with the one before.
@@ -240,10 +196,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                     return Vec::new();
                 }
             },
-            None => node
-                .children()
-                .filter_map(|c| c.is_text().then(|| c.text()).flatten())
-                .collect(),
+            None => node.children().filter_map(|c| c.is_text().then(|| c.text()).flatten()).collect(),
         };
         let mut statements: Vec<(String, String)> = Vec::new();
         let mut actions = Vec::new();
@@ -259,9 +212,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                     value.push_str(line);
                 }
                 (None, None) => {
-                    actions.push(failing(&format!(
-                        "`{line}` is no statement; a script has lines `name = expression`"
-                    )));
+                    actions.push(failing(&format!("`{line}` is no statement; a script has lines `name = expression`")));
                 }
             }
         }
@@ -282,8 +233,6 @@ fn statement(line: &str) -> Option<(&str, &str)> {
     let place = place.trim_end();
     let assigns = !value.starts_with('=') && !place.ends_with(['<', '>', '!']);
     let begins = place.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    let plain = place
-        .chars()
-        .all(|c| c.is_alphanumeric() || "_.[]'\"-+ ".contains(c));
+    let plain = place.chars().all(|c| c.is_alphanumeric() || "_.[]'\"-+ ".contains(c));
     (assigns && begins && plain).then_some((place, value.trim()))
 }

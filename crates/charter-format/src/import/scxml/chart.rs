@@ -14,33 +14,16 @@ const STATES: [&str; 4] = ["state", "parallel", "final", "history"];
 impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
     /// A document: the root of a run, or a machine of it.
     pub(super) fn chart(&mut self, scxml: Node<'d, 'i>) -> Chart {
-        self.only(
-            scxml,
-            &[
-                "initial",
-                "name",
-                "version",
-                "datamodel",
-                "binding",
-                "exmode",
-            ],
-        );
+        self.only(scxml, &["initial", "name", "version", "datamodel", "binding", "exmode"]);
         match xml::attribute(scxml, "version") {
             Some(version) if version.value.trim() != "1.0" => {
                 let message = format!("version `{}` of SCXML is not known", version.value);
-                self.refuse(
-                    codes::LANGUAGE_VERSION,
-                    version.span,
-                    message,
-                    Some("write `version=\"1.0\"`"),
-                );
+                self.refuse(codes::LANGUAGE_VERSION, version.span, message, Some("write `version=\"1.0\"`"));
             }
             Some(_) => {}
-            None => self.warn(
-                codes::MISSING_KEY,
-                xml::tag(scxml),
-                "`<scxml>` should say `version=\"1.0\"` (REC 3.2.1)",
-            ),
+            None => {
+                self.warn(codes::MISSING_KEY, xml::tag(scxml), "`<scxml>` should say `version=\"1.0\"` (REC 3.2.1)")
+            }
         }
         let model = self.model(scxml);
         self.late = match xml::attribute(scxml, "binding") {
@@ -71,12 +54,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         chart.state = self.at("state", scxml, |reader| {
             let mut state = reader.compound(scxml, None);
             if state.states.is_empty() {
-                reader.refuse(
-                    codes::MISSING_KEY,
-                    xml::tag(scxml),
-                    "an `<scxml>` needs a state",
-                    None,
-                );
+                reader.refuse(codes::MISSING_KEY, xml::tag(scxml), "an `<scxml>` needs a state", None);
             }
             state.kind = StateKind::Compound;
             state
@@ -109,10 +87,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 "foreach" => &["item", "index"],
                 _ => continue,
             };
-            for attribute in attributes
-                .iter()
-                .filter_map(|name| xml::attribute(*node, name))
-            {
+            for attribute in attributes.iter().filter_map(|name| xml::attribute(*node, name)) {
                 let name = attribute.value.trim();
                 let system = name.starts_with('_');
                 if is_name(name) && !system {
@@ -139,18 +114,12 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
     fn name_states(&mut self, all: &[Node<'d, 'i>]) {
         self.keys = FxHashMap::default();
         self.ids = FxHashSet::default();
-        let states: Vec<Node<'d, 'i>> = all
-            .iter()
-            .filter(|n| STATES.iter().any(|s| xml::is(**n, s)))
-            .copied()
-            .collect();
+        let states: Vec<Node<'d, 'i>> =
+            all.iter().filter(|n| STATES.iter().any(|s| xml::is(**n, s))).copied().collect();
         for state in &states {
             if let Some(id) = xml::attribute(*state, "id") {
                 let text = id.value.trim();
-                if text.is_empty()
-                    || text.contains(char::is_whitespace)
-                    || text.starts_with(['#', '.'])
-                {
+                if text.is_empty() || text.contains(char::is_whitespace) || text.starts_with(['#', '.']) {
                     self.refuse(
                         codes::VALUE,
                         id.span,
@@ -185,10 +154,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
     fn compound(&mut self, node: Node<'d, 'i>, id: Option<String>) -> State {
         let name = node.tag_name().name();
         let (document, parallel) = (name == "scxml", name == "parallel");
-        let mut state = State {
-            id,
-            ..State::default()
-        };
+        let mut state = State { id, ..State::default() };
         for child in xml::elements(node) {
             match child.tag_name().name() {
                 _ if !xml::is_scxml(child) => self.stray(child, name),
@@ -197,30 +163,21 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 // The script of a document runs once, before its first state is entered (REC 5.8).
                 "script" if document => {
                     let index = state.entry.len().to_string();
-                    let block = self.inside("entry", |reader| {
-                        reader.at(&index, child, |reader| reader.script(child))
-                    });
+                    let block = self.inside("entry", |reader| reader.at(&index, child, |reader| reader.script(child)));
                     state.entry.push(block);
                 }
                 "transition" if !document => self.transition(child, &mut state),
                 "initial" if name == "state" => {
                     if state.initial.is_some() {
-                        self.refuse(
-                            codes::CONFLICT,
-                            xml::tag(child),
-                            "a state has one `<initial>`",
-                            None,
-                        );
+                        self.refuse(codes::CONFLICT, xml::tag(child), "a state has one `<initial>`", None);
                     }
-                    state.initial =
-                        Some(self.at("initial", child, |reader| reader.default_transition(child)));
+                    state.initial = Some(self.at("initial", child, |reader| reader.default_transition(child)));
                 }
                 "datamodel" => self.datamodel(child, document, &mut state),
                 "invoke" if !document => {
                     let index = state.invoke.len().to_string();
-                    let invoke = self.inside("invoke", |reader| {
-                        reader.at(&index, child, |reader| reader.invoke(child))
-                    });
+                    let invoke =
+                        self.inside("invoke", |reader| reader.at(&index, child, |reader| reader.invoke(child)));
                     state.invoke.push(invoke);
                 }
                 "history" if !document => self.child_state(child, &mut state),
@@ -239,14 +196,10 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 );
             }
             state.initial = self.at_span("initial", initial.span, |reader| {
-                Some(Initial {
-                    target: reader.targets(initial),
-                    actions: Vec::new(),
-                })
+                Some(Initial { target: reader.targets(initial), actions: Vec::new() })
             });
         }
-        let active = xml::elements(node)
-            .any(|c| ["state", "parallel", "final"].iter().any(|n| xml::is(c, n)));
+        let active = xml::elements(node).any(|c| ["state", "parallel", "final"].iter().any(|n| xml::is(c, n)));
         state.kind = match (active, parallel) {
             (true, true) => StateKind::Parallel,
             (true, false) => StateKind::Compound,
@@ -261,12 +214,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             );
         }
         if !active && state.initial.take().is_some() {
-            self.refuse(
-                codes::VALUE,
-                xml::tag(node),
-                "a state without states inside has no `initial`",
-                None,
-            );
+            self.refuse(codes::VALUE, xml::tag(node), "a state without states inside has no `initial`", None);
         }
         state
     }
@@ -292,19 +240,13 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
 
     fn final_state(&mut self, node: Node<'d, 'i>, key: &str) -> State {
         self.only(node, &["id"]);
-        let mut state = State {
-            id: Some(key.to_owned()),
-            kind: StateKind::Final,
-            ..State::default()
-        };
+        let mut state = State { id: Some(key.to_owned()), kind: StateKind::Final, ..State::default() };
         for child in xml::elements(node) {
             match child.tag_name().name() {
                 _ if !xml::is_scxml(child) => self.stray(child, "final"),
                 "onentry" => self.blocks(child, "entry", &mut state.entry),
                 "onexit" => self.blocks(child, "exit", &mut state.exit),
-                "donedata" => {
-                    state.output = self.at("output", child, |reader| reader.payload(child, None))
-                }
+                "donedata" => state.output = self.at("output", child, |reader| reader.payload(child, None)),
                 _ => self.stray(child, "final"),
             }
         }
@@ -327,12 +269,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             }
         };
         let initial = self.at("initial", node, |reader| reader.default_transition(node));
-        State {
-            id: Some(key.to_owned()),
-            kind,
-            initial: Some(initial),
-            ..State::default()
-        }
+        State { id: Some(key.to_owned()), kind, initial: Some(initial), ..State::default() }
     }
 
     /// The one transition of an `<initial>` or a `<history>`.
@@ -345,12 +282,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 continue;
             }
             if found.is_some() {
-                self.refuse(
-                    codes::CONFLICT,
-                    xml::tag(child),
-                    format!("`<{name}>` has one transition"),
-                    None,
-                );
+                self.refuse(codes::CONFLICT, xml::tag(child), format!("`<{name}>` has one transition"), None);
             }
             for no in ["event", "cond"] {
                 if let Some(attribute) = xml::attribute(child, no) {
@@ -381,9 +313,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         let mut targets = Vec::new();
         for id in attribute.value.split_whitespace() {
             let index = targets.len().to_string();
-            self.inside("target", |reader| {
-                reader.at_span(&index, attribute.span, |_| ())
-            });
+            self.inside("target", |reader| reader.at_span(&index, attribute.span, |_| ()));
             if !self.ids.contains(id) {
                 let mut problem = crate::diagnostic::Diagnostic::error(
                     codes::UNDEFINED,
@@ -397,27 +327,15 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             targets.push(format!("#{id}"));
         }
         if targets.is_empty() {
-            self.refuse(
-                codes::VALUE,
-                attribute.span,
-                "no state is named",
-                Some("the id of a state"),
-            );
+            self.refuse(codes::VALUE, attribute.span, "no state is named", Some("the id of a state"));
         }
         targets
     }
 
     /// A block of `<onentry>` or `<onexit>`: each its own, so that an error ends only one.
-    fn blocks(
-        &mut self,
-        node: Node<'d, 'i>,
-        key: &str,
-        blocks: &mut Vec<charter_kernel::definition::Block>,
-    ) {
+    fn blocks(&mut self, node: Node<'d, 'i>, key: &str, blocks: &mut Vec<charter_kernel::definition::Block>) {
         let index = blocks.len().to_string();
-        let block = self.inside(key, |reader| {
-            reader.at(&index, node, |reader| reader.block(node))
-        });
+        let block = self.inside(key, |reader| reader.at(&index, node, |reader| reader.block(node)));
         blocks.push(block);
     }
 }

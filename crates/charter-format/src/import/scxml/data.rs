@@ -33,23 +33,13 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         let Some(id) = self.needed(node, "id") else {
             return;
         };
-        let content = node.children().any(|c| {
-            c.is_element()
-                || c.text()
-                    .is_some_and(|t| c.is_text() && !t.trim().is_empty())
-        });
+        let content =
+            node.children().any(|c| c.is_element() || c.text().is_some_and(|t| c.is_text() && !t.trim().is_empty()));
         let (src, expr) = (xml::attribute(node, "src"), xml::attribute(node, "expr"));
-        if usize::from(src.is_some())
-            .saturating_add(usize::from(expr.is_some()))
-            .saturating_add(usize::from(content))
+        if usize::from(src.is_some()).saturating_add(usize::from(expr.is_some())).saturating_add(usize::from(content))
             > 1
         {
-            self.refuse(
-                codes::CONFLICT,
-                xml::tag(node),
-                "`src`, `expr` and content exclude each other",
-                None,
-            );
+            self.refuse(codes::CONFLICT, xml::tag(node), "`src`, `expr` and content exclude each other", None);
         }
         let name = id.value.trim();
         let value = if let Some(expr) = expr {
@@ -59,11 +49,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 Ok(text) => Template::Literal(text_value(&text)),
                 Err(why) => {
                     let why = format!("`{}` cannot be read: {why}", src.value);
-                    self.warn(
-                        codes::FILE,
-                        src.span,
-                        format!("{why}; the variable stays unbound"),
-                    );
+                    self.warn(codes::FILE, src.span, format!("{why}; the variable stays unbound"));
                     Template::Cel(fail(&why))
                 }
             }
@@ -85,44 +71,26 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         if xml::elements(node).next().is_some() {
             return Template::Literal(self.inner_xml(node).into());
         }
-        let text: String = node
-            .children()
-            .filter_map(|c| c.is_text().then(|| c.text()).flatten())
-            .collect();
+        let text: String = node.children().filter_map(|c| c.is_text().then(|| c.text()).flatten()).collect();
         Template::Literal(text_value(&text))
     }
 
     /// The source of what is inside an element.
     pub(super) fn inner_xml(&self, node: Node<'d, 'i>) -> String {
         let (first, last) = (node.first_child(), node.last_child());
-        let range = first
-            .zip(last)
-            .map(|(first, last)| first.range().start..last.range().end);
-        range
-            .and_then(|range| self.cx.source.get(range))
-            .unwrap_or_default()
-            .trim()
-            .to_owned()
+        let range = first.zip(last).map(|(first, last)| first.range().start..last.range().end);
+        range.and_then(|range| self.cx.source.get(range)).unwrap_or_default().trim().to_owned()
     }
 
     /// What `<donedata>`, `<send>` and `<invoke>` carry: `<content>`, or `<param>`s and the variables of a `namelist`.
-    pub(super) fn payload(
-        &mut self,
-        node: Node<'d, 'i>,
-        namelist: Option<xml::Attribute<'d>>,
-    ) -> Option<Template> {
+    pub(super) fn payload(&mut self, node: Node<'d, 'i>, namelist: Option<xml::Attribute<'d>>) -> Option<Template> {
         let name = node.tag_name().name();
         let mut content: Option<Template> = None;
         let mut fields = self.namelist(namelist);
         for child in xml::elements(node) {
             if xml::is(child, "content") {
                 if content.is_some() {
-                    self.refuse(
-                        codes::CONFLICT,
-                        xml::tag(child),
-                        format!("`<{name}>` has one `<content>`"),
-                        None,
-                    );
+                    self.refuse(codes::CONFLICT, xml::tag(child), format!("`<{name}>` has one `<content>`"), None);
                 }
                 content = Some(self.content(child));
             } else if xml::is(child, "param") {
@@ -132,26 +100,15 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             }
         }
         if content.is_some() && !fields.is_empty() {
-            self.refuse(
-                codes::CONFLICT,
-                xml::tag(node),
-                "`<content>` excludes `<param>` and `namelist`",
-                None,
-            );
+            self.refuse(codes::CONFLICT, xml::tag(node), "`<content>` excludes `<param>` and `namelist`", None);
         }
         content.or_else(|| (!fields.is_empty()).then_some(Template::Object(fields)))
     }
 
     /// The variables of a `namelist`, each under its name.
-    pub(super) fn namelist(
-        &mut self,
-        namelist: Option<xml::Attribute<'d>>,
-    ) -> IndexMap<String, Template> {
+    pub(super) fn namelist(&mut self, namelist: Option<xml::Attribute<'d>>) -> IndexMap<String, Template> {
         let names = namelist.map_or("", |attribute| attribute.value);
-        names
-            .split_whitespace()
-            .map(|name| (name.to_owned(), self.read_location(name)))
-            .collect()
+        names.split_whitespace().map(|name| (name.to_owned(), self.read_location(name))).collect()
     }
 
     /// The value at a place; one that is none is an error when it is read.
@@ -168,28 +125,16 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         let Some(name) = self.needed(node, "name") else {
             return;
         };
-        let value = match (
-            xml::attribute(node, "expr"),
-            xml::attribute(node, "location"),
-        ) {
+        let value = match (xml::attribute(node, "expr"), xml::attribute(node, "location")) {
             (Some(expr), _) => self.names.value(expr.value),
             (None, Some(location)) => self.read_location(location.value),
             (None, None) => {
-                self.refuse(
-                    codes::MISSING_KEY,
-                    xml::tag(node),
-                    "`<param>` needs `expr` or `location`",
-                    None,
-                );
+                self.refuse(codes::MISSING_KEY, xml::tag(node), "`<param>` needs `expr` or `location`", None);
                 Template::default()
             }
         };
         if fields.insert(name.value.to_owned(), value).is_some() {
-            self.warn(
-                codes::AMBIGUOUS,
-                name.span,
-                format!("`{}` is given twice; the last one counts", name.value),
-            );
+            self.warn(codes::AMBIGUOUS, name.span, format!("`{}` is given twice; the last one counts", name.value));
         }
     }
 
@@ -197,17 +142,11 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         self.only(node, &["expr"]);
         match xml::attribute(node, "expr") {
             Some(expr) => {
-                if node.children().any(|c| {
-                    c.is_element()
-                        || c.text()
-                            .is_some_and(|t| c.is_text() && !t.trim().is_empty())
-                }) {
-                    self.refuse(
-                        codes::CONFLICT,
-                        expr.span,
-                        "`expr` and content exclude each other",
-                        None,
-                    );
+                if node
+                    .children()
+                    .any(|c| c.is_element() || c.text().is_some_and(|t| c.is_text() && !t.trim().is_empty()))
+                {
+                    self.refuse(codes::CONFLICT, expr.span, "`expr` and content exclude each other", None);
                 }
                 self.names.value(expr.value)
             }

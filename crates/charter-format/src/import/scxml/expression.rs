@@ -34,11 +34,7 @@ impl Names {
         for name in &declared {
             env.root(name, Type::Dyn);
         }
-        Names {
-            model,
-            declared,
-            env,
-        }
+        Names { model, declared, env }
     }
 
     pub(super) fn is_declared(&self, name: &str) -> bool {
@@ -105,23 +101,15 @@ impl Names {
         let no = || format!("`{}` is not a place that can be assigned to", short(text));
         let ast = charter_expr::parse(text).map_err(|error| format!("{}: {error}", no()))?;
         let (name, links) = match &ast.root().kind {
-            Kind::Ident {
-                name,
-                absolute: false,
-            } => (name, &[][..]),
+            Kind::Ident { name, absolute: false } => (name, &[][..]),
             Kind::Postfix { base, links } => match &base.kind {
-                Kind::Ident {
-                    name,
-                    absolute: false,
-                } => (name, links.as_slice()),
+                Kind::Ident { name, absolute: false } => (name, links.as_slice()),
                 _ => return Err(no()),
             },
             _ => return Err(no()),
         };
         if SCXML_ROOTS.contains(&name.as_ref()) {
-            return Err(format!(
-                "`{name}` is a system variable, which cannot be assigned to"
-            ));
+            return Err(format!("`{name}` is a system variable, which cannot be assigned to"));
         }
         if !self.is_declared(name) {
             return Err(format!("no variable `{name}` is declared"));
@@ -167,29 +155,21 @@ fn short(text: &str) -> String {
 /// The value of a text that is a literal, of JSON or of CEL. Nothing is computed: `2015-09-01` is a date to its author.
 pub(super) fn literal(text: &str) -> Option<Json> {
     if let Ok(mut json) = serde_json::from_str::<Json>(text) {
-        return charter_expr::json::canonical(&mut json)
-            .is_ok()
-            .then_some(json);
+        return charter_expr::json::canonical(&mut json).is_ok().then_some(json);
     }
     let ast = charter_expr::parse(text).ok()?;
     if !is_literal(ast.root()) {
         return None;
     }
     let program = Program::compile(&ast, &Env::new()).ok()?;
-    program
-        .eval(&(), &mut Fuel::new(100_000))
-        .ok()?
-        .to_json()
-        .ok()
+    program.eval(&(), &mut Fuel::new(100_000)).ok()?.to_json().ok()
 }
 
 fn is_literal(node: &Node) -> bool {
     match &node.kind {
         Kind::Literal(_) => true,
         Kind::List(items) => items.iter().all(is_literal),
-        Kind::Map(pairs) => pairs
-            .iter()
-            .all(|(key, value)| is_literal(key) && is_literal(value)),
+        Kind::Map(pairs) => pairs.iter().all(|(key, value)| is_literal(key) && is_literal(value)),
         _ => false,
     }
 }
@@ -220,14 +200,7 @@ fn is_in(text: &str) -> bool {
     };
     match &ast.root().kind {
         Kind::Call { function, args } => {
-            function.as_ref() == "In"
-                && matches!(
-                    args.as_slice(),
-                    [Node {
-                        kind: Kind::Literal(_),
-                        ..
-                    }]
-                )
+            function.as_ref() == "In" && matches!(args.as_slice(), [Node { kind: Kind::Literal(_), .. }])
         }
         _ => false,
     }
@@ -235,5 +208,6 @@ fn is_in(text: &str) -> bool {
 
 /// Whether a name can be written in an expression.
 pub(super) fn is_name(text: &str) -> bool {
-    charter_expr::parse(text).is_ok_and(|ast| matches!(&ast.root().kind, Kind::Ident { name, absolute: false } if name.as_ref() == text))
+    charter_expr::parse(text)
+        .is_ok_and(|ast| matches!(&ast.root().kind, Kind::Ident { name, absolute: false } if name.as_ref() == text))
 }

@@ -10,11 +10,7 @@ use super::{Reader, xml};
 use crate::diagnostic::codes;
 
 /// How SCXML calls itself (REC 6.4.2).
-const SCXML: [&str; 3] = [
-    "scxml",
-    "http://www.w3.org/TR/scxml/",
-    "http://www.w3.org/TR/scxml",
-];
+const SCXML: [&str; 3] = ["scxml", "http://www.w3.org/TR/scxml/", "http://www.w3.org/TR/scxml"];
 /// A key of the input that no variable has; only there so that its value is computed before the machine starts.
 const CHECK: &str = "#type";
 /// Stands for a machine that cannot be had.
@@ -22,30 +18,11 @@ const NOTHING: &str = "nothing";
 
 impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
     pub(super) fn invoke(&mut self, node: Node<'d, 'i>) -> Invoke {
-        self.only(
-            node,
-            &[
-                "type",
-                "typeexpr",
-                "src",
-                "srcexpr",
-                "id",
-                "idlocation",
-                "namelist",
-                "autoforward",
-            ],
-        );
-        for (one, other) in [
-            ("type", "typeexpr"),
-            ("src", "srcexpr"),
-            ("id", "idlocation"),
-        ] {
+        self.only(node, &["type", "typeexpr", "src", "srcexpr", "id", "idlocation", "namelist", "autoforward"]);
+        for (one, other) in [("type", "typeexpr"), ("src", "srcexpr"), ("id", "idlocation")] {
             self.either(node, one, other);
         }
-        let mut invoke = Invoke {
-            id: Some(self.invocation_id(node)),
-            ..Invoke::default()
-        };
+        let mut invoke = Invoke { id: Some(self.invocation_id(node)), ..Invoke::default() };
         let mut input = self.namelist(xml::attribute(node, "namelist"));
         let mut finalize = None;
         let mut content = None;
@@ -80,19 +57,12 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             None | Some(("false", _)) => false,
             Some(("true", _)) => true,
             Some((other, span)) => {
-                self.refuse(
-                    codes::VALUE,
-                    span,
-                    format!("`{other}` is neither `true` nor `false`"),
-                    None,
-                );
+                self.refuse(codes::VALUE, span, format!("`{other}` is neither `true` nor `false`"), None);
                 false
             }
         };
         if let Some(finalize) = finalize {
-            invoke.finalize = self.at("finalize", finalize, |reader| {
-                reader.finalize(node, finalize)
-            });
+            invoke.finalize = self.at("finalize", finalize, |reader| reader.finalize(node, finalize));
         }
         invoke.input = (!input.is_empty()).then_some(Template::Object(input));
         invoke
@@ -100,17 +70,10 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
 
     /// The id given, or `STATE.NUMBER` (REC 6.4.1).
     fn invocation_id(&mut self, node: Node<'d, 'i>) -> String {
-        if let Some(id) = xml::attribute(node, "id")
-            .map(|id| id.value.trim())
-            .filter(|id| !id.is_empty())
-        {
+        if let Some(id) = xml::attribute(node, "id").map(|id| id.value.trim()).filter(|id| !id.is_empty()) {
             return id.to_owned();
         }
-        let state = node
-            .parent()
-            .and_then(|state| self.keys.get(&state.id()))
-            .cloned()
-            .unwrap_or_default();
+        let state = node.parent().and_then(|state| self.keys.get(&state.id())).cloned().unwrap_or_default();
         self.shared.invocations = self.shared.invocations.saturating_add(1);
         format!("{state}.{}", self.shared.invocations)
     }
@@ -119,16 +82,12 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
     fn wrong_type(&mut self, node: Node<'d, 'i>) -> Option<String> {
         if let Some(kind) = xml::attribute(node, "type") {
             let kind = kind.value.trim();
-            return (!SCXML.contains(&kind))
-                .then(|| fail(&format!("`{kind}` cannot be invoked; there is `scxml`")));
+            return (!SCXML.contains(&kind)).then(|| fail(&format!("`{kind}` cannot be invoked; there is `scxml`")));
         }
         let expr = xml::attribute(node, "typeexpr")?;
         let known = SCXML.map(quoted).join(", ");
         let kind = self.names.expression(expr.value);
-        Some(format!(
-            "({kind}) in [{known}] ? null : {}",
-            fail("this type cannot be invoked; there is `scxml`")
-        ))
+        Some(format!("({kind}) in [{known}] ? null : {}", fail("this type cannot be invoked; there is `scxml`")))
     }
 
     /// Which machine is started.
@@ -141,12 +100,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
     ) {
         let (src, srcexpr) = (xml::attribute(node, "src"), xml::attribute(node, "srcexpr"));
         if (src.is_some() || srcexpr.is_some()) && content.is_some() {
-            self.refuse(
-                codes::CONFLICT,
-                xml::tag(node),
-                "`src` and `<content>` exclude each other",
-                None,
-            );
+            self.refuse(codes::CONFLICT, xml::tag(node), "`src` and `<content>` exclude each other", None);
         }
         let found = match (src, srcexpr, content) {
             (Some(src), _, _) => self.shared.machine_of_file(src.value).map_err(|why| {
@@ -171,20 +125,13 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
     }
 
     fn inline(&mut self, scxml: Node<'d, 'i>) -> String {
-        let name = self
-            .shared
-            .machine_name(scxml.attribute("name").unwrap_or("machine"));
+        let name = self.shared.machine_name(scxml.attribute("name").unwrap_or("machine"));
         self.pending.push_back((scxml, name.clone()));
         name
     }
 
     /// A machine that is chosen when the invocation starts: among the documents that the expression can give, as far as they are known now.
-    fn choose(
-        &mut self,
-        expr: xml::Attribute<'d>,
-        invoke: &mut Invoke,
-        inline: bool,
-    ) -> Result<String, String> {
+    fn choose(&mut self, expr: xml::Attribute<'d>, invoke: &mut Invoke, inline: bool) -> Result<String, String> {
         let mut machines: IndexMap<String, String> = IndexMap::new();
         if inline {
             for (text, scxml) in self.documents() {
@@ -203,11 +150,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         let what = if inline { "documents" } else { "files" };
         let Some(first) = first else {
             let message = format!("none of the {what} that this can mean is known");
-            self.warn(
-                codes::NOT_SUPPORTED,
-                expr.span,
-                format!("{message}; the invocation will fail"),
-            );
+            self.warn(codes::NOT_SUPPORTED, expr.span, format!("{message}; the invocation will fail"));
             return Err(message);
         };
         invoke.choose = Some(Choose { value, machines });
@@ -219,12 +162,8 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         let Some(root) = self.document else {
             return Vec::new();
         };
-        let holders = xml::inside(root)
-            .into_iter()
-            .filter(|n| xml::is(*n, "data") || xml::is(*n, "assign"));
-        holders
-            .filter_map(|holder| Some((self.inner_xml(holder), xml::child(holder, "scxml")?)))
-            .collect()
+        let holders = xml::inside(root).into_iter().filter(|n| xml::is(*n, "data") || xml::is(*n, "assign"));
+        holders.filter_map(|holder| Some((self.inner_xml(holder), xml::child(holder, "scxml")?))).collect()
     }
 
     /// Texts that are given to variables, or stand in the expression itself.
@@ -245,10 +184,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             self.shared.taken.insert(name.clone());
             let mut chart = charter_kernel::definition::Chart::default();
             chart.state.kind = charter_kernel::definition::StateKind::Compound;
-            chart
-                .state
-                .states
-                .insert(NOTHING.into(), charter_kernel::definition::State::default());
+            chart.state.states.insert(NOTHING.into(), charter_kernel::definition::State::default());
             self.shared.machines.insert(name.clone(), chart);
         }
         name
@@ -258,10 +194,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
     fn finalize(&mut self, invoke: Node<'d, 'i>, node: Node<'d, 'i>) -> Vec<Action> {
         self.only(node, &[]);
         for child in xml::elements(node).filter(|c| xml::is(*c, "send") || xml::is(*c, "raise")) {
-            let message = format!(
-                "`<{}>` does not belong into `<finalize>`",
-                child.tag_name().name()
-            );
+            let message = format!("`<{}>` does not belong into `<finalize>`", child.tag_name().name());
             self.refuse(
                 codes::UNKNOWN_KEY,
                 xml::tag(child),
@@ -272,14 +205,9 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         if xml::elements(node).next().is_some() {
             return self.block(node);
         }
-        let listed = invoke
-            .attribute("namelist")
-            .unwrap_or_default()
-            .split_whitespace()
-            .map(|name| (name, name));
+        let listed = invoke.attribute("namelist").unwrap_or_default().split_whitespace().map(|name| (name, name));
         let params = xml::elements(invoke).filter(|c| xml::is(*c, "param"));
-        let params = params
-            .filter_map(|param| Some((param.attribute("name")?, param.attribute("location")?)));
+        let params = params.filter_map(|param| Some((param.attribute("name")?, param.attribute("location")?)));
         let mut actions = Vec::new();
         for (name, location) in listed.chain(params) {
             let Ok(path) = self.names.location(location) else {
@@ -288,10 +216,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             let key = quoted(name);
             let when = format!("type(_event.data) == map && {key} in _event.data");
             let value = Template::Cel(format!("_event.data[{key}]"));
-            actions.push(Action::If(vec![Branch {
-                when: Some(when),
-                r#do: vec![assign(path, value)],
-            }]));
+            actions.push(Action::If(vec![Branch { when: Some(when), r#do: vec![assign(path, value)] }]));
         }
         actions
     }

@@ -44,10 +44,7 @@ const MOST_FILES: usize = 100;
 /// What is no SCXML, or is not done by this program, each with its place and the reason.
 pub fn scxml(source: &str, name: &str, files: &Resolver<'_>) -> Result<Document, Diagnostics> {
     let source: Arc<str> = source.into();
-    let whole = Tree {
-        span: Span::new(0, source.len()),
-        value: Value::Null,
-    };
+    let whole = Tree { span: Span::new(0, source.len()), value: Value::Null };
     let mut cx = Context::new(&source);
     let tree = match xml::parse(&source) {
         Ok(tree) => tree,
@@ -68,12 +65,7 @@ pub fn scxml(source: &str, name: &str, files: &Resolver<'_>) -> Result<Document,
     let scxml = tree.root_element();
     let title = scxml.attribute("name").map(str::to_owned);
     let mut reader = Reader::new(cx, &mut shared);
-    let mut definition = Definition {
-        charter: 1,
-        strict: false,
-        title,
-        ..Definition::default()
-    };
+    let mut definition = Definition { charter: 1, strict: false, title, ..Definition::default() };
     definition.id = charter_id(definition.title.as_deref().unwrap_or(name));
     definition.root = reader.at("root", scxml, |reader| reader.chart(scxml));
     reader.machines();
@@ -96,13 +88,7 @@ struct Shared<'r> {
 impl<'r> Shared<'r> {
     fn new(files: &'r Resolver<'r>) -> Self {
         let taken = FxHashSet::from_iter(["root".to_owned()]);
-        Shared {
-            files,
-            machines: IndexMap::new(),
-            taken,
-            by_file: FxHashMap::default(),
-            invocations: 0,
-        }
+        Shared { files, machines: IndexMap::new(), taken, by_file: FxHashMap::default(), invocations: 0 }
     }
 
     /// A name for a machine that no other has.
@@ -119,10 +105,7 @@ impl<'r> Shared<'r> {
 
     /// The text of a file; `file:` in front of its name says nothing more.
     fn text(&self, file: &str) -> Result<String, String> {
-        let path = file
-            .strip_prefix("file://")
-            .or_else(|| file.strip_prefix("file:"))
-            .unwrap_or(file);
+        let path = file.strip_prefix("file://").or_else(|| file.strip_prefix("file:")).unwrap_or(file);
         (self.files)(path)
     }
 
@@ -136,10 +119,7 @@ impl<'r> Shared<'r> {
         }
         let name = self.machine_name(&charter_id(file.trim_start_matches("file:")));
         self.by_file.insert(file.to_owned(), Ok(name.clone()));
-        let result = self
-            .text(file)
-            .and_then(|text| self.machine_of_text(&text, &name))
-            .map(|()| name);
+        let result = self.text(file).and_then(|text| self.machine_of_text(&text, &name)).map(|()| name);
         self.by_file.insert(file.to_owned(), result.clone());
         result
     }
@@ -149,21 +129,12 @@ impl<'r> Shared<'r> {
         let tree = xml::parse(text).map_err(|problem| problem.message)?;
         let mut reader = Reader::new(Context::new(text), self);
         // Its place is kept before those of the documents inside it.
-        reader
-            .shared
-            .machines
-            .insert(name.to_owned(), Chart::default());
+        reader.shared.machines.insert(name.to_owned(), Chart::default());
         let chart = reader.chart(tree.root_element());
         reader.machines();
         let (list, _) = std::mem::take(&mut reader.cx.sink).finish(text, None);
-        if let Some(problem) = list
-            .iter()
-            .find(|item| item.severity == crate::Severity::Error)
-        {
-            return Err(format!(
-                "line {}, column {}: {}",
-                problem.line, problem.column, problem.message
-            ));
+        if let Some(problem) = list.iter().find(|item| item.severity == crate::Severity::Error) {
+            return Err(format!("line {}, column {}: {}", problem.line, problem.column, problem.message));
         }
         self.machines.insert(name.to_owned(), chart);
         Ok(())
@@ -206,9 +177,7 @@ impl<'x, 'r, 'd, 'i> Reader<'x, 'r, 'd, 'i> {
         while let Some((scxml, name)) = self.pending.pop_front() {
             // What its invocation passes is known to `invoke`; here the document stands for itself.
             self.shared.machines.insert(name.clone(), Chart::default());
-            let chart = self.inside("machines", |reader| {
-                reader.at(&name, scxml, |reader| reader.chart(scxml))
-            });
+            let chart = self.inside("machines", |reader| reader.at(&name, scxml, |reader| reader.chart(scxml)));
             self.shared.machines.insert(name, chart);
         }
     }
@@ -237,13 +206,7 @@ impl<'x, 'r, 'd, 'i> Reader<'x, 'r, 'd, 'i> {
         answer
     }
 
-    fn refuse(
-        &mut self,
-        code: &'static str,
-        span: Span,
-        message: impl Into<String>,
-        help: Option<&str>,
-    ) {
+    fn refuse(&mut self, code: &'static str, span: Span, message: impl Into<String>, help: Option<&str>) {
         let mut problem = Diagnostic::error(code, span, message);
         problem.help = help.map(str::to_owned);
         self.cx.report(problem);
@@ -259,27 +222,15 @@ impl<'x, 'r, 'd, 'i> Reader<'x, 'r, 'd, 'i> {
             let foreign = attribute.namespace().is_some();
             if attribute.namespace() == Some(xml::CHARTER) {
                 let range = attribute.range();
-                let message = format!(
-                    "`charter:{}` is lost in an export that was edited",
-                    attribute.name()
-                );
-                self.refuse(
-                    codes::NOT_SUPPORTED,
-                    Span::new(range.start, range.end),
-                    message,
-                    Some(EDITED),
-                );
+                let message = format!("`charter:{}` is lost in an export that was edited", attribute.name());
+                self.refuse(codes::NOT_SUPPORTED, Span::new(range.start, range.end), message, Some(EDITED));
             }
             if !foreign && !known.contains(&attribute.name()) {
                 let range = attribute.range();
                 let mut problem = Diagnostic::warning(
                     codes::UNKNOWN_KEY,
                     Span::new(range.start, range.end),
-                    format!(
-                        "`<{}>` has no attribute `{}`; it is ignored",
-                        node.tag_name().name(),
-                        attribute.name()
-                    ),
+                    format!("`<{}>` has no attribute `{}`; it is ignored", node.tag_name().name(), attribute.name()),
                 );
                 let near = crate::diagnostic::nearest(attribute.name(), known.iter().copied());
                 problem.help = near.map(|near| format!("did you mean `{near}`?"));
@@ -299,11 +250,7 @@ impl<'x, 'r, 'd, 'i> Reader<'x, 'r, 'd, 'i> {
                 None,
             );
         } else if node.tag_name().namespace() != Some(xml::CHARTER) {
-            self.warn(
-                codes::UNKNOWN_KEY,
-                xml::tag(node),
-                format!("`<{name}>` is of another namespace; it is ignored"),
-            );
+            self.warn(codes::UNKNOWN_KEY, xml::tag(node), format!("`<{name}>` is of another namespace; it is ignored"));
         }
     }
 
@@ -311,10 +258,7 @@ impl<'x, 'r, 'd, 'i> Reader<'x, 'r, 'd, 'i> {
     fn needed(&mut self, node: Node<'d, 'i>, name: &str) -> Option<xml::Attribute<'d>> {
         let found = xml::attribute(node, name).filter(|a| !a.value.trim().is_empty());
         if found.is_none() {
-            let message = format!(
-                "`<{}>` needs the attribute `{name}`",
-                node.tag_name().name()
-            );
+            let message = format!("`<{}>` needs the attribute `{name}`", node.tag_name().name());
             self.refuse(codes::MISSING_KEY, xml::tag(node), message, None);
         }
         found

@@ -8,10 +8,7 @@ use super::expression::fail;
 use super::{Reader, xml};
 use crate::diagnostic::codes;
 
-const HTTP: [&str; 2] = [
-    "http://www.w3.org/TR/scxml/#BasicHTTPEventProcessor",
-    "basichttp",
-];
+const HTTP: [&str; 2] = ["http://www.w3.org/TR/scxml/#BasicHTTPEventProcessor", "basichttp"];
 
 impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
     pub(super) fn send(&mut self, node: Node<'d, 'i>) -> Vec<Action> {
@@ -40,42 +37,25 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         ] {
             self.either(node, one, other);
         }
-        if let Some(kind) =
-            xml::attribute(node, "type").filter(|kind| HTTP.contains(&kind.value.trim()))
-        {
-            let help =
-                "events go to sessions of the same run; for the world outside, invoke an actor";
-            self.refuse(
-                codes::NOT_SUPPORTED,
-                kind.span,
-                "the HTTP event processor is not supported",
-                Some(help),
-            );
+        if let Some(kind) = xml::attribute(node, "type").filter(|kind| HTTP.contains(&kind.value.trim())) {
+            let help = "events go to sessions of the same run; for the world outside, invoke an actor";
+            self.refuse(codes::NOT_SUPPORTED, kind.span, "the HTTP event processor is not supported", Some(help));
         }
         let data = self.payload(node, xml::attribute(node, "namelist"));
-        let r#type = match (
-            xml::attribute(node, "event"),
-            xml::attribute(node, "eventexpr"),
-        ) {
+        let r#type = match (xml::attribute(node, "event"), xml::attribute(node, "eventexpr")) {
             (Some(event), _) => event_type(event.value.trim()),
             (None, Some(expr)) => self.names.value(expr.value),
             (None, None) => Template::Cel(fail(
                 "`<send>` has no event; one without a name is nothing for the SCXML event processor",
             )),
         };
-        let mut send = Send {
-            r#type: computed(r#type),
-            data,
-            ..Send::default()
-        };
+        let mut send = Send { r#type: computed(r#type), data, ..Send::default() };
         send.to = self.text_or(node, "target", "targetexpr");
         send.processor = self.text_or(node, "type", "typeexpr");
         send.id = xml::attribute(node, "id").map(|id| Template::Literal(id.value.trim().into()));
         if let Some(place) = xml::attribute(node, "idlocation") {
             match self.names.location(place.value) {
-                Ok(path) if path == place.value.trim() && !path.contains(['.', '[']) => {
-                    send.id_location = Some(path)
-                }
+                Ok(path) if path == place.value.trim() && !path.contains(['.', '[']) => send.id_location = Some(path),
                 Ok(_) => {
                     let help = "name a variable; copy it to another place afterwards";
                     self.refuse(
@@ -88,10 +68,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 Err(why) => return vec![failing(&why)],
             }
         }
-        send.delay = match (
-            xml::attribute(node, "delay"),
-            xml::attribute(node, "delayexpr"),
-        ) {
+        send.delay = match (xml::attribute(node, "delay"), xml::attribute(node, "delayexpr")) {
             (Some(delay), _) => Some(match milliseconds(delay.value.trim()) {
                 Some(ms) => Delay::Ms(ms),
                 None => Delay::Cel(fail(&format!("`{}` is no length of time", delay.value))),
@@ -108,12 +85,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         match self.text_or(node, "sendid", "sendidexpr") {
             Some(id) => vec![Action::Cancel(id)],
             None => {
-                self.refuse(
-                    codes::MISSING_KEY,
-                    xml::tag(node),
-                    "`<cancel>` needs `sendid` or `sendidexpr`",
-                    None,
-                );
+                self.refuse(codes::MISSING_KEY, xml::tag(node), "`<cancel>` needs `sendid` or `sendidexpr`", None);
                 Vec::new()
             }
         }
@@ -141,9 +113,7 @@ fn computed(kind: Template) -> Template {
 
 /// A length of time as CSS 2 writes it (REC 6.2.4): `500ms`, `1.5s`, `.5s`; minutes, hours and days besides.
 fn milliseconds(text: &str) -> Option<u64> {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(digits)?;
     let factor: u64 = match unit {
         "ms" => 1,
@@ -158,20 +128,10 @@ fn milliseconds(text: &str) -> Option<u64> {
     if (whole.is_empty() && part.is_empty()) || part.contains('.') || part.len() > 9 {
         return None;
     }
-    let whole = if whole.is_empty() {
-        0
-    } else {
-        whole.parse::<u64>().ok()?
-    };
+    let whole = if whole.is_empty() { 0 } else { whole.parse::<u64>().ok()? };
     let tens = 10u64.checked_pow(u32::try_from(part.len()).ok()?)?;
-    let part = if part.is_empty() {
-        0
-    } else {
-        part.parse::<u64>().ok()?
-    };
-    whole
-        .checked_mul(factor)?
-        .checked_add(part.checked_mul(factor)?.checked_div(tens)?)
+    let part = if part.is_empty() { 0 } else { part.parse::<u64>().ok()? };
+    whole.checked_mul(factor)?.checked_add(part.checked_mul(factor)?.checked_div(tens)?)
 }
 
 #[cfg(test)]
@@ -180,15 +140,9 @@ mod tests {
 
     #[test]
     fn lengths() {
-        for (text, ms) in [
-            ("1s", 1_000),
-            (".5s", 500),
-            ("1.5s", 1_500),
-            ("20ms", 20),
-            ("0s", 0),
-            ("0", 0),
-            ("2m", 120_000),
-        ] {
+        for (text, ms) in
+            [("1s", 1_000), (".5s", 500), ("1.5s", 1_500), ("20ms", 20), ("0s", 0), ("0", 0), ("2m", 120_000)]
+        {
             assert_eq!(milliseconds(text), Some(ms), "{text}");
         }
         for text in ["", "s", "1", "1x", "-1s", ".s", "1.2.3s", "soon"] {

@@ -15,9 +15,8 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         let event = xml::attribute(node, "event");
         if event.is_none() {
             let index = state.always.len().to_string();
-            let transition = self.inside("always", |reader| {
-                reader.at(&index, node, |reader| reader.plain_transition(node))
-            });
+            let transition =
+                self.inside("always", |reader| reader.at(&index, node, |reader| reader.plain_transition(node)));
             if transition.when.is_none() && transition.target.is_empty() {
                 let help = "without any of them it would be taken for ever";
                 self.refuse(
@@ -30,21 +29,14 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             state.always.push(transition);
             return;
         }
-        let events = event
-            .map(|event| self.descriptors(event))
-            .unwrap_or_default();
+        let events = event.map(|event| self.descriptors(event)).unwrap_or_default();
         let index = state.on.len().to_string();
         let transition = self.inside("on", |reader| {
             reader.at(&index, node, |reader| {
-                reader.inside("transitions", |reader| {
-                    reader.at("0", node, |reader| reader.plain_transition(node))
-                })
+                reader.inside("transitions", |reader| reader.at("0", node, |reader| reader.plain_transition(node)))
             })
         });
-        state.on.push(On {
-            events,
-            transitions: vec![transition],
-        });
+        state.on.push(On { events, transitions: vec![transition] });
     }
 
     fn plain_transition(&mut self, node: Node<'d, 'i>) -> Transition {
@@ -61,9 +53,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 true
             }
         };
-        let target = xml::attribute(node, "target")
-            .map(|target| self.targets(target))
-            .unwrap_or_default();
+        let target = xml::attribute(node, "target").map(|target| self.targets(target)).unwrap_or_default();
         let when = xml::attribute(node, "cond").map(|cond| {
             self.at_span("when", cond.span, |_| ());
             self.names.condition(cond.value)
@@ -71,13 +61,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         let actions = self.inside("actions", |reader| reader.block(node));
         // Without a target nothing is left, so there is nothing to enter again.
         let reenter = reenter && !target.is_empty();
-        Transition {
-            target,
-            when,
-            actions,
-            reenter,
-            ..Transition::default()
-        }
+        Transition { target, when, actions, reenter, ..Transition::default() }
     }
 
     /// `foo` matches `foo` and `foo.bar`, but not `foobar` (REC 3.12.1).
@@ -90,10 +74,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         };
         let mut bad = Vec::new();
         for word in attribute.value.split_whitespace() {
-            let name = word
-                .strip_suffix(".*")
-                .or_else(|| word.strip_suffix('.'))
-                .unwrap_or(word);
+            let name = word.strip_suffix(".*").or_else(|| word.strip_suffix('.')).unwrap_or(word);
             match name {
                 "*" | "" => EVERY.iter().for_each(|event| add((*event).to_owned())),
                 name if name.contains('*') => bad.push(word),
@@ -102,12 +83,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         }
         for word in bad {
             let help = "a descriptor is `name`, `name.*` or `*`";
-            self.refuse(
-                codes::VALUE,
-                attribute.span,
-                format!("`{word}` is no event descriptor"),
-                Some(help),
-            );
+            self.refuse(codes::VALUE, attribute.span, format!("`{word}` is no event descriptor"), Some(help));
         }
         if attribute.value.split_whitespace().next().is_none() {
             self.refuse(

@@ -20,24 +20,19 @@ const MOST_DEPTH: usize = 128;
 pub(super) fn parse(source: &str) -> Result<Document<'_>, Diagnostic> {
     let too_large = |message: String| Diagnostic::error(codes::TOO_LARGE, Span::default(), message);
     if source.len() > MOST_BYTES {
-        return Err(too_large(format!(
-            "the text has {} bytes; at most {MOST_BYTES} are read",
-            source.len()
-        )));
+        return Err(too_large(format!("the text has {} bytes; at most {MOST_BYTES} are read", source.len())));
     }
-    let options = ParsingOptions {
-        allow_dtd: false,
-        nodes_limit: MOST_NODES,
-        ..ParsingOptions::default()
-    };
+    let options = ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
     let tree = Document::parse_with_options(source, options).map_err(|error| {
         let at = offset(source, error.pos());
         let span = Span::new(at, at.saturating_add(1));
         match error {
-            roxmltree::Error::DtdDetected => {
-                Diagnostic::error(codes::SYNTAX, Span::default(), "the document has a `<!DOCTYPE>`, which is not read")
-                    .help("remove it: entities and document types have no use in SCXML and are a way to attack its readers")
-            }
+            roxmltree::Error::DtdDetected => Diagnostic::error(
+                codes::SYNTAX,
+                Span::default(),
+                "the document has a `<!DOCTYPE>`, which is not read",
+            )
+            .help("remove it: entities and document types have no use in SCXML and are a way to attack its readers"),
             roxmltree::Error::NodesLimitReached => too_large(format!("the document has more than {MOST_NODES} parts")),
             other => Diagnostic::error(codes::SYNTAX, span, format!("this is no XML: {other}")),
         }
@@ -45,15 +40,9 @@ pub(super) fn parse(source: &str) -> Result<Document<'_>, Diagnostic> {
     depth(&tree)?;
     let root = tree.root_element();
     if !is(root, "scxml") {
-        let message = format!(
-            "the document is a `<{}>`, not an `<scxml>`",
-            root.tag_name().name()
-        );
-        return Err(
-            Diagnostic::error(codes::VALUE, tag(root), message).help(format!(
-                "an SCXML document begins with `<scxml xmlns=\"{NAMESPACE}\" version=\"1.0\">`"
-            )),
-        );
+        let message = format!("the document is a `<{}>`, not an `<scxml>`", root.tag_name().name());
+        return Err(Diagnostic::error(codes::VALUE, tag(root), message)
+            .help(format!("an SCXML document begins with `<scxml xmlns=\"{NAMESPACE}\" version=\"1.0\">`")));
     }
     Ok(tree)
 }
@@ -96,11 +85,7 @@ fn offset(source: &str, at: roxmltree::TextPos) -> usize {
     }
     let column = usize::try_from(at.col).unwrap_or(1).saturating_sub(1);
     let rest = source.get(start..).unwrap_or_default();
-    start.saturating_add(
-        rest.char_indices()
-            .nth(column)
-            .map_or(rest.len(), |(i, _)| i),
-    )
+    start.saturating_add(rest.char_indices().nth(column).map_or(rest.len(), |(i, _)| i))
 }
 
 /// Is it an element of SCXML? Without any namespace it passes for one.
@@ -126,14 +111,7 @@ pub(super) fn elements<'a, 'i: 'a>(node: Node<'a, 'i>) -> impl Iterator<Item = N
 /// The start tag's name: what a message underlines.
 pub(super) fn tag(node: Node<'_, '_>) -> Span {
     let range = node.range();
-    Span::new(
-        range.start,
-        range
-            .start
-            .saturating_add(node.tag_name().name().len())
-            .saturating_add(1)
-            .min(range.end),
-    )
+    Span::new(range.start, range.start.saturating_add(node.tag_name().name().len()).saturating_add(1).min(range.end))
 }
 
 /// An attribute's value and where it stands.
@@ -147,10 +125,7 @@ pub(super) struct Attribute<'a> {
 pub(super) fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<Attribute<'a>> {
     node.attribute_node(name).map(|attribute| {
         let range = attribute.range_value();
-        Attribute {
-            value: attribute.value(),
-            span: Span::new(range.start, range.end),
-        }
+        Attribute { value: attribute.value(), span: Span::new(range.start, range.end) }
     })
 }
 

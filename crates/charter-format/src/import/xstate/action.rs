@@ -9,17 +9,12 @@ use crate::source::{Node, Value};
 impl Reader<'_> {
     /// An action, or a list of them.
     pub(super) fn actions(&mut self, node: &Node) -> Block {
-        node.one_or_many()
-            .iter()
-            .filter_map(|item| self.action(item))
-            .collect()
+        node.one_or_many().iter().filter_map(|item| self.action(item)).collect()
     }
 
     fn action(&mut self, node: &Node) -> Option<Action> {
         if let Some(name) = node.text() {
-            return self
-                .declared("action", name, node.span)
-                .then(|| Action::Name(name.to_owned()));
+            return self.declared("action", name, node.span).then(|| Action::Name(name.to_owned()));
         }
         let kind = match (&node.value, node.get("type").and_then(Node::text)) {
             (Value::Map(_), Some(kind)) => kind,
@@ -32,22 +27,13 @@ impl Reader<'_> {
         if kind == "charter.action" {
             let action = params.and_then(|p| serde_json::from_value(p).ok());
             if action.is_none() {
-                self.refuse(
-                    codes::VALUE,
-                    node.span,
-                    "this is no action of a charter",
-                    None,
-                );
+                self.refuse(codes::VALUE, node.span, "this is no action of a charter", None);
             }
             return action;
         }
-        if let Some(own) = kind
-            .strip_prefix("xstate.")
-            .filter(|_| !self.definition.actions.contains_key(kind))
-        {
-            let help = format!(
-                "write it as an action of the charter (`{own}: ...`) under a name, and use the name here"
-            );
+        if let Some(own) = kind.strip_prefix("xstate.").filter(|_| !self.definition.actions.contains_key(kind)) {
+            let help =
+                format!("write it as an action of the charter (`{own}: ...`) under a name, and use the name here");
             self.refuse(
                 codes::NOT_SUPPORTED,
                 node.span,
@@ -90,23 +76,13 @@ fn block_with_params(block: &mut Block, params: &str) {
                 }
                 Action::Send(send) => {
                     template(&mut send.r#type, params);
-                    let parts = [
-                        &mut send.to,
-                        &mut send.data,
-                        &mut send.id,
-                        &mut send.processor,
-                    ];
-                    parts
-                        .into_iter()
-                        .flatten()
-                        .for_each(|t| template(t, params));
+                    let parts = [&mut send.to, &mut send.data, &mut send.id, &mut send.processor];
+                    parts.into_iter().flatten().for_each(|t| template(t, params));
                     if let Some(Delay::Cel(cel)) = &mut send.delay {
                         *cel = with_params(cel, params);
                     }
                 }
-                Action::Cancel(t) | Action::Stop(t) | Action::Log { value: t, .. } => {
-                    template(t, params)
-                }
+                Action::Cancel(t) | Action::Stop(t) | Action::Log { value: t, .. } => template(t, params),
                 Action::Spawn { id, input, .. } => {
                     template(id, params);
                     input.iter_mut().for_each(|t| template(t, params));
@@ -123,31 +99,16 @@ fn block_with_params(block: &mut Block, params: &str) {
                     *r#in = with_params(r#in, params);
                     blocks.push(r#do);
                 }
-                Action::Grant {
-                    key,
-                    uses,
-                    expires,
-                    data,
-                    ..
-                } => {
+                Action::Grant { key, uses, expires, data, .. } => {
                     template(key, params);
-                    [uses, expires, data]
-                        .into_iter()
-                        .flatten()
-                        .for_each(|t| template(t, params));
+                    [uses, expires, data].into_iter().flatten().for_each(|t| template(t, params));
                 }
                 Action::Open { key, due, data, .. } => {
                     template(key, params);
-                    [due, data]
-                        .into_iter()
-                        .flatten()
-                        .for_each(|t| template(t, params));
+                    [due, data].into_iter().flatten().for_each(|t| template(t, params));
                 }
                 Action::Revoke { key, .. } => key.iter_mut().for_each(|t| template(t, params)),
-                Action::Close { key, r#as, .. } => [key, r#as]
-                    .into_iter()
-                    .flatten()
-                    .for_each(|t| template(t, params)),
+                Action::Close { key, r#as, .. } => [key, r#as].into_iter().flatten().for_each(|t| template(t, params)),
                 Action::Name(_) => {}
             }
         }

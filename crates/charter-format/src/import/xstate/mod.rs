@@ -32,29 +32,15 @@ pub fn xstate(source: &str, name: &str, around: &Definition) -> Result<Document,
 
 /// The same where the charter around has the last word: what a file carries of an exported charter (`carried`: whether that counts) must
 /// not replace the roles and guards of the charter that takes its states from it.
-pub(crate) fn config(
-    source: &str,
-    name: &str,
-    around: &Definition,
-    carried: bool,
-) -> Result<Document, Diagnostics> {
+pub(crate) fn config(source: &str, name: &str, around: &Definition, carried: bool) -> Result<Document, Diagnostics> {
     let source: Arc<str> = source.into();
     let mut cx = Context::new(&source);
     let root = match source::parse(&source, name, Syntax::Json, &Bounds::default()) {
         Ok(parsed) => parsed.root,
         Err(problem) => {
             cx.report(problem);
-            let nothing = Node {
-                span: Span::new(0, source.len()),
-                value: Value::Null,
-            };
-            return finished(
-                cx,
-                Definition::default(),
-                name,
-                Arc::clone(&source),
-                nothing,
-            );
+            let nothing = Node { span: Span::new(0, source.len()), value: Value::Null };
+            return finished(cx, Definition::default(), name, Arc::clone(&source), nothing);
         }
     };
     let brought;
@@ -72,34 +58,18 @@ pub(crate) fn config(
     };
     let id = root.get("id").and_then(Node::text).unwrap_or("(machine)");
     let names = Names::new(id, &root, &mut cx);
-    let mut definition = Definition {
-        charter: 1,
-        ..around.clone()
-    };
+    let mut definition = Definition { charter: 1, ..around.clone() };
     if definition.id.is_empty() {
         definition.id = charter_id(if id == "(machine)" { name } else { id });
     }
     if definition.version.is_empty() {
-        definition.version = root
-            .get("version")
-            .and_then(Node::text)
-            .unwrap_or_default()
-            .to_owned();
+        definition.version = root.get("version").and_then(Node::text).unwrap_or_default().to_owned();
     }
-    let mut reader = Reader {
-        cx,
-        names,
-        definition,
-    };
+    let mut reader = Reader { cx, names, definition };
     let chart = reader.chart(&root);
-    let Reader {
-        cx, mut definition, ..
-    } = reader;
-    definition.root = Chart {
-        input: around.root.input.clone(),
-        context_schema: around.root.context_schema.clone(),
-        ..chart
-    };
+    let Reader { cx, mut definition, .. } = reader;
+    definition.root =
+        Chart { input: around.root.input.clone(), context_schema: around.root.context_schema.clone(), ..chart };
     // What the charter around gives for the context and the output comes on top of the config's own.
     definition.root.context.extend(around.root.context.clone());
     if around.root.output.is_some() {
@@ -112,19 +82,10 @@ pub(crate) fn config(
 const OF_VERSION_4: [(&str, &str); 8] = [
     ("cond", "write `guard`"),
     ("in", "write `guard: {type: stateIn, stateValue}`"),
-    (
-        "internal",
-        "leave it out; write `reenter: true` where a transition was external",
-    ),
+    ("internal", "leave it out; write `reenter: true` where a transition was external"),
     ("activities", "write `invoke`"),
-    (
-        "autoForward",
-        "let the machine send what the actor should know",
-    ),
-    (
-        "data",
-        "write `output` in a final state, `input` in an invocation",
-    ),
+    ("autoForward", "let the machine send what the actor should know"),
+    ("data", "write `output` in a final state, `input` in an invocation"),
     ("forward", "let the machine send what the actor should know"),
     ("delimiter", "the delimiter is `.`"),
 ];
@@ -145,18 +106,10 @@ impl Reader<'_> {
             match &context.value.value {
                 Value::Map(_) => {
                     for entry in ordered(&context.value) {
-                        chart.context.insert(
-                            entry.key.text.clone(),
-                            Template::Literal(entry.value.json()),
-                        );
+                        chart.context.insert(entry.key.text.clone(), Template::Literal(entry.value.json()));
                     }
                 }
-                _ => self.refuse(
-                    codes::TYPE,
-                    context.value.span,
-                    "`context` is an object in a config of JSON",
-                    None,
-                ),
+                _ => self.refuse(codes::TYPE, context.value.span, "`context` is an object in a config of JSON", None),
             }
         }
         let above_state = self.cx.down("state");
@@ -169,13 +122,7 @@ impl Reader<'_> {
         chart
     }
 
-    fn refuse(
-        &mut self,
-        code: &'static str,
-        span: Span,
-        message: impl Into<String>,
-        help: Option<&str>,
-    ) {
+    fn refuse(&mut self, code: &'static str, span: Span, message: impl Into<String>, help: Option<&str>) {
         let mut problem = Diagnostic::error(code, span, message);
         problem.help = help.map(str::to_owned);
         self.cx.report(problem);
@@ -207,19 +154,13 @@ impl Reader<'_> {
             "delay" => (d.delays.keys().collect(), "delays"),
             _ => (d.actors.keys().chain(d.machines.keys()).collect(), "actors"),
         };
-        let mut problem = Diagnostic::error(
-            codes::UNDEFINED,
-            span,
-            format!("no {what} `{name}` is supplied"),
-        );
-        problem.help = Some(
-            match crate::diagnostic::nearest(name, known.iter().map(|k| k.as_str())) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!(
-                    "declare it under `{place}` of the charter that takes this config in; a config of JSON has names, not functions"
-                ),
-            },
-        );
+        let mut problem = Diagnostic::error(codes::UNDEFINED, span, format!("no {what} `{name}` is supplied"));
+        problem.help = Some(match crate::diagnostic::nearest(name, known.iter().map(|k| k.as_str())) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!(
+                "declare it under `{place}` of the charter that takes this config in; a config of JSON has names, not functions"
+            ),
+        });
         self.cx.report(problem);
         false
     }
@@ -228,10 +169,7 @@ impl Reader<'_> {
     fn only(&mut self, node: &Node, what: &str, known: &[&str]) {
         for entry in node.entries() {
             let key = entry.key.text.as_str();
-            if let Some((_, now)) = OF_VERSION_4
-                .iter()
-                .find(|(old, _)| *old == key && !known.contains(old))
-            {
+            if let Some((_, now)) = OF_VERSION_4.iter().find(|(old, _)| *old == key && !known.contains(old)) {
                 // XState 5 goes over them: the condition, say, would be gone without a word.
                 let message = format!("`{key}` is of XState 4; {what} of version 5 has none");
                 self.refuse(codes::NOT_SUPPORTED, entry.key.span, message, Some(now));
@@ -259,10 +197,8 @@ impl Reader<'_> {
 fn ordered(node: &Node) -> Vec<&Entry> {
     let index = |entry: &Entry| {
         let text = entry.key.text.as_str();
-        let plain = text == "0"
-            || (!text.starts_with('0')
-                && !text.is_empty()
-                && text.bytes().all(|b| b.is_ascii_digit()));
+        let plain =
+            text == "0" || (!text.starts_with('0') && !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
         text.parse::<u32>().ok().filter(|n| plain && *n < u32::MAX)
     };
     let mut entries: Vec<&Entry> = node.entries().iter().collect();

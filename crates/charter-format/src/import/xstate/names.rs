@@ -49,10 +49,7 @@ impl Names {
                 Some(up) if !up.path.is_empty() => format!("{}.{key}", up.path),
                 _ => key.clone(),
             };
-            let given = node
-                .get("id")
-                .and_then(Node::text)
-                .filter(|_| parent.is_some());
+            let given = node.get("id").and_then(Node::text).filter(|_| parent.is_some());
             let id = match (given, parent) {
                 (Some(id), _) => id.to_owned(),
                 (None, None) => machine.to_owned(),
@@ -70,20 +67,14 @@ impl Names {
             };
             if names.ids.insert(id.clone(), number).is_some() {
                 let span = node.get("id").map_or(node.span, |id| id.span);
-                cx.report(Diagnostic::error(
-                    codes::AMBIGUOUS,
-                    span,
-                    format!("two states have the id `{id}`"),
-                ));
+                cx.report(Diagnostic::error(codes::AMBIGUOUS, span, format!("two states have the id `{id}`")));
             }
             if let Some(up) = parent.and_then(|p| names.places.get_mut(p)) {
                 up.children.push(number);
                 up.keys.insert(key.clone(), number);
             }
-            let initial = node
-                .get("initial")
-                .and_then(|i| i.text().or_else(|| i.get("target")?.text()))
-                .map(str::to_owned);
+            let initial =
+                node.get("initial").and_then(|i| i.text().or_else(|| i.get("target")?.text())).map(str::to_owned);
             names.places.push(Place {
                 parent,
                 path,
@@ -129,9 +120,7 @@ impl Names {
         if let Some(id) = target.strip_prefix('#') {
             let path = split(id);
             let (first, rest) = path.split_first().ok_or_else(missing)?;
-            let at = self
-                .by_id(first)
-                .ok_or_else(|| format!("no state has the id `{first}`"))?;
+            let at = self.by_id(first).ok_or_else(|| format!("no state has the id `{first}`"))?;
             return self.descend(at, rest).ok_or_else(missing);
         }
         if let Some(path) = target.strip_prefix('.') {
@@ -139,19 +128,13 @@ impl Names {
         }
         match self.get(source).and_then(|p| p.parent) {
             Some(parent) => self.descend(parent, &split(target)).ok_or_else(missing),
-            None => Err(format!(
-                "`{target}` cannot be a target of the root; did you mean `.{target}`?"
-            )),
+            None => Err(format!("`{target}` cannot be a target of the root; did you mean `.{target}`?")),
         }
     }
 
     /// The state that the target of a history state (or of anything read inside a state) means.
     pub(super) fn within(&self, state: usize, target: &str) -> Result<usize, String> {
-        if target.starts_with('#') {
-            self.target(state, target)
-        } else {
-            self.target(state, &format!(".{target}"))
-        }
+        if target.starts_with('#') { self.target(state, target) } else { self.target(state, &format!(".{target}")) }
     }
 
     pub(super) fn is_inside(&self, inner: usize, outer: usize) -> bool {
@@ -176,10 +159,7 @@ impl Names {
         targets: impl Iterator<Item = usize> + Clone,
         reenter: bool,
     ) -> bool {
-        if targets
-            .clone()
-            .any(|t| self.get(t).is_some_and(|p| p.kind == Kind::History))
-        {
+        if targets.clone().any(|t| self.get(t).is_some_and(|p| p.kind == Kind::History)) {
             // What a history stands for is known when it is entered; a domain that is not parallel is the same either way.
             let mut up = Some(source);
             while let Some(at) = up {
@@ -190,14 +170,10 @@ impl Names {
             }
             return false;
         }
-        let mut at = if reenter {
-            self.get(source).and_then(|p| p.parent)
-        } else {
-            Some(source)
-        };
+        let mut at = if reenter { self.get(source).and_then(|p| p.parent) } else { Some(source) };
         while let Some(state) = at {
-            let all = targets.clone().all(|t| self.is_inside(t, state))
-                && (state == source || self.is_inside(source, state));
+            let all =
+                targets.clone().all(|t| self.is_inside(t, state)) && (state == source || self.is_inside(source, state));
             if all {
                 return self.is_parallel(state);
             }
@@ -209,19 +185,14 @@ impl Names {
     /// The id of the state in the core form, where it has one: as given, or where its path is the id of another state.
     pub(super) fn explicit(&self, number: usize) -> Option<String> {
         let place = self.get(number)?;
-        let shadowed = || {
-            self.ids
-                .get(&place.path)
-                .is_some_and(|n| *n != number && self.get(*n).is_some_and(|p| p.given))
-        };
+        let shadowed =
+            || self.ids.get(&place.path).is_some_and(|n| *n != number && self.get(*n).is_some_and(|p| p.given));
         (place.given || (place.parent.is_some() && shadowed())).then(|| place.id.clone())
     }
 
     /// How the core form calls the state: in `#NAME`, and in `done.state.NAME`.
     pub(super) fn name(&self, number: usize) -> String {
-        self.explicit(number)
-            .or_else(|| Some(self.get(number)?.path.clone()))
-            .unwrap_or_default()
+        self.explicit(number).or_else(|| Some(self.get(number)?.path.clone())).unwrap_or_default()
     }
 }
 
@@ -235,10 +206,7 @@ fn split(path: &str) -> Vec<String> {
             '.' if !escaped => parts.push(String::new()),
             c => {
                 if escaped && c != '.' {
-                    parts
-                        .last_mut()
-                        .into_iter()
-                        .for_each(|part| part.push('\\'));
+                    parts.last_mut().into_iter().for_each(|part| part.push('\\'));
                 }
                 parts.last_mut().into_iter().for_each(|part| part.push(c));
                 escaped = false;

@@ -1,8 +1,6 @@
 //! State nodes: kinds, children, invocations, and the order in which transitions are tried.
 
-use charter_kernel::definition::{
-    After, Delay, Initial, Invoke, On, State, StateKind, Template, Transition,
-};
+use charter_kernel::definition::{After, Delay, Initial, Invoke, On, State, StateKind, Template, Transition};
 
 use super::names::Kind;
 use super::{Reader, ordered};
@@ -49,22 +47,15 @@ struct Listener {
 impl Reader<'_> {
     pub(super) fn state(&mut self, node: &Node, number: usize) -> State {
         if !matches!(node.value, Value::Map(_)) {
-            self.refuse(
-                codes::TYPE,
-                node.span,
-                format!("a state is an object, this is {}", node.kind()),
-                None,
-            );
+            self.refuse(codes::TYPE, node.span, format!("a state is an object, this is {}", node.kind()), None);
             return State::default();
         }
         self.only(node, "a state", &KEYS);
         let kind = self.names.get(number).map_or(Kind::Atomic, |p| p.kind);
-        if let Some(odd) = node.get("type").filter(|t| {
-            !matches!(
-                t.text(),
-                Some("atomic" | "compound" | "parallel" | "final" | "history")
-            )
-        }) {
+        if let Some(odd) = node
+            .get("type")
+            .filter(|t| !matches!(t.text(), Some("atomic" | "compound" | "parallel" | "final" | "history")))
+        {
             self.refuse(
                 codes::VALUE,
                 odd.span,
@@ -72,27 +63,14 @@ impl Reader<'_> {
                 Some("`atomic`, `compound`, `parallel`, `final` or `history`"),
             );
         }
-        let mut state = State {
-            id: self.names.explicit(number),
-            ..State::default()
-        };
-        state.description = node
-            .get("description")
-            .and_then(Node::text)
-            .map(str::to_owned);
+        let mut state = State { id: self.names.explicit(number), ..State::default() };
+        state.description = node.get("description").and_then(Node::text).map(str::to_owned);
         state.meta = node.get("meta").map(Node::json).unwrap_or_default();
         state.tags = node
             .get("tags")
-            .map(|tags| {
-                tags.one_or_many()
-                    .iter()
-                    .filter_map(|t| t.text().map(str::to_owned))
-                    .collect()
-            })
+            .map(|tags| tags.one_or_many().iter().filter_map(|t| t.text().map(str::to_owned)).collect())
             .unwrap_or_default();
-        state.output = node
-            .get("output")
-            .map(|output| Template::Literal(output.json()));
+        state.output = node.get("output").map(|output| Template::Literal(output.json()));
         if kind == Kind::History {
             self.history(node, number, &mut state);
             return state;
@@ -112,9 +90,7 @@ impl Reader<'_> {
                 let Some(child) = self.names.child(number, key) else {
                     continue;
                 };
-                let read = self.inside(key, entry.key.span, |reader| {
-                    reader.state(&entry.value, child)
-                });
+                let read = self.inside(key, entry.key.span, |reader| reader.state(&entry.value, child));
                 state.states.insert(key.clone(), read);
             }
             self.cx.up(above);
@@ -135,12 +111,7 @@ impl Reader<'_> {
         let entry = node.entry("initial");
         if kind != Kind::Compound {
             if let Some(entry) = entry.filter(|e| kind != Kind::Parallel && !e.value.is_null()) {
-                self.refuse(
-                    codes::VALUE,
-                    entry.key.span,
-                    "only a state with children has `initial`",
-                    None,
-                );
+                self.refuse(codes::VALUE, entry.key.span, "only a state with children has `initial`", None);
             }
             return;
         }
@@ -153,11 +124,7 @@ impl Reader<'_> {
             );
             return;
         };
-        let target = entry
-            .value
-            .text()
-            .or_else(|| entry.value.get("target")?.text())
-            .unwrap_or_default();
+        let target = entry.value.text().or_else(|| entry.value.get("target")?.text()).unwrap_or_default();
         if self.names.child(number, target).is_none() {
             self.refuse(
                 codes::UNDEFINED,
@@ -166,15 +133,8 @@ impl Reader<'_> {
                 Some("`initial` is the key of a child"),
             );
         }
-        let actions = entry
-            .value
-            .get("actions")
-            .map(|node| self.actions(node))
-            .unwrap_or_default();
-        state.initial = Some(Initial {
-            target: vec![format!(".{target}")],
-            actions,
-        });
+        let actions = entry.value.get("actions").map(|node| self.actions(node)).unwrap_or_default();
+        state.initial = Some(Initial { target: vec![format!(".{target}")], actions });
         let span = entry.value.span;
         self.inside("initial", span, |_| ());
     }
@@ -204,10 +164,7 @@ impl Reader<'_> {
                 }
             }
         }
-        state.initial = Some(Initial {
-            target: targets,
-            actions: Vec::new(),
-        });
+        state.initial = Some(Initial { target: targets, actions: Vec::new() });
     }
 
     /// The children that a state enters by default.
@@ -220,12 +177,7 @@ impl Reader<'_> {
                 let can = |c: &usize| self.names.get(*c).is_some_and(|p| p.kind != Kind::History);
                 place.children.iter().copied().filter(can).collect()
             }
-            _ => place
-                .initial
-                .as_deref()
-                .and_then(|key| self.names.child(number, key))
-                .into_iter()
-                .collect(),
+            _ => place.initial.as_deref().and_then(|key| self.names.child(number, key)).into_iter().collect(),
         }
     }
 
@@ -237,19 +189,14 @@ impl Reader<'_> {
                 let descriptor = entry.key.text.clone();
                 let transitions = self.transitions(&entry.value, number);
                 if let Some(events) = self.events(&descriptor, entry.key.span) {
-                    listeners.push(Listener {
-                        descriptor,
-                        events,
-                        transitions,
-                    });
+                    listeners.push(Listener { descriptor, events, transitions });
                 }
             }
         }
         state.invoke = self.invocations(node, number);
         if let Some(entry) = node.entry("onDone") {
-            state.on_done = self.inside("on_done", entry.key.span, |reader| {
-                reader.transitions_here(&entry.value, number)
-            });
+            state.on_done =
+                self.inside("on_done", entry.key.span, |reader| reader.transitions_here(&entry.value, number));
             if !matches!(state.kind, StateKind::Compound | StateKind::Parallel) {
                 state.on_done.clear();
                 let mut problem = Diagnostic::warning(
@@ -257,17 +204,14 @@ impl Reader<'_> {
                     entry.key.span,
                     "a state without children is never done; `onDone` is ignored",
                 );
-                problem.help = Some(
-                    "what an invoked actor gives is under `onDone` of its `invoke`".to_owned(),
-                );
+                problem.help = Some("what an invoked actor gives is under `onDone` of its `invoke`".to_owned());
                 self.cx.report(problem);
             }
         }
         self.after(node, number, state);
         if let Some(entry) = node.entry("always") {
-            state.always = self.inside("always", entry.key.span, |reader| {
-                reader.transitions_here(&entry.value, number)
-            });
+            state.always =
+                self.inside("always", entry.key.span, |reader| reader.transitions_here(&entry.value, number));
         }
         // `onDone` and its like replace what `on` says about the same event.
         let name = self.names.name(number);
@@ -292,14 +236,13 @@ impl Reader<'_> {
         let wild = |l: &Listener| l.descriptor == "*" || l.descriptor.ends_with(".*");
         if listeners.iter().any(|l| {
             wild(l)
-                && l.events.iter().any(|e| {
-                    EVERY.contains(&e.as_str()) || e.starts_with("done.") || e.starts_with("error.")
-                })
+                && l.events
+                    .iter()
+                    .any(|e| EVERY.contains(&e.as_str()) || e.starts_with("done.") || e.starts_with("error."))
         }) {
             before_wildcards(&name, node.span.first(), state, &mut listeners);
         }
-        let (mut wildcards, exact): (Vec<Listener>, Vec<Listener>) =
-            listeners.into_iter().partition(wild);
+        let (mut wildcards, exact): (Vec<Listener>, Vec<Listener>) = listeners.into_iter().partition(wild);
         wildcards.sort_by_key(|l| std::cmp::Reverse(l.descriptor.len()));
         let above = self.cx.down("on");
         for listener in exact.into_iter().chain(wildcards) {
@@ -307,14 +250,9 @@ impl Reader<'_> {
                 continue;
             };
             let transitions = self.inside(&state.on.len().to_string(), span, |reader| {
-                reader.inside("transitions", span, |reader| {
-                    reader.placed(listener.transitions)
-                })
+                reader.inside("transitions", span, |reader| reader.placed(listener.transitions))
             });
-            state.on.push(On {
-                events: listener.events,
-                transitions,
-            });
+            state.on.push(On { events: listener.events, transitions });
         }
         self.cx.up(above);
     }
@@ -327,10 +265,7 @@ impl Reader<'_> {
             let key = entry.key.text.trim();
             // `Infinity` is a number for JavaScript, and no length of time; `inf` is a name.
             let number_like = key.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
-            let parsed = key
-                .parse::<f64>()
-                .ok()
-                .filter(|_| number_like || key == "Infinity");
+            let parsed = key.parse::<f64>().ok().filter(|_| number_like || key == "Infinity");
             let delay = match parsed.ok_or(()) {
                 Ok(ms) if (0.0..9e15).contains(&ms) => {
                     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -353,16 +288,10 @@ impl Reader<'_> {
             };
             let transitions = self.inside("after", entry.key.span, |reader| {
                 reader.inside(&index.to_string(), entry.key.span, |reader| {
-                    reader.inside("transitions", entry.key.span, |reader| {
-                        reader.transitions_here(&entry.value, number)
-                    })
+                    reader.inside("transitions", entry.key.span, |reader| reader.transitions_here(&entry.value, number))
                 })
             });
-            state.after.push(After {
-                key: key.to_owned(),
-                delay,
-                transitions,
-            });
+            state.after.push(After { key: key.to_owned(), delay, transitions });
         }
     }
 
@@ -375,18 +304,7 @@ impl Reader<'_> {
             self.only(
                 item,
                 "an invocation",
-                &[
-                    "src",
-                    "id",
-                    "input",
-                    "onDone",
-                    "onError",
-                    "onSnapshot",
-                    "systemId",
-                    "description",
-                    "meta",
-                    "type",
-                ],
+                &["src", "id", "input", "onDone", "onError", "onSnapshot", "systemId", "description", "meta", "type"],
             );
             if let Some(snapshot) = item.entry("onSnapshot") {
                 let help = "let the actor send events instead";
@@ -408,30 +326,19 @@ impl Reader<'_> {
             let id = match item.get("id").and_then(Node::text) {
                 Some(id) => id.to_owned(),
                 // As XState makes it: the place of the invocation, and the id of its state.
-                None => format!(
-                    "{index}.{}",
-                    self.names.get(number).map_or("", |p| p.id.as_str())
-                ),
+                None => format!("{index}.{}", self.names.get(number).map_or("", |p| p.id.as_str())),
             };
-            let mut invoke = Invoke {
-                src: name.to_owned(),
-                id: Some(id),
-                ..Invoke::default()
-            };
-            invoke.input = item
-                .get("input")
-                .map(|input| Template::Literal(input.json()));
+            let mut invoke = Invoke { src: name.to_owned(), id: Some(id), ..Invoke::default() };
+            invoke.input = item.get("input").map(|input| Template::Literal(input.json()));
             let spans = item.span;
             self.inside("invoke", entry.key.span, |reader| {
                 reader.inside(&index.to_string(), spans, |reader| {
-                    for (key, core, list) in [
-                        ("onDone", "on_done", &mut invoke.on_done),
-                        ("onError", "on_error", &mut invoke.on_error),
-                    ] {
+                    for (key, core, list) in
+                        [("onDone", "on_done", &mut invoke.on_done), ("onError", "on_error", &mut invoke.on_error)]
+                    {
                         if let Some(entry) = item.entry(key) {
-                            *list = reader.inside(core, entry.key.span, |reader| {
-                                reader.transitions_here(&entry.value, number)
-                            });
+                            *list = reader
+                                .inside(core, entry.key.span, |reader| reader.transitions_here(&entry.value, number));
                         }
                     }
                 });
@@ -462,18 +369,10 @@ impl Reader<'_> {
             }
             let bad = descriptor.is_empty()
                 || descriptor.contains(char::is_whitespace)
-                || descriptor
-                    .strip_suffix(".*")
-                    .unwrap_or(descriptor)
-                    .contains('*');
+                || descriptor.strip_suffix(".*").unwrap_or(descriptor).contains('*');
             if bad {
                 let message = format!("`{descriptor}` is no event descriptor");
-                self.refuse(
-                    codes::VALUE,
-                    span,
-                    message,
-                    Some("an event type without blanks, `prefix.*`, or `*`"),
-                );
+                self.refuse(codes::VALUE, span, message, Some("an event type without blanks, `prefix.*`, or `*`"));
                 return None;
             }
             return Some(vec![descriptor.to_owned()]);
@@ -487,10 +386,7 @@ impl Reader<'_> {
             Some(vec![format!("done.invoke.{id}")])
         } else if let Some(id) = own.strip_prefix("error.actor.") {
             Some(vec![format!("error.invoke.{id}")])
-        } else if let Some((delay, id)) = own
-            .strip_prefix("after.")
-            .and_then(|rest| rest.split_once('.'))
-        {
+        } else if let Some((delay, id)) = own.strip_prefix("after.").and_then(|rest| rest.split_once('.')) {
             state_name(id).map(|name| vec![format!("after.{delay}.{name}")])
         } else {
             match own {
@@ -501,12 +397,7 @@ impl Reader<'_> {
         };
         if events.is_none() {
             let help = "of XState's own events, those of done states, of actors that are done or have failed, and of delays can be waited for";
-            self.refuse(
-                codes::NOT_SUPPORTED,
-                span,
-                format!("`{descriptor}` has no counterpart"),
-                Some(help),
-            );
+            self.refuse(codes::NOT_SUPPORTED, span, format!("`{descriptor}` has no counterpart"), Some(help));
         }
         events
     }
@@ -519,10 +410,7 @@ fn before_wildcards(name: &str, span: Span, state: &mut State, listeners: &mut V
             listeners.push(Listener {
                 descriptor: event.clone(),
                 events: vec![event],
-                transitions: std::mem::take(transitions)
-                    .into_iter()
-                    .map(|t| (t, span))
-                    .collect(),
+                transitions: std::mem::take(transitions).into_iter().map(|t| (t, span)).collect(),
             });
         }
     };
@@ -533,9 +421,6 @@ fn before_wildcards(name: &str, span: Span, state: &mut State, listeners: &mut V
     }
     exact(format!("done.state.{name}"), &mut state.on_done);
     for after in &mut state.after {
-        exact(
-            format!("after.{}.{name}", after.key),
-            &mut after.transitions,
-        );
+        exact(format!("after.{}.{name}", after.key), &mut after.transitions);
     }
 }

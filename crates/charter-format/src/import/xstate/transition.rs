@@ -38,25 +38,9 @@ impl Reader<'_> {
         match &node.value {
             Value::Text(_) => self.targets(std::slice::from_ref(node), source, &mut read),
             Value::Map(_) => {
-                self.only(
-                    node,
-                    "a transition",
-                    &[
-                        "target",
-                        "guard",
-                        "actions",
-                        "reenter",
-                        "description",
-                        "meta",
-                    ],
-                );
-                read.reenter = node
-                    .get("reenter")
-                    .is_some_and(|r| r.value == Value::Bool(true));
-                read.description = node
-                    .get("description")
-                    .and_then(Node::text)
-                    .map(str::to_owned);
+                self.only(node, "a transition", &["target", "guard", "actions", "reenter", "description", "meta"]);
+                read.reenter = node.get("reenter").is_some_and(|r| r.value == Value::Bool(true));
+                read.description = node.get("description").and_then(Node::text).map(str::to_owned);
                 read.meta = node.get("meta").map(Node::json).unwrap_or_default();
                 self.governance(node, &mut read);
                 if let Some(guard) = node.get("guard") {
@@ -80,10 +64,7 @@ impl Reader<'_> {
                 self.refuse(
                     codes::TYPE,
                     node.span,
-                    format!(
-                        "a transition is a target or an object, this is {}",
-                        node.kind()
-                    ),
+                    format!("a transition is a target or an object, this is {}", node.kind()),
                     None,
                 );
                 return None;
@@ -115,16 +96,9 @@ impl Reader<'_> {
             }
         }
         let inner = |s: &usize| *s == source || self.names.is_inside(*s, source);
-        if !read.reenter
-            && found.iter().all(|(s, _)| inner(s))
-            && found.iter().any(|(s, _)| *s == source)
-        {
+        if !read.reenter && found.iter().all(|(s, _)| inner(s)) && found.iter().any(|(s, _)| *s == source) {
             // XState: the source stays, and what is inside it starts anew. For an atomic state that is nothing at all.
-            if let Some(other) = found
-                .iter()
-                .find(|(s, _)| *s != source)
-                .map(|(_, t)| (*t).to_owned())
-            {
+            if let Some(other) = found.iter().find(|(s, _)| *s != source).map(|(_, t)| (*t).to_owned()) {
                 let span = nodes.first().map(|n| n.span).unwrap_or_default();
                 self.refuse(
                     codes::NOT_SUPPORTED,
@@ -139,15 +113,10 @@ impl Reader<'_> {
                 _ => Vec::new(),
             };
             read.parallel_domain = self.names.is_parallel(source);
-            read.target = inside
-                .into_iter()
-                .map(|s| format!("#{}", self.names.name(s)))
-                .collect();
+            read.target = inside.into_iter().map(|s| format!("#{}", self.names.name(s))).collect();
             return;
         }
-        read.parallel_domain =
-            self.names
-                .has_parallel_domain(source, found.iter().map(|(s, _)| *s), read.reenter);
+        read.parallel_domain = self.names.has_parallel_domain(source, found.iter().map(|(s, _)| *s), read.reenter);
         for (state, text) in found {
             // A plain key of a sibling, or `.key` of a child, means the same in a charter.
             let plain = !text.trim_start_matches('.').contains(['.', '\\', '#']);
@@ -165,9 +134,7 @@ impl Reader<'_> {
             return;
         };
         fn part<T: DeserializeOwned + Default>(meta: &Node, key: &str) -> T {
-            meta.get(key)
-                .and_then(|v| serde_json::from_value(v.json()).ok())
-                .unwrap_or_default()
+            meta.get(key).and_then(|v| serde_json::from_value(v.json()).ok()).unwrap_or_default()
         }
         read.by = part(meta, "by");
         read.approves = part(meta, "approves");
@@ -188,21 +155,14 @@ impl Reader<'_> {
             return None;
         }
         let params = node.get("params")?;
-        let guard = params
-            .get("guard")
-            .and_then(|g| serde_json::from_value(g.json()).ok());
-        Some((
-            guard,
-            params.get("when").and_then(Node::text).map(str::to_owned),
-        ))
+        let guard = params.get("guard").and_then(|g| serde_json::from_value(g.json()).ok());
+        Some((guard, params.get("when").and_then(Node::text).map(str::to_owned)))
     }
 
     /// A name, `{type, params}`, or one of XState's combinations written as data.
     fn guard(&mut self, node: &Node) -> Option<Guard> {
         if let Some(name) = node.text() {
-            return self
-                .declared("guard", name, node.span)
-                .then(|| Guard::Name(name.to_owned()));
+            return self.declared("guard", name, node.span).then(|| Guard::Name(name.to_owned()));
         }
         let Some(kind) = node.get("type").and_then(Node::text) else {
             self.null(node.span, "a guard");
@@ -210,40 +170,21 @@ impl Reader<'_> {
         };
         let own = kind.strip_prefix("xstate.").unwrap_or(kind);
         let supplied = self.definition.guards.contains_key(kind);
-        let list = node
-            .get("guards")
-            .or_else(|| node.get("children"))
-            .or_else(|| node.get("guard"));
+        let list = node.get("guards").or_else(|| node.get("children")).or_else(|| node.get("guard"));
         match (own, list) {
             ("and" | "or", Some(list)) if !supplied => {
-                let guards: Option<Vec<Guard>> =
-                    list.one_or_many().iter().map(|g| self.guard(g)).collect();
-                guards.map(|guards| {
-                    if own == "and" {
-                        Guard::And(guards)
-                    } else {
-                        Guard::Or(guards)
-                    }
-                })
+                let guards: Option<Vec<Guard>> = list.one_or_many().iter().map(|g| self.guard(g)).collect();
+                guards.map(|guards| if own == "and" { Guard::And(guards) } else { Guard::Or(guards) })
             }
             ("not", Some(list)) if !supplied => {
                 let guard = self.guard(list.one_or_many().first()?)?;
                 Some(Guard::Not(Box::new(guard)))
             }
             ("stateIn", _) if !supplied => {
-                let value = node
-                    .get("stateValue")
-                    .or_else(|| node.get("params"))
-                    .map(Node::json)
-                    .unwrap_or_default();
+                let value = node.get("stateValue").or_else(|| node.get("params")).map(Node::json).unwrap_or_default();
                 let cel = self.state_in(&value);
                 if cel.is_none() {
-                    self.refuse(
-                        codes::VALUE,
-                        node.span,
-                        "`stateIn` needs the id of a state or a state value",
-                        None,
-                    );
+                    self.refuse(codes::VALUE, node.span, "`stateIn` needs the id of a state or a state value", None);
                 }
                 self.inline_guard(cel?)
             }
@@ -251,8 +192,7 @@ impl Reader<'_> {
                 if !self.declared("guard", kind, node.span) {
                     return None;
                 }
-                let Some(params) = node.get("params").map(Node::json).filter(|p| !p.is_null())
-                else {
+                let Some(params) = node.get("params").map(Node::json).filter(|p| !p.is_null()) else {
                     return Some(Guard::Name(kind.to_owned()));
                 };
                 let name = format!("{kind}({params})");
@@ -269,9 +209,7 @@ impl Reader<'_> {
 
     /// An expression in place is an entry of `guards`, under a name that says it.
     fn inline_guard(&mut self, cel: String) -> Option<Guard> {
-        self.definition
-            .guards
-            .insert(cel.clone(), Guard::Cel(cel.clone()));
+        self.definition.guards.insert(cel.clone(), Guard::Cel(cel.clone()));
         Some(Guard::Name(cel))
     }
 
@@ -287,17 +225,11 @@ impl Reader<'_> {
                 let mut stack = vec![(String::new(), value)];
                 while let Some((path, value)) = stack.pop() {
                     let join = |key: &str| {
-                        if path.is_empty() {
-                            key.to_owned()
-                        } else {
-                            format!("{path}.{key}")
-                        }
+                        if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
                     };
                     match value {
                         serde_json::Value::String(key) => paths.push(join(key)),
-                        serde_json::Value::Object(map) if map.is_empty() => {
-                            paths.push(path.clone())
-                        }
+                        serde_json::Value::Object(map) if map.is_empty() => paths.push(path.clone()),
                         serde_json::Value::Object(map) => {
                             stack.extend(map.iter().map(|(key, value)| (join(key), value)))
                         }
@@ -307,10 +239,8 @@ impl Reader<'_> {
                 paths.sort();
             }
         }
-        let calls: Vec<String> = paths
-            .iter()
-            .map(|path| format!("in({})", serde_json::Value::from(path.as_str())))
-            .collect();
+        let calls: Vec<String> =
+            paths.iter().map(|path| format!("in({})", serde_json::Value::from(path.as_str()))).collect();
         (!calls.is_empty()).then(|| calls.join(" && "))
     }
 }
@@ -319,9 +249,7 @@ fn guard_with_params(guard: &mut Guard, params: &str) {
     match guard {
         Guard::Name(_) => {}
         Guard::Cel(cel) => *cel = with_params(cel, params),
-        Guard::And(list) | Guard::Or(list) => {
-            list.iter_mut().for_each(|g| guard_with_params(g, params))
-        }
+        Guard::And(list) | Guard::Or(list) => list.iter_mut().for_each(|g| guard_with_params(g, params)),
         Guard::Not(guard) => guard_with_params(guard, params),
     }
 }

@@ -23,25 +23,11 @@ pub(super) fn name(call: &Call, kind: &str) -> String {
 }
 
 /// Asks; `schema` is what the answer looks like, unless the configuration says otherwise.
-pub(super) async fn ask(
-    call: &Call,
-    kind: &str,
-    input: Json,
-    schema: Option<Json>,
-) -> Result<Json, Fault> {
-    let Some(executor) = call
-        .inner
-        .executors
-        .get(kind)
-        .cloned()
-        .filter(|_| kind != "workspace")
-    else {
+pub(super) async fn ask(call: &Call, kind: &str, input: Json, schema: Option<Json>) -> Result<Json, Fault> {
+    let Some(executor) = call.inner.executors.get(kind).cloned().filter(|_| kind != "workspace") else {
         return Err(Fault::new(
             "no-executor",
-            &format!(
-                "this host has no executor of kind `{kind}`, which `by` of `{}` names",
-                call.name()
-            ),
+            &format!("this host has no executor of kind `{kind}`, which `by` of `{}` names", call.name()),
         ));
     };
     let mut inner = decl(call.actor(), kind);
@@ -60,10 +46,9 @@ pub(super) async fn ask(
     });
     match executor.call(asked).await? {
         Outcome::Done(answer) => Ok(answer),
-        Outcome::Waits => Err(Fault::new(
-            "config",
-            &format!("an actor of kind `{kind}` waits for somebody; it cannot be asked here"),
-        )),
+        Outcome::Waits => {
+            Err(Fault::new("config", &format!("an actor of kind `{kind}` waits for somebody; it cannot be asked here")))
+        }
     }
 }
 

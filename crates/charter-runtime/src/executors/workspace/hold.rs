@@ -34,19 +34,15 @@ impl Holds {
         watch: &mut dyn Watch,
     ) -> Result<Arc<Mutex<Workspace>>, Error> {
         let shown = path.display().to_string();
-        let path = path.canonicalize().map_err(|source| Error::Io {
-            doing: format!("open the workspace `{shown}`"),
-            source,
-        })?;
+        let path = path
+            .canonicalize()
+            .map_err(|source| Error::Io { doing: format!("open the workspace `{shown}`"), source })?;
         // A run of this journal may have it that no process has worked for since this one was started.
         let before = Workspace::last_holder(&path, &Store::open(store)?);
         if let Some(other) = before.filter(|other| **other != *call.run)
             && self.is_busy(&other, call)
         {
-            return Err(Error::Locked {
-                path: shown,
-                holder: Some(other),
-            });
+            return Err(Error::Locked { path: shown, holder: Some(other) });
         }
         loop {
             // Opened under the lock: two calls of one run must not refuse each other.
@@ -59,10 +55,7 @@ impl Holds {
             drop(held);
             // It may have come to rest a moment ago, and nobody has told us yet.
             if self.is_busy(&other, call) {
-                return Err(Error::Locked {
-                    path: shown,
-                    holder: Some(other.to_string()),
-                });
+                return Err(Error::Locked { path: shown, holder: Some(other.to_string()) });
             }
             self.release(&path, &other);
         }
@@ -84,19 +77,8 @@ impl Holds {
     ) -> Result<Arc<Mutex<Workspace>>, Error> {
         let workspace = Workspace::open(&path, &Store::open(store)?, &call.run, watch)?;
         let workspace = Arc::new(Mutex::new(workspace));
-        held.insert(
-            path.clone(),
-            Held {
-                run: call.run.clone(),
-                workspace: workspace.clone(),
-            },
-        );
-        call.inner.handle.spawn(release_at_rest(
-            Arc::clone(self),
-            path,
-            call.run.clone(),
-            call.subscribe(),
-        ));
+        held.insert(path.clone(), Held { run: call.run.clone(), workspace: workspace.clone() });
+        call.inner.handle.spawn(release_at_rest(Arc::clone(self), path, call.run.clone(), call.subscribe()));
         Ok(workspace)
     }
 
@@ -122,9 +104,7 @@ async fn release_at_rest(holds: Arc<Holds>, path: PathBuf, run: Arc<str>, mut ne
 /// Nothing is at work, and nothing will happen by itself.
 fn at_rest(snapshot: &Snapshot) -> bool {
     match snapshot.status() {
-        Status::Active => {
-            snapshot.timers().is_empty() && !snapshot.invocations().any(|(_, i)| !i.is_machine())
-        }
+        Status::Active => snapshot.timers().is_empty() && !snapshot.invocations().any(|(_, i)| !i.is_machine()),
         Status::Paused => false,
         _ => true,
     }

@@ -14,8 +14,8 @@ use std::time::Duration;
 use charter_kernel::Digest;
 use charter_kernel::definition::ActorDecl;
 use charter_workspace::{
-    Approval, Changeset, Curate, Error, Insight, Kind, Listed, Order, RelPath, Verify, Watch,
-    Workspace, dogs, json as form,
+    Approval, Changeset, Curate, Error, Insight, Kind, Listed, Order, RelPath, Verify, Watch, Workspace, dogs,
+    json as form,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -74,17 +74,8 @@ const TASKS: [(&str, Task); 7] = [
 ];
 
 /// Keys of ours; with `by`, the others belong to the actor that is asked.
-const KEYS: [&str; 9] = [
-    "do",
-    "by",
-    "answer",
-    "maxFiles",
-    "maxFileBytes",
-    "maxBytes",
-    "verify",
-    "verifyTimeout",
-    "verifyOutput",
-];
+const KEYS: [&str; 9] =
+    ["do", "by", "answer", "maxFiles", "maxFileBytes", "maxBytes", "verify", "verifyTimeout", "verifyOutput"];
 
 /// Bytes of contents that an actor is shown, unless it says otherwise.
 const SHOWN: u64 = 1 << 20;
@@ -99,10 +90,7 @@ impl Workspaces {
     /// Keeps its store in a folder, which must lie outside every workspace.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Workspaces {
-        let env = [
-            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
-            ("LANG", "C.UTF-8"),
-        ];
+        let env = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8")];
         Workspaces {
             folder: folder.into(),
             env: env.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
@@ -138,10 +126,9 @@ impl Executor for Workspaces {
     fn check(&self, name: &str, actor: &ActorDecl, folder: &Folder) -> Result<(), String> {
         let task = task(actor)?;
         match actor.config.get("by") {
-            None if matches!(task, Task::Plan | Task::Propose | Task::Reflect) => Err(
-                "`by` is missing: the kind of actor that is asked, such as `scripted` or `model`"
-                    .into(),
-            ),
+            None if matches!(task, Task::Plan | Task::Propose | Task::Reflect) => {
+                Err("`by` is missing: the kind of actor that is asked, such as `scripted` or `model`".into())
+            }
             None => super::known(&actor.config, &KEYS),
             Some(Json::String(by)) if by == "scripted" => {
                 let inner = asked::decl(actor, by);
@@ -176,19 +163,11 @@ impl Executor for Workspaces {
 }
 
 fn task(actor: &ActorDecl) -> Result<Task, String> {
-    let word = actor
-        .config
-        .get("do")
-        .and_then(Json::as_str)
-        .unwrap_or_default();
-    TASKS
-        .iter()
-        .find(|(w, _)| *w == word)
-        .map(|(_, t)| *t)
-        .ok_or_else(|| {
-            let all: Vec<_> = TASKS.iter().map(|(w, _)| format!("`{w}`")).collect();
-            format!("`do` says what it does: {}", all.join(", "))
-        })
+    let word = actor.config.get("do").and_then(Json::as_str).unwrap_or_default();
+    TASKS.iter().find(|(w, _)| *w == word).map(|(_, t)| *t).ok_or_else(|| {
+        let all: Vec<_> = TASKS.iter().map(|(w, _)| format!("`{w}`")).collect();
+        format!("`do` says what it does: {}", all.join(", "))
+    })
 }
 
 /// Set when nobody waits any more: the work stops before its next write, and is undone.
@@ -229,23 +208,16 @@ impl Workspaces {
             let workspace = crate::runtime::lock(&workspace);
             work(&workspace, &mut watch)
         });
-        done.await
-            .map_err(|e| Fault::new("internal", &e.to_string()))?
-            .map_err(fault)
+        done.await.map_err(|e| Fault::new("internal", &e.to_string()))?.map_err(fault)
     }
 
     /// The folder that the input names.
     fn path(&self, call: &Call) -> Result<PathBuf, Fault> {
         let Some(name) = call.input.get("workspace").and_then(Json::as_str) else {
-            return Err(Fault::new(
-                "config",
-                "the input has no `workspace`: the path of a folder",
-            ));
+            return Err(Fault::new("config", "the input has no `workspace`: the path of a folder"));
         };
         match name.strip_prefix("scratch:") {
-            Some(name) => {
-                scratch::path(name, call, &self.folder).map_err(|why| Fault::new("scratch", &why))
-            }
+            Some(name) => scratch::path(name, call, &self.folder).map_err(|why| Fault::new("scratch", &why)),
             None => Ok(PathBuf::from(name)),
         }
     }
@@ -267,25 +239,13 @@ impl Workspaces {
                 workspace.clear_dirty(watch)?;
             }
             let learned = workspace.learned()?;
-            let newest = learned
-                .into_iter()
-                .rev()
-                .take(INSIGHTS)
-                .rev()
-                .map(|l| l.insight);
+            let newest = learned.into_iter().rev().take(INSIGHTS).rev().map(|l| l.insight);
             Ok((workspace.curate(&what)?, newest.collect::<Vec<_>>()))
         });
         let (listing, insights) = found.await?;
         let mut output = json!({"passedOver": listing.passed_over, "insights": insights});
         let (files, curator) = match by(call) {
-            None => (
-                listing
-                    .files
-                    .into_iter()
-                    .filter(|f| f.kind == Kind::Text)
-                    .collect(),
-                call.principal().id,
-            ),
+            None => (listing.files.into_iter().filter(|f| f.kind == Kind::Text).collect(), call.principal().id),
             Some(kind) => {
                 let mut input = (*call.input).clone();
                 set(&mut input, "files", json!(listing.files));
@@ -318,9 +278,7 @@ impl Workspaces {
     async fn with_contents(&self, call: &Call) -> Result<Json, Fault> {
         let mut input = (*call.input).clone();
         let files = approved(&input)?;
-        let bundle = self
-            .on(call, move |workspace, _| workspace.bundle(&files))
-            .await?;
+        let bundle = self.on(call, move |workspace, _| workspace.bundle(&files)).await?;
         let described = |(path, bytes): (&RelPath, &Vec<u8>)| {
             let mut file = json!({"path": path.as_str(), "size": bytes.len(), "sha256": Digest::of_bytes(bytes).hex()});
             if let Ok(text) = std::str::from_utf8(bytes) {
@@ -339,8 +297,7 @@ impl Workspaces {
         let kind = by(call).unwrap_or_default();
         let mut tries = 0usize;
         let changeset = loop {
-            let answer =
-                asked::ask(call, kind, input.clone(), Some(asked::changeset_schema())).await?;
+            let answer = asked::ask(call, kind, input.clone(), Some(asked::changeset_schema())).await?;
             match read(&answer).and_then(|c| c.bind(&shown)) {
                 Ok(changeset) => break changeset,
                 Err(refused) if tries >= REPAIRS => {
@@ -353,11 +310,7 @@ impl Workspaces {
         };
         let output = json!({"changeset": changeset.manifest(), "digest": changeset.digest().hex(), "proposer": asked::name(call, kind)});
         let keep = self.on(call, move |workspace, watch| {
-            for content in changeset
-                .changes()
-                .iter()
-                .filter_map(|c| c.content.as_ref())
-            {
+            for content in changeset.changes().iter().filter_map(|c| c.content.as_ref()) {
                 workspace.store().put(content, watch)?;
             }
             Ok(())
@@ -369,16 +322,10 @@ impl Workspaces {
         let (key, approval) = (key(call)?, self.approval(call).await?);
         let manifest = call.input.get("changeset").cloned().unwrap_or_default();
         let command = call.input.get("verify").cloned().unwrap_or_default();
-        let verify =
-            verify(call.actor(), &command, &self.env).map_err(|why| Fault::new("config", &why))?;
+        let verify = verify(call.actor(), &command, &self.env).map_err(|why| Fault::new("config", &why))?;
         let applied = self.on(call, move |workspace, watch| {
             let changeset = Changeset::from_manifest(&manifest, workspace.store())?;
-            let order = Order {
-                key: &key,
-                changeset: &changeset,
-                approval: &approval,
-                verify: verify.as_ref(),
-            };
+            let order = Order { key: &key, changeset: &changeset, approval: &approval, verify: verify.as_ref() };
             workspace.apply(order, watch)
         });
         Ok(json!(applied.await?))
@@ -388,46 +335,29 @@ impl Workspaces {
     async fn approval(&self, call: &Call) -> Result<Approval, Fault> {
         let unapproved = |why: &str| Fault::new("unapproved", why);
         let text = |key: &str| {
-            call.input
-                .pointer(&format!("/approval/{key}"))
-                .and_then(Json::as_str)
-                .unwrap_or_default()
-                .to_owned()
+            call.input.pointer(&format!("/approval/{key}")).and_then(Json::as_str).unwrap_or_default().to_owned()
         };
         let (by, proposer) = (text("by"), text("proposer"));
-        let changeset = Digest::parse(&text("digest"))
-            .ok_or_else(|| unapproved("the input has no `approval.digest`"))?;
+        let changeset =
+            Digest::parse(&text("digest")).ok_or_else(|| unapproved("the input has no `approval.digest`"))?;
         let (inner, run, seq) = (call.inner.clone(), call.run.clone(), call.id.seq);
         let record = crate::runtime::blocking(move || inner.store.records(&run, seq, 1)).await;
         let record = record
             .map_err(|e| Fault::new("journal", &e.to_string()))?
             .map_err(|e| Fault::new("journal", &e.to_string()))?;
-        let record = record
-            .first()
-            .filter(|r| r.seq == seq)
-            .ok_or_else(|| unapproved("its record is not in the journal"))?;
+        let record =
+            record.first().filter(|r| r.seq == seq).ok_or_else(|| unapproved("its record is not in the journal"))?;
         let same = |a: &charter_journal::Approval<'_>| Digest::parse(&a.digest) == Some(changeset);
         if !record.approvals.iter().any(same) {
-            return Err(unapproved(&format!(
-                "record {seq}, which asks for it, is no approval of {changeset}"
-            )));
+            return Err(unapproved(&format!("record {seq}, which asks for it, is no approval of {changeset}")));
         }
         if record.by.id != by {
-            return Err(unapproved(&format!(
-                "record {seq} is by `{}`, the input says `{by}`",
-                record.by.id
-            )));
+            return Err(unapproved(&format!("record {seq} is by `{}`, the input says `{by}`", record.by.id)));
         }
         if proposer.is_empty() {
-            return Err(unapproved(
-                "the input does not say who proposed it (`approval.proposer`)",
-            ));
+            return Err(unapproved("the input does not say who proposed it (`approval.proposer`)"));
         }
-        Ok(Approval {
-            changeset,
-            approver: by,
-            proposer,
-        })
+        Ok(Approval { changeset, approver: by, proposer })
     }
 
     async fn roll_back(&self, call: &Call) -> Result<Json, Fault> {
@@ -435,11 +365,7 @@ impl Workspaces {
             return Ok(json!({"restored": []}));
         }
         let key = key(call)?;
-        let restored = self
-            .on(call, move |workspace, watch| {
-                workspace.roll_back(&key, watch)
-            })
-            .await?;
+        let restored = self.on(call, move |workspace, watch| workspace.roll_back(&key, watch)).await?;
         Ok(json!({"restored": restored}))
     }
 
@@ -449,10 +375,7 @@ impl Workspaces {
         match asked::ask(call, by(call).unwrap_or_default(), input, None).await {
             Ok(answer) => {
                 let insights = insights(&answer)?;
-                self.on(call, move |workspace, watch| {
-                    workspace.learn(&key, &insights, watch)
-                })
-                .await?;
+                self.on(call, move |workspace, watch| workspace.learn(&key, &insights, watch)).await?;
                 Ok(answer)
             }
             Err(fault) => {
@@ -460,18 +383,11 @@ impl Workspaces {
                 let insight = Insight {
                     outcome: charter_workspace::Outcome::Partial,
                     category: "reflection".into(),
-                    description: format!(
-                        "it was applied, but not reflected upon: {}",
-                        fault.message
-                    ),
+                    description: format!("it was applied, but not reflected upon: {}", fault.message),
                     tags: Vec::new(),
                     evidence: call.input.get("goal").cloned().unwrap_or_default(),
                 };
-                let _ = self
-                    .on(call, move |workspace, watch| {
-                        workspace.learn(&key, &[insight], watch)
-                    })
-                    .await;
+                let _ = self.on(call, move |workspace, watch| workspace.learn(&key, &[insight], watch)).await;
                 Err(fault)
             }
         }
@@ -479,10 +395,7 @@ impl Workspaces {
 
     async fn remember(&self, call: &Call) -> Result<Json, Fault> {
         let (key, insights) = (format!("{}/failed", key(call)?), insights(&call.input)?);
-        self.on(call, move |workspace, watch| {
-            workspace.learn(&key, &insights, watch)
-        })
-        .await?;
+        self.on(call, move |workspace, watch| workspace.learn(&key, &insights, watch)).await?;
         Ok(json!({}))
     }
 }
@@ -508,26 +421,19 @@ fn bound<T: TryFrom<u64>>(call: &Call, key: &str, usual: T) -> T {
 fn key(call: &Call) -> Result<String, Fault> {
     match call.input.get("cycle").and_then(Json::as_u64) {
         Some(cycle) => Ok(format!("{}/{cycle}", call.run)),
-        None => Err(Fault::new(
-            "config",
-            "the input has no `cycle`: the number of the cycle",
-        )),
+        None => Err(Fault::new("config", "the input has no `cycle`: the number of the cycle")),
     }
 }
 
 /// The files of an input: path and digest.
 fn approved(input: &Json) -> Result<Vec<(RelPath, Digest)>, Fault> {
     let wrong = |why: String| Fault::new("config", &why);
-    let files = input
-        .get("files")
-        .and_then(Json::as_array)
-        .ok_or_else(|| wrong("the input has no `files`".into()))?;
+    let files = input.get("files").and_then(Json::as_array).ok_or_else(|| wrong("the input has no `files`".into()))?;
     let one = |file: &Json| {
         let text = |key: &str| file.get(key).and_then(Json::as_str).unwrap_or_default();
-        let path = RelPath::parse(text("path"))
-            .map_err(|fault| wrong(format!("the path `{}` {fault}", text("path"))))?;
-        let digest = Digest::parse(text("sha256"))
-            .ok_or_else(|| wrong(format!("`{path}` has no `sha256`")))?;
+        let path =
+            RelPath::parse(text("path")).map_err(|fault| wrong(format!("the path `{}` {fault}", text("path"))))?;
+        let digest = Digest::parse(text("sha256")).ok_or_else(|| wrong(format!("`{path}` has no `sha256`")))?;
         Ok((path, digest))
     };
     files.iter().map(one).collect()
@@ -550,40 +456,26 @@ fn selected(files: &[Listed], answer: &Json) -> Result<Vec<Listed>, Fault> {
 
 fn insights(value: &Json) -> Result<Vec<Insight>, Fault> {
     let list = value.get("insights").cloned().unwrap_or_else(|| json!([]));
-    serde_json::from_value(list)
-        .map_err(|e| Fault::new("insight", &format!("the insights cannot be read: {e}")))
+    serde_json::from_value(list).map_err(|e| Fault::new("insight", &format!("the insights cannot be read: {e}")))
 }
 
 /// A changeset as an actor writes it: the JSON form, or the text form as a string or under `text`.
 fn read(answer: &Json) -> Result<Changeset, charter_workspace::Refused> {
-    match answer
-        .as_str()
-        .or_else(|| answer.get("text").and_then(Json::as_str))
-    {
+    match answer.as_str().or_else(|| answer.get("text").and_then(Json::as_str)) {
         Some(text) => dogs::read(text.as_bytes()),
         None => form::of_value(answer),
     }
 }
 
 /// The `verify` command: the input's, or the configuration's.
-fn verify(
-    actor: &ActorDecl,
-    command: &Json,
-    env: &BTreeMap<String, String>,
-) -> Result<Option<Verify>, String> {
-    let command = if command.is_null() {
-        actor.config.get("verify").unwrap_or(&Json::Null)
-    } else {
-        command
-    };
+fn verify(actor: &ActorDecl, command: &Json, env: &BTreeMap<String, String>) -> Result<Option<Verify>, String> {
+    let command = if command.is_null() { actor.config.get("verify").unwrap_or(&Json::Null) } else { command };
     if command.is_null() {
         return Ok(None);
     }
     let mut verify = Verify::new(texts("verify", command)?);
     if let Some(limit) = actor.config.get("verifyTimeout") {
-        verify.time_limit = Duration::from_millis(
-            u64::try_from(delay("verifyTimeout", limit)?).unwrap_or_default(),
-        );
+        verify.time_limit = Duration::from_millis(u64::try_from(delay("verifyTimeout", limit)?).unwrap_or_default());
     }
     if let Some(limit) = actor.config.get("verifyOutput").and_then(Json::as_u64) {
         verify.output_limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -596,11 +488,7 @@ fn fault(error: Error) -> Fault {
     let fault = Fault::new(error.code(), &error.to_string());
     match error {
         Error::Verify { output, .. } => {
-            let start = output
-                .char_indices()
-                .rev()
-                .nth(TOLD)
-                .map_or(0, |(at, _)| at);
+            let start = output.char_indices().rev().nth(TOLD).map_or(0, |(at, _)| at);
             fault.with("output", output.get(start..).unwrap_or_default())
         }
         Error::Locked { .. } => fault.retryable(),

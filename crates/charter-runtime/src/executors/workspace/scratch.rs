@@ -8,14 +8,9 @@ use crate::charter::Folder;
 
 /// The copy's path; it is made when it is asked for first.
 pub(super) fn path(name: &str, call: &Call, store: &Path) -> Result<PathBuf, String> {
-    let plain = !name.is_empty()
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if !plain {
-        return Err(format!(
-            "`scratch:{name}` is no name of a folder beside the charter"
-        ));
+        return Err(format!("`scratch:{name}` is no name of a folder beside the charter"));
     }
     let to = place(&call.run, store);
     if to.exists() {
@@ -34,10 +29,7 @@ pub(super) fn path(name: &str, call: &Call, store: &Path) -> Result<PathBuf, Str
                     continue;
                 };
                 let path = temporary.join(below);
-                let made = path
-                    .parent()
-                    .map_or(Ok(()), fs::create_dir_all)
-                    .and_then(|()| fs::write(&path, text));
+                let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
                 made.map_err(cannot)?;
                 any = true;
             }
@@ -46,9 +38,7 @@ pub(super) fn path(name: &str, call: &Call, store: &Path) -> Result<PathBuf, Str
             }
         }
         Folder::None => {
-            return Err(format!(
-                "there is no folder `{name}`: the charter has no folder here"
-            ));
+            return Err(format!("there is no folder `{name}`: the charter has no folder here"));
         }
     }
     fs::rename(&temporary, &to).map_err(cannot)?;
