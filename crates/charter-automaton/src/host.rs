@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_kernel::definition::ActorDecl;
-use charter_runtime::{Boxed, Call, Executor, Fault, Folder, Options, Outcome};
+use charter_runtime::{BoxFuture, Call, Executor, Fault, Folder, Options, Outcome};
 use serde_json::Value as Json;
 
 use crate::{MockSkills, Part, PortError, Ports, Skill, SkillSource, answer, read_skills};
@@ -42,7 +42,7 @@ impl Executor for Parts {
         Part::of(actor).map(drop)
     }
 
-    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         let model = self.model.clone();
         Box::pin(async move {
             let config = |why: String| Fault::new("config", &why);
@@ -96,7 +96,7 @@ impl Executor for Skills {
         true
     }
 
-    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         Box::pin(async move {
             let name = call.config("folder").and_then(Json::as_str).unwrap_or_default();
             let source = FolderSkills { folder: call.folder(), name };

@@ -11,7 +11,8 @@ use charter_automaton::{MockInference, MockSigner, MockSkills, Ports, answer, ho
 use charter_journal::{MemoryStore, Store};
 use charter_kernel::Principal;
 use charter_runtime::{
-    Boxed, Call, Charter, Executor, Fault, Folder, Limits, Options, Outcome, Runtime, Send, Start, VirtualClock,
+    BoxFuture, Call, Charter, Executor, Fault, Folder, Limits, Options, Outcome, Runtime, SendEvent, Start,
+    VirtualClock,
 };
 use serde_json::{Value as Json, json};
 
@@ -56,7 +57,7 @@ impl Host {
     async fn send(&self, kind: &str, data: Json) -> bool {
         let refused = self
             .runtime
-            .send(Send::new("a", kind, data, Principal::new("ana", &["controller"])))
+            .send(SendEvent::new("a", kind, data, Principal::new("ana", &["controller"])))
             .await
             .unwrap()
             .is_refused();
@@ -123,7 +124,7 @@ struct Hangs {
 }
 
 impl Executor for Hangs {
-    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         let (hangs, done) = (self.part, self.done.clone());
         Box::pin(async move {
             let part = call.config("part").and_then(Json::as_str).unwrap_or_default().to_owned();
@@ -227,7 +228,7 @@ fn a_stub_says_that_nothing_is_configured() {
 struct Model;
 
 impl Executor for Model {
-    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         Box::pin(async move {
             assert_eq!(call.config("prompt"), Some(&json!("prompts/infer.md")));
             let heard = call.input["input"].as_str().unwrap_or_default();

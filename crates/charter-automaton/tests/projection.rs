@@ -8,7 +8,7 @@ use std::sync::Arc;
 use charter_automaton::host::executors;
 use charter_journal::SqliteStore;
 use charter_kernel::Principal;
-use charter_runtime::{Charter, Limits, Options, Runtime, Send, Start, VirtualClock};
+use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start, VirtualClock};
 use rusqlite::Connection;
 use serde_json::{Value as Json, json};
 
@@ -104,7 +104,7 @@ fn a_thousand_random_turns_are_in_the_projection_and_again_after_a_rebuild() {
                     continue;
                 }
             };
-            runtime.send(Send::new("a", kind, data, ana.clone())).await.unwrap();
+            runtime.send(SendEvent::new("a", kind, data, ana.clone())).await.unwrap();
             clock.settle().await;
             let view = runtime.view("a").await.unwrap();
             let turns = view.snapshot.actor("root").unwrap().variable("turns").and_then(Json::as_i64);

@@ -4,10 +4,10 @@ use candid::{CandidType, Principal};
 use serde::Deserialize;
 
 /// Bytes of text that a call may bring in all; what is larger is turned away before any work.
-pub const MOST_INPUT_BYTES: usize = 65_536;
+pub const MAX_INPUT_BYTES: usize = 65_536;
 
 /// Records or rows of a page, at most.
-pub const MOST_PAGE: u32 = 200;
+pub const MAX_PAGE: u32 = 200;
 
 /// Records or rows of a page, if nobody says how many.
 pub const USUAL_PAGE: u32 = 20;
@@ -247,7 +247,7 @@ impl Page {
 }
 
 pub(crate) fn limit(wanted: Option<u32>) -> u32 {
-    wanted.unwrap_or(USUAL_PAGE).clamp(1, MOST_PAGE)
+    wanted.unwrap_or(USUAL_PAGE).clamp(1, MAX_PAGE)
 }
 
 /// Records.

@@ -16,10 +16,10 @@ use crate::stable::Stable;
 use crate::work::{fault, perform};
 
 /// How many timers fire before an event, at most; as on the embedded host.
-const MOST_TIMERS: usize = 64;
+const MAX_TIMERS: usize = 64;
 
 /// How many records are held for the projection; more are read from the log.
-const MOST_RECENT: usize = 256;
+const MAX_RECENT: usize = 256;
 
 /// What came in.
 #[derive(Debug, Clone, PartialEq)]
@@ -172,7 +172,7 @@ impl<M: Memory + Clone> Automaton<M> {
     /// It could not be written. The message has to be undone, then.
     pub fn handle(&mut self, now: i64, mail: Mail) -> Result<Vec<Record>, Broken> {
         let mut made = Vec::new();
-        for _ in 0..MOST_TIMERS {
+        for _ in 0..MAX_TIMERS {
             let Some(event) = self.run.due(now) else {
                 break;
             };
@@ -216,7 +216,7 @@ impl<M: Memory + Clone> Automaton<M> {
                 EffectKind::Emit { .. } | EffectKind::Log { .. } => {}
             }
         }
-        if self.recent.len() >= MOST_RECENT {
+        if self.recent.len() >= MAX_RECENT {
             self.recent.pop_front();
         }
         self.recent.push_back(record.clone());

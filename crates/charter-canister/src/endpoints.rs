@@ -8,7 +8,7 @@ use ic_cdk::{init, inspect_message, post_upgrade, query, update};
 use serde_json::{Value as Json, json};
 
 use crate::api::{
-    Check, Error, Events, ExportArgs, ExportPart, History, Inference, InitArgs, MOST_INPUT_BYTES, NewSkill, Page,
+    Check, Error, Events, ExportArgs, ExportPart, History, Inference, InitArgs, MAX_INPUT_BYTES, NewSkill, Page,
     Projection, Receipt, Refusals, Runtime, Setting, Skill, Soul, TurnEnd, Turns, TurnsQuery, WakeArgs, Work, limit,
 };
 use crate::host::{self, drive, failed, send, settle, with};
@@ -46,12 +46,12 @@ fn own() -> Result<(), Error> {
 
 fn within(what: &str, parts: &[&str]) -> Result<(), Error> {
     let bytes = parts.iter().fold(0usize, |n, p| n.saturating_add(p.len()));
-    match bytes <= MOST_INPUT_BYTES {
+    match bytes <= MAX_INPUT_BYTES {
         true => Ok(()),
         false => Err(Error::TooLarge {
             what: what.into(),
             bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
-            most: u64::try_from(MOST_INPUT_BYTES).unwrap_or(u64::MAX),
+            most: u64::try_from(MAX_INPUT_BYTES).unwrap_or(u64::MAX),
         }),
     }
 }

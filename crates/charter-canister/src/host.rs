@@ -26,7 +26,7 @@ use crate::work::fault;
 const AGAIN: Duration = Duration::from_secs(60);
 
 /// How much of a trap's message is kept.
-const MOST_REASON: usize = 512;
+const MAX_REASON: usize = 512;
 
 /// What the heap holds between messages; all of it is made again from stable memory after an upgrade.
 pub(crate) struct Canister {
@@ -179,7 +179,7 @@ pub(crate) async fn drive() {
 async fn ask(asked: &Asked) -> Option<Result<Json, Json>> {
     let call = Call::unbounded_wait(canister_self(), "work").with_args(&(asked.effect.seq, asked.effect.index));
     let broke = |what: &str, why: String| {
-        let why: String = why.chars().take(MOST_REASON).collect();
+        let why: String = why.chars().take(MAX_REASON).collect();
         Err(fault("panic", &format!("the adapter of `{}` {what}: {why}", asked.actor)))
     };
     let read = |text: String| serde_json::from_str::<Json>(&text);

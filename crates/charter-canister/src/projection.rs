@@ -22,7 +22,7 @@ use crate::platform::rusqlite::{Connection, Row, params, params_from_iter};
 pub const PORTION: u64 = 256;
 
 /// Rows of all tables over which a digest is taken.
-const MOST_DIGESTED: u64 = 20_000;
+const MAX_DIGESTED: u64 = 20_000;
 
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS transitions(
@@ -267,7 +267,7 @@ impl Projection {
             let found: i64 = sql.query_row(&select, [], |r| r.get(0)).map_err(broken)?;
             *count = u64::try_from(found).unwrap_or_default();
         }
-        if counts.iter().fold(0u64, |a, b| a.saturating_add(*b)) > MOST_DIGESTED {
+        if counts.iter().fold(0u64, |a, b| a.saturating_add(*b)) > MAX_DIGESTED {
             return Ok((counts, None));
         }
         let mut all = String::new();

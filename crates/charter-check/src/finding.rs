@@ -167,7 +167,7 @@ impl Report {
 }
 
 /// Findings of one code that are shown; a charter of 100,000 states must not make 100,000 of them.
-const MOST_OF_A_CODE: usize = 100;
+const MAX_OF_A_CODE: usize = 100;
 
 /// Keeps the first of each code; the last one kept says how many more there are.
 fn thin(findings: &mut Vec<Finding>) {
@@ -181,15 +181,15 @@ fn thin(findings: &mut Vec<Finding>) {
         let nth = seen.entry(f.code).or_default();
         *nth = nth.saturating_add(1);
         let all = counts.get(f.code).copied().unwrap_or_default();
-        if *nth == MOST_OF_A_CODE && all > MOST_OF_A_CODE {
-            let more = all.saturating_sub(MOST_OF_A_CODE);
+        if *nth == MAX_OF_A_CODE && all > MAX_OF_A_CODE {
+            let more = all.saturating_sub(MAX_OF_A_CODE);
             let rest = format!("{more} more findings of this kind are not shown");
             f.help = Some(match f.help.take() {
                 Some(help) => format!("{help}; {rest}"),
                 None => rest,
             });
         }
-        *nth <= MOST_OF_A_CODE
+        *nth <= MAX_OF_A_CODE
     });
 }
 

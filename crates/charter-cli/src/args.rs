@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::io::{Exit, Failure, Io};
 use crate::journal::{fork, is_journal, log, replay, runs, show, sql, transfer, verify};
-use crate::live::{self, legal, send};
+use crate::run::{self, legal, send};
 use crate::{check, codes, conform, eval, graph, new, step, test};
 
 /// Charter: a deterministic kernel for AI agents
@@ -38,7 +38,7 @@ enum Command {
     /// Begin a charter: a working one with a scenario, in a folder of its own
     New(new::Args),
     /// Start a run, or take one up again, and follow it
-    Run(live::Args),
+    Run(run::Args),
     /// Send an event to a run
     Send(send::Args),
     /// List what may be sent to a run now
@@ -106,7 +106,7 @@ where
         Command::Graph(args) => graph::run(args, io),
         Command::New(args) => new::run(args, io),
         Command::Explain(args) => codes::run(args, cli.json, io),
-        Command::Run(args) => live::run(args, cli.json, io),
+        Command::Run(args) => run::run(args, cli.json, io),
         Command::Send(args) => send::run(args, cli.json, io),
         Command::Legal(args) => legal::run(args, cli.json, io),
         Command::Runs(args) => runs::run(args, cli.json, io),

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead};
 
 /// The longest line, in bytes. Data of an event may have 1 MiB.
-pub const MOST_BYTES: usize = 16 << 20;
+pub const MAX_BYTES: usize = 16 << 20;
 
 /// Reads lines.
 pub struct Lines<R> {
@@ -17,7 +17,7 @@ pub struct Lines<R> {
 pub enum Read<'b> {
     /// Its bytes without the line break.
     Line(&'b [u8]),
-    /// It is longer than [`MOST_BYTES`], and was passed over.
+    /// It is longer than [`MAX_BYTES`], and was passed over.
     TooLong,
 }
 
@@ -67,7 +67,7 @@ impl<R: BufRead> Lines<R> {
             let end = chunk.iter().position(|b| *b == b'\n');
             let length = end.unwrap_or(chunk.len());
             let part = chunk.get(..length).unwrap_or_default();
-            if self.buffer.len() + part.len() > MOST_BYTES {
+            if self.buffer.len() + part.len() > MAX_BYTES {
                 whole = false;
             } else if whole {
                 self.buffer.extend_from_slice(part);
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_too_long_is_passed_over() {
-        let text = format!("{}\nb\n", "x".repeat(MOST_BYTES + 1));
+        let text = format!("{}\nb\n", "x".repeat(MAX_BYTES + 1));
         let mut lines = Lines::new(text.as_bytes());
         assert_eq!(lines.advance().unwrap(), Some((1, Read::TooLong)));
         assert_eq!(lines.advance().unwrap(), Some((2, Read::Line(b"b"))));

@@ -15,7 +15,7 @@ use crate::bundled;
 use crate::io::Failure;
 
 /// The largest source text that is read, in bytes (06, "published limits").
-pub const MOST_BYTES: u64 = 16 << 20;
+pub const MAX_BYTES: u64 = 16 << 20;
 
 /// A machine and the document it was read from.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ fn from_path(path: &Path) -> Result<Source, Failure> {
     Ok(Source { name: path.display().to_string(), path: Some(path.to_owned()), text: text_of(path)? })
 }
 
-/// The text of a file of at most [`MOST_BYTES`].
+/// The text of a file of at most [`MAX_BYTES`].
 ///
 /// # Errors
 /// Says why it cannot be read.
@@ -113,9 +113,9 @@ pub fn text_of(path: &Path) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(cannot)?;
     // One byte more than is allowed shows that there is more.
-    let more = MOST_BYTES.saturating_add(1);
+    let more = MAX_BYTES.saturating_add(1);
     file.take(more).read_to_end(&mut bytes).map_err(cannot)?;
-    if bytes.len() as u64 > MOST_BYTES {
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(Failure::new(format!("`{name}` is larger than 16 MiB, which is the most that is read")));
     }
     String::from_utf8(bytes).map_err(|e| {

@@ -11,7 +11,7 @@ use charter_kernel::{
 use serde_json::Value as Json;
 
 /// More timers than this do not fire in one go: a statechart that re-arms itself would never end.
-pub const MOST_FIRINGS: u64 = 100_000;
+pub const MAX_FIRINGS: u64 = 100_000;
 
 /// A run in memory.
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ pub struct Given {
 
 /// Time cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("more than {MOST_FIRINGS} timers are due: the statechart sets a new one each time one fires")]
+#[error("more than {MAX_FIRINGS} timers are due: the statechart sets a new one each time one fires")]
 pub struct Endless;
 
 impl<'m> Session<'m> {
@@ -163,7 +163,7 @@ impl<'m> Session<'m> {
         let saved = self.clone();
         let mut ticking = Ticking::new();
         while self.fire(&mut ticking, until) {
-            if ticking.fired > MOST_FIRINGS {
+            if ticking.fired > MAX_FIRINGS {
                 *self = saved;
                 return Err(Endless);
             }
@@ -175,11 +175,11 @@ impl<'m> Session<'m> {
     /// Lets time jump from timer to timer until the run is finished or none is left.
     ///
     /// # Errors
-    /// There is no end to them; the run stands where it was after [`MOST_FIRINGS`].
+    /// There is no end to them; the run stands where it was after [`MAX_FIRINGS`].
     pub fn run_out(&mut self) -> Result<Outcome<'m>, Endless> {
         let mut ticking = Ticking::new();
         while self.fire(&mut ticking, i64::MAX) {
-            if ticking.fired >= MOST_FIRINGS {
+            if ticking.fired >= MAX_FIRINGS {
                 return Err(Endless);
             }
         }

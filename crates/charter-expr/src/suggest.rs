@@ -1,7 +1,7 @@
 //! "Did you mean": the nearest known name.
 
 /// Names beyond these are not compared: a text with many wrong names among many known ones must not cost their product.
-const MOST_CANDIDATES: usize = 1_000;
+const MAX_CANDIDATES: usize = 1_000;
 
 /// The candidate nearest to a name, if one is near enough to be a slip. Of very many candidates only the first thousand are looked at.
 pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
@@ -12,7 +12,7 @@ pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     let (folded, letters) = (name.to_lowercase(), letters(name));
     candidates
         .into_iter()
-        .take(MOST_CANDIDATES)
+        .take(MAX_CANDIDATES)
         .filter(|c| !c.is_empty() && *c != name && c.len() <= LONGEST)
         // A slip changes at most two letters of the set: one goes, one comes.
         .filter(|c| (self::letters(c) ^ letters).count_ones().div_ceil(2) as usize <= limit)

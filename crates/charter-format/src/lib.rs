@@ -46,8 +46,8 @@ mod source;
 mod write;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Note, Severity, codes};
-pub use picture::{MOST_STATES, Marks, Overlay, dot, mermaid, svg};
+pub use picture::{MAX_STATES, Marks, Overlay, dot, mermaid, svg};
 pub use read::{Document, ReadOptions, read, read_file, read_with, value};
 pub use schema::json_schema;
 pub use source::{Span, Syntax};
-pub use write::{Unsayable, json};
+pub use write::{Unrepresentable, json};

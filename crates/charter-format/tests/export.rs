@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use charter_format::{ReadOptions, export, import, read};
 use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Snapshot};
 use serde_json::{Value as Json, json};
-use xstate_cases::{Case, Happening};
+use xstate_cases::{Case, RuntimeEvent};
 
 const GOVERNED: &str = r##"
 charter: 1
@@ -156,22 +156,22 @@ fn records(machine: &Machine, case: &Case) -> Vec<Json> {
     };
     for event in &case.events {
         match event {
-            Happening::Event(kind) => {
+            RuntimeEvent::Event(kind) => {
                 let event = Event::External { r#type: (*kind).into(), data: Json::Null };
                 step(&mut snapshot, event, now, &mut seen);
             }
-            Happening::Done(n) | Happening::Failed(n) => {
+            RuntimeEvent::Done(n) | RuntimeEvent::Failed(n) => {
                 let waits: Vec<String> = snapshot.invocations().map(|(_, i)| i.id.to_string()).collect();
                 let Some(id) = n.checked_rem(waits.len()).map(|n| waits[n].clone()) else {
                     continue;
                 };
                 let event = match event {
-                    Happening::Done(_) => Event::Done { invocation: id, effect: None, output: json!(n) },
+                    RuntimeEvent::Done(_) => Event::Done { invocation: id, effect: None, output: json!(n) },
                     _ => Event::Failed { invocation: id, effect: None, error: json!({"message": "no"}) },
                 };
                 step(&mut snapshot, event, now, &mut seen);
             }
-            Happening::Wait(ms) => {
+            RuntimeEvent::Wait(ms) => {
                 now += ms;
                 for _ in 0..50 {
                     let Some(timer) = snapshot.next_timer().filter(|t| t.due <= now) else {

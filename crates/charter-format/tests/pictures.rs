@@ -1,6 +1,6 @@
 //! Pictures: what they show, that data never becomes markup, that the same charter gives the same bytes.
 
-use charter_format::{MOST_STATES, Marks, Overlay, ReadOptions, dot, mermaid, read, svg};
+use charter_format::{MAX_STATES, Marks, Overlay, ReadOptions, dot, mermaid, read, svg};
 use charter_kernel::Definition;
 
 const DOOR: &str = "
@@ -268,7 +268,7 @@ fn names_never_become_markup() {
 
 #[test]
 fn what_is_too_big_is_said_to_be() {
-    let states: String = (0..MOST_STATES).map(|n| format!("  s{n}: {{}}\n")).collect();
+    let states: String = (0..MAX_STATES).map(|n| format!("  s{n}: {{}}\n")).collect();
     let picture = svg(&definition(&format!("charter: 1\nid: t\nstates:\n{states}")), &Overlay::default());
     assert!(picture.contains("251 states and 0 arrows: too many to draw"), "{picture}");
 }

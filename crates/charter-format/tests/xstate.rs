@@ -358,10 +358,10 @@ fn the_kernel_does_what_xstate_does() {
             }
             if at > 0 && !run.snapshot.status().is_finished() {
                 match &case.events[at - 1] {
-                    xstate_cases::Happening::Event(kind) => drop(run.send(kind)),
-                    xstate_cases::Happening::Wait(ms) => drop(run.wait(*ms)),
-                    xstate_cases::Happening::Done(n) => run.answer(*n, true),
-                    xstate_cases::Happening::Failed(n) => run.answer(*n, false),
+                    xstate_cases::RuntimeEvent::Event(kind) => drop(run.send(kind)),
+                    xstate_cases::RuntimeEvent::Wait(ms) => drop(run.wait(*ms)),
+                    xstate_cases::RuntimeEvent::Done(n) => run.answer(*n, true),
+                    xstate_cases::RuntimeEvent::Failed(n) => run.answer(*n, false),
                 }
             }
             let log = run.snapshot.actor("root").unwrap().variable("log").cloned().unwrap_or_default();

@@ -10,7 +10,7 @@ use crate::BadModule;
 const LONGEST: usize = 4 * 1024 * 1024;
 
 /// It is there at once (some million instructions), or never.
-const MOST_INSTRUCTIONS: u64 = 200_000_000;
+const MAX_INSTRUCTIONS: u64 = 200_000_000;
 
 /// The Candid interface of a module made with `ic_cdk::export_candid!()`: calls its export `get_candid_pointer`, on an instance
 /// for which nothing of the Internet Computer is there (every function of `ic0` returns zero).
@@ -48,7 +48,7 @@ pub fn candid_of(module: &[u8]) -> Result<String, BadModule> {
             .map_err(BadModule::new)?;
     }
     let mut store = Store::new(&engine, ());
-    store.set_fuel(MOST_INSTRUCTIONS).map_err(BadModule::new)?;
+    store.set_fuel(MAX_INSTRUCTIONS).map_err(BadModule::new)?;
     let trapped = |error: wasmi::Error| {
         let said = said.lock().unwrap_or_else(PoisonError::into_inner);
         BadModule::new(if said.is_empty() { error.to_string() } else { format!("{error}: {said}") })

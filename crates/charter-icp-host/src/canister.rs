@@ -21,9 +21,9 @@ const LEAST_BETWEEN: u64 = 20_000_000;
 /// ... and as many for each of its bytes: a copy is then some percent of the time.
 const BETWEEN_PER_BYTE: u64 = 2;
 /// At most as many messages, however small.
-const MOST_BETWEEN: usize = 5_000;
+const MAX_BETWEEN: usize = 5_000;
 /// Lines that are kept of what a canister prints.
-const MOST_LINES: usize = 10_000;
+const MAX_LINES: usize = 10_000;
 
 /// Whether a canister takes messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,7 +170,7 @@ impl Canister {
         spent.instructions = spent.instructions.saturating_add(ran.instructions);
         spent.most = spent.most.max(ran.instructions);
         for text in ran.printed.drain(..) {
-            if self.lines.len() >= MOST_LINES {
+            if self.lines.len() >= MAX_LINES {
                 self.lines.pop_front();
             }
             self.lines.push_back(Line { time: input.call.time, text });
@@ -192,7 +192,7 @@ impl Canister {
                 loaded.since.push((Arc::clone(&input), ran.instructions));
                 let heap = u64::try_from(loaded.live.heap()).unwrap_or(u64::MAX);
                 let enough = LEAST_BETWEEN.max(heap.saturating_mul(BETWEEN_PER_BYTE));
-                if loaded.instructions > enough || loaded.since.len() >= MOST_BETWEEN {
+                if loaded.instructions > enough || loaded.since.len() >= MAX_BETWEEN {
                     loaded.save(&mut self.stable);
                 }
                 self.timer = effects.timer.unwrap_or(self.timer);

@@ -13,7 +13,7 @@ use crate::reject::{Answer, Reject, RejectCode};
 use crate::run::{Call, Target};
 
 /// Steps without an answer after which waiting ends: something goes round in circles.
-const MOST_STEPS: usize = 100_000;
+const MAX_STEPS: usize = 100_000;
 
 /// How a module comes into a canister.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -154,7 +154,7 @@ impl Host for LocalHost {
     }
 
     fn await_call(&mut self, call: &CallId) -> Answer {
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             if let Some(answer) = self.answer(call) {
                 return answer;
             }
@@ -166,7 +166,7 @@ impl Host for LocalHost {
                 });
             }
         }
-        Err(Reject::new(600, format!("The message is not answered after {MOST_STEPS} steps.")))
+        Err(Reject::new(600, format!("The message is not answered after {MAX_STEPS} steps.")))
     }
 
     fn tick(&mut self) {
@@ -174,7 +174,7 @@ impl Host for LocalHost {
     }
 
     fn settle(&mut self) {
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             if self.step().is_none() {
                 return;
             }
@@ -195,7 +195,7 @@ impl Host for LocalHost {
             found.status = Status::Stopping;
             found.version = found.version.saturating_add(1);
         }
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let Some(found) = self.canisters.get_mut(&canister) else {
                 break;
             };

@@ -5,7 +5,7 @@ const PAGE: usize = 4096;
 /// Bytes of a WebAssembly page, the unit of growth.
 const WASM_PAGE: u64 = 65_536;
 /// The Internet Computer allows 500 GiB; the index alone would be large.
-const MOST_WASM_PAGES: u64 = 16 * 1024 * 1024 * 1024 / WASM_PAGE;
+const MAX_WASM_PAGES: u64 = 16 * 1024 * 1024 * 1024 / WASM_PAGE;
 
 type Page = Box<[u8; PAGE]>;
 
@@ -44,7 +44,7 @@ impl Stable {
     /// Grows by `more` pages of zeros; the size before, or nothing if that is too large.
     pub(crate) fn grow(&mut self, more: u64) -> Option<u64> {
         let (before, after) = (self.size, self.size.checked_add(more)?);
-        if after > MOST_WASM_PAGES {
+        if after > MAX_WASM_PAGES {
             return None;
         }
         self.size = after;

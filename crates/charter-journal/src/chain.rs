@@ -2,7 +2,7 @@
 
 use charter_kernel::{Digest, Envelope, Machine, Refusal, Snapshot, Status, Step};
 
-use crate::record::{GENESIS, Making, Origin, Record};
+use crate::record::{GENESIS, Origin, Record, RecordBuilder};
 use crate::store::Append;
 
 /// How many records lie between two kept snapshots, unless said otherwise.
@@ -111,7 +111,7 @@ impl Chain {
             (Err(_), None) => None,
         };
         let forked_from = self.forked_from.clone().filter(|_| self.next == 0);
-        let making = Making {
+        let making = RecordBuilder {
             machine,
             run: &self.run,
             id,

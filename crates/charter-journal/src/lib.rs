@@ -78,8 +78,8 @@ pub use chain::{Chain, SNAPSHOT_EVERY};
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use record::{
-    Approval, EventField, FORMAT, Fields, GENESIS, Making, Origin, Record, RecordError, Source, SourceKind, TimerField,
-    TimerWord, Verdict, Withheld,
+    Approval, EventField, FORMAT, Fields, GENESIS, Origin, Record, RecordBuilder, RecordError, Redacted, Source,
+    SourceKind, TimerField, TimerWord, Verdict,
 };
 pub use replay::{Loaded, ReplayError, fork, load, machine, replay};
 #[cfg(feature = "sqlite")]

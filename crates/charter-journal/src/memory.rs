@@ -70,13 +70,13 @@ impl Run {
         let Ok(()) = project::<Infallible>(&record, |change| {
             match change {
                 Change::TimerSet { timer, generation, due } => {
-                    drop(self.timers.insert((timer.to_owned(), generation), due))
+                    self.timers.insert((timer.to_owned(), generation), due);
                 }
                 Change::TimerOver { timer, generation } => {
                     self.timers.remove(&(timer.to_owned(), generation));
                 }
                 Change::Effect { index, open: true, .. } => {
-                    drop(self.open.insert((record.seq, u32::try_from(index).unwrap_or(u32::MAX))))
+                    self.open.insert((record.seq, u32::try_from(index).unwrap_or(u32::MAX)));
                 }
                 Change::EffectOver { effect, .. } => {
                     self.open.remove(&(effect.seq, effect.index));
@@ -293,7 +293,7 @@ impl Store for MemoryStore {
                 .collect()
         };
         for i in infos {
-            let moment = crate::record::moment::text;
+            let moment = crate::record::timestamp::text;
             let (charter, hash, started, updated) =
                 (i.charter.to_string(), i.hash.to_string(), moment(i.started), moment(i.updated));
             let (status, seq) = (i.status.map_or("refused", Status::word), i64::try_from(i.seq).unwrap_or(i64::MAX));

@@ -4,7 +4,7 @@ use charter_kernel::{Digest, Event, Machine, Snapshot};
 
 use crate::chain::Chain;
 use crate::error::StoreError;
-use crate::record::{Arrived, Making, Origin, Record, RecordError, json_of};
+use crate::record::{Origin, Record, RecordBuilder, RecordError, RecordInput, json_of};
 use crate::store::{Append, Row, Store};
 
 /// Why a run could not be made again from its records.
@@ -188,7 +188,7 @@ fn apply(machine: &Machine, run: &str, before: Option<&Snapshot>, row: &Row<'_>,
         return Ok(Applied::Unchanged);
     }
     let text = std::str::from_utf8(row.text).map_err(|e| e.to_string())?;
-    let envelope = Arrived::read(text).and_then(Arrived::envelope).map_err(|e| e.to_string())?;
+    let envelope = RecordInput::read(text).and_then(RecordInput::envelope).map_err(|e| e.to_string())?;
     let outcome = match (&envelope.event, before) {
         (Event::Start { .. }, None) => machine.start(run, &envelope),
         (_, Some(before)) => machine.step(before, &envelope),
@@ -248,7 +248,7 @@ pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str)
                 }
                 append
             }
-            Err(RecordError::Withheld) => Append::from(chain.copy_withheld(original)),
+            Err(RecordError::Redacted) => Append::from(chain.copy_withheld(original)),
             Err(e) => return Err(differs(e.to_string())),
         };
         chain.advance(&append);
@@ -271,6 +271,6 @@ impl Chain {
             fields.snapshot = digest;
         }
         fields.forked_from = self.forked_from.clone().filter(|_| self.next_seq() == 0);
-        Making::finish(fields)
+        RecordBuilder::finish(fields)
     }
 }

@@ -18,7 +18,7 @@ use crate::verify::{Finding, verify};
 pub const EXPORT: u32 = 1;
 
 /// The longest line: a definition (16 MiB) as text within a text, or a record.
-const MOST_LINE_BYTES: usize = 2 * MAX_RECORD_BYTES;
+const MAX_LINE_BYTES: usize = 2 * MAX_RECORD_BYTES;
 
 /// How many records are held at a time while exporting.
 const PAGE: usize = 1_000;
@@ -245,13 +245,13 @@ impl Lines<'_> {
     pub(crate) fn next(&mut self) -> Result<Option<String>, TransferError> {
         let mut line = Vec::new();
         self.number = self.number.saturating_add(1);
-        let limit = u64::try_from(MOST_LINE_BYTES).unwrap_or(u64::MAX);
+        let limit = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
         (&mut *self.from).take(limit).read_until(b'\n', &mut line)?;
         if line.is_empty() {
             return Ok(None);
         }
         let bad = |why: &str| TransferError::Line { line: self.number, why: why.into() };
-        if line.pop_if(|b| *b == b'\n').is_none() && line.len() >= MOST_LINE_BYTES {
+        if line.pop_if(|b| *b == b'\n').is_none() && line.len() >= MAX_LINE_BYTES {
             return Err(bad("it is longer than any record"));
         }
         String::from_utf8(line).map(Some).map_err(|_| bad("it is not UTF-8"))

@@ -30,7 +30,7 @@ proptest! {
                 let read = Record::read(record.text()).unwrap();
                 prop_assert_eq!(&*read, &*record);
                 match record.envelope() {
-                    Err(RecordError::Withheld) => prop_assert_eq!(record.verdict, Verdict::Refused),
+                    Err(RecordError::Redacted) => prop_assert_eq!(record.verdict, Verdict::Refused),
                     Err(e) => prop_assert!(false, "{}", e),
                     Ok(envelope) => {
                         let outcome = match &before {
@@ -191,7 +191,7 @@ fn data_that_is_refused_at_the_door_is_not_kept() {
         let record = driver.send("SET", data.clone(), &ana).record;
         assert!(record.text().len() < 2_000);
         assert_eq!(record.refusal.as_ref().unwrap().code.word(), code);
-        assert_eq!(record.envelope(), Err(RecordError::Withheld));
+        assert_eq!(record.envelope(), Err(RecordError::Redacted));
         let withheld = record.event.withheld.unwrap();
         assert_eq!(withheld.size as usize, data.to_string().len());
         assert_eq!(withheld.digest, Digest::of_bytes(data.to_string().as_bytes()));

@@ -12,8 +12,8 @@ use crate::invocations::place;
 use crate::judge::Enabled;
 use crate::machine::{NO_SERVICE, StateId};
 use crate::refusal::Refusal;
-use crate::snapshot::{Actor, Context, Identity, Invocation, Rare, Status, TimerKind};
-use crate::work::{Fault, MAX_GENERATIONS, Queued, Session, Work};
+use crate::snapshot::{Actor, Context, Identity, Invocation, Status, ThinVec, TimerKind};
+use crate::transaction::{Fault, MAX_GENERATIONS, Queued, Session, StepTransaction};
 
 /// Stands for the effect of an invoked machine, which is no effect: the run does its work itself.
 pub(crate) const MACHINE_EFFECT: EffectId = EffectId { seq: 0, index: u32::MAX };
@@ -23,12 +23,12 @@ pub(crate) fn new_actor(identity: Identity) -> Actor {
     Actor {
         status: Status::Active,
         configuration: SmallVec::new(),
-        history: Rare::default(),
+        history: ThinVec::default(),
         context: Context { values: Arc::new(vec![None; identity.shape.slots.len()]), identity: Arc::new(identity) },
         output: None,
         invocations: SmallVec::new(),
-        votes: Rare::default(),
-        bound: Rare::default(),
+        votes: ThinVec::default(),
+        bound: ThinVec::default(),
     }
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn invocation_of(strict: bool, actor: &Actor) -> Arc<str> {
     name.map_or_else(|| actor.identity().id.clone(), Arc::from)
 }
 
-impl Work<'_> {
+impl StepTransaction<'_> {
     /// Runs until every queue of the run is empty, or the root has ended.
     pub(crate) fn quiesce(&mut self) -> Result<(), Refusal> {
         while let Some(next) = self.queue.pop_front() {
@@ -53,21 +53,22 @@ impl Work<'_> {
                 self.queue.clear();
                 break;
             }
-            let Some(ai) = self.s.actors.position(&next.to).filter(|ai| self.actor(*ai).status == Status::Active)
+            let Some(actor_ix) =
+                self.s.actors.position(&next.to).filter(|actor_ix| self.actor(*actor_ix).status == Status::Active)
             else {
                 continue;
             };
             match next.event {
-                None => self.macrostep(ai, Begin::Start)?,
+                None => self.macrostep(actor_ix, Begin::Start)?,
                 Some(ev) => {
                     self.count_microstep()?;
                     let mut session = Session::new();
-                    self.before_selection(ai, &ev, &mut session)?;
-                    let enabled = self.select(ai, &ev, &mut session)?;
+                    self.before_selection(actor_ix, &ev, &mut session)?;
+                    let enabled = self.select(actor_ix, &ev, &mut session)?;
                     if enabled.is_empty() && self.m.definition.strict && !crate::compile::is_platform(ev.name()) {
-                        self.note(ai, None, format!("nothing takes `{}`, sent by `{}`", ev.name(), next.from));
+                        self.note(actor_ix, None, format!("nothing takes `{}`, sent by `{}`", ev.name(), next.from));
                     }
-                    self.deliver(ai, &ev, enabled, session)?;
+                    self.deliver(actor_ix, &ev, enabled, session)?;
                 }
             }
         }
@@ -77,22 +78,22 @@ impl Work<'_> {
     /// An event reaches an actor.
     pub(crate) fn deliver(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         ev: &Ev<'_>,
         enabled: Enabled,
         selecting: Session,
     ) -> Result<(), Refusal> {
         // Errors of conditions were queued while selecting; they come before anything the transitions raise.
         if selecting.internal.is_empty() {
-            return self.macrostep(ai, Begin::Event(ev, enabled));
+            return self.macrostep(actor_ix, Begin::Event(ev, enabled));
         }
-        self.macrostep_with(ai, Begin::Event(ev, enabled), selecting)
+        self.macrostep_with(actor_ix, Begin::Event(ev, enabled), selecting)
     }
 
     /// Makes an actor out of a chart; it starts when its turn in the queue comes.
     pub(crate) fn add_actor(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         chart: u32,
         name: Arc<str>,
         input: Arc<Json>,
@@ -100,7 +101,7 @@ impl Work<'_> {
         state: Option<StateId>,
     ) -> Result<(), Fault> {
         let id = if invoked {
-            child_id(self.m.definition.strict, &self.actor(ai).identity().id, &name)
+            child_id(self.m.definition.strict, &self.actor(actor_ix).identity().id, &name)
         } else {
             name.clone()
         };
@@ -117,7 +118,7 @@ impl Work<'_> {
             return Err(Fault::execution(format!("there is an actor `{id}` already")));
         }
         let mut generations = 0usize;
-        let mut up = Some(self.actor(ai).identity().id.clone());
+        let mut up = Some(self.actor(actor_ix).identity().id.clone());
         while let Some(parent) = up {
             generations = generations.saturating_add(1);
             if generations > MAX_GENERATIONS {
@@ -137,7 +138,7 @@ impl Work<'_> {
             );
             return Err(Fault { communication: false, code: "schema", message, send_id: None });
         }
-        let parent = self.actor(ai).identity().id.clone();
+        let parent = self.actor(actor_ix).identity().id.clone();
         let mut actor = new_actor(Identity {
             id: id.clone(),
             parent: Some(parent.clone()),
@@ -165,7 +166,7 @@ impl Work<'_> {
                 state,
                 input,
             };
-            self.actor_mut(ai).invocations.push(Arc::new(invocation));
+            self.actor_mut(actor_ix).invocations.push(Arc::new(invocation));
         }
         self.s.actors.0.push(Arc::new(actor));
         self.queue.push_back(Queued { to: id, from: parent, event: None });
@@ -173,30 +174,30 @@ impl Work<'_> {
     }
 
     /// Ends a machine before its time: its exit handlers run, and its parent hears nothing of it any more.
-    pub(crate) fn cancel_actor(&mut self, ai: usize) -> Result<(), Refusal> {
-        if self.actor(ai).status != Status::Active {
+    pub(crate) fn cancel_actor(&mut self, actor_ix: usize) -> Result<(), Refusal> {
+        if self.actor(actor_ix).status != Status::Active {
             return Ok(());
         }
-        self.actor_mut(ai).status = Status::Cancelled;
-        let (id, parent) = (self.actor(ai).identity().id.clone(), self.actor(ai).identity().parent.clone());
+        self.actor_mut(actor_ix).status = Status::Cancelled;
+        let (id, parent) = (self.actor(actor_ix).identity().id.clone(), self.actor(actor_ix).identity().parent.clone());
         self.queue.retain(|q| q.to != id && !(q.from == id && Some(&q.to) == parent.as_ref()));
         let mut session = Session::new();
-        self.exit_interpreter(ai, None, &mut session, true)
+        self.exit_interpreter(actor_ix, None, &mut session, true)
     }
 
     /// `stop`: a spawned actor, or a spawned service of this one.
-    pub(crate) fn stop_actor(&mut self, ai: usize, id: &str) -> Result<(), crate::content::Stop> {
-        let own = self.actor(ai).invocations.iter().find(|i| i.id.as_ref() == id && i.state.is_none()).cloned();
+    pub(crate) fn stop_actor(&mut self, actor_ix: usize, id: &str) -> Result<(), crate::content::Stop> {
+        let own = self.actor(actor_ix).invocations.iter().find(|i| i.id.as_ref() == id && i.state.is_none()).cloned();
         if let Some(invocation) = own {
-            self.actor_mut(ai).invocations.retain(|i| i.id != invocation.id);
-            self.end_invocation(ai, &invocation)?;
+            self.actor_mut(actor_ix).invocations.retain(|i| i.id != invocation.id);
+            self.end_invocation(actor_ix, &invocation)?;
             return Ok(());
         }
         match self.s.actors.position(id) {
             Some(child)
                 if !self.actor(child).identity().invocation && self.actor(child).identity().parent.is_some() =>
             {
-                if child == ai {
+                if child == actor_ix {
                     return Err(Fault::execution("an actor cannot stop itself; it ends in a final state").into());
                 }
                 self.cancel_actor(child)?;
@@ -207,12 +208,12 @@ impl Work<'_> {
     }
 
     /// An actor has reached its end.
-    pub(crate) fn finish_actor(&mut self, ai: usize, output: Json, failed: bool) {
-        let actor = self.actor_mut(ai);
+    pub(crate) fn finish_actor(&mut self, actor_ix: usize, output: Json, failed: bool) {
+        let actor = self.actor_mut(actor_ix);
         actor.status = if failed { Status::Failed } else { Status::Done };
         actor.output = Some(Arc::new(output.clone()));
         let (id, parent) = (actor.identity().id.clone(), actor.identity().parent.clone());
-        let name = invocation_of(self.m.definition.strict, self.actor(ai));
+        let name = invocation_of(self.m.definition.strict, self.actor(actor_ix));
         match parent {
             None => {
                 self.ended = true;
@@ -235,11 +236,11 @@ impl Work<'_> {
     /// After the last event: the run ends with its root, and what invocations left behind is cleared away.
     pub(crate) fn settle(&mut self) -> Result<(), Refusal> {
         if self.ended {
-            for ai in (1..self.s.actors.0.len()).rev() {
-                self.cancel_actor(ai)?;
+            for actor_ix in (1..self.s.actors.0.len()).rev() {
+                self.cancel_actor(actor_ix)?;
             }
             self.cancel_timers(|_| true);
-            self.s.held = Rare::default();
+            self.s.held = ThinVec::default();
             self.s.status = match self.s.actors.0.first().map(|a| a.status) {
                 Some(Status::Active) | None => Status::Cancelled,
                 Some(status) => status,

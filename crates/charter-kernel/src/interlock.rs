@@ -4,9 +4,9 @@ use crate::definition::FinalRule;
 use crate::machine::{Chart, Interlock, Machine, Rule, StateId};
 use crate::refusal::{Code, Refusal};
 use crate::snapshot::{Actor, Snapshot, Status};
-use crate::work::Work;
+use crate::transaction::StepTransaction;
 
-impl Work<'_> {
+impl StepTransaction<'_> {
     pub(crate) fn interlocks(&self, before: Option<&Snapshot>) -> Result<(), Refusal> {
         self.m.interlocks.iter().try_for_each(|lock| match &lock.rule {
             Rule::Assert(program) => match self.eyes(0, None, &[]).holds(program) {

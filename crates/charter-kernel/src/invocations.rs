@@ -11,25 +11,30 @@ use crate::machine::{NO_SERVICE, Src, StateId};
 use crate::refusal::Refusal;
 use crate::snapshot::{Invocation, TimerKind};
 use crate::step::EffectKind;
-use crate::work::{Fault, Queued, Session, Work};
+use crate::transaction::{Fault, Queued, Session, StepTransaction};
 
-impl Work<'_> {
+impl StepTransaction<'_> {
     /// Before an external event is matched: `finalize` of the invocation it comes from, and copies for those that want every event.
-    pub(crate) fn before_selection(&mut self, ai: usize, ev: &Ev<'_>, session: &mut Session) -> Result<(), Refusal> {
-        let chart = self.chart(ai);
+    pub(crate) fn before_selection(
+        &mut self,
+        actor_ix: usize,
+        ev: &Ev<'_>,
+        session: &mut Session,
+    ) -> Result<(), Refusal> {
+        let chart = self.chart(actor_ix);
         if !chart.forwards {
             return Ok(());
         }
         let from = ev.meta.as_ref().and_then(|m| m.invoke_id.clone());
-        let states = self.actor(ai).configuration.clone();
+        let states = self.actor(actor_ix).configuration.clone();
         for state in states {
             for number in &chart.state(state).invokes {
                 let invoke = chart.invoke(*number);
                 if from.as_deref() == Some(invoke.id.as_ref()) {
-                    self.run_block(ai, &invoke.finalize, Some(ev), session)?;
+                    self.run_block(actor_ix, &invoke.finalize, Some(ev), session)?;
                 }
-                if invoke.autoforward && self.actor(ai).invocations.iter().any(|i| i.id == invoke.id) {
-                    let parent = self.actor(ai).identity().id.clone();
+                if invoke.autoforward && self.actor(actor_ix).invocations.iter().any(|i| i.id == invoke.id) {
+                    let parent = self.actor(actor_ix).identity().id.clone();
                     let to = child_id(self.m.definition.strict, &parent, &invoke.id);
                     self.queue.push_back(Queued { to, from: parent, event: Some(ev.clone().into_owned()) });
                 }
@@ -41,15 +46,15 @@ impl Work<'_> {
     /// The state is still active at the end of the macrostep: what it invokes starts now.
     pub(crate) fn start_invocations(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         state: StateId,
         ev: Option<&Ev<'_>>,
         session: &mut Session,
     ) -> Result<(), Refusal> {
-        let chart = self.chart(ai);
+        let chart = self.chart(actor_ix);
         for number in &chart.state(state).invokes {
             let invoke = chart.invoke(*number);
-            let input = match invoke.input.as_ref().map(|t| self.eyes(ai, ev, &[]).value(t)).transpose() {
+            let input = match invoke.input.as_ref().map(|t| self.eyes(actor_ix, ev, &[]).value(t)).transpose() {
                 Ok(input) => input.unwrap_or_default(),
                 Err(e) => {
                     let fault = self.fault_event(e.into());
@@ -57,7 +62,7 @@ impl Work<'_> {
                     continue;
                 }
             };
-            let src = match self.chosen(ai, invoke, ev) {
+            let src = match self.chosen(actor_ix, invoke, ev) {
                 Ok(src) => src,
                 Err(fault) => {
                     let fault = self.fault_event(fault);
@@ -66,13 +71,13 @@ impl Work<'_> {
                 }
             };
             if let Some(slot) = invoke.id_location {
-                self.bind(ai, slot, Arc::new(Json::String(invoke.id.to_string())));
+                self.bind(actor_ix, slot, Arc::new(Json::String(invoke.id.to_string())));
             }
             let started = match src {
-                Src::Chart(chart) => self.add_actor(ai, chart, invoke.id.clone(), input, true, Some(state)),
-                Src::Service(service) => self.start_service(ai, service, invoke.id.clone(), input, Some(state)),
+                Src::Chart(chart) => self.add_actor(actor_ix, chart, invoke.id.clone(), input, true, Some(state)),
+                Src::Service(service) => self.start_service(actor_ix, service, invoke.id.clone(), input, Some(state)),
             };
-            let started = started.and_then(|()| self.start_timeout(ai, *number, ev));
+            let started = started.and_then(|()| self.start_timeout(actor_ix, *number, ev));
             if let Err(fault) = started {
                 let ev = if fault.code == "schema" {
                     self.answer_event(&invoke.id, Err(json!({"code": fault.code, "message": fault.message})))
@@ -86,11 +91,11 @@ impl Work<'_> {
     }
 
     /// What an invocation starts: the machine it names, or the one that the value of an expression names.
-    fn chosen(&self, ai: usize, invoke: &crate::machine::Invoke, ev: Option<&Ev<'_>>) -> Result<Src, Fault> {
+    fn chosen(&self, actor_ix: usize, invoke: &crate::machine::Invoke, ev: Option<&Ev<'_>>) -> Result<Src, Fault> {
         let Some((program, machines)) = &invoke.choose else {
             return Ok(invoke.src);
         };
-        let value = self.eyes(ai, ev, &[]).cel(program)?;
+        let value = self.eyes(actor_ix, ev, &[]).cel(program)?;
         let text = value.as_str().unwrap_or_default();
         let found = machines.iter().find(|(known, _)| known.as_ref() == text).map(|(_, src)| *src);
         found.ok_or_else(|| {
@@ -98,8 +103,8 @@ impl Work<'_> {
         })
     }
 
-    fn start_timeout(&mut self, ai: usize, number: u32, ev: Option<&Ev<'_>>) -> Result<(), Fault> {
-        let invoke = self.chart(ai).invoke(number);
+    fn start_timeout(&mut self, actor_ix: usize, number: u32, ev: Option<&Ev<'_>>) -> Result<(), Fault> {
+        let invoke = self.chart(actor_ix).invoke(number);
         let of_service = match invoke.src {
             Src::Service(s) => self.m.service(s).timeout.as_ref(),
             Src::Chart(_) => None,
@@ -107,9 +112,9 @@ impl Work<'_> {
         let Some(delay) = invoke.timeout.as_ref().or(of_service) else {
             return Ok(());
         };
-        let delay = self.eyes(ai, ev, &[]).delay(delay)?;
-        let actor = self.actor(ai).identity().id.clone();
-        let Some(effect) = self.actor(ai).invocations.iter().find(|i| i.id == invoke.id).map(|i| i.effect) else {
+        let delay = self.eyes(actor_ix, ev, &[]).delay(delay)?;
+        let actor = self.actor(actor_ix).identity().id.clone();
+        let Some(effect) = self.actor(actor_ix).invocations.iter().find(|i| i.id == invoke.id).map(|i| i.effect) else {
             return Ok(());
         };
         let timer = format!("{actor}/timeout/{}", invoke.id).into();
@@ -119,13 +124,13 @@ impl Work<'_> {
     /// Asks the host for a service.
     pub(crate) fn start_service(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         service: u32,
         id: Arc<str>,
         input: Arc<Json>,
         state: Option<StateId>,
     ) -> Result<(), Fault> {
-        if self.actor(ai).invocations.iter().any(|i| i.id == id) {
+        if self.actor(actor_ix).invocations.iter().any(|i| i.id == id) {
             return Err(Fault::execution(format!("an invocation `{id}` is at work already")));
         }
         let decl = self.m.service(service);
@@ -140,7 +145,7 @@ impl Work<'_> {
             );
             return Err(Fault { communication: false, code: "schema", message, send_id: None });
         }
-        let actor = self.actor(ai).identity().id.clone();
+        let actor = self.actor(actor_ix).identity().id.clone();
         let kind = EffectKind::Invoke {
             invocation: id.clone(),
             src: decl.name.clone(),
@@ -148,7 +153,7 @@ impl Work<'_> {
             input: input.clone(),
         };
         let effect = self.effect(actor, kind);
-        self.actor_mut(ai).invocations.push(Arc::new(Invocation {
+        self.actor_mut(actor_ix).invocations.push(Arc::new(Invocation {
             id,
             src: decl.name.clone(),
             effect,
@@ -160,22 +165,22 @@ impl Work<'_> {
     }
 
     /// A state is left (or, with none, the actor ends): what it invoked is cancelled.
-    pub(crate) fn cancel_invocations(&mut self, ai: usize, state: Option<StateId>) -> Result<(), Refusal> {
+    pub(crate) fn cancel_invocations(&mut self, actor_ix: usize, state: Option<StateId>) -> Result<(), Refusal> {
         let of_state = |i: &Invocation| state.is_none() || i.state == state;
         let gone: SmallVec<[Arc<Invocation>; 2]> =
-            self.actor(ai).invocations.iter().filter(|i| of_state(i)).cloned().collect();
+            self.actor(actor_ix).invocations.iter().filter(|i| of_state(i)).cloned().collect();
         if gone.is_empty() {
             return Ok(());
         }
-        self.actor_mut(ai).invocations.retain(|i| !of_state(i));
+        self.actor_mut(actor_ix).invocations.retain(|i| !of_state(i));
         for invocation in gone {
-            self.end_invocation(ai, &invocation)?;
+            self.end_invocation(actor_ix, &invocation)?;
         }
         Ok(())
     }
 
-    pub(super) fn end_invocation(&mut self, ai: usize, invocation: &Invocation) -> Result<(), Refusal> {
-        let owner = self.actor(ai).identity().id.clone();
+    pub(super) fn end_invocation(&mut self, actor_ix: usize, invocation: &Invocation) -> Result<(), Refusal> {
+        let owner = self.actor(actor_ix).identity().id.clone();
         self.cancel_timers(|t| {
             t.actor == owner && matches!(&t.what, TimerKind::Timeout { invocation: i, .. } if *i == invocation.id)
         });

@@ -9,15 +9,15 @@ use crate::algorithm::remove_conflicting;
 use crate::event::{Ev, Origin};
 use crate::machine::{Chart, NONE, Require, RoleSet, StateNode, Transition, TransitionId};
 use crate::refusal::{Code, Refusal};
-use crate::scope::Eyes;
-use crate::work::{Session, Work};
+use crate::scope::EvalContext;
+use crate::transaction::{Session, StepTransaction};
 
 /// Transitions that will be taken, in the order of selection.
 pub(crate) type Enabled = SmallVec<[TransitionId; 4]>;
 
 /// What became of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Judged {
+pub(crate) enum Evaluation {
     Enabled,
     /// All holds, but more principals have to send it.
     Vote,
@@ -64,14 +64,14 @@ pub(crate) fn candidates<'c>(node: &'c StateNode, ev: &Ev<'_>) -> Cow<'c, [Trans
 }
 
 /// Why a requirement of the ledger does not hold.
-pub(crate) fn requirement(eyes: &Eyes<'_>, require: &Require) -> Result<(), Code> {
+pub(crate) fn requirement(eyes: &EvalContext<'_>, require: &Require) -> Result<(), Code> {
     let ledger = eyes.snapshot.ledger.as_deref();
     match require {
         Require::Use { kind, key, when, .. } => {
             let key = eyes.text(key).map_err(|_| Code::PermitMissing)?;
             let entry = ledger.ok_or(Code::PermitMissing)?.usable(*kind, &key)?;
             match when {
-                Some(when) => match (Eyes { entry: Some(entry), ..*eyes }).holds(when) {
+                Some(when) => match (EvalContext { entry: Some(entry), ..*eyes }).holds(when) {
                     Ok(true) => Ok(()),
                     Ok(false) | Err(_) => Err(Code::PermitScope),
                 },
@@ -91,7 +91,7 @@ pub(crate) fn requirement(eyes: &Eyes<'_>, require: &Require) -> Result<(), Code
 }
 
 /// Does `event.digest` name what is to be approved?
-pub(crate) fn approves(eyes: &Eyes<'_>, t: &Transition) -> bool {
+pub(crate) fn approves(eyes: &EvalContext<'_>, t: &Transition) -> bool {
     let Some(program) = &t.approves else {
         return true;
     };
@@ -107,96 +107,106 @@ pub(crate) fn roles_for(held: RoleSet, ev: Option<&Ev<'_>>) -> RoleSet {
     if ev.is_some_and(|e| e.origin == Origin::External) { held } else { RoleSet::SYSTEM }
 }
 
-impl Work<'_> {
+impl StepTransaction<'_> {
     /// Judges one candidate. A condition that fails to evaluate does not hold; the failure is noted, and in a lenient machine it is also
     /// an `error.execution` (SCXML 5.9.1).
     pub(crate) fn judge(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         t: TransitionId,
         ev: Option<&Ev<'_>>,
         sender: Option<&Ev<'_>>,
         session: &mut Session,
-    ) -> Judged {
-        let chart = self.chart(ai);
+    ) -> Evaluation {
+        let chart = self.chart(actor_ix);
         let transition = chart.transition(t);
         if !transition.by.admits(roles_for(self.held, sender)) {
-            return Judged::Failed(Code::Authority);
+            return Evaluation::Failed(Code::Authority);
         }
-        let eyes = self.eyes(ai, ev, &[]);
+        let eyes = self.eyes(actor_ix, ev, &[]);
         if let Some(guard) = &transition.guard {
             match eyes.guard(guard) {
                 Ok(true) => {}
-                Ok(false) => return Judged::Failed(Code::Guard),
+                Ok(false) => return Evaluation::Failed(Code::Guard),
                 Err(e) => {
                     if !self.m.definition.strict {
                         let fault = self.fault_event(e.clone().into());
                         session.internal.push_back(fault);
                     }
-                    self.note(ai, Some(transition.at.clone()), format!("the condition could not be evaluated: {e}"));
-                    return Judged::Failed(Code::Guard);
+                    self.note(
+                        actor_ix,
+                        Some(transition.at.clone()),
+                        format!("the condition could not be evaluated: {e}"),
+                    );
+                    return Evaluation::Failed(Code::Guard);
                 }
             }
         }
         if transition.approves.is_some() && !approves(&eyes, transition) {
-            return Judged::Failed(Code::Stale);
+            return Evaluation::Failed(Code::Stale);
         }
         for require in &transition.requires {
             if let Err(code) = requirement(&eyes, require) {
-                return Judged::Failed(code);
+                return Evaluation::Failed(code);
             }
         }
         match &transition.quorum {
-            Some(quorum) => self.quorum(ai, t, quorum, sender),
-            None if transition.refuse.is_some() => Judged::Refused,
-            None => Judged::Enabled,
+            Some(quorum) => self.quorum(actor_ix, t, quorum, sender),
+            None if transition.refuse.is_some() => Evaluation::Refused,
+            None => Evaluation::Enabled,
         }
     }
 
     /// The refusal that a transition demands, with its sentence as it reads now.
-    pub(crate) fn refusal_of(&self, ai: usize, t: TransitionId, ev: Option<&Ev<'_>>) -> Refusal {
-        let transition = self.chart(ai).transition(t);
+    pub(crate) fn refusal_of(&self, actor_ix: usize, t: TransitionId, ev: Option<&Ev<'_>>) -> Refusal {
+        let transition = self.chart(actor_ix).transition(t);
         let Some(rule) = transition.refuse else {
             return Code::Rule.into();
         };
-        let eyes = self.eyes(ai, ev, &[]);
+        let eyes = self.eyes(actor_ix, ev, &[]);
         let name = self.m.rule_name(rule).to_string();
         Refusal::with(Code::Rule, Some(name), self.m.sentence(rule, &eyes))
     }
 
-    fn quorum(&self, ai: usize, t: TransitionId, quorum: &crate::machine::Quorum, sender: Option<&Ev<'_>>) -> Judged {
+    fn quorum(
+        &self,
+        actor_ix: usize,
+        t: TransitionId,
+        quorum: &crate::machine::Quorum,
+        sender: Option<&Ev<'_>>,
+    ) -> Evaluation {
         let Some(ev) = sender.filter(|e| e.origin == Origin::External) else {
-            return Judged::Failed(Code::Authority);
+            return Evaluation::Failed(Code::Authority);
         };
         if !quorum.of.admits(self.held) {
-            return Judged::Failed(Code::Authority);
+            return Evaluation::Failed(Code::Authority);
         }
         if quorum.count <= 1 {
-            return Judged::Enabled;
+            return Evaluation::Enabled;
         }
         let digest = crate::digest::Digest::of_json(ev.data());
-        let vote = self.actor(ai).votes.iter().find(|v| v.transition == t && v.digest == digest);
+        let vote = self.actor(actor_ix).votes.iter().find(|v| v.transition == t && v.digest == digest);
         let Some(vote) = vote else {
-            return Judged::Vote;
+            return Evaluation::Vote;
         };
         if vote.by.iter().any(|id| id.as_ref() == self.by.id) {
             // The same principal again is not a second pair of eyes.
-            return Judged::Failed(Code::Authority);
+            return Evaluation::Failed(Code::Authority);
         }
         let count = u32::try_from(vote.by.len()).unwrap_or(u32::MAX).saturating_add(1);
-        if count >= quorum.count { Judged::Enabled } else { Judged::Vote }
+        if count >= quorum.count { Evaluation::Enabled } else { Evaluation::Vote }
     }
 
     /// Appendix D, `selectTransitions`: for each active atomic state, in document order, the first transition that is enabled in it or in
     /// its ancestors.
-    pub(crate) fn select_judged(&mut self, ai: usize, ev: &Ev<'_>, session: &mut Session) -> Selection {
-        let chart = self.chart(ai);
+    pub(crate) fn select_judged(&mut self, actor_ix: usize, ev: &Ev<'_>, session: &mut Session) -> Selection {
+        let chart = self.chart(actor_ix);
         let mut out = Selection { enabled: Enabled::new(), votes: SmallVec::new(), refused: None, furthest: None };
         // Two regions may share an ancestor: each candidate is judged once.
-        let mut judged: SmallVec<[(TransitionId, Judged); 4]> = SmallVec::new();
-        let count = self.actor(ai).configuration.len();
+        let mut judged: SmallVec<[(TransitionId, Evaluation); 4]> = SmallVec::new();
+        let count = self.actor(actor_ix).configuration.len();
         for place in 0..count {
-            let Some(atomic) = self.actor(ai).configuration.get(place).copied() else {
+            let Some(atomic) = self.actor(actor_ix).configuration.get(place).copied() else {
                 break;
             };
             if !chart.state(atomic).is_atomic() {
@@ -207,30 +217,30 @@ impl Work<'_> {
                 let node = chart.state(state);
                 for t in candidates(node, ev).iter().copied() {
                     let known = judged.iter().find(|(k, _)| *k == t).map(|(_, j)| *j);
-                    let verdict = known.unwrap_or_else(|| self.judge(ai, t, Some(ev), Some(ev), session));
+                    let verdict = known.unwrap_or_else(|| self.judge(actor_ix, t, Some(ev), Some(ev), session));
                     if known.is_none() {
                         judged.push((t, verdict));
                     }
                     match verdict {
-                        Judged::Enabled => {
+                        Evaluation::Enabled => {
                             if !out.enabled.contains(&t) {
                                 out.enabled.push(t);
                             }
                             break 'up;
                         }
-                        Judged::Vote => {
+                        Evaluation::Vote => {
                             if !out.votes.contains(&t) {
                                 out.votes.push(t);
                             }
                             break 'up;
                         }
-                        Judged::Refused => {
+                        Evaluation::Refused => {
                             out.refused = Some(t);
                             return out;
                         }
                         // That something is not forbidden is no reason to refuse it.
-                        Judged::Failed(_) if chart.transition(t).refuse.is_some() => {}
-                        Judged::Failed(code) => {
+                        Evaluation::Failed(_) if chart.transition(t).refuse.is_some() => {}
+                        Evaluation::Failed(code) => {
                             if out.furthest.is_none_or(|f| rank(code) > rank(f)) {
                                 out.furthest = Some(code);
                             }
@@ -240,14 +250,14 @@ impl Work<'_> {
                 state = node.parent;
             }
         }
-        out.enabled = remove_conflicting(chart, self.actor(ai), out.enabled);
+        out.enabled = remove_conflicting(chart, self.actor(actor_ix), out.enabled);
         out
     }
 
     /// A transition is taken: each permit it needs loses one use. Another transition of the same step may have taken the last one.
     pub(crate) fn count_uses(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         transition: &Transition,
         ev: Option<&Ev<'_>>,
     ) -> Result<(), Refusal> {
@@ -255,7 +265,7 @@ impl Work<'_> {
             let Require::Use { kind, key, .. } = require else {
                 continue;
             };
-            let key: Arc<str> = match self.eyes(ai, ev, &[]).text(key) {
+            let key: Arc<str> = match self.eyes(actor_ix, ev, &[]).text(key) {
                 Ok(key) => key,
                 Err(_) => return Err(Code::PermitMissing.into()),
             };

@@ -7,7 +7,7 @@ use crate::event::{Data, Ev, Name, Origin};
 use crate::judge::active_candidates;
 use crate::machine::{Machine, RoleSet};
 use crate::refusal::Code;
-use crate::scope::Eyes;
+use crate::scope::EvalContext;
 use crate::snapshot::{Actor, Snapshot, Status};
 
 /// An event that may be sent now.
@@ -105,7 +105,8 @@ impl Machine {
         let nothing = Json::Object(serde_json::Map::new());
         let ev =
             Ev { id, name: Name::Borrowed(name), data: Data::Borrowed(&nothing), origin: Origin::External, meta: None };
-        let eyes = Eyes { machine: self, snapshot, actor, event: Some(&ev), by, now: at, locals: &[], entry: None };
+        let eyes =
+            EvalContext { machine: self, snapshot, actor, event: Some(&ev), by, now: at, locals: &[], entry: None };
         let chart = self.chart(actor.chart());
         let mut depends = None;
         let mut may_be_forbidden = false;

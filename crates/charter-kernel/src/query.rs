@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use crate::envelope::Principal;
 use crate::machine::Machine;
-use crate::scope::Eyes;
+use crate::scope::EvalContext;
 use crate::snapshot::Snapshot;
 
 /// A compiled expression over a snapshot: it sees what a guard sees, but `event` and `entry`.
@@ -40,7 +40,8 @@ impl Machine {
         let none = || EvalError::new(charter_expr::ErrorKind::Unbound, format!("there is no actor `{actor}`"));
         let by = Principal::system();
         let actor = snapshot.actor(actor).ok_or_else(none)?;
-        let eyes = Eyes { machine: self, snapshot, actor, event: None, by: &by, now: at, locals: &[], entry: None };
+        let eyes =
+            EvalContext { machine: self, snapshot, actor, event: None, by: &by, now: at, locals: &[], entry: None };
         query.program.eval(&eyes, &mut Fuel::new(self.definition.limits.expression))?.to_json()
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn env(strict: bool) -> (Env, Functions) {
 
 /// What is visible at one moment to one actor.
 #[derive(Clone, Copy)]
-pub(crate) struct Eyes<'a> {
+pub(crate) struct EvalContext<'a> {
     pub(crate) machine: &'a Machine,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) actor: &'a Actor,
@@ -48,7 +48,7 @@ pub(crate) struct Eyes<'a> {
     pub(crate) entry: Option<&'a Entry>,
 }
 
-impl<'a> Scope<'a> for Eyes<'a> {
+impl<'a> Scope<'a> for EvalContext<'a> {
     fn root(&self, id: RootId) -> Option<Value<'a>> {
         Some(match usize::from(id.0) {
             0 => Value::object(&self.actor.context),
@@ -96,7 +96,7 @@ impl<'a> Scope<'a> for Eyes<'a> {
     }
 }
 
-impl<'a> Eyes<'a> {
+impl<'a> EvalContext<'a> {
     /// What comes after the fixed roots: SCXML's system variables where there are any, then what `each` binds.
     fn further(&self, place: usize) -> Option<Value<'a>> {
         if self.machine.definition.strict {

@@ -26,7 +26,7 @@ use crate::transport::Transport;
 /// Keys of the configuration.
 pub const KEYS: [&str; 4] = ["prompt", "calls", "budget", "offline"];
 /// The most calls side by side.
-const MOST_CALLS: usize = 16;
+const MAX_CALLS: usize = 16;
 /// Tokens, unless the actor says otherwise.
 const TOKENS: u64 = 50_000;
 /// Seconds, unless the actor says otherwise.
@@ -94,10 +94,10 @@ impl Actor {
         };
         let calls = match config.get("calls") {
             None | Some(Json::Null) => None,
-            Some(Json::Array(list)) if (1..=MOST_CALLS).contains(&list.len()) && list.iter().all(Json::is_object) => {
+            Some(Json::Array(list)) if (1..=MAX_CALLS).contains(&list.len()) && list.iter().all(Json::is_object) => {
                 Some(list.clone())
             }
-            Some(_) => return Err(format!("`calls` is a list of 1 to {MOST_CALLS} objects")),
+            Some(_) => return Err(format!("`calls` is a list of 1 to {MAX_CALLS} objects")),
         };
         let offline = config.get("offline").filter(|v| !v.is_null()).cloned();
         if let Some(rules) = &offline {

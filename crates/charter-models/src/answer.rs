@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use crate::prompt::data;
 
 /// The largest answer, in bytes of its text: the limit of an event.
-pub const MOST_BYTES: usize = 1 << 20;
+pub const MAX_BYTES: usize = 1 << 20;
 
 /// What is wrong with an answer, for the model and for people: place and sentence.
 pub type Problems = Vec<String>;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use charter_kernel::Schema;
 use serde_json::Value as Json;
 
-use crate::answer::{self, MOST_BYTES};
+use crate::answer::{self, MAX_BYTES};
 use crate::exchange::{Exchange, Usage};
 use crate::fault::{Fault, codes};
 use crate::model::Model;
@@ -183,10 +183,10 @@ impl Asking<'_> {
                 return Err(Fault::new(codes::UNAVAILABLE, "the stream of the answer broke off").retryable());
             }
         }
-        if reply.text.len() > MOST_BYTES {
+        if reply.text.len() > MAX_BYTES {
             return Err(Fault::new(
                 codes::TOO_LARGE,
-                format!("the answer has {} bytes; the most is {MOST_BYTES}", reply.text.len()),
+                format!("the answer has {} bytes; the most is {MAX_BYTES}", reply.text.len()),
             ));
         }
         Ok(reply.text)

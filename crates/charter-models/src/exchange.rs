@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 /// The largest text of a request or an answer that is kept, in bytes; the beginning and the end of a longer one.
-const MOST_TEXT: usize = 64 << 10;
+const MAX_TEXT: usize = 64 << 10;
 /// How many requests are kept in full; further ones are only counted.
-const MOST_SAID: usize = 32;
+const MAX_SAID: usize = 32;
 
 /// Tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -71,7 +71,7 @@ pub struct Exchange {
 impl Exchange {
     pub(crate) fn said(&mut self, request: &str, status: Option<u16>, response: &str) {
         self.requests = self.requests.saturating_add(1);
-        if self.said.len() < MOST_SAID {
+        if self.said.len() < MAX_SAID {
             self.said.push(Said { request: shorten(request), status, response: shorten(response) });
         }
     }
@@ -85,10 +85,10 @@ impl Exchange {
 
 /// The beginning and the end, and how much is missing between them.
 fn shorten(text: &str) -> String {
-    if text.len() <= MOST_TEXT {
+    if text.len() <= MAX_TEXT {
         return text.to_owned();
     }
-    let half = MOST_TEXT / 2;
+    let half = MAX_TEXT / 2;
     let head = text.get(..floor(text, half)).unwrap_or_default();
     let tail = text.get(floor(text, text.len().saturating_sub(half))..).unwrap_or_default();
     let missing = text.len().saturating_sub(head.len()).saturating_sub(tail.len());
@@ -104,18 +104,18 @@ fn floor(text: &str, mut at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Exchange, MOST_TEXT};
+    use super::{Exchange, MAX_TEXT};
 
     #[test]
     fn sizes_are_bounded() {
         let mut exchange = Exchange::default();
-        let long = "ä".repeat(MOST_TEXT);
+        let long = "ä".repeat(MAX_TEXT);
         for _ in 0..100 {
             exchange.said(&long, Some(200), "ok");
         }
         assert_eq!((exchange.requests, exchange.said.len()), (100, 32));
         let kept = &exchange.said[0].request;
-        assert!(kept.len() < MOST_TEXT + 64, "{}", kept.len());
-        assert!(kept.contains("[… 65536 bytes …]"), "{}", &kept[MOST_TEXT / 2 - 10..MOST_TEXT / 2 + 40]);
+        assert!(kept.len() < MAX_TEXT + 64, "{}", kept.len());
+        assert!(kept.contains("[… 65536 bytes …]"), "{}", &kept[MAX_TEXT / 2 - 10..MAX_TEXT / 2 + 40]);
     }
 }

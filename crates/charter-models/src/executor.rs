@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use charter_kernel::definition::ActorDecl;
-use charter_runtime::{Boxed, Call, Executor, Folder, Outcome};
+use charter_runtime::{BoxFuture, Call, Executor, Folder, Outcome};
 use serde_json::{Value as Json, json};
 
 use crate::actor::{Actor, KEYS, Progress, Source};
@@ -112,7 +112,7 @@ impl Executor for Models {
         true
     }
 
-    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, charter_runtime::Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, charter_runtime::Fault>> {
         let models = self.clone();
         Box::pin(async move {
             let stopped = Arc::new(AtomicBool::new(false));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::transport::{Request, Response, Transport, TransportError};
 
 /// The largest answer that is read, in bytes.
-pub(crate) const MOST_BYTES: u64 = 8 << 20;
+pub(crate) const MAX_BYTES: u64 = 8 << 20;
 
 /// Sends requests over HTTP and HTTPS.
 #[derive(Debug, Clone)]
@@ -57,13 +57,13 @@ impl Transport for Http {
             date: header("date"),
             body: String::new(),
         };
-        let mut reader = std::io::BufReader::new(answer.body_mut().with_config().limit(MOST_BYTES).reader());
+        let mut reader = std::io::BufReader::new(answer.body_mut().with_config().limit(MAX_BYTES).reader());
         let mut bytes = Vec::new();
         loop {
             let start = bytes.len();
             let read = reader.read_until(b'\n', &mut bytes).map_err(|e| {
-                if bytes.len() as u64 >= MOST_BYTES {
-                    return TransportError::TooLarge(MOST_BYTES);
+                if bytes.len() as u64 >= MAX_BYTES {
+                    return TransportError::TooLarge(MAX_BYTES);
                 }
                 failed(&ureq::Error::from(e))
             })?;

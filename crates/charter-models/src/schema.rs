@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 /// How deep references are followed; what refers to itself is left open below.
-const MOST_DEPTH: usize = 24;
+const MAX_DEPTH: usize = 24;
 /// What Gemini understands.
 const PLAIN: [&str; 12] = [
     "type",
@@ -80,7 +80,7 @@ pub(crate) fn plain(schema: &Json) -> Json {
 }
 
 fn inline(schema: &Json, root: &Json, depth: usize) -> Json {
-    if depth > MOST_DEPTH {
+    if depth > MAX_DEPTH {
         return json!({});
     }
     let deeper = depth.saturating_add(1);

@@ -11,7 +11,7 @@ use charter_kernel::{Digest, Principal};
 use charter_models::{
     Model, Models, Request, Response, Transport, TransportError, cassette::Cassette, cassette::Recorder,
 };
-use charter_runtime::{Charter, Options, Runtime, Send, Start, View};
+use charter_runtime::{Charter, Options, Runtime, SendEvent, Start, View};
 use serde_json::{Value as Json, json};
 
 fn charter() -> Charter {
@@ -54,7 +54,7 @@ async fn approve(runtime: &Runtime, run: &str) {
     let decision = view.snapshot.actor("root").unwrap().variable("decision").unwrap().clone();
     let data = json!({"digest": Digest::of_json(&decision).hex()});
     let receipt =
-        runtime.send(Send::new(run, "HUMAN_APPROVED", data, Principal::new("rui", &["reviewer"]))).await.unwrap();
+        runtime.send(SendEvent::new(run, "HUMAN_APPROVED", data, Principal::new("rui", &["reviewer"]))).await.unwrap();
     assert!(!receipt.is_refused(), "{:?}", receipt.refusal());
 }
 
@@ -90,7 +90,10 @@ fn offline_from_the_question_to_the_decision_and_memory() {
                 .starts_with("Offline rules, not intelligence")
         );
         let reject = json!({"feedback": "think of old customers"});
-        runtime.send(Send::new("r1", "HUMAN_REJECTED", reject, Principal::new("rui", &["reviewer"]))).await.unwrap();
+        runtime
+            .send(SendEvent::new("r1", "HUMAN_REJECTED", reject, Principal::new("rui", &["reviewer"])))
+            .await
+            .unwrap();
         let view = reached(&runtime, "r1", &["human_review"]).await;
         assert!(
             view.snapshot.actor("root").unwrap().variable("decision").unwrap()["content"]

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use charter_journal::MemoryStore;
 use charter_kernel::{Digest, Principal};
-use charter_runtime::{Charter, Folder, Options, Runtime, Send, Workspaces};
+use charter_runtime::{Charter, Folder, Options, Runtime, SendEvent, Workspaces};
 use serde_json::json;
 use support::{again, sentinel, with};
 
@@ -170,7 +170,7 @@ async fn a_dirty_workspace_waits_for_a_person() {
     assert_eq!(host.error("s").await["code"], "dirty");
     host.settled("s").await;
     // The system may not reset it; a person who has looked may.
-    let system = Send::new("r", "RESET", json!({}), Principal::system());
+    let system = SendEvent::new("r", "RESET", json!({}), Principal::system());
     assert!(host.runtime.send(system).await.unwrap().is_refused());
     host.send("r", "RESET", json!({})).await;
     host.send("r", "START", start).await;

@@ -19,7 +19,7 @@ use std::path::Path;
 
 use charter_journal::Verdict;
 use charter_kernel::{Digest, Principal};
-use charter_runtime::Send;
+use charter_runtime::SendEvent;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use support::{Host, sentinel};
@@ -115,7 +115,7 @@ async fn look(host: &Host, known: &mut Known) {
     }
 }
 
-async fn event(host: &Host, attempt: &Try, known: &Known) -> Send {
+async fn event(host: &Host, attempt: &Try, known: &Known) -> SendEvent {
     let straight = match host.runtime.view("r").await.unwrap().snapshot.actor("root").unwrap().state().next().unwrap() {
         "AWAITING_CONTEXT_APPROVAL" => "APPROVE_CONTEXT",
         "AWAITING_PROPOSAL_APPROVAL" => "APPROVE_PROPOSAL",
@@ -163,7 +163,7 @@ async fn event(host: &Host, attempt: &Try, known: &Known) -> Send {
     };
     let proposer = host.var("r", "proposer").await;
     let who = PEOPLE.get(attempt.who).copied().or(proposer.as_str()).unwrap_or("ana");
-    Send::new("r", kind, data, Principal::new(who, ROLES[attempt.roles]))
+    SendEvent::new("r", kind, data, Principal::new(who, ROLES[attempt.roles]))
 }
 
 async fn settle(host: &Host) {

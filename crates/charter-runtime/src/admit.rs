@@ -12,7 +12,7 @@ type Executors = BTreeMap<String, Arc<dyn Executor>>;
 
 /// What a host has against an actor of a charter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Objection {
+pub struct ConfigError {
     /// The entry of `actors`.
     pub actor: String,
     /// One sentence.
@@ -34,7 +34,7 @@ impl Options {
 
     /// What a host that is set up like this has against the actors of a charter, in the order of their names.
     #[must_use]
-    pub fn objections(&self, charter: &Charter) -> Vec<Objection> {
+    pub fn objections(&self, charter: &Charter) -> Vec<ConfigError> {
         objections(&self.executors, charter).collect()
     }
 }
@@ -65,7 +65,7 @@ pub(crate) fn admit(limits: &Limits, executors: &Executors, charter: &Charter) -
     }
 }
 
-fn objections<'a>(executors: &'a Executors, charter: &'a Charter) -> impl Iterator<Item = Objection> + 'a {
+fn objections<'a>(executors: &'a Executors, charter: &'a Charter) -> impl Iterator<Item = ConfigError> + 'a {
     charter.actors.iter().filter_map(move |(name, service)| {
         let executor = executors.get(service.kind.as_ref());
         let why = match executor {
@@ -75,7 +75,11 @@ fn objections<'a>(executors: &'a Executors, charter: &'a Charter) -> impl Iterat
                 format!("this host has no executor for the kind `{}`; it has {}", service.kind, kinds.join(", "))
             }
         };
-        Some(Objection { actor: name.clone(), why, unknown_kind: executor.is_none().then(|| service.kind.to_string()) })
+        Some(ConfigError {
+            actor: name.clone(),
+            why,
+            unknown_kind: executor.is_none().then(|| service.kind.to_string()),
+        })
     })
 }
 

@@ -7,7 +7,7 @@ use charter_kernel::{BadAnswer, EffectId, Principal};
 use serde_json::{Map, Value as Json};
 
 use crate::charter::{Charter, Folder, Service};
-use crate::clock::{Boxed, Clock};
+use crate::clock::{BoxFuture, Clock};
 use crate::error::RuntimeError;
 use crate::publish::Subscription;
 use crate::runtime::{Inner, Receipt};
@@ -38,7 +38,7 @@ pub trait Executor: Send + Sync + 'static {
     }
 
     /// Does the work once.
-    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>>;
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>>;
 }
 
 /// What an executor is asked.
@@ -146,7 +146,7 @@ impl Call {
     /// # Errors
     /// As [`crate::Runtime::send`]; a refusal is no error.
     pub async fn send(&self, key: &str, to: Option<String>, r#type: &str, data: Json) -> Result<Receipt, RuntimeError> {
-        let send = crate::Send {
+        let send = crate::SendEvent {
             run: self.run.to_string(),
             to,
             r#type: r#type.to_owned(),

@@ -14,17 +14,17 @@ use tracing::Instrument as _;
 
 use crate::call::{Call, Executor, Fault, Outcome};
 use crate::charter::Charter;
-use crate::clock::Work;
+use crate::clock::ActivityGuard;
 use crate::error::RuntimeError;
-use crate::mailbox::{AGAIN, Letter};
-use crate::publish::{Happening, Publisher, Working};
-use crate::runtime::{Inner, Mail, Receipt, lock};
-use crate::tally::Tally;
+use crate::mailbox::{AGAIN, Queued};
+use crate::publish::{Publisher, RuntimeEvent, Working};
+use crate::runtime::{Inner, Input, Receipt, lock};
+use crate::task_tracker::TaskTracker;
 
 /// Actors at work.
 pub(crate) struct Calls {
     live: Mutex<BTreeMap<(Arc<str>, EffectId), Live>>,
-    pub(crate) tally: Tally,
+    pub(crate) tally: TaskTracker,
     permits: Semaphore,
 }
 
@@ -39,7 +39,7 @@ const LAST: EffectId = EffectId { seq: u64::MAX, index: u32::MAX };
 impl Calls {
     pub(crate) fn new(at_once: u32) -> Calls {
         let permits = if at_once == 0 { Semaphore::MAX_PERMITS } else { at_once as usize };
-        Calls { live: Mutex::default(), tally: Tally::default(), permits: Semaphore::new(permits) }
+        Calls { live: Mutex::default(), tally: TaskTracker::default(), permits: Semaphore::new(permits) }
     }
 
     /// What is at work for a run.
@@ -53,7 +53,7 @@ impl Calls {
         let stopped = lock(&self.live).remove(&(run.clone(), effect));
         if let Some(live) = stopped {
             live.task.abort();
-            publisher.tell(Happening::Stopped(live.working));
+            publisher.tell(RuntimeEvent::Stopped(live.working));
         }
     }
 
@@ -69,7 +69,7 @@ impl Calls {
             let live = lock(&self.live).remove(&(run.clone(), effect));
             if let Some(live) = live.filter(|l| !l.task.is_finished()) {
                 live.task.abort();
-                publisher.tell(Happening::Stopped(live.working));
+                publisher.tell(RuntimeEvent::Stopped(live.working));
             }
         }
     }
@@ -90,7 +90,7 @@ impl Calls {
 }
 
 /// What a run asks of an actor.
-pub(crate) struct Asked {
+pub(crate) struct InvocationRequest {
     pub(crate) effect: EffectId,
     pub(crate) invocation: Arc<str>,
     pub(crate) src: Arc<str>,
@@ -116,12 +116,12 @@ impl Drop for Existing {
 
 impl Inner {
     /// Sets an actor to work.
-    pub(crate) fn invoke(self: &Arc<Self>, charter: &Arc<Charter>, run: &Arc<str>, asked: Asked) {
+    pub(crate) fn invoke(self: &Arc<Self>, charter: &Arc<Charter>, run: &Arc<str>, asked: InvocationRequest) {
         if self.is_closing() {
             // It is open in the journal, and taken up when that is opened again.
             return;
         }
-        let Asked { effect: id, invocation, src, input, attempt, not_before } = asked;
+        let InvocationRequest { effect: id, invocation, src, input, attempt, not_before } = asked;
         let found = charter.actors.get(src.as_ref()).map(|s| (s.clone(), self.executors.get(s.kind.as_ref()).cloned()));
         let Some((service, Some(executor))) = found else {
             let kind = found.map(|(s, _)| s.kind.to_string()).unwrap_or_default();
@@ -216,7 +216,7 @@ impl Inner {
     /// Tells the journal that an attempt has failed.
     async fn note(self: &Arc<Self>, call: &Call, error: Json, retry_at: i64) -> Result<Receipt, RuntimeError> {
         let (reply, receiver) = oneshot::channel();
-        let mail = Mail::Attempt {
+        let mail = Input::Attempt {
             invocation: call.invocation.to_string(),
             effect: call.id,
             attempt: call.attempt,
@@ -224,7 +224,7 @@ impl Inner {
             retry_at,
             reply,
         };
-        self.deliver(&call.run, Letter::new(mail, self.clock.work()), false)?;
+        self.deliver(&call.run, Queued::new(mail, self.clock.work()), false)?;
         receiver.await.unwrap_or(Err(RuntimeError::Closing))
     }
 
@@ -236,14 +236,14 @@ impl Inner {
         outcome: Result<Json, Json>,
     ) -> Result<Receipt, RuntimeError> {
         let (reply, receiver) = oneshot::channel();
-        let mail = Mail::Answer { invocation: invocation.to_owned(), effect, outcome, person: None, reply };
-        self.deliver(run, Letter::new(mail, self.clock.work()), false)?;
+        let mail = Input::Answer { invocation: invocation.to_owned(), effect, outcome, person: None, reply };
+        self.deliver(run, Queued::new(mail, self.clock.work()), false)?;
         receiver.await.unwrap_or(Err(RuntimeError::Closing))
     }
 }
 
 /// From the first attempt to the answer.
-async fn work_on(mut call: Call, executor: Arc<dyn Executor>, not_before: i64, work: Work) {
+async fn work_on(mut call: Call, executor: Arc<dyn Executor>, not_before: i64, work: ActivityGuard) {
     let inner = call.inner.clone();
     let clock = inner.clock.clone();
     let conduct = call.service.conduct.clone();
@@ -268,7 +268,7 @@ async fn work_on(mut call: Call, executor: Arc<dyn Executor>, not_before: i64, w
         let Some(working) = inner.calls.attempt(&call.run, call.id, call.attempt, now) else {
             return;
         };
-        inner.publisher.tell(Happening::Began(working.clone()));
+        inner.publisher.tell(RuntimeEvent::Began(working.clone()));
         let most = conduct.attempt_timeout.or(executor.attempt_timeout());
         call.deadline = most.map_or(i64::MAX, |ms| now.saturating_add(ms));
         let span = crate::trace::attempt(&working);
@@ -286,7 +286,7 @@ async fn work_on(mut call: Call, executor: Arc<dyn Executor>, not_before: i64, w
             && !last
         {
             let at = clock.now().saturating_add(conduct.retry.pause(&call.effect, call.attempt));
-            inner.publisher.tell(Happening::Retrying { work: working, error: fault.json(), at });
+            inner.publisher.tell(RuntimeEvent::Retrying { work: working, error: fault.json(), at });
             // If it cannot be written, the answer will not be either, and says so.
             let _ = inner.note(&call, fault.json(), at).await;
             clock.sleep_until(at).await;
@@ -294,7 +294,7 @@ async fn work_on(mut call: Call, executor: Arc<dyn Executor>, not_before: i64, w
             continue;
         }
         if results.iter().any(|r| matches!(r, Ok(Outcome::Waits))) {
-            inner.publisher.tell(Happening::Waiting(working));
+            inner.publisher.tell(RuntimeEvent::Waiting(working));
             return;
         }
         let mut answers = results.into_iter().map(|result| match result {

@@ -9,14 +9,14 @@ use charter_journal::StoredCharter;
 use charter_kernel::definition::ActorDecl;
 use charter_kernel::{Digest, Machine, Schema};
 
-use crate::config::Conduct;
+use crate::config::ActorPolicy;
 use crate::error::RuntimeError;
 
 /// The largest file that an actor reads from its folder, in bytes.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The most files that a listing gives.
-const MOST_FILES: usize = 1000;
+const MAX_FILES: usize = 1000;
 
 /// The files beside a charter. The host says where they are; a charter can only name what lies inside.
 #[derive(Debug, Clone, Default)]
@@ -57,8 +57,8 @@ impl Folder {
                     _ => format!("`{name}` beside the charter cannot be read: {e}"),
                 };
                 let size = std::fs::metadata(&full).map_err(cannot)?.len();
-                if size > MOST_BYTES {
-                    return Err(format!("`{name}` has {size} bytes; the most is {MOST_BYTES}"));
+                if size > MAX_BYTES {
+                    return Err(format!("`{name}` has {size} bytes; the most is {MAX_BYTES}"));
                 }
                 std::fs::read_to_string(&full).map_err(cannot)
             }
@@ -96,9 +96,9 @@ impl Folder {
                 names
             }
         };
-        if names.len() > MOST_FILES {
+        if names.len() > MAX_FILES {
             return Err(format!(
-                "the folder `{name}` beside the charter holds {} files; the most is {MOST_FILES}",
+                "the folder `{name}` beside the charter holds {} files; the most is {MAX_FILES}",
                 names.len()
             ));
         }
@@ -146,7 +146,7 @@ pub(crate) struct Service {
     pub(crate) name: Arc<str>,
     pub(crate) kind: Arc<str>,
     pub(crate) decl: ActorDecl,
-    pub(crate) conduct: Conduct,
+    pub(crate) conduct: ActorPolicy,
     pub(crate) output: Option<Schema>,
 }
 
@@ -190,7 +190,7 @@ impl Charter {
         };
         let mut actors = BTreeMap::new();
         for (name, decl) in &definition.actors {
-            let conduct = Conduct::read(decl).map_err(|why| wrong(name, why))?;
+            let conduct = ActorPolicy::read(decl).map_err(|why| wrong(name, why))?;
             let output = decl.output.as_ref().map(Schema::compile).transpose().map_err(|why| wrong(name, why))?;
             let service = Service {
                 name: name.as_str().into(),

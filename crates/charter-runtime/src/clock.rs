@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A future in a box, as traits need it.
-pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Where the runtime gets its time from. Times are milliseconds since 1970-01-01T00:00:00Z.
 pub trait Clock: Send + Sync + 'static {
@@ -14,36 +14,36 @@ pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> i64;
 
     /// Waits until a moment; the caller does nothing else meanwhile.
-    fn sleep_until(&self, at: i64) -> Boxed<'static, ()>;
+    fn sleep_until(&self, at: i64) -> BoxFuture<'static, ()>;
 
     /// Waits until a moment beside other work, which may be over first.
-    fn alarm_at(&self, at: i64) -> Boxed<'static, ()> {
+    fn alarm_at(&self, at: i64) -> BoxFuture<'static, ()> {
         self.sleep_until(at)
     }
 
     /// Says that something is at work until the answer is dropped: a clock that is moved by hand waits for it.
-    fn work(&self) -> Work {
-        Work::default()
+    fn work(&self) -> ActivityGuard {
+        ActivityGuard::default()
     }
 }
 
 /// Something is at work. Only a clock that is moved by hand looks at it.
 #[derive(Default)]
-pub struct Work(pub(crate) Option<Arc<dyn Gauge>>);
+pub struct ActivityGuard(pub(crate) Option<Arc<dyn ActivityProbe>>);
 
 /// Counts what is at work.
-pub(crate) trait Gauge: Send + Sync {
+pub(crate) trait ActivityProbe: Send + Sync {
     fn up(&self);
     fn down(&self);
 }
 
-impl std::fmt::Debug for Work {
+impl std::fmt::Debug for ActivityGuard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Work")
+        f.write_str("ActivityGuard")
     }
 }
 
-impl Drop for Work {
+impl Drop for ActivityGuard {
     fn drop(&mut self) {
         if let Some(gauge) = &self.0 {
             gauge.down();
@@ -67,7 +67,7 @@ impl Clock for SystemClock {
         }
     }
 
-    fn sleep_until(&self, at: i64) -> Boxed<'static, ()> {
+    fn sleep_until(&self, at: i64) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             loop {
                 let left = at.saturating_sub(SystemClock.now());

@@ -5,13 +5,13 @@ use charter_kernel::{Digest, parse_delay};
 use serde_json::Value as Json;
 
 /// The longest pause between two attempts, unless the actor says otherwise: five minutes.
-const MOST_PAUSE: i64 = 300_000;
+const MAX_PAUSE: i64 = 300_000;
 /// The most attempts an actor may ask for.
-const MOST_ATTEMPTS: u64 = 100;
+const MAX_ATTEMPTS: u64 = 100;
 
 /// The part of an actor's configuration that is the same for every kind.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Conduct {
+pub struct ActorPolicy {
     /// Doing it twice under the same key is like doing it once: an interrupted call may be made again.
     pub idempotent: Option<bool>,
     /// When it is tried again.
@@ -41,7 +41,7 @@ pub struct Retry {
 
 impl Default for Retry {
     fn default() -> Retry {
-        Retry { attempts: 1, backoff: 1_000, factor: 2.0, most: MOST_PAUSE, jitter: 0.5 }
+        Retry { attempts: 1, backoff: 1_000, factor: 2.0, most: MAX_PAUSE, jitter: 0.5 }
     }
 }
 
@@ -61,12 +61,12 @@ impl Retry {
     }
 }
 
-impl Conduct {
+impl ActorPolicy {
     /// Reads what an actor says.
     ///
     /// # Errors
     /// One sentence that names the key.
-    pub fn read(decl: &ActorDecl) -> Result<Conduct, String> {
+    pub fn read(decl: &ActorDecl) -> Result<ActorPolicy, String> {
         let config = &decl.config;
         let idempotent = match config.get("idempotent") {
             None | Some(Json::Null) => None,
@@ -89,7 +89,7 @@ impl Conduct {
             }
         };
         let retry = config.get("retry").map(retry).transpose()?.unwrap_or_default();
-        Ok(Conduct { idempotent, retry, attempt_timeout, roles, id })
+        Ok(ActorPolicy { idempotent, retry, attempt_timeout, roles, id })
     }
 }
 
@@ -101,10 +101,10 @@ fn retry(value: &Json) -> Result<Retry, String> {
     for (key, value) in map {
         match key.as_str() {
             "attempts" => {
-                let n = value.as_u64().filter(|n| (1..=MOST_ATTEMPTS).contains(n));
+                let n = value.as_u64().filter(|n| (1..=MAX_ATTEMPTS).contains(n));
                 out.attempts = n
                     .and_then(|n| u32::try_from(n).ok())
-                    .ok_or_else(|| format!("`retry.attempts` is a number from 1 to {MOST_ATTEMPTS}, not `{value}`"))?;
+                    .ok_or_else(|| format!("`retry.attempts` is a number from 1 to {MAX_ATTEMPTS}, not `{value}`"))?;
             }
             "backoff" => out.backoff = delay("retry.backoff", value)?,
             "max" => out.most = delay("retry.max", value)?,

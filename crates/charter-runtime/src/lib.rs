@@ -4,7 +4,7 @@
 //! use std::sync::Arc;
 //! use charter_journal::MemoryStore;
 //! use charter_kernel::{Principal, Status};
-//! use charter_runtime::{Charter, Folder, Options, Runtime, Send, Start, VirtualClock};
+//! use charter_runtime::{Charter, Folder, Options, Runtime, SendEvent, Start, VirtualClock};
 //! use serde_json::json;
 //!
 //! let source = "
@@ -33,7 +33,7 @@
 //! let start = Start { charter: charter.digest(), run: Some("run-1".into()), input: json!({}), by: boss.clone() };
 //! host.start(start).await?;
 //! assert_eq!(host.legal("run-1", &boss).await?[0].r#type, "GO");
-//! let receipt = host.send(Send::new("run-1", "GO", json!({}), boss)).await?;
+//! let receipt = host.send(SendEvent::new("run-1", "GO", json!({}), boss)).await?;
 //! assert!(!receipt.is_refused());
 //!
 //! // Two hours pass at once.
@@ -88,24 +88,24 @@ mod options;
 mod publish;
 mod recovery;
 mod runtime;
-mod tally;
+mod task_tracker;
+mod timer_queue;
 mod trace;
 mod virtual_clock;
-mod wheel;
 
-pub use admit::{Objection, check_run_id};
+pub use admit::{ConfigError, check_run_id};
 pub use call::{Call, Executor, Fault, Outcome};
 pub use charter::{Charter, Folder};
 #[cfg(unix)]
 pub use charter_workspace::{DiffLine, FileDiff, LineKind};
-pub use clock::{Boxed, Clock, SystemClock, Work};
-pub use config::{Conduct, Retry, delay, texts};
+pub use clock::{ActivityGuard, BoxFuture, Clock, SystemClock};
+pub use config::{ActorPolicy, Retry, delay, texts};
 pub use error::RuntimeError;
 #[cfg(unix)]
 pub use executors::Workspaces;
 pub use executors::{Exec, Http, Human, Journal, Scripted};
 pub use options::{Faults, FindFolder, FindSecret, Limits, NewId, Options};
-pub use publish::{Happening, Recorded, Subscription, Working};
+pub use publish::{Recorded, RuntimeEvent, Subscription, Working};
 pub use recovery::Recovery;
-pub use runtime::{Receipt, Runtime, Send, Start, Task, View};
+pub use runtime::{Receipt, Runtime, SendEvent, Start, Task, View};
 pub use virtual_clock::VirtualClock;

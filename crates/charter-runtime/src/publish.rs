@@ -15,7 +15,7 @@ const BEHIND: usize = 4_096;
 /// Something happened. Cheap to clone. What is not a record is told once and kept nowhere.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Happening {
+pub enum RuntimeEvent {
     /// A record is durable.
     Recorded(Recorded),
     /// The charter tells its subscribers something (`emit`).
@@ -66,17 +66,17 @@ pub enum Happening {
     Missed(u64),
 }
 
-impl Happening {
+impl RuntimeEvent {
     /// The run it is about.
     #[must_use]
     pub fn run(&self) -> Option<&str> {
         match self {
-            Happening::Recorded(r) => Some(&r.record.run),
-            Happening::Emitted { run, .. } | Happening::Logged { run, .. } => Some(run),
-            Happening::Began(w) | Happening::Waiting(w) | Happening::Stopped(w) => Some(&w.run),
-            Happening::Retrying { work, .. } => Some(&work.run),
-            Happening::Trouble { run, .. } => run.as_deref(),
-            Happening::Missed(_) => None,
+            RuntimeEvent::Recorded(r) => Some(&r.record.run),
+            RuntimeEvent::Emitted { run, .. } | RuntimeEvent::Logged { run, .. } => Some(run),
+            RuntimeEvent::Began(w) | RuntimeEvent::Waiting(w) | RuntimeEvent::Stopped(w) => Some(&w.run),
+            RuntimeEvent::Retrying { work, .. } => Some(&work.run),
+            RuntimeEvent::Trouble { run, .. } => run.as_deref(),
+            RuntimeEvent::Missed(_) => None,
         }
     }
 }
@@ -112,18 +112,18 @@ pub struct Working {
 }
 
 #[derive(Debug)]
-pub(crate) struct Publisher(broadcast::Sender<Happening>);
+pub(crate) struct Publisher(broadcast::Sender<RuntimeEvent>);
 
 impl Publisher {
     pub(crate) fn new() -> Publisher {
         Publisher(broadcast::channel(BEHIND).0)
     }
-    pub(crate) fn tell(&self, happening: Happening) {
+    pub(crate) fn tell(&self, happening: RuntimeEvent) {
         // Nobody listens: nobody misses it.
         let _ = self.0.send(happening);
     }
     pub(crate) fn trouble(&self, run: Option<&Arc<str>>, message: String) {
-        self.tell(Happening::Trouble { run: run.cloned(), message });
+        self.tell(RuntimeEvent::Trouble { run: run.cloned(), message });
     }
     pub(crate) fn subscribe(&self, run: Option<&str>) -> Subscription {
         Subscription { receiver: self.0.subscribe(), run: run.map(Into::into) }
@@ -133,7 +133,7 @@ impl Publisher {
 /// What happens from now on, of one run or of all.
 #[derive(Debug)]
 pub struct Subscription {
-    receiver: broadcast::Receiver<Happening>,
+    receiver: broadcast::Receiver<RuntimeEvent>,
     run: Option<Box<str>>,
 }
 
@@ -146,11 +146,11 @@ impl Subscription {
     }
 
     /// The next thing that happens; none once the runtime is gone.
-    pub async fn next(&mut self) -> Option<Happening> {
+    pub async fn next(&mut self) -> Option<RuntimeEvent> {
         loop {
             let happening = match self.receiver.recv().await {
                 Ok(happening) => happening,
-                Err(broadcast::error::RecvError::Lagged(count)) => Happening::Missed(count),
+                Err(broadcast::error::RecvError::Lagged(count)) => RuntimeEvent::Missed(count),
                 Err(broadcast::error::RecvError::Closed) => return None,
             };
             if self.wants(&happening) {
@@ -160,11 +160,11 @@ impl Subscription {
     }
 
     /// What has happened already, without waiting; none if there is nothing new.
-    pub fn try_next(&mut self) -> Option<Happening> {
+    pub fn try_next(&mut self) -> Option<RuntimeEvent> {
         loop {
             let happening = match self.receiver.try_recv() {
                 Ok(happening) => happening,
-                Err(broadcast::error::TryRecvError::Lagged(count)) => Happening::Missed(count),
+                Err(broadcast::error::TryRecvError::Lagged(count)) => RuntimeEvent::Missed(count),
                 Err(_) => return None,
             };
             if self.wants(&happening) {
@@ -173,7 +173,7 @@ impl Subscription {
         }
     }
 
-    fn wants(&self, happening: &Happening) -> bool {
+    fn wants(&self, happening: &RuntimeEvent) -> bool {
         match (&self.run, happening.run()) {
             (Some(wanted), Some(run)) => wanted.as_ref() == run,
             _ => true,

@@ -7,7 +7,7 @@ use charter_journal::{OpenEffect, SourceKind};
 use charter_kernel::{EffectId, Event};
 
 use crate::call::Fault;
-use crate::calls::Asked;
+use crate::calls::InvocationRequest;
 use crate::error::RuntimeError;
 use crate::mailbox::RunState;
 use crate::runtime::{Inner, blocking};
@@ -97,7 +97,7 @@ async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: 
         let paused = attempt > 1 && not_before > inner.clock.now();
         if again || paused {
             recovery.resumed.push(effect);
-            let asked = Asked {
+            let asked = InvocationRequest {
                 effect: i.effect,
                 invocation: i.id.clone(),
                 src: i.src.clone(),

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::Notify;
 
-use crate::clock::{Boxed, Clock, Gauge, Work};
+use crate::clock::{ActivityGuard, ActivityProbe, BoxFuture, Clock};
 
 /// A clock that is moved by hand. Clones are the same clock.
 ///
@@ -56,7 +56,7 @@ impl Inner {
     }
 }
 
-impl Gauge for Inner {
+impl ActivityProbe for Inner {
     fn up(&self) {
         self.count(1);
     }
@@ -168,15 +168,15 @@ impl Clock for VirtualClock {
     fn now(&self) -> i64 {
         self.0.lock().now
     }
-    fn sleep_until(&self, at: i64) -> Boxed<'static, ()> {
+    fn sleep_until(&self, at: i64) -> BoxFuture<'static, ()> {
         Box::pin(self.sleep(at, true))
     }
-    fn alarm_at(&self, at: i64) -> Boxed<'static, ()> {
+    fn alarm_at(&self, at: i64) -> BoxFuture<'static, ()> {
         Box::pin(self.sleep(at, false))
     }
-    fn work(&self) -> Work {
+    fn work(&self) -> ActivityGuard {
         self.0.up();
-        Work(Some(self.0.clone()))
+        ActivityGuard(Some(self.0.clone()))
     }
 }
 

@@ -3,7 +3,9 @@
 mod common;
 
 use charter_kernel::Status;
-use charter_runtime::{Boxed, Call, Executor, Fault, Faults, Happening, Options, Outcome, Send, VirtualClock};
+use charter_runtime::{
+    BoxFuture, Call, Executor, Fault, Faults, Options, Outcome, RuntimeEvent, SendEvent, VirtualClock,
+};
 use common::*;
 use serde_json::{Value as Json, json};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -120,7 +122,7 @@ fn failures_are_tried_again_and_every_attempt_is_in_the_journal() {
         );
         let mut began = Vec::new();
         while let Some(happening) = news.try_next() {
-            if let Happening::Began(w) = happening {
+            if let RuntimeEvent::Began(w) = happening {
                 began.push((w.attempt, w.since - BEGIN));
             }
         }
@@ -198,7 +200,7 @@ fn what_nobody_waits_for_is_stopped() {
         assert_eq!(h.story("r"), ["0 charter.start accepted working", "60000 STOP accepted stopped"]);
         let mut stopped = 0;
         while let Some(happening) = news.try_next() {
-            stopped += u32::from(matches!(happening, Happening::Stopped(_)));
+            stopped += u32::from(matches!(happening, RuntimeEvent::Stopped(_)));
         }
         assert_eq!(stopped, 1);
     });
@@ -227,7 +229,7 @@ fn every_effect_twice_changes_nothing_but_the_record_of_it() {
 struct Slow(Arc<AtomicU32>);
 
 impl Executor for Slow {
-    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             call.clock().sleep_until(call.clock().now() + 600_000).await;
@@ -267,7 +269,7 @@ fn after_a_crash_an_idempotent_actor_is_asked_again_and_of_another_one_nothing_i
 fn a_pause_between_attempts_survives_a_crash_also_if_the_actor_is_not_idempotent() {
     struct Fails;
     impl Executor for Fails {
-        fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+        fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
             Box::pin(async move {
                 if call.attempt < 3 {
                     Err(Fault::new("busy", "later").retryable())
@@ -339,7 +341,7 @@ fn a_person_answers_a_task() {
         h.clock.settle().await;
         let mut waits = 0;
         while let Some(happening) = news.try_next() {
-            waits += u32::from(matches!(happening, Happening::Waiting(_)));
+            waits += u32::from(matches!(happening, RuntimeEvent::Waiting(_)));
         }
         assert_eq!(waits, 1);
         assert!(h.runtime.tasks(&who("eve", &["guest"]), 9).await.unwrap().is_empty());
@@ -498,7 +500,7 @@ fn mistakes_are_found_before_a_run_starts() {
 fn an_executor_that_breaks_down_is_a_failure_of_the_actor() {
     struct Bug;
     impl Executor for Bug {
-        fn call(&self, _: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+        fn call(&self, _: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
             Box::pin(async { panic!("a bug (this message belongs to the test)") })
         }
     }
@@ -527,7 +529,7 @@ fn an_answer_that_the_run_cannot_take_becomes_a_failure() {
 fn no_more_actors_work_at_once_than_allowed() {
     struct Counts(Arc<Mutex<(u32, u32)>>);
     impl Executor for Counts {
-        fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+        fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
             let counts = self.0.clone();
             Box::pin(async move {
                 {
@@ -572,7 +574,7 @@ fn a_host_with_no_executor_for_a_run_in_the_journal_says_so_to_the_run() {
         let (runtime, _) = charter_runtime::Runtime::open(store, options(&clock)).await.unwrap();
         let view = runtime.ended("r").await.unwrap();
         assert_eq!(view.snapshot.output().unwrap()["code"], json!("no-executor"));
-        let e = runtime.send(Send::new("r", "STOP", json!({}), who("ana", &["user"]))).await.unwrap();
+        let e = runtime.send(SendEvent::new("r", "STOP", json!({}), who("ana", &["user"]))).await.unwrap();
         assert_eq!(e.refusal().unwrap().code.word(), "finished");
     });
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use charter_journal::{SqliteStore, Store, StoreError, Verdict, replay, verify};
 use charter_kernel::{Principal, Snapshot, Status};
-use charter_runtime::{Charter, Limits, Options, Runtime, Send, Start};
+use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start};
 use serde_json::{Value as Json, json};
 
 const RUNS: usize = 5;
@@ -90,7 +90,8 @@ fn child() {
                             break;
                         }
                         let next = seen(&view.snapshot);
-                        let add = |k: usize| Send::new(&run, "ADD", json!({"k": k}), sender()).id(&format!("add-{k}"));
+                        let add =
+                            |k: usize| SendEvent::new(&run, "ADD", json!({"k": k}), sender()).id(&format!("add-{k}"));
                         if let Some(last) = next.checked_sub(1) {
                             // Sent again, as after a lost answer: it must be known.
                             assert!(runtime.send(add(last)).await.unwrap().repeated);

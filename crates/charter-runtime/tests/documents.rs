@@ -71,7 +71,7 @@ fn every_code_of_the_host_is_on_the_page() {
     let sources = [
         include_str!("../src/calls.rs"),
         include_str!("../src/recovery.rs"),
-        include_str!("../src/runtime.rs"),
+        include_str!("../src/runtime/mod.rs"),
         include_str!("../src/call.rs"),
         include_str!("../src/executors/exec.rs"),
         include_str!("../src/executors/http.rs"),

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use charter_journal::{MemoryStore, RunFilter};
 use charter_kernel::Status;
-use charter_runtime::{Limits, Options, RuntimeError, Send, Start};
+use charter_runtime::{Limits, Options, RuntimeError, SendEvent, Start};
 use common::*;
 use serde_json::json;
 
@@ -50,14 +50,14 @@ fn an_id_belongs_to_one_event() {
         let h = host(DOOR).await;
         h.start("a", json!({})).await;
         let by = || who("ana", &["user"]);
-        let open = || Send::new("a", "OPEN", json!({}), by()).id("k1");
+        let open = || SendEvent::new("a", "OPEN", json!({}), by()).id("k1");
         // At the same time, and later.
         let (one, two) = tokio::join!(h.try_send(open()), h.try_send(open()));
         let three = h.try_send(open()).await.unwrap();
         let (one, two) = (one.unwrap(), two.unwrap());
         assert_eq!((one.repeated, two.repeated, three.repeated), (false, true, true));
         assert_eq!((&one.record, &one.record), (&two.record, &three.record));
-        let other = h.try_send(Send::new("a", "CLOSE", json!({"why": 1}), by()).id("k1")).await.unwrap_err();
+        let other = h.try_send(SendEvent::new("a", "CLOSE", json!({"why": 1}), by()).id("k1")).await.unwrap_err();
         assert_eq!(other, RuntimeError::IdTaken { run: "a".into(), id: "k1".into(), seq: 1 });
         assert_eq!(h.story("a").len(), 2);
     });
@@ -85,9 +85,9 @@ fn a_run_is_started_once() {
         // A start that is refused is recorded, and such a run never was.
         let refused = h.start("b", json!({"key": 7})).await;
         assert_eq!(refused.refusal().unwrap().code.word(), "schema");
-        let e = h.try_send(Send::new("b", "OPEN", json!({}), who("ana", &["user"]))).await.unwrap_err();
+        let e = h.try_send(SendEvent::new("b", "OPEN", json!({}), who("ana", &["user"]))).await.unwrap_err();
         assert_eq!(e, RuntimeError::NeverStarted("b".into()));
-        let e = h.try_send(Send::new("c", "OPEN", json!({}), who("ana", &["user"]))).await.unwrap_err();
+        let e = h.try_send(SendEvent::new("c", "OPEN", json!({}), who("ana", &["user"]))).await.unwrap_err();
         assert_eq!(e.to_string(), "there is no run `c` in this journal");
     });
 }
@@ -149,14 +149,14 @@ fn limits_name_themselves() {
         let h = host_with(DOOR, |o| charter_runtime::Options { limits, ..o }).await;
         h.start("a", json!({})).await;
         let by = |id: &str| who(id, &["user"]);
-        let large = Send::new("a", "CLOSE", json!({"why": "x".repeat(50)}), by("zoe"));
+        let large = SendEvent::new("a", "CLOSE", json!({"why": "x".repeat(50)}), by("zoe"));
         assert_eq!(
             h.try_send(large).await.unwrap_err().to_string(),
             "the data of `CLOSE` is too large: the limit `data_bytes` of this host is 40"
         );
         h.send("a", "OPEN", json!({})).await;
         h.send("a", "OPEN", json!({})).await;
-        let full = h.try_send(Send::new("a", "OPEN", json!({}), by("bob"))).await.unwrap_err();
+        let full = h.try_send(SendEvent::new("a", "OPEN", json!({}), by("bob"))).await.unwrap_err();
         assert_eq!(
             full.to_string(),
             "run `a` has too many records; `charter.cancel` still ends it: the limit `records_per_run` of this host is 3"
@@ -164,12 +164,13 @@ fn limits_name_themselves() {
         // The timer still comes: what the run has asked for is not lost.
         h.clock.advance(3_600_000).await;
         assert_eq!(h.story("a").len(), 4);
-        let cancel = h.try_send(Send::new("a", "charter.cancel", json!({}), who("op", &["operator"]))).await.unwrap();
+        let cancel =
+            h.try_send(SendEvent::new("a", "charter.cancel", json!({}), who("op", &["operator"]))).await.unwrap();
         assert_eq!(cancel.snapshot.unwrap().status(), Status::Cancelled);
         for _ in 0..4 {
-            let _ = h.try_send(Send::new("a", "OPEN", json!({}), by("eve"))).await;
+            let _ = h.try_send(SendEvent::new("a", "OPEN", json!({}), by("eve"))).await;
         }
-        let many = h.try_send(Send::new("a", "OPEN", json!({}), by("eve"))).await.unwrap_err();
+        let many = h.try_send(SendEvent::new("a", "OPEN", json!({}), by("eve"))).await.unwrap_err();
         assert_eq!(
             many.to_string(),
             "`eve` sends too many events; the next one is taken in 501 ms: the limit `events_per_second` of this host is 2"
@@ -189,7 +190,7 @@ fn a_paused_run_keeps_its_timers() {
         let h = host(DOOR).await;
         h.start("a", json!({})).await;
         h.send("a", "OPEN", json!({})).await;
-        let op = |t: &str| Send::new("a", t, json!({}), who("op", &["operator"]));
+        let op = |t: &str| SendEvent::new("a", t, json!({}), who("op", &["operator"]));
         h.clock.advance(600_000).await;
         h.try_send(op("charter.pause")).await.unwrap();
         h.clock.advance(86_400_000).await;
@@ -224,7 +225,7 @@ fn nothing_is_taken_after_the_end() {
         let h = host(DOOR).await;
         h.start("a", json!({})).await;
         h.runtime.shutdown(std::time::Duration::from_secs(1)).await;
-        let e = h.try_send(Send::new("a", "OPEN", json!({}), who("ana", &["user"]))).await.unwrap_err();
+        let e = h.try_send(SendEvent::new("a", "OPEN", json!({}), who("ana", &["user"]))).await.unwrap_err();
         assert_eq!(e, RuntimeError::Closing);
     });
 }

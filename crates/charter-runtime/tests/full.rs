@@ -114,7 +114,7 @@ fn what_cannot_be_written_now_is_written_later() {
         let h = open(store, clock.clone(), charter(SOURCE), options(&clock)).await;
         h.start("r", json!({})).await;
         full.store(true, Ordering::SeqCst);
-        let ping = || charter_runtime::Send::new("r", "PING", json!({}), who("ana", &[])).id("p");
+        let ping = || charter_runtime::SendEvent::new("r", "PING", json!({}), who("ana", &[])).id("p");
         let e = h.try_send(ping()).await.unwrap_err();
         assert!(matches!(e, RuntimeError::Store(StoreError::NotWritten { .. })), "{e}");
         // The answer comes, and the timer, and nothing of it can be written.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use charter_journal::MemoryStore;
 use charter_kernel::Principal;
-use charter_runtime::{Charter, Folder, Options, Runtime, Send, Start};
+use charter_runtime::{Charter, Folder, Options, Runtime, SendEvent, Start};
 use serde_json::{Value as Json, json};
 
 fn source(actor: &str) -> String {
@@ -160,7 +160,7 @@ fn a_command_that_nobody_waits_for_is_killed() {
         while std::fs::read_to_string(folder.path().join("self")).unwrap_or_default() == "" {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        runtime.send(Send::new("r", "STOP", json!({}), Principal::new("ana", &[]))).await.unwrap();
+        runtime.send(SendEvent::new("r", "STOP", json!({}), Principal::new("ana", &[]))).await.unwrap();
         runtime.shutdown(Duration::from_secs(5)).await;
     });
     assert!(gone(folder.path(), "self") && gone(folder.path(), "child"));

@@ -7,7 +7,7 @@ use charter_kernel::{Digest, Envelope, Event, Machine, Principal, Query, Refusal
 use serde_json::{Map, Value as Json, json};
 
 use super::data::{Samples, samples, set};
-use super::interest::{Interest, Probes, Source};
+use super::interest::{ConeOfInfluence, Probes, Source};
 use crate::Options;
 use crate::model::{Chart, Model, matches};
 
@@ -177,7 +177,7 @@ pub(crate) fn time(ms: i64) -> String {
 /// All moves that an exploration tries.
 pub(crate) struct Moves<'m, 'd> {
     model: &'m Model<'d>,
-    interest: &'m Interest,
+    interest: &'m ConeOfInfluence,
     events: Vec<EventMoves>,
     outputs: BTreeMap<String, Vec<Json>>,
     errors: Vec<Json>,
@@ -199,7 +199,7 @@ struct EventMoves {
 }
 
 impl<'m, 'd> Moves<'m, 'd> {
-    pub(crate) fn new(model: &'m Model<'d>, interest: &'m Interest, options: &Options) -> Moves<'m, 'd> {
+    pub(crate) fn new(model: &'m Model<'d>, interest: &'m ConeOfInfluence, options: &Options) -> Moves<'m, 'd> {
         let mut moves = Moves {
             model,
             interest,
@@ -414,7 +414,7 @@ fn takes(chart: &Chart<'_>, state: u32, event: &str) -> bool {
 /// The senders that are told apart: each role that counts; two people (or as many as a quorum needs) where it matters who they are.
 fn principals(
     model: &Model<'_>,
-    interest: &Interest,
+    interest: &ConeOfInfluence,
     name: &str,
     takers: &[&crate::model::Transition<'_>],
 ) -> Vec<Principal> {

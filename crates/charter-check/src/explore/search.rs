@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use charter_kernel::{Code, Lens, Machine, Snapshot, Status, Verdict};
+use charter_kernel::{Code, FingerprintFilter, Machine, Snapshot, Status, Verdict};
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
-use super::interest::{Interest, interest};
+use super::interest::{ConeOfInfluence, interest};
 use super::moves::{Move, Moves, Refused, START, What, start};
 use super::trail::{NO_PARENT, Trail};
 use super::{Exploration, RefusedMove};
@@ -28,7 +28,7 @@ pub(crate) struct Deciding {
 }
 
 impl Deciding {
-    pub(crate) fn new(model: &Model<'_>, interest: &Interest) -> Deciding {
+    pub(crate) fn new(model: &Model<'_>, interest: &ConeOfInfluence) -> Deciding {
         let of = |(chart, names): (&crate::model::Chart<'_>, &rustc_hash::FxHashSet<String>)| {
             chart.outline.variables.iter().map(|v| names.contains(*v)).collect()
         };
@@ -40,7 +40,7 @@ impl Deciding {
     }
 }
 
-impl Lens for Deciding {
+impl FingerprintFilter for Deciding {
     fn variable(&self, chart: usize, slot: usize, value: &Json, out: &mut Vec<u8>) {
         if self.variables.get(chart).and_then(|v| v.get(slot)) == Some(&true) {
             write(value, out);
@@ -209,7 +209,7 @@ impl Search<'_> {
     fn key_of(&mut self, snapshot: &Snapshot, seen: u64) -> u128 {
         self.buffer.clear();
         self.buffer.extend_from_slice(&seen.to_le_bytes());
-        self.machine.essence(snapshot, &self.lens, &mut self.buffer);
+        self.machine.fingerprint(snapshot, &self.lens, &mut self.buffer);
         key(&self.buffer)
     }
 

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use charter_check::{Finding, Report, Severity};
 use charter_expr::nearest;
-use charter_runtime::Objection;
+use charter_runtime::ConfigError;
 
 use crate::io::Failure;
-use crate::live::host;
 use crate::load::Loaded;
+use crate::run::host;
 
 /// Codes of these findings; each has a page in `docs/codes/`.
 pub mod codes {
@@ -33,7 +33,7 @@ pub(super) fn add(loaded: &Loaded, report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-fn finding(loaded: &Loaded, objection: &Objection, kinds: &[String]) -> Finding {
+fn finding(loaded: &Loaded, objection: &ConfigError, kinds: &[String]) -> Finding {
     let (name, why) = (&objection.actor, &objection.why);
     let escaped = name.replace('~', "~0").replace('/', "~1");
     let at = format!("/actors/{escaped}");

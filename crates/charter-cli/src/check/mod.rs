@@ -13,7 +13,7 @@ use crate::io::{Exit, Failure, Io, Paint};
 use crate::load::{Loaded, compile, find, read};
 
 /// So many remarks of a kind are shown to people.
-const MOST_INFOS: usize = 5;
+const MAX_INFOS: usize = 5;
 
 /// Checks a charter.
 #[derive(Debug, clap::Args)]
@@ -95,13 +95,13 @@ fn print(loaded: &Loaded, report: &Report, unexplored: bool, io: &mut Io<'_>) ->
     for finding in &report.findings {
         let of_its_kind = shown.entry(finding.code).or_default();
         *of_its_kind += 1;
-        if finding.severity != Severity::Info || *of_its_kind <= MOST_INFOS {
+        if finding.severity != Severity::Info || *of_its_kind <= MAX_INFOS {
             show(finding, loaded, io)?;
         }
     }
     // What an exploration that was cut did not reach can be most of a charter.
     for (code, count) in shown {
-        let more = count.saturating_sub(MOST_INFOS);
+        let more = count.saturating_sub(MAX_INFOS);
         if more > 0 && report.findings.iter().any(|f| f.code == code && f.severity == Severity::Info) {
             let kind = paint.help(&format!("info[{code}]"));
             writeln!(io.out, "{kind}: {more} more of this kind (`--json` has them all)\n")?;

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use super::item::{Item, Mapping, NoItem, Part};
 use super::tape::{Tape, Wanted};
 use crate::io::Failure;
-use crate::session::MOST_FIRINGS;
+use crate::session::MAX_FIRINGS;
 
 /// What became of an item: a line of the output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -382,7 +382,7 @@ impl Judging<'_> {
             *seq = envelope.seq;
             log(&step.effects, logs);
             *snapshot = step.snapshot;
-            if fired > MOST_FIRINGS {
+            if fired > MAX_FIRINGS {
                 break;
             }
         }

@@ -61,7 +61,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         let line = match read {
             Read::Line(bytes) => judge.line(number, bytes),
             Read::TooLong => {
-                judge.unreadable("too-large", format!("line {number} is longer than {} MiB", lines::MOST_BYTES >> 20))
+                judge.unreadable("too-large", format!("line {number} is longer than {} MiB", lines::MAX_BYTES >> 20))
             }
         };
         if !line.valid {

@@ -28,7 +28,7 @@ struct Node {
 
 const DEEPEST: u32 = 40;
 /// Objects with more fields are left to the full reader, which finds keys that come twice by other means.
-const MOST_FIELDS: u32 = 48;
+const MAX_FIELDS: u32 = 48;
 
 /// A value on a tape.
 #[derive(Debug, Clone, Copy)]
@@ -220,7 +220,7 @@ impl Reader<'_> {
             return Some(());
         }
         loop {
-            if self.peek()? != b'"' || count >= MOST_FIELDS {
+            if self.peek()? != b'"' || count >= MAX_FIELDS {
                 return None;
             }
             let key = self.nodes.len();

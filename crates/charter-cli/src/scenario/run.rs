@@ -14,7 +14,7 @@ use super::{codes, expect};
 use crate::session::{Given, Outcome, Session};
 
 /// Steps of one scenario, repeated ones counted each time.
-const MOST_STEPS: usize = 100_000;
+const MAX_STEPS: usize = 100_000;
 
 /// What became of a scenario.
 #[derive(Debug)]
@@ -133,11 +133,11 @@ impl<'a> Runner<'a> {
     fn steps(&mut self, steps: &[Step]) -> Result<(), Fault> {
         for step in steps {
             self.steps += 1;
-            if self.steps > MOST_STEPS {
+            if self.steps > MAX_STEPS {
                 return Err(Fault {
                     code: codes::SCENARIO,
                     span: step.span,
-                    message: format!("a scenario may have {MOST_STEPS} steps"),
+                    message: format!("a scenario may have {MAX_STEPS} steps"),
                     help: Some("repeat less".into()),
                 });
             }

@@ -95,7 +95,7 @@ fn follow(
         buffer.clear();
         let done = match read {
             Read::Line(bytes) => one(session, bytes, &mut keys, &mut buffer),
-            Read::TooLong => Err(format!("the line is longer than {} MiB", lines::MOST_BYTES >> 20)),
+            Read::TooLong => Err(format!("the line is longer than {} MiB", lines::MAX_BYTES >> 20)),
         };
         match done {
             Ok(one) => exit = exit.and(one),

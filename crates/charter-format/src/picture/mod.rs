@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use dot::dot;
 pub use mermaid::mermaid;
-pub use svg::{MOST_STATES, svg};
+pub use svg::{MAX_STATES, svg};
 
 /// What a run has done to one statechart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

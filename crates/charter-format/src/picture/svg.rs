@@ -15,7 +15,7 @@ const NAME: f64 = 34.0;
 
 /// The charter as an SVG picture: the statechart of the run, and below it each machine.
 ///
-/// A statechart with more than [`MOST_STATES`] states or twice as many arrows is not drawn (nobody could read it, and it would take
+/// A statechart with more than [`MAX_STATES`] states or twice as many arrows is not drawn (nobody could read it, and it would take
 /// minutes): the picture says so.
 #[must_use]
 pub fn svg(definition: &Definition, overlay: &Overlay) -> String {
@@ -45,11 +45,11 @@ pub fn svg(definition: &Definition, overlay: &Overlay) -> String {
 }
 
 /// States of one statechart beyond which it is not drawn.
-pub const MOST_STATES: usize = 250;
+pub const MAX_STATES: usize = 250;
 
 fn place(drawing: &Drawing<'_>) -> Result<Layout, String> {
     let (states, arrows) = (drawing.shapes.len(), drawing.arrows.len());
-    if states > MOST_STATES || arrows > MOST_STATES.saturating_mul(2) {
+    if states > MAX_STATES || arrows > MAX_STATES.saturating_mul(2) {
         return Err(format!("{states} states and {arrows} arrows: too many to draw"));
     }
     // The layout crate is full of assertions of its own. None is known to fail, but a picture is not worth a crash.

@@ -13,20 +13,20 @@ use crate::source::Syntax;
 
 /// Why a definition cannot be written as a charter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unsayable {
+pub struct Unrepresentable {
     /// JSON pointer into the core form; empty if the charter would not be read at all.
     pub at: String,
     /// Why.
     pub message: String,
 }
 
-impl std::fmt::Display for Unsayable {
+impl std::fmt::Display for Unrepresentable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "the definition cannot be written as a charter: {}: {}", self.at, self.message)
     }
 }
 
-impl std::error::Error for Unsayable {}
+impl std::error::Error for Unrepresentable {}
 
 /// A definition as a charter in JSON, which reads back as the same definition.
 ///
@@ -34,19 +34,19 @@ impl std::error::Error for Unsayable {}
 /// The core form can hold a few things that the language has no words for (a name that is declared nowhere, an inline expression
 /// inside a combination of guards, a description of the root state beside that of the charter): the first of them is named. That
 /// nothing was lost is not assumed but checked, by reading the text again.
-pub fn json(definition: &Definition) -> Result<String, Unsayable> {
+pub fn json(definition: &Definition) -> Result<String, Unrepresentable> {
     let text = serde_json::to_string_pretty(&charter(definition))
-        .map_err(|error| Unsayable { at: String::new(), message: error.to_string() })?;
+        .map_err(|error| Unrepresentable { at: String::new(), message: error.to_string() })?;
     let options = ReadOptions { syntax: Syntax::Json };
     let again = read(&text, "charter", &options).map_err(|errors| {
         let message =
             errors.list.first().map(|error| format!("{} (at `{}`)", error.message, error.path)).unwrap_or_default();
-        Unsayable { at: String::new(), message }
+        Unrepresentable { at: String::new(), message }
     })?;
     let core = |definition: &Definition| serde_json::to_value(definition).map(normal).unwrap_or_default();
     match difference(&core(definition), &core(&again.definition)) {
         None => Ok(text),
-        Some(at) => Err(Unsayable {
+        Some(at) => Err(Unrepresentable {
             at,
             message: "the language has no words for this part, or it is not in its plain form".to_owned(),
         }),

@@ -5,7 +5,7 @@ use charter_kernel::{Envelope, Event, Machine, Snapshot, Step};
 use serde_json::Value as Json;
 
 /// Timers that a document may need; those that go on for ever end here.
-const MOST_TIMERS: u64 = 1_000;
+const MAX_TIMERS: u64 = 1_000;
 
 /// The active atomic states of the root at the end.
 pub fn run(machine: &Machine) -> Vec<String> {
@@ -23,7 +23,7 @@ pub fn start(machine: &Machine) -> Result<Step, String> {
 pub fn finish(machine: &Machine, step: Step) -> Result<Snapshot, String> {
     let mut snapshot = step.snapshot;
     let first = snapshot.seq() + 1;
-    for seq in first..first + MOST_TIMERS {
+    for seq in first..first + MAX_TIMERS {
         if snapshot.status().is_finished() {
             break;
         }

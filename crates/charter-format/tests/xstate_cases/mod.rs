@@ -24,11 +24,11 @@ pub struct Case {
     pub seed: u64,
     /// Text, because the order of its keys is meaning.
     pub config: String,
-    pub events: Vec<Happening>,
+    pub events: Vec<RuntimeEvent>,
 }
 
 #[derive(Debug, Clone)]
-pub enum Happening {
+pub enum RuntimeEvent {
     Event(&'static str),
     Wait(i64),
     /// The answer of the n-th invocation that waits, and its failure.
@@ -53,10 +53,10 @@ impl Case {
             .events
             .iter()
             .map(|e| match e {
-                Happening::Event(kind) => json!({"type": kind}),
-                Happening::Wait(ms) => json!({"wait": ms}),
-                Happening::Done(n) => json!({"done": n}),
-                Happening::Failed(n) => json!({"failed": n}),
+                RuntimeEvent::Event(kind) => json!({"type": kind}),
+                RuntimeEvent::Wait(ms) => json!({"wait": ms}),
+                RuntimeEvent::Done(n) => json!({"done": n}),
+                RuntimeEvent::Failed(n) => json!({"failed": n}),
             })
             .collect();
         format!("{{\"config\":{},\"names\":{},\"events\":{}}}", self.config, json!(NAMES), json!(events))
@@ -114,10 +114,10 @@ pub fn case(seed: u64) -> Case {
     let config = write(&states, 0, &mut r);
     let events = (0..12)
         .map(|_| match r.below(100) {
-            0..15 => Happening::Wait(5),
-            15..25 => Happening::Done(r.below(4)),
-            25..30 => Happening::Failed(r.below(4)),
-            _ => Happening::Event(r.pick(&EVENTS)),
+            0..15 => RuntimeEvent::Wait(5),
+            15..25 => RuntimeEvent::Done(r.below(4)),
+            25..30 => RuntimeEvent::Failed(r.below(4)),
+            _ => RuntimeEvent::Event(r.pick(&EVENTS)),
         })
         .collect();
     Case { seed, config, events }

@@ -7,7 +7,7 @@ use charter_kernel::{Digest, Explanation, Principal, Status};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
-use super::{FORMAT, RecordError, TimerField, moment, text};
+use super::{FORMAT, RecordError, TimerField, text, timestamp};
 
 /// What a record says. Fields that say nothing (no effects: still `[]`; no refusal, no timers, ...) are left out of the text as noted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -202,12 +202,12 @@ pub struct EventField<'a> {
     pub data: Cow<'a, Json>,
     /// In place of `data`, if it was refused at the door and not kept.
     #[serde(default)]
-    pub withheld: Option<Withheld>,
+    pub withheld: Option<Redacted>,
 }
 
 /// Data that was not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub struct Withheld {
+pub struct Redacted {
     /// SHA-256 of its text: canonical JSON, but integers with all their digits.
     pub digest: Digest,
     /// Length of that text, in bytes.
@@ -324,7 +324,7 @@ impl Fields<'_> {
     /// When, as the text has it: RFC 3339, UTC, milliseconds.
     #[must_use]
     pub fn at_text(&self) -> String {
-        moment::text(self.at)
+        timestamp::text(self.at)
     }
 
     /// Whether the sender gave the id.
@@ -343,7 +343,7 @@ impl Fields<'_> {
 
 pub(super) fn at<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     let written = <Cow<'de, str>>::deserialize(deserializer)?;
-    moment::read(&written).ok_or_else(|| {
+    timestamp::read(&written).ok_or_else(|| {
         serde::de::Error::custom(format!("`at` is not a moment such as 2026-11-21T10:00:00.000Z: `{written}`"))
     })
 }

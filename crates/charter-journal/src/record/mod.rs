@@ -1,12 +1,12 @@
 //! The record: one line of the journal, its fields and its text (04, "The record").
 
-mod arrived;
+mod builder;
 mod fields;
-mod make;
-pub(crate) mod moment;
-mod skim;
+mod input;
+mod scanner;
 mod text;
 mod timer;
+pub(crate) mod timestamp;
 
 use std::fmt;
 use std::ops::Deref;
@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use charter_kernel::{Digest, Envelope, Machine, Refusal, Snapshot, Step};
 
-pub(crate) use arrived::Arrived;
-pub use fields::{Approval, EventField, Fields, Origin, Source, SourceKind, Verdict, Withheld};
-pub use make::Making;
+pub use builder::RecordBuilder;
+pub use fields::{Approval, EventField, Fields, Origin, Redacted, Source, SourceKind, Verdict};
+pub(crate) use input::RecordInput;
 pub(crate) use text::{MAX_DEPTH, depth, json_of, rehash};
 pub use timer::{TimerField, TimerWord};
 
@@ -43,7 +43,7 @@ pub enum RecordError {
     #[error(
         "the data of this event was not kept: the event was refused at the door; the record has its digest and size"
     )]
-    Withheld,
+    Redacted,
 }
 
 impl Record {
@@ -61,7 +61,7 @@ impl Record {
         before: Option<&Snapshot>,
         outcome: &Result<Step, Refusal>,
     ) -> Record {
-        Making { machine, run, id, prev, envelope, before, outcome, snapshot: None, forked_from: None }.record()
+        RecordBuilder { machine, run, id, prev, envelope, before, outcome, snapshot: None, forked_from: None }.record()
     }
 
     /// Reads a record. Whether it is what the kernel would have written is a question for verification.
@@ -88,7 +88,7 @@ impl Record {
     /// # Errors
     /// The data of the event was not kept.
     pub fn envelope(&self) -> Result<Envelope, RecordError> {
-        Arrived::read(&self.text)?.envelope()
+        RecordInput::read(&self.text)?.envelope()
     }
 
     /// Whether `other` says the same thing: same addressee, event, data and sender. The time, and what the sender had seen, may differ.
@@ -108,7 +108,7 @@ impl Record {
     /// differ. As [`Record::says_the_same`], but asked before the event is given to the kernel: if so, this record is its answer.
     #[must_use]
     pub fn is_of(&self, envelope: &Envelope) -> bool {
-        make::is_of(&self.fields, envelope)
+        builder::is_of(&self.fields, envelope)
     }
 
     /// Whether its own hash is right.

@@ -6,7 +6,7 @@ use serde::Deserialize as _;
 use serde_json::Value as Json;
 
 use super::fields::{Approval, EventField, Fields, Source};
-use super::{GENESIS, moment};
+use super::{GENESIS, timestamp};
 
 /// Nesting of a record's text that is read: data (128) within values of the charter (128) within the record.
 pub(crate) const MAX_DEPTH: usize = 512;
@@ -48,7 +48,7 @@ impl Fields<'_> {
             out.push(',');
         }
         out.push_str("\"at\":\"");
-        moment::push(out, self.at);
+        timestamp::push(out, self.at);
         out.push_str("\",\"by\":");
         principal(out, &self.by);
         out.push_str(",\"charter\":\"");

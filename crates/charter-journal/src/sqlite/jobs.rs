@@ -9,8 +9,8 @@ use charter_kernel::Digest;
 use crate::store::{Append, Reply, StoredCharter, StoredSnapshot};
 
 /// The most batches in a transaction, and the most bytes of records: enough to share an fsync, little enough to be answered soon.
-const MOST_JOBS: usize = 1_024;
-const MOST_BYTES: usize = 8 << 20;
+const MAX_JOBS: usize = 1_024;
+const MAX_BYTES: usize = 8 << 20;
 
 /// Something to write.
 pub(crate) enum Job {
@@ -121,7 +121,7 @@ impl<'q> Jobs<'q> {
     }
 
     fn receive(&mut self) -> Option<Request> {
-        if self.jobs.len() >= MOST_JOBS || self.bytes >= MOST_BYTES {
+        if self.jobs.len() >= MAX_JOBS || self.bytes >= MAX_BYTES {
             return None;
         }
         if let Ok(request) = self.queue.try_recv() {

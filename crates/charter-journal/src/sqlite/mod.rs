@@ -27,7 +27,7 @@ use write::Writing;
 use writer::{Committing, said};
 
 /// How many idle connections are kept for reading.
-const MOST_READERS: usize = 4;
+const MAX_READERS: usize = 4;
 
 /// A journal in a SQLite file.
 ///
@@ -212,7 +212,7 @@ impl SqliteStore {
             e => failed("reading the journal", &e),
         });
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if readers.len() < MOST_READERS {
+        if readers.len() < MAX_READERS {
             readers.push(connection);
         }
         result

@@ -11,7 +11,7 @@ use super::schema::{self, TABLES};
 use super::write::charter_check;
 
 use crate::error::StoreError;
-use crate::record::{Record, moment};
+use crate::record::{Record, timestamp};
 use crate::store::{
     Append, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter, StoredSnapshot,
 };
@@ -27,7 +27,7 @@ impl FromSql for Text<Digest> {
 
 impl FromSql for Text<i64> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        moment::read(value.as_str()?).map(Text).ok_or(FromSqlError::InvalidType)
+        timestamp::read(value.as_str()?).map(Text).ok_or(FromSqlError::InvalidType)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::record::Record;
 use crate::store::{Append, Head, StoredCharter, StoredSnapshot, follows};
 
 /// How many runs are remembered; above, they are looked up again.
-const MOST_RUNS: usize = 100_000;
+const MAX_RUNS: usize = 100_000;
 
 /// Why something was not written.
 pub(crate) enum Unwritten {
@@ -162,7 +162,7 @@ impl<'c> Writing<'c> {
                 *known = touched.known;
                 continue;
             }
-            if self.runs.len() >= MOST_RUNS {
+            if self.runs.len() >= MAX_RUNS {
                 self.runs.clear();
             }
             self.runs.insert(run.to_owned(), touched.known);

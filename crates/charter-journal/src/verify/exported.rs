@@ -6,7 +6,7 @@ use charter_kernel::Digest;
 
 use super::records::Current;
 use super::report::{Anchor, Difference, Report, VerifiedRun};
-use super::{Verifier, differ};
+use super::{Verifier, diagnose};
 use crate::memory::MemoryStore;
 use crate::record::{Record, json_of};
 use crate::store::{Row, Store};
@@ -41,7 +41,7 @@ pub fn verify_export(from: &mut dyn BufRead, anchors: &[Anchor]) -> Result<Repor
         }
         match Record::read(&text) {
             Err(e) => {
-                let (what, message) = differ::unreadable(&text, &e);
+                let (what, message) = diagnose::unreadable(&text, &e);
                 current.broken = true;
                 verifier.found(Some(header.run.clone()), Some(current.next), what, message);
             }
@@ -102,11 +102,11 @@ impl Verifier<'_> {
         charter: Digest,
     ) -> Result<(), (Option<u64>, Difference, String)> {
         let record = Record::read(&after.record).map_err(|e| {
-            let (what, message) = differ::unreadable(&after.record, &e);
+            let (what, message) = diagnose::unreadable(&after.record, &e);
             (None, what, message)
         })?;
         let wrong = |what: Difference, message: String| (Some(record.seq), what, message);
-        if let Some((what, message)) = differ::first_intact(&after.record) {
+        if let Some((what, message)) = diagnose::first_intact(&after.record) {
             return Err(wrong(what, message));
         }
         if record.run != current.run || record.charter != charter {

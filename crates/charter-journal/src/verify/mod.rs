@@ -3,11 +3,11 @@
 //! For each record, the text that the kernel and the chain lead to is written again and compared byte for byte with the text that is
 //! stored. Only when they differ it is asked why ([`differ`]).
 
-mod differ;
+mod diagnose;
 mod exported;
+mod heads;
 mod records;
 mod report;
-mod rest;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ pub use report::{Anchor, Difference, Finding, Report, VerifiedRun, VerifyOptions
 use crate::error::StoreError;
 use crate::record::GENESIS;
 use crate::store::Store;
+use heads::why_unreadable;
 use records::Current;
-use rest::why_unreadable;
 
 /// Verifies a store, or one run of it.
 ///

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use charter_kernel::{Digest, Machine, Refusal, Snapshot, Step};
 
 use super::Verifier;
-use super::differ;
+use super::diagnose;
 use super::report::Difference;
 use crate::error::StoreError;
-use crate::record::{Arrived, GENESIS, Making, Origin, Record, RecordError, Verdict, moment};
+use crate::record::{GENESIS, Origin, Record, RecordBuilder, RecordError, RecordInput, Verdict, timestamp};
 use crate::replay::{ReplayError, machine};
 use crate::store::Row;
 
@@ -65,17 +65,17 @@ impl Verifier<'_> {
     /// One record: made again, compared.
     fn check(&mut self, current: &mut Current, row: &Row<'_>) -> Result<(), Wrong> {
         if u64::try_from(row.seq) != Ok(current.next) {
-            return Err(differ::out_of_place(current.next, row));
+            return Err(diagnose::out_of_place(current.next, row));
         }
         let text = std::str::from_utf8(row.text).map_err(|_| (Difference::Unreadable, "it is not text".to_owned()))?;
-        let arrived = Arrived::read(text).map_err(|e| differ::unreadable(text, &e))?;
+        let arrived = RecordInput::read(text).map_err(|e| diagnose::unreadable(text, &e))?;
         if arrived.run != current.run || arrived.seq != current.next {
-            return Err(differ::elsewhere(text, &current.run, current.next, &arrived));
+            return Err(diagnose::elsewhere(text, &current.run, current.next, &arrived));
         }
         if current.next == 0 {
             let found = self.machine(arrived.charter);
             current.machine =
-                Some(found.map_err(|why| differ::first_intact(text).unwrap_or((Difference::Charter, why)))?);
+                Some(found.map_err(|why| diagnose::first_intact(text).unwrap_or((Difference::Charter, why)))?);
             current.origin = arrived.forked_from.clone().map(|o| Origin {
                 run: o.run.into_owned().into(),
                 seq: o.seq,
@@ -108,7 +108,7 @@ impl Verifier<'_> {
                     _ => current.digest,
                 };
                 let forked_from = if current.next == 0 { current.origin.clone() } else { None };
-                let making = Making {
+                let making = RecordBuilder {
                     machine: &machine,
                     run: &current.run,
                     id: Some(&id),
@@ -123,16 +123,16 @@ impl Verifier<'_> {
                 self.buffer.clear();
                 fields.write_hashed(&mut self.buffer);
                 if self.buffer != text {
-                    return Err(differ::why(text, &self.buffer));
+                    return Err(diagnose::why(text, &self.buffer));
                 }
                 if fields.seq == 0 {
                     current.started = fields.at;
                 }
                 (current.updated, current.status) = (fields.at, fields.status_word());
                 (current.hash, current.digest) = (fields.hash, Some(fields.snapshot));
-                differ::columns(row, &fields)?;
+                diagnose::columns(row, &fields)?;
             }
-            Err(RecordError::Withheld) => {
+            Err(RecordError::Redacted) => {
                 outcome = Err(charter_kernel::Code::TooLarge.into());
                 self.withheld(current, row, text)?;
             }
@@ -167,12 +167,12 @@ impl Verifier<'_> {
 
     /// A record whose data was not kept cannot be run again; but it must have changed nothing, for one of the reasons of the door.
     fn withheld(&self, current: &mut Current, row: &Row<'_>, text: &str) -> Result<(), Wrong> {
-        let record = Record::read(text).map_err(|e| differ::unreadable(text, &e))?;
-        if let Some(wrong) = differ::first_intact(text) {
+        let record = Record::read(text).map_err(|e| diagnose::unreadable(text, &e))?;
+        if let Some(wrong) = diagnose::first_intact(text) {
             return Err(wrong);
         }
         if record.prev != current.hash {
-            return Err(differ::wrong_prev(record.prev, current.hash));
+            return Err(diagnose::wrong_prev(record.prev, current.hash));
         }
         if Some(record.charter) != current.machine.as_ref().map(|m| m.digest()) {
             return Err((Difference::Charter, format!("it is of the charter {}, the run of another", record.charter)));
@@ -202,7 +202,7 @@ impl Verifier<'_> {
             current.started = record.at;
         }
         (current.updated, current.status, current.hash) = (record.at, record.status_word(), record.hash);
-        differ::columns(row, &record)
+        diagnose::columns(row, &record)
     }
 
     pub(super) fn machine(&mut self, digest: Digest) -> Result<Arc<Machine>, String> {
@@ -222,10 +222,10 @@ impl Verifier<'_> {
 
 impl Current {
     pub(super) fn started_text(&self) -> String {
-        moment::text(self.started)
+        timestamp::text(self.started)
     }
 
     pub(super) fn updated_text(&self) -> String {
-        moment::text(self.updated)
+        timestamp::text(self.updated)
     }
 }

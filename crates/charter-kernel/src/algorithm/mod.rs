@@ -13,10 +13,10 @@ pub(crate) use entry::remove_conflicting;
 
 use crate::definition::StateKind;
 use crate::event::{Ev, Origin};
-use crate::judge::{Enabled, Judged};
+use crate::judge::{Enabled, Evaluation};
 use crate::machine::{NONE, StateId, TransitionId};
 use crate::refusal::{Code, Refusal};
-use crate::work::{Session, Work};
+use crate::transaction::{Session, StepTransaction};
 use entry::{EntrySet, add_descendants, add_entry_set, domain};
 
 /// How a macrostep begins.
@@ -27,32 +27,38 @@ pub(crate) enum Begin<'e> {
     Event(&'e Ev<'e>, Enabled),
 }
 
-impl Work<'_> {
+impl StepTransaction<'_> {
     /// Appendix D, `mainEventLoop`, one turn: from an external event to the next time the actor waits for one.
-    pub(crate) fn macrostep(&mut self, ai: usize, begin: Begin<'_>) -> Result<(), Refusal> {
-        self.macrostep_with(ai, begin, Session::new())
+    pub(crate) fn macrostep(&mut self, actor_ix: usize, begin: Begin<'_>) -> Result<(), Refusal> {
+        self.macrostep_with(actor_ix, begin, Session::new())
     }
 
     /// The same, with events on the internal queue already.
-    pub(crate) fn macrostep_with(&mut self, ai: usize, begin: Begin<'_>, mut session: Session) -> Result<(), Refusal> {
+    pub(crate) fn macrostep_with(
+        &mut self,
+        actor_ix: usize,
+        begin: Begin<'_>,
+        mut session: Session,
+    ) -> Result<(), Refusal> {
         // `_event` stays bound through exits, content, entries and the eventless steps that follow.
         let mut current: Option<Ev<'_>> = None;
         match begin {
             Begin::Start => {
-                let ev = self.named("charter.start", Json::clone(&self.actor(ai).identity().input), Origin::Platform);
-                self.interpret(ai, &ev, &mut session)?;
+                let ev =
+                    self.named("charter.start", Json::clone(&self.actor(actor_ix).identity().input), Origin::Platform);
+                self.interpret(actor_ix, &ev, &mut session)?;
                 current = Some(ev);
             }
             Begin::Event(ev, enabled) => {
                 if !enabled.is_empty() {
-                    self.microstep(ai, &enabled, Some(ev), &mut session)?;
+                    self.microstep(actor_ix, &enabled, Some(ev), &mut session)?;
                 }
                 current = Some(ev.clone()).or(current);
             }
         }
         loop {
             while session.running {
-                let mut enabled = self.select_eventless(ai, current.as_ref(), &mut session)?;
+                let mut enabled = self.select_eventless(actor_ix, current.as_ref(), &mut session)?;
                 if enabled.is_empty() {
                     let Some(ev) = session.internal.pop_front() else {
                         break;
@@ -60,14 +66,14 @@ impl Work<'_> {
                     // An internal event counts even if nothing takes it: a failing condition raises an error each
                     // time it is tried, and could go on for ever.
                     self.count_microstep()?;
-                    enabled = self.select(ai, &ev, &mut session)?;
+                    enabled = self.select(actor_ix, &ev, &mut session)?;
                     if enabled.is_empty() && self.m.definition.strict && ev.name().starts_with("error.") {
                         return Err(unhandled_error(&ev));
                     }
                     current = Some(ev);
                 }
                 if !enabled.is_empty() {
-                    self.microstep(ai, &enabled, current.as_ref(), &mut session)?;
+                    self.microstep(actor_ix, &enabled, current.as_ref(), &mut session)?;
                 }
             }
             if !session.running || session.to_invoke.is_empty() {
@@ -76,14 +82,14 @@ impl Work<'_> {
             let mut states = std::mem::take(&mut session.to_invoke);
             states.sort_unstable();
             for state in states {
-                self.start_invocations(ai, state, current.as_ref(), &mut session)?;
+                self.start_invocations(actor_ix, state, current.as_ref(), &mut session)?;
             }
             if session.internal.is_empty() {
                 break;
             }
         }
         if !session.running {
-            self.exit_interpreter(ai, current.as_ref(), &mut session, false)?;
+            self.exit_interpreter(actor_ix, current.as_ref(), &mut session, false)?;
         }
         match session.internal.iter().find(|ev| self.m.definition.strict && ev.name().starts_with("error.")) {
             Some(ev) => Err(unhandled_error(ev)),
@@ -92,15 +98,15 @@ impl Work<'_> {
     }
 
     /// Appendix D, `interpret`: bind the data, enter the initial states.
-    fn interpret(&mut self, ai: usize, ev: &Ev<'_>, session: &mut Session) -> Result<(), Refusal> {
-        let chart = self.chart(ai);
+    fn interpret(&mut self, actor_ix: usize, ev: &Ev<'_>, session: &mut Session) -> Result<(), Refusal> {
+        let chart = self.chart(actor_ix);
         for (slot, template) in &chart.context {
             // A value passed in by an invocation has bound the variable already (SCXML 6.4).
-            if self.actor(ai).context.values.get(*slot as usize).is_some_and(Option::is_some) {
+            if self.actor(actor_ix).context.values.get(*slot as usize).is_some_and(Option::is_some) {
                 continue;
             }
-            match self.eyes(ai, Some(ev), &[]).value(template) {
-                Ok(value) => self.bind(ai, *slot, value),
+            match self.eyes(actor_ix, Some(ev), &[]).value(template) {
+                Ok(value) => self.bind(actor_ix, *slot, value),
                 Err(e) => {
                     let fault = self.fault_event(e.into());
                     session.internal.push_back(fault);
@@ -109,55 +115,55 @@ impl Work<'_> {
         }
         self.count_microstep()?;
         let mut entry = EntrySet::default();
-        let actor = self.actor(ai);
+        let actor = self.actor(actor_ix);
         // The root is entered like a state; its descendants follow by its kind.
         add_descendants(chart, actor, 0, &mut entry);
-        self.enter_states(ai, &entry, Some(ev), session)
+        self.enter_states(actor_ix, &entry, Some(ev), session)
     }
 
     /// Appendix D, `microstep`.
     fn microstep(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         enabled: &[TransitionId],
         ev: Option<&Ev<'_>>,
         session: &mut Session,
     ) -> Result<(), Refusal> {
         self.count_microstep()?;
-        let chart = self.chart(ai);
+        let chart = self.chart(actor_ix);
         let domains: SmallVec<[Option<StateId>; 4]> =
-            enabled.iter().map(|t| domain(chart, self.actor(ai), *t)).collect();
-        self.exit_states(ai, &domains, ev, session)?;
+            enabled.iter().map(|t| domain(chart, self.actor(actor_ix), *t)).collect();
+        self.exit_states(actor_ix, &domains, ev, session)?;
         for t in enabled {
-            self.take(ai, *t);
+            self.take(actor_ix, *t);
             let transition = chart.transition(*t);
             if !transition.requires.is_empty() {
-                self.count_uses(ai, transition, ev)?;
+                self.count_uses(actor_ix, transition, ev)?;
             }
-            self.run_block(ai, &transition.block, ev, session)?;
+            self.run_block(actor_ix, &transition.block, ev, session)?;
         }
         let mut entry = EntrySet::default();
-        let actor = self.actor(ai);
+        let actor = self.actor(actor_ix);
         for (t, domain) in enabled.iter().zip(&domains) {
             add_entry_set(chart, actor, *t, *domain, &mut entry);
         }
-        self.enter_states(ai, &entry, ev, session)
+        self.enter_states(actor_ix, &entry, ev, session)
     }
 
     /// Appendix D, `selectEventlessTransitions`.
     fn select_eventless(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         current: Option<&Ev<'_>>,
         session: &mut Session,
     ) -> Result<Enabled, Refusal> {
-        let chart = self.chart(ai);
+        let chart = self.chart(actor_ix);
         if !chart.has_always {
             return Ok(Enabled::new());
         }
         let mut enabled = Enabled::new();
         let mut judged: SmallVec<[(TransitionId, bool); 4]> = SmallVec::new();
-        let configuration = self.actor(ai).configuration.clone();
+        let configuration = self.actor(actor_ix).configuration.clone();
         for atomic in configuration.iter().filter(|s| chart.state(**s).is_atomic()) {
             let mut state = *atomic;
             'up: while state != NONE {
@@ -165,9 +171,9 @@ impl Work<'_> {
                     let known = judged.iter().find(|(k, _)| k == t).map(|(_, b)| *b);
                     let holds = match known {
                         Some(known) => known,
-                        None => match self.judge(ai, *t, current, None, session) {
-                            Judged::Refused => return Err(self.refusal_of(ai, *t, current)),
-                            judged => judged == Judged::Enabled,
+                        None => match self.judge(actor_ix, *t, current, None, session) {
+                            Evaluation::Refused => return Err(self.refusal_of(actor_ix, *t, current)),
+                            judged => judged == Evaluation::Enabled,
                         },
                     };
                     if known.is_none() {
@@ -183,14 +189,14 @@ impl Work<'_> {
                 state = chart.state(state).parent;
             }
         }
-        Ok(remove_conflicting(chart, self.actor(ai), enabled))
+        Ok(remove_conflicting(chart, self.actor(actor_ix), enabled))
     }
 
     /// Appendix D, `selectTransitions`, for an event of the run itself.
-    pub(crate) fn select(&mut self, ai: usize, ev: &Ev<'_>, session: &mut Session) -> Result<Enabled, Refusal> {
-        let selection = self.select_judged(ai, ev, session);
+    pub(crate) fn select(&mut self, actor_ix: usize, ev: &Ev<'_>, session: &mut Session) -> Result<Enabled, Refusal> {
+        let selection = self.select_judged(actor_ix, ev, session);
         match selection.refused {
-            Some(t) => Err(self.refusal_of(ai, t, Some(ev))),
+            Some(t) => Err(self.refusal_of(actor_ix, t, Some(ev))),
             None => Ok(selection.enabled),
         }
     }
@@ -198,18 +204,18 @@ impl Work<'_> {
     /// Appendix D, `exitInterpreter`. The configuration is kept, so that one sees where the actor ended.
     pub(crate) fn exit_interpreter(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         ev: Option<&Ev<'_>>,
         session: &mut Session,
         cancelled: bool,
     ) -> Result<(), Refusal> {
-        let chart = self.chart(ai);
-        let configuration = self.actor(ai).configuration.clone();
+        let chart = self.chart(actor_ix);
+        let configuration = self.actor(actor_ix).configuration.clone();
         for state in configuration.iter().rev() {
-            self.exit_state(ai, *state, ev, session)?;
+            self.exit_state(actor_ix, *state, ev, session)?;
         }
-        self.cancel_invocations(ai, None)?;
-        let id = self.actor(ai).identity().id.clone();
+        self.cancel_invocations(actor_ix, None)?;
+        let id = self.actor(actor_ix).identity().id.clone();
         self.cancel_timers(|t| t.actor == id);
         if cancelled {
             return Ok(());
@@ -220,7 +226,7 @@ impl Work<'_> {
             .find(|s| chart.state(*s).kind == StateKind::Final && chart.state(*s).parent == 0);
         let failed = top.is_some_and(|s| chart.state(s).failed);
         let output = match (&chart.output, top) {
-            (Some(template), _) => match self.eyes(ai, ev, &[]).json(template) {
+            (Some(template), _) => match self.eyes(actor_ix, ev, &[]).json(template) {
                 Ok(value) => value,
                 Err(e) => {
                     let fault = self.fault_event(e.into());
@@ -228,10 +234,10 @@ impl Work<'_> {
                     Json::Null
                 }
             },
-            (None, Some(state)) => self.done_data(ai, state, ev, session),
+            (None, Some(state)) => self.done_data(actor_ix, state, ev, session),
             (None, None) => Json::Null,
         };
-        self.finish_actor(ai, output, failed);
+        self.finish_actor(actor_ix, output, failed);
         Ok(())
     }
 }

@@ -11,19 +11,19 @@ use crate::event::{Ev, Origin};
 use crate::machine::{Block, Initial, NONE, StateId};
 use crate::refusal::Refusal;
 use crate::snapshot::TimerKind;
-use crate::work::{Session, Work};
+use crate::transaction::{Session, StepTransaction};
 
-impl Work<'_> {
+impl StepTransaction<'_> {
     /// Appendix D, `exitStates`: history first, for all of them; then exit handlers, innermost first.
     pub(super) fn exit_states(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         domains: &[Option<StateId>],
         ev: Option<&Ev<'_>>,
         session: &mut Session,
     ) -> Result<(), Refusal> {
-        let chart = self.chart(ai);
-        let actor = self.actor(ai);
+        let chart = self.chart(actor_ix);
+        let actor = self.actor(actor_ix);
         let mut exits: StateSet = SmallVec::new();
         for state in &actor.configuration {
             if domains.iter().flatten().any(|d| chart.inside(*state, *d)) {
@@ -34,10 +34,10 @@ impl Work<'_> {
             return Ok(());
         }
         session.to_invoke.retain(|s| !exits.contains(s));
-        self.record_history(ai, &exits);
+        self.record_history(actor_ix, &exits);
         for state in exits.iter().rev() {
-            self.exit_state(ai, *state, ev, session)?;
-            let actor = self.actor_mut(ai);
+            self.exit_state(actor_ix, *state, ev, session)?;
+            let actor = self.actor_mut(actor_ix);
             actor.configuration.retain(|s| s != state);
             if !actor.votes.is_empty() {
                 actor.votes.list().retain(|v| chart.transition(v.transition).source != *state);
@@ -46,12 +46,12 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn record_history(&mut self, ai: usize, exits: &[StateId]) {
-        let chart = self.chart(ai);
+    fn record_history(&mut self, actor_ix: usize, exits: &[StateId]) {
+        let chart = self.chart(actor_ix);
         for state in exits {
             for history in &chart.state(*state).histories {
                 let deep = chart.state(*history).kind == StateKind::Deep;
-                let actor = self.actor(ai);
+                let actor = self.actor(actor_ix);
                 let keep = |s: &&StateId| {
                     if deep {
                         chart.inside(**s, *state) && chart.state(**s).is_atomic()
@@ -60,7 +60,7 @@ impl Work<'_> {
                     }
                 };
                 let stored = actor.configuration.iter().filter(keep).copied().collect();
-                let list = self.actor_mut(ai).history.list();
+                let list = self.actor_mut(actor_ix).history.list();
                 match list.binary_search_by_key(history, |(h, _)| *h) {
                     Ok(i) => {
                         if let Some(entry) = list.get_mut(i) {
@@ -76,20 +76,20 @@ impl Work<'_> {
     /// Exit handlers of one state, then its invocations and timers.
     pub(super) fn exit_state(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         state: StateId,
         ev: Option<&Ev<'_>>,
         session: &mut Session,
     ) -> Result<(), Refusal> {
-        let node = self.chart(ai).state(state);
+        let node = self.chart(actor_ix).state(state);
         for block in &node.exit {
-            self.run_block(ai, block, ev, session)?;
+            self.run_block(actor_ix, block, ev, session)?;
         }
         if !node.invokes.is_empty() {
-            self.cancel_invocations(ai, Some(state))?;
+            self.cancel_invocations(actor_ix, Some(state))?;
         }
         if !node.after.is_empty() {
-            let actor = self.actor(ai).identity().id.clone();
+            let actor = self.actor(actor_ix).identity().id.clone();
             self.cancel_timers(|t| {
                 t.actor == actor && matches!(t.what, TimerKind::After { state: s, .. } if s == state)
             });
@@ -100,15 +100,15 @@ impl Work<'_> {
     /// Appendix D, `enterStates`.
     pub(super) fn enter_states(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         entry: &EntrySet,
         ev: Option<&Ev<'_>>,
         session: &mut Session,
     ) -> Result<(), Refusal> {
-        let chart = self.chart(ai);
+        let chart = self.chart(actor_ix);
         for state in &entry.states {
             let node = chart.state(*state);
-            let actor = self.actor_mut(ai);
+            let actor = self.actor_mut(actor_ix);
             if let Err(place) = actor.configuration.binary_search(state) {
                 actor.configuration.insert(place, *state);
             }
@@ -116,22 +116,22 @@ impl Work<'_> {
                 session.to_invoke.push(*state);
             }
             if !node.data.is_empty() {
-                self.bind_late(ai, *state, ev, session);
+                self.bind_late(actor_ix, *state, ev, session);
             }
             for block in &node.entry {
-                self.run_block(ai, block, ev, session)?;
+                self.run_block(actor_ix, block, ev, session)?;
             }
             if entry.defaults.contains(state) {
-                self.run_initial(ai, node.initial.as_ref(), ev, session)?;
+                self.run_initial(actor_ix, node.initial.as_ref(), ev, session)?;
             }
             if let Some((_, history)) = entry.histories.iter().find(|(parent, _)| parent == state) {
-                self.run_initial(ai, chart.state(*history).initial.as_ref(), ev, session)?;
+                self.run_initial(actor_ix, chart.state(*history).initial.as_ref(), ev, session)?;
             }
             for (index, after) in node.after.iter().enumerate() {
-                self.start_timer(ai, *state, index, after, ev, session);
+                self.start_timer(actor_ix, *state, index, after, ev, session);
             }
             if node.kind == StateKind::Final {
-                self.enter_final(ai, *state, ev, session);
+                self.enter_final(actor_ix, *state, ev, session);
             }
         }
         Ok(())
@@ -139,23 +139,23 @@ impl Work<'_> {
 
     fn run_initial(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         initial: Option<&Initial>,
         ev: Option<&Ev<'_>>,
         session: &mut Session,
     ) -> Result<(), Refusal> {
         let empty = Block::new();
-        self.run_block(ai, initial.map_or(&empty, |i| &i.block), ev, session)
+        self.run_block(actor_ix, initial.map_or(&empty, |i| &i.block), ev, session)
     }
 
-    fn bind_late(&mut self, ai: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) {
-        let Err(place) = self.actor(ai).bound.binary_search(&state) else {
+    fn bind_late(&mut self, actor_ix: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) {
+        let Err(place) = self.actor(actor_ix).bound.binary_search(&state) else {
             return;
         };
-        self.actor_mut(ai).bound.list().insert(place, state);
-        for (slot, template) in &self.chart(ai).state(state).data {
-            match self.eyes(ai, ev, &[]).value(template) {
-                Ok(value) => self.bind(ai, *slot, value),
+        self.actor_mut(actor_ix).bound.list().insert(place, state);
+        for (slot, template) in &self.chart(actor_ix).state(state).data {
+            match self.eyes(actor_ix, ev, &[]).value(template) {
+                Ok(value) => self.bind(actor_ix, *slot, value),
                 Err(e) => {
                     let fault = self.fault_event(e.into());
                     session.internal.push_back(fault);
@@ -164,23 +164,23 @@ impl Work<'_> {
         }
     }
 
-    pub(crate) fn bind(&mut self, ai: usize, slot: u32, value: Arc<Json>) {
-        if let Some(place) = self.actor_mut(ai).context.place(slot) {
+    pub(crate) fn bind(&mut self, actor_ix: usize, slot: u32, value: Arc<Json>) {
+        if let Some(place) = self.actor_mut(actor_ix).context.place(slot) {
             *place = Some(value);
         }
     }
 
     fn start_timer(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         state: StateId,
         index: usize,
         after: &crate::machine::After,
         ev: Option<&Ev<'_>>,
         session: &mut Session,
     ) {
-        let result = self.eyes(ai, ev, &[]).delay(&after.delay).map_err(Into::into).and_then(|delay| {
-            let actor = self.actor(ai).identity().id.clone();
+        let result = self.eyes(actor_ix, ev, &[]).delay(&after.delay).map_err(Into::into).and_then(|delay| {
+            let actor = self.actor(actor_ix).identity().id.clone();
             let id =
                 if actor.as_ref() == "root" { after.timer.clone() } else { format!("{actor}:{}", after.timer).into() };
             let index = u32::try_from(index).unwrap_or(u32::MAX);
@@ -194,8 +194,8 @@ impl Work<'_> {
 
     /// A final state was entered: its parent is done, and so may be what is around it (SCXML 3.7). Where the REC leaves the completion of
     /// an outer parallel by an inner one open, it counts.
-    fn enter_final(&mut self, ai: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) {
-        let chart = self.chart(ai);
+    fn enter_final(&mut self, actor_ix: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) {
+        let chart = self.chart(actor_ix);
         let node = chart.state(state);
         let mut up = node.parent;
         if up == NONE || (up == 0 && chart.state(0).kind != StateKind::Parallel) {
@@ -203,12 +203,14 @@ impl Work<'_> {
             return;
         }
         if chart.state(up).kind != StateKind::Parallel {
-            let data = self.done_data(ai, state, ev, session);
+            let data = self.done_data(actor_ix, state, ev, session);
             let done = self.known(chart.state(up).done_event, json!({"output": data}), Origin::Platform);
             session.internal.push_back(done);
             up = chart.state(up).parent;
         }
-        while up != NONE && chart.state(up).kind == StateKind::Parallel && is_in_final_state(chart, self.actor(ai), up)
+        while up != NONE
+            && chart.state(up).kind == StateKind::Parallel
+            && is_in_final_state(chart, self.actor(actor_ix), up)
         {
             if up == 0 {
                 session.running = false;
@@ -221,12 +223,18 @@ impl Work<'_> {
     }
 
     /// What a final state gives. A field that fails to evaluate is left out, and the error comes before the done event (SCXML 5.5, 5.7).
-    pub(crate) fn done_data(&mut self, ai: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) -> Json {
-        let Some(template) = &self.chart(ai).state(state).output else {
+    pub(crate) fn done_data(
+        &mut self,
+        actor_ix: usize,
+        state: StateId,
+        ev: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Json {
+        let Some(template) = &self.chart(actor_ix).state(state).output else {
             return Json::Null;
         };
         let mut faults = Vec::new();
-        let eyes = self.eyes(ai, ev, &[]);
+        let eyes = self.eyes(actor_ix, ev, &[]);
         let mut compute = |t| {
             eyes.json(t).unwrap_or_else(|e| {
                 faults.push(e);

@@ -71,7 +71,7 @@ impl<'d> Compiler<'d> {
         compiled.has_always = compiled.states.iter().any(|s| !s.always.is_empty());
         compiled.forwards = compiled.invokes.iter().any(|i| i.autoforward || !i.finalize.is_empty());
         compiled.has_parallel = compiled.states.iter().any(|s| s.kind == StateKind::Parallel);
-        compiled.moves = if self.problems.is_empty() { crate::lane::moves(&compiled) } else { Vec::new() };
+        compiled.moves = if self.problems.is_empty() { crate::fast_path::moves(&compiled) } else { Vec::new() };
         self.invocation_ids(&scheme, &compiled);
         compiled
     }

@@ -7,23 +7,23 @@ use smallvec::SmallVec;
 
 use crate::event::Ev;
 use crate::machine::{Assign, Segment};
-use crate::work::{Fault, Work};
+use crate::transaction::{Fault, StepTransaction};
 
 /// The way into a context variable: a key or an index each.
 type Keys = SmallVec<[Json; 2]>;
 
-impl Work<'_> {
+impl StepTransaction<'_> {
     /// All values are computed before the first variable is set; then either all are set or none.
     pub(super) fn assign(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         assigns: &[Assign],
         ev: Option<&Ev<'_>>,
         locals: &[Arc<Json>],
     ) -> Result<(), Fault> {
         let mut values: SmallVec<[(Arc<Json>, Keys); 2]> = SmallVec::new();
         {
-            let eyes = self.eyes(ai, ev, locals);
+            let eyes = self.eyes(actor_ix, ev, locals);
             for assign in assigns {
                 let mut keys = Keys::new();
                 for segment in &assign.path {
@@ -38,12 +38,12 @@ impl Work<'_> {
         if let ([assign], [(value, keys)]) = (assigns, values.as_slice())
             && keys.is_empty()
         {
-            self.bind(ai, assign.slot, value.clone());
+            self.bind(actor_ix, assign.slot, value.clone());
             return Ok(());
         }
-        let before = self.actor(ai).context.clone();
+        let before = self.actor(actor_ix).context.clone();
         for (assign, (value, keys)) in assigns.iter().zip(values) {
-            let Some(place) = self.actor_mut(ai).context.place(assign.slot) else {
+            let Some(place) = self.actor_mut(actor_ix).context.place(assign.slot) else {
                 continue;
             };
             if keys.is_empty() {
@@ -52,8 +52,9 @@ impl Work<'_> {
             }
             let whole = place.get_or_insert_with(|| Arc::new(Json::Object(serde_json::Map::new())));
             if let Err(message) = put(Arc::make_mut(whole), &keys, Json::clone(&value)) {
-                let name = self.chart(ai).shape.slots.get(assign.slot as usize).map_or("", AsRef::as_ref).to_string();
-                self.actor_mut(ai).context = before;
+                let name =
+                    self.chart(actor_ix).shape.slots.get(assign.slot as usize).map_or("", AsRef::as_ref).to_string();
+                self.actor_mut(actor_ix).context = before;
                 return Err(Fault::execution(format!("cannot assign inside `{name}`: {message}")));
             }
         }

@@ -8,17 +8,17 @@ use crate::event::Ev;
 use crate::ledger::{Entry, EntryStatus};
 use crate::machine::Action;
 use crate::snapshot::TimerKind;
-use crate::work::{Fault, Work};
+use crate::transaction::{Fault, StepTransaction};
 
-impl Work<'_> {
+impl StepTransaction<'_> {
     pub(super) fn ledger_action(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         action: &Action,
         ev: Option<&Ev<'_>>,
         locals: &[Arc<Json>],
     ) -> Result<(), Fault> {
-        let eyes = self.eyes(ai, ev, locals);
+        let eyes = self.eyes(actor_ix, ev, locals);
         let name = |kind: u32| self.m.ledger.get(kind as usize).map_or("", AsRef::as_ref);
         match action {
             Action::Grant { kind, key, uses, expires, data } => {
@@ -69,7 +69,7 @@ impl Work<'_> {
                 }
                 match due {
                     Some(due) => {
-                        let actor = self.actor(ai).identity().id.clone();
+                        let actor = self.actor(actor_ix).identity().id.clone();
                         self.set_timer_at(timer, actor, due, TimerKind::Due { kind: *kind, key })
                     }
                     None => Ok(()),

@@ -15,7 +15,7 @@ use crate::refusal::Refusal;
 use crate::scope::items;
 use crate::snapshot::TimerKind;
 use crate::step::EffectKind;
-use crate::work::{Fault, Session, Work};
+use crate::transaction::{Fault, Session, StepTransaction};
 
 /// An action failed, or the whole event has to be refused.
 pub(crate) enum Stop {
@@ -35,11 +35,11 @@ impl From<Refusal> for Stop {
     }
 }
 
-impl Work<'_> {
+impl StepTransaction<'_> {
     /// Runs a block; its first error ends it and is queued.
     pub(crate) fn run_block(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         block: &Block,
         ev: Option<&Ev<'_>>,
         session: &mut Session,
@@ -47,7 +47,7 @@ impl Work<'_> {
         if block.is_empty() {
             return Ok(());
         }
-        match self.actions(ai, block, ev, &mut Vec::new(), session) {
+        match self.actions(actor_ix, block, ev, &mut Vec::new(), session) {
             Ok(()) => Ok(()),
             Err(Stop::Refuse(refusal)) => Err(refusal),
             Err(Stop::Fault(fault)) => {
@@ -60,7 +60,7 @@ impl Work<'_> {
 
     fn actions(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         block: &Block,
         ev: Option<&Ev<'_>>,
         locals: &mut Vec<Arc<Json>>,
@@ -68,14 +68,14 @@ impl Work<'_> {
     ) -> Result<(), Stop> {
         for action in block {
             self.count_action()?;
-            self.action(ai, action, ev, locals, session)?;
+            self.action(actor_ix, action, ev, locals, session)?;
         }
         Ok(())
     }
 
     fn action(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         action: &Action,
         ev: Option<&Ev<'_>>,
         locals: &mut Vec<Arc<Json>>,
@@ -83,50 +83,52 @@ impl Work<'_> {
     ) -> Result<(), Stop> {
         match action {
             // A named block sees no names bound around its use.
-            Action::Named(block) => self.actions(ai, block, ev, &mut Vec::new(), session)?,
-            Action::Assign(assigns) => self.assign(ai, assigns, ev, locals)?,
+            Action::Named(block) => self.actions(actor_ix, block, ev, &mut Vec::new(), session)?,
+            Action::Assign(assigns) => self.assign(actor_ix, assigns, ev, locals)?,
             Action::Raise { kind, data } => {
-                let data = data.as_ref().map(|t| self.eyes(ai, ev, locals).value(t)).transpose()?;
-                let (id, name) = self.event_type(ai, kind, ev, locals)?;
+                let data = data.as_ref().map(|t| self.eyes(actor_ix, ev, locals).value(t)).transpose()?;
+                let (id, name) = self.event_type(actor_ix, kind, ev, locals)?;
                 session.internal.push_back(Ev::new(id, name, data.unwrap_or_default(), Origin::Internal));
             }
-            Action::Send(send) => self.send(ai, send, ev, locals, session)?,
+            Action::Send(send) => self.send(actor_ix, send, ev, locals, session)?,
             Action::Cancel(id) => {
-                let id = self.eyes(ai, ev, locals).text(id)?;
-                let actor = self.actor(ai).identity().id.clone();
+                let id = self.eyes(actor_ix, ev, locals).text(id)?;
+                let actor = self.actor(actor_ix).identity().id.clone();
                 self.cancel_timers(|t| {
                     t.actor == actor && matches!(&t.what, TimerKind::Send { send_id: Some(s), .. } if *s == id)
                 });
             }
             Action::Emit { kind, data } => {
-                let kind = self.eyes(ai, ev, locals).text(kind)?;
-                let data = data.as_ref().map(|t| self.eyes(ai, ev, locals).json(t)).transpose()?.unwrap_or(Json::Null);
-                let actor = self.actor(ai).identity().id.clone();
+                let kind = self.eyes(actor_ix, ev, locals).text(kind)?;
+                let data =
+                    data.as_ref().map(|t| self.eyes(actor_ix, ev, locals).json(t)).transpose()?.unwrap_or(Json::Null);
+                let actor = self.actor(actor_ix).identity().id.clone();
                 self.effect(actor, EffectKind::Emit { r#type: kind, data });
             }
             Action::Log { value, label } => {
-                let value = self.eyes(ai, ev, locals).json(value)?;
-                let actor = self.actor(ai).identity().id.clone();
+                let value = self.eyes(actor_ix, ev, locals).json(value)?;
+                let actor = self.actor(actor_ix).identity().id.clone();
                 self.effect(actor, EffectKind::Log { label: label.clone(), value });
             }
             Action::Spawn { what, id, input } => {
-                let id = self.eyes(ai, ev, locals).text(id)?;
-                let input = input.as_ref().map(|t| self.eyes(ai, ev, locals).value(t)).transpose()?.unwrap_or_default();
+                let id = self.eyes(actor_ix, ev, locals).text(id)?;
+                let input =
+                    input.as_ref().map(|t| self.eyes(actor_ix, ev, locals).value(t)).transpose()?.unwrap_or_default();
                 match what {
-                    Src::Chart(chart) => self.add_actor(ai, *chart, id, input, false, None)?,
-                    Src::Service(service) => self.start_service(ai, *service, id, input, None)?,
+                    Src::Chart(chart) => self.add_actor(actor_ix, *chart, id, input, false, None)?,
+                    Src::Service(service) => self.start_service(actor_ix, *service, id, input, None)?,
                 }
             }
             Action::Stop(id) => {
-                let id = self.eyes(ai, ev, locals).text(id)?;
-                self.stop_actor(ai, &id)?;
+                let id = self.eyes(actor_ix, ev, locals).text(id)?;
+                self.stop_actor(actor_ix, &id)?;
             }
             Action::If(branches) => {
                 for (when, block) in branches {
                     let holds = match when {
                         None => true,
                         // A condition that fails is false, and an error besides (SCXML 5.9.1): the next branch is tried.
-                        Some(program) => match self.eyes(ai, ev, locals).holds(program) {
+                        Some(program) => match self.eyes(actor_ix, ev, locals).holds(program) {
                             Ok(holds) => holds,
                             Err(e) => {
                                 let fault = self.fault_event(e.into());
@@ -136,13 +138,13 @@ impl Work<'_> {
                         },
                     };
                     if holds {
-                        return self.actions(ai, block, ev, locals, session);
+                        return self.actions(actor_ix, block, ev, locals, session);
                     }
                 }
             }
             Action::Each { list, index, depth, block } => {
                 let list = {
-                    let eyes = self.eyes(ai, ev, locals);
+                    let eyes = self.eyes(actor_ix, ev, locals);
                     items(&eyes.cel(list)?)?
                 };
                 for (item, key) in list {
@@ -151,12 +153,12 @@ impl Work<'_> {
                     if *index {
                         locals.push(key);
                     }
-                    self.actions(ai, block, ev, locals, session)?;
+                    self.actions(actor_ix, block, ev, locals, session)?;
                 }
                 locals.truncate(*depth as usize);
             }
             Action::Grant { .. } | Action::Revoke { .. } | Action::Open { .. } | Action::Close { .. } => {
-                self.ledger_action(ai, action, ev, locals)?
+                self.ledger_action(actor_ix, action, ev, locals)?
             }
         }
         Ok(())
@@ -164,7 +166,7 @@ impl Work<'_> {
 
     fn event_type(
         &self,
-        ai: usize,
+        actor_ix: usize,
         kind: &TypeName,
         ev: Option<&Ev<'_>>,
         locals: &[Arc<Json>],
@@ -172,7 +174,7 @@ impl Work<'_> {
         match kind {
             TypeName::Known(id) => Ok((*id, self.event_name(*id))),
             TypeName::Computed(t) => {
-                let name = self.eyes(ai, ev, locals).text(t)?;
+                let name = self.eyes(actor_ix, ev, locals).text(t)?;
                 Ok((self.m.events.id(&name), name))
             }
         }

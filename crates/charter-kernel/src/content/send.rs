@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::event::{Ev, Meta, Origin};
 use crate::machine::Send;
 use crate::snapshot::{Status, TimerKind};
-use crate::work::{Fault, Queued, Session, Work};
+use crate::transaction::{Fault, Queued, Session, StepTransaction};
 
 /// Where an event of an action goes.
 enum Receiver {
@@ -15,25 +15,25 @@ enum Receiver {
     Actor(Arc<str>),
 }
 
-impl Work<'_> {
+impl StepTransaction<'_> {
     pub(super) fn send(
         &mut self,
-        ai: usize,
+        actor_ix: usize,
         send: &Send,
         ev: Option<&Ev<'_>>,
         locals: &[Arc<Json>],
         session: &mut Session,
     ) -> Result<(), Fault> {
-        let eyes = self.eyes(ai, ev, locals);
+        let eyes = self.eyes(actor_ix, ev, locals);
         let mut given_id = send.id.as_ref().map(|t| eyes.text(t)).transpose()?;
         if let Some(slot) = send.id_location {
             // The place receives the id even if the event cannot be sent, so that the error can be told by it (SCXML 6.2.1).
             let fresh = self.fresh();
             let made: Arc<str> = format!("send.{fresh}").into();
-            self.bind(ai, slot, Arc::new(Json::String(made.to_string())));
+            self.bind(actor_ix, slot, Arc::new(Json::String(made.to_string())));
             given_id = Some(made);
         }
-        let eyes = self.eyes(ai, ev, locals);
+        let eyes = self.eyes(actor_ix, ev, locals);
         let mut with_id = |mut fault: Fault| {
             fault.send_id.clone_from(&given_id);
             fault
@@ -54,10 +54,10 @@ impl Work<'_> {
         {
             return Err(with_id(Fault::execution(format!("no event processor `{p}`; there is `scxml`"))));
         }
-        let (id, name) = self.event_type(ai, &send.kind, ev, locals).map_err(&mut with_id)?;
-        let receiver = self.receiver(ai, to.as_deref(), delay > 0).map_err(&mut with_id)?;
+        let (id, name) = self.event_type(actor_ix, &send.kind, ev, locals).map_err(&mut with_id)?;
+        let receiver = self.receiver(actor_ix, to.as_deref(), delay > 0).map_err(&mut with_id)?;
         let send_id = given_id.clone();
-        let sender = self.actor(ai).identity().id.clone();
+        let sender = self.actor(actor_ix).identity().id.clone();
         match receiver {
             Receiver::Internal if delay > 0 => {
                 Err(with_id(Fault::execution("an event for the internal queue cannot be delayed")))
@@ -76,15 +76,15 @@ impl Work<'_> {
                 self.set_timer(timer, sender, delay, TimerKind::Send { to, kind: name, data, send_id }).map_err(with_id)
             }
             Receiver::Actor(to) => {
-                self.post(ai, to, Ev::new(id, name, data, Origin::Sent), send_id);
+                self.post(actor_ix, to, Ev::new(id, name, data, Origin::Sent), send_id);
                 Ok(())
             }
         }
     }
 
     /// Puts an event into the queue of another actor (or its own external one).
-    pub(crate) fn post(&mut self, ai: usize, to: Arc<str>, mut ev: Ev<'static>, send_id: Option<Arc<str>>) {
-        let actor = self.actor(ai);
+    pub(crate) fn post(&mut self, actor_ix: usize, to: Arc<str>, mut ev: Ev<'static>, send_id: Option<Arc<str>>) {
+        let actor = self.actor(actor_ix);
         // The parent of a cancelled actor hears nothing of it any more (SCXML 6.4).
         if actor.status != Status::Active && actor.identity().parent.as_ref() == Some(&to) {
             return;
@@ -101,8 +101,8 @@ impl Work<'_> {
         format!("#_scxml_{}", crate::scope::session_id(&self.s.run.id, actor))
     }
 
-    fn receiver(&self, ai: usize, to: Option<&str>, later: bool) -> Result<Receiver, Fault> {
-        let me = self.actor(ai);
+    fn receiver(&self, actor_ix: usize, to: Option<&str>, later: bool) -> Result<Receiver, Fault> {
+        let me = self.actor(actor_ix);
         let actor = |id: &str| {
             // A delayed event may be for somebody who is not there yet.
             let there = self.s.actors.find(id).map(|a| (a.identity().id.clone(), a.status));

@@ -9,7 +9,7 @@ use crate::event::Ev;
 use crate::judge::{self, active_candidates};
 use crate::machine::{Guard, Machine, Require, RoleSet, Template, Transition};
 use crate::refusal::{Candidate, Code};
-use crate::scope::Eyes;
+use crate::scope::EvalContext;
 use crate::snapshot::{Actor, Snapshot};
 
 impl Machine {
@@ -25,7 +25,7 @@ impl Machine {
         if let Some(ledger) = &mut settled.ledger {
             crate::ledger::Ledger::settle(ledger, envelope.at);
         }
-        let eyes = Eyes {
+        let eyes = EvalContext {
             machine: self,
             snapshot: &settled,
             actor,
@@ -43,7 +43,7 @@ impl Machine {
     /// Why a transition is not enabled; none if it is.
     pub(crate) fn why_not(
         &self,
-        eyes: &Eyes<'_>,
+        eyes: &EvalContext<'_>,
         actor: &Actor,
         id: u32,
         t: &Transition,
@@ -146,7 +146,7 @@ impl Machine {
 
     fn requirement_message<'p>(
         &self,
-        eyes: &Eyes<'_>,
+        eyes: &EvalContext<'_>,
         require: &'p Require,
         code: Code,
     ) -> (Option<&'p Program>, String) {
@@ -187,7 +187,7 @@ impl Machine {
 }
 
 /// The part of a guard that decides against it: its program, the name of the guard it belongs to, the error if there was one.
-fn failing<'g>(eyes: &Eyes<'g>, guard: &'g Guard) -> Option<(&'g Program, Option<&'g str>, Option<String>)> {
+fn failing<'g>(eyes: &EvalContext<'g>, guard: &'g Guard) -> Option<(&'g Program, Option<&'g str>, Option<String>)> {
     match guard {
         Guard::Cel(p) => match eyes.holds(p) {
             Ok(true) => None,
@@ -224,7 +224,7 @@ fn first_program(guard: &Guard) -> Option<&Program> {
 }
 
 /// The values a program read, by path. Large ones are cut: a refusal is for people.
-fn reads(eyes: &Eyes<'_>, program: &Program) -> serde_json::Map<String, Json> {
+fn reads(eyes: &EvalContext<'_>, program: &Program) -> serde_json::Map<String, Json> {
     let mut map = serde_json::Map::new();
     for path in program.reads() {
         let value = path.eval(eyes).and_then(|v| v.to_json()).unwrap_or(Json::Null);

@@ -6,12 +6,12 @@ mod words;
 
 use std::borrow::Cow;
 
-use crate::door;
 use crate::envelope::{Envelope, Event};
 use crate::event::{Data, Ev, Name, Origin};
 use crate::machine::Machine;
 use crate::refusal::{Code, Explanation, Refusal};
 use crate::snapshot::Snapshot;
+use crate::validate;
 use words::{first_misfit, plain};
 
 impl Machine {
@@ -70,7 +70,7 @@ impl Machine {
             story.legal.dedup();
         }
         if let Event::External { r#type, data } = &envelope.event {
-            let admitted = door::admit(data, self.definition.limits.data).unwrap_or(Cow::Borrowed(data));
+            let admitted = validate::validate_event(data, self.definition.limits.data).unwrap_or(Cow::Borrowed(data));
             let ev = Ev {
                 id: self.events.id(r#type),
                 name: Name::Borrowed(r#type),

@@ -6,7 +6,7 @@ use crate::envelope::{Envelope, Event, Principal};
 use crate::event::{Data, Ev, Name, Origin};
 use crate::machine::{Machine, RoleSet};
 use crate::refusal::{Code, Explanation};
-use crate::scope::Eyes;
+use crate::scope::EvalContext;
 use crate::snapshot::{Actor, Snapshot};
 
 impl Machine {
@@ -100,7 +100,7 @@ impl Machine {
             meta: None,
         };
         let actor = snapshot.actors.find(envelope.to.as_deref().unwrap_or("root"))?;
-        let eyes = Eyes {
+        let eyes = EvalContext {
             machine: self,
             snapshot,
             actor,
@@ -118,7 +118,7 @@ impl Machine {
     }
 
     /// The sentence of a rule, as it reads for this event.
-    pub(crate) fn sentence(&self, rule: u32, eyes: &Eyes<'_>) -> String {
+    pub(crate) fn sentence(&self, rule: u32, eyes: &EvalContext<'_>) -> String {
         let Some((name, sentence)) = self.rules.get(rule as usize) else {
             return String::new();
         };

@@ -30,7 +30,7 @@ pub(crate) struct Chart {
     /// Whether any state is parallel: then several atomic states may be active.
     pub(crate) has_parallel: bool,
     /// For each transition: what it does, if that is plain.
-    pub(crate) moves: Vec<Option<crate::lane::Move>>,
+    pub(crate) moves: Vec<Option<crate::fast_path::Move>>,
     /// Whether any invocation has `finalize` or `autoforward`.
     pub(crate) forwards: bool,
     pub(crate) transitions: Vec<Transition>,

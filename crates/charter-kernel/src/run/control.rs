@@ -7,7 +7,7 @@ use crate::machine::{Machine, RoleSet};
 use crate::refusal::{Code, Refusal};
 use crate::snapshot::{Snapshot, Status};
 use crate::step::{Step, Verdict};
-use crate::work::Work;
+use crate::transaction::StepTransaction;
 
 /// Run control (03): the only types that begin with `charter.` and may be sent from outside.
 pub(crate) const CONTROL: [&str; 3] = ["charter.pause", "charter.resume", "charter.cancel"];
@@ -46,7 +46,7 @@ impl Machine {
     }
 }
 
-impl Work<'_> {
+impl StepTransaction<'_> {
     /// Time goes on from where it stood, then the answers that waited are taken in the order in which they came.
     fn resume(&mut self) -> Result<(), Refusal> {
         let stood = self.at.saturating_sub(self.s.paused_at.unwrap_or(self.at)).max(0);
@@ -63,12 +63,13 @@ impl Work<'_> {
             if self.ended {
                 break;
             }
-            let Some(ai) = self.s.actors.position(&held.actor).filter(|a| self.actor(*a).status == Status::Active)
+            let Some(actor_ix) =
+                self.s.actors.position(&held.actor).filter(|a| self.actor(*a).status == Status::Active)
             else {
                 continue;
             };
-            if self.actor(ai).invocations.iter().any(|i| i.effect == held.effect && i.id == held.invocation) {
-                self.take_answer(ai, held.effect, &held.invocation, held.outcome.clone())?;
+            if self.actor(actor_ix).invocations.iter().any(|i| i.effect == held.effect && i.id == held.invocation) {
+                self.take_answer(actor_ix, held.effect, &held.invocation, held.outcome.clone())?;
                 self.quiesce()?;
             }
         }

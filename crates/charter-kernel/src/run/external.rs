@@ -3,15 +3,15 @@
 use serde_json::Value as Json;
 
 use super::control::CONTROL;
-use crate::door;
 use crate::envelope::Envelope;
 use crate::event::{Data, Ev, Name, Origin};
 use crate::machine::{Machine, RoleSet, TransitionId};
 use crate::refusal::{Code, Refusal};
-use crate::scope::Eyes;
+use crate::scope::EvalContext;
 use crate::snapshot::{Snapshot, Status, Vote};
 use crate::step::{Step, Verdict};
-use crate::work::{Session, Work};
+use crate::transaction::{Session, StepTransaction};
+use crate::validate;
 
 impl Machine {
     pub(super) fn external(
@@ -24,8 +24,8 @@ impl Machine {
     ) -> Result<Step, Refusal> {
         let data = match checked {
             // Small by now; its numbers still have to be canonical.
-            true => door::admit(data, u64::MAX)?,
-            false => door::admit(data, self.definition.limits.data)?,
+            true => validate::validate_event(data, u64::MAX)?,
+            false => validate::validate_event(data, self.definition.limits.data)?,
         };
         let control = CONTROL.contains(&name);
         if !control && crate::compile::is_platform(name) {
@@ -43,10 +43,10 @@ impl Machine {
             return Err(Code::Paused.into());
         }
         let to = envelope.to.as_deref().unwrap_or("root");
-        let Some(ai) = snapshot.actors.position(to) else {
+        let Some(actor_ix) = snapshot.actors.position(to) else {
             return Err(Code::UnknownActor.into());
         };
-        let actor = snapshot.actors.0.get(ai);
+        let actor = snapshot.actors.0.get(actor_ix);
         if actor.is_some_and(|a| a.status != Status::Active) {
             return Err(Code::Finished.into());
         }
@@ -75,10 +75,10 @@ impl Machine {
         let ev = Ev { id, name: Name::Borrowed(name), data, origin: Origin::External, meta: None };
         if let Some(actor) = actor {
             let (machine, by, now) = (self, &envelope.by, envelope.at);
-            let eyes = Eyes { machine, snapshot, actor, event: Some(&ev), by, now, locals: &[], entry: None };
-            match self.short_way(snapshot, ai, &ev, &eyes, held) {
+            let eyes = EvalContext { machine, snapshot, actor, event: Some(&ev), by, now, locals: &[], entry: None };
+            match self.fast_path(snapshot, actor_ix, &ev, &eyes, held) {
                 Some(Ok((id, plain))) => {
-                    return Ok(self.moved(snapshot, ai, id, plain, envelope.seq));
+                    return Ok(self.moved(snapshot, actor_ix, id, plain, envelope.seq));
                 }
                 Some(Err(code)) => return Err(code.into()),
                 None => {}
@@ -86,8 +86,8 @@ impl Machine {
         }
         let mut work = self.work(snapshot, envelope, held);
         let mut session = Session::new();
-        work.before_selection(ai, &ev, &mut session)?;
-        let selection = work.select_judged(ai, &ev, &mut session);
+        work.before_selection(actor_ix, &ev, &mut session)?;
+        let selection = work.select_judged(actor_ix, &ev, &mut session);
         if selection.refused.is_some() {
             // `explain` finds the transition again, and says the sentence.
             return Err(Code::Rule.into());
@@ -97,22 +97,22 @@ impl Machine {
                 return Err(selection.furthest.unwrap_or(Code::Unhandled).into());
             }
         } else if !selection.votes.is_empty() {
-            work.vote(ai, &selection.votes, &ev);
+            work.vote(actor_ix, &selection.votes, &ev);
             if selection.enabled.is_empty() {
                 return Ok(work.step(Verdict::Vote));
             }
         }
-        work.deliver(ai, &ev, selection.enabled, session)?;
+        work.deliver(actor_ix, &ev, selection.enabled, session)?;
         work.finish(Some(snapshot), Verdict::Accepted)
     }
 }
 
-impl Work<'_> {
-    fn vote(&mut self, ai: usize, transitions: &[TransitionId], ev: &Ev<'_>) {
+impl StepTransaction<'_> {
+    fn vote(&mut self, actor_ix: usize, transitions: &[TransitionId], ev: &Ev<'_>) {
         let digest = crate::digest::Digest::of_json(ev.data());
         let by: Box<str> = self.by.id.as_str().into();
         for t in transitions {
-            let votes = self.actor_mut(ai).votes.list();
+            let votes = self.actor_mut(actor_ix).votes.list();
             match votes.iter_mut().find(|v| v.transition == *t && v.digest == digest) {
                 Some(vote) => vote.by.push(by.clone()),
                 None => votes.push(Vote { transition: *t, digest, by: vec![by.clone()] }),

@@ -12,14 +12,14 @@ pub(crate) use control::CONTROL;
 
 use crate::actors::new_actor;
 use crate::algorithm::Begin;
-use crate::door;
 use crate::envelope::{Envelope, Event};
 use crate::ledger::Ledger;
 use crate::machine::{Machine, RoleSet};
 use crate::refusal::{Code, Refusal};
-use crate::snapshot::{Actors, Identity, Rare, RunName, Snapshot, Status};
+use crate::snapshot::{Actors, Identity, RunName, Snapshot, Status, ThinVec};
 use crate::step::{Step, Verdict};
-use crate::work::Work;
+use crate::transaction::StepTransaction;
+use crate::validate;
 
 impl Machine {
     /// Starts a run: record 0.
@@ -30,7 +30,7 @@ impl Machine {
         let Event::Start { input } = &envelope.event else {
             return Err(Code::Reserved.into());
         };
-        let input = door::admit(input, self.definition.limits.data)?;
+        let input = validate::validate_event(input, self.definition.limits.data)?;
         check_time(envelope.at)?;
         let chart = self.chart(0);
         if chart.input.as_ref().is_some_and(|s| !s.fits(&input)) {
@@ -52,10 +52,11 @@ impl Machine {
             actors: Actors(SmallVec::from_iter([Arc::new(root)])),
             timers: Vec::new(),
             ledger: if self.ledger.is_empty() { None } else { Some(Arc::new(Ledger::new(&self.ledger))) },
-            held: Rare::default(),
+            held: ThinVec::default(),
             counter: 0,
         };
-        let mut work = Work::new(self, snapshot, &envelope.by, self.held(envelope), envelope.seq, envelope.at);
+        let mut work =
+            StepTransaction::new(self, snapshot, &envelope.by, self.held(envelope), envelope.seq, envelope.at);
         work.macrostep(0, Begin::Start)?;
         work.finish(None, Verdict::Accepted)
     }
@@ -73,15 +74,15 @@ impl Machine {
             Event::Start { .. } => Err(Code::Reserved.into()),
             Event::External { r#type, data } => self.external(snapshot, envelope, r#type, data, false),
             Event::Done { invocation, effect, output } => {
-                let output = door::admit(output, self.definition.limits.data)?.into_owned();
+                let output = validate::validate_event(output, self.definition.limits.data)?.into_owned();
                 self.answered(snapshot, envelope, invocation, *effect, Ok(output))
             }
             Event::Failed { invocation, effect, error } => {
-                let error = door::admit(error, self.definition.limits.data)?.into_owned();
+                let error = validate::validate_event(error, self.definition.limits.data)?.into_owned();
                 self.answered(snapshot, envelope, invocation, *effect, Err(error))
             }
             Event::Attempt { invocation, effect, error, .. } => {
-                door::admit(error, self.definition.limits.data)?;
+                validate::validate_event(error, self.definition.limits.data)?;
                 let awaited = !snapshot.status.is_finished()
                     && self.owner(snapshot, envelope, invocation, Some(*effect)).is_some();
                 Ok(self.unchanged(snapshot, envelope, if awaited { Verdict::Ignored } else { Verdict::Late }))
@@ -93,7 +94,8 @@ impl Machine {
     /// Nothing happens, and the record says so: not even the number of the snapshot changes.
     fn unchanged(&self, snapshot: &Snapshot, envelope: &Envelope, verdict: Verdict) -> Step {
         let mut step =
-            Work::new(self, snapshot.clone(), &envelope.by, RoleSet::SYSTEM, envelope.seq, envelope.at).step(verdict);
+            StepTransaction::new(self, snapshot.clone(), &envelope.by, RoleSet::SYSTEM, envelope.seq, envelope.at)
+                .step(verdict);
         step.snapshot.seq = snapshot.seq;
         step
     }
@@ -126,16 +128,16 @@ impl Machine {
         set
     }
 
-    fn work<'m>(&'m self, snapshot: &Snapshot, envelope: &'m Envelope, held: RoleSet) -> Work<'m> {
+    fn work<'m>(&'m self, snapshot: &Snapshot, envelope: &'m Envelope, held: RoleSet) -> StepTransaction<'m> {
         let mut s = snapshot.clone();
         if let Some(ledger) = &mut s.ledger {
             Ledger::settle(ledger, envelope.at);
         }
-        Work::new(self, s, &envelope.by, held, envelope.seq, envelope.at)
+        StepTransaction::new(self, s, &envelope.by, held, envelope.seq, envelope.at)
     }
 }
 
-impl Work<'_> {
+impl StepTransaction<'_> {
     /// To quiescence, then the interlocks, then the end of the run if its root has ended.
     fn finish(mut self, before: Option<&Snapshot>, unless_taken: Verdict) -> Result<Step, Refusal> {
         self.quiesce()?;

@@ -6,7 +6,7 @@ use charter_expr::{Object, Str, Value};
 use serde_json::Value as Json;
 use smallvec::SmallVec;
 
-use super::{Rare, Status};
+use super::{Status, ThinVec};
 use crate::digest::Digest;
 use crate::envelope::EffectId;
 use crate::machine::{StateId, TransitionId};
@@ -69,14 +69,14 @@ pub struct Actor {
     pub(crate) status: Status,
     /// All active states, ancestors included, in document order.
     pub(crate) configuration: SmallVec<[StateId; 6]>,
-    pub(crate) history: Rare<(StateId, SmallVec<[StateId; 4]>)>,
+    pub(crate) history: ThinVec<(StateId, SmallVec<[StateId; 4]>)>,
     pub(crate) context: Context,
     pub(crate) output: Option<Arc<Json>>,
     /// Services at work for it (machines it invoked are actors themselves).
     pub(crate) invocations: SmallVec<[Arc<Invocation>; 1]>,
-    pub(crate) votes: Rare<Vote>,
+    pub(crate) votes: ThinVec<Vote>,
     /// States whose late-bound data has been bound.
-    pub(crate) bound: Rare<StateId>,
+    pub(crate) bound: ThinVec<StateId>,
 }
 
 impl Actor {

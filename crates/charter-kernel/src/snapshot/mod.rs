@@ -1,7 +1,7 @@
 //! A run at one moment. Its JSON (see [`crate::Machine::snapshot_json`]) says the same with names; going there and back changes nothing.
 
 mod actor;
-mod rare;
+mod thin_vec;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 pub use actor::{Actor, Invocation};
 pub(crate) use actor::{Context, Identity, Shape, Vote};
-pub(crate) use rare::Rare;
+pub(crate) use thin_vec::ThinVec;
 
 use crate::digest::Digest;
 use crate::envelope::EffectId;
@@ -32,7 +32,7 @@ pub struct Snapshot {
     pub(crate) timers: Vec<Arc<Timer>>,
     pub(crate) ledger: Option<Arc<Ledger>>,
     /// Answers that came while the run was paused.
-    pub(crate) held: Rare<Arc<Held>>,
+    pub(crate) held: ThinVec<Arc<Held>>,
     /// Source of generations and of ids that must not repeat.
     pub(crate) counter: u64,
 }

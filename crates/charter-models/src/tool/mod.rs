@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use charter_kernel::definition::ActorDecl;
-use charter_runtime::{Boxed, Call, Executor, Fault, FindSecret, Folder, Outcome};
+use charter_runtime::{BoxFuture, Call, Executor, Fault, FindSecret, Folder, Outcome};
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult};
 use rmcp::service::{ClientInitializeError, RoleClient, RunningService, ServiceError};
@@ -26,9 +26,9 @@ use post::Post;
 use wanted::{Server, Wanted};
 
 /// The largest answer of a tool, in bytes of its JSON: the limit of an event.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 /// How much of a tool's complaint is told, in characters.
-const MOST_COMPLAINT: usize = 500;
+const MAX_COMPLAINT: usize = 500;
 /// How long an attempt may take unless the actor says otherwise: ten minutes, in milliseconds.
 const ATTEMPT: i64 = 600_000;
 /// The tool was called and did not do it, or broke down.
@@ -75,7 +75,7 @@ impl Executor for Tools {
         Some(ATTEMPT)
     }
 
-    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         let tools = self.clone();
         Box::pin(async move {
             let name = call.config("tool").and_then(Json::as_str);
@@ -208,7 +208,7 @@ fn answer(tool: &str, result: CallToolResult) -> Result<Json, Fault> {
     let text: Vec<&str> = result.content.iter().filter_map(|c| c.as_text()).map(|t| t.text.as_str()).collect();
     let text = text.join("\n");
     if result.is_error == Some(true) {
-        let said: String = text.chars().take(MOST_COMPLAINT).collect();
+        let said: String = text.chars().take(MAX_COMPLAINT).collect();
         return Err(Fault::new(FAILED, &format!("the tool `{tool}` says: {said}")));
     }
     let answer = match result.structured_content {
@@ -216,10 +216,10 @@ fn answer(tool: &str, result: CallToolResult) -> Result<Json, Fault> {
         None => serde_json::from_str(&text).unwrap_or(Json::String(text)),
     };
     let size = answer.to_string().len();
-    if size > MOST_BYTES {
+    if size > MAX_BYTES {
         return Err(Fault::new(
             codes::TOO_LARGE,
-            &format!("the tool `{tool}` answers with {size} bytes; the most is {MOST_BYTES}"),
+            &format!("the tool `{tool}` answers with {size} bytes; the most is {MAX_BYTES}"),
         ));
     }
     Ok(answer)

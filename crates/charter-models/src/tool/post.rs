@@ -16,7 +16,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use ureq::http::{HeaderName, HeaderValue};
 
-use crate::http::MOST_BYTES;
+use crate::http::MAX_BYTES;
 use crate::sse;
 
 /// How long the end of a session may take; nobody needs it.
@@ -106,12 +106,12 @@ impl Post {
         if status.is_success() && !asks {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        let mut lines = std::io::BufReader::new(answer.body_mut().with_config().limit(MOST_BYTES).reader());
+        let mut lines = std::io::BufReader::new(answer.body_mut().with_config().limit(MAX_BYTES).reader());
         let mut bytes = Vec::new();
         let stream = kind.starts_with("text/event-stream");
         loop {
-            let read = lines.read_until(b'\n', &mut bytes).map_err(|e| match bytes.len() as u64 >= MOST_BYTES {
-                true => StreamableHttpError::Client(PostError::TooLarge(MOST_BYTES)),
+            let read = lines.read_until(b'\n', &mut bytes).map_err(|e| match bytes.len() as u64 >= MAX_BYTES {
+                true => StreamableHttpError::Client(PostError::TooLarge(MAX_BYTES)),
                 false => failed(e.into()),
             })?;
             // A stream may stay open when everything was said.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use charter_journal::{MemoryStore, Store};
 use charter_kernel::{Digest, Principal};
 use charter_models::Models;
-use charter_runtime::{Charter, Options, Receipt, Runtime, Send, Start, View, Workspaces};
+use charter_runtime::{Charter, Options, Receipt, Runtime, SendEvent, Start, View, Workspaces};
 use serde_json::{Value as Json, json};
 
 pub(crate) struct Host {
@@ -100,7 +100,7 @@ impl Host {
 
     pub(crate) async fn send(&self, run: &str, r#type: &str, data: Json) -> Receipt {
         let by = Principal::new("ana", &["operator", "approver"]);
-        let receipt = self.runtime.send(Send::new(run, r#type, data, by)).await.unwrap();
+        let receipt = self.runtime.send(SendEvent::new(run, r#type, data, by)).await.unwrap();
         assert!(!receipt.is_refused(), "{type} was refused: {:?}", receipt.refusal());
         receipt
     }

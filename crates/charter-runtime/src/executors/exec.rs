@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 
 use crate::call::{Call, Executor, Fault, Outcome};
 use crate::charter::Folder;
-use crate::clock::Boxed;
+use crate::clock::BoxFuture;
 
 /// The most that a command may write to its standard output, unless the actor says less: 1 MiB.
 const OUTPUT: u64 = 1 << 20;
@@ -55,7 +55,7 @@ impl Executor for Exec {
         Some(super::ATTEMPT)
     }
 
-    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         let env = self.env.clone();
         Box::pin(run(call, env))
     }

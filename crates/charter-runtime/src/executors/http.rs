@@ -8,7 +8,7 @@ use ureq::http::Uri;
 
 use crate::call::{Call, Executor, Fault, Outcome};
 use crate::charter::Folder;
-use crate::clock::Boxed;
+use crate::clock::BoxFuture;
 use crate::options::FindSecret;
 use crate::runtime::blocking;
 
@@ -59,7 +59,7 @@ impl Executor for Http {
         Some(super::ATTEMPT)
     }
 
-    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         let request = self.request(&call);
         let agent = self.agent.clone();
         Box::pin(async move {

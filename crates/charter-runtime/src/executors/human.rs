@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use crate::call::{Call, Executor, Fault, Outcome};
 use crate::charter::Folder;
-use crate::clock::Boxed;
+use crate::clock::BoxFuture;
 use crate::config::texts;
 
 /// Kind `human`. Configuration: `title` (what the task is about), `by` (roles that may answer; default: anybody).
@@ -31,7 +31,7 @@ impl Executor for Human {
         true
     }
 
-    fn call(&self, _: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+    fn call(&self, _: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         Box::pin(async { Ok(Outcome::Waits) })
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use crate::call::{Call, Executor, Fault, Outcome};
 use crate::charter::Folder;
-use crate::clock::Boxed;
+use crate::clock::BoxFuture;
 use crate::runtime::blocking;
 
 /// How many are given unless the actor says otherwise.
@@ -29,7 +29,7 @@ impl Executor for Journal {
         true
     }
 
-    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         Box::pin(async move {
             let found = blocking(move || find(&call)).await;
             found

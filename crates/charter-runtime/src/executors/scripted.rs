@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::script::{Act, Ending, Refused, Script, Sent, Sight};
 use crate::call::{Call, Executor, Fault, Outcome};
 use crate::charter::Folder;
-use crate::clock::Boxed;
+use crate::clock::BoxFuture;
 
 /// Kind `scripted`. Configuration: `answers` (a list, or the name of a file beside the charter with a list, or with one list for each
 /// actor by its name). With `as: ROLE` it may also send events to its run, as every other principal does.
@@ -23,7 +23,7 @@ impl Executor for Scripted {
         true
     }
 
-    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         Box::pin(play(call))
     }
 }
@@ -142,12 +142,12 @@ async fn send(call: &Call, event: &Sent, sight: &Sight<'_>, number: u32) -> Resu
             continue;
         }
         let seen = receipt.snapshot.as_ref().map_or(0, charter_kernel::Snapshot::seq);
-        let changed = |h: &crate::Happening| matches!(h, crate::Happening::Recorded(r) if r.snapshot.as_ref().is_some_and(|s| s.seq() > seen));
+        let changed = |h: &crate::RuntimeEvent| matches!(h, crate::RuntimeEvent::Recorded(r) if r.snapshot.as_ref().is_some_and(|s| s.seq() > seen));
         loop {
             tokio::select! {
                 biased;
                 next = news.next() => match next {
-                    Some(h) if changed(&h) || matches!(h, crate::Happening::Missed(_)) => break,
+                    Some(h) if changed(&h) || matches!(h, crate::RuntimeEvent::Missed(_)) => break,
                     Some(_) => {}
                     None => return Err(Fault::new("send", "the host is shutting down")),
                 },

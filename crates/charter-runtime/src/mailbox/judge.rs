@@ -10,7 +10,7 @@ use super::perform::Made;
 use super::state::RunState;
 use crate::charter::Charter;
 use crate::error::RuntimeError;
-use crate::runtime::{Inner, Mail, Reply, Send, Start, may, task_roles};
+use crate::runtime::{Inner, Input, Reply, SendEvent, Start, may, task_roles};
 
 /// How many events of one run are committed together at most.
 pub(super) const BATCH: usize = 64;
@@ -23,26 +23,26 @@ pub(super) struct Batch {
 }
 
 /// What is to be done with a letter.
-pub(super) enum Judged {
+pub(super) enum Evaluation {
     /// It is in the batch, or was answered without a record.
     Done,
     /// It needs what the batch has not written yet; it comes first in the next one.
-    Later(Mail),
+    Later(Input),
 }
 
 impl Inner {
     /// Puts a letter through the kernel.
-    pub(super) fn judge(self: &Arc<Self>, run: &Arc<str>, batch: &mut Batch, mail: Mail) -> Judged {
+    pub(super) fn judge(self: &Arc<Self>, run: &Arc<str>, batch: &mut Batch, mail: Input) -> Evaluation {
         // What was due before comes before.
         self.fire(run, batch);
         match mail {
-            Mail::Due => Judged::Done,
-            Mail::Start { charter, start, reply } => self.judge_start(run, batch, charter, start, reply),
-            Mail::Event { send, reply } => self.judge_event(run, batch, send, reply),
-            Mail::Answer { invocation, effect, outcome, person, reply } => {
+            Input::Due => Evaluation::Done,
+            Input::Start { charter, start, reply } => self.judge_start(run, batch, charter, start, reply),
+            Input::Event { send, reply } => self.judge_event(run, batch, send, reply),
+            Input::Answer { invocation, effect, outcome, person, reply } => {
                 let Some(snapshot) = &batch.state.snapshot else {
                     drop(reply.send(Err(RuntimeError::NeverStarted(run.to_string()))));
-                    return Judged::Done;
+                    return Evaluation::Done;
                 };
                 let (invocation, by) = match person {
                     None => (invocation, Principal::system()),
@@ -50,14 +50,14 @@ impl Inner {
                         Ok(invocation) => (invocation, person),
                         Err(e) => {
                             drop(reply.send(Err(e)));
-                            return Judged::Done;
+                            return Evaluation::Done;
                         }
                     },
                 };
                 let event = Event::answer(invocation, effect, outcome);
                 self.step_of_host(run, batch, event, by, reply)
             }
-            Mail::Attempt { invocation, effect, attempt, error, retry_at, reply } => {
+            Input::Attempt { invocation, effect, attempt, error, retry_at, reply } => {
                 let event = Event::Attempt { invocation, effect, attempt, error, retry_at };
                 self.step_of_host(run, batch, event, Principal::system(), reply)
             }
@@ -65,7 +65,7 @@ impl Inner {
     }
 
     /// An event of the host's own: it is taken when events from outside no longer are.
-    fn step_of_host(&self, run: &Arc<str>, batch: &mut Batch, event: Event, by: Principal, reply: Reply) -> Judged {
+    fn step_of_host(&self, run: &Arc<str>, batch: &mut Batch, event: Event, by: Principal, reply: Reply) -> Evaluation {
         if batch.state.snapshot.is_none() {
             drop(reply.send(Err(RuntimeError::NeverStarted(run.to_string()))));
         } else if self.is_full(batch, 2) {
@@ -79,7 +79,7 @@ impl Inner {
         } else {
             self.step(batch, None, None, event, by, None, Some(reply));
         }
-        Judged::Done
+        Evaluation::Done
     }
 
     /// Fires the timers that are due.
@@ -130,48 +130,54 @@ impl Inner {
         charter: Arc<Charter>,
         start: Box<Start>,
         reply: Reply,
-    ) -> Judged {
+    ) -> Evaluation {
         if batch.state.chain.next_seq() > 0 {
             if !batch.made.is_empty() {
-                return Judged::Later(Mail::Start { charter, start, reply });
+                return Evaluation::Later(Input::Start { charter, start, reply });
             }
             drop(reply.send(self.started_before(run, batch, &charter, &start)));
-            return Judged::Done;
+            return Evaluation::Done;
         }
         batch.state.charter = charter;
         let Start { input, by, .. } = *start;
         self.step(batch, None, None, Event::Start { input }, by, None, Some(reply));
-        Judged::Done
+        Evaluation::Done
     }
 
-    fn judge_event(self: &Arc<Self>, run: &Arc<str>, batch: &mut Batch, send: Box<Send>, reply: Reply) -> Judged {
+    fn judge_event(
+        self: &Arc<Self>,
+        run: &Arc<str>,
+        batch: &mut Batch,
+        send: Box<SendEvent>,
+        reply: Reply,
+    ) -> Evaluation {
         if batch.state.snapshot.is_none() {
             drop(reply.send(Err(RuntimeError::NeverStarted(run.to_string()))));
-            return Judged::Done;
+            return Evaluation::Done;
         }
         if let Some(id) = &send.id {
             if batch.ids.contains(id) {
-                return Judged::Later(Mail::Event { send, reply });
+                return Evaluation::Later(Input::Event { send, reply });
             }
             match self.store.find(run, id) {
                 Ok(None) => {}
                 Ok(Some(first)) => {
                     drop(reply.send(self.said_before(run, batch, &send, first)));
-                    return Judged::Done;
+                    return Evaluation::Done;
                 }
                 Err(e) => {
                     drop(reply.send(Err(e.into())));
-                    return Judged::Done;
+                    return Evaluation::Done;
                 }
             }
         }
         if send.r#type != "charter.cancel" && self.is_full(batch, 1) {
             drop(reply.send(Err(self.full(run))));
-            return Judged::Done;
+            return Evaluation::Done;
         }
-        let Send { to, r#type, data, by, id, expected_seq, .. } = *send;
+        let SendEvent { to, r#type, data, by, id, expected_seq, .. } = *send;
         self.step(batch, id, to, Event::External { r#type, data }, by, expected_seq, Some(reply));
-        Judged::Done
+        Evaluation::Done
     }
 
     /// The kernel's step, and its record.

@@ -14,21 +14,21 @@ use rustc_hash::FxHashSet;
 use tokio::sync::oneshot;
 
 pub(crate) use perform::AGAIN;
-pub(crate) use state::{Cell, Letter, RunState};
+pub(crate) use state::{Queued, Run, RunState};
 
 use crate::error::RuntimeError;
-use crate::runtime::{Inner, Mail, lock};
-use judge::{BATCH, Batch, Judged};
+use crate::runtime::{Inner, Input, lock};
+use judge::{BATCH, Batch, Evaluation};
 use perform::{drop_reply, fail};
 
 impl Inner {
     /// Puts a letter into a mailbox, and sees to it that somebody handles it.
-    pub(crate) fn deliver(self: &Arc<Self>, run: &str, letter: Letter, bounded: bool) -> Result<(), RuntimeError> {
+    pub(crate) fn deliver(self: &Arc<Self>, run: &str, letter: Queued, bounded: bool) -> Result<(), RuntimeError> {
         let mut cells = lock(&self.cells);
         let (run, cell) = match cells.get_key_value(run) {
             Some((run, cell)) => (run.clone(), cell.clone()),
             None => {
-                let (run, cell): (Arc<str>, Arc<Cell>) = (run.into(), Arc::default());
+                let (run, cell): (Arc<str>, Arc<Run>) = (run.into(), Arc::default());
                 cells.insert(run.clone(), cell.clone());
                 (run, cell)
             }
@@ -58,10 +58,10 @@ impl Inner {
     }
 
     /// Handles mail until there is none.
-    async fn drain(self: &Arc<Self>, run: &Arc<str>, cell: &Cell) {
+    async fn drain(self: &Arc<Self>, run: &Arc<str>, cell: &Run) {
         let mut state = lock(&cell.inside).state.take();
         loop {
-            let letters: Vec<Letter> = {
+            let letters: Vec<Queued> = {
                 let mut inside = lock(&cell.inside);
                 let count = inside.queue.len().min(BATCH);
                 inside.queue.drain(..count).collect()
@@ -74,7 +74,7 @@ impl Inner {
     }
 
     /// Puts the run away. Gives false if mail has come meanwhile.
-    fn rest(&self, run: &Arc<str>, cell: &Cell, state: &mut Option<Box<RunState>>) -> bool {
+    fn rest(&self, run: &Arc<str>, cell: &Run, state: &mut Option<Box<RunState>>) -> bool {
         let mut cells = lock(&self.cells);
         let mut inside = lock(&cell.inside);
         if !inside.queue.is_empty() {
@@ -95,12 +95,12 @@ impl Inner {
     async fn handle_mail(
         self: &Arc<Self>,
         run: &Arc<str>,
-        cell: &Cell,
+        cell: &Run,
         state: &mut Option<Box<RunState>>,
-        letters: Vec<Letter>,
+        letters: Vec<Queued>,
     ) {
         let mut works = Vec::with_capacity(letters.len());
-        let mut mails: VecDeque<Mail> = letters
+        let mut mails: VecDeque<Input> = letters
             .into_iter()
             .map(|l| {
                 works.push(l._work);
@@ -112,7 +112,7 @@ impl Inner {
                 match self.begin(run, &mut mails).await {
                     Ok(fresh) => *state = Some(fresh),
                     Err(e) => {
-                        if mails.iter().any(|m| matches!(m, Mail::Due)) {
+                        if mails.iter().any(|m| matches!(m, Input::Due)) {
                             self.publisher.trouble(Some(run), format!("its timer cannot fire: {e}"));
                         }
                         mails.drain(..).for_each(|m| fail(m, &e));
@@ -125,7 +125,7 @@ impl Inner {
             };
             let mut batch = Batch { state: (**current).clone(), made: Vec::new(), ids: FxHashSet::default() };
             while let Some(mail) = mails.pop_front() {
-                if let Judged::Later(mail) = self.judge(run, &mut batch, mail) {
+                if let Evaluation::Later(mail) = self.judge(run, &mut batch, mail) {
                     mails.push_front(mail);
                     break;
                 }
@@ -172,10 +172,10 @@ impl Inner {
     async fn begin(
         self: &Arc<Self>,
         run: &Arc<str>,
-        mails: &mut VecDeque<Mail>,
+        mails: &mut VecDeque<Input>,
     ) -> Result<Box<RunState>, RuntimeError> {
         match (self.load(run).await, mails.front()) {
-            (Err(RuntimeError::UnknownRun(_)), Some(Mail::Start { charter, .. })) => {
+            (Err(RuntimeError::UnknownRun(_)), Some(Input::Start { charter, .. })) => {
                 Ok(Box::new(RunState::new(charter.clone(), None, Chain::new(run), i64::MIN)))
             }
             (loaded, _) => loaded,

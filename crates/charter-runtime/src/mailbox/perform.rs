@@ -6,10 +6,10 @@ use charter_journal::Append;
 use charter_kernel::{Effect, EffectKind, Snapshot};
 
 use super::state::RunState;
-use crate::calls::Asked;
+use crate::calls::InvocationRequest;
 use crate::error::RuntimeError;
-use crate::publish::{Happening, Recorded};
-use crate::runtime::{Inner, Mail, Receipt, Reply};
+use crate::publish::{Recorded, RuntimeEvent};
+use crate::runtime::{Inner, Input, Receipt, Reply};
 
 /// After this time, in milliseconds, it is tried again to write what could not be written for now (no space).
 pub(crate) const AGAIN: i64 = 1_000;
@@ -33,7 +33,7 @@ impl Inner {
         let record = append.record;
         let seq = record.seq;
         crate::trace::record(&record);
-        self.publisher.tell(Happening::Recorded(Recorded {
+        self.publisher.tell(RuntimeEvent::Recorded(Recorded {
             record: record.clone(),
             charter: state.charter.clone(),
             snapshot: after.clone(),
@@ -47,15 +47,22 @@ impl Inner {
                     self.invoke(
                         &state.charter,
                         run,
-                        Asked { effect: effect.id, invocation, src, input, attempt: 1, not_before: i64::MIN },
+                        InvocationRequest {
+                            effect: effect.id,
+                            invocation,
+                            src,
+                            input,
+                            attempt: 1,
+                            not_before: i64::MIN,
+                        },
                     );
                 }
                 EffectKind::Cancel { effect, .. } => self.calls.cancel(run, effect, &self.publisher),
                 EffectKind::Emit { r#type, data } => {
-                    self.publisher.tell(Happening::Emitted { run: run.clone(), seq, r#type, data });
+                    self.publisher.tell(RuntimeEvent::Emitted { run: run.clone(), seq, r#type, data });
                 }
                 EffectKind::Log { label, value } => {
-                    self.publisher.tell(Happening::Logged {
+                    self.publisher.tell(RuntimeEvent::Logged {
                         run: run.clone(),
                         seq,
                         label: label.map(Into::into),
@@ -83,12 +90,12 @@ pub(super) fn drop_reply(made: Made, e: &RuntimeError) {
     }
 }
 
-pub(super) fn fail(mail: Mail, e: &RuntimeError) {
+pub(super) fn fail(mail: Input, e: &RuntimeError) {
     match mail {
-        Mail::Start { reply, .. }
-        | Mail::Event { reply, .. }
-        | Mail::Attempt { reply, .. }
-        | Mail::Answer { reply, .. } => drop(reply.send(Err(e.clone()))),
-        Mail::Due => {}
+        Input::Start { reply, .. }
+        | Input::Event { reply, .. }
+        | Input::Attempt { reply, .. }
+        | Input::Answer { reply, .. } => drop(reply.send(Err(e.clone()))),
+        Input::Due => {}
     }
 }

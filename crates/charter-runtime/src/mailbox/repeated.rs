@@ -5,7 +5,7 @@ use charter_kernel::{Envelope, Event};
 use super::judge::{Batch, outcome};
 use crate::charter::Charter;
 use crate::error::RuntimeError;
-use crate::runtime::{Inner, Receipt, Send, Start};
+use crate::runtime::{Inner, Receipt, SendEvent, Start};
 
 impl Inner {
     /// The same run, started again.
@@ -41,7 +41,7 @@ impl Inner {
         &self,
         run: &str,
         batch: &Batch,
-        send: &Send,
+        send: &SendEvent,
         first: charter_journal::Record,
     ) -> Result<Receipt, RuntimeError> {
         let state = &batch.state;

@@ -8,31 +8,31 @@ use charter_kernel::{Snapshot, Status};
 use rustc_hash::FxHashSet;
 
 use crate::charter::Charter;
-use crate::clock::Work;
+use crate::clock::ActivityGuard;
 use crate::error::RuntimeError;
-use crate::runtime::{Inner, Mail, blocking, lock};
+use crate::runtime::{Inner, Input, blocking, lock};
 
-/// Mail, and the sign that somebody has work to do with it.
-pub(crate) struct Letter {
-    pub(super) mail: Mail,
-    pub(super) _work: Work,
+/// Input, and the sign that somebody has work to do with it.
+pub(crate) struct Queued {
+    pub(super) mail: Input,
+    pub(super) _work: ActivityGuard,
 }
 
-impl Letter {
-    pub(crate) fn new(mail: Mail, work: Work) -> Letter {
-        Letter { mail, _work: work }
+impl Queued {
+    pub(crate) fn new(mail: Input, work: ActivityGuard) -> Queued {
+        Queued { mail, _work: work }
     }
 }
 
 /// The mailbox of a run, and the run itself while it is in memory.
 #[derive(Default)]
-pub(crate) struct Cell {
+pub(crate) struct Run {
     pub(super) inside: Mutex<Inside>,
 }
 
 #[derive(Default)]
 pub(super) struct Inside {
-    pub(super) queue: VecDeque<Letter>,
+    pub(super) queue: VecDeque<Queued>,
     pub(super) draining: bool,
     /// Here while nobody drains.
     pub(super) state: Option<Box<RunState>>,
@@ -40,7 +40,7 @@ pub(super) struct Inside {
     pub(super) view: Option<(Arc<Charter>, Snapshot)>,
 }
 
-impl Cell {
+impl Run {
     pub(crate) fn view(&self) -> Option<(Arc<Charter>, Snapshot)> {
         lock(&self.inside).view.clone()
     }

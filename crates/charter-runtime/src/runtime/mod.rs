@@ -14,8 +14,8 @@ use charter_kernel::{Digest, Principal, is_larger};
 use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 
-pub(crate) use request::{Mail, Reply};
-pub use request::{Receipt, Send, Start, Task, View};
+pub(crate) use request::{Input, Reply};
+pub use request::{Receipt, SendEvent, Start, Task, View};
 pub(crate) use tasks::{may, task_roles};
 
 use crate::admit;
@@ -25,12 +25,12 @@ use crate::calls::Calls;
 use crate::charter::Charter;
 use crate::clock::Clock;
 use crate::error::RuntimeError;
-use crate::mailbox::{Cell, Letter};
+use crate::mailbox::{Queued, Run};
 use crate::options::{Faults, FindFolder, Limits, NewId, Options};
 use crate::publish::Publisher;
 use crate::recovery::{self, Recovery};
-use crate::tally::Tally;
-use crate::wheel::Wheel;
+use crate::task_tracker::TaskTracker;
+use crate::timer_queue::TimerQueue;
 
 /// The host of one process. Clones are the same host; it ends with [`Runtime::shutdown`], or when the last clone is dropped (what
 /// is at work is cut off then, and taken up again when the journal is opened the next time).
@@ -60,10 +60,10 @@ pub(crate) struct Inner {
     pub(crate) faults: Faults,
     pub(crate) executors: BTreeMap<String, Arc<dyn Executor>>,
     pub(crate) publisher: Publisher,
-    pub(crate) wheel: Arc<Wheel>,
+    pub(crate) wheel: Arc<TimerQueue>,
     pub(crate) calls: Arc<Calls>,
-    pub(crate) drains: Arc<Tally>,
-    pub(crate) cells: Mutex<FxHashMap<Arc<str>, Arc<Cell>>>,
+    pub(crate) drains: Arc<TaskTracker>,
+    pub(crate) cells: Mutex<FxHashMap<Arc<str>, Arc<Run>>>,
     pub(crate) handle: tokio::runtime::Handle,
     find_folder: FindFolder,
     new_id: NewId,
@@ -108,7 +108,7 @@ impl Runtime {
             wheel_task: Mutex::default(),
         });
         let recovery = recovery::recover(&inner).await?;
-        let wheel = inner.handle.spawn(Wheel::turn(Arc::downgrade(&inner)));
+        let wheel = inner.handle.spawn(TimerQueue::turn(Arc::downgrade(&inner)));
         *lock(&inner.wheel_task) = Some(wheel.abort_handle());
         let last = Arc::new(Last(inner.clone()));
         Ok((Runtime { inner, _last: last }, recovery))
@@ -138,14 +138,14 @@ impl Runtime {
         let charter = inner.charter(start.charter)?;
         let run: Arc<str> = start.run.clone().unwrap_or_else(|| (inner.new_id)()).into();
         admit::check_run_id(&run)?;
-        inner.ask(&run, |reply| Mail::Start { charter, start: Box::new(start), reply }).await
+        inner.ask(&run, |reply| Input::Start { charter, start: Box::new(start), reply }).await
     }
 
     /// Sends an event to a run. The answer comes when its record is durable; it may say that the event was refused, and why.
     ///
     /// # Errors
     /// See [`RuntimeError`].
-    pub async fn send(&self, send: Send) -> Result<Receipt, RuntimeError> {
+    pub async fn send(&self, send: SendEvent) -> Result<Receipt, RuntimeError> {
         self.inner.send(send).await
     }
 
@@ -199,7 +199,7 @@ impl Inner {
         self.closing.load(Ordering::SeqCst)
     }
 
-    pub(crate) async fn send(self: &Arc<Self>, send: Send) -> Result<Receipt, RuntimeError> {
+    pub(crate) async fn send(self: &Arc<Self>, send: SendEvent) -> Result<Receipt, RuntimeError> {
         self.open_for(&send.by)?;
         let most = self.limits.data_bytes;
         if most > 0 && is_larger(&send.data, most) {
@@ -210,24 +210,24 @@ impl Inner {
             });
         }
         let run: Arc<str> = send.run.as_str().into();
-        self.ask(&run, |reply| Mail::Event { send: Box::new(send), reply }).await
+        self.ask(&run, |reply| Input::Event { send: Box::new(send), reply }).await
     }
 
     /// Puts something from outside into a mailbox and waits for the answer.
     pub(crate) async fn ask(
         self: &Arc<Self>,
         run: &str,
-        mail: impl FnOnce(Reply) -> Mail,
+        mail: impl FnOnce(Reply) -> Input,
     ) -> Result<Receipt, RuntimeError> {
         let (reply, answer) = oneshot::channel();
-        let letter = Letter::new(mail(reply), self.clock.work());
+        let letter = Queued::new(mail(reply), self.clock.work());
         self.deliver(run, letter, true)?;
         answer.await.unwrap_or(Err(RuntimeError::Closing))
     }
 
     /// Puts something of the host's own into a mailbox.
-    pub(crate) fn post(self: &Arc<Self>, run: &str, mail: Mail) {
-        let letter = Letter::new(mail, self.clock.work());
+    pub(crate) fn post(self: &Arc<Self>, run: &str, mail: Input) {
+        let letter = Queued::new(mail, self.clock.work());
         // Only mail from outside is bounded.
         let _ = self.deliver(run, letter, false);
     }
@@ -246,8 +246,6 @@ impl Inner {
 }
 
 /// Runs something that waits for a disk, beside the tasks.
-pub(crate) async fn blocking<T: std::marker::Send + 'static>(
-    f: impl FnOnce() -> T + std::marker::Send + 'static,
-) -> Result<T, RuntimeError> {
+pub(crate) async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> Result<T, RuntimeError> {
     tokio::task::spawn_blocking(f).await.map_err(|_| RuntimeError::Closing)
 }

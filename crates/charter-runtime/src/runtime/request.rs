@@ -26,7 +26,7 @@ pub struct Start {
 
 /// An event to send.
 #[derive(Debug, Clone)]
-pub struct Send {
+pub struct SendEvent {
     /// The run.
     pub run: String,
     /// The actor it is for; none: the root.
@@ -43,23 +43,23 @@ pub struct Send {
     pub expected_seq: Option<u64>,
 }
 
-impl Send {
+impl SendEvent {
     /// An event for the root of a run.
     #[must_use]
-    pub fn new(run: &str, r#type: &str, data: Json, by: Principal) -> Send {
-        Send { run: run.into(), to: None, r#type: r#type.into(), data, by, id: None, expected_seq: None }
+    pub fn new(run: &str, r#type: &str, data: Json, by: Principal) -> SendEvent {
+        SendEvent { run: run.into(), to: None, r#type: r#type.into(), data, by, id: None, expected_seq: None }
     }
 
     /// For an actor of the run.
     #[must_use]
-    pub fn to(mut self, actor: &str) -> Send {
+    pub fn to(mut self, actor: &str) -> SendEvent {
         self.to = Some(actor.into());
         self
     }
 
     /// With an idempotency key.
     #[must_use]
-    pub fn id(mut self, id: &str) -> Send {
+    pub fn id(mut self, id: &str) -> SendEvent {
         self.id = Some(id.into());
         self
     }
@@ -144,14 +144,14 @@ pub struct Task {
 pub(crate) type Reply = oneshot::Sender<Result<Receipt, RuntimeError>>;
 
 /// What comes into a mailbox.
-pub(crate) enum Mail {
+pub(crate) enum Input {
     Start {
         charter: Arc<Charter>,
         start: Box<Start>,
         reply: Reply,
     },
     Event {
-        send: Box<Send>,
+        send: Box<SendEvent>,
         reply: Reply,
     },
     Answer {

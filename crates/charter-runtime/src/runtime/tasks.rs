@@ -3,7 +3,7 @@
 use charter_kernel::{EffectId, Principal, Snapshot, Status};
 use serde_json::Value as Json;
 
-use super::request::{Mail, Receipt, Task};
+use super::request::{Input, Receipt, Task};
 use super::{Inner, Runtime};
 use crate::charter::Charter;
 use crate::error::RuntimeError;
@@ -39,7 +39,7 @@ impl Runtime {
         let no_task = || RuntimeError::NoTask { run: String::new(), task: task.into() };
         let (run, effect) = run_of(task).ok_or_else(no_task)?;
         inner
-            .ask(run, |reply| Mail::Answer { invocation: String::new(), effect, outcome, person: Some(by), reply })
+            .ask(run, |reply| Input::Answer { invocation: String::new(), effect, outcome, person: Some(by), reply })
             .await
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use charter_journal::{MemoryStore, Store};
 use charter_kernel::{Digest, Principal};
 use charter_runtime::{
-    Charter, Folder, Limits, Options, Receipt, Recovery, Runtime, RuntimeError, Send, Start, VirtualClock,
+    Charter, Folder, Limits, Options, Receipt, Recovery, Runtime, RuntimeError, SendEvent, Start, VirtualClock,
 };
 use serde_json::{Value as Json, json};
 
@@ -62,10 +62,10 @@ impl Host {
     }
 
     pub async fn send(&self, run: &str, r#type: &str, data: Json) -> Receipt {
-        self.try_send(Send::new(run, r#type, data, who("ana", &["user"]))).await.unwrap()
+        self.try_send(SendEvent::new(run, r#type, data, who("ana", &["user"]))).await.unwrap()
     }
 
-    pub async fn try_send(&self, send: Send) -> Result<Receipt, RuntimeError> {
+    pub async fn try_send(&self, send: SendEvent) -> Result<Receipt, RuntimeError> {
         self.runtime.send(send).await
     }
 

@@ -39,7 +39,7 @@ pub(crate) type Probes = BTreeMap<Vec<String>, Probe>;
 
 /// What decides.
 #[derive(Debug, Default)]
-pub(crate) struct Interest {
+pub(crate) struct ConeOfInfluence {
     /// By chart: variables that decide.
     pub(crate) variables: Vec<FxHashSet<String>>,
     /// Whether the inputs of actors, and the data of ledger entries, decide.
@@ -58,14 +58,14 @@ type Events<'s> = &'s [(Source, Option<&'static str>)];
 
 struct Reader<'m, 'd> {
     model: &'m Model<'d>,
-    interest: Interest,
+    interest: ConeOfInfluence,
     flows: Vec<Flow>,
     /// Paths that conditions compare, to be followed to where they come from: chart, variable and fields, what is asked.
     asked: Vec<(usize, Vec<String>, Probe)>,
 }
 
-pub(crate) fn interest(model: &Model<'_>) -> Interest {
-    let mut r = Reader { model, interest: Interest::default(), flows: Vec::new(), asked: Vec::new() };
+pub(crate) fn interest(model: &Model<'_>) -> ConeOfInfluence {
+    let mut r = Reader { model, interest: ConeOfInfluence::default(), flows: Vec::new(), asked: Vec::new() };
     r.interest.variables = vec![FxHashSet::default(); model.charts.len()];
     r.rules();
     for number in 0..model.charts.len() {

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use serde_json::Value as Json;
 
 /// What an error message needs of a text.
-const MOST_MESSAGE: usize = 300;
+const MAX_MESSAGE: usize = 300;
 
 /// Which data model a document uses (REC 5, appendix B).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Names {
 
 /// An expression that fails when it is evaluated, and says why.
 pub(super) fn fail(why: &str) -> String {
-    let why: String = why.chars().take(MOST_MESSAGE).collect();
+    let why: String = why.chars().take(MAX_MESSAGE).collect();
     format!("fail({})", quoted(&why))
 }
 

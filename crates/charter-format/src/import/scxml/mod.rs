@@ -34,7 +34,7 @@ use crate::source::{Node as Tree, Span, Value};
 const EDITED: &str = "edit the charter and export it again; or remove what SCXML has no word for, and take the states into a charter that says it";
 
 /// Files that one document may take in.
-const MOST_FILES: usize = 100;
+const MAX_FILES: usize = 100;
 
 /// Reads an SCXML document. `name` (usually a path) is for messages; `files` gives the documents and values it names with `src`.
 ///
@@ -114,8 +114,8 @@ impl<'r> Shared<'r> {
         if let Some(known) = self.by_file.get(file) {
             return known.clone();
         }
-        if self.by_file.len() >= MOST_FILES {
-            return Err(format!("a document may take in {MOST_FILES} files"));
+        if self.by_file.len() >= MAX_FILES {
+            return Err(format!("a document may take in {MAX_FILES} files"));
         }
         let name = self.machine_name(&charter_id(file.trim_start_matches("file:")));
         self.by_file.insert(file.to_owned(), Ok(name.clone()));

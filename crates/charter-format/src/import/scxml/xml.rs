@@ -10,19 +10,19 @@ const NAMESPACE: &str = "http://www.w3.org/2005/07/scxml";
 /// Namespace of what SCXML has no word for; our exports use it.
 pub(crate) const CHARTER: &str = "urn:charter:1";
 /// Bytes of one document.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 /// Elements, texts and comments of one document.
-const MOST_NODES: u32 = 1_000_000;
+const MAX_NODES: u32 = 1_000_000;
 /// Elements inside each other. The reader calls itself for what is inside, so this bounds its stack.
-const MOST_DEPTH: usize = 128;
+const MAX_DEPTH: usize = 128;
 
 /// Parses a document and finds its `<scxml>`.
 pub(super) fn parse(source: &str) -> Result<Document<'_>, Diagnostic> {
     let too_large = |message: String| Diagnostic::error(codes::TOO_LARGE, Span::default(), message);
-    if source.len() > MOST_BYTES {
-        return Err(too_large(format!("the text has {} bytes; at most {MOST_BYTES} are read", source.len())));
+    if source.len() > MAX_BYTES {
+        return Err(too_large(format!("the text has {} bytes; at most {MAX_BYTES} are read", source.len())));
     }
-    let options = ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
     let tree = Document::parse_with_options(source, options).map_err(|error| {
         let at = offset(source, error.pos());
         let span = Span::new(at, at.saturating_add(1));
@@ -33,7 +33,7 @@ pub(super) fn parse(source: &str) -> Result<Document<'_>, Diagnostic> {
                 "the document has a `<!DOCTYPE>`, which is not read",
             )
             .help("remove it: entities and document types have no use in SCXML and are a way to attack its readers"),
-            roxmltree::Error::NodesLimitReached => too_large(format!("the document has more than {MOST_NODES} parts")),
+            roxmltree::Error::NodesLimitReached => too_large(format!("the document has more than {MAX_NODES} parts")),
             other => Diagnostic::error(codes::SYNTAX, span, format!("this is no XML: {other}")),
         }
     })?;
@@ -51,8 +51,8 @@ pub(super) fn parse(source: &str) -> Result<Document<'_>, Diagnostic> {
 fn depth(tree: &Document<'_>) -> Result<(), Diagnostic> {
     let (mut node, mut depth) = (tree.root_element(), 1usize);
     loop {
-        if depth > MOST_DEPTH {
-            let message = format!("elements nest deeper than {MOST_DEPTH}");
+        if depth > MAX_DEPTH {
+            let message = format!("elements nest deeper than {MAX_DEPTH}");
             return Err(Diagnostic::error(codes::TOO_DEEP, tag(node), message));
         }
         if let Some(child) = node.first_element_child() {

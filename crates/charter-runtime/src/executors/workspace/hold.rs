@@ -9,7 +9,7 @@ use charter_kernel::{Snapshot, Status};
 use charter_workspace::{Error, Store, Watch, Workspace};
 
 use crate::call::Call;
-use crate::publish::{Happening, Subscription};
+use crate::publish::{RuntimeEvent, Subscription};
 use crate::runtime::lock;
 
 /// Workspaces that are held.
@@ -92,7 +92,7 @@ impl Holds {
 
 async fn release_at_rest(holds: Arc<Holds>, path: PathBuf, run: Arc<str>, mut news: Subscription) {
     while let Some(happening) = news.next().await {
-        if let Happening::Recorded(recorded) = happening
+        if let RuntimeEvent::Recorded(recorded) = happening
             && recorded.snapshot.as_ref().is_none_or(at_rest)
         {
             break;

@@ -21,7 +21,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::call::{Call, Executor, Fault, Outcome};
 use crate::charter::Folder;
-use crate::clock::Boxed;
+use crate::clock::BoxFuture;
 use crate::config::{delay, texts};
 use hold::Holds;
 
@@ -145,7 +145,7 @@ impl Executor for Workspaces {
         true
     }
 
-    fn call(&self, call: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         let host = self.clone();
         Box::pin(async move {
             let output = match task(call.actor()).map_err(|why| Fault::new("config", &why))? {

@@ -1,7 +1,7 @@
 //! `charter send RUN TYPE [DATA]`: an event for a run, and what becomes of it.
 
 use charter_journal::Record;
-use charter_runtime::Send;
+use charter_runtime::SendEvent;
 
 use super::host::Host;
 use super::{Who, data, follow, report};
@@ -49,7 +49,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let store = args.db.write()?;
     let run = journal::find(&store, &args.run)?.run;
     let host = Host::open(store, &args.models)?;
-    let send = Send {
+    let send = SendEvent {
         run: run.clone(),
         to: args.to.clone(),
         r#type: args.r#type.clone(),

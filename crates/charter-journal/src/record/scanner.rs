@@ -7,13 +7,13 @@ use serde::Deserialize;
 
 /// A place in a text. Each step is none, and the way at its end, if what is there is not what the step is for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Skim<'a> {
+pub(super) struct Scanner<'a> {
     rest: &'a str,
 }
 
-impl<'a> Skim<'a> {
-    pub(super) fn new(text: &'a str) -> Skim<'a> {
-        Skim { rest: text }
+impl<'a> Scanner<'a> {
+    pub(super) fn new(text: &'a str) -> Scanner<'a> {
+        Scanner { rest: text }
     }
 
     /// Steps over exactly this.
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn steps() {
-        let mut s = Skim::new(r#"{"a":"x","b":17,"c":[{"d":"]\"}"},[]],"e":{"f":1.5},"g":"\n"}"#);
+        let mut s = Scanner::new(r#"{"a":"x","b":17,"c":[{"d":"]\"}"},[]],"e":{"f":1.5},"g":"\n"}"#);
         assert_eq!(s.word("{\"b\""), None);
         assert_eq!(s.word("{\"a\":\""), Some(()));
         assert_eq!(s.string(), Some("x"));
@@ -121,11 +121,11 @@ mod tests {
         assert_eq!(s.string(), None);
         for bad in ["", "[", "{", "[\"", "[\"\\", "[}"] {
             // Brackets are counted, not compared: verification compares the text.
-            assert_eq!(Skim::new(bad).pass().is_some(), bad == "[}", "{bad}");
+            assert_eq!(Scanner::new(bad).pass().is_some(), bad == "[}", "{bad}");
         }
-        assert_eq!(Skim::new("é").take(1), None);
-        assert_eq!(Skim::new("17").number(), None);
-        assert_eq!(Skim::new("99999999999999999999,").number(), None);
+        assert_eq!(Scanner::new("é").take(1), None);
+        assert_eq!(Scanner::new("17").number(), None);
+        assert_eq!(Scanner::new("99999999999999999999,").number(), None);
     }
 
     proptest! {
@@ -133,19 +133,19 @@ mod tests {
         fn values_are_passed_to_their_end(map in prop::collection::btree_map(any::<String>(), any::<(String, f64)>(), 0..6), behind in "[^]]{0,3}") {
             let text = serde_json::to_string(&map).unwrap();
             let line = format!("{text}{behind}");
-            let mut s = Skim::new(&line);
+            let mut s = Scanner::new(&line);
             prop_assert_eq!(s.pass(), Some(()));
             prop_assert_eq!(s.rest, behind);
         }
 
         #[test]
         fn anything_is_no_panic(text in any::<String>()) {
-            let _ = Skim::new(&text).pass();
-            let _ = Skim::new(&format!("[{text}")).pass();
-            let _ = Skim::new(&format!("[\"{text}")).pass();
-            let _ = Skim::new(&text).string();
-            let _ = Skim::new(&text).number();
-            let _ = Skim::new(&text).value::<Json>();
+            let _ = Scanner::new(&text).pass();
+            let _ = Scanner::new(&format!("[{text}")).pass();
+            let _ = Scanner::new(&format!("[\"{text}")).pass();
+            let _ = Scanner::new(&text).string();
+            let _ = Scanner::new(&text).number();
+            let _ = Scanner::new(&text).value::<Json>();
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::snapshot::{Actor, Snapshot, Timer, TimerKind};
 
 /// Chooses what of the data counts: writes what it wants of a value, or nothing.
-pub trait Lens {
+pub trait FingerprintFilter {
     /// A context variable of a chart, both by number as in [`crate::Outline`].
     fn variable(&self, chart: usize, slot: usize, value: &Json, out: &mut Vec<u8>);
     /// The input of an actor.
@@ -21,7 +21,7 @@ pub trait Lens {
 
 impl Machine {
     /// Writes the essence of a snapshot.
-    pub fn essence(&self, s: &Snapshot, lens: &dyn Lens, out: &mut Vec<u8>) {
+    pub fn fingerprint(&self, s: &Snapshot, lens: &dyn FingerprintFilter, out: &mut Vec<u8>) {
         out.push(s.status as u8);
         // Who was there first decides nothing.
         let mut actors: Vec<&Actor> = s.actors().collect();
@@ -47,7 +47,7 @@ impl Machine {
         }
     }
 
-    fn actor_essence(&self, a: &Actor, lens: &dyn Lens, out: &mut Vec<u8>) {
+    fn actor_essence(&self, a: &Actor, lens: &dyn FingerprintFilter, out: &mut Vec<u8>) {
         let chart = a.chart() as usize;
         text(out, &a.identity().id);
         out.extend_from_slice(&a.chart().to_le_bytes());

@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::fields::{EventField, Origin, Source, SourceKind, at, maybe_whole};
-use super::skim::Skim;
-use super::{RecordError, moment, text};
+use super::scanner::Scanner;
+use super::{RecordError, text, timestamp};
 
 /// What came in. Everything else of the record is skipped while reading: replaying needs no more.
 #[derive(Debug, PartialEq, Deserialize)]
-pub(crate) struct Arrived<'a> {
+pub(crate) struct RecordInput<'a> {
     #[serde(borrow)]
     pub(crate) run: Cow<'a, str>,
     pub(crate) seq: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Arrived<'a> {
 }
 
 /// As records write it.
-fn principal(s: &mut Skim<'_>) -> Option<Principal> {
+fn principal(s: &mut Scanner<'_>) -> Option<Principal> {
     s.word("{\"id\":\"")?;
     let id = s.string()?.to_owned();
     s.word(",\"roles\":[")?;
@@ -47,9 +47,9 @@ fn principal(s: &mut Skim<'_>) -> Option<Principal> {
     Some(Principal { id, roles })
 }
 
-impl<'a> Arrived<'a> {
-    pub(crate) fn read(line: &'a str) -> Result<Arrived<'a>, RecordError> {
-        if let Some(arrived) = Arrived::skim(line) {
+impl<'a> RecordInput<'a> {
+    pub(crate) fn read(line: &'a str) -> Result<RecordInput<'a>, RecordError> {
+        if let Some(arrived) = RecordInput::skim(line) {
             return Ok(arrived);
         }
         let not = |e: serde_json::Error| RecordError::NotARecord(e.to_string());
@@ -59,7 +59,7 @@ impl<'a> Arrived<'a> {
             Err(_) if (128..=text::MAX_DEPTH).contains(&text::depth(line)) => {
                 let mut reader = serde_json::Deserializer::from_str(line);
                 reader.disable_recursion_limit();
-                let arrived = Arrived::deserialize(&mut reader).map_err(not)?;
+                let arrived = RecordInput::deserialize(&mut reader).map_err(not)?;
                 reader.end().map_err(not)?;
                 Ok(arrived)
             }
@@ -68,8 +68,8 @@ impl<'a> Arrived<'a> {
     }
 
     /// The short way, which takes what the journal writes, in its order. None: look at it properly.
-    fn skim(line: &'a str) -> Option<Arrived<'a>> {
-        let mut s = Skim::new(line);
+    fn skim(line: &'a str) -> Option<RecordInput<'a>> {
+        let mut s = Scanner::new(line);
         s.word("{\"")?;
         if s.has("answers\":\"") {
             s.string()?;
@@ -80,7 +80,7 @@ impl<'a> Arrived<'a> {
             s.word(",\"")?;
         }
         s.word("at\":\"")?;
-        let at = moment::read(s.string()?)?;
+        let at = timestamp::read(s.string()?)?;
         s.word(",\"by\":")?;
         let by = principal(&mut s)?;
         s.word(",\"charter\":\"")?;
@@ -117,7 +117,7 @@ impl<'a> Arrived<'a> {
         s.string()?;
         s.word(",\"source\":")?;
         let source = if s.has("{\"kind\":\"external\"}") { Source::EXTERNAL } else { s.value()? };
-        Some(Arrived {
+        Some(RecordInput {
             run: Cow::Borrowed(run),
             seq,
             at,
@@ -134,7 +134,7 @@ impl<'a> Arrived<'a> {
     /// The envelope, again. Of data that was written in another way than canonically (`2.0`), the canonical form.
     pub(crate) fn envelope(self) -> Result<Envelope, RecordError> {
         if self.event.withheld.is_some() {
-            return Err(RecordError::Withheld);
+            return Err(RecordError::Redacted);
         }
         let mut data = self.event.data.into_owned();
         charter_expr::json::normalize(&mut data);
@@ -262,8 +262,8 @@ mod tests {
             let by = Principal { id, roles };
             let mut text = String::new();
             record(&word, n, &by, bits).write_hashed(&mut text);
-            let properly: Arrived<'_> = serde_json::from_str(&text).unwrap();
-            let short = Arrived::skim(&text);
+            let properly: RecordInput<'_> = serde_json::from_str(&text).unwrap();
+            let short = RecordInput::skim(&text);
             // What is escaped, and what the start of a fork alone says, takes the long way.
             let plain = !word.contains(|c: char| c < ' ' || c == '"' || c == '\\');
             let large = bits & 8 != 0 && n >= 1 << 53;

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use charter_journal::{Record, SourceKind, Verdict};
-use charter_runtime::{Happening, View, Working};
+use charter_runtime::{RuntimeEvent, View, Working};
 
-use super::hearing::Hearing;
 use super::host::Host;
+use super::model_progress::ModelProgress;
 use super::story;
 use crate::io::{Failure, Io, Paint};
 use crate::journal::lines::{clean, short};
@@ -26,7 +26,7 @@ pub(crate) struct Progress {
     answered: BTreeSet<String>,
     /// States of the charter.
     states: Vec<String>,
-    hearing: Hearing,
+    hearing: ModelProgress,
 }
 
 impl Progress {
@@ -40,7 +40,7 @@ impl Progress {
             seen: None,
             answered: BTreeSet::new(),
             states: Vec::new(),
-            hearing: Hearing::default(),
+            hearing: ModelProgress::default(),
         }
     }
 
@@ -103,11 +103,11 @@ impl Progress {
     }
 
     /// Something happened.
-    pub(crate) fn show(&mut self, happening: &Happening, io: &mut Io<'_>) -> Result<(), Failure> {
+    pub(crate) fn show(&mut self, happening: &RuntimeEvent, io: &mut Io<'_>) -> Result<(), Failure> {
         let paint = self.paint;
         self.tell_notes(io)?;
         let line = match happening {
-            Happening::Recorded(r) => {
+            RuntimeEvent::Recorded(r) => {
                 if self.seen.is_some_and(|seen| r.record.seq <= seen) {
                     return Ok(());
                 }
@@ -126,26 +126,26 @@ impl Progress {
                 let more = story::of_record(&r.record, paint);
                 std::iter::once(record(&r.record, paint)).chain(more).collect::<Vec<_>>().join("\n  ")
             }
-            Happening::Began(work) if work.attempt > 1 => {
+            RuntimeEvent::Began(work) if work.attempt > 1 => {
                 self.hearing.forget(&self.run, &work.src);
                 format!("{} at work, attempt {}", clean(&work.src), work.attempt)
             }
-            Happening::Began(work) => {
+            RuntimeEvent::Began(work) => {
                 self.hearing.forget(&self.run, &work.src);
                 format!("{} at work", clean(&work.src))
             }
-            Happening::Retrying { work, error, .. } => {
+            RuntimeEvent::Retrying { work, error, .. } => {
                 let why = error.get("message").and_then(|m| m.as_str()).unwrap_or("it failed");
                 format!("{}: {}; it is tried again", paint.warning(&clean(&work.src)), clean(why))
             }
-            Happening::Waiting(work) => {
+            RuntimeEvent::Waiting(work) => {
                 format!("{} waits for a person", paint.help(&clean(&work.src)))
             }
-            Happening::Stopped(work) if self.answered.contains(work.invocation.as_ref()) => {
+            RuntimeEvent::Stopped(work) if self.answered.contains(work.invocation.as_ref()) => {
                 return Ok(());
             }
-            Happening::Stopped(work) => format!("{} is stopped: nobody waits for it any more", clean(&work.src)),
-            Happening::Logged { label, value, .. } => {
+            RuntimeEvent::Stopped(work) => format!("{} is stopped: nobody waits for it any more", clean(&work.src)),
+            RuntimeEvent::Logged { label, value, .. } => {
                 let label = label.as_deref().map(|l| format!("{}: ", clean(l))).unwrap_or_default();
                 let text = match value.as_str() {
                     Some(text) => clean(text),
@@ -153,14 +153,14 @@ impl Progress {
                 };
                 format!("{}{text}", paint.strong(&label))
             }
-            Happening::Emitted { data, .. } if story::is_move(data, &self.states) => return Ok(()),
-            Happening::Emitted { r#type, data, .. } => {
+            RuntimeEvent::Emitted { data, .. } if story::is_move(data, &self.states) => return Ok(()),
+            RuntimeEvent::Emitted { r#type, data, .. } => {
                 story::of_insight(data, paint).unwrap_or_else(|| format!("emits {} {}", clean(r#type), short(data, 60)))
             }
-            Happening::Trouble { message, .. } => {
+            RuntimeEvent::Trouble { message, .. } => {
                 format!("{} {}", paint.warning("trouble:"), clean(message))
             }
-            Happening::Missed(count) => {
+            RuntimeEvent::Missed(count) => {
                 format!("{count} lines are left out here; the journal has them all")
             }
             _ => return Ok(()),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use charter_runtime::{Happening, Send, Subscription, View};
+use charter_runtime::{RuntimeEvent, SendEvent, Subscription, View};
 
 use super::ask;
 use super::choice::{self, Choice};
@@ -19,7 +19,7 @@ const MOMENT: Duration = Duration::from_millis(30);
 /// A timer that is due later than this is not waited for, in milliseconds.
 const SOON: i64 = 60_000;
 /// So many refusals in a row, and nobody is asked any more.
-const MOST_REFUSED: u32 = 5;
+const MAX_REFUSED: u32 = 5;
 
 /// What is done where a person is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Follow {
             };
             let receipt = match choice {
                 Choice::Event(event) => {
-                    let mut send = Send::new(run, &event.r#type, data, event.by.clone());
+                    let mut send = SendEvent::new(run, &event.r#type, data, event.by.clone());
                     if event.to != "root" {
                         send = send.to(&event.to);
                     }
@@ -107,7 +107,7 @@ impl Follow {
             if receipt.is_refused() {
                 send::show_refusal(&receipt.record, io)?;
             }
-            if refused > 0 && (self.reply != Reply::Ask || refused >= MOST_REFUSED) {
+            if refused > 0 && (self.reply != Reply::Ask || refused >= MAX_REFUSED) {
                 break host.wait(host.runtime.view(run))?;
             }
         };
@@ -169,7 +169,7 @@ pub(crate) fn settle(
             return Ok(view);
         }
         progress.wait(&view, now(), io)?;
-        let happening: Option<Option<Happening>> = host.wait_at_most(TICK, news.next());
+        let happening: Option<Option<RuntimeEvent>> = host.wait_at_most(TICK, news.next());
         if let Some(Some(happening)) = happening {
             progress.show(&happening, io)?;
         }

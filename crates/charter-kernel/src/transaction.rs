@@ -12,7 +12,7 @@ use crate::event::{Ev, Meta, Origin};
 use crate::ledger::Ledger;
 use crate::machine::{Chart, EventId, Machine, RoleSet, StateId, TransitionId};
 use crate::refusal::{Code, Refusal};
-use crate::scope::Eyes;
+use crate::scope::EvalContext;
 use crate::snapshot::{Actor, Snapshot, Timer, TimerKind};
 use crate::step::{Effect, EffectKind, Note, Step, Taken, TimerChange, Verdict};
 
@@ -23,7 +23,7 @@ const MAX_NOTES: usize = 20;
 /// How deep machines may invoke or spawn machines.
 pub(crate) const MAX_GENERATIONS: usize = 64;
 
-pub(crate) struct Work<'m> {
+pub(crate) struct StepTransaction<'m> {
     pub(crate) m: &'m Machine,
     pub(crate) s: Snapshot,
     pub(crate) by: &'m Principal,
@@ -89,24 +89,31 @@ impl From<EvalError> for Fault {
 
 // Positions of actors come from `Actors::position` or from a loop over them, and no actor is removed before the step is finished.
 #[allow(clippy::indexing_slicing)]
-impl<'m> Work<'m> {
+impl<'m> StepTransaction<'m> {
     #[inline]
-    pub(crate) fn actor(&self, ai: usize) -> &Actor {
-        &self.s.actors.0[ai]
+    pub(crate) fn actor(&self, actor_ix: usize) -> &Actor {
+        &self.s.actors.0[actor_ix]
     }
     #[inline]
-    pub(crate) fn actor_mut(&mut self, ai: usize) -> &mut Actor {
-        Arc::make_mut(&mut self.s.actors.0[ai])
+    pub(crate) fn actor_mut(&mut self, actor_ix: usize) -> &mut Actor {
+        Arc::make_mut(&mut self.s.actors.0[actor_ix])
     }
     #[inline]
-    pub(crate) fn chart(&self, ai: usize) -> &'m Chart {
-        self.m.chart(self.actor(ai).chart())
+    pub(crate) fn chart(&self, actor_ix: usize) -> &'m Chart {
+        self.m.chart(self.actor(actor_ix).chart())
     }
 }
 
-impl<'m> Work<'m> {
-    pub(crate) fn new(m: &'m Machine, s: Snapshot, by: &'m Principal, held: RoleSet, seq: u64, at: i64) -> Work<'m> {
-        Work {
+impl<'m> StepTransaction<'m> {
+    pub(crate) fn new(
+        m: &'m Machine,
+        s: Snapshot,
+        by: &'m Principal,
+        held: RoleSet,
+        seq: u64,
+        at: i64,
+    ) -> StepTransaction<'m> {
+        StepTransaction {
             m,
             s,
             by,
@@ -125,11 +132,16 @@ impl<'m> Work<'m> {
     }
 
     /// What an actor sees while it handles `event`.
-    pub(crate) fn eyes<'a>(&'a self, ai: usize, event: Option<&'a Ev<'a>>, locals: &'a [Arc<Json>]) -> Eyes<'a> {
-        Eyes {
+    pub(crate) fn eyes<'a>(
+        &'a self,
+        actor_ix: usize,
+        event: Option<&'a Ev<'a>>,
+        locals: &'a [Arc<Json>],
+    ) -> EvalContext<'a> {
+        EvalContext {
             machine: self.m,
             snapshot: &self.s,
-            actor: self.actor(ai),
+            actor: self.actor(actor_ix),
             event,
             by: self.by,
             now: self.at,
@@ -158,15 +170,15 @@ impl<'m> Work<'m> {
         Ok(())
     }
 
-    pub(crate) fn note(&mut self, ai: usize, at: Option<Arc<str>>, message: String) {
+    pub(crate) fn note(&mut self, actor_ix: usize, at: Option<Arc<str>>, message: String) {
         if self.notes.len() < MAX_NOTES {
-            let actor = self.actor(ai).identity().id.clone();
+            let actor = self.actor(actor_ix).identity().id.clone();
             self.notes.push(Note { actor, at, message });
         }
     }
 
-    pub(crate) fn take(&mut self, ai: usize, transition: TransitionId) {
-        let taken = Taken::by(self.actor(ai), transition);
+    pub(crate) fn take(&mut self, actor_ix: usize, transition: TransitionId) {
+        let taken = Taken::by(self.actor(actor_ix), transition);
         self.taken.push(taken);
     }
 

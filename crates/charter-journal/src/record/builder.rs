@@ -7,15 +7,15 @@ use charter_kernel::{
 };
 use serde_json::{Value as Json, json};
 
-use super::fields::{Approval, EventField, Fields, Origin, Source, SourceKind, Verdict, Withheld};
-use super::{FORMAT, GENESIS, Record, TimerField, moment};
+use super::fields::{Approval, EventField, Fields, Origin, Redacted, Source, SourceKind, Verdict};
+use super::{FORMAT, GENESIS, Record, TimerField, timestamp};
 
 /// Nesting of data that is kept; the kernel lets in no more.
 const MAX_DATA_DEPTH: usize = 128;
 
 /// Everything that a record is made of.
 #[derive(Debug, Clone)]
-pub struct Making<'a> {
+pub struct RecordBuilder<'a> {
     /// The charter.
     pub machine: &'a Machine,
     /// The run.
@@ -36,7 +36,7 @@ pub struct Making<'a> {
     pub forked_from: Option<Origin<'a>>,
 }
 
-impl<'a> Making<'a> {
+impl<'a> RecordBuilder<'a> {
     /// The record.
     #[must_use]
     pub fn record(self) -> Record {
@@ -44,7 +44,7 @@ impl<'a> Making<'a> {
         if !charter_expr::json::is_canonical(&fields.event.data) {
             charter_expr::json::normalize(fields.event.data.to_mut());
         }
-        Making::finish(fields)
+        RecordBuilder::finish(fields)
     }
 
     /// Hashes fields and makes them a record.
@@ -56,7 +56,7 @@ impl<'a> Making<'a> {
 
     /// The fields, borrowed as far as possible; the hash is still to be computed.
     pub(crate) fn fields(self) -> Fields<'a> {
-        let Making { machine, run, id, prev, envelope, before, outcome, snapshot, forked_from } = self;
+        let RecordBuilder { machine, run, id, prev, envelope, before, outcome, snapshot, forked_from } = self;
         let step = outcome.as_ref().ok();
         let after = step.map(|s| &s.snapshot).or(before);
         let to = addressee(envelope, before);
@@ -69,7 +69,7 @@ impl<'a> Making<'a> {
             v: FORMAT,
             run: run.into(),
             seq: envelope.seq,
-            at: envelope.at.clamp(moment::FIRST, moment::LAST),
+            at: envelope.at.clamp(timestamp::FIRST, timestamp::LAST),
             id: id.map_or_else(|| format!("{run}/{}", envelope.seq).into(), Cow::Borrowed),
             charter: machine.digest(),
             by: Cow::Borrowed(&envelope.by),
@@ -157,7 +157,7 @@ fn source<'a>(run: &str, envelope: &'a Envelope) -> Source<'a> {
         Event::Timer { timer, generation } => (Some(Cow::Borrowed(timer.as_str())), Some(*generation)),
         _ => (None, None),
     };
-    let sane = (moment::FIRST..=moment::LAST).contains(&envelope.at);
+    let sane = (timestamp::FIRST..=timestamp::LAST).contains(&envelope.at);
     Source {
         kind,
         to: envelope.to.as_deref().map(Cow::Borrowed),
@@ -217,10 +217,10 @@ fn canonically(data: &Json) -> Cow<'_, Json> {
     Cow::Owned(data)
 }
 
-fn withheld_of(data: &Json) -> Withheld {
+fn withheld_of(data: &Json) -> Redacted {
     let mut exact = String::new();
     canonical::write_exact(&mut exact, data);
-    Withheld { digest: Digest::of_bytes(exact.as_bytes()), size: exact.len().try_into().unwrap_or(u64::MAX) }
+    Redacted { digest: Digest::of_bytes(exact.as_bytes()), size: exact.len().try_into().unwrap_or(u64::MAX) }
 }
 
 /// The data of an event, as it stands in a record.

@@ -10,7 +10,7 @@ const MOST: usize = 100;
 
 /// What was heard. Clones hear the same.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Hearing(Arc<Mutex<Heard>>);
+pub(crate) struct ModelProgress(Arc<Mutex<Heard>>);
 
 #[derive(Debug, Default)]
 struct Heard {
@@ -20,7 +20,7 @@ struct Heard {
     notes: Vec<(String, String)>,
 }
 
-impl Hearing {
+impl ModelProgress {
     fn heard(&self) -> MutexGuard<'_, Heard> {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -45,7 +45,7 @@ impl Hearing {
     }
 }
 
-impl Listener for Hearing {
+impl Listener for ModelProgress {
     fn received(&self, run: &str, actor: &str, call: usize, bytes: usize) {
         let key = (run.to_owned(), actor.to_owned(), call);
         self.heard().bytes.insert(key, bytes);
@@ -61,12 +61,12 @@ impl Listener for Hearing {
 
 #[cfg(test)]
 mod tests {
-    use super::Hearing;
+    use super::ModelProgress;
     use charter_models::Listener as _;
 
     #[test]
     fn each_run_for_itself() {
-        let hearing = Hearing::default();
+        let hearing = ModelProgress::default();
         for (run, call, bytes) in [("a", 0, 10), ("a", 0, 30), ("a", 1, 5), ("b", 0, 7)] {
             hearing.received(run, "ask", call, bytes);
             hearing.note(run, "ask", call, "busy");

@@ -4,8 +4,8 @@ use charter_kernel::Digest;
 use charter_runtime::View;
 use serde_json::{Map, Value as Json, json};
 
+use super::approval_preview::ApprovalPreview;
 use super::choice::{Choice, approved, covered, required};
-use super::covered::Covered;
 use super::host::Host;
 use super::pages;
 use crate::io::{Failure, Io, Paint};
@@ -149,7 +149,7 @@ fn show(
 /// Asks for the data, one property after the other.
 fn data_of(
     choice: &Choice,
-    covered: Option<&Covered>,
+    covered: Option<&ApprovalPreview>,
     view: &View,
     now: i64,
     io: &mut Io<'_>,
@@ -238,7 +238,7 @@ fn part(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) -> Result<
 }
 
 /// Asks which of the changes are accepted: a part of them has a digest of its own.
-fn part_of(covered: &Covered, io: &mut Io<'_>) -> Result<Option<Map<String, Json>>, Failure> {
+fn part_of(covered: &ApprovalPreview, io: &mut Io<'_>) -> Result<Option<Map<String, Json>>, Failure> {
     loop {
         let Some(line) = question("  which changes? numbers, or Enter for all of them: ", io)? else {
             return Ok(None);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Verifier;
-use super::differ;
+use super::diagnose;
 use super::records::Current;
 use super::report::{Difference, VerifiedRun};
 use crate::error::StoreError;
@@ -20,7 +20,7 @@ impl Verifier<'_> {
             }
             let last = current.next.saturating_sub(1);
             let mut head = None;
-            let scanned = self.store.scan_runs(Some(&run), &mut |row| head = Some(differ::head(row, &current)));
+            let scanned = self.store.scan_runs(Some(&run), &mut |row| head = Some(diagnose::head(row, &current)));
             if let Err(e @ (StoreError::Failed { .. } | StoreError::Damaged(_))) = scanned {
                 let message = format!("its row in `runs` cannot be read: {}", why_unreadable(e));
                 self.found(Some(run.clone()), None, Difference::Head, message);
@@ -37,11 +37,11 @@ impl Verifier<'_> {
                     current.broken = true;
                 }
                 Some(Ok(())) => break,
-                Some(Err(differ::Head::Wrong(message))) => {
+                Some(Err(diagnose::Head::Wrong(message))) => {
                     self.found(Some(run.clone()), Some(last), Difference::Head, message);
                     current.broken = true;
                 }
-                Some(Err(differ::Head::Behind(seq))) => {
+                Some(Err(diagnose::Head::Behind(seq))) => {
                     let before = current.next;
                     let store = self.store;
                     let scanned = store.scan(Some(&run), current.next, &mut |row| {

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::Difference;
 use super::records::{Current, Wrong};
-use crate::record::{Arrived, Fields, RecordError, json_of, moment, rehash};
+use crate::record::{Fields, RecordError, RecordInput, json_of, rehash, timestamp};
 use crate::store::{Row, RunRow};
 
 /// The order in which fields are compared: what a reader wants to know first.
@@ -42,7 +42,7 @@ const FIELDS: [&str; 26] = [
 /// The row's number is not the next one.
 pub(super) fn out_of_place(next: u64, row: &Row<'_>) -> Wrong {
     let text = std::str::from_utf8(row.text).unwrap_or_default();
-    match Arrived::read(text) {
+    match RecordInput::read(text) {
         Ok(arrived) if arrived.seq == next => {
             (Difference::Place, format!("its row says that it is number {}", row.seq))
         }
@@ -75,7 +75,7 @@ pub(super) fn first_intact(text: &str) -> Option<Wrong> {
 }
 
 /// The record is intact, perhaps, but of another place.
-pub(super) fn elsewhere(text: &str, run: &str, seq: u64, arrived: &Arrived<'_>) -> Wrong {
+pub(super) fn elsewhere(text: &str, run: &str, seq: u64, arrived: &RecordInput<'_>) -> Wrong {
     if let Some(wrong) = first_intact(text) {
         return wrong;
     }
@@ -146,7 +146,7 @@ pub(super) fn columns(row: &Row<'_>, r: &Fields<'_>) -> Result<(), Wrong> {
         return wrong("hash", row.hash, &written);
     }
     written.clear();
-    moment::push(&mut written, r.at);
+    timestamp::push(&mut written, r.at);
     if row.at != written {
         return wrong("at", row.at, &written);
     }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use charter_journal::{SqliteStore, StoredCharter};
 use charter_models::{Model, Models, cassette::Cassette};
-use charter_runtime::{Charter, FindSecret, Folder, Objection, Options, Recovery, Runtime, RuntimeError};
+use charter_runtime::{Charter, ConfigError, FindSecret, Folder, Options, Recovery, Runtime, RuntimeError};
 
-use super::hearing::Hearing;
+use super::model_progress::ModelProgress;
 use crate::bundled;
 use crate::io::Failure;
 use crate::load::{Loaded, load};
@@ -29,7 +29,7 @@ pub(crate) struct Host {
     /// Who answers for models, in words.
     pub(crate) models: String,
     /// How questions to models go.
-    pub(crate) hearing: Hearing,
+    pub(crate) hearing: ModelProgress,
     /// Whether no model is asked at all.
     pub(crate) offline: bool,
     threads: tokio::runtime::Runtime,
@@ -38,7 +38,7 @@ pub(crate) struct Host {
 impl Host {
     /// Takes over a journal: whatever was left open in it goes on.
     pub(crate) fn open(store: SqliteStore, models: &models::Args) -> Result<Host, Failure> {
-        let hearing = Hearing::default();
+        let hearing = ModelProgress::default();
         let chosen = models::choose(models, &variable, hearing.clone(), Record::Begin)?;
         let threads = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -124,7 +124,7 @@ pub(crate) fn admits(charter: &Charter, run: Option<&str>, models: &models::Args
 
 /// What `charter run` would have against the actors of a charter, whatever models and secrets there are; and the kinds of actors that
 /// this program knows.
-pub(crate) fn objections(loaded: &Loaded) -> Result<(Vec<Objection>, Vec<String>), Failure> {
+pub(crate) fn objections(loaded: &Loaded) -> Result<(Vec<ConfigError>, Vec<String>), Failure> {
     if loaded.document.definition.actors.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
@@ -166,7 +166,7 @@ fn tools(_: FindSecret) -> absent::Tools {
 /// Stands where tools are not built in, and says so.
 #[cfg(not(feature = "tools"))]
 mod absent {
-    use charter_runtime::{Boxed, Call, Executor, Fault, Folder, Outcome};
+    use charter_runtime::{BoxFuture, Call, Executor, Fault, Folder, Outcome};
 
     const WHY: &str = "this program was built without tools of MCP servers; build it with `--features tools`";
 
@@ -177,7 +177,7 @@ mod absent {
             Err(WHY.into())
         }
 
-        fn call(&self, _: Call) -> Boxed<'static, Result<Outcome, Fault>> {
+        fn call(&self, _: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
             Box::pin(async { Err(Fault::new("config", WHY)) })
         }
     }

@@ -1,12 +1,12 @@
 //! `charter run`: starts a run on the embedded host, or takes one up again, and follows it until it ends or waits for somebody.
 
+mod approval_preview;
 mod ask;
 mod choice;
-mod covered;
 mod follow;
-mod hearing;
 pub(crate) mod host;
 pub mod legal;
+mod model_progress;
 mod pages;
 mod progress;
 mod report;

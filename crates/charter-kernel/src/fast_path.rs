@@ -12,8 +12,8 @@ use crate::event::Ev;
 use crate::judge::{candidates, rank};
 use crate::machine::{Chart, Domain, Machine, NONE, RoleSet, StateId, StateNode, Transition, TransitionId};
 use crate::refusal::Code;
-use crate::scope::Eyes;
-use crate::snapshot::{Actor, Actors, Rare, Snapshot, Status, Vote};
+use crate::scope::EvalContext;
+use crate::snapshot::{Actor, Actors, Snapshot, Status, ThinVec, Vote};
 use crate::step::{Step, Taken, Verdict};
 
 /// What a plain transition does: the states it leaves are those after `domain`, the states it enters follow in document order.
@@ -105,12 +105,12 @@ impl Machine {
     /// Tries the short way for an external event; `None`: the algorithm has to decide.
     ///
     /// It tells what to do and leaves the doing to the caller: a step is large, and each frame it is handed through copies it.
-    pub(crate) fn short_way(
+    pub(crate) fn fast_path(
         &self,
         snapshot: &Snapshot,
-        ai: usize,
+        actor_ix: usize,
         ev: &Ev<'_>,
-        eyes: &Eyes<'_>,
+        eyes: &EvalContext<'_>,
         held: RoleSet,
     ) -> Option<Result<(TransitionId, &Move), Code>> {
         if self.only_algorithm
@@ -120,7 +120,7 @@ impl Machine {
         {
             return None;
         }
-        let actor = snapshot.actors.0.get(ai)?;
+        let actor = snapshot.actors.0.get(actor_ix)?;
         let chart = self.chart(actor.chart());
         if chart.has_parallel {
             return None;
@@ -162,7 +162,7 @@ impl Machine {
 
     /// The step of a plain transition, made in one piece: what did not change is shared with the snapshot before.
     #[inline(always)]
-    pub(crate) fn moved(&self, before: &Snapshot, ai: usize, id: TransitionId, plain: &Move, seq: u64) -> Step {
+    pub(crate) fn moved(&self, before: &Snapshot, actor_ix: usize, id: TransitionId, plain: &Move, seq: u64) -> Step {
         let mut taken = SmallVec::new();
         let mut moved = |old: &Actor| {
             let chart = self.chart(old.chart());
@@ -185,18 +185,18 @@ impl Machine {
                     false => old.invocations.clone(),
                 },
                 votes: match old.votes.is_empty() {
-                    true => Rare::default(),
+                    true => ThinVec::default(),
                     false => old.votes.iter().filter(left).cloned().collect(),
                 },
                 bound: old.bound.clone(),
             })
         };
         let actors = match before.actors.0.as_slice() {
-            [one] if ai == 0 => SmallVec::from_buf([moved(one)]),
+            [one] if actor_ix == 0 => SmallVec::from_buf([moved(one)]),
             all => all
                 .iter()
                 .enumerate()
-                .map(|(i, actor)| match i == ai {
+                .map(|(i, actor)| match i == actor_ix {
                     true => moved(actor),
                     false => actor.clone(),
                 })

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
-use crate::clock::Work;
-use crate::runtime::{Inner, Mail};
+use crate::clock::ActivityGuard;
+use crate::runtime::{Inner, Input};
 
 #[derive(Default)]
-pub(crate) struct Wheel {
+pub(crate) struct TimerQueue {
     state: Mutex<State>,
     kick: Notify,
 }
@@ -20,12 +20,12 @@ struct State {
     by_time: BTreeSet<(i64, Arc<str>)>,
     by_run: FxHashMap<Arc<str>, i64>,
     /// Held by whoever has brought an earlier timer until the task has seen it.
-    kick: Option<Work>,
+    kick: Option<ActivityGuard>,
 }
 
-impl Wheel {
+impl TimerQueue {
     /// The next timer of a run; none: it has none.
-    pub(crate) fn set(&self, run: &Arc<str>, due: Option<i64>, work: impl FnOnce() -> Work) {
+    pub(crate) fn set(&self, run: &Arc<str>, due: Option<i64>, work: impl FnOnce() -> ActivityGuard) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
         let old = match due {
@@ -49,7 +49,7 @@ impl Wheel {
     }
 
     /// Runs with timers that are due, and when the next one is.
-    fn due(&self, now: i64) -> (Vec<Arc<str>>, i64, Option<Work>) {
+    fn due(&self, now: i64) -> (Vec<Arc<str>>, i64, Option<ActivityGuard>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut runs = Vec::new();
         while let Some((due, run)) = state.by_time.first().cloned() {
@@ -66,7 +66,7 @@ impl Wheel {
 
     /// Waits for timers, for ever. Each run fires its own.
     pub(crate) async fn turn(inner: Weak<Inner>) {
-        let mut _work = Work::default();
+        let mut _work = ActivityGuard::default();
         let mut first = true;
         loop {
             let (sleep, wheel) = {
@@ -77,7 +77,7 @@ impl Wheel {
                 }
                 let (runs, next, kick) = inner.wheel.due(inner.clock.now());
                 for run in runs {
-                    inner.post(&run, Mail::Due);
+                    inner.post(&run, Input::Due);
                 }
                 let sleep = inner.clock.sleep_until(next);
                 drop(kick);

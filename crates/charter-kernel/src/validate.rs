@@ -10,7 +10,7 @@ use crate::refusal::{Code, Refusal};
 pub(crate) const MAX_DEPTH: usize = 128;
 
 /// Lets data in, in canonical form; borrowed if it was canonical already.
-pub(crate) fn admit(data: &Json, limit: u64) -> Result<Cow<'_, Json>, Refusal> {
+pub(crate) fn validate_event(data: &Json, limit: u64) -> Result<Cow<'_, Json>, Refusal> {
     let mut canonical = true;
     let mut size = 0u64;
     let mut stack = Vec::new();

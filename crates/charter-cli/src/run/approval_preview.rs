@@ -10,7 +10,7 @@ use crate::io::Paint;
 use crate::journal::lines::{clean, count};
 
 /// A value that has more to show than its JSON.
-pub(crate) enum Covered {
+pub(crate) enum ApprovalPreview {
     /// Files that may be read.
     Files { folder: Option<String>, files: Vec<(String, u64)> },
     /// Changes to files.
@@ -44,9 +44,9 @@ enum Kind {
     Note,
 }
 
-impl Covered {
+impl ApprovalPreview {
     /// What is approved in `actor`, if it is such a value.
-    pub(crate) fn of(value: &Json, view: &View, actor: &str, host: &Host) -> Option<Covered> {
+    pub(crate) fn of(value: &Json, view: &View, actor: &str, host: &Host) -> Option<ApprovalPreview> {
         let workspace = view.snapshot.actor(actor).and_then(|a| a.variable("workspace")?.as_str().map(str::to_owned));
         let folder = workspace.as_deref().map(|w| host.place(view.snapshot.run(), w));
         if let Some(files) = value.get("files").and_then(Json::as_array) {
@@ -56,7 +56,7 @@ impl Covered {
                 Some((text("path")?, file.get("size")?.as_u64()?))
             };
             let files = files.iter().map(one).collect::<Option<Vec<_>>>()?;
-            return Some(Covered::Files { folder, files });
+            return Some(ApprovalPreview::Files { folder, files });
         }
         let list = value.get("changes").and_then(Json::as_array)?;
         value.get("summary")?.as_str()?;
@@ -66,7 +66,7 @@ impl Covered {
         };
         let mut changes = list.iter().map(one).collect::<Option<Vec<_>>>()?;
         let trouble = compare(&mut changes, value, workspace.as_deref(), view, host).err();
-        Some(Covered::Changes { folder, value: value.clone(), changes, trouble })
+        Some(ApprovalPreview::Changes { folder, value: value.clone(), changes, trouble })
     }
 
     /// What it is about, without the diffs.
@@ -77,7 +77,7 @@ impl Covered {
         };
         let mut lines = Vec::new();
         match self {
-            Covered::Files { folder, files } => {
+            ApprovalPreview::Files { folder, files } => {
                 let bytes = files.iter().fold(0u64, |all, (_, n)| all.saturating_add(*n));
                 let all = format!("{}, {}", count(files.len() as u64, "file"), size(bytes));
                 lines.push(format!("{}{}", paint.strong(&all), place(folder)));
@@ -86,7 +86,7 @@ impl Covered {
                     lines.push(format!("  {:<width$}  {:>9}", clean(path), size(*bytes)));
                 }
             }
-            Covered::Changes { folder, value, changes, trouble } => {
+            ApprovalPreview::Changes { folder, value, changes, trouble } => {
                 let summary = value.get("summary").and_then(Json::as_str);
                 lines.push(paint.strong(&clean(summary.unwrap_or_default())));
                 let all = count(changes.len() as u64, "change");
@@ -116,7 +116,7 @@ impl Covered {
 
     /// The diffs: the lines of each file.
     pub(crate) fn diffs(&self, paint: Paint) -> Vec<Vec<String>> {
-        let Covered::Changes { changes, .. } = self else {
+        let ApprovalPreview::Changes { changes, .. } = self else {
             return Vec::new();
         };
         let line = |(kind, text): &(Kind, String)| match kind {
@@ -134,14 +134,14 @@ impl Covered {
     /// How many changes there are to choose from.
     pub(crate) fn parts(&self) -> usize {
         match self {
-            Covered::Files { .. } => 0,
-            Covered::Changes { changes, .. } => changes.len(),
+            ApprovalPreview::Files { .. } => 0,
+            ApprovalPreview::Changes { changes, .. } => changes.len(),
         }
     }
 
     /// The part that a person names: numbers, ranges of numbers, paths. The paths, and the digest of the part.
     pub(crate) fn part(&self, line: &str) -> Result<(Vec<String>, String), String> {
-        let Covered::Changes { value, changes, .. } = self else {
+        let ApprovalPreview::Changes { value, changes, .. } = self else {
             return Err("there are no changes to choose from".into());
         };
         let mut wanted = vec![false; changes.len()];

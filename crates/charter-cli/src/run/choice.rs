@@ -5,7 +5,7 @@ use charter_runtime::{Task, View};
 use serde_json::{Map, Value as Json, json};
 
 use super::Who;
-use super::covered::Covered;
+use super::approval_preview::ApprovalPreview;
 use super::host::Host;
 
 /// Something a person could do now.
@@ -132,13 +132,18 @@ pub(super) fn approved(event: &Event, view: &View, now: i64) -> Option<(Json, St
 }
 
 /// Values that are approved here and have more to show than their JSON: the event, the digest, and what it is.
-pub(crate) fn covered(choices: &[Choice], view: &View, host: &Host, now: i64) -> Vec<(String, String, Covered)> {
+pub(crate) fn covered(
+    choices: &[Choice],
+    view: &View,
+    host: &Host,
+    now: i64,
+) -> Vec<(String, String, ApprovalPreview)> {
     let one = |choice: &Choice| {
         let Choice::Event(event) = choice else {
             return None;
         };
         let (value, digest) = approved(event, view, now)?;
-        let covered = Covered::of(&value, view, &event.to, host)?;
+        let covered = ApprovalPreview::of(&value, view, &event.to, host)?;
         Some((event.r#type.clone(), digest, covered))
     };
     choices.iter().filter_map(one).collect()

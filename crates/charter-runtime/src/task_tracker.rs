@@ -7,12 +7,12 @@ use tokio::sync::Notify;
 use crate::runtime::lock;
 
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct TaskTracker {
     count: Mutex<usize>,
     zero: Notify,
 }
 
-impl Tally {
+impl TaskTracker {
     pub(crate) fn up(&self) {
         let mut count = lock(&self.count);
         *count = count.saturating_add(1);
