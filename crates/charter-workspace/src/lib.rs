@@ -73,7 +73,7 @@
 #[cfg(test)]
 extern crate self as charter_workspace;
 #[cfg(test)]
-#[path = "../tests/folder/mod.rs"]
+#[path = "../tests/it/folder.rs"]
 mod folder;
 
 mod apply;

@@ -1,11 +1,4 @@
 //! Changesets as text: any content survives, nothing inside a content becomes an operation, and what could mean two things is refused.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects
-)]
 
 use charter_kernel::Digest;
 use charter_workspace::{Change, Changeset, Operation, RelPath, dogs, json};

@@ -1,5 +1,5 @@
 //! Charters, and a driver that sends them anything: what the tests of this crate share.
-#![allow(dead_code, unreachable_pub)] // each test file uses a part of it
+#![allow(dead_code, unreachable_pub)] // without the feature `sqlite` a part of it is used
 
 use charter_journal::{Append, Chain, Record, Store, StoredCharter};
 use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Snapshot, Step};

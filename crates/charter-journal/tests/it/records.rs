@@ -1,10 +1,8 @@
 //! Laws of records: made again from what they say, the same on every host, hashed as documented.
 
-mod common;
-
+use crate::common::*;
 use charter_journal::{Chain, GENESIS, MemoryStore, Record, RecordError, Store, Verdict, fork, load, replay};
 use charter_kernel::{Digest, Envelope, Event, Principal, digest::canonical};
-use common::*;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 

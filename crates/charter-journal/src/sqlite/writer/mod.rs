@@ -164,5 +164,4 @@ pub(crate) fn said(e: &rusqlite::Error) -> String {
 }
 
 #[cfg(test)]
-#[path = "writer_tests.rs"]
 mod tests;

@@ -1,21 +1,12 @@
 //! What an apply does to a folder, and what it never does: all or nothing at every interruption, nothing outside, nothing unapproved.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects
-)]
-
-mod folder;
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::folder::{Folder, image, path};
 use charter_kernel::Digest;
 use charter_workspace::{Applied, Approval, Change, Changeset, Error, Order, Recovery, Unwatched, Verify, Watch};
-use folder::{Folder, image, path};
 
 /// Does something before the n-th write.
 struct At<F: FnMut() -> std::io::Result<()>> {
@@ -93,7 +84,7 @@ fn killed_at_every_write() {
         let folder = Folder::new();
         let before = image(&folder.workspace);
         let status = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "killed_at_every_write"])
+            .args(["--exact", "apply::killed_at_every_write"])
             .env("CHARTER_TEST_KILL_AT", n.to_string())
             .env("CHARTER_TEST_FOLDER", &folder.root)
             .stdout(std::process::Stdio::null())

@@ -1,18 +1,14 @@
 //! Verification names the first record that differs, whatever was changed, and how.
 
-#![cfg(feature = "sqlite")]
-
-mod common;
-
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::common::*;
 use charter_journal::{
     Anchor, Append, Difference, MemoryStore, OpenEffect, PendingTimer, Record, Reply, Report, Row, RunFilter, RunInfo,
     RunRow, SqliteStore, Store, StoreError, StoredCharter, StoredSnapshot, VerifyOptions, fork, verify, verify_with,
 };
 use charter_kernel::{Digest, Principal, digest::canonical};
-use common::*;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 

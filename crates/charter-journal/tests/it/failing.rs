@@ -1,20 +1,16 @@
 //! What is acknowledged survives, and nothing is written twice: on a full disk, when writes fail half way, when another program holds
 //! the file, when a process dies between any two writes.
 
-#![cfg(feature = "sqlite")]
-
-mod common;
-
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::common::*;
 use charter_journal::{
     Append, MemoryStore, RunFilter, SqliteOptions, SqliteStore, Store, StoreError, StoredSnapshot, load, verify,
 };
 use charter_kernel::{Digest, Machine, Principal};
-use common::*;
 use serde_json::json;
 
 /// The run goes on from what the store has.
@@ -329,7 +325,7 @@ fn child() {
 /// Starts [`child`]; `limit`: writes fail beyond so many KiB of a file, half way if need be.
 fn start_child(file: &Path, limit: Option<usize>) -> Child {
     let own = std::env::current_exe().unwrap();
-    let arguments = ["--exact", "child", "--ignored", "--nocapture", "--test-threads=1"];
+    let arguments = ["--exact", "failing::child", "--ignored", "--nocapture", "--test-threads=1"];
     let mut command = match limit {
         None => Command::new(own),
         Some(limit) => {

@@ -1,5 +1,5 @@
 //! A small workspace with a store beside it, and a changeset that does everything a changeset can do.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // each test file uses what it needs
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // the unit tests include this file and use a part of it
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,17 +1,13 @@
 //! What every store does, asked of all of them; and what only a file can do.
 
-#![cfg(feature = "sqlite")]
-
-mod common;
-
 use std::path::Path;
 use std::sync::{Arc, Barrier};
 
+use crate::common::*;
 use charter_journal::{
     Append, MemoryStore, OpenEffect, RunFilter, SqliteStore, Store, StoreError, StoredSnapshot, load, replay,
 };
 use charter_kernel::{Digest, Envelope, Event, Principal, Status};
-use common::*;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -432,7 +428,7 @@ fn an_id_finds_an_event_that_comes_twice_before_the_kernel_sees_it() {
 
 #[test]
 fn the_tables_are_documented() {
-    let docs = include_str!("../../../docs/sql.md");
+    let docs = include_str!("../../../../docs/sql.md");
     let folder = Folder::new("docs");
     let store = SqliteStore::open(&folder.file()).unwrap();
     let tables: Vec<String> = store

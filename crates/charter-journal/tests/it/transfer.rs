@@ -1,16 +1,12 @@
 //! A run as a file: out, in, and checked by a script of another language.
 
-#![cfg(feature = "sqlite")]
-
-mod common;
-
 use std::process::Command;
 
+use crate::common::*;
 use charter_journal::{
     Anchor, Difference, MemoryStore, SqliteStore, Store, StoreError, TransferError, export, export_header, import,
     load, replay, verify, verify_export,
 };
-use common::*;
 use proptest::prelude::*;
 
 fn exported(store: &dyn Store, run: &str) -> String {

@@ -1,20 +1,11 @@
 //! What an agent may be shown: curate and bundle; and what is learned: insights.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects
-)]
-
-mod folder;
 
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use crate::folder::{Folder, path};
 use charter_kernel::Digest;
 use charter_workspace::{Curate, Insight, Kind, Outcome, Unwatched, Workspace};
-use folder::{Folder, path};
 use serde_json::json;
 
 fn listed(workspace: &Workspace, patterns: &[&str]) -> Vec<String> {

@@ -1,0 +1,12 @@
+//! Integration tests, in one binary: every further one would be linked on its own.
+
+mod common;
+#[cfg(feature = "sqlite")]
+mod failing;
+mod records;
+#[cfg(feature = "sqlite")]
+mod stores;
+#[cfg(feature = "sqlite")]
+mod transfer;
+#[cfg(feature = "sqlite")]
+mod verifying;
