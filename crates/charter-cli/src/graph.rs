@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use charter_format::{Marks, Overlay};
+use charter_diagram::{Marks, Overlay};
 use charter_journal::Store as _;
 use charter_kernel::Machine;
 
@@ -59,12 +59,12 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     };
     let definition = machine.definition();
     let mut text = match args.format {
-        Format::Mermaid => charter_format::mermaid(definition, &overlay),
-        Format::Dot => charter_format::dot(definition, &overlay),
-        Format::Svg => charter_format::svg(definition, &overlay),
+        Format::Mermaid => charter_diagram::mermaid(definition, &overlay),
+        Format::Dot => charter_diagram::dot(definition, &overlay),
+        Format::Svg => charter_diagram::svg(definition, &overlay),
         Format::Charter => charter_format::json(definition).map_err(|e| Failure::new(e.to_string()))?,
-        Format::Xstate => charter_format::export::xstate(&machine),
-        Format::Scxml => charter_format::export::scxml(&machine),
+        Format::Xstate => charter_interop::export::xstate(&machine),
+        Format::Scxml => charter_interop::export::scxml(&machine),
     };
     if !text.ends_with('\n') {
         text.push('\n');

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use charter_expr::nearest;
 use charter_format::{Diagnostics, Document, ReadOptions};
+use charter_interop::import::Importer;
 use charter_kernel::{Definition, Machine};
 
 use crate::bundled;
@@ -144,9 +145,12 @@ pub fn read(source: Source) -> Result<(Source, Document), Failure> {
     let files = |name: &str| beside(&source, name);
     let (text, name) = (&source.text, &source.name);
     let read = match Format::of(&source) {
-        Format::Charter => charter_format::read_with(text, name, &ReadOptions::default(), &files),
-        Format::Scxml => charter_format::import::scxml(text, name, &files),
-        Format::Xstate => charter_format::import::xstate(text, name, &Definition::default()),
+        Format::Charter => {
+            let options = ReadOptions { files: &files, importer: &Importer, ..ReadOptions::default() };
+            charter_format::read(text, name, &options)
+        }
+        Format::Scxml => charter_interop::import::scxml(text, name, &files),
+        Format::Xstate => charter_interop::import::xstate(text, name, &Definition::default()),
     };
     match read {
         Ok(document) => Ok((source, document)),
@@ -155,13 +159,13 @@ pub fn read(source: Source) -> Result<(Source, Document), Failure> {
 }
 
 /// The text of a file that a document names, relative to where that document lies.
-fn beside(source: &Source, name: &str) -> Result<String, String> {
+fn beside(source: &Source, name: &str) -> std::io::Result<String> {
     match source.path.as_deref().and_then(Path::parent) {
         Some(folder) => text_of(&folder.join(name)).map_err(|e| {
             let text = e.to_string();
             // Who asks says which file it was.
             let why = text.split_once("`: ").filter(|_| text.starts_with("cannot read"));
-            why.map_or_else(|| text.clone(), |(_, why)| why.to_owned())
+            std::io::Error::other(why.map_or(text.as_str(), |(_, why)| why))
         }),
         None => charter_format::import::no_files(name),
     }

@@ -85,7 +85,9 @@ pub struct Note {
 }
 
 impl Note {
-    pub(crate) fn new(span: Span, message: impl Into<String>) -> Note {
+    /// A note about a place.
+    #[must_use]
+    pub fn new(span: Span, message: impl Into<String>) -> Note {
         Note { span, message: message.into() }
     }
 }
@@ -116,7 +118,10 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    pub(crate) fn new(severity: Severity, code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+    /// A diagnostic about a span. Long messages are cut; line, column and path are filled in when the
+    /// document is finished.
+    #[must_use]
+    pub fn new(severity: Severity, code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity,
             code,
@@ -130,22 +135,28 @@ impl Diagnostic {
         }
     }
 
-    pub(crate) fn error(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+    /// An error; see [`Diagnostic::new`].
+    #[must_use]
+    pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(Severity::Error, code, span, message)
     }
 
-    pub(crate) fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+    /// A warning; see [`Diagnostic::new`].
+    #[must_use]
+    pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(Severity::Warning, code, span, message)
     }
 
+    /// Adds what to do about it.
     #[must_use]
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Diagnostic {
+    pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(shorten(&help.into(), 2_000));
         self
     }
 
+    /// Adds a second place.
     #[must_use]
-    pub(crate) fn note(mut self, note: Note) -> Diagnostic {
+    pub fn note(mut self, note: Note) -> Diagnostic {
         self.notes.push(note);
         self
     }

@@ -35,19 +35,17 @@
 #![allow(clippy::result_large_err)]
 
 mod diagnostic;
-pub mod export;
 mod grammar;
 pub mod import;
-mod picture;
+pub mod ordered;
 mod read;
 pub mod scenario;
 mod schema;
-mod source;
+pub mod source;
 mod write;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Note, Severity, codes};
-pub use picture::{MAX_STATES, Marks, Overlay, dot, mermaid, svg};
-pub use read::{Document, ReadOptions, read, read_file, read_with, value};
+pub use read::{Document, ReadOptions, read, read_file, value};
 pub use schema::json_schema;
 pub use source::{Span, Syntax};
 pub use write::{Unrepresentable, json};

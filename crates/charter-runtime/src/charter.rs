@@ -167,8 +167,11 @@ impl Charter {
     /// It cannot be read or does not compile (the message has the places), or the configuration of an actor is wrong.
     pub fn load(path: &Path) -> Result<Charter, RuntimeError> {
         let file = if path.is_dir() { path.join("charter.yaml") } else { path.to_owned() };
-        let document = charter_format::read_file(&file, &ReadOptions::default())
-            .map_err(|e| RuntimeError::Charter { charter: path.display().to_string(), why: e.to_string() })?;
+        let document = charter_format::read_file(
+            &file,
+            &ReadOptions { importer: &charter_interop::import::Importer, ..Default::default() },
+        )
+        .map_err(|e| RuntimeError::Charter { charter: path.display().to_string(), why: e.to_string() })?;
         let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Charter::new(&document, Folder::Dir(folder.to_owned()))
     }

@@ -22,16 +22,28 @@ use charter_kernel::{Definition, Problem};
 use self::places::Places;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Sink, codes};
 use crate::grammar::{Form, check, table};
-use crate::source::{self, Bounds, Node, Span, Syntax, Value};
+use crate::import::{Files, NoImporter, StatechartImporter, no_files};
+use crate::source::{self, Node, Span, Syntax, Value};
 
 /// Versions of the language that this program knows.
 const VERSIONS: [i64; 1] = [1];
 
-/// How to read. `ReadOptions::default()` is right for charters.
-#[derive(Debug, Clone, Default)]
-pub struct ReadOptions {
+/// How to read. `ReadOptions::default()` is right for charters that stand alone; a charter with
+/// `statechart: {import, format}` needs `files` and an `importer`.
+#[derive(Clone, Copy)]
+pub struct ReadOptions<'o> {
     /// How the text is written.
     pub syntax: Syntax,
+    /// The files that the charter names.
+    pub files: &'o Files<'o>,
+    /// Reads statecharts in other languages.
+    pub importer: &'o dyn StatechartImporter,
+}
+
+impl Default for ReadOptions<'_> {
+    fn default() -> Self {
+        ReadOptions { syntax: Syntax::default(), files: &no_files, importer: &NoImporter }
+    }
 }
 
 /// A charter that has been read, and where each part of it was written.
@@ -57,26 +69,13 @@ pub struct Document {
 ///
 /// # Errors
 /// Everything that is wrong with the text, in its order, at most [`Diagnostics::MOST`]. A syntax error is always alone.
-pub fn read(source: &str, name: &str, options: &ReadOptions) -> Result<Document, Diagnostics> {
-    read_with(source, name, options, &crate::import::no_files)
-}
-
-/// The same for a charter that may take its statechart from another file (`statechart: {import, format}`), whose text `files` gives.
-///
-/// # Errors
-/// As [`read`]; also what is wrong with the other file.
-pub fn read_with(
-    source: &str,
-    name: &str,
-    options: &ReadOptions,
-    files: &crate::import::Resolver<'_>,
-) -> Result<Document, Diagnostics> {
+pub fn read(source: &str, name: &str, options: &ReadOptions<'_>) -> Result<Document, Diagnostics> {
     let source: Arc<str> = Arc::from(source);
     let fail = |sink: Sink, root: Option<&Node>| {
         let (list, omitted) = sink.finish(&source, root);
         Diagnostics { name: name.to_owned(), source: Arc::clone(&source), list, omitted }
     };
-    let parsed = match source::parse(&source, name, options.syntax, &Bounds::default()) {
+    let parsed = match source::parse(&source, name, options.syntax) {
         Ok(parsed) => parsed,
         Err(problem) => {
             let mut sink = Sink::default();
@@ -97,7 +96,7 @@ pub fn read_with(
     check::check(&root, &Form::Object(&table::CHARTER), &mut cx.sink);
     let mut definition = charter::charter(&mut cx, &root);
     let elsewhere = match root.entry("statechart").filter(|_| cx.sink.errors == 0) {
-        Some(entry) => statechart::take(&mut cx, &root, entry, &mut definition, files),
+        Some(entry) => statechart::take(&mut cx, &root, entry, &mut definition, options),
         None => None,
     };
     names::resolve(&mut cx, &definition, &root);
@@ -116,7 +115,7 @@ pub fn read_with(
 /// The first thing that is wrong with the text.
 pub fn value(source: &str, name: &str) -> Result<serde_json::Value, Diagnostics> {
     let source: Arc<str> = Arc::from(source);
-    match source::parse(&source, name, Syntax::Auto, &Bounds::default()) {
+    match source::parse(&source, name, Syntax::Auto) {
         Ok(parsed) => Ok(parsed.root.json()),
         Err(problem) => {
             let mut sink = Sink::default();
@@ -127,17 +126,18 @@ pub fn value(source: &str, name: &str) -> Result<serde_json::Value, Diagnostics>
     }
 }
 
-/// Reads a charter from a file. The only function of this crate that touches the file system.
+/// Reads a charter from a file. The files that it names are found relative to it; `options.files` is
+/// not used. The only function of this crate that reads from the file system.
 ///
 /// # Errors
 /// As [`read`]; also when the file cannot be read or is no UTF-8.
-pub fn read_file(path: &Path, options: &ReadOptions) -> Result<Document, Diagnostics> {
+pub fn read_file(path: &Path, options: &ReadOptions<'_>) -> Result<Document, Diagnostics> {
     let name = path.display().to_string();
     match std::fs::read_to_string(path) {
         Ok(source) => {
             let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-            let files = |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|e| e.to_string());
-            read_with(&source, &name, options, &files)
+            let files = |file: &str| std::fs::read_to_string(folder.join(file));
+            read(&source, &name, &ReadOptions { files: &files, ..*options })
         }
         Err(error) => {
             let problem = Diagnostic::error(codes::FILE, Span::default(), format!("cannot read `{name}`: {error}"));

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use charter_kernel::Definition;
 
-use super::Document;
 use super::context::Context;
+use super::{Document, ReadOptions};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, codes};
-use crate::import::{self, Resolver};
+use crate::import::{Import, ImportFormat};
 use crate::source::{Entry, Node};
 
 /// Keys of a statechart, which then stand in the other file.
@@ -19,7 +19,7 @@ pub(super) fn take(
     root: &Node,
     entry: &Entry,
     definition: &mut Definition,
-    files: &Resolver<'_>,
+    options: &ReadOptions<'_>,
 ) -> Option<Arc<Document>> {
     let part = |key: &str| entry.value.entry(key);
     let (file, format) = (part("import")?, part("format")?);
@@ -31,7 +31,7 @@ pub(super) fn take(
         );
     }
     let name = file.value.text().unwrap_or_default();
-    let text = match files(name) {
+    let text = match (options.files)(name) {
         Ok(text) => text,
         Err(why) => {
             let message = format!("`{name}` cannot be read: {why}");
@@ -41,29 +41,17 @@ pub(super) fn take(
     };
     // What was written for SCXML or XState ignores what a charter refuses, unless the charter around says otherwise.
     definition.strict = root.get("strict").is_some_and(|strict| strict.json() == true);
-    let scxml = format.value.text() == Some("scxml");
-    let read =
-        if scxml { import::scxml(&text, name, files) } else { import::xstate_config(&text, name, definition, false) };
-    match read {
+    let format = match format.value.text() {
+        Some("scxml") => ImportFormat::Scxml,
+        _ => ImportFormat::Xstate,
+    };
+    let import = Import { format, source: &text, name, charter: definition, files: options.files };
+    match options.importer.import(import) {
         Ok(mut document) => {
             for warning in &document.warnings {
                 report(cx, file, name, warning);
             }
-            let imported = std::mem::take(&mut document.definition);
-            if scxml {
-                let around = std::mem::take(&mut definition.root);
-                definition.root = imported.root;
-                definition.root.context.extend(around.context);
-                definition.root.input = around.input;
-                definition.root.output = around.output.or(definition.root.output.take());
-                definition.root.context_schema = around.context_schema;
-                definition.title = definition.title.take().or(imported.title);
-                for (machine, chart) in imported.machines {
-                    definition.machines.entry(machine).or_insert(chart);
-                }
-            } else {
-                *definition = imported;
-            }
+            *definition = std::mem::take(&mut document.definition);
             cx.at("root", |cx| cx.mark(file.value.span));
             Some(Arc::new(document))
         }

@@ -11,12 +11,12 @@ use crate::grammar::{Form, check, scenario as grammar};
 use crate::read::context::{Context, text};
 use crate::read::delay;
 use crate::read::template::template;
-use crate::source::{self, Bounds, Entry, Node, Span, Syntax, Value};
+use crate::source::{self, Entry, Node, Span, Syntax, Value};
 
 /// Whether a text is a scenario file and not a charter.
 #[must_use]
 pub fn is_scenario_file(source: &str, name: &str) -> bool {
-    let parsed = source::parse(source, name, Syntax::Auto, &Bounds::default());
+    let parsed = source::parse(source, name, Syntax::Auto);
     let has = |key: &str| parsed.as_ref().is_ok_and(|parsed| parsed.root.entry(key).is_some());
     ["steps", "scenarios"].iter().any(|key| has(key)) && !has("states")
 }
@@ -31,7 +31,7 @@ pub fn read_scenarios(source: &str, name: &str) -> Result<ScenarioFile, Diagnost
         let (list, omitted) = sink.finish(&source, root);
         Diagnostics { name: name.to_owned(), source: Arc::clone(&source), list, omitted }
     };
-    let root = match source::parse(&source, name, Syntax::Auto, &Bounds::default()) {
+    let root = match source::parse(&source, name, Syntax::Auto) {
         Ok(parsed) => parsed.root,
         Err(problem) => {
             let mut sink = Sink::default();

@@ -7,11 +7,10 @@ mod scalar;
 mod tree;
 mod yaml;
 
-pub(crate) use build::Bounds;
 pub(crate) use offset::Place;
-pub(crate) use tree::{Entry, Key, Node, Style, Text, Value};
 
-pub use tree::Span;
+use build::Bounds;
+pub use tree::{Entry, Key, Node, Span, Style, Text, Value};
 
 use crate::diagnostic::{Diagnostic, codes};
 
@@ -27,14 +26,21 @@ pub enum Syntax {
     Json,
 }
 
-/// A tree, and what is worth saying about how it is written.
-pub(crate) struct Parsed {
-    pub(crate) root: Node,
-    pub(crate) warnings: Vec<Diagnostic>,
+/// A source text as a tree.
+#[derive(Debug)]
+pub struct Parsed {
+    /// The document.
+    pub root: Node,
+    /// Warnings about how it is written.
+    pub warnings: Vec<Diagnostic>,
 }
 
-/// Parses a source text. The first syntax error ends it: what follows one cannot be trusted.
-pub(crate) fn parse(source: &str, name: &str, syntax: Syntax, bounds: &Bounds) -> Result<Parsed, Diagnostic> {
+/// Parses a source text; `name` decides about [`Syntax::Auto`]. See [`crate::read`] for the limits.
+///
+/// # Errors
+/// The first syntax error: nothing after it can be trusted.
+pub fn parse(source: &str, name: &str, syntax: Syntax) -> Result<Parsed, Diagnostic> {
+    let bounds = &Bounds::default();
     if source.len() > bounds.bytes {
         let message = format!("the text has {} bytes; at most {} are read", source.len(), bounds.bytes);
         return Err(Diagnostic::error(codes::TOO_LARGE, Span::default(), message));

@@ -13,12 +13,15 @@ pub struct Span {
 }
 
 impl Span {
-    pub(crate) fn new(start: usize, end: usize) -> Span {
+    /// From `start` up to `end`, which is not included; empty if `end` comes before `start`.
+    #[must_use]
+    pub fn new(start: usize, end: usize) -> Span {
         Span { start, end: end.max(start) }
     }
 
-    /// Its first byte: where the whole would underline too much.
-    pub(crate) fn first(self) -> Span {
+    /// Its first byte: for places where underlining the whole would be too much.
+    #[must_use]
+    pub fn first(self) -> Span {
         Span::new(self.start, self.start.saturating_add(1).min(self.end))
     }
 
@@ -34,65 +37,93 @@ impl Span {
     }
 }
 
-/// How a text was written: decides where a byte of it stands in the source.
+/// How a text is written, which decides where each of its bytes stands in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub enum Style {
+    /// Without quotes.
     Plain,
+    /// In single quotes.
     Single,
     /// YAML's double quotes and JSON's strings.
     Double,
+    /// A YAML block scalar (`|` or `>`).
     Block,
 }
 
+/// A text and how it is written.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Text {
-    pub(crate) text: String,
-    pub(crate) style: Style,
+pub struct Text {
+    /// The text, unescaped.
+    pub text: String,
+    /// How it is written.
+    pub style: Style,
 }
 
+/// A key of an object.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Key {
-    pub(crate) text: String,
-    pub(crate) span: Span,
+pub struct Key {
+    /// The key, unescaped.
+    pub text: String,
+    /// Its place in the source.
+    pub span: Span,
 }
 
+/// An entry of an object.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
-    pub(crate) key: Key,
-    pub(crate) value: Node,
+pub struct Entry {
+    /// The key.
+    pub key: Key,
+    /// The value.
+    pub value: Node,
 }
 
+/// A value; an object keeps the order of its entries.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
+pub enum Value {
+    /// Nothing.
     Null,
+    /// A boolean.
     Bool(bool),
+    /// An integer within 2^53.
     Int(i64),
+    /// Any other number.
     Float(f64),
+    /// A text.
     Text(Text),
+    /// A list.
     List(Vec<Node>),
+    /// An object.
     Map(Vec<Entry>),
 }
 
+/// A value and its place in the source.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Node {
-    pub(crate) span: Span,
-    pub(crate) value: Value,
+pub struct Node {
+    /// Its place in the source.
+    pub span: Span,
+    /// The value.
+    pub value: Value,
 }
 
 impl Node {
-    pub(crate) fn text(&self) -> Option<&str> {
+    /// The text, if it is one.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(&text.text),
             _ => None,
         }
     }
 
-    pub(crate) fn is_null(&self) -> bool {
+    /// Whether it is null.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
         matches!(self.value, Value::Null)
     }
 
     /// The entries of an object; none for anything else.
-    pub(crate) fn entries(&self) -> &[Entry] {
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
         match &self.value {
             Value::Map(entries) => entries,
             _ => &[],
@@ -100,7 +131,8 @@ impl Node {
     }
 
     /// The items of a list; none for anything else.
-    pub(crate) fn items(&self) -> &[Node] {
+    #[must_use]
+    pub fn items(&self) -> &[Node] {
         match &self.value {
             Value::List(items) => items,
             _ => &[],
@@ -108,23 +140,29 @@ impl Node {
     }
 
     /// The items of a list, or the node itself: most lists of a charter may be written as their only item.
-    pub(crate) fn one_or_many(&self) -> &[Node] {
+    #[must_use]
+    pub fn one_or_many(&self) -> &[Node] {
         match &self.value {
             Value::List(items) => items,
             _ => std::slice::from_ref(self),
         }
     }
 
-    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+    /// The entry of an object with a key.
+    #[must_use]
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries().iter().find(|entry| entry.key.text == key)
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+    /// The value of an object at a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Node> {
         self.entry(key).map(|entry| &entry.value)
     }
 
     /// The value as plain JSON.
-    pub(crate) fn json(&self) -> Json {
+    #[must_use]
+    pub fn json(&self) -> Json {
         match &self.value {
             Value::Null => Json::Null,
             Value::Bool(value) => Json::Bool(*value),
@@ -138,8 +176,9 @@ impl Node {
         }
     }
 
-    /// What an error message calls it.
-    pub(crate) fn kind(&self) -> &'static str {
+    /// What messages call it: `a list`, say.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::Null => "nothing",
             Value::Bool(_) => "a boolean",
@@ -151,7 +190,8 @@ impl Node {
     }
 
     /// The document path of what stands at a byte, such as `states.review.on.APPROVE[0].guard`; empty for the document itself.
-    pub(crate) fn path_at(&self, offset: usize) -> String {
+    #[must_use]
+    pub fn path_at(&self, offset: usize) -> String {
         let mut path = String::new();
         let mut node = self;
         'down: loop {

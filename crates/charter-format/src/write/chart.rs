@@ -8,43 +8,43 @@ use charter_kernel::definition::{
 };
 use serde_json::Value as Json;
 
-use super::out::{Object, Out};
+use crate::ordered::{OrderedJson, OrderedObject};
 
-pub(crate) fn machine(chart: &Chart) -> Out {
-    let mut out = Object::default();
+pub(crate) fn machine(chart: &Chart) -> OrderedJson {
+    let mut out = OrderedObject::default();
     head(&mut out, &chart.state);
     if let Some(schema) = &chart.context_schema {
-        let types: Object = [("context".to_owned(), Out::from(schema.clone()))].into_iter().collect();
+        let types: OrderedObject = [("context".to_owned(), OrderedJson::from(schema.clone()))].into_iter().collect();
         out.put("types", types);
     }
     self::chart(&mut out, chart);
     out.into()
 }
 
-pub(crate) fn chart(out: &mut Object, chart: &Chart) {
-    out.maybe("input", chart.input.clone());
-    out.map("context", &chart.context, template);
-    out.maybe("output", chart.output.as_ref().map(template));
+pub(crate) fn chart(out: &mut OrderedObject, chart: &Chart) {
+    out.put_some("input", chart.input.clone());
+    out.put_map("context", &chart.context, template);
+    out.put_some("output", chart.output.as_ref().map(template));
     body(out, &chart.state);
 }
 
-fn head(out: &mut Object, state: &State) {
-    out.maybe("id", state.id.as_deref());
-    out.maybe("description", state.description.as_deref());
+fn head(out: &mut OrderedObject, state: &State) {
+    out.put_some("id", state.id.as_deref());
+    out.put_some("description", state.description.as_deref());
     if !state.meta.is_null() {
         out.put("meta", state.meta.clone());
     }
 }
 
-fn state(state: &State) -> Out {
-    let mut out = Object::default();
+fn state(state: &State) -> OrderedJson {
+    let mut out = OrderedObject::default();
     head(&mut out, state);
     body(&mut out, state);
-    out.maybe("output", state.output.as_ref().map(template));
+    out.put_some("output", state.output.as_ref().map(template));
     out.into()
 }
 
-fn body(out: &mut Object, state: &State) {
+fn body(out: &mut OrderedObject, state: &State) {
     let usual = if state.states.is_empty() { StateKind::Atomic } else { StateKind::Compound };
     let is_history = matches!(state.kind, StateKind::Shallow | StateKind::Deep);
     match state.kind {
@@ -60,34 +60,34 @@ fn body(out: &mut Object, state: &State) {
     }
     if let Some(initial) = &state.initial {
         if is_history {
-            out.names("target", &initial.target);
+            out.put_names("target", &initial.target);
             block_field(out, "actions", &initial.actions);
         } else {
             out.put("initial", self::initial(initial));
         }
     }
-    out.names("tags", &state.tags);
-    out.map("data", &state.data, template);
+    out.put_names("tags", &state.tags);
+    out.put_map("data", &state.data, template);
     blocks(out, "entry", &state.entry);
     blocks(out, "exit", &state.exit);
     match state.invoke.as_slice() {
         [] => {}
         [only] => out.put("invoke", invoke(only)),
-        many => out.list("invoke", many, invoke),
+        many => out.put_list("invoke", many, invoke),
     }
-    out.map("states", &state.states, self::state);
+    out.put_map("states", &state.states, self::state);
     keyed(out, "on", &state.on, |on: &On| (on.events.join(" "), &on.transitions));
     transitions(out, "always", &state.always);
     keyed(out, "after", &state.after, |after: &After| (after.key.clone(), &after.transitions));
     transitions(out, "onDone", &state.on_done);
 }
 
-fn initial(initial: &Initial) -> Out {
+fn initial(initial: &Initial) -> OrderedJson {
     match (initial.target.as_slice(), initial.actions.is_empty()) {
         ([target], true) => target.as_str().into(),
         (targets, true) => targets.to_vec().into(),
         (_, false) => {
-            let mut out = Object::default();
+            let mut out = OrderedObject::default();
             out.put("target", initial.target.clone());
             block_field(&mut out, "actions", &initial.actions);
             out.into()
@@ -96,7 +96,12 @@ fn initial(initial: &Initial) -> Out {
 }
 
 /// `on` and `after`: an object; a list of objects where a key stands twice.
-fn keyed<'d, T>(out: &mut Object, key: &str, items: &'d [T], split: impl Fn(&'d T) -> (String, &'d Vec<Transition>)) {
+fn keyed<'d, T>(
+    out: &mut OrderedObject,
+    key: &str,
+    items: &'d [T],
+    split: impl Fn(&'d T) -> (String, &'d Vec<Transition>),
+) {
     let entry = |item: &'d T| {
         let (key, transitions) = split(item);
         (key, transition_list(transitions))
@@ -106,51 +111,51 @@ fn keyed<'d, T>(out: &mut Object, key: &str, items: &'d [T], split: impl Fn(&'d 
     }
     let distinct: BTreeSet<String> = items.iter().map(|item| split(item).0).collect();
     if distinct.len() == items.len() {
-        out.put(key, items.iter().map(entry).collect::<Object>());
+        out.put(key, items.iter().map(entry).collect::<OrderedObject>());
     } else {
-        let single = |item: &'d T| Out::from(std::iter::once(entry(item)).collect::<Object>());
-        out.put(key, Out::List(items.iter().map(single).collect()));
+        let single = |item: &'d T| OrderedJson::from(std::iter::once(entry(item)).collect::<OrderedObject>());
+        out.put(key, OrderedJson::List(items.iter().map(single).collect()));
     }
 }
 
-fn transitions(out: &mut Object, key: &str, transitions: &[Transition]) {
+fn transitions(out: &mut OrderedObject, key: &str, transitions: &[Transition]) {
     if !transitions.is_empty() {
         out.put(key, transition_list(transitions));
     }
 }
 
-fn transition_list(transitions: &[Transition]) -> Out {
+fn transition_list(transitions: &[Transition]) -> OrderedJson {
     match transitions {
         [only] => transition(only),
-        many => Out::List(many.iter().map(transition).collect()),
+        many => OrderedJson::List(many.iter().map(transition).collect()),
     }
 }
 
-fn transition(transition: &Transition) -> Out {
-    let mut out = Object::default();
-    out.names("target", &transition.target);
-    out.maybe("guard", transition.guard.as_ref().map(guard));
-    out.maybe("when", transition.when.as_deref());
-    out.names("by", &transition.by);
-    out.maybe("approves", transition.approves.as_deref());
-    out.list("requires", &transition.requires, require);
+fn transition(transition: &Transition) -> OrderedJson {
+    let mut out = OrderedObject::default();
+    out.put_names("target", &transition.target);
+    out.put_some("guard", transition.guard.as_ref().map(guard));
+    out.put_some("when", transition.when.as_deref());
+    out.put_names("by", &transition.by);
+    out.put_some("approves", transition.approves.as_deref());
+    out.put_list("requires", &transition.requires, require);
     if let Some(quorum) = &transition.quorum {
         match &quorum.of {
             None => out.put("quorum", quorum.count),
             Some(of) => {
-                let mut part = Object::default();
+                let mut part = OrderedObject::default();
                 part.put("count", quorum.count);
                 part.put("of", of.as_str());
                 out.put("quorum", part);
             }
         }
     }
-    out.maybe("refuse", transition.refuse.as_deref());
+    out.put_some("refuse", transition.refuse.as_deref());
     block_field(&mut out, "actions", &transition.actions);
     if transition.reenter {
         out.put("reenter", true);
     }
-    out.maybe("description", transition.description.as_deref());
+    out.put_some("description", transition.description.as_deref());
     if !transition.meta.is_null() {
         out.put("meta", transition.meta.clone());
     }
@@ -160,25 +165,27 @@ fn transition(transition: &Transition) -> Out {
     }
 }
 
-pub(crate) fn guard(guard: &Guard) -> Out {
-    let one = |key: &str, value: Out| Out::from([(key.to_owned(), value)].into_iter().collect::<Object>());
+pub(crate) fn guard(guard: &Guard) -> OrderedJson {
+    let one = |key: &str, value: OrderedJson| {
+        OrderedJson::from([(key.to_owned(), value)].into_iter().collect::<OrderedObject>())
+    };
     match guard {
         Guard::Name(text) | Guard::Cel(text) => text.as_str().into(),
-        Guard::And(guards) => one("and", Out::List(guards.iter().map(self::guard).collect())),
-        Guard::Or(guards) => one("or", Out::List(guards.iter().map(self::guard).collect())),
+        Guard::And(guards) => one("and", OrderedJson::List(guards.iter().map(self::guard).collect())),
+        Guard::Or(guards) => one("or", OrderedJson::List(guards.iter().map(self::guard).collect())),
         Guard::Not(inner) => one("not", self::guard(inner)),
     }
 }
 
-fn require(require: &Require) -> Out {
-    let mut inner = Object::default();
+fn require(require: &Require) -> OrderedJson {
+    let mut inner = OrderedObject::default();
     let part = match require {
         Require::Use { kind, key, when, rules } => {
             inner.put("kind", kind.as_str());
             inner.put("key", template(key));
-            inner.maybe("when", when.as_deref());
+            inner.put_some("when", when.as_deref());
             if !rules.is_empty() {
-                let mut names = Object::default();
+                let mut names = OrderedObject::default();
                 for (failure, rule) in rules {
                     names.put(failure, rule.as_str());
                 }
@@ -189,27 +196,27 @@ fn require(require: &Require) -> Out {
         Require::Open { kind, key, rule } => {
             inner.put("kind", kind.as_str());
             inner.put("key", template(key));
-            inner.maybe("rule", rule.as_deref());
+            inner.put_some("rule", rule.as_deref());
             "open"
         }
         Require::None { kind, rule } => {
             inner.put("kind", kind.as_str());
-            inner.maybe("rule", rule.as_deref());
+            inner.put_some("rule", rule.as_deref());
             "none"
         }
     };
-    let mut out = Object::default();
+    let mut out = OrderedObject::default();
     out.put(part, inner);
     out.into()
 }
 
-fn invoke(invoke: &Invoke) -> Out {
-    let mut out = Object::default();
+fn invoke(invoke: &Invoke) -> OrderedJson {
+    let mut out = OrderedObject::default();
     out.put("src", invoke.src.as_str());
-    out.maybe("id", invoke.id.as_deref());
-    out.maybe("idLocation", invoke.id_location.as_deref());
-    out.maybe("input", invoke.input.as_ref().map(template));
-    out.maybe("timeout", invoke.timeout.as_ref().map(delay));
+    out.put_some("id", invoke.id.as_deref());
+    out.put_some("idLocation", invoke.id_location.as_deref());
+    out.put_some("input", invoke.input.as_ref().map(template));
+    out.put_some("timeout", invoke.timeout.as_ref().map(delay));
     transitions(&mut out, "onDone", &invoke.on_done);
     transitions(&mut out, "onError", &invoke.on_error);
     block_field(&mut out, "finalize", &invoke.finalize);
@@ -219,7 +226,7 @@ fn invoke(invoke: &Invoke) -> Out {
     out.into()
 }
 
-pub(crate) fn delay(delay: &Delay) -> Out {
+pub(crate) fn delay(delay: &Delay) -> OrderedJson {
     match delay {
         Delay::Name(name) => name.as_str().into(),
         Delay::Ms(ms) => (*ms).into(),
@@ -227,17 +234,17 @@ pub(crate) fn delay(delay: &Delay) -> Out {
     }
 }
 
-pub(crate) fn template(template: &Template) -> Out {
+pub(crate) fn template(template: &Template) -> OrderedJson {
     match template {
         Template::Cel(cel) => format!("= {cel}").into(),
-        Template::Literal(value) if needs_quoting(value) => {
-            Out::from([("literal".to_owned(), Out::from(value.clone()))].into_iter().collect::<Object>())
-        }
+        Template::Literal(value) if needs_quoting(value) => OrderedJson::from(
+            [("literal".to_owned(), OrderedJson::from(value.clone()))].into_iter().collect::<OrderedObject>(),
+        ),
         Template::Literal(value) => value.clone().into(),
-        Template::List(items) => Out::List(items.iter().map(self::template).collect()),
-        Template::Object(fields) => {
-            Out::from(fields.iter().map(|(key, value)| (key.clone(), self::template(value))).collect::<Object>())
-        }
+        Template::List(items) => OrderedJson::List(items.iter().map(self::template).collect()),
+        Template::Object(fields) => OrderedJson::from(
+            fields.iter().map(|(key, value)| (key.clone(), self::template(value))).collect::<OrderedObject>(),
+        ),
     }
 }
 
@@ -253,36 +260,36 @@ fn needs_quoting(value: &Json) -> bool {
     }
 }
 
-fn block_field(out: &mut Object, key: &str, block: &[Action]) {
+fn block_field(out: &mut OrderedObject, key: &str, block: &[Action]) {
     if !block.is_empty() {
         out.put(key, self::block(block));
     }
 }
 
-pub(crate) fn block(block: &[Action]) -> Out {
+pub(crate) fn block(block: &[Action]) -> OrderedJson {
     match block {
         [only] => action(only),
-        many => Out::List(many.iter().map(action).collect()),
+        many => OrderedJson::List(many.iter().map(action).collect()),
     }
 }
 
-fn blocks(out: &mut Object, key: &str, blocks: &[Block]) {
-    let list = |block: &Block| Out::List(block.iter().map(action).collect());
+fn blocks(out: &mut OrderedObject, key: &str, blocks: &[Block]) {
+    let list = |block: &Block| OrderedJson::List(block.iter().map(action).collect());
     match blocks {
         [] => {}
         [only] if !only.is_empty() => out.put(key, block(only)),
-        many => out.put(key, Out::List(many.iter().map(list).collect())),
+        many => out.put(key, OrderedJson::List(many.iter().map(list).collect())),
     }
 }
 
-fn action(action: &Action) -> Out {
-    let mut out = Object::default();
-    let mut inner = Object::default();
-    let mut given = |key: &str, value: &Option<Template>| inner.maybe(key, value.as_ref().map(template));
+fn action(action: &Action) -> OrderedJson {
+    let mut out = OrderedObject::default();
+    let mut inner = OrderedObject::default();
+    let mut given = |key: &str, value: &Option<Template>| inner.put_some(key, value.as_ref().map(template));
     match action {
         Action::Name(name) => return name.as_str().into(),
         Action::Assign(paths) => {
-            let paths: Object = paths.iter().map(|(path, value)| (path.clone(), template(value))).collect();
+            let paths: OrderedObject = paths.iter().map(|(path, value)| (path.clone(), template(value))).collect();
             out.put("assign", paths);
         }
         Action::Raise { r#type, data } | Action::Emit { r#type, data } => {
@@ -291,7 +298,7 @@ fn action(action: &Action) -> Out {
                 (Template::Literal(Json::String(name)), None) if !name.starts_with("= ") => out.put(key, name.as_str()),
                 _ => {
                     inner.put("type", template(r#type));
-                    inner.maybe("data", data.as_ref().map(template));
+                    inner.put_some("data", data.as_ref().map(template));
                     out.put(key, inner);
                 }
             }
@@ -301,22 +308,22 @@ fn action(action: &Action) -> Out {
         Action::Stop(id) => out.put("stop", template(id)),
         Action::Log { value, label } => {
             out.put("log", template(value));
-            out.maybe("label", label.as_deref());
+            out.put_some("label", label.as_deref());
         }
         Action::Spawn { machine, id, input } => {
             inner.put("machine", machine.as_str());
             inner.put("id", template(id));
-            inner.maybe("input", input.as_ref().map(template));
+            inner.put_some("input", input.as_ref().map(template));
             out.put("spawn", inner);
         }
         Action::If(branches) => out.put(
             "if",
-            Out::List(
+            OrderedJson::List(
                 branches
                     .iter()
                     .map(|branch| {
-                        let mut out = Object::default();
-                        out.maybe("when", branch.when.as_deref());
+                        let mut out = OrderedObject::default();
+                        out.put_some("when", branch.when.as_deref());
                         out.put("do", block(&branch.r#do));
                         out.into()
                     })
@@ -326,7 +333,7 @@ fn action(action: &Action) -> Out {
         Action::Each { r#in, r#as, index, r#do } => {
             inner.put("in", r#in.as_str());
             inner.put("as", r#as.as_str());
-            inner.maybe("index", index.as_deref());
+            inner.put_some("index", index.as_deref());
             inner.put("do", block(r#do));
             out.put("each", inner);
         }
@@ -351,8 +358,8 @@ fn action(action: &Action) -> Out {
 }
 
 /// `kind`, then `key` or `all: true`, then the rest.
-fn ledger(kind: &str, key: Option<&Template>, rest: Object) -> Object {
-    let mut out = Object::default();
+fn ledger(kind: &str, key: Option<&Template>, rest: OrderedObject) -> OrderedObject {
+    let mut out = OrderedObject::default();
     out.put("kind", kind);
     match key {
         Some(key) => out.put("key", template(key)),
@@ -362,14 +369,14 @@ fn ledger(kind: &str, key: Option<&Template>, rest: Object) -> Object {
     out
 }
 
-fn send(send: &Send) -> Object {
-    let mut out = Object::default();
-    out.maybe("to", send.to.as_ref().map(template));
+fn send(send: &Send) -> OrderedObject {
+    let mut out = OrderedObject::default();
+    out.put_some("to", send.to.as_ref().map(template));
     out.put("type", template(&send.r#type));
-    out.maybe("data", send.data.as_ref().map(template));
-    out.maybe("delay", send.delay.as_ref().map(delay));
-    out.maybe("id", send.id.as_ref().map(template));
-    out.maybe("idLocation", send.id_location.as_deref());
-    out.maybe("processor", send.processor.as_ref().map(template));
+    out.put_some("data", send.data.as_ref().map(template));
+    out.put_some("delay", send.delay.as_ref().map(delay));
+    out.put_some("id", send.id.as_ref().map(template));
+    out.put_some("idLocation", send.id_location.as_deref());
+    out.put_some("processor", send.processor.as_ref().map(template));
     out
 }

@@ -1,13 +1,12 @@
 //! Writes a definition as a charter, so that what was built in Rust or imported can be kept, shown and read back.
 
 mod chart;
-pub(crate) mod out;
 
 use charter_kernel::Definition;
 use charter_kernel::definition::{FinalRule, InterlockRule, Limits, PropertyRule};
 use serde_json::Value as Json;
 
-use self::out::{Object, Out};
+use crate::ordered::{OrderedJson, OrderedObject};
 use crate::read::{ReadOptions, read};
 use crate::source::Syntax;
 
@@ -37,7 +36,7 @@ impl std::error::Error for Unrepresentable {}
 pub fn json(definition: &Definition) -> Result<String, Unrepresentable> {
     let text = serde_json::to_string_pretty(&charter(definition))
         .map_err(|error| Unrepresentable { at: String::new(), message: error.to_string() })?;
-    let options = ReadOptions { syntax: Syntax::Json };
+    let options = ReadOptions { syntax: Syntax::Json, ..ReadOptions::default() };
     let again = read(&text, "charter", &options).map_err(|errors| {
         let message =
             errors.list.first().map(|error| format!("{} (at `{}`)", error.message, error.path)).unwrap_or_default();
@@ -53,62 +52,62 @@ pub fn json(definition: &Definition) -> Result<String, Unrepresentable> {
     }
 }
 
-fn charter(definition: &Definition) -> Out {
-    let mut out = Object::default();
+fn charter(definition: &Definition) -> OrderedJson {
+    let mut out = OrderedObject::default();
     out.put("charter", definition.charter);
     out.put("id", definition.id.as_str());
     if !definition.version.is_empty() {
         out.put("version", definition.version.as_str());
     }
-    out.maybe("title", definition.title.as_deref());
-    out.maybe("description", definition.description.as_deref());
+    out.put_some("title", definition.title.as_deref());
+    out.put_some("description", definition.description.as_deref());
     if !definition.strict {
         out.put("strict", false);
     }
-    out.map("roles", &definition.roles, |role| described(role.description.as_deref()));
+    out.put_map("roles", &definition.roles, |role| described(role.description.as_deref()));
     let mut types = definition.types.clone();
     if let Some(schema) = &definition.root.context_schema {
         types.entry("context".to_owned()).or_insert_with(|| schema.clone());
     }
-    out.map("types", &types, |schema| schema.clone().into());
-    out.map("events", &definition.events, |event| {
-        let mut out = Object::default();
-        out.names("by", &event.by);
-        out.maybe("data", event.data.clone());
+    out.put_map("types", &types, |schema| schema.clone().into());
+    out.put_map("events", &definition.events, |event| {
+        let mut out = OrderedObject::default();
+        out.put_names("by", &event.by);
+        out.put_some("data", event.data.clone());
         if event.while_paused {
             out.put("whilePaused", true);
         }
-        out.maybe("description", event.description.as_deref());
+        out.put_some("description", event.description.as_deref());
         out.into()
     });
-    out.map("guards", &definition.guards, chart::guard);
-    out.map("actions", &definition.actions, |block| chart::block(block));
-    out.map("delays", &definition.delays, chart::delay);
-    out.map("actors", &definition.actors, |actor| {
-        let mut out = Object::default();
+    out.put_map("guards", &definition.guards, chart::guard);
+    out.put_map("actions", &definition.actions, |block| chart::block(block));
+    out.put_map("delays", &definition.delays, chart::delay);
+    out.put_map("actors", &definition.actors, |actor| {
+        let mut out = OrderedObject::default();
         out.put("kind", actor.kind.as_str());
-        out.maybe("input", actor.input.clone());
-        out.maybe("output", actor.output.clone());
-        out.maybe("timeout", actor.timeout.as_ref().map(chart::delay));
+        out.put_some("input", actor.input.clone());
+        out.put_some("output", actor.output.clone());
+        out.put_some("timeout", actor.timeout.as_ref().map(chart::delay));
         for (key, value) in &actor.config {
             out.put(key, value.clone());
         }
         out.into()
     });
-    out.map("ledger", &definition.ledger, |kind| described(kind.description.as_deref()));
-    out.map("rules", &definition.rules, chart::template);
-    out.map("machines", &definition.machines, chart::machine);
-    out.list("interlocks", &definition.interlocks, |interlock| {
-        let mut out = Object::default();
+    out.put_map("ledger", &definition.ledger, |kind| described(kind.description.as_deref()));
+    out.put_map("rules", &definition.rules, chart::template);
+    out.put_map("machines", &definition.machines, chart::machine);
+    out.put_list("interlocks", &definition.interlocks, |interlock| {
+        let mut out = OrderedObject::default();
         out.put("id", interlock.id.as_str());
-        out.maybe("description", interlock.description.as_deref());
+        out.put_some("description", interlock.description.as_deref());
         match &interlock.rule {
             InterlockRule::Assert(cel) => out.put("assert", cel.as_str()),
             InterlockRule::Table { given, machine, allow, r#final } => {
                 out.put("given", given.as_str());
                 out.put("machine", machine.as_str());
-                let allow: Object =
-                    allow.iter().map(|(state, states)| (state.clone(), Out::from(states.clone()))).collect();
+                let allow: OrderedObject =
+                    allow.iter().map(|(state, states)| (state.clone(), OrderedJson::from(states.clone()))).collect();
                 out.put("allow", allow);
                 if *r#final == FinalRule::Settled {
                     out.put("final", "settled");
@@ -118,14 +117,14 @@ fn charter(definition: &Definition) -> Out {
         out.into()
     });
     limits(&mut out, &definition.limits);
-    out.list("properties", &definition.properties, |property| {
-        let mut out = Object::default();
+    out.put_list("properties", &definition.properties, |property| {
+        let mut out = OrderedObject::default();
         out.put("id", property.id.as_str());
-        out.maybe("description", property.description.as_deref());
+        out.put_some("description", property.description.as_deref());
         match &property.rule {
             PropertyRule::Never { when, unless_before } => {
                 out.put("never", when.as_str());
-                out.maybe("unless-before", unless_before.as_deref());
+                out.put_some("unless-before", unless_before.as_deref());
             }
             PropertyRule::Always(cel) => out.put("always", cel.as_str()),
             PropertyRule::Eventually(cel) => out.put("eventually", cel.as_str()),
@@ -133,21 +132,21 @@ fn charter(definition: &Definition) -> Out {
         out.into()
     });
     if let Some(stream) = &definition.stream {
-        let mut part = Object::default();
+        let mut part = OrderedObject::default();
         for (key, cel) in stream.parts() {
-            part.maybe(key, cel.map(|cel| format!("= {cel}")));
+            part.put_some(key, cel.map(|cel| format!("= {cel}")));
         }
         for (key, map) in [("clocks", &stream.clocks), ("summary", &stream.summary)] {
-            part.map(key, map, |cel| format!("= {cel}").into());
+            part.put_map(key, map, |cel| format!("= {cel}").into());
         }
-        part.maybe("duplicate", stream.duplicate.as_deref());
+        part.put_some("duplicate", stream.duplicate.as_deref());
         out.put("stream", part);
     }
-    out.map("projections", &definition.projections, |view| {
-        let mut out = Object::default();
-        out.maybe("description", view.description.as_deref());
+    out.put_map("projections", &definition.projections, |view| {
+        let mut out = OrderedObject::default();
+        out.put_some("description", view.description.as_deref());
         out.put("of", view.of.as_str());
-        out.map("columns", &view.columns, |path| path.as_str().into());
+        out.put_map("columns", &view.columns, |path| path.as_str().into());
         out.into()
     });
     if !definition.meta.is_null() {
@@ -157,15 +156,15 @@ fn charter(definition: &Definition) -> Out {
     out.into()
 }
 
-fn described(description: Option<&str>) -> Out {
-    let mut out = Object::default();
-    out.maybe("description", description);
+fn described(description: Option<&str>) -> OrderedJson {
+    let mut out = OrderedObject::default();
+    out.put_some("description", description);
     out.into()
 }
 
-fn limits(out: &mut Object, limits: &Limits) {
+fn limits(out: &mut OrderedObject, limits: &Limits) {
     let usual = Limits::default();
-    let mut changed = Object::default();
+    let mut changed = OrderedObject::default();
     let all = [
         ("microsteps", u64::from(limits.microsteps), u64::from(usual.microsteps)),
         ("expression", limits.expression, usual.expression),

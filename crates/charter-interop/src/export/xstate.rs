@@ -1,0 +1,346 @@
+//! A charter as an XState v5 authoring config. Named guards, actions, actors and delays stay names, to be supplied to XState's `setup`;
+//! what has no name is a `charter.guard` or `charter.action` with its core form as parameters.
+
+use charter_kernel::definition::{Action, Delay, Guard, Invoke, State, StateKind, Template, Transition};
+use charter_kernel::{Definition, Digest, Machine, Outline};
+use rustc_hash::FxHashMap;
+use serde_json::{Value as Json, json};
+
+use super::{flat, kind, text};
+use charter_format::ordered::{OrderedJson, OrderedObject};
+use charter_format::source::{Node, Value};
+
+/// A charter as an XState v5 config in JSON. [`crate::import::xstate`] reads it back as the same charter, also its roles, its ledger,
+/// its interlocks and its other machines, which stand under `meta.charter`.
+///
+/// XState leaves and enters states by its own rules (see `docs/xstate.md`), and knows no authority: what a transition needs for it is
+/// under its `meta.charter`.
+#[must_use]
+pub fn xstate(machine: &Machine) -> String {
+    let definition = machine.definition();
+    let outlines = machine.outlines();
+    let Some(outline) = outlines.first() else {
+        return String::new();
+    };
+    let writer = Writer {
+        definition,
+        outline,
+        flat: flat(&definition.root.state),
+        resolved: outline
+            .transitions
+            .iter()
+            .enumerate()
+            .filter_map(|(at, o)| {
+                let transition = transition_at(&definition.root.state, o.at)?;
+                Some((std::ptr::from_ref(transition), at))
+            })
+            .collect(),
+    };
+    let seal = seal(writer.machine());
+    let mut config = writer.machine();
+    config.put("meta", json!({"charter": {"seal": seal, "definition": text(definition)}}));
+    serde_json::to_string_pretty(&OrderedJson::Object(config)).unwrap_or_default()
+}
+
+/// The charter that a config carries, and whether the config around it is as it was when it was exported.
+pub(crate) fn embedded(root: &Node) -> Option<(Definition, bool)> {
+    let charter = root.get("meta")?.get("charter")?;
+    let definition = serde_json::from_str(charter.get("definition")?.text()?).ok()?;
+    let entries = root.entries().iter().filter(|entry| entry.key.text != "meta");
+    let config: OrderedObject = entries.map(|entry| (entry.key.text.clone(), written(&entry.value))).collect();
+    let unchanged = charter.get("seal").and_then(Node::text) == Some(seal(config).as_str());
+    Some((definition, unchanged))
+}
+
+fn seal(config: OrderedObject) -> String {
+    let text = serde_json::to_string(&OrderedJson::Object(config)).unwrap_or_default();
+    Digest::of_bytes(text.as_bytes()).to_string()
+}
+
+/// A node as it is written, its keys in their order.
+fn written(node: &Node) -> OrderedJson {
+    match &node.value {
+        Value::List(items) => OrderedJson::List(items.iter().map(written).collect()),
+        Value::Map(entries) => {
+            OrderedJson::Object(entries.iter().map(|e| (e.key.text.clone(), written(&e.value))).collect())
+        }
+        _ => OrderedJson::Json(node.json()),
+    }
+}
+
+/// What `*` matches in XState, in the words of a charter.
+const EVERY: [&str; 4] = ["*", "done.*", "error.*", "after.*"];
+
+struct Writer<'m> {
+    definition: &'m Definition,
+    outline: &'m Outline<'m>,
+    flat: Vec<(&'m State, Vec<&'m str>)>,
+    /// What the kernel made of each transition: its number, found by where it stands in memory.
+    resolved: FxHashMap<*const Transition, usize>,
+}
+
+impl Writer<'_> {
+    fn machine(&self) -> OrderedObject {
+        let mut out = OrderedObject::default();
+        out.put("id", self.definition.id.as_str());
+        if !self.definition.version.is_empty() {
+            out.put("version", self.definition.version.as_str());
+        }
+        let description = self.definition.title.as_deref().or(self.definition.description.as_deref());
+        out.put_some("description", description);
+        let literal = |template: &Template| match template {
+            Template::Literal(json) => json.clone(),
+            // Computed when a run starts: XState has functions for that, JSON has not.
+            _ => Json::Null,
+        };
+        out.put_map("context", &self.definition.root.context, |t| OrderedJson::Json(literal(t)));
+        out.append(self.state(0));
+        out
+    }
+
+    /// `#ID.KEY.KEY`: how XState finds any state.
+    fn target(&self, number: u32) -> String {
+        let keys = self.flat.get(number as usize).map(|(_, path)| path.as_slice()).unwrap_or_default();
+        let keys: String = keys.iter().map(|key| format!(".{}", key.replace('.', "\\."))).collect();
+        format!("#{}{keys}", self.definition.id)
+    }
+
+    fn state(&self, number: u32) -> OrderedObject {
+        let mut out = OrderedObject::default();
+        let Some((state, path)) = self.flat.get(number as usize) else {
+            return out;
+        };
+        let Some(outline) = self.outline.states.get(number as usize) else {
+            return out;
+        };
+        match kind(state) {
+            StateKind::Parallel => out.put("type", "parallel"),
+            StateKind::Final => out.put("type", "final"),
+            StateKind::Shallow | StateKind::Deep => {
+                out.put("type", "history");
+                out.put("history", if state.kind == StateKind::Deep { "deep" } else { "shallow" });
+                let targets: Vec<String> = outline.initial.iter().map(|t| self.target(*t)).collect();
+                out.put_names("target", &targets);
+            }
+            StateKind::Atomic | StateKind::Compound => {}
+        }
+        if number != 0 {
+            out.put_some("description", state.description.as_deref());
+            if !state.meta.is_null() {
+                out.put("meta", state.meta.clone());
+            }
+        }
+        out.put_names("tags", &state.tags);
+        if kind(state) == StateKind::Compound {
+            self.initial(state, outline.initial, path.len(), &mut out);
+        }
+        out.put_list("entry", &state.entry.iter().flatten().collect::<Vec<_>>(), action);
+        out.put_list("exit", &state.exit.iter().flatten().collect::<Vec<_>>(), action);
+        out.put_list("invoke", &state.invoke, |i| self.invoke(i, number));
+        self.listeners(state, number, &mut out);
+        if let Some(Template::Literal(json)) = &state.output {
+            out.put("output", json.clone());
+        }
+        if !state.states.is_empty() {
+            let mut children = OrderedObject::default();
+            let mut child = number.saturating_add(1);
+            while child <= outline.last {
+                let key = self.flat.get(child as usize).and_then(|(_, path)| path.last());
+                children.put(key.copied().unwrap_or_default(), self.state(child));
+                let last = self.outline.states.get(child as usize).map_or(child, |s| s.last);
+                child = last.saturating_add(1);
+            }
+            out.put("states", children);
+        }
+        out
+    }
+
+    /// XState begins at a child; from there on, the states on the way begin at theirs.
+    fn initial(&self, state: &State, targets: &[u32], depth: usize, out: &mut OrderedObject) {
+        let first = targets.first().and_then(|t| self.flat.get(*t as usize)).and_then(|(_, path)| path.get(depth));
+        let key = first.copied().unwrap_or_default();
+        let actions = state.initial.as_ref().map(|i| i.actions.as_slice()).unwrap_or_default();
+        if actions.is_empty() {
+            out.put("initial", key);
+        } else {
+            let mut initial = OrderedObject::default();
+            initial.put("target", key);
+            initial.put_list("actions", actions, action);
+            out.put("initial", initial);
+        }
+    }
+
+    fn listeners(&self, state: &State, number: u32, out: &mut OrderedObject) {
+        let mut on: Vec<(String, Vec<OrderedJson>)> = Vec::new();
+        for entry in &state.on {
+            let every = EVERY.iter().all(|e| entry.events.iter().any(|o| o == e));
+            for event in &entry.events {
+                // What `*` matches anyway.
+                if every && event != "*" && EVERY.contains(&event.as_str()) {
+                    continue;
+                }
+                let list: Vec<OrderedJson> = entry.transitions.iter().map(|t| self.transition(t, number)).collect();
+                let event = self.own_event(event);
+                match on.iter_mut().find(|(known, _)| *known == event) {
+                    Some((_, all)) => all.extend(list),
+                    None => on.push((event, list)),
+                }
+            }
+        }
+        if !on.is_empty() {
+            out.put(
+                "on",
+                on.into_iter().map(|(event, list)| (event, OrderedJson::List(list))).collect::<OrderedObject>(),
+            );
+        }
+        out.put_list("always", &state.always, |t| self.transition(t, number));
+        out.put_list("onDone", &state.on_done, |t| self.transition(t, number));
+        if !state.after.is_empty() {
+            let mut after = OrderedObject::default();
+            for entry in &state.after {
+                let key = match &entry.delay {
+                    Delay::Ms(ms) => ms.to_string(),
+                    Delay::Name(name) => name.clone(),
+                    Delay::Cel(_) => entry.key.clone(),
+                };
+                after.put(
+                    &key,
+                    OrderedJson::List(entry.transitions.iter().map(|t| self.transition(t, number)).collect()),
+                );
+            }
+            out.put("after", after);
+        }
+    }
+
+    /// The platform's events under XState's names.
+    fn own_event(&self, event: &str) -> String {
+        let id = |name: &str| {
+            let at = self.flat.iter().position(|(state, _)| state.id.as_deref() == Some(name));
+            let path = at.and_then(|at| self.flat.get(at)).map(|(_, path)| path.join("."));
+            format!("{}.{}", self.definition.id, path.as_deref().unwrap_or(name))
+        };
+        if let Some(id) = event.strip_prefix("done.invoke.") {
+            return format!("xstate.done.actor.{id}");
+        }
+        if let Some(id) = event.strip_prefix("error.invoke.") {
+            return format!("xstate.error.actor.{id}");
+        }
+        if let Some(name) = event.strip_prefix("done.state.") {
+            return format!("xstate.done.state.{}", if name == "*" { "*".to_owned() } else { id(name) });
+        }
+        if let Some((delay, name)) = event.strip_prefix("after.").and_then(|rest| rest.split_once('.')) {
+            return format!("xstate.after.{delay}.{}", id(name));
+        }
+        match event {
+            "done.*" | "error.*" | "after.*" => format!("xstate.{event}"),
+            other => other.to_owned(),
+        }
+    }
+
+    fn invoke(&self, invoke: &Invoke, source: u32) -> OrderedJson {
+        let mut out = OrderedObject::default();
+        out.put("src", invoke.src.as_str());
+        out.put("id", invoke.id.as_deref().unwrap_or(&invoke.src));
+        match &invoke.input {
+            Some(Template::Literal(json)) => out.put("input", json.clone()),
+            Some(other) => {
+                out.put("meta", json!({"charter": {"input": serde_json::to_value(other).unwrap_or_default()}}))
+            }
+            None => {}
+        }
+        out.put_list("onDone", &invoke.on_done, |t| self.transition(t, source));
+        out.put_list("onError", &invoke.on_error, |t| self.transition(t, source));
+        out.into()
+    }
+
+    fn transition(&self, t: &Transition, source: u32) -> OrderedJson {
+        let mut out = OrderedObject::default();
+        let resolved = self.resolved.get(&std::ptr::from_ref(t)).and_then(|at| self.outline.transitions.get(*at));
+        let numbers = resolved.map(|o| o.targets).unwrap_or_default();
+        let targets: Vec<String> = numbers.iter().map(|t| self.target(*t)).collect();
+        out.put_names("target", &targets);
+        match (&t.guard, &t.when) {
+            (None, None) => {}
+            (Some(Guard::Name(name)), None) => out.put("guard", name.as_str()),
+            (guard, when) => {
+                let mut params = serde_json::Map::new();
+                params
+                    .extend(guard.as_ref().map(|g| ("guard".to_owned(), serde_json::to_value(g).unwrap_or_default())));
+                params.extend(when.as_ref().map(|w| ("when".to_owned(), Json::from(w.as_str()))));
+                out.put("guard", json!({"type": "charter.guard", "params": params}));
+            }
+        }
+        out.put_list("actions", &t.actions, action);
+        // XState stays in the source where all targets are inside it, whatever it is; SCXML only in a compound one.
+        let last = self.outline.states.get(source as usize).map_or(source, |s| s.last);
+        let inside = !numbers.is_empty() && numbers.iter().all(|n| (source..=last).contains(n));
+        let leaves = resolved.and_then(|o| o.domain).is_some_and(|domain| domain != source);
+        if t.reenter || (inside && leaves && !t.parallel_domain) {
+            out.put("reenter", true);
+        }
+        out.put_some("description", t.description.as_deref());
+        let meta = meta(t);
+        if !meta.is_null() {
+            out.put("meta", meta);
+        }
+        out.into()
+    }
+}
+
+/// A name, or the core form of an action as parameters.
+fn action(action: &(impl std::borrow::Borrow<Action> + ?Sized)) -> OrderedJson {
+    match action.borrow() {
+        Action::Name(name) => name.as_str().into(),
+        other => json!({"type": "charter.action", "params": serde_json::to_value(other).unwrap_or_default()}).into(),
+    }
+}
+
+/// What decides about a transition and XState has no word for, beside its own `meta`.
+fn meta(t: &Transition) -> Json {
+    let mut charter = serde_json::Map::new();
+    let mut put = |key: &str, value: Json, empty: bool| {
+        if !empty {
+            charter.insert(key.to_owned(), value);
+        }
+    };
+    put("by", json!(t.by), t.by.is_empty());
+    put("approves", json!(t.approves), t.approves.is_none());
+    put("requires", json!(t.requires), t.requires.is_empty());
+    put("quorum", json!(t.quorum), t.quorum.is_none());
+    put("refuse", json!(t.refuse), t.refuse.is_none());
+    if charter.is_empty() {
+        return t.meta.clone();
+    }
+    let mut meta = match &t.meta {
+        Json::Object(map) => map.clone(),
+        _ => serde_json::Map::new(),
+    };
+    meta.insert("charter".into(), charter.into());
+    meta.into()
+}
+
+/// The transition of the core form at an address.
+fn transition_at<'d>(root: &'d State, at: &str) -> Option<&'d Transition> {
+    let mut state = root;
+    let parts: Vec<String> = at.split('/').skip(3).map(|p| p.replace("~1", "/").replace("~0", "~")).collect();
+    let mut rest = parts.as_slice();
+    while let [states, key, tail @ ..] = rest {
+        if states != "states" {
+            break;
+        }
+        (state, rest) = (state.states.get(key)?, tail);
+    }
+    let index = |text: &String| text.parse::<usize>().ok();
+    match rest {
+        [on, i, _, k] if on == "on" => index(i).zip(index(k)).and_then(|(i, k)| state.on.get(i)?.transitions.get(k)),
+        [after, i, _, k] if after == "after" => {
+            index(i).zip(index(k)).and_then(|(i, k)| state.after.get(i)?.transitions.get(k))
+        }
+        [invoke, i, list, k] if invoke == "invoke" => index(i).zip(index(k)).and_then(|(i, k)| {
+            let invoke = state.invoke.get(i)?;
+            if list == "on_done" { invoke.on_done.get(k) } else { invoke.on_error.get(k) }
+        }),
+        [list, k] => index(k).and_then(|k| if list == "always" { state.always.get(k) } else { state.on_done.get(k) }),
+        _ => None,
+    }
+}

@@ -1,0 +1,72 @@
+//! Reads statecharts in other languages into the core form: SCXML documents and XState configs. They are translated, not emulated
+//! (02-architecture, rule 5); the result has `strict: false`, because those languages ignore what a charter refuses.
+//!
+//! ```
+//! use charter_format::import::no_files;
+//! use charter_interop::import;
+//!
+//! let source = r#"<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0" datamodel="cel">
+//!   <state id="off"><transition event="push" target="on"/></state>
+//!   <state id="on"/>
+//! </scxml>"#;
+//! let document = import::scxml(source, "lamp.scxml", &no_files)?;
+//! assert_eq!(document.definition.id, "lamp");
+//! assert!(charter_kernel::Machine::compile(document.definition).is_ok());
+//! # Ok::<(), charter_format::Diagnostics>(())
+//! ```
+
+pub(crate) mod scxml;
+mod xstate;
+
+use charter_format::import::{Import, ImportFormat, StatechartImporter};
+use charter_format::{Diagnostics, Document};
+
+pub use scxml::scxml;
+pub use xstate::xstate;
+
+/// Imports statecharts for `statechart: {import, format}`: to be passed in
+/// [`charter_format::ReadOptions::importer`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Importer;
+
+impl StatechartImporter for Importer {
+    fn import(&self, import: Import<'_>) -> Result<Document, Diagnostics> {
+        let Import { format, source, name, charter, files } = import;
+        if format != ImportFormat::Scxml {
+            return xstate::config(source, name, charter, false);
+        }
+        let mut document = scxml(source, name, files)?;
+        let imported = std::mem::replace(&mut document.definition, charter.clone());
+        let definition = &mut document.definition;
+        let around = std::mem::replace(&mut definition.root, imported.root);
+        definition.root.context.extend(around.context);
+        definition.root.input = around.input;
+        definition.root.output = around.output.or(definition.root.output.take());
+        definition.root.context_schema = around.context_schema;
+        definition.title = definition.title.take().or(imported.title);
+        for (machine, chart) in imported.machines {
+            definition.machines.entry(machine).or_insert(chart);
+        }
+        Ok(document)
+    }
+}
+
+/// The id of a charter made from a title or a file name: `[a-z][a-z0-9-]*`.
+fn charter_id(text: &str) -> String {
+    let stem = text.rsplit(['/', '\\']).next().unwrap_or(text);
+    let stem = stem.split('.').next().unwrap_or(stem);
+    let mut id = String::new();
+    for c in stem.chars().take(64) {
+        match c.to_ascii_lowercase() {
+            c @ ('a'..='z' | '0'..='9') => id.push(c),
+            _ if id.is_empty() || id.ends_with('-') => {}
+            _ => id.push('-'),
+        }
+    }
+    let id = id.trim_matches('-');
+    if id.starts_with(|c: char| c.is_ascii_lowercase()) {
+        id.to_owned()
+    } else {
+        format!("chart-{id}").trim_end_matches('-').to_owned()
+    }
+}

@@ -1,0 +1,152 @@
+//! `<send>` and `<cancel>` (REC 6.2, 6.3). All arguments are evaluated when the action runs.
+
+use charter_kernel::definition::{Action, Delay, Send, Template};
+use roxmltree::Node;
+
+use super::action::{event_type, failing};
+use super::expression::fail;
+use super::{Reader, xml};
+use charter_format::codes;
+
+const HTTP: [&str; 2] = ["http://www.w3.org/TR/scxml/#BasicHTTPEventProcessor", "basichttp"];
+
+impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
+    pub(super) fn send(&mut self, node: Node<'d, 'i>) -> Vec<Action> {
+        self.only(
+            node,
+            &[
+                "event",
+                "eventexpr",
+                "target",
+                "targetexpr",
+                "type",
+                "typeexpr",
+                "id",
+                "idlocation",
+                "delay",
+                "delayexpr",
+                "namelist",
+            ],
+        );
+        for (one, other) in [
+            ("event", "eventexpr"),
+            ("target", "targetexpr"),
+            ("type", "typeexpr"),
+            ("id", "idlocation"),
+            ("delay", "delayexpr"),
+        ] {
+            self.either(node, one, other);
+        }
+        if let Some(kind) = xml::attribute(node, "type").filter(|kind| HTTP.contains(&kind.value.trim())) {
+            let help = "events go to sessions of the same run; for the world outside, invoke an actor";
+            self.refuse(codes::NOT_SUPPORTED, kind.span, "the HTTP event processor is not supported", Some(help));
+        }
+        let data = self.payload(node, xml::attribute(node, "namelist"));
+        let r#type = match (xml::attribute(node, "event"), xml::attribute(node, "eventexpr")) {
+            (Some(event), _) => event_type(event.value.trim()),
+            (None, Some(expr)) => self.names.value(expr.value),
+            (None, None) => Template::Cel(fail(
+                "`<send>` has no event; one without a name is nothing for the SCXML event processor",
+            )),
+        };
+        let mut send = Send { r#type: computed(r#type), data, ..Send::default() };
+        send.to = self.text_or(node, "target", "targetexpr");
+        send.processor = self.text_or(node, "type", "typeexpr");
+        send.id = xml::attribute(node, "id").map(|id| Template::Literal(id.value.trim().into()));
+        if let Some(place) = xml::attribute(node, "idlocation") {
+            match self.names.location(place.value) {
+                Ok(path) if path == place.value.trim() && !path.contains(['.', '[']) => send.id_location = Some(path),
+                Ok(_) => {
+                    let help = "name a variable; copy it to another place afterwards";
+                    self.refuse(
+                        codes::NOT_SUPPORTED,
+                        place.span,
+                        "`idlocation` inside a variable is not supported",
+                        Some(help),
+                    );
+                }
+                Err(why) => return vec![failing(&why)],
+            }
+        }
+        send.delay = match (xml::attribute(node, "delay"), xml::attribute(node, "delayexpr")) {
+            (Some(delay), _) => Some(match milliseconds(delay.value.trim()) {
+                Some(ms) => Delay::Ms(ms),
+                None => Delay::Cel(fail(&format!("`{}` is no length of time", delay.value))),
+            }),
+            (None, Some(expr)) => Some(Delay::Cel(self.names.expression(expr.value))),
+            (None, None) => None,
+        };
+        vec![Action::Send(send)]
+    }
+
+    pub(super) fn cancel(&mut self, node: Node<'d, 'i>) -> Vec<Action> {
+        self.only(node, &["sendid", "sendidexpr"]);
+        self.either(node, "sendid", "sendidexpr");
+        match self.text_or(node, "sendid", "sendidexpr") {
+            Some(id) => vec![Action::Cancel(id)],
+            None => {
+                self.refuse(codes::MISSING_KEY, xml::tag(node), "`<cancel>` needs `sendid` or `sendidexpr`", None);
+                Vec::new()
+            }
+        }
+    }
+
+    /// The text of one attribute, or the value of the expression in another.
+    fn text_or(&mut self, node: Node<'d, 'i>, text: &str, expr: &str) -> Option<Template> {
+        match (xml::attribute(node, text), xml::attribute(node, expr)) {
+            (Some(text), _) => Some(Template::Literal(text.value.trim().into())),
+            (None, Some(expr)) => Some(self.names.value(expr.value)),
+            (None, None) => None,
+        }
+    }
+}
+
+/// An event type that is a literal of the wrong kind is an error when it runs, not before.
+fn computed(kind: Template) -> Template {
+    match &kind {
+        Template::Literal(json) if json.as_str().is_none_or(|name| event_type(name) != kind) => {
+            Template::Cel(json.to_string())
+        }
+        _ => kind,
+    }
+}
+
+/// A length of time as CSS 2 writes it (REC 6.2.4): `500ms`, `1.5s`, `.5s`; minutes, hours and days besides.
+fn milliseconds(text: &str) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(digits)?;
+    let factor: u64 = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" | "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        "" if number == "0" => 1,
+        _ => return None,
+    };
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    if (whole.is_empty() && part.is_empty()) || part.contains('.') || part.len() > 9 {
+        return None;
+    }
+    let whole = if whole.is_empty() { 0 } else { whole.parse::<u64>().ok()? };
+    let tens = 10u64.checked_pow(u32::try_from(part.len()).ok()?)?;
+    let part = if part.is_empty() { 0 } else { part.parse::<u64>().ok()? };
+    whole.checked_mul(factor)?.checked_add(part.checked_mul(factor)?.checked_div(tens)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::milliseconds;
+
+    #[test]
+    fn lengths() {
+        for (text, ms) in
+            [("1s", 1_000), (".5s", 500), ("1.5s", 1_500), ("20ms", 20), ("0s", 0), ("0", 0), ("2m", 120_000)]
+        {
+            assert_eq!(milliseconds(text), Some(ms), "{text}");
+        }
+        for text in ["", "s", "1", "1x", "-1s", ".s", "1.2.3s", "soon"] {
+            assert_eq!(milliseconds(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `<transition>` (REC 3.5): events, conditions, targets, and the two types.
+
+use charter_kernel::definition::{On, State, Transition};
+use roxmltree::Node;
+
+use super::{Reader, xml};
+use charter_format::codes;
+
+/// What `*` matches in SCXML: every event, the platform's too.
+const EVERY: [&str; 4] = ["*", "done.*", "error.*", "after.*"];
+
+impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
+    pub(super) fn transition(&mut self, node: Node<'d, 'i>, state: &mut State) {
+        self.only(node, &["event", "cond", "target", "type"]);
+        let event = xml::attribute(node, "event");
+        if event.is_none() {
+            let index = state.always.len().to_string();
+            let transition =
+                self.inside("always", |reader| reader.at(&index, node, |reader| reader.plain_transition(node)));
+            if transition.when.is_none() && transition.target.is_empty() {
+                let help = "without any of them it would be taken for ever";
+                self.refuse(
+                    codes::MISSING_KEY,
+                    xml::tag(node),
+                    "a transition needs an `event`, a `cond` or a `target`",
+                    Some(help),
+                );
+            }
+            state.always.push(transition);
+            return;
+        }
+        let events = event.map(|event| self.descriptors(event)).unwrap_or_default();
+        let index = state.on.len().to_string();
+        let transition = self.inside("on", |reader| {
+            reader.at(&index, node, |reader| {
+                reader.inside("transitions", |reader| reader.at("0", node, |reader| reader.plain_transition(node)))
+            })
+        });
+        state.on.push(On { events, transitions: vec![transition] });
+    }
+
+    fn plain_transition(&mut self, node: Node<'d, 'i>) -> Transition {
+        let reenter = match xml::attribute(node, "type").map(|kind| (kind.value, kind.span)) {
+            None | Some(("external", _)) => true,
+            Some(("internal", _)) => false,
+            Some((other, span)) => {
+                self.refuse(
+                    codes::VALUE,
+                    span,
+                    format!("`{other}` is no type of transition"),
+                    Some("`external` or `internal`"),
+                );
+                true
+            }
+        };
+        let target = xml::attribute(node, "target").map(|target| self.targets(target)).unwrap_or_default();
+        let when = xml::attribute(node, "cond").map(|cond| {
+            self.at_span("when", cond.span, |_| ());
+            self.names.condition(cond.value)
+        });
+        let actions = self.inside("actions", |reader| reader.block(node));
+        // Without a target nothing is left, so there is nothing to enter again.
+        let reenter = reenter && !target.is_empty();
+        Transition { target, when, actions, reenter, ..Transition::default() }
+    }
+
+    /// `foo` matches `foo` and `foo.bar`, but not `foobar` (REC 3.12.1).
+    fn descriptors(&mut self, attribute: xml::Attribute<'d>) -> Vec<String> {
+        let mut events: Vec<String> = Vec::new();
+        let mut add = |event: String| {
+            if !events.contains(&event) {
+                events.push(event);
+            }
+        };
+        let mut bad = Vec::new();
+        for word in attribute.value.split_whitespace() {
+            let name = word.strip_suffix(".*").or_else(|| word.strip_suffix('.')).unwrap_or(word);
+            match name {
+                "*" | "" => EVERY.iter().for_each(|event| add((*event).to_owned())),
+                name if name.contains('*') => bad.push(word),
+                name => add(format!("{name}.*")),
+            }
+        }
+        for word in bad {
+            let help = "a descriptor is `name`, `name.*` or `*`";
+            self.refuse(codes::VALUE, attribute.span, format!("`{word}` is no event descriptor"), Some(help));
+        }
+        if attribute.value.split_whitespace().next().is_none() {
+            self.refuse(
+                codes::VALUE,
+                attribute.span,
+                "no event is named",
+                Some("leave `event` out for a transition that waits for none"),
+            );
+        }
+        events
+    }
+}

@@ -1,0 +1,255 @@
+//! Transitions and guards. Where XState's transition is internal and SCXML's is not, the target is translated.
+
+use charter_kernel::definition::{Guard, Transition};
+use serde::de::DeserializeOwned;
+
+use super::Reader;
+use super::action::with_params;
+use super::names::Kind;
+use charter_format::codes;
+use charter_format::source::{Node, Span, Value};
+
+impl Reader<'_> {
+    /// A target, an object, or a list of them.
+    pub(super) fn transitions(&mut self, node: &Node, source: usize) -> Vec<(Transition, Span)> {
+        let items: &[Node] = node.one_or_many();
+        let read = |item| Some((self.transition(item, source)?, item.span));
+        items.iter().filter_map(read).collect()
+    }
+
+    /// The same where the reader stands at the list that they go to.
+    pub(super) fn transitions_here(&mut self, node: &Node, source: usize) -> Vec<Transition> {
+        let read = self.transitions(node, source);
+        self.placed(read)
+    }
+
+    /// Says where each transition of the list was written at which the reader stands.
+    pub(super) fn placed(&mut self, read: Vec<(Transition, Span)>) -> Vec<Transition> {
+        let mut list = Vec::with_capacity(read.len());
+        for (transition, span) in read {
+            self.inside(&list.len().to_string(), span, |_| ());
+            list.push(transition);
+        }
+        list
+    }
+
+    fn transition(&mut self, node: &Node, source: usize) -> Option<Transition> {
+        let mut read = Transition::default();
+        match &node.value {
+            Value::Text(_) => self.targets(std::slice::from_ref(node), source, &mut read),
+            Value::Map(_) => {
+                self.only(node, "a transition", &["target", "guard", "actions", "reenter", "description", "meta"]);
+                read.reenter = node.get("reenter").is_some_and(|r| r.value == Value::Bool(true));
+                read.description = node.get("description").and_then(Node::text).map(str::to_owned);
+                read.meta = node.get("meta").map(Node::json).unwrap_or_default();
+                self.governance(node, &mut read);
+                if let Some(guard) = node.get("guard") {
+                    match self.own(guard, "charter.guard") {
+                        Some((guard, when)) => (read.guard, read.when) = (guard, when),
+                        None => read.guard = self.guard(guard),
+                    }
+                }
+                if let Some(actions) = node.get("actions") {
+                    read.actions = self.actions(actions);
+                }
+                if let Some(target) = node.get("target") {
+                    self.targets(target.one_or_many(), source, &mut read);
+                }
+            }
+            Value::Null => {
+                self.null(node.span, "this transition");
+                return None;
+            }
+            _ => {
+                self.refuse(
+                    codes::TYPE,
+                    node.span,
+                    format!("a transition is a target or an object, this is {}", node.kind()),
+                    None,
+                );
+                return None;
+            }
+        }
+        // Without a target nothing is left.
+        if read.target.is_empty() {
+            (read.reenter, read.parallel_domain) = (false, false);
+        }
+        Some(read)
+    }
+
+    fn targets(&mut self, nodes: &[Node], source: usize, read: &mut Transition) {
+        let mut found = Vec::new();
+        for node in nodes {
+            let Some(text) = node.text() else {
+                self.null(node.span, "a target");
+                continue;
+            };
+            match self.names.target(source, text) {
+                Ok(0) => self.refuse(
+                    codes::NOT_SUPPORTED,
+                    node.span,
+                    "the root cannot be a target",
+                    Some("name one of its states"),
+                ),
+                Ok(state) => found.push((state, text)),
+                Err(why) => self.refuse(codes::UNDEFINED, node.span, why, None),
+            }
+        }
+        let inner = |s: &usize| *s == source || self.names.is_inside(*s, source);
+        if !read.reenter && found.iter().all(|(s, _)| inner(s)) && found.iter().any(|(s, _)| *s == source) {
+            // XState: the source stays, and what is inside it starts anew. For an atomic state that is nothing at all.
+            if let Some(other) = found.iter().find(|(s, _)| *s != source).map(|(_, t)| (*t).to_owned()) {
+                let span = nodes.first().map(|n| n.span).unwrap_or_default();
+                self.refuse(
+                    codes::NOT_SUPPORTED,
+                    span,
+                    format!("a state and `{other}` inside it cannot both be targets"),
+                    None,
+                );
+                return;
+            }
+            let inside = match self.names.get(source).map(|p| p.kind) {
+                Some(Kind::Compound | Kind::Parallel) => self.starts(source),
+                _ => Vec::new(),
+            };
+            read.parallel_domain = self.names.is_parallel(source);
+            read.target = inside.into_iter().map(|s| format!("#{}", self.names.name(s))).collect();
+            return;
+        }
+        read.parallel_domain = self.names.has_parallel_domain(source, found.iter().map(|(s, _)| *s), read.reenter);
+        for (state, text) in found {
+            // A plain key of a sibling, or `.key` of a child, means the same in a charter.
+            let plain = !text.trim_start_matches('.').contains(['.', '\\', '#']);
+            read.target.push(if plain && source != 0 {
+                text.to_owned()
+            } else {
+                format!("#{}", self.names.name(state))
+            });
+        }
+    }
+
+    /// What a charter's export says about a transition and XState has no word for.
+    fn governance(&mut self, node: &Node, read: &mut Transition) {
+        let Some(meta) = node.get("meta").and_then(|m| m.get("charter")) else {
+            return;
+        };
+        fn part<T: DeserializeOwned + Default>(meta: &Node, key: &str) -> T {
+            meta.get(key).and_then(|v| serde_json::from_value(v.json()).ok()).unwrap_or_default()
+        }
+        read.by = part(meta, "by");
+        read.approves = part(meta, "approves");
+        read.requires = part(meta, "requires");
+        read.quorum = part(meta, "quorum");
+        read.refuse = part(meta, "refuse");
+        if let serde_json::Value::Object(map) = &mut read.meta {
+            map.remove("charter");
+            if map.is_empty() {
+                read.meta = serde_json::Value::Null;
+            }
+        }
+    }
+
+    /// A guard of a charter that has no name: `{type: charter.guard, params: {guard, when}}`.
+    fn own(&mut self, node: &Node, kind: &str) -> Option<(Option<Guard>, Option<String>)> {
+        if node.get("type").and_then(Node::text) != Some(kind) {
+            return None;
+        }
+        let params = node.get("params")?;
+        let guard = params.get("guard").and_then(|g| serde_json::from_value(g.json()).ok());
+        Some((guard, params.get("when").and_then(Node::text).map(str::to_owned)))
+    }
+
+    /// A name, `{type, params}`, or one of XState's combinations written as data.
+    fn guard(&mut self, node: &Node) -> Option<Guard> {
+        if let Some(name) = node.text() {
+            return self.declared("guard", name, node.span).then(|| Guard::Name(name.to_owned()));
+        }
+        let Some(kind) = node.get("type").and_then(Node::text) else {
+            self.null(node.span, "a guard");
+            return None;
+        };
+        let own = kind.strip_prefix("xstate.").unwrap_or(kind);
+        let supplied = self.definition.guards.contains_key(kind);
+        let list = node.get("guards").or_else(|| node.get("children")).or_else(|| node.get("guard"));
+        match (own, list) {
+            ("and" | "or", Some(list)) if !supplied => {
+                let guards: Option<Vec<Guard>> = list.one_or_many().iter().map(|g| self.guard(g)).collect();
+                guards.map(|guards| if own == "and" { Guard::And(guards) } else { Guard::Or(guards) })
+            }
+            ("not", Some(list)) if !supplied => {
+                let guard = self.guard(list.one_or_many().first()?)?;
+                Some(Guard::Not(Box::new(guard)))
+            }
+            ("stateIn", _) if !supplied => {
+                let value = node.get("stateValue").or_else(|| node.get("params")).map(Node::json).unwrap_or_default();
+                let cel = self.state_in(&value);
+                if cel.is_none() {
+                    self.refuse(codes::VALUE, node.span, "`stateIn` needs the id of a state or a state value", None);
+                }
+                self.inline_guard(cel?)
+            }
+            _ => {
+                if !self.declared("guard", kind, node.span) {
+                    return None;
+                }
+                let Some(params) = node.get("params").map(Node::json).filter(|p| !p.is_null()) else {
+                    return Some(Guard::Name(kind.to_owned()));
+                };
+                let name = format!("{kind}({params})");
+                if !self.definition.guards.contains_key(&name)
+                    && let Some(mut guard) = self.definition.guards.get(kind).cloned()
+                {
+                    guard_with_params(&mut guard, &params.to_string());
+                    self.definition.guards.insert(name.clone(), guard);
+                }
+                Some(Guard::Name(name))
+            }
+        }
+    }
+
+    /// An expression in place is an entry of `guards`, under a name that says it.
+    fn inline_guard(&mut self, cel: String) -> Option<Guard> {
+        self.definition.guards.insert(cel.clone(), Guard::Cel(cel.clone()));
+        Some(Guard::Name(cel))
+    }
+
+    /// `stateIn`: an id, or a state value as XState writes it.
+    fn state_in(&self, value: &serde_json::Value) -> Option<String> {
+        let mut paths = Vec::new();
+        match value {
+            serde_json::Value::String(text) => match text.strip_prefix('#') {
+                Some(_) => paths.push(self.names.name(self.names.target(0, text).ok()?)),
+                None => paths.push(text.clone()),
+            },
+            value => {
+                let mut stack = vec![(String::new(), value)];
+                while let Some((path, value)) = stack.pop() {
+                    let join = |key: &str| {
+                        if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+                    };
+                    match value {
+                        serde_json::Value::String(key) => paths.push(join(key)),
+                        serde_json::Value::Object(map) if map.is_empty() => paths.push(path.clone()),
+                        serde_json::Value::Object(map) => {
+                            stack.extend(map.iter().map(|(key, value)| (join(key), value)))
+                        }
+                        _ => return None,
+                    }
+                }
+                paths.sort();
+            }
+        }
+        let calls: Vec<String> =
+            paths.iter().map(|path| format!("in({})", serde_json::Value::from(path.as_str()))).collect();
+        (!calls.is_empty()).then(|| calls.join(" && "))
+    }
+}
+
+fn guard_with_params(guard: &mut Guard, params: &str) {
+    match guard {
+        Guard::Name(_) => {}
+        Guard::Cel(cel) => *cel = with_params(cel, params),
+        Guard::And(list) | Guard::Or(list) => list.iter_mut().for_each(|g| guard_with_params(g, params)),
+        Guard::Not(guard) => guard_with_params(guard, params),
+    }
+}

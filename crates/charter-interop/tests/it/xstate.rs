@@ -1,0 +1,431 @@
+//! XState configs: what is translated, what is refused with its path, FRED with its literal faults, and a comparison with XState itself.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use charter_format::import::Files;
+use charter_format::{Diagnostics, Document, ReadOptions, read, read_file};
+use charter_interop::import::Importer;
+use charter_interop::{export, import};
+use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Snapshot};
+use serde_json::{Value as Json, json};
+
+use crate::xstate_cases;
+
+/// Reads a charter that imports its statechart from `files`.
+fn read_importing(charter: &str, name: &str, files: &Files<'_>) -> Result<Document, Diagnostics> {
+    read(charter, name, &ReadOptions { files, importer: &Importer, ..ReadOptions::default() })
+}
+
+/// A machine that is driven by events.
+struct Run {
+    machine: Machine,
+    snapshot: Snapshot,
+    seq: u64,
+    at: i64,
+}
+
+impl Run {
+    fn start(definition: Definition) -> Run {
+        let machine = Machine::compile(definition).unwrap_or_else(|p| panic!("{p:#?}"));
+        let start = Envelope::host(0, Event::Start { input: Json::Null }, 1_000_000);
+        let snapshot = machine.start("run", &start).unwrap().snapshot;
+        Run { machine, snapshot, seq: 0, at: 1_000_000 }
+    }
+
+    fn step(&mut self, event: Event) -> &mut Run {
+        self.seq += 1;
+        let mut envelope = Envelope::host(self.seq, event, self.at);
+        envelope.by = Principal::new("u", &[]);
+        self.snapshot = self.machine.step(&self.snapshot, &envelope).unwrap_or_else(|r| panic!("{r:?}")).snapshot;
+        self
+    }
+
+    fn send(&mut self, kind: &str) -> &mut Run {
+        self.step(Event::External { r#type: kind.into(), data: Json::Null })
+    }
+
+    fn done(&mut self, invocation: &str, output: Json) -> &mut Run {
+        self.step(Event::Done { invocation: invocation.into(), effect: None, output })
+    }
+
+    fn failed(&mut self, invocation: &str) -> &mut Run {
+        self.step(Event::Failed { invocation: invocation.into(), effect: None, error: json!({"message": "no"}) })
+    }
+
+    /// Invocations that wait for an answer.
+    fn waits(&self) -> Vec<String> {
+        if self.snapshot.status().is_finished() {
+            return Vec::new();
+        }
+        let mut ids: Vec<String> = self.snapshot.invocations().map(|(_, i)| i.id.to_string()).collect();
+        ids.sort();
+        ids
+    }
+
+    /// Answers the n-th of them.
+    fn answer(&mut self, n: usize, well: bool) {
+        let waits = self.waits();
+        if let Some(id) = n.checked_rem(waits.len()).and_then(|n| waits.get(n)) {
+            if well {
+                self.done(id, json!(format!("done{n}")));
+            } else {
+                self.failed(id);
+            }
+        }
+    }
+
+    /// Time passes; what is due fires.
+    fn wait(&mut self, ms: i64) -> &mut Run {
+        let until = self.at + ms;
+        while let Some(timer) = self.snapshot.next_timer().filter(|t| t.due <= until) {
+            let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
+            self.at = timer.due.max(self.at);
+            self.step(event);
+        }
+        self.at = until;
+        self
+    }
+
+    fn states(&self) -> Vec<String> {
+        let mut states: Vec<String> = self.snapshot.actor("root").unwrap().state().map(str::to_owned).collect();
+        states.sort();
+        states
+    }
+
+    fn state(&self) -> String {
+        self.states().join(" ")
+    }
+}
+
+fn around(yaml: &str) -> Definition {
+    let source = format!("charter: 1\nid: around\nstrict: false\nstates: {{only: {{}}}}\n{yaml}");
+    let mut definition = read(&source, "around.yaml", &ReadOptions::default()).unwrap().definition;
+    definition.root = Default::default();
+    definition
+}
+
+fn config(json: &Json, around: &Definition) -> Run {
+    let document = import::xstate(&json.to_string(), "c.json", around).unwrap_or_else(|e| panic!("{e}"));
+    Run::start(document.definition)
+}
+
+/// The messages of a config that is refused, with their paths.
+fn refused(json: &str) -> Vec<String> {
+    let errors = import::xstate(json, "c.json", &Definition::default()).unwrap_err();
+    errors.list.iter().map(|d| format!("{}: {}", d.path, d.message)).collect()
+}
+
+#[test]
+fn exact_descriptors_come_before_wildcards_and_longer_wildcards_before_shorter() {
+    let chart = r#"{"initial": "s", "states": {"s": {"on": {"*": "any", "a.*": "short", "a.b.*": "long", "a.b.c": "exact"}}, "any": {}, "short": {}, "long": {}, "exact": {}}}"#;
+    for (event, state) in
+        [("a.b.c", "exact"), ("a.b.d", "long"), ("a.b", "long"), ("a.x", "short"), ("a", "short"), ("ab", "any")]
+    {
+        let document = import::xstate(chart, "c.json", &Definition::default()).unwrap();
+        assert_eq!(Run::start(document.definition).send(event).state(), state, "{event}");
+    }
+}
+
+#[test]
+fn keys_that_are_array_indices_come_first_and_ascend() {
+    let source = r#"{"initial": "b", "states": {"b": {}, "10": {}, "a": {}, "2": {}, "01": {}}}"#;
+    let document = import::xstate(source, "c.json", &Definition::default()).unwrap();
+    let keys: Vec<&String> = document.definition.root.state.states.keys().collect();
+    assert_eq!(keys, ["2", "10", "b", "a", "01"]);
+}
+
+#[test]
+fn a_target_that_is_the_source_does_not_leave_it_unless_it_reenters() {
+    let around = around(
+        "actions: {in: {assign: {log: \"= context.log + 'i'\"}}, out: {assign: {log: \"= context.log + 'o'\"}}}",
+    );
+    let chart = |reenter: bool| {
+        json!({"initial": "s", "context": {"log": ""}, "states": {"s": {"entry": "in", "exit": "out", "initial": "a", "on": {"E": {"target": "s", "reenter": reenter}},
+            "states": {"a": {"on": {"N": "b"}}, "b": {}}}}})
+    };
+    let log = |run: &Run| run.snapshot.actor("root").unwrap().variable("log").unwrap().clone();
+    let mut run = config(&chart(false), &around);
+    run.send("N").send("E");
+    assert_eq!((run.state().as_str(), log(&run)), ("s.a", json!("i")));
+    let mut run = config(&chart(true), &around);
+    run.send("N").send("E");
+    assert_eq!((run.state().as_str(), log(&run)), ("s.a", json!("ioi")));
+}
+
+#[test]
+fn targets_are_found_as_xstate_finds_them() {
+    let chart = json!({"id": "m", "initial": "a", "on": {"ROOT": ".c.d"}, "states": {
+        "a": {"on": {"SIBLING": "b", "DEEP": "c.e", "ID": "#given", "BELOW": "#given.f", "MACHINE": "#m.c.d"}},
+        "b": {}, "c": {"initial": "d", "states": {"d": {"on": {"CHILD": "e"}}, "e": {"id": "given", "initial": "g", "states": {"f": {}, "g": {}}}}}}});
+    for (events, state) in [
+        (&["SIBLING"][..], "b"),
+        (&["DEEP"], "c.e.g"),
+        (&["ID"], "c.e.g"),
+        (&["BELOW"], "c.e.f"),
+        (&["MACHINE"], "c.d"),
+        (&["ROOT"], "c.d"),
+        (&["ROOT", "CHILD"], "c.e.g"),
+    ] {
+        let mut run = config(&chart, &Definition::default());
+        for event in events {
+            run.send(event);
+        }
+        assert_eq!(run.state(), state, "{events:?}");
+    }
+}
+
+#[test]
+fn invocations_have_the_ids_that_xstate_gives_them_and_events_of_xstate_can_be_waited_for() {
+    let around = around("actors: {w: {kind: scripted}}");
+    let chart = json!({"id": "m", "initial": "a", "states": {
+        "a": {"invoke": {"src": "w"}, "on": {"xstate.done.actor.0.m.a": "b", "*": "wrong"}},
+        "b": {"initial": "x", "states": {"x": {"on": {"E": "y"}}, "y": {"type": "final"}}, "on": {"xstate.done.state.m.b": "c"}},
+        "c": {"after": {"10": "d"}, "on": {"*": "wrong"}}, "d": {}, "wrong": {}}});
+    let mut run = config(&chart, &around);
+    run.done("0.m.a", json!(1));
+    assert_eq!(run.state(), "b.x");
+    run.send("E");
+    assert_eq!(run.state(), "c");
+    assert_eq!(run.wait(10).state(), "d");
+}
+
+#[test]
+fn a_history_without_a_target_stands_for_the_start_of_its_parent() {
+    let chart = json!({"initial": "s", "states": {"s": {"initial": "b", "states": {"a": {}, "b": {"on": {"N": "a"}}, "h": {"type": "history"}}, "on": {"OUT": "o"}}, "o": {"on": {"BACK": "s.h"}}, }});
+    let mut run = config(&chart, &Definition::default());
+    run.send("OUT").send("BACK");
+    assert_eq!(run.state(), "s.b");
+    run.send("N").send("OUT").send("BACK");
+    assert_eq!(run.state(), "s.a");
+}
+
+#[test]
+fn parameters_are_seen_as_params() {
+    let around =
+        around("guards: {over: context.n > params.limit}\nactions: {add: {assign: {n: \"= context.n + params.by\"}}}");
+    let chart = json!({"initial": "s", "context": {"n": 0}, "states": {"s": {
+        "always": {"guard": {"type": "over", "params": {"limit": 4}}, "target": "t"},
+        "on": {"ADD": {"actions": [{"type": "add", "params": {"by": 2}}, {"type": "add", "params": {"by": 1}}]}}}, "t": {}}});
+    let mut run = config(&chart, &around);
+    assert_eq!(run.send("ADD").state(), "s");
+    assert_eq!(run.send("ADD").state(), "t");
+}
+
+#[test]
+fn combinations_of_guards_as_data() {
+    let around = around("guards: {yes: \"true\", no: \"false\"}");
+    let guard = |guard: Json| {
+        let chart = json!({"initial": "s", "states": {"s": {"on": {"E": {"guard": guard, "target": "t"}}}, "t": {}}});
+        config(&chart, &around).send("E").state() == "t"
+    };
+    assert!(guard(json!({"type": "and", "guards": ["yes", {"type": "not", "guard": "no"}]})));
+    assert!(!guard(json!({"type": "and", "guards": ["yes", "no"]})));
+    assert!(guard(json!({"type": "or", "guards": ["no", "yes"]})));
+    assert!(guard(json!({"type": "stateIn", "stateValue": "s"})));
+    assert!(!guard(json!({"type": "stateIn", "stateValue": {"t": "u"}})));
+}
+
+#[test]
+fn what_is_missing_is_named_with_its_path() {
+    let found = refused(
+        r##"{"initial": "a", "states": {
+      "a": {"entry": "hello", "invoke": {"src": "work"}, "after": {"soon": "b"}, "on": {"E": {"guard": "ready", "target": "b"}, "F": null, "G": {"target": null}, "H": "nowhere", "done.x": "b"}},
+      "b": {"invoke": {"src": null}, "exit": [null], "always": {"guard": null, "target": "a"}, "onDone": "#nobody"},
+      "c": {"states": {"d": {}}}}}"##,
+    );
+    assert_eq!(
+        found.join("\n"),
+        "\
+states.a.entry: no action `hello` is supplied
+states.a.invoke.src: no actor `work` is supplied
+states.a.after.soon: no delay `soon` is supplied
+states.a.on.E.guard: no guard `ready` is supplied
+states.a.on.F: this transition is `null`
+states.a.on.G.target: a target is `null`
+states.a.on.H: no state `nowhere`
+states.a.on.\"done.x\": the event `done.x` cannot be sent to a charter
+states.b.invoke.src: the `src` of an invocation is `null`
+states.b.exit[0]: an action is `null`
+states.b.always.guard: a guard is `null`
+states.b.onDone: a state without children is never done; `onDone` is ignored
+states.b.onDone: no state has the id `nobody`
+states.c: a state with children needs `initial`"
+    );
+}
+
+#[test]
+fn fred_shows_what_xstate_shows_its_faults_included() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/xstate/fred.yaml");
+    let document = read_file(&path, &ReadOptions { importer: &Importer, ..ReadOptions::default() })
+        .unwrap_or_else(|e| panic!("{e}"));
+    assert!(!document.definition.strict);
+    let mut run = Run::start(document.definition.clone());
+    run.send("START").done("0.fred.intake", json!({"clarificationNeeded": []}));
+    assert_eq!(run.state(), "mental_models");
+    run.done("0.fred.mental_models", json!([])).done("0.fred.synthesis", json!({}));
+    // The guard reads `context.decision`, which is only assigned by the very transition that it guards: confident as the decision is,
+    // a person is asked.
+    run.done("0.fred.decide", json!({"confidence": 0.99, "requiresHumanApproval": false}));
+    assert_eq!(run.state(), "human_review");
+    // After a rejection the guard sees the decision of the round before, and this unconfident one is executed without being asked about.
+    run.send("HUMAN_REJECTED").done("0.fred.synthesis", json!({}));
+    run.done("0.fred.decide", json!({"confidence": 0.1, "requiresHumanApproval": true}));
+    assert_eq!(run.state(), "execute");
+    run.done("0.fred.execute", json!({}));
+    assert_eq!(run.state(), "complete");
+
+    let mut run = Run::start(document.definition);
+    for _ in 0..3 {
+        run.send(if run.state() == "idle" { "START" } else { "RETRY" }).failed("0.fred.intake");
+    }
+    run.send("RETRY").failed("0.fred.intake").send("RETRY");
+    assert_eq!(run.state(), "failed");
+}
+
+#[test]
+fn a_charter_takes_its_statechart_from_another_file_and_says_what_is_wrong_there() {
+    let charter = "charter: 1\nid: c\nstatechart: {import: door.json, format: xstate}\nguards: {free: \"true\"}\n";
+    let files = |text: &'static str| {
+        move |name: &str| {
+            if name == "door.json" { Ok(text.to_owned()) } else { Err(std::io::Error::other("no")) }
+        }
+    };
+    let good = files(
+        r#"{"initial": "shut", "states": {"shut": {"on": {"OPEN": {"target": "open", "guard": "free"}}}, "open": {}}}"#,
+    );
+    let document = read_importing(charter, "c.yaml", &good).unwrap();
+    assert_eq!(Run::start(document.definition).send("OPEN").state(), "open");
+    let bad = files(
+        r#"{"initial": "shut", "states": {"shut": {"on": {"OPEN": {"target": "open", "guard": "fre"}}}, "open": {}}}"#,
+    );
+    let errors = read_importing(charter, "c.yaml", &bad).unwrap_err();
+    let first = &errors.list[0];
+    assert_eq!(first.message, "door.json:1:84 (`states.shut.on.OPEN.guard`): no guard `fre` is supplied");
+    assert_eq!((first.path.as_str(), first.help.as_deref()), ("statechart.import", Some("did you mean `free`?")));
+    let errors = read(charter, "c.yaml", &ReadOptions::default()).unwrap_err();
+    assert!(errors.list[0].message.starts_with("`door.json` cannot be read"), "{}", errors.list[0].message);
+    let both = format!("{charter}initial: a\nstates: {{a: {{}}}}\n");
+    let errors = read_importing(&both, "c.yaml", &good).unwrap_err();
+    assert_eq!(errors.list[0].message, "`initial` stands in `door.json`");
+    let scxml = "charter: 1\nid: c\nstatechart: {import: door.json, format: scxml}\n";
+    let door = files(
+        r#"<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0"><state id="shut"><transition event="open" target="open"/></state><state id="open"/></scxml>"#,
+    );
+    let document = read_importing(scxml, "c.yaml", &door).unwrap();
+    assert_eq!(Run::start(document.definition).send("open").state(), "open");
+}
+
+/// Random configs and streams through XState and through the kernel. Skipped where there is no Node or no XState: set `XSTATE_DIR` to a
+/// folder in which `npm install xstate@5` was run. `XSTATE_CASES` says how many (default 500), `XSTATE_SEED` where to begin.
+#[test]
+fn the_kernel_does_what_xstate_does() {
+    let Some(dir) = std::env::var_os("XSTATE_DIR") else {
+        eprintln!("skipped: XSTATE_DIR is not set");
+        return;
+    };
+    let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
+    let (count, seed) = (number("XSTATE_CASES", 500), number("XSTATE_SEED", 1));
+    let cases: Vec<xstate_cases::Case> = (seed..seed + count).map(xstate_cases::case).collect();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/xstate/oracle.cjs");
+    let mut node = Command::new("node")
+        .arg(script)
+        .env("XSTATE_DIR", dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines: String = cases.iter().map(|c| format!("{}\n", c.line())).collect();
+    let mut stdin = node.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all(lines.as_bytes()).unwrap());
+    let output = node.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let answers: Vec<Json> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!(answers.len(), cases.len(), "XState did not answer every case");
+    let mut around = read(&xstate_cases::around(), "around.yaml", &ReadOptions::default()).unwrap().definition;
+    around.root = Definition::default().root;
+    let (mut compared, mut refused, mut broken) = (0, 0, 0);
+    for (case, answer) in cases.iter().zip(&answers) {
+        // What XState cannot run (a config it refuses, a loop without an end) is nothing to compare with.
+        let Some(expected) = answer.as_array().filter(|seen| seen.iter().all(|s| s["status"] != "error")) else {
+            refused += 1;
+            continue;
+        };
+        let document = import::xstate(&case.config, "case.json", &around)
+            .unwrap_or_else(|e| panic!("seed {}: {e}\n{}", case.seed, case.config));
+        if std::env::var_os("XSTATE_SHOW").is_some() {
+            eprintln!("seed {} {}", case.seed, case.line());
+        }
+        let mut run = Run::start(document.definition);
+        for (at, expected) in expected.iter().enumerate() {
+            if expected["status"] == "broken" {
+                broken += 1;
+                break;
+            }
+            if at > 0 && !run.snapshot.status().is_finished() {
+                match &case.events[at - 1] {
+                    xstate_cases::RuntimeEvent::Event(kind) => drop(run.send(kind)),
+                    xstate_cases::RuntimeEvent::Wait(ms) => drop(run.wait(*ms)),
+                    xstate_cases::RuntimeEvent::Done(n) => run.answer(*n, true),
+                    xstate_cases::RuntimeEvent::Failed(n) => run.answer(*n, false),
+                }
+            }
+            let log = run.snapshot.actor("root").unwrap().variable("log").cloned().unwrap_or_default();
+            let found = json!({"states": run.states(), "log": log, "status": if run.snapshot.status().is_finished() { "done" } else { "active" }, "waits": run.waits()});
+            assert_eq!(&found, expected, "seed {}, after {:?}\n{}", case.seed, &case.events[..at], case.config);
+        }
+        compared += 1;
+    }
+    eprintln!(
+        "{compared} configs compared with XState ({broken} until it lost its configuration), {refused} that it cannot run"
+    );
+    assert!(compared * 10 > count * 6, "too few were compared: {compared} of {count}");
+}
+
+#[test]
+fn the_charter_around_has_the_last_word() {
+    let inner = "charter: 1\nid: inner\nroles: {nobody: {}}\nevents: {OPEN: {}}\nguards: {free: \"false\"}\nstates: {shut: {on: {OPEN: {target: open, guard: free}}}, open: {}}\n";
+    let inner = Machine::compile(read(inner, "inner.yaml", &ReadOptions::default()).unwrap().definition).unwrap();
+    let exported = export::xstate(&inner);
+    // On its own, an export is the charter it was made from.
+    let alone = import::xstate(&exported, "inner.json", &Definition::default()).unwrap();
+    assert_eq!(alone.definition.digest(), inner.digest());
+    // Inside another charter it gives its states only.
+    let outer = "charter: 1\nid: outer\nroles: {keeper: {}}\nstatechart: {import: inner.json, format: xstate}\nguards: {free: \"true\"}\n";
+    let files = |_: &str| Ok(exported.clone());
+    let document = read_importing(outer, "outer.yaml", &files).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(document.definition.id, "outer");
+    assert!(document.definition.roles.contains_key("keeper") && !document.definition.roles.contains_key("nobody"));
+    assert_eq!(Run::start(document.definition).send("OPEN").state(), "open");
+}
+
+#[test]
+fn a_problem_of_the_kernel_is_shown_where_it_was_written() {
+    let charter = "charter: 1\nid: c\nstatechart: {import: door.json, format: xstate}\nguards: {free: \"true\"}\n";
+    let door = r#"{"initial": "shut",
+      "states": {"shut": {}, "both": {"id": "x", "on": {"E": "shut"}}}}"#;
+    let document = read_importing(charter, "c.yaml", &|_| Ok(door.to_owned())).unwrap();
+    let place = document.elsewhere("/root/state/states/both/on/0/transitions/0");
+    assert_eq!(place.as_deref(), Some("door.json:2:62 (`states.both.on.E`)"));
+    assert_eq!(document.elsewhere("/guards/free"), None);
+}
+
+#[test]
+fn what_version_4_meant_is_not_passed_over() {
+    let found = refused(
+        r#"{"initial": "a", "states": {"a": {"on": {"E": {"target": "b", "cond": "yes", "internal": true}, "": "b"}, "invoke": {"src": "w", "data": {}}}, "b": {"type": "final", "data": 1}}}"#,
+    );
+    assert_eq!(
+        found,
+        [
+            "states.a.on.E.cond: `cond` is of XState 4; a transition of version 5 has none",
+            "states.a.on.E.internal: `internal` is of XState 4; a transition of version 5 has none",
+            "states.a.on.\"\": `` is no event descriptor",
+            "states.a.invoke.src: no actor `w` is supplied",
+            "states.a.invoke.data: `data` is of XState 4; an invocation of version 5 has none",
+            "states.b.data: `data` is of XState 4; a state of version 5 has none",
+        ]
+    );
+}
