@@ -11,14 +11,14 @@ use serde_json::json;
 
 use crate::changeset::{Change, Changeset, Operation};
 use crate::dir::Dir;
-use crate::error::{Doing as _, Error};
+use crate::error::{Context as _, Error};
 use crate::intent::{Applied, Checkpoint, Intent, Phase, Planned, plan};
 use crate::path::STAGE;
 use crate::recover::Recovery;
 use crate::store;
-use crate::verify::{Verification, Verify};
+use crate::verify::{Verification, VerifyCommand};
 use crate::watch::Watch;
-use crate::workspace::{Kept, MAX_FILE_BYTES, Workspace, look};
+use crate::workspace::{MAX_FILE_BYTES, PathState, Workspace, look};
 
 /// Who approved which changeset. The host takes it from the record of the approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct Approval {
 
 /// What an apply is asked to do.
 #[derive(Debug, Clone, Copy)]
-pub struct Order<'a> {
+pub struct ApplyRequest<'a> {
     /// Names this apply: asked for again under the same key, the first answer is given and nothing is done.
     pub key: &'a str,
     /// The changeset.
@@ -41,7 +41,7 @@ pub struct Order<'a> {
     /// The approval of exactly this changeset.
     pub approval: &'a Approval,
     /// The command that must accept the changed files, if there is one.
-    pub verify: Option<&'a Verify>,
+    pub verify: Option<&'a VerifyCommand>,
 }
 
 /// Work under watch; it may be stopped until the switch is made.
@@ -56,7 +56,7 @@ impl Step<'_> {
         if self.stoppable && self.watch.stopped() {
             return Err(Error::Stopped(format!("{what} {path}")));
         }
-        self.watch.before(what, path).doing(|| format!("{what} `{path}`"))
+        self.watch.before(what, path).context(|| format!("{what} `{path}`"))
     }
 }
 
@@ -67,7 +67,7 @@ impl Workspace {
     /// # Errors
     /// [`Error::Unapproved`] without an approval of exactly this changeset by somebody else than its proposer; [`Error::Conflict`]
     /// when a file is not as expected; [`Error::Verify`] when the command does not accept it; and what the system refuses.
-    pub fn apply(&self, order: Order<'_>, watch: &mut dyn Watch) -> Result<Applied, Error> {
+    pub fn apply(&self, order: ApplyRequest<'_>, watch: &mut dyn Watch) -> Result<Applied, Error> {
         self.clean()?;
         let digest = order.changeset.digest();
         approved(order.approval, digest)?;
@@ -137,7 +137,7 @@ impl Workspace {
         self.write_intent(&intent, step.watch)?;
         let stage = self.make_stage(step)?;
         for (i, (change, planned)) in changeset.changes().iter().zip(&intent.paths).enumerate() {
-            if let (Some(content), Kept::File { mode, .. }) = (&change.content, &planned.new) {
+            if let (Some(content), PathState::File { mode, .. }) = (&change.content, &planned.new) {
                 step.about("write", change.path.as_str())?;
                 stage.write_new(&format!("new-{i}"), content, *mode, change.path.as_str())?;
             }
@@ -228,28 +228,28 @@ impl Workspace {
     }
 
     /// Every file must be as the changeset expects it.
-    fn expect_all(&self, changeset: &Changeset) -> Result<Vec<Kept>, Error> {
+    fn expect_all(&self, changeset: &Changeset) -> Result<Vec<PathState>, Error> {
         changeset.changes().iter().map(|change| self.expect(change)).collect()
     }
 
-    fn expect(&self, change: &Change) -> Result<Kept, Error> {
+    fn expect(&self, change: &Change) -> Result<PathState, Error> {
         let now = self.look(&change.path)?;
         let conflict = |why: String| Err(Error::Conflict { path: change.path.as_str().to_owned(), why });
         match (change.operation, &now) {
-            (Operation::Create, Kept::Absent) | (Operation::Delete, Kept::Link { .. })
+            (Operation::Create, PathState::Absent) | (Operation::Delete, PathState::Link { .. })
                 if change.old_sha256.is_none() =>
             {
                 Ok(now)
             }
             (Operation::Create, _) => conflict("is there already, and should be created".into()),
-            (Operation::Modify | Operation::Delete, Kept::Absent) => conflict("is not there".into()),
-            (Operation::Modify | Operation::Delete, Kept::Link { .. }) => {
+            (Operation::Modify | Operation::Delete, PathState::Absent) => conflict("is not there".into()),
+            (Operation::Modify | Operation::Delete, PathState::Link { .. }) => {
                 conflict("is a symbolic link, not the file that was read".into())
             }
             (Operation::Modify, _) if change.old_sha256.is_none() => conflict(
                 "should be modified, but the changeset does not say what its content was (`old_sha256`)".into(),
             ),
-            (Operation::Modify | Operation::Delete, Kept::File { sha256, .. }) => match change.old_sha256 {
+            (Operation::Modify | Operation::Delete, PathState::File { sha256, .. }) => match change.old_sha256 {
                 Some(old) if old != *sha256 => {
                     conflict(format!("was changed: its content was {}, now it is {}", old.hex(), sha256.hex()))
                 }
@@ -261,7 +261,7 @@ impl Workspace {
     /// Keeps what is at every path, "nothing" included. Returns the digest of the checkpoint.
     fn checkpoint(&self, plan: &Checkpoint, step: &mut Step<'_>) -> Result<Digest, Error> {
         for planned in &plan.paths {
-            let Kept::File { sha256, .. } = planned.old else {
+            let PathState::File { sha256, .. } = planned.old else {
                 continue;
             };
             let conflict = |why: &str| Error::Conflict { path: planned.path.clone(), why: why.to_owned() };
@@ -306,22 +306,21 @@ impl Workspace {
     fn verify_in_copy(
         &self,
         changeset: &Changeset,
-        olds: &[Kept],
-        verify: &Verify,
+        olds: &[PathState],
+        verify: &VerifyCommand,
         watch: &mut dyn Watch,
     ) -> Result<Verification, Error> {
         let scratch = self.state.join("scratch");
-        let modes: BTreeMap<&str, u32> =
-            changeset
-                .changes()
-                .iter()
-                .zip(olds)
-                .filter_map(|(c, old)| {
-                    if let Kept::File { mode, .. } = old { Some((c.path.as_str(), mode & 0o777)) } else { None }
-                })
-                .collect();
+        let modes: BTreeMap<&str, u32> = changeset
+            .changes()
+            .iter()
+            .zip(olds)
+            .filter_map(|(c, old)| {
+                if let PathState::File { mode, .. } = old { Some((c.path.as_str(), mode & 0o777)) } else { None }
+            })
+            .collect();
         let result = self.copy_to(&scratch, changeset, &modes).and_then(|()| verify.run(&scratch, &*watch));
-        let removed = std::fs::remove_dir_all(&scratch).doing(|| format!("remove `{}`", scratch.display()));
+        let removed = std::fs::remove_dir_all(&scratch).context(|| format!("remove `{}`", scratch.display()));
         let verification = result?;
         removed?;
         if verification.accepted {
@@ -333,7 +332,7 @@ impl Workspace {
 }
 
 /// Whether the file at a name is what was expected. What cannot be looked at is not.
-pub(crate) fn is(dir: &Dir, name: &str, expected: &Kept) -> bool {
+pub(crate) fn is(dir: &Dir, name: &str, expected: &PathState) -> bool {
     look(dir, name, name).is_ok_and(|now| now.same(expected))
 }
 
@@ -369,7 +368,7 @@ mod tests {
             let before = image(&folder.workspace);
             let changeset = folder.changeset();
             let approval = Approval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
-            let order = Order { key: "k", changeset: &changeset, approval: &approval, verify: None };
+            let order = ApplyRequest { key: "k", changeset: &changeset, approval: &approval, verify: None };
             let mut workspace = folder.open(&mut Unwatched).unwrap();
             workspace.root.without_exchange();
             match workspace.apply(order, &mut Stop(n)) {

@@ -7,9 +7,8 @@ use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use crate::error::Error;
+use crate::error::{ChangesetError, Error};
 use crate::path::{RelPath, misleading};
-use crate::refused::Refused;
 use crate::store::Store;
 
 /// Changes in one changeset.
@@ -104,26 +103,26 @@ impl Changeset {
     ///
     /// # Errors
     /// What does not fit together, with the number of the change.
-    pub fn new(summary: impl Into<String>, changes: Vec<Change>) -> Result<Changeset, Refused> {
+    pub fn new(summary: impl Into<String>, changes: Vec<Change>) -> Result<Changeset, ChangesetError> {
         let summary = summary.into();
         if let Some(why) = summary_fault(&summary) {
-            return Err(Refused::new(why, "write what the changes do, in one line"));
+            return Err(ChangesetError::new(why, "write what the changes do, in one line"));
         }
         if changes.is_empty() {
-            return Err(Refused::new("there is no change in it", "propose at least one change"));
+            return Err(ChangesetError::new("there is no change in it", "propose at least one change"));
         }
         if changes.len() > MAX_CHANGES {
             let why = format!("it has {} changes, more than {MAX_CHANGES}", changes.len());
-            return Err(Refused::new(why, "split it"));
+            return Err(ChangesetError::new(why, "split it"));
         }
         let size: usize = changes.iter().filter_map(|c| c.content.as_ref().map(Vec::len)).sum();
         if size > MAX_CONTENT_BYTES {
             let why = format!("its contents have {size} bytes together, more than {MAX_CONTENT_BYTES}");
-            return Err(Refused::new(why, "split it"));
+            return Err(ChangesetError::new(why, "split it"));
         }
         for (i, change) in changes.iter().enumerate() {
             if let Some((why, help)) = change_fault(change) {
-                return Err(Refused::new(why, help).at_change(i, change.path.as_str()));
+                return Err(ChangesetError::new(why, help).at_change(i, change.path.as_str()));
             }
         }
         paths_fit(&changes)?;
@@ -155,12 +154,13 @@ impl Changeset {
     /// # Errors
     /// When the manifest is not one, or a content is not in the store.
     pub fn from_manifest(manifest: &Json, store: &Store) -> Result<Changeset, Error> {
-        let form: Manifest = Manifest::deserialize(manifest)
-            .map_err(|e| Refused::new(format!("the manifest cannot be read: {e}"), "give it as it was proposed"))?;
+        let form: Manifest = Manifest::deserialize(manifest).map_err(|e| {
+            ChangesetError::new(format!("the manifest cannot be read: {e}"), "give it as it was proposed")
+        })?;
         let mut changes = Vec::with_capacity(form.changes.len());
         for (i, change) in form.changes.into_iter().enumerate() {
             let path = RelPath::parse(&change.file_path).map_err(|fault| {
-                Refused::new(format!("the path {fault}"), "name a file inside the workspace")
+                ChangesetError::new(format!("the path {fault}"), "name a file inside the workspace")
                     .at_change(i, &change.file_path)
             })?;
             let content = change.new_sha256.map(|digest| store.get(digest)).transpose()?;
@@ -180,15 +180,15 @@ impl Changeset {
     ///
     /// # Errors
     /// When a path is not in it, is named twice, or none is named.
-    pub fn subset(&self, accepted: &[&str]) -> Result<Changeset, Refused> {
+    pub fn subset(&self, accepted: &[&str]) -> Result<Changeset, ChangesetError> {
         let mut wanted = BTreeSet::new();
         for path in accepted {
             if !wanted.insert(*path) {
-                return Err(Refused::new(format!("`{path}` is accepted twice"), "name each path once"));
+                return Err(ChangesetError::new(format!("`{path}` is accepted twice"), "name each path once"));
             }
             if !self.changes.iter().any(|c| c.path.as_str() == *path) {
                 let why = format!("`{path}` is accepted, but the changeset does not change it");
-                return Err(Refused::new(why, "name paths of the changeset"));
+                return Err(ChangesetError::new(why, "name paths of the changeset"));
             }
         }
         let changes = self.changes.iter().filter(|c| wanted.contains(c.path.as_str()));
@@ -200,12 +200,12 @@ impl Changeset {
     ///
     /// # Errors
     /// When a change is to a file that was not shown, or that had other content.
-    pub fn bind(mut self, shown: &BTreeMap<RelPath, Digest>) -> Result<Changeset, Refused> {
+    pub fn bind(mut self, shown: &BTreeMap<RelPath, Digest>) -> Result<Changeset, ChangesetError> {
         for (i, change) in self.changes.iter_mut().enumerate() {
             if change.operation == Operation::Create {
                 continue;
             }
-            let refuse = |why: String, help| Err(Refused::new(why, help).at_change(i, change.path.as_str()));
+            let refuse = |why: String, help| Err(ChangesetError::new(why, help).at_change(i, change.path.as_str()));
             let Some(digest) = shown.get(&change.path) else {
                 return refuse(
                     format!("it would {} a file that is not in the approved context", verb(change.operation)),
@@ -295,18 +295,18 @@ fn change_fault(change: &Change) -> Option<(&'static str, &'static str)> {
 }
 
 /// No path twice, and no file that is a folder of another.
-fn paths_fit(changes: &[Change]) -> Result<(), Refused> {
+fn paths_fit(changes: &[Change]) -> Result<(), ChangesetError> {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     for (i, change) in changes.iter().enumerate() {
         if let Some(first) = seen.insert(change.path.as_str(), i) {
             let why = format!("the same path as in change {}", first.saturating_add(1));
-            return Err(Refused::new(why, "write one change per file").at_change(i, change.path.as_str()));
+            return Err(ChangesetError::new(why, "write one change per file").at_change(i, change.path.as_str()));
         }
     }
     for (i, change) in changes.iter().enumerate() {
         if let Some((folder, file)) = change.path.folders().find_map(|f| Some((f, *seen.get(f)?))) {
             let why = format!("`{folder}` is a folder here and a file in change {}", file.saturating_add(1));
-            return Err(Refused::new(why, "change the one first and the other in a later changeset")
+            return Err(ChangesetError::new(why, "change the one first and the other in a later changeset")
                 .at_change(i, change.path.as_str()));
         }
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::changeset::{Changeset, Operation};
 use crate::dir::{Dir, Node};
-use crate::error::{Doing as _, Error};
+use crate::error::{Context as _, Error};
 use crate::path::STAGE;
 use crate::store;
 use crate::workspace::Workspace;
@@ -24,7 +24,7 @@ impl Workspace {
     /// inside; others are left out, or a command could follow them back into the workspace itself.
     pub(crate) fn copy_to(&self, to: &Path, changeset: &Changeset, modes: &BTreeMap<&str, u32>) -> Result<(), Error> {
         if to.exists() {
-            fs::remove_dir_all(to).doing(|| format!("remove `{}`", to.display()))?;
+            fs::remove_dir_all(to).context(|| format!("remove `{}`", to.display()))?;
         }
         store::make(to)?;
         let mut left = Left { files: MAX_FILES, bytes: MAX_BYTES };
@@ -33,17 +33,17 @@ impl Workspace {
             let path = to.join(change.path.as_str());
             let doing = || format!("write `{}`", path.display());
             if change.operation != Operation::Create {
-                fs::remove_file(&path).doing(doing)?;
+                fs::remove_file(&path).context(doing)?;
             }
             let Some(content) = &change.content else {
                 continue;
             };
             if let Some(parent) = path.parent() {
-                fs::create_dir_all(parent).doing(doing)?;
+                fs::create_dir_all(parent).context(doing)?;
             }
             let mode = modes.get(change.path.as_str()).copied().unwrap_or(0o644);
             let written = new(&path, mode).and_then(|mut file| file.write_all(content));
-            written.doing(doing)?;
+            written.context(doing)?;
         }
         Ok(())
     }
@@ -67,7 +67,7 @@ fn copy(from: &Dir, to: &Path, depth: usize, left: &mut Left) -> Result<(), Erro
         let doing = || format!("write `{shown}`");
         match from.node(&name, &name)? {
             Node::Folder => {
-                fs::create_dir(&path).doing(doing)?;
+                fs::create_dir(&path).context(doing)?;
                 if let Some(below) = from.enter(&name, &name)? {
                     copy(&below, &path, depth.saturating_add(1), left)?;
                 }
@@ -84,9 +84,9 @@ fn copy(from: &Dir, to: &Path, depth: usize, left: &mut Left) -> Result<(), Erro
                 *left = Left { files, bytes };
                 let (mut file, _) = from.open_file(&name, &name)?;
                 let copied = new(&path, mode & 0o777 | 0o600).and_then(|mut new| io::copy(&mut file, &mut new));
-                copied.doing(doing)?;
+                copied.context(doing)?;
             }
-            Node::Link { target } if stays_inside(&target, depth) => symlink(&target, &path).doing(doing)?,
+            Node::Link { target } if stays_inside(&target, depth) => symlink(&target, &path).context(doing)?,
             Node::Link { .. } | Node::Other(_) | Node::Absent => {}
         }
     }

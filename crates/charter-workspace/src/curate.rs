@@ -1,4 +1,4 @@
-//! Curate and bundle: which files there are, and what the approved ones hold.
+//! CurateOptions and bundle: which files there are, and what the approved ones hold.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,11 +13,11 @@ use serde_json::{Value as Json, json};
 use crate::dir::{Dir, Node};
 use crate::error::Error;
 use crate::path::{RelPath, STAGE};
-use crate::workspace::{Kept, Workspace};
+use crate::workspace::{PathState, Workspace};
 
 /// What is listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Curate {
+pub struct CurateOptions {
     /// Patterns as in a `.gitignore`: what matches one is listed (all, if there is none); with `!` in front: not listed.
     pub patterns: Vec<String>,
     /// Files at most; more is an error, not a part of them.
@@ -26,16 +26,16 @@ pub struct Curate {
     pub max_file_bytes: u64,
 }
 
-impl Default for Curate {
-    fn default() -> Curate {
-        Curate { patterns: Vec::new(), max_files: 2_000, max_file_bytes: 1 << 20 }
+impl Default for CurateOptions {
+    fn default() -> CurateOptions {
+        CurateOptions { patterns: Vec::new(), max_files: 2_000, max_file_bytes: 1 << 20 }
     }
 }
 
 /// What a listed file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum FileKind {
     /// UTF-8 without zero bytes.
     Text,
     /// Anything else.
@@ -44,7 +44,7 @@ pub enum Kind {
 
 /// A file that an agent may ask to read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct ListedFile {
     /// Where it is.
     pub path: String,
     /// Its bytes.
@@ -52,14 +52,14 @@ pub struct Listed {
     /// SHA-256 of its content, 64 hex digits.
     pub sha256: String,
     /// What it holds.
-    pub kind: Kind,
+    pub kind: FileKind,
 }
 
 /// A list of files, sorted by path, and what was passed over (the path, and why).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
     /// The files.
-    pub files: Vec<Listed>,
+    pub files: Vec<ListedFile>,
     /// What is there and not listed, unless an ignore rule or pattern said so.
     pub passed_over: BTreeMap<String, String>,
 }
@@ -97,7 +97,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When the workspace is dirty, a pattern cannot be read, there are too many files, or something cannot be read.
-    pub fn curate(&self, what: &Curate) -> Result<Listing, Error> {
+    pub fn curate(&self, what: &CurateOptions) -> Result<Listing, Error> {
         self.clean()?;
         let mut patterns = OverrideBuilder::new("");
         for pattern in &what.patterns {
@@ -145,7 +145,7 @@ impl Workspace {
     /// When the path leads outside, or it cannot be read.
     pub fn content(&self, path: &RelPath) -> Result<Option<Vec<u8>>, Error> {
         match (self.look(path)?, self.root.parent(path)?) {
-            (Kept::File { .. }, Some((dir, name))) => {
+            (PathState::File { .. }, Some((dir, name))) => {
                 dir.read(name, path.as_str(), crate::workspace::MAX_FILE_BYTES).map(|(bytes, _)| Some(bytes))
             }
             _ => Ok(None),
@@ -159,7 +159,7 @@ const MAX_DEPTH: usize = 128;
 const MAX_RULES: u64 = 1 << 20;
 
 struct Walk<'a> {
-    what: &'a Curate,
+    what: &'a CurateOptions,
     patterns: Override,
     /// The `.gitignore` of each folder on the way.
     rules: Vec<Gitignore>,
@@ -235,11 +235,11 @@ impl Walk<'_> {
             return Err(Error::TooLarge(why));
         }
         let text = std::str::from_utf8(&bytes).is_ok() && !bytes.contains(&0);
-        self.listing.files.push(Listed {
+        self.listing.files.push(ListedFile {
             path: path.to_owned(),
             size: bytes.len() as u64,
             sha256: Digest::of_bytes(&bytes).hex(),
-            kind: if text { Kind::Text } else { Kind::Binary },
+            kind: if text { FileKind::Text } else { FileKind::Binary },
         });
         Ok(())
     }

@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
-use crate::error::{Doing as _, Error};
+use crate::error::{Context as _, Error};
 use crate::path::RelPath;
 
 /// An open folder of the workspace.
@@ -58,14 +58,14 @@ impl Dir {
     /// Opens the root: the folder that a person named, wherever that name leads.
     pub(crate) fn root(path: &Path) -> Result<Dir, Error> {
         let doing = || format!("open the workspace `{}`", path.display());
-        let fd = rustix::fs::open(path, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty()).doing(doing)?;
-        let device = device(&rustix::fs::fstat(&fd).doing(doing)?);
+        let fd = rustix::fs::open(path, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty()).context(doing)?;
+        let device = device(&rustix::fs::fstat(&fd).context(doing)?);
         Ok(Dir { fd, device, exchanges: true })
     }
 
     /// A handle of its own on the same folder.
     pub(crate) fn again(&self) -> Result<Dir, Error> {
-        let fd = self.fd.try_clone().doing(|| "keep a folder open".into())?;
+        let fd = self.fd.try_clone().context(|| "keep a folder open".into())?;
         Ok(Dir { fd, device: self.device, exchanges: self.exchanges })
     }
 
@@ -87,9 +87,9 @@ impl Dir {
                 let what = self.node(name, path)?;
                 return Err(escape(path, &format!("`{name}` on the way is {}, not a folder", what.words())));
             }
-            Err(e) => return Err(e).doing(|| format!("open `{name}` on the way to `{path}`")),
+            Err(e) => return Err(e).context(|| format!("open `{name}` on the way to `{path}`")),
         };
-        let stat = rustix::fs::fstat(&fd).doing(|| format!("look at `{name}`"))?;
+        let stat = rustix::fs::fstat(&fd).context(|| format!("look at `{name}`"))?;
         if device(&stat) != self.device {
             return Err(escape(path, &format!("`{name}` on the way is another file system")));
         }
@@ -114,13 +114,13 @@ impl Dir {
         let stat = match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(Node::Absent),
-            Err(e) => return Err(e).doing(|| format!("look at `{path}`")),
+            Err(e) => return Err(e).context(|| format!("look at `{path}`")),
         };
         Ok(match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => file_node(&stat),
             FileType::Symlink => {
                 let target =
-                    rustix::fs::readlinkat(&self.fd, name, Vec::new()).doing(|| format!("read the link `{path}`"))?;
+                    rustix::fs::readlinkat(&self.fd, name, Vec::new()).context(|| format!("read the link `{path}`"))?;
                 match target.into_string() {
                     Ok(target) => Node::Link { target },
                     Err(_) => Node::Other("a link whose target is not UTF-8"),
@@ -143,9 +143,9 @@ impl Dir {
             Err(Errno::LOOP) => {
                 return Err(escape(path, "is a symbolic link, which is not followed"));
             }
-            Err(e) => return Err(e).doing(|| format!("open `{path}`")),
+            Err(e) => return Err(e).context(|| format!("open `{path}`")),
         };
-        let stat = rustix::fs::fstat(&fd).doing(|| format!("look at `{path}`"))?;
+        let stat = rustix::fs::fstat(&fd).context(|| format!("look at `{path}`"))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(escape(path, "is no regular file"));
         }
@@ -162,7 +162,7 @@ impl Dir {
             return Err(escape(path, "is no regular file"));
         };
         let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or_default());
-        file.take(limit.saturating_add(1)).read_to_end(&mut bytes).doing(|| format!("read `{path}`"))?;
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes).context(|| format!("read `{path}`"))?;
         if bytes.len() as u64 > limit {
             return Err(Error::TooLarge(format!("`{path}` has more than {limit} bytes")));
         }
@@ -174,7 +174,7 @@ impl Dir {
         let (mut file, _) = self.open_file(name, path)?;
         let (mut hasher, mut buffer) = (Sha256::new(), vec![0u8; 64 << 10]);
         loop {
-            let n = file.read(&mut buffer).doing(|| format!("read `{path}`"))?;
+            let n = file.read(&mut buffer).context(|| format!("read `{path}`"))?;
             if n == 0 {
                 return Ok(Digest(hasher.finalize().into()));
             }
@@ -186,16 +186,16 @@ impl Dir {
     pub(crate) fn write_new(&self, name: &str, bytes: &[u8], mode: u32, path: &str) -> Result<(), Error> {
         let doing = || format!("write `{path}`");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o600)).doing(doing)?;
+        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o600)).context(doing)?;
         let mut file = File::from(fd);
-        file.write_all(bytes).doing(doing)?;
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777)).doing(doing)?;
-        file.sync_all().doing(doing)
+        file.write_all(bytes).context(doing)?;
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777)).context(doing)?;
+        file.sync_all().context(doing)
     }
 
     /// Brings the names in this folder to the disk.
     pub(crate) fn sync(&self) -> Result<(), Error> {
-        rustix::fs::fsync(&self.fd).doing(|| "bring a folder to the disk".into())
+        rustix::fs::fsync(&self.fd).context(|| "bring a folder to the disk".into())
     }
 
     /// Makes a folder; `false` if there is one already.
@@ -203,19 +203,19 @@ impl Dir {
         match rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o755)) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => Ok(false),
-            Err(e) => Err(e).doing(|| format!("make the folder `{path}`")),
+            Err(e) => Err(e).context(|| format!("make the folder `{path}`")),
         }
     }
 
     pub(crate) fn link(&self, target: &str, name: &str, path: &str) -> Result<(), Error> {
-        rustix::fs::symlinkat(target, &self.fd, name).doing(|| format!("make the link `{path}`"))
+        rustix::fs::symlinkat(target, &self.fd, name).context(|| format!("make the link `{path}`"))
     }
 
     /// Removes a name that is no folder; nothing if there is none.
     pub(crate) fn remove(&self, name: &str, path: &str) -> Result<(), Error> {
         match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(e) => Err(e).doing(|| format!("remove `{path}`")),
+            Err(e) => Err(e).context(|| format!("remove `{path}`")),
         }
     }
 
@@ -224,7 +224,7 @@ impl Dir {
         match rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR) {
             Ok(()) => Ok(true),
             Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Ok(false),
-            Err(e) => Err(e).doing(|| format!("remove the folder `{path}`")),
+            Err(e) => Err(e).context(|| format!("remove the folder `{path}`")),
         }
     }
 
@@ -240,20 +240,20 @@ impl Dir {
             Ok(()) => return Ok(true),
             Err(Errno::EXIST) => return Ok(false),
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
-            Err(e) => return Err(e).doing(doing),
+            Err(e) => return Err(e).context(doing),
         }
         // File systems without it: a second name fails where one stands already, which is the same.
         match rustix::fs::linkat(&self.fd, name, &there.fd, to, AtFlags::empty()) {
             Ok(()) => {}
             Err(Errno::EXIST) => return Ok(false),
-            Err(e) => return Err(e).doing(doing),
+            Err(e) => return Err(e).context(doing),
         }
         self.remove(name, path).map(|()| true)
     }
 
     /// Moves a file here to a name there, of whatever stands at it.
     pub(crate) fn move_over(&self, name: &str, there: &Dir, to: &str, path: &str) -> Result<(), Error> {
-        rustix::fs::renameat(&self.fd, name, &there.fd, to).doing(|| format!("move `{path}`"))
+        rustix::fs::renameat(&self.fd, name, &there.fd, to).context(|| format!("move `{path}`"))
     }
 
     /// Exchanges two names in one go; `false` where the file system cannot.
@@ -266,7 +266,7 @@ impl Dir {
         match exchanged {
             Ok(()) => Ok(true),
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
-            Err(e) => Err(e).doing(|| format!("put `{path}` in its place")),
+            Err(e) => Err(e).context(|| format!("put `{path}` in its place")),
         }
     }
 
@@ -274,8 +274,8 @@ impl Dir {
     pub(crate) fn names(&self, path: &str) -> Result<(Vec<String>, Vec<String>), Error> {
         let doing = || format!("list the folder `{path}`");
         let (mut good, mut odd) = (Vec::new(), Vec::new());
-        for entry in rustix::fs::Dir::read_from(self.fd.as_fd()).doing(doing)? {
-            let entry = entry.doing(doing)?;
+        for entry in rustix::fs::Dir::read_from(self.fd.as_fd()).context(doing)? {
+            let entry = entry.context(doing)?;
             match entry.file_name().to_str() {
                 Ok("." | "..") => {}
                 Ok(name) => good.push(name.to_owned()),

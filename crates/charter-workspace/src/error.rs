@@ -1,8 +1,6 @@
 //! What can go wrong with a workspace, each with a stable code.
 
-use std::io;
-
-use crate::refused::Refused;
+use std::{fmt, io};
 
 /// Why something was not done. The workspace is then as it was, unless the error is [`Error::Dirty`].
 #[derive(Debug, thiserror::Error)]
@@ -10,7 +8,7 @@ use crate::refused::Refused;
 pub enum Error {
     /// The changeset is not well formed, or not what was read.
     #[error("{0}")]
-    Refused(#[from] Refused),
+    Changeset(#[from] ChangesetError),
     /// A path leads out of the workspace, or through something that could.
     #[error("`{path}`: {why}")]
     Escape {
@@ -96,7 +94,7 @@ impl Error {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Error::Refused(_) => "changeset",
+            Error::Changeset(_) => "changeset",
             Error::Escape { .. } => "escape",
             Error::Conflict { .. } => "conflict",
             Error::Undo { .. } => "undo",
@@ -115,12 +113,57 @@ impl Error {
 }
 
 /// Says what was being done when the system refused.
-pub(crate) trait Doing<T> {
-    fn doing(self, what: impl FnOnce() -> String) -> Result<T, Error>;
+pub(crate) trait Context<T> {
+    fn context(self, what: impl FnOnce() -> String) -> Result<T, Error>;
 }
 
-impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
-    fn doing(self, what: impl FnOnce() -> String) -> Result<T, Error> {
+impl<T, E: Into<io::Error>> Context<T> for Result<T, E> {
+    fn context(self, what: impl FnOnce() -> String) -> Result<T, Error> {
         self.map_err(|e| Error::Io { doing: what(), source: e.into() })
     }
 }
+
+/// A changeset that is refused, as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangesetError {
+    /// Line of the text it was read from, from 1.
+    pub line: Option<usize>,
+    /// The change it is about: its number, from 1, and its path where known.
+    pub change: Option<(usize, String)>,
+    /// What is wrong.
+    pub why: String,
+    /// What would be right.
+    pub help: String,
+}
+
+impl ChangesetError {
+    pub(crate) fn new(why: impl Into<String>, help: impl Into<String>) -> ChangesetError {
+        ChangesetError { line: None, change: None, why: why.into(), help: help.into() }
+    }
+
+    pub(crate) fn at_line(mut self, line: usize) -> ChangesetError {
+        self.line.get_or_insert(line);
+        self
+    }
+
+    pub(crate) fn at_change(mut self, index: usize, path: &str) -> ChangesetError {
+        self.change.get_or_insert_with(|| (index.saturating_add(1), path.to_owned()));
+        self
+    }
+}
+
+impl fmt::Display for ChangesetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        match &self.change {
+            Some((number, path)) if path.is_empty() => write!(f, "change {number}: ")?,
+            Some((number, path)) => write!(f, "change {number} (`{path}`): ")?,
+            None => {}
+        }
+        write!(f, "{}; {}", self.why, self.help)
+    }
+}
+
+impl std::error::Error for ChangesetError {}

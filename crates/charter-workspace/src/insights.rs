@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::error::{Doing as _, Error};
+use crate::error::{Context as _, Error};
 use crate::store;
 use crate::watch::Watch;
 use crate::workspace::Workspace;
@@ -18,7 +18,7 @@ use crate::workspace::Workspace;
 /// How a cycle ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum CycleOutcome {
     /// As intended.
     Success,
     /// Some of it.
@@ -32,7 +32,7 @@ pub enum Outcome {
 #[serde(deny_unknown_fields)]
 pub struct Insight {
     /// How the cycle ended that taught it.
-    pub outcome: Outcome,
+    pub outcome: CycleOutcome,
     /// What kind of thing it is: `verification`, `conflict`, `style`, ...
     pub category: String,
     /// What was learned, in a sentence.
@@ -47,7 +47,7 @@ pub struct Insight {
 
 /// An insight and the cycle it comes from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Learned {
+pub struct StoredInsight {
     /// What the caller calls the cycle; insights under a key that is there already are not added again.
     pub key: String,
     /// The insight.
@@ -74,7 +74,7 @@ impl Workspace {
         // A line that a crash has cut stays without its line feed: the next begins on a line of its own.
         let mut text = if cut(&path) { "\n".to_owned() } else { String::new() };
         for insight in insights.iter().skip(known) {
-            let line = serde_json::to_string(&Learned { key: key.to_owned(), insight: insight.clone() });
+            let line = serde_json::to_string(&StoredInsight { key: key.to_owned(), insight: insight.clone() });
             let line = line.map_err(|e| Error::Damaged(e.to_string()))?;
             if line.len() > MAX_BYTES {
                 return Err(Error::TooLarge(format!("an insight has {} bytes, more than {MAX_BYTES}", line.len())));
@@ -82,9 +82,9 @@ impl Workspace {
             text.push_str(&line);
             text.push('\n');
         }
-        watch.before("write", FILE).doing(doing)?;
+        watch.before("write", FILE).context(doing)?;
         let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
-        opened.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all())).doing(doing)?;
+        opened.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all())).context(doing)?;
         store::sync(&self.state)
     }
 
@@ -92,16 +92,16 @@ impl Workspace {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn learned(&self) -> Result<Vec<Learned>, Error> {
+    pub fn learned(&self) -> Result<Vec<StoredInsight>, Error> {
         let path = self.state.join(FILE);
         let file = match File::open(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            opened => opened.doing(|| format!("read `{}`", path.display()))?,
+            opened => opened.context(|| format!("read `{}`", path.display()))?,
         };
         let mut all = Vec::new();
         for line in BufReader::new(file).split(b'\n') {
-            let line = line.doing(|| format!("read `{}`", path.display()))?;
-            all.extend(serde_json::from_slice::<Learned>(&line).ok());
+            let line = line.context(|| format!("read `{}`", path.display()))?;
+            all.extend(serde_json::from_slice::<StoredInsight>(&line).ok());
         }
         Ok(all)
     }

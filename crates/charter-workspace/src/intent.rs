@@ -11,7 +11,7 @@ use crate::path::RelPath;
 use crate::store;
 use crate::verify::Verification;
 use crate::watch::Watch;
-use crate::workspace::{Kept, Workspace};
+use crate::workspace::{PathState, Workspace};
 
 /// How far an apply has come. Only `Switching` has touched a file of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,8 +43,8 @@ pub(crate) struct Intent {
 pub(crate) struct Planned {
     pub(crate) operation: Operation,
     pub(crate) path: String,
-    pub(crate) old: Kept,
-    pub(crate) new: Kept,
+    pub(crate) old: PathState,
+    pub(crate) new: PathState,
 }
 
 /// What was there before an apply, and what it makes of it; the old contents are in the store by their digests.
@@ -118,7 +118,7 @@ impl Planned {
 }
 
 /// What each path becomes.
-pub(crate) fn plan(changeset: &Changeset, olds: &[Kept]) -> Vec<Planned> {
+pub(crate) fn plan(changeset: &Changeset, olds: &[PathState]) -> Vec<Planned> {
     let pairs = changeset.changes().iter().zip(olds);
     pairs
         .map(|(change, old)| Planned {
@@ -126,11 +126,11 @@ pub(crate) fn plan(changeset: &Changeset, olds: &[Kept]) -> Vec<Planned> {
             path: change.path.as_str().to_owned(),
             old: old.clone(),
             new: match &change.content {
-                None => Kept::Absent,
-                Some(content) => Kept::File {
+                None => PathState::Absent,
+                Some(content) => PathState::File {
                     sha256: Digest::of_bytes(content),
                     // New content has the permissions of the old; bits that give somebody's rights away are not handed on.
-                    mode: if let Kept::File { mode, .. } = old { mode & 0o777 } else { 0o644 },
+                    mode: if let PathState::File { mode, .. } = old { mode & 0o777 } else { 0o644 },
                 },
             },
         })

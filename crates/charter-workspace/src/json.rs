@@ -9,8 +9,8 @@ use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::changeset::{Change, Changeset, Operation};
+use crate::error::ChangesetError;
 use crate::path::RelPath;
-use crate::refused::Refused;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,7 +36,7 @@ struct FormChange {
 ///
 /// # Errors
 /// What is wrong and what would be right, with the line (errors of JSON) or the number of the change.
-pub fn read(text: &[u8]) -> Result<Changeset, Refused> {
+pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
     let form: Form = serde_json::from_slice(text).map_err(|e| unreadable(&e))?;
     of_form(form)
 }
@@ -45,19 +45,19 @@ pub fn read(text: &[u8]) -> Result<Changeset, Refused> {
 ///
 /// # Errors
 /// As [`read()`].
-pub fn of_value(value: &serde_json::Value) -> Result<Changeset, Refused> {
+pub fn of_value(value: &serde_json::Value) -> Result<Changeset, ChangesetError> {
     of_form(Form::deserialize(value).map_err(|e| unreadable(&e))?)
 }
 
-fn unreadable(e: &serde_json::Error) -> Refused {
+fn unreadable(e: &serde_json::Error) -> ChangesetError {
     let message = e.to_string();
     let why = message.split(" at line ").next().unwrap_or_default().replace("field", "key");
     let help = "a changeset is {\"summary\": \"...\", \"changes\": [{\"operation\", \"file_path\", \"old_sha256\", \"content\"}]}";
-    let refused = Refused::new(format!("the JSON is not a changeset: {why}"), help);
+    let refused = ChangesetError::new(format!("the JSON is not a changeset: {why}"), help);
     if e.line() > 0 { refused.at_line(e.line()) } else { refused }
 }
 
-fn of_form(form: Form) -> Result<Changeset, Refused> {
+fn of_form(form: Form) -> Result<Changeset, ChangesetError> {
     let mut changes = Vec::with_capacity(form.changes.len());
     for (i, change) in form.changes.into_iter().enumerate() {
         let place = change.file_path.clone();
@@ -66,17 +66,17 @@ fn of_form(form: Form) -> Result<Changeset, Refused> {
     Changeset::new(form.summary, changes)
 }
 
-fn change_of(change: FormChange) -> Result<Change, Refused> {
+fn change_of(change: FormChange) -> Result<Change, ChangesetError> {
     let operation = Operation::parse(&change.operation).ok_or_else(|| {
-        Refused::new(format!("`operation` cannot be `{}`", change.operation), "write CREATE, MODIFY or DELETE")
+        ChangesetError::new(format!("`operation` cannot be `{}`", change.operation), "write CREATE, MODIFY or DELETE")
     })?;
     let path = RelPath::parse(&change.file_path)
-        .map_err(|fault| Refused::new(format!("the path {fault}"), "name a file inside the workspace"))?;
+        .map_err(|fault| ChangesetError::new(format!("the path {fault}"), "name a file inside the workspace"))?;
     let old_sha256 = match change.old_sha256 {
         None => None,
         Some(text) => {
             Some(Digest::parse(&text).filter(|_| !text.bytes().any(|b| b.is_ascii_uppercase())).ok_or_else(|| {
-                Refused::new(
+                ChangesetError::new(
                     format!("`old_sha256` cannot be `{text}`"),
                     "write the 64 hex digits of the SHA-256, in small letters",
                 )
@@ -85,11 +85,14 @@ fn change_of(change: FormChange) -> Result<Change, Refused> {
     };
     let content = match (change.content, change.content_base64) {
         (Some(_), Some(_)) => {
-            return Err(Refused::new("both `content` and `content_base64` are given", "give one of them"));
+            return Err(ChangesetError::new("both `content` and `content_base64` are given", "give one of them"));
         }
         (Some(text), None) => Some(text.into_bytes()),
         (None, Some(text)) => Some(STANDARD.decode(text).map_err(|e| {
-            Refused::new(format!("`content_base64` is not base64: {e}"), "use the standard alphabet, with padding")
+            ChangesetError::new(
+                format!("`content_base64` is not base64: {e}"),
+                "use the standard alphabet, with padding",
+            )
         })?),
         (None, None) => None,
     };

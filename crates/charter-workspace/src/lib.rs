@@ -4,7 +4,7 @@
 //! all. Nothing here knows runs, models or terminals.
 //!
 //! `````
-//! use charter_workspace::{Approval, Curate, Order, Store, Unwatched, Workspace, dogs};
+//! use charter_workspace::{Approval, CurateOptions, ApplyRequest, Store, Unwatched, Workspace, dogs};
 //! # let temporary = tempfile::tempdir().unwrap();
 //! # let (folder, beside) = (temporary.path().join("folder"), temporary.path().join("store"));
 //! # std::fs::create_dir(&folder).unwrap();
@@ -13,7 +13,7 @@
 //! let workspace = Workspace::open(&folder, &store, "run-1", &mut Unwatched)?;
 //!
 //! // What is there, and what the agent is shown of it.
-//! let listing = workspace.curate(&Curate::default())?;
+//! let listing = workspace.curate(&CurateOptions::default())?;
 //! assert_eq!(listing.files[0].path, "greeting.txt");
 //!
 //! // What the agent proposes.
@@ -39,7 +39,7 @@
 //!
 //! // What a person approves, and what is then done.
 //! let approval = Approval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
-//! workspace.apply(Order { key: "cycle-1", changeset: &changeset, approval: &approval, verify: None }, &mut Unwatched)?;
+//! workspace.apply(ApplyRequest { key: "cycle-1", changeset: &changeset, approval: &approval, verify: None }, &mut Unwatched)?;
 //! assert_eq!(std::fs::read_to_string(folder.join("greeting.txt")).unwrap(), "Hello, world\n");
 //!
 //! // And back.
@@ -89,25 +89,23 @@ mod intent;
 pub mod json;
 mod path;
 mod recover;
-mod refused;
 mod review;
 mod store;
 mod verify;
 mod watch;
 mod workspace;
 
-pub use apply::{Approval, Order};
+pub use apply::{ApplyRequest, Approval};
 pub use changeset::{Change, Changeset, MAX_CHANGES, MAX_CONTENT_BYTES, MAX_SUMMARY_BYTES, Operation};
-pub use curate::{Bundle, Curate, Kind, Listed, Listing};
+pub use curate::{Bundle, CurateOptions, FileKind, ListedFile, Listing};
 pub use diff::{DiffLine, FileDiff, LineKind, visible};
-pub use error::Error;
-pub use insights::{Insight, Learned, Outcome};
+pub use error::{ChangesetError, Error};
+pub use insights::{CycleOutcome, Insight, StoredInsight};
 pub use intent::Applied;
-pub use path::{PathFault, RelPath};
+pub use path::{InvalidPath, RelPath};
 pub use recover::Recovery;
-pub use refused::Refused;
 pub use review::review;
 pub use store::Store;
-pub use verify::{Verification, Verify};
+pub use verify::{Verification, VerifyCommand};
 pub use watch::{Unwatched, Watch};
 pub use workspace::Workspace;

@@ -24,15 +24,15 @@ pub struct RelPath(String);
 
 /// What is wrong with a path, as a sentence part after "the path `...`".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PathFault(pub &'static str);
+pub struct InvalidPath(pub &'static str);
 
 impl RelPath {
     /// Reads a path.
     ///
     /// # Errors
     /// When it could mean something outside the workspace, or not be what it looks like.
-    pub fn parse(text: &str) -> Result<RelPath, PathFault> {
-        let fault = |why| Err(PathFault(why));
+    pub fn parse(text: &str) -> Result<RelPath, InvalidPath> {
+        let fault = |why| Err(InvalidPath(why));
         if text.is_empty() {
             return fault("is empty: name a file, like `src/main.rs`");
         }
@@ -113,7 +113,7 @@ impl fmt::Debug for RelPath {
     }
 }
 
-impl fmt::Display for PathFault {
+impl fmt::Display for InvalidPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }

@@ -11,7 +11,7 @@ use crate::intent::{Applied, Checkpoint, Intent, Phase, Planned};
 use crate::path::STAGE;
 use crate::store;
 use crate::watch::Watch;
-use crate::workspace::{Kept, Workspace, look};
+use crate::workspace::{PathState, Workspace, look};
 
 /// What was found when a workspace was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,7 +166,7 @@ impl Workspace {
         let (old, new) = (&planned.old, &planned.new);
         let Some((parent, name)) = self.root.parent(&path)? else {
             return match old {
-                Kept::Absent => Ok(()),
+                PathState::Absent => Ok(()),
                 _ => Err(changed(shown, "its folder has gone")),
             };
         };
@@ -176,7 +176,7 @@ impl Workspace {
             let Ok(taken) = look(stage, &aside, shown) else {
                 continue;
             };
-            if taken == Kept::Absent || taken.same(old) || taken.same(new) {
+            if taken == PathState::Absent || taken.same(old) || taken.same(new) {
                 continue;
             }
             return self.place(stage, &aside, &parent, name, &now, new, shown, step);
@@ -185,11 +185,11 @@ impl Workspace {
             return Ok(());
         }
         // Where two names cannot be exchanged there is a moment at which the old file is out and the new one not yet in.
-        let between = now == Kept::Absent && is(stage, &format!("old-{i}"), old);
+        let between = now == PathState::Absent && is(stage, &format!("old-{i}"), old);
         if !now.same(new) && !between {
             return Err(changed(shown, "somebody has changed it since"));
         }
-        if *old == Kept::Absent {
+        if *old == PathState::Absent {
             step.about("rename", shown)?;
             let aside = format!("undo-{i}");
             parent.move_over(name, stage, &aside, shown)?;
@@ -209,9 +209,11 @@ impl Workspace {
                 step.about("write", shown)?;
                 stage.remove(&aside, shown)?;
                 match old {
-                    Kept::File { sha256, mode } => stage.write_new(&aside, &self.store.get(*sha256)?, *mode, shown)?,
-                    Kept::Link { target } => stage.link(target, &aside, shown)?,
-                    Kept::Absent => {}
+                    PathState::File { sha256, mode } => {
+                        stage.write_new(&aside, &self.store.get(*sha256)?, *mode, shown)?
+                    }
+                    PathState::Link { target } => stage.link(target, &aside, shown)?,
+                    PathState::Absent => {}
                 }
                 aside
             }
@@ -227,16 +229,16 @@ impl Workspace {
         aside: &str,
         parent: &Dir,
         name: &str,
-        now: &Kept,
-        new: &Kept,
+        now: &PathState,
+        new: &PathState,
         shown: &str,
         step: &mut Step<'_>,
     ) -> Result<(), Error> {
-        if *now != Kept::Absent && !now.same(new) {
+        if *now != PathState::Absent && !now.same(new) {
             return Err(changed(shown, "somebody has changed it since"));
         }
         step.about("rename", shown)?;
-        if *now == Kept::Absent {
+        if *now == PathState::Absent {
             if !stage.move_new(aside, parent, name, shown)? {
                 return Err(changed(shown, "somebody has written it since"));
             }

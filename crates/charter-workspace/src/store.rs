@@ -12,7 +12,7 @@ use charter_kernel::Digest;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::{Doing as _, Error};
+use crate::error::{Context as _, Error};
 use crate::watch::Watch;
 
 /// Contents by their SHA-256, in a folder. Cloning it gives another handle on the same folder.
@@ -28,7 +28,7 @@ impl Store {
     /// When the folder cannot be made.
     pub fn open(folder: &Path) -> Result<Store, Error> {
         make(&folder.join("objects"))?;
-        let root = folder.canonicalize().doing(|| format!("open the store `{}`", folder.display()))?;
+        let root = folder.canonicalize().context(|| format!("open the store `{}`", folder.display()))?;
         Ok(Store { root: root.into() })
     }
 
@@ -62,7 +62,7 @@ impl Store {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 return Err(Error::Damaged(format!("it does not hold the content {digest}")));
             }
-            read => read.doing(|| format!("read the content {digest}"))?,
+            read => read.context(|| format!("read the content {digest}"))?,
         };
         if Digest::of_bytes(&bytes) != digest {
             return Err(Error::Damaged(format!("what it holds as {digest} has another digest")));
@@ -80,7 +80,7 @@ impl Store {
 /// Makes a folder that only its owner may look into, and those on the way.
 pub(crate) fn make(folder: &Path) -> Result<(), Error> {
     let built = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    built.doing(|| format!("make the folder `{}`", folder.display()))
+    built.context(|| format!("make the folder `{}`", folder.display()))
 }
 
 /// Writes a file so that after a crash it has the old content or the new one, and brings it to the disk.
@@ -91,7 +91,7 @@ pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8], watch: &mut dyn Wat
     let doing = || format!("write `{shown}`");
     let unique = format!(".new-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let temporary = folder.join(unique);
-    watch.before("write", &shown).doing(doing)?;
+    watch.before("write", &shown).context(doing)?;
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         file.write_all(bytes)?;
@@ -102,15 +102,15 @@ pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8], watch: &mut dyn Wat
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }
-    written.doing(doing)?;
-    watch.before("sync", &shown).doing(doing)?;
+    written.context(doing)?;
+    watch.before("sync", &shown).context(doing)?;
     sync(folder)
 }
 
 /// Brings the names in a folder to the disk.
 pub(crate) fn sync(folder: &Path) -> Result<(), Error> {
     let synced = File::open(folder).and_then(|f| f.sync_all());
-    synced.doing(|| format!("bring the folder `{}` to the disk", folder.display()))
+    synced.context(|| format!("bring the folder `{}` to the disk", folder.display()))
 }
 
 /// As [`write()`], a value as JSON.
@@ -130,7 +130,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(folder: &Path, name: &str) -> Resul
     let mut text = Vec::new();
     match File::open(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.and_then(|mut f| f.read_to_end(&mut text)).doing(|| format!("read `{}`", path.display()))?,
+        opened => opened.and_then(|mut f| f.read_to_end(&mut text)).context(|| format!("read `{}`", path.display()))?,
     };
     let value = serde_json::from_slice(&text).map_err(|e| Error::Damaged(format!("`{}`: {e}", path.display())))?;
     Ok(Some(value))
@@ -140,10 +140,10 @@ pub(crate) fn read_json<T: DeserializeOwned>(folder: &Path, name: &str) -> Resul
 pub(crate) fn remove(folder: &Path, name: &str, watch: &mut dyn Watch) -> Result<(), Error> {
     let path = folder.join(name);
     let doing = || format!("remove `{}`", path.display());
-    watch.before("remove", &path.display().to_string()).doing(doing)?;
+    watch.before("remove", &path.display().to_string()).context(doing)?;
     match fs::remove_file(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed.doing(doing).and_then(|()| sync(folder)),
+        removed => removed.context(doing).and_then(|()| sync(folder)),
     }
 }
 

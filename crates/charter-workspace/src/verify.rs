@@ -11,13 +11,13 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Doing as _, Error};
+use crate::error::{Context as _, Error};
 use crate::watch::Watch;
 
 /// A command that accepts changed files with exit code 0. It runs with the rights of the host, on files that the changeset may have
 /// written; it gets no environment but what is listed here, and no input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verify {
+pub struct VerifyCommand {
     /// Program and arguments; no shell reads them.
     pub command: Vec<String>,
     /// How long it may take.
@@ -28,11 +28,16 @@ pub struct Verify {
     pub environment: BTreeMap<String, String>,
 }
 
-impl Verify {
+impl VerifyCommand {
     /// A command with the usual limits: 30 seconds, 1 MiB of output.
     #[must_use]
-    pub fn new(command: Vec<String>) -> Verify {
-        Verify { command, time_limit: Duration::from_secs(30), output_limit: 1 << 20, environment: BTreeMap::new() }
+    pub fn new(command: Vec<String>) -> VerifyCommand {
+        VerifyCommand {
+            command,
+            time_limit: Duration::from_secs(30),
+            output_limit: 1 << 20,
+            environment: BTreeMap::new(),
+        }
     }
 }
 
@@ -52,7 +57,7 @@ const KEPT: usize = 64 << 10;
 /// How often the command is looked at.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
-impl Verify {
+impl VerifyCommand {
     /// Runs it in a folder.
     pub(crate) fn run(&self, folder: &Path, watch: &dyn Watch) -> Result<Verification, Error> {
         let Some((program, arguments)) = self.command.split_first() else {
@@ -61,7 +66,7 @@ impl Verify {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(folder).env_clear().envs(&self.environment);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().doing(|| format!("start the `verify` command `{program}`"))?;
+        let mut child = command.spawn().context(|| format!("start the `verify` command `{program}`"))?;
         let ended = self.follow(&mut child, watch);
         // Whatever it has started goes with it, also after a good end.
         if let Ok(Some(group)) = i32::try_from(child.id()).map(Pid::from_raw) {
@@ -79,7 +84,7 @@ impl Verify {
             .into_iter()
             .flatten()
         {
-            rustix::io::ioctl_fionbio(fd, true).doing(doing)?;
+            rustix::io::ioctl_fionbio(fd, true).context(doing)?;
         }
         let mut printed = Printed::default();
         loop {
@@ -88,11 +93,11 @@ impl Verify {
             fds.extend(err.as_ref().map(|e| PollFd::new(e, PollFlags::IN)));
             match rustix::event::poll(&mut fds, Some(&TICK)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(e) => return Err(e).doing(doing),
+                Err(e) => return Err(e).context(doing),
             }
-            let exited = child.try_wait().doing(doing)?;
-            printed.take(&mut out, self.output_limit).doing(doing)?;
-            printed.take(&mut err, self.output_limit).doing(doing)?;
+            let exited = child.try_wait().context(doing)?;
+            printed.take(&mut out, self.output_limit).context(doing)?;
+            printed.take(&mut err, self.output_limit).context(doing)?;
             let ended = if printed.total > self.output_limit {
                 Some((false, format!("it printed more than {} bytes and was ended", self.output_limit)))
             } else if let Some(status) = exited {
@@ -163,8 +168,8 @@ mod tests {
     use super::*;
     use crate::watch::Unwatched;
 
-    fn run(script: &str, change: impl FnOnce(&mut Verify)) -> Verification {
-        let mut verify = Verify::new(["/bin/sh", "-c", script].map(String::from).to_vec());
+    fn run(script: &str, change: impl FnOnce(&mut VerifyCommand)) -> Verification {
+        let mut verify = VerifyCommand::new(["/bin/sh", "-c", script].map(String::from).to_vec());
         change(&mut verify);
         let folder = tempfile::tempdir().unwrap();
         let started = Instant::now();
@@ -213,7 +218,7 @@ mod tests {
     fn a_command_that_is_not_there_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let run = |command: &[&str]| {
-            Verify::new(command.iter().map(|s| (*s).to_owned()).collect()).run(folder.path(), &Unwatched)
+            VerifyCommand::new(command.iter().map(|s| (*s).to_owned()).collect()).run(folder.path(), &Unwatched)
         };
         assert_eq!(run(&["/no/such/program"]).unwrap_err().code(), "io");
         assert_eq!(run(&[]).unwrap_err().code(), "usage");

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::dir::{Dir, Node, escape};
-use crate::error::{Doing as _, Error};
+use crate::error::{Context as _, Error};
 use crate::path::{RelPath, STAGE};
 use crate::recover::Recovery;
 use crate::store::{self, Store};
@@ -31,17 +31,17 @@ pub struct Workspace {
 /// What a path was before an apply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kept {
+pub(crate) enum PathState {
     Absent,
     File { sha256: Digest, mode: u32 },
     Link { target: String },
 }
 
-impl Kept {
+impl PathState {
     /// Whether it is the same content; permissions are not looked at.
-    pub(crate) fn same(&self, other: &Kept) -> bool {
+    pub(crate) fn same(&self, other: &PathState) -> bool {
         match (self, other) {
-            (Kept::File { sha256: a, .. }, Kept::File { sha256: b, .. }) => a == b,
+            (PathState::File { sha256: a, .. }, PathState::File { sha256: b, .. }) => a == b,
             (a, b) => a == b,
         }
     }
@@ -68,7 +68,7 @@ impl Workspace {
     /// interrupted in it. A recovery that fails is no error here: the workspace is then [dirty](Workspace::dirty).
     pub fn open(path: &Path, store: &Store, holder: &str, watch: &mut dyn Watch) -> Result<Workspace, Error> {
         let shown = path.display().to_string();
-        let path = path.canonicalize().doing(|| format!("open the workspace `{shown}`"))?;
+        let path = path.canonicalize().context(|| format!("open the workspace `{shown}`"))?;
         let root = Dir::root(&path)?;
         if store.folder().starts_with(&path) {
             return Err(Error::Usage(format!(
@@ -84,7 +84,7 @@ impl Workspace {
                 let holder = store::read_json::<Holder>(&state, "holder.json").ok().flatten();
                 return Err(Error::Locked { path: shown, holder: holder.map(|h| h.holder) });
             }
-            Err(e) => return Err(e).doing(|| format!("lock the workspace `{shown}`")),
+            Err(e) => return Err(e).context(|| format!("lock the workspace `{shown}`")),
         }
         // For a message, and for whoever asks `last_holder`.
         let _ = fs::write(state.join("holder.json"), serde_json::json!({"holder": holder}).to_string());
@@ -162,10 +162,10 @@ impl Workspace {
     }
 
     /// What stands at a path: nothing, a file with its digest, a link. Everything else is refused.
-    pub(crate) fn look(&self, path: &RelPath) -> Result<Kept, Error> {
+    pub(crate) fn look(&self, path: &RelPath) -> Result<PathState, Error> {
         match self.root.parent(path)? {
             Some((dir, name)) => look(&dir, name, path.as_str()),
-            None => Ok(Kept::Absent),
+            None => Ok(PathState::Absent),
         }
     }
 
@@ -180,10 +180,10 @@ impl Workspace {
             return Ok(());
         };
         for name in stage.names(STAGE)?.0 {
-            watch.before("remove", &name).doing(|| format!("remove `{STAGE}/{name}`"))?;
+            watch.before("remove", &name).context(|| format!("remove `{STAGE}/{name}`"))?;
             stage.remove(&name, &name)?;
         }
-        watch.before("remove", STAGE).doing(|| format!("remove `{STAGE}`"))?;
+        watch.before("remove", STAGE).context(|| format!("remove `{STAGE}`"))?;
         self.root.remove_empty(STAGE, STAGE)?;
         self.root.sync()
     }
@@ -207,11 +207,11 @@ fn state(path: &Path, store: &Store) -> PathBuf {
 }
 
 /// What stands at a name in a folder.
-pub(crate) fn look(dir: &Dir, name: &str, path: &str) -> Result<Kept, Error> {
+pub(crate) fn look(dir: &Dir, name: &str, path: &str) -> Result<PathState, Error> {
     match dir.node(name, path)? {
-        Node::Absent => Ok(Kept::Absent),
-        Node::File { mode, .. } => Ok(Kept::File { sha256: dir.digest(name, path)?, mode }),
-        Node::Link { target } => Ok(Kept::Link { target }),
+        Node::Absent => Ok(PathState::Absent),
+        Node::File { mode, .. } => Ok(PathState::File { sha256: dir.digest(name, path)?, mode }),
+        Node::Link { target } => Ok(PathState::Link { target }),
         other => Err(escape(path, &format!("is {}, which no change can name", other.words()))),
     }
 }

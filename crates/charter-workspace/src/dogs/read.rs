@@ -6,8 +6,8 @@ use charter_kernel::Digest;
 
 use super::{FENCE, backticks, longest_run};
 use crate::changeset::{Change, Changeset, MAX_CHANGES, MAX_CONTENT_BYTES, Operation, summary_fault};
+use crate::error::ChangesetError;
 use crate::path::RelPath;
-use crate::refused::Refused;
 
 /// Reads a changeset in the text form.
 ///
@@ -31,20 +31,21 @@ use crate::refused::Refused;
 /// ";
 /// let changeset = charter_workspace::dogs::read(text.as_bytes())?;
 /// assert_eq!(changeset.changes()[0].content.as_deref(), Some(&b"Hello!\n"[..]));
-/// # Ok::<(), charter_workspace::Refused>(())
+/// # Ok::<(), charter_workspace::ChangesetError>(())
 /// `````
 ///
 /// # Errors
 /// The first line that is unknown or could mean two things, why, and what would be right.
-pub fn read(text: &[u8]) -> Result<Changeset, Refused> {
+pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
     if text.len() > MAX_CONTENT_BYTES.saturating_mul(2) {
         let why = format!("the text has {} bytes, more than {}", text.len(), MAX_CONTENT_BYTES.saturating_mul(2));
-        return Err(Refused::new(why, "split the changeset"));
+        return Err(ChangesetError::new(why, "split the changeset"));
     }
     let text = std::str::from_utf8(text).map_err(|e| {
         let before = text.get(..e.valid_up_to()).unwrap_or_default();
         let line = before.iter().filter(|b| **b == b'\n').count().saturating_add(1);
-        Refused::new("the text is not UTF-8", "write content that is no UTF-8 with `encoding: base64`").at_line(line)
+        ChangesetError::new("the text is not UTF-8", "write content that is no UTF-8 with `encoding: base64`")
+            .at_line(line)
     })?;
     let mut lines = Lines { rest: text, number: 0 };
     let (summary, count, counted_at) = head(&mut lines)?;
@@ -55,12 +56,14 @@ pub fn read(text: &[u8]) -> Result<Changeset, Refused> {
         changes.push(change);
         places.push(at);
         if changes.len() > MAX_CHANGES {
-            return Err(Refused::new(format!("more than {MAX_CHANGES} changes"), "split the changeset").at_line(at));
+            return Err(
+                ChangesetError::new(format!("more than {MAX_CHANGES} changes"), "split the changeset").at_line(at)
+            );
         }
     }
     if count != changes.len() {
         let why = format!("`**Changes:** {count}`, but {} follow", changes.len());
-        return Err(Refused::new(why, "write how many `paws-change` fences there are").at_line(counted_at));
+        return Err(ChangesetError::new(why, "write how many `paws-change` fences there are").at_line(counted_at));
     }
     Changeset::new(summary, changes).map_err(|refused| {
         let line = refused.change.as_ref().and_then(|(n, _)| places.get(n.saturating_sub(1)));
@@ -99,12 +102,12 @@ impl<'t> Lines<'t> {
     }
 
     /// Refuses at the line read last (or the end).
-    fn refuse(&self, why: impl Into<String>, help: impl Into<String>) -> Refused {
-        Refused::new(why, help).at_line(self.number.max(1))
+    fn refuse(&self, why: impl Into<String>, help: impl Into<String>) -> ChangesetError {
+        ChangesetError::new(why, help).at_line(self.number.max(1))
     }
 
     /// Refuses a line of the form that ends with CR.
-    fn no_cr(&self, line: &str) -> Result<(), Refused> {
+    fn no_cr(&self, line: &str) -> Result<(), ChangesetError> {
         if line.ends_with('\r') {
             return Err(self.refuse(
                 "the line ends with CR LF",
@@ -116,7 +119,7 @@ impl<'t> Lines<'t> {
 }
 
 /// Heading, summary, number of changes and where it stands, rule.
-fn head<'t>(lines: &mut Lines<'t>) -> Result<(&'t str, usize, usize), Refused> {
+fn head<'t>(lines: &mut Lines<'t>) -> Result<(&'t str, usize, usize), ChangesetError> {
     let mut want = |what: &str| {
         let Some(line) = lines.filled() else {
             return Err(lines.refuse(format!("the text ends before {what}"), FORM));
@@ -125,7 +128,7 @@ fn head<'t>(lines: &mut Lines<'t>) -> Result<(&'t str, usize, usize), Refused> {
         Ok((line, lines.number))
     };
     let refuse = |line: &str, at, what: &str| {
-        Err(Refused::new(format!("{what} is expected here, not `{}`", clip(line)), FORM).at_line(at))
+        Err(ChangesetError::new(format!("{what} is expected here, not `{}`", clip(line)), FORM).at_line(at))
     };
     let (line, at) = want("a heading")?;
     let title = line.trim_start_matches('#');
@@ -138,7 +141,7 @@ fn head<'t>(lines: &mut Lines<'t>) -> Result<(&'t str, usize, usize), Refused> {
         return refuse(line, at, "`**Summary:** ` and what the changes do");
     };
     if let Some(why) = summary_fault(summary) {
-        return Err(Refused::new(why, "write what the changes do, in one line").at_line(at));
+        return Err(ChangesetError::new(why, "write what the changes do, in one line").at_line(at));
     }
     let (line, counted_at) = want("`**Changes:**`")?;
     let count = line.strip_prefix("**Changes:** ").filter(|n| n.bytes().all(|b| b.is_ascii_digit()));
@@ -165,7 +168,7 @@ struct Head<'t> {
     place: &'t str,
 }
 
-fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, Refused> {
+fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, ChangesetError> {
     let opened_at = lines.number;
     let fence = backticks(opening);
     lines.no_cr(opening)?;
@@ -177,7 +180,7 @@ fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, 
     loop {
         let Some(line) = lines.next() else {
             let help = format!("close it with a line of {fence} backticks");
-            return Err(Refused::new("the `paws-change` fence is not closed", help).at_line(opened_at));
+            return Err(ChangesetError::new("the `paws-change` fence is not closed", help).at_line(opened_at));
         };
         lines.no_cr(line)?;
         if backticks(line) == line.len() && line.len() == fence {
@@ -187,7 +190,9 @@ fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, 
     }
     let missing = |key: &str| {
         let why = format!("the change has no `{key}`");
-        Err(Refused::new(why, "write `operation` and `file_path`").at_line(opened_at).at_change(index, head.place))
+        Err(ChangesetError::new(why, "write `operation` and `file_path`")
+            .at_line(opened_at)
+            .at_change(index, head.place))
     };
     let Some(operation) = head.operation else {
         return missing("operation");
@@ -198,7 +203,7 @@ fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, 
     let content = if operation == Operation::Delete {
         if head.base64.is_some() || head.final_newline.is_some() {
             let why = "DELETE has no content, but `encoding` or `final_newline` says how it is written";
-            return Err(Refused::new(why, "leave it out").at_line(opened_at).at_change(index, path.as_str()));
+            return Err(ChangesetError::new(why, "leave it out").at_line(opened_at).at_change(index, path.as_str()));
         }
         None
     } else {
@@ -207,7 +212,7 @@ fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, 
     Ok(Change { operation, path, old_sha256: head.old_sha256, content })
 }
 
-fn field<'t>(lines: &Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<(), Refused> {
+fn field<'t>(lines: &Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<(), ChangesetError> {
     const KEYS: &str = "the keys are `operation`, `file_path`, `old_sha256`, `encoding` and `final_newline`, each `key: value` with one space";
     let Some((key, value)) = line.split_once(": ") else {
         return Err(lines.refuse(format!("`{}` is no `key: value`", clip(line)), KEYS));
@@ -253,7 +258,7 @@ fn field<'t>(lines: &Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<()
 }
 
 /// The content: the lines between a fence and the next line that is exactly that fence.
-fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, Refused> {
+fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, ChangesetError> {
     const HELP: &str = "give the whole new content of the file in a fence of backticks after the `paws-change` fence";
     let Some(opening) = lines.filled() else {
         return Err(lines.refuse("the content is missing: the text ends here", HELP));
@@ -273,7 +278,7 @@ fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, Refused> {
     loop {
         let Some(line) = lines.next() else {
             let help = format!("close it with a line of {fence} backticks");
-            return Err(Refused::new("the fence of the content is not closed", help).at_line(opened_at));
+            return Err(ChangesetError::new("the fence of the content is not closed", help).at_line(opened_at));
         };
         let run = longest_run(line);
         if run >= fence {
@@ -292,21 +297,23 @@ fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, Refused> {
     let mut text = start.get(..length).unwrap_or_default();
     if head.base64 == Some(true) {
         if head.final_newline.is_some() {
-            return Err(Refused::new("`final_newline` means nothing for base64", "leave it out").at_line(opened_at));
+            return Err(
+                ChangesetError::new("`final_newline` means nothing for base64", "leave it out").at_line(opened_at)
+            );
         }
         let joined: String = text.split('\n').collect();
         return STANDARD.decode(joined).map_err(|e| {
-            Refused::new(format!("the content is not base64: {e}"), "use the standard alphabet, with padding")
+            ChangesetError::new(format!("the content is not base64: {e}"), "use the standard alphabet, with padding")
                 .at_line(opened_at)
         });
     }
     if head.final_newline == Some(false) {
         text = text.strip_suffix('\n').ok_or_else(|| {
-            Refused::new("an empty content has no line to end", "leave `final_newline` out").at_line(opened_at)
+            ChangesetError::new("an empty content has no line to end", "leave `final_newline` out").at_line(opened_at)
         })?;
         if text.is_empty() || text.ends_with('\n') {
             let why = "`final_newline: false`, but the content ends with an empty line";
-            return Err(Refused::new(why, "leave out either of them").at_line(opened_at));
+            return Err(ChangesetError::new(why, "leave out either of them").at_line(opened_at));
         }
     }
     Ok(text.as_bytes().to_vec())

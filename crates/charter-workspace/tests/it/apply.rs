@@ -6,7 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::folder::{Folder, image, path};
 use charter_kernel::Digest;
-use charter_workspace::{Applied, Approval, Change, Changeset, Error, Order, Recovery, Unwatched, Verify, Watch};
+use charter_workspace::{
+    Applied, ApplyRequest, Approval, Change, Changeset, Error, Recovery, Unwatched, VerifyCommand, Watch,
+};
 
 /// Does something before the n-th write.
 struct At<F: FnMut() -> std::io::Result<()>> {
@@ -37,7 +39,7 @@ fn full() -> std::io::Result<()> {
 
 fn apply(folder: &Folder, changeset: &Changeset, watch: &mut dyn Watch) -> Result<Applied, Error> {
     let approval = Approval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
-    folder.open(watch)?.apply(Order { key: "run/1", changeset, approval: &approval, verify: None }, watch)
+    folder.open(watch)?.apply(ApplyRequest { key: "run/1", changeset, approval: &approval, verify: None }, watch)
 }
 
 /// How many writes an apply makes.
@@ -304,7 +306,7 @@ fn without_an_approval_of_exactly_this_by_somebody_else_nothing_happens() {
     let workspace = folder.open(&mut Unwatched).unwrap();
     let order = |changeset, approved: &Changeset, approver: &str| {
         let approval = Approval { changeset: approved.digest(), approver: approver.into(), proposer: "agent".into() };
-        workspace.apply(Order { key: "k", changeset, approval: &approval, verify: None }, &mut Unwatched)
+        workspace.apply(ApplyRequest { key: "k", changeset, approval: &approval, verify: None }, &mut Unwatched)
     };
     for (changeset, approved, approver) in
         [(&whole, &part, "ana"), (&part, &whole, "ana"), (&whole, &whole, "agent"), (&whole, &whole, "")]
@@ -319,10 +321,10 @@ fn without_an_approval_of_exactly_this_by_somebody_else_nothing_happens() {
 
 #[test]
 fn a_verify_command_decides_before_anything_is_written() {
-    let sh = |script: &str| Verify {
+    let sh = |script: &str| VerifyCommand {
         time_limit: std::time::Duration::from_millis(500),
         output_limit: 100_000,
-        ..Verify::new(["/bin/sh", "-c", script].map(String::from).to_vec())
+        ..VerifyCommand::new(["/bin/sh", "-c", script].map(String::from).to_vec())
     };
     let run = |script: &str| {
         let folder = Folder::new();
@@ -334,7 +336,7 @@ fn a_verify_command_decides_before_anything_is_written() {
         let verify = sh(script);
         let workspace = folder.open(&mut Unwatched).unwrap();
         let ended = workspace.apply(
-            Order { key: "k", changeset: &changeset, approval: &approval, verify: Some(&verify) },
+            ApplyRequest { key: "k", changeset: &changeset, approval: &approval, verify: Some(&verify) },
             &mut Unwatched,
         );
         if ended.is_err() {
@@ -416,7 +418,7 @@ fn a_restore_that_fails_makes_it_dirty_until_a_person_has_looked() {
     });
     let changeset = changeset(digest);
     let approval = Approval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
-    let order = Order { key: "run/2", changeset: &changeset, approval: &approval, verify: None };
+    let order = ApplyRequest { key: "run/2", changeset: &changeset, approval: &approval, verify: None };
     assert_eq!(workspace.apply(order, &mut Unwatched).unwrap_err().code(), "dirty");
     let kept = workspace.clear_dirty(&mut Unwatched).unwrap();
     assert!(kept.values().all(|digest| workspace.store().get(*digest).is_ok()));

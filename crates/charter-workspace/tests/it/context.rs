@@ -5,11 +5,12 @@ use std::os::unix::fs::symlink;
 
 use crate::folder::{Folder, path};
 use charter_kernel::Digest;
-use charter_workspace::{Curate, Insight, Kind, Outcome, Unwatched, Workspace};
+use charter_workspace::{CurateOptions, CycleOutcome, FileKind, Insight, Unwatched, Workspace};
 use serde_json::json;
 
 fn listed(workspace: &Workspace, patterns: &[&str]) -> Vec<String> {
-    let curate = Curate { patterns: patterns.iter().map(|p| (*p).to_owned()).collect(), ..Curate::default() };
+    let curate =
+        CurateOptions { patterns: patterns.iter().map(|p| (*p).to_owned()).collect(), ..CurateOptions::default() };
     workspace.curate(&curate).unwrap().files.into_iter().map(|f| f.path).collect()
 }
 
@@ -35,9 +36,9 @@ fn files_are_listed_by_pattern_and_ignore_rules() {
     assert_eq!(listed(&workspace, &[]), all);
     assert_eq!(listed(&workspace, &["*.txt", "!gone.*"]), ["a.txt", "other.txt"]);
     assert_eq!(listed(&workspace, &["sub/**"]), ["sub/.gitignore"]);
-    let bad = Curate { patterns: vec!["a[".into()], ..Curate::default() };
+    let bad = CurateOptions { patterns: vec!["a[".into()], ..CurateOptions::default() };
     assert!(workspace.curate(&bad).unwrap_err().to_string().starts_with("the pattern `a[`: "));
-    let few = Curate { max_files: 3, ..Curate::default() };
+    let few = CurateOptions { max_files: 3, ..CurateOptions::default() };
     assert_eq!(
         workspace.curate(&few).unwrap_err().to_string(),
         "more than 3 files; choose some with patterns, like `src/**`"
@@ -53,7 +54,7 @@ fn what_is_passed_over_is_said() {
     fs::write(folder.workspace.join("binary"), [0, 1]).unwrap();
     folder.write("odd\u{202e}name", "");
     let workspace = folder.open(&mut Unwatched).unwrap();
-    let listing = workspace.curate(&Curate::default()).unwrap();
+    let listing = workspace.curate(&CurateOptions::default()).unwrap();
     let passed: Vec<_> = listing.passed_over.iter().map(|(p, why)| format!("{p:?}: {why}")).collect();
     assert_eq!(
         passed,
@@ -65,7 +66,7 @@ fn what_is_passed_over_is_said() {
         ]
     );
     let kind = |name: &str| listing.files.iter().find(|f| f.path == name).unwrap().kind;
-    assert_eq!((kind("binary"), kind("a.txt")), (Kind::Binary, Kind::Text));
+    assert_eq!((kind("binary"), kind("a.txt")), (FileKind::Binary, FileKind::Text));
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn a_bundle_is_what_was_approved_or_nothing() {
     let folder = Folder::new();
     let workspace = folder.open(&mut Unwatched).unwrap();
     let approved: Vec<_> = workspace
-        .curate(&Curate::default())
+        .curate(&CurateOptions::default())
         .unwrap()
         .files
         .iter()
@@ -104,7 +105,7 @@ fn a_bundle_is_what_was_approved_or_nothing() {
 fn insights_are_kept_once_and_survive_a_cut_line() {
     let folder = Folder::new();
     let insight = |text: &str| Insight {
-        outcome: Outcome::Failed,
+        outcome: CycleOutcome::Failed,
         category: "verification".into(),
         description: text.into(),
         tags: vec!["tests".into()],

@@ -14,8 +14,8 @@ use std::time::Duration;
 use charter_kernel::Digest;
 use charter_kernel::definition::ActorDecl;
 use charter_workspace::{
-    Approval, Changeset, Curate, Error, Insight, Kind, Listed, Order, RelPath, Verify, Watch, Workspace, dogs,
-    json as form,
+    ApplyRequest, Approval, Changeset, CurateOptions, Error, FileKind, Insight, ListedFile, RelPath, VerifyCommand,
+    Watch, Workspace, dogs, json as form,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -227,8 +227,8 @@ impl Workspaces {
             None | Some(Json::Null) => Vec::new(),
             Some(list) => texts("patterns", list).map_err(|why| Fault::new("config", &why))?,
         };
-        let usual = Curate::default();
-        let what = Curate {
+        let usual = CurateOptions::default();
+        let what = CurateOptions {
             patterns,
             max_files: bound(call, "maxFiles", 500),
             max_file_bytes: bound(call, "maxFileBytes", usual.max_file_bytes),
@@ -245,7 +245,7 @@ impl Workspaces {
         let (listing, insights) = found.await?;
         let mut output = json!({"passedOver": listing.passed_over, "insights": insights});
         let (files, curator) = match by(call) {
-            None => (listing.files.into_iter().filter(|f| f.kind == Kind::Text).collect(), call.principal().id),
+            None => (listing.files.into_iter().filter(|f| f.kind == FileKind::Text).collect(), call.principal().id),
             Some(kind) => {
                 let mut input = (*call.input).clone();
                 set(&mut input, "files", json!(listing.files));
@@ -255,7 +255,7 @@ impl Workspaces {
             }
         };
         let most = bound(call, "maxBytes", SHOWN);
-        let size: u64 = files.iter().map(|f: &Listed| f.size).sum();
+        let size: u64 = files.iter().map(|f: &ListedFile| f.size).sum();
         if size > most {
             let why = format!(
                 "the {} files have {size} bytes together, more than {most}; choose fewer with `patterns`, like `src/**`",
@@ -325,7 +325,7 @@ impl Workspaces {
         let verify = verify(call.actor(), &command, &self.env).map_err(|why| Fault::new("config", &why))?;
         let applied = self.on(call, move |workspace, watch| {
             let changeset = Changeset::from_manifest(&manifest, workspace.store())?;
-            let order = Order { key: &key, changeset: &changeset, approval: &approval, verify: verify.as_ref() };
+            let order = ApplyRequest { key: &key, changeset: &changeset, approval: &approval, verify: verify.as_ref() };
             workspace.apply(order, watch)
         });
         Ok(json!(applied.await?))
@@ -381,7 +381,7 @@ impl Workspaces {
             Err(fault) => {
                 // What exists is kept: that it was done, and that nobody could say what it teaches.
                 let insight = Insight {
-                    outcome: charter_workspace::Outcome::Partial,
+                    outcome: charter_workspace::CycleOutcome::Partial,
                     category: "reflection".into(),
                     description: format!("it was applied, but not reflected upon: {}", fault.message),
                     tags: Vec::new(),
@@ -439,7 +439,7 @@ fn approved(input: &Json) -> Result<Vec<(RelPath, Digest)>, Fault> {
     files.iter().map(one).collect()
 }
 
-fn selected(files: &[Listed], answer: &Json) -> Result<Vec<Listed>, Fault> {
+fn selected(files: &[ListedFile], answer: &Json) -> Result<Vec<ListedFile>, Fault> {
     let wrong = |why: String| Fault::new("selection", &why).retryable();
     let paths = answer
         .get("select")
@@ -460,7 +460,7 @@ fn insights(value: &Json) -> Result<Vec<Insight>, Fault> {
 }
 
 /// A changeset as an actor writes it: the JSON form, or the text form as a string or under `text`.
-fn read(answer: &Json) -> Result<Changeset, charter_workspace::Refused> {
+fn read(answer: &Json) -> Result<Changeset, charter_workspace::ChangesetError> {
     match answer.as_str().or_else(|| answer.get("text").and_then(Json::as_str)) {
         Some(text) => dogs::read(text.as_bytes()),
         None => form::of_value(answer),
@@ -468,12 +468,12 @@ fn read(answer: &Json) -> Result<Changeset, charter_workspace::Refused> {
 }
 
 /// The `verify` command: the input's, or the configuration's.
-fn verify(actor: &ActorDecl, command: &Json, env: &BTreeMap<String, String>) -> Result<Option<Verify>, String> {
+fn verify(actor: &ActorDecl, command: &Json, env: &BTreeMap<String, String>) -> Result<Option<VerifyCommand>, String> {
     let command = if command.is_null() { actor.config.get("verify").unwrap_or(&Json::Null) } else { command };
     if command.is_null() {
         return Ok(None);
     }
-    let mut verify = Verify::new(texts("verify", command)?);
+    let mut verify = VerifyCommand::new(texts("verify", command)?);
     if let Some(limit) = actor.config.get("verifyTimeout") {
         verify.time_limit = Duration::from_millis(u64::try_from(delay("verifyTimeout", limit)?).unwrap_or_default());
     }
