@@ -7,7 +7,7 @@ use crate::PortError;
 
 /// What the machine is asked in a turn.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Ask {
+pub struct InferenceRequest {
     /// Id of the turn.
     pub turn: String,
     /// Who it is.
@@ -24,7 +24,7 @@ pub struct Ask {
 
 /// What came of thinking.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Thought {
+pub struct InferenceOutput {
     /// For the log.
     pub thought: String,
     /// For whoever asked.
@@ -39,7 +39,7 @@ pub trait Inference {
     ///
     /// # Errors
     /// The adapter could not.
-    fn infer(&self, ask: &Ask) -> Result<Thought, PortError>;
+    fn infer(&self, ask: &InferenceRequest) -> Result<InferenceOutput, PortError>;
 }
 
 /// Thinks nothing: a fixed rule that gives the same for the same question, and says that it is one.
@@ -47,7 +47,7 @@ pub trait Inference {
 pub struct MockInference;
 
 impl Inference for MockInference {
-    fn infer(&self, ask: &Ask) -> Result<Thought, PortError> {
+    fn infer(&self, ask: &InferenceRequest) -> Result<InferenceOutput, PortError> {
         let heard = ask.input.as_deref().unwrap_or("").trim();
         let skills: Vec<&str> = ask
             .context
@@ -68,7 +68,7 @@ impl Inference for MockInference {
         } else {
             format!("(mock) I heard: {heard}")
         };
-        Ok(Thought {
+        Ok(InferenceOutput {
             thought: format!(
                 "A fixed rule answers, no model. Skills at hand: {}.",
                 if skills.is_empty() { "none".into() } else { skills.join(", ") }
@@ -84,7 +84,7 @@ impl Inference for MockInference {
 pub struct StubInference;
 
 impl Inference for StubInference {
-    fn infer(&self, _: &Ask) -> Result<Thought, PortError> {
+    fn infer(&self, _: &InferenceRequest) -> Result<InferenceOutput, PortError> {
         Err(PortError::not_configured("inference"))
     }
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use crate::PortError;
-use crate::inference::{Ask, Inference};
+use crate::inference::{Inference, InferenceRequest};
 use crate::signer::Signer;
 use crate::skills::SkillSource;
 
@@ -37,7 +37,7 @@ pub fn answer(part: &str, input: &Json, ports: &Ports<'_>) -> Result<Json, PortE
             Ok(Json::Object(context))
         }
         "inference" => {
-            let ask = Ask::deserialize(input).map_err(|e| bad(&e.to_string()))?;
+            let ask = InferenceRequest::deserialize(input).map_err(|e| bad(&e.to_string()))?;
             serde_json::to_value(ports.inference.infer(&ask)?).map_err(|e| bad(&e.to_string()))
         }
         "actions" => {

@@ -99,9 +99,9 @@ impl Finding {
     }
 
     #[must_use]
-    pub(crate) fn witness(mut self, path: crate::Path) -> Finding {
-        self.input = Some(path.input).filter(|i| !i.is_null());
-        self.witness = path.events;
+    pub(crate) fn witness(mut self, trace: crate::Trace) -> Finding {
+        self.input = Some(trace.input).filter(|i| !i.is_null());
+        self.witness = trace.events;
         self
     }
 }

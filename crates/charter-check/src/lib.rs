@@ -56,8 +56,8 @@ mod explore;
 mod finding;
 mod lints;
 mod model;
-mod outcome;
 mod properties;
+mod report;
 mod tree;
 mod types;
 
@@ -91,7 +91,7 @@ impl Default for Options {
 
 /// A way through a run: what it begins with, and what happens.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Path {
+pub struct Trace {
     /// What the run begins with.
     pub input: Json,
     /// Events as `charter step` accepts them.
@@ -118,7 +118,7 @@ fn report(definition: &Definition, machine: &Machine, document: Option<&Document
     let mut explored = Explored::default();
     if options.explore {
         let exploration = explore::run(&model, options);
-        outcome::report(&model, &exploration, &mut findings);
+        report::report(&model, &exploration, &mut findings);
         explored = exploration.explored().clone();
     }
     Report { findings: finding::finish(findings, document), explored }

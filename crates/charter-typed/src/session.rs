@@ -1,11 +1,12 @@
-//! The door of the pure kernel: a machine, a snapshot and a time that the caller sets.
+//! A run in memory: a machine, a snapshot and a clock that the caller sets.
 
 use charter_kernel::{Envelope, Event, Machine, Principal, Refusal, Snapshot, Step};
 use serde_json::Value as Json;
 
-use crate::Door;
+use crate::EventSink;
 
-/// A run in memory, stepped by the pure kernel. Effects are handed out and not executed; the time stands still until it is [set](Self::at).
+/// A run in memory, stepped by the kernel alone. Effects are returned, not executed; the clock does
+/// not move until it is [set](Self::at).
 #[derive(Debug)]
 pub struct Session<'m> {
     machine: &'m Machine,
@@ -16,7 +17,7 @@ pub struct Session<'m> {
 }
 
 impl<'m> Session<'m> {
-    /// Starts a run, at a time in milliseconds since 1970.
+    /// Starts a run at a time in milliseconds since 1970.
     ///
     /// # Errors
     /// A refusal, if the input does not fit the charter.
@@ -25,32 +26,32 @@ impl<'m> Session<'m> {
         Ok(Session { machine, snapshot: step.snapshot.clone(), seq: 0, at, first: Some(step) })
     }
 
-    /// The step that started the run, with its first effects; once.
+    /// The step that started the run, with its effects. Returned once, then `None`.
     pub fn first(&mut self) -> Option<Step> {
         self.first.take()
     }
 
-    /// The run now.
+    /// The current snapshot of the run.
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// Paths of the active atomic states of an actor; none if there is no such actor.
+    /// Paths of the active atomic states of an actor; empty if there is no such actor.
     #[must_use]
     pub fn state(&self, actor: &str) -> Vec<&str> {
         self.snapshot.actor(actor).map(|a| a.state().collect()).unwrap_or_default()
     }
 
-    /// Sets the time of what comes next, in milliseconds since 1970.
+    /// Sets the time of the events that follow, in milliseconds since 1970.
     pub fn at(&mut self, at: i64) {
         self.at = at;
     }
 
-    /// An event of the host itself: an answer, a failure, a timer.
+    /// Delivers an event of the host itself: a result, a failure, a timer.
     ///
     /// # Errors
-    /// A refusal; nothing has changed.
+    /// A refusal; the run is unchanged.
     pub fn host(&mut self, event: Event) -> Result<Step, Refusal> {
         self.seq = self.seq.saturating_add(1);
         let step = self.machine.step(&self.snapshot, &Envelope::host(self.seq, event, self.at))?;
@@ -59,7 +60,7 @@ impl<'m> Session<'m> {
     }
 }
 
-impl Door for Session<'_> {
+impl EventSink for Session<'_> {
     type Answer = Step;
     type Refusal = Refusal;
 

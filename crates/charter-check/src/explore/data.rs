@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value as Json, json};
 
-use super::interest::{Probe, Probes};
+use super::cone::{Probe, Probes};
 use charter_kernel::Schema;
 
 /// Nesting of made-up data.
@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 12;
 /// Values of one place.
 const MAX_VALUES: usize = 16;
 
-/// What was made for a schema.
+/// MoveKind was made for a schema.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Samples {
     /// Different values that fit.
@@ -21,15 +21,15 @@ pub(crate) struct Samples {
 
 /// Makes data that fits `schema` (none: anything) and answers the probes, at most `limit` values.
 pub(crate) fn samples(schema: Option<&Json>, probes: &Probes, limit: usize) -> Samples {
-    let maker = Maker { root: schema, probes };
+    let sampler = Sampler { root: schema, probes };
     let compiled = schema.and_then(|s| Schema::compile(s).ok());
     let fits = |v: &Json| compiled.as_ref().is_none_or(|s| s.fits(v));
     let mut out = Samples::default();
-    for base in maker.bases() {
+    for base in sampler.bases() {
         let mut choices: Vec<(&Vec<String>, Vec<Option<Json>>)> = Vec::new();
         for (path, probe) in probes.iter().filter(|(_, p)| p.decides) {
             // A path that leads through another one that decides (an object that may be null) is varied as part of it.
-            let options = maker.options(path, probe);
+            let options = sampler.options(path, probe);
             if options.len() > 1 || options.first().is_some_and(|o| o.as_ref() != get(&base, path)) {
                 choices.push((path, options));
             }
@@ -132,12 +132,12 @@ pub(crate) fn set(value: &mut Json, path: &[String], to: Option<Json>) {
     }
 }
 
-struct Maker<'s> {
+struct Sampler<'s> {
     root: Option<&'s Json>,
     probes: &'s Probes,
 }
 
-impl<'s> Maker<'s> {
+impl<'s> Sampler<'s> {
     /// One plain value for each alternative of the schema.
     fn bases(&self) -> Vec<Json> {
         let Some(root) = self.root else {
@@ -242,7 +242,7 @@ impl<'s> Maker<'s> {
         let required: Vec<&str> =
             schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect();
         let mut names: Vec<&str> = required.clone();
-        // What some expression reads is there, too.
+        // MoveKind some expression reads is there, too.
         let read = self.probes.keys().filter(|p| p.starts_with(path)).filter_map(|p| p.get(path.len()));
         let closed = schema.get("additionalProperties") == Some(&Json::Bool(false));
         names.extend(read.map(String::as_str).filter(|n| !closed || properties.is_some_and(|p| p.contains_key(*n))));

@@ -4,13 +4,13 @@
 //! times) of timers, the ledger, and the context variables that some condition reads. Run control is left out: a pause changes nothing
 //! about what comes after it.
 
+mod cone;
 mod data;
-mod interest;
 mod moves;
+mod predecessors;
 mod search;
 mod set;
 mod table;
-mod trail;
 
 use std::sync::Arc;
 
@@ -19,18 +19,18 @@ use charter_kernel::{Machine, Snapshot, Status};
 
 use crate::finding::Explored;
 use crate::model::Model;
-use crate::{Options, Path};
+use crate::{Options, Trace};
 pub(crate) use moves::Move;
-use trail::Trail;
-pub(crate) use trail::path_of;
+use predecessors::PredecessorTree;
+pub(crate) use predecessors::trace_of;
 
 /// The situation and the move in which something happened first.
 type First = Option<(u32, Arc<Move>)>;
 
-/// What an exploration found.
+/// MoveKind an exploration found.
 pub struct Exploration {
     pub(crate) explored: Explored,
-    pub(crate) trail: Trail,
+    pub(crate) predecessors: PredecessorTree,
     /// By chart and state: the first situation in which it is active.
     pub(crate) reached: Vec<Vec<Option<u32>>>,
     /// By chart and state: the first situation from which one event passes through it.
@@ -44,7 +44,7 @@ pub struct Exploration {
     /// Inputs that no run can start with: why.
     pub(crate) not_started: Vec<String>,
     pub(crate) missing: Vec<(String, String)>,
-    pub(crate) verdicts: Vec<crate::properties::Verdict>,
+    pub(crate) verdicts: Vec<crate::properties::PropertyVerdict>,
     names: Vec<ChartNames>,
 }
 
@@ -73,8 +73,8 @@ struct ChartNames {
 /// # let definition = read(source, "t.yaml", &ReadOptions::default())?.definition;
 /// let machine = Machine::compile(definition).unwrap();
 /// let exploration = explore(&machine, &Options::default());
-/// let path = exploration.path_to_state("root", "c").unwrap();
-/// assert_eq!(path.events.len(), 2);
+/// let trace = exploration.trace_to_state("root", "c").unwrap();
+/// assert_eq!(trace.events.len(), 2);
 /// # Ok::<(), charter_format::Diagnostics>(())
 /// ```
 #[must_use]
@@ -111,7 +111,7 @@ impl Exploration {
         });
         Exploration {
             explored: Explored { complete: true, ..Explored::default() },
-            trail: Trail::default(),
+            predecessors: PredecessorTree::default(),
             reached: model.charts.iter().map(|c| vec![None; c.states.len()]).collect(),
             passed: model.charts.iter().map(|c| vec![None; c.states.len()]).collect(),
             taken: model.charts.iter().map(|c| vec![None; c.transitions.len()]).collect(),
@@ -132,24 +132,24 @@ impl Exploration {
 
     /// A shortest way to a situation in which a state is active: machine (`root` for the run's own chart) and path.
     #[must_use]
-    pub fn path_to_state(&self, machine: &str, state: &str) -> Option<Path> {
+    pub fn trace_to_state(&self, machine: &str, state: &str) -> Option<Trace> {
         let chart = self.names.iter().position(|c| c.machine == machine)?;
         let number = self.names.get(chart)?.states.iter().position(|s| s == state)?;
         if let Some(node) = self.reached.get(chart)?.get(number).copied().flatten() {
-            return Some(self.trail.path(node));
+            return Some(self.predecessors.trace(node));
         }
         // It is only passed through: entered and left again by one event.
         let (node, how) = self.passed.get(chart)?.get(number)?.as_ref()?;
-        Some(self.trail.path_and(*node, how))
+        Some(self.predecessors.trace_with(*node, how))
     }
 
     /// A shortest way that takes a transition, by its name (`review/on/APPROVE/0`); its last event takes it.
     #[must_use]
-    pub fn path_to_transition(&self, machine: &str, name: &str) -> Option<Path> {
+    pub fn trace_to_transition(&self, machine: &str, name: &str) -> Option<Trace> {
         let chart = self.names.iter().position(|c| c.machine == machine)?;
         let number = self.names.get(chart)?.transitions.iter().position(|(n, _)| n == name)?;
         let (node, how) = self.taken.get(chart)?.get(number)?.as_ref()?;
-        Some(self.trail.path_and(*node, how))
+        Some(self.predecessors.trace_with(*node, how))
     }
 
     /// Transitions that were never taken: machine, name, pointer into the core form.
@@ -171,9 +171,9 @@ impl Exploration {
     /// The snapshot of a situation: its way is gone again.
     pub(crate) fn snapshot(&self, machine: &Machine, node: u32) -> Option<Snapshot> {
         let mut at: Option<Snapshot> = None;
-        for how in self.trail.moves(node) {
-            at = Some(match (&how.what, at) {
-                (moves::What::Start { input }, None) => moves::start(machine, input, how.at).ok()?.snapshot,
+        for how in self.predecessors.moves(node) {
+            at = Some(match (&how.kind, at) {
+                (moves::MoveKind::Start { input }, None) => moves::start(machine, input, how.at).ok()?.snapshot,
                 (_, Some(snapshot)) => how.apply(machine, &snapshot).ok()?.snapshot,
                 (_, None) => return None,
             });

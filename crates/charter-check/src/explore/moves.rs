@@ -1,4 +1,4 @@
-//! What can happen next to a run: events by principals, answers of the host's work, time.
+//! MoveKind can happen next to a run: events by principals, answers of the host's work, time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use charter_kernel::{Digest, Envelope, Event, Machine, Principal, Query, Refusal, Snapshot, Step, Verdict};
 use serde_json::{Map, Value as Json, json};
 
+use super::cone::{ConeOfInfluence, Probes, Source};
 use super::data::{Samples, samples, set};
-use super::interest::{ConeOfInfluence, Probes, Source};
 use crate::Options;
 use crate::model::{Chart, Model, matches};
 
@@ -20,11 +20,11 @@ const MAX_FIRINGS: usize = 1_000;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Move {
     pub(crate) at: i64,
-    pub(crate) what: What,
+    pub(crate) kind: MoveKind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum What {
+pub(crate) enum MoveKind {
     Start { input: Json },
     Send { to: Arc<str>, kind: Arc<str>, data: Json, by: Principal },
     Done { to: Arc<str>, invocation: Arc<str>, output: Json },
@@ -41,9 +41,9 @@ impl Move {
                 line.insert("to".into(), json!(to.as_ref()));
             }
         };
-        match &self.what {
-            What::Start { input } => drop(line.insert("input".into(), input.clone())),
-            What::Send { to, kind, data, by } => {
+        match &self.kind {
+            MoveKind::Start { input } => drop(line.insert("input".into(), input.clone())),
+            MoveKind::Send { to, kind, data, by } => {
                 line.insert("type".into(), json!(kind.as_ref()));
                 if !data.is_null() {
                     line.insert("data".into(), data.clone());
@@ -52,74 +52,74 @@ impl Move {
                 line.insert("by".into(), json!({"id": by.id, "roles": by.roles}));
                 line.insert("at".into(), json!(time(self.at)));
             }
-            What::Done { to, invocation, output } => {
+            MoveKind::Done { to, invocation, output } => {
                 line.insert("done".into(), json!(invocation.as_ref()));
                 line.insert("output".into(), output.clone());
                 to_actor(&mut line, to);
                 line.insert("at".into(), json!(time(self.at)));
             }
-            What::Failed { to, invocation, error } => {
+            MoveKind::Failed { to, invocation, error } => {
                 line.insert("failed".into(), json!(invocation.as_ref()));
                 line.insert("error".into(), error.clone());
                 to_actor(&mut line, to);
                 line.insert("at".into(), json!(time(self.at)));
             }
-            What::Tick => drop(line.insert("tick".into(), json!(time(self.at)))),
+            MoveKind::Tick => drop(line.insert("tick".into(), json!(time(self.at)))),
         }
         Json::Object(line)
     }
 
-    /// What it is called in messages.
+    /// MoveKind it is called in messages.
     pub(crate) fn label(&self) -> String {
-        match &self.what {
-            What::Start { .. } => "the start".into(),
-            What::Send { kind, .. } => format!("`{kind}`"),
-            What::Done { invocation, .. } => format!("the answer of `{invocation}`"),
-            What::Failed { invocation, .. } => format!("the failure of `{invocation}`"),
-            What::Tick => "a timer".into(),
+        match &self.kind {
+            MoveKind::Start { .. } => "the start".into(),
+            MoveKind::Send { kind, .. } => format!("`{kind}`"),
+            MoveKind::Done { invocation, .. } => format!("the answer of `{invocation}`"),
+            MoveKind::Failed { invocation, .. } => format!("the failure of `{invocation}`"),
+            MoveKind::Tick => "a timer".into(),
         }
     }
 
     /// The type of an event that is sent.
     pub(crate) fn event_type(&self) -> Option<&str> {
-        match &self.what {
-            What::Send { kind, .. } => Some(kind),
+        match &self.kind {
+            MoveKind::Send { kind, .. } => Some(kind),
             _ => None,
         }
     }
 
     /// Whether the sender can be told no without harm; else it is the platform that gets nowhere.
     pub(crate) fn is_from_outside(&self) -> bool {
-        matches!(self.what, What::Send { .. })
+        matches!(self.kind, MoveKind::Send { .. })
     }
 
     /// Lets it happen.
-    pub(crate) fn apply(&self, machine: &Machine, snapshot: &Snapshot) -> Result<Outcome, Refused> {
+    pub(crate) fn apply(&self, machine: &Machine, snapshot: &Snapshot) -> Result<Successor, StepRefused> {
         let seq = snapshot.seq().saturating_add(1);
         let step = |snapshot: &Snapshot, envelope: Envelope| match machine.step(snapshot, &envelope) {
-            Ok(step) => Ok(Outcome::of(step)),
-            Err(refusal) => Err(Refused { refusal, envelope: Box::new(envelope) }),
+            Ok(step) => Ok(Successor::of(step)),
+            Err(refusal) => Err(StepRefused { refusal, envelope: Box::new(envelope) }),
         };
         let host =
             |to: &Arc<str>, event: Event| Envelope { to: Some(to.to_string()), ..Envelope::host(seq, event, self.at) };
-        match &self.what {
-            What::Start { input } => start(machine, input, self.at),
-            What::Send { to, kind, data, by } => {
+        match &self.kind {
+            MoveKind::Start { input } => start(machine, input, self.at),
+            MoveKind::Send { to, kind, data, by } => {
                 let mut envelope = Envelope::event(seq, kind, data.clone(), by.clone(), self.at);
                 envelope.to = Some(to.to_string());
                 step(snapshot, envelope)
             }
-            What::Done { to, invocation, output } => step(
+            MoveKind::Done { to, invocation, output } => step(
                 snapshot,
                 host(to, Event::Done { invocation: invocation.to_string(), effect: None, output: output.clone() }),
             ),
-            What::Failed { to, invocation, error } => step(
+            MoveKind::Failed { to, invocation, error } => step(
                 snapshot,
                 host(to, Event::Failed { invocation: invocation.to_string(), effect: None, error: error.clone() }),
             ),
-            What::Tick => {
+            MoveKind::Tick => {
                 // All that is due by now, as a host does it.
-                let mut whole = Outcome { verdict: Verdict::Ignored, snapshot: snapshot.clone(), taken: Vec::new() };
+                let mut whole = Successor { verdict: Verdict::Ignored, snapshot: snapshot.clone(), taken: Vec::new() };
                 for _ in 0..MAX_FIRINGS {
                     let now = &whole.snapshot;
                     let Some(timer) = now.next_timer().filter(|t| t.due <= self.at) else {
@@ -140,30 +140,30 @@ impl Move {
 }
 
 /// Starts a run.
-pub(crate) fn start(machine: &Machine, input: &Json, at: i64) -> Result<Outcome, Refused> {
+pub(crate) fn start(machine: &Machine, input: &Json, at: i64) -> Result<Successor, StepRefused> {
     let envelope = Envelope::host(0, Event::Start { input: input.clone() }, at);
     match machine.start("explored", &envelope) {
-        Ok(step) => Ok(Outcome::of(step)),
-        Err(refusal) => Err(Refused { refusal, envelope: Box::new(envelope) }),
+        Ok(step) => Ok(Successor::of(step)),
+        Err(refusal) => Err(StepRefused { refusal, envelope: Box::new(envelope) }),
     }
 }
 
-/// What a move came to.
-pub(crate) struct Outcome {
+/// MoveKind a move came to.
+pub(crate) struct Successor {
     pub(crate) verdict: Verdict,
     pub(crate) snapshot: Snapshot,
     /// Chart and transition, by number.
     pub(crate) taken: Vec<(usize, u32)>,
 }
 
-impl Outcome {
-    fn of(step: Step) -> Outcome {
-        Outcome { verdict: step.verdict, taken: step.taken().collect(), snapshot: step.snapshot }
+impl Successor {
+    fn of(step: Step) -> Successor {
+        Successor { verdict: step.verdict, taken: step.taken().collect(), snapshot: step.snapshot }
     }
 }
 
 /// A move that the kernel refused.
-pub(crate) struct Refused {
+pub(crate) struct StepRefused {
     pub(crate) refusal: Refusal,
     pub(crate) envelope: Box<Envelope>,
 }
@@ -177,7 +177,7 @@ pub(crate) fn time(ms: i64) -> String {
 /// All moves that an exploration tries.
 pub(crate) struct Moves<'m, 'd> {
     model: &'m Model<'d>,
-    interest: &'m ConeOfInfluence,
+    cone: &'m ConeOfInfluence,
     events: Vec<EventMoves>,
     outputs: BTreeMap<String, Vec<Json>>,
     errors: Vec<Json>,
@@ -199,10 +199,10 @@ struct EventMoves {
 }
 
 impl<'m, 'd> Moves<'m, 'd> {
-    pub(crate) fn new(model: &'m Model<'d>, interest: &'m ConeOfInfluence, options: &Options) -> Moves<'m, 'd> {
+    pub(crate) fn new(model: &'m Model<'d>, cone: &'m ConeOfInfluence, options: &Options) -> Moves<'m, 'd> {
         let mut moves = Moves {
             model,
-            interest,
+            cone,
             events: Vec::new(),
             outputs: BTreeMap::new(),
             errors: Vec::new(),
@@ -249,7 +249,7 @@ impl<'m, 'd> Moves<'m, 'd> {
 
     fn make(&mut self, source: &Source, schema: Option<&Json>, options: &Options, at: &str, what: &str) -> Vec<Json> {
         let empty = Probes::new();
-        let probes = self.interest.probes.get(source).unwrap_or(&empty);
+        let probes = self.cone.probes.get(source).unwrap_or(&empty);
         let Samples { values, possible } = samples(schema, probes, options.max_data);
         if values.is_empty() {
             self.missing.push((at.to_string(), what.to_string()));
@@ -262,7 +262,7 @@ impl<'m, 'd> Moves<'m, 'd> {
 
     fn make_errors(&mut self, options: &Options) -> Vec<Json> {
         let empty = Probes::new();
-        let probes = self.interest.probes.get(&Source::Error).unwrap_or(&empty);
+        let probes = self.cone.probes.get(&Source::Error).unwrap_or(&empty);
         let schema = json!({"type": "object", "required": ["code", "message"], "properties": {
             "code": {"type": "string", "default": "failed"}, "message": {"type": "string", "default": "it failed"}, "retryable": {"type": "boolean"}}});
         let schema = if probes.keys().any(|p| p.first().is_some_and(|f| f == "code")) {
@@ -288,14 +288,14 @@ impl<'m, 'd> Moves<'m, 'd> {
             approves.extend(t.def.approves.iter().filter_map(|cel| model.machine.query(cel).ok()));
         }
         let mut like = Vec::new();
-        for (path, probe) in self.interest.probes.get(&Source::Event(name.to_string())).into_iter().flatten() {
+        for (path, probe) in self.cone.probes.get(&Source::Event(name.to_string())).into_iter().flatten() {
             like.extend(probe.like.iter().filter_map(|cel| model.machine.query(cel).ok()).map(|q| (path.clone(), q)));
         }
-        let principals = principals(model, self.interest, name, &takers);
+        let principals = principals(model, self.cone, name, &takers);
         self.events.push(EventMoves { name: name.into(), data, principals, approves, like });
     }
 
-    /// What can happen to this snapshot.
+    /// MoveKind can happen to this snapshot.
     pub(crate) fn of(&self, snapshot: &Snapshot, now: i64, out: &mut Vec<Move>) {
         let model = self.model;
         for (actor, invocation) in snapshot.invocations().filter(|(_, i)| !i.is_machine()) {
@@ -303,18 +303,18 @@ impl<'m, 'd> Moves<'m, 'd> {
             for output in self.outputs.get(invocation.src.as_ref()).into_iter().flatten() {
                 out.push(Move {
                     at: now,
-                    what: What::Done { to: to.clone(), invocation: id.clone(), output: output.clone() },
+                    kind: MoveKind::Done { to: to.clone(), invocation: id.clone(), output: output.clone() },
                 });
             }
             for error in &self.errors {
                 out.push(Move {
                     at: now,
-                    what: What::Failed { to: to.clone(), invocation: id.clone(), error: error.clone() },
+                    kind: MoveKind::Failed { to: to.clone(), invocation: id.clone(), error: error.clone() },
                 });
             }
         }
         if let Some(timer) = snapshot.next_timer() {
-            out.push(Move { at: timer.due.max(now), what: What::Tick });
+            out.push(Move { at: timer.due.max(now), kind: MoveKind::Tick });
         }
         // A permit may have expired by the time of an event.
         let next = snapshot.next_timer().map_or(i64::MAX, |t| t.due);
@@ -339,7 +339,7 @@ impl<'m, 'd> Moves<'m, 'd> {
                         for at in std::iter::once(now).chain(expiry) {
                             out.push(Move {
                                 at,
-                                what: What::Send {
+                                kind: MoveKind::Send {
                                     to: to.clone(),
                                     kind: event.name.clone(),
                                     data: data.clone(),
@@ -414,7 +414,7 @@ fn takes(chart: &Chart<'_>, state: u32, event: &str) -> bool {
 /// The senders that are told apart: each role that counts; two people (or as many as a quorum needs) where it matters who they are.
 fn principals(
     model: &Model<'_>,
-    interest: &ConeOfInfluence,
+    cone: &ConeOfInfluence,
     name: &str,
     takers: &[&crate::model::Transition<'_>],
 ) -> Vec<Principal> {
@@ -438,7 +438,7 @@ fn principals(
         }
     }
     if of_event.is_empty() {
-        if interest.sender {
+        if cone.sender {
             model.def.roles.keys().for_each(|r| add(vec![r.clone()]));
         }
         if takers.iter().any(|t| t.def.by.is_empty()) && sets.is_empty() {
@@ -447,7 +447,7 @@ fn principals(
     }
     let quorum = takers.iter().filter_map(|t| t.def.quorum.as_ref()).map(|q| q.count).max().unwrap_or(1);
     let people = ["ana", "ben", "cleo", "dan", "eva", "fay"];
-    let wanted = if interest.sender { quorum.max(2) } else { quorum };
+    let wanted = if cone.sender { quorum.max(2) } else { quorum };
     let count = usize::try_from(wanted).unwrap_or(usize::MAX).clamp(1, people.len());
     people
         .iter()

@@ -8,39 +8,39 @@ use charter_kernel::{Code, FingerprintFilter, Machine, Snapshot, Status, Verdict
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
-use super::interest::{ConeOfInfluence, interest};
-use super::moves::{Move, Moves, Refused, START, What, start};
-use super::trail::{NO_PARENT, Trail};
+use super::cone::{ConeOfInfluence, cone_of_influence};
+use super::moves::{Move, MoveKind, Moves, START, StepRefused, start};
+use super::predecessors::{NO_PARENT, PredecessorTree};
 use super::{Exploration, RefusedMove};
 use crate::Options;
 use crate::model::Model;
-use crate::properties::Watch;
+use crate::properties::PropertyMonitor;
 
 /// Different refusals that are kept for the report.
 const MAX_REFUSED: usize = 50;
 
 /// Chooses the variables that decide.
-pub(crate) struct Deciding {
+pub(crate) struct ConeFilter {
     /// By chart and slot.
     variables: Vec<Vec<bool>>,
     inputs: bool,
     entries: bool,
 }
 
-impl Deciding {
-    pub(crate) fn new(model: &Model<'_>, interest: &ConeOfInfluence) -> Deciding {
+impl ConeFilter {
+    pub(crate) fn new(model: &Model<'_>, cone: &ConeOfInfluence) -> ConeFilter {
         let of = |(chart, names): (&crate::model::Chart<'_>, &rustc_hash::FxHashSet<String>)| {
             chart.outline.variables.iter().map(|v| names.contains(*v)).collect()
         };
-        Deciding {
-            variables: model.charts.iter().zip(&interest.variables).map(of).collect(),
-            inputs: interest.inputs,
-            entries: interest.entries,
+        ConeFilter {
+            variables: model.charts.iter().zip(&cone.variables).map(of).collect(),
+            inputs: cone.inputs,
+            entries: cone.entries,
         }
     }
 }
 
-impl FingerprintFilter for Deciding {
+impl FingerprintFilter for ConeFilter {
     fn variable(&self, chart: usize, slot: usize, value: &Json, out: &mut Vec<u8>) {
         if self.variables.get(chart).and_then(|v| v.get(slot)) == Some(&true) {
             write(value, out);
@@ -77,7 +77,7 @@ fn key(bytes: &[u8]) -> u128 {
 }
 
 /// A situation that waits for its turn.
-struct Waiting {
+struct FrontierState {
     node: u32,
     snapshot: Snapshot,
     now: i64,
@@ -88,30 +88,30 @@ struct Waiting {
 
 struct Search<'m> {
     machine: &'m Machine,
-    lens: Deciding,
+    filter: ConeFilter,
     out: Exploration,
     steps: Vec<(u32, Arc<Move>)>,
     known: FxHashMap<u128, u32>,
-    waiting: VecDeque<Waiting>,
-    watch: Watch,
+    frontier: VecDeque<FrontierState>,
+    monitor: PropertyMonitor,
     buffer: Vec<u8>,
 }
 
 pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
-    let interest = interest(model);
-    let moves = Moves::new(model, &interest, options);
+    let cone = cone_of_influence(model);
+    let moves = Moves::new(model, &cone, options);
     let mut s = Search {
         machine: model.machine,
-        lens: Deciding::new(model, &interest),
+        filter: ConeFilter::new(model, &cone),
         out: Exploration::new(model),
         steps: Vec::new(),
         known: FxHashMap::default(),
-        waiting: VecDeque::new(),
-        watch: Watch::new(model),
+        frontier: VecDeque::new(),
+        monitor: PropertyMonitor::new(model),
         buffer: Vec::new(),
     };
     moves.cut.iter().for_each(|why| s.out.cut(why.clone()));
-    if interest.clock {
+    if cone.clock {
         s.out.cut("conditions read `now`: only times at which timers are due were tried".into());
     }
     s.out.missing.clone_from(&moves.missing);
@@ -119,24 +119,24 @@ pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
         s.begin(input);
     }
     s.run(&moves, options);
-    s.watch.finish();
-    s.out.verdicts = s.watch.verdicts(s.out.explored.complete, s.known.len());
+    s.monitor.finish();
+    s.out.verdicts = s.monitor.verdicts(s.out.explored.complete, s.known.len());
     s.out.explored.states = s.known.len();
-    s.out.trail = Trail::Moves(s.steps);
+    s.out.predecessors = PredecessorTree::Moves(s.steps);
     s.out
 }
 
 impl Search<'_> {
     fn begin(&mut self, input: &Json) {
-        let how = Arc::new(Move { at: START, what: What::Start { input: input.clone() } });
+        let how = Arc::new(Move { at: START, kind: MoveKind::Start { input: input.clone() } });
         match start(self.machine, input, START) {
             Ok(outcome) => {
-                let seen = self.watch.noticed(0, None);
+                let seen = self.monitor.noticed(0, None);
                 self.took(NO_PARENT, &how, &outcome.taken);
                 let node = self.arrive(NO_PARENT, &how, outcome.snapshot, 0, seen);
-                self.watch.start(node, &how);
+                self.monitor.start(node, &how);
             }
-            Err(Refused { refusal, envelope }) => {
+            Err(StepRefused { refusal, envelope }) => {
                 let story = self.machine.explain(None, &envelope, &refusal);
                 if !self.out.not_started.contains(&story.message) {
                     self.out.not_started.push(story.message);
@@ -147,9 +147,9 @@ impl Search<'_> {
 
     fn run(&mut self, moves: &Moves<'_, '_>, options: &Options) {
         let mut list = Vec::new();
-        while let Some(w) = self.waiting.pop_front() {
+        while let Some(w) = self.frontier.pop_front() {
             if w.snapshot.status() != Status::Active {
-                self.watch.rests(w.node);
+                self.monitor.rests(w.node);
                 continue;
             }
             if w.depth >= options.max_depth {
@@ -175,7 +175,7 @@ impl Search<'_> {
                 let how = Arc::new(how);
                 self.took(w.node, &how, &outcome.taken);
                 let event = Some(how.as_ref()).filter(|_| outcome.verdict == Verdict::Accepted);
-                let seen = self.watch.noticed(w.seen, event);
+                let seen = self.monitor.noticed(w.seen, event);
                 let full = self.known.len() >= options.max_states;
                 self.step(&w, &how, outcome.snapshot, seen, full);
                 if full {
@@ -188,28 +188,28 @@ impl Search<'_> {
             }
             if !accepted || !w.snapshot.invocations().any(|(_, i)| !i.is_machine()) && w.snapshot.timers().is_empty() {
                 // Nothing makes it go on but people, who need not.
-                self.watch.rests(w.node);
+                self.monitor.rests(w.node);
             }
         }
     }
 
     /// Goes along an edge.
-    fn step(&mut self, from: &Waiting, how: &Arc<Move>, snapshot: Snapshot, seen: u64, full: bool) {
-        let same = if self.watch.wants_edges() { self.watch.continuing(&from.snapshot, &snapshot) } else { 0 };
+    fn step(&mut self, from: &FrontierState, how: &Arc<Move>, snapshot: Snapshot, seen: u64, full: bool) {
+        let same = if self.monitor.wants_edges() { self.monitor.continuing(&from.snapshot, &snapshot) } else { 0 };
         let to = if full {
             self.find(&snapshot, seen)
         } else {
             Some(self.arrive(from.node, how, snapshot, from.depth.saturating_add(1), seen))
         };
         if let Some(to) = to {
-            self.watch.edge(from.node, to, how, same);
+            self.monitor.edge(from.node, to, how, same);
         }
     }
 
     fn key_of(&mut self, snapshot: &Snapshot, seen: u64) -> u128 {
         self.buffer.clear();
         self.buffer.extend_from_slice(&seen.to_le_bytes());
-        self.machine.fingerprint(snapshot, &self.lens, &mut self.buffer);
+        self.machine.fingerprint(snapshot, &self.filter, &mut self.buffer);
         key(&self.buffer)
     }
 
@@ -238,8 +238,8 @@ impl Search<'_> {
                 }
             }
         }
-        self.watch.situation(self.machine, node, &snapshot, how.at, seen);
-        self.waiting.push_back(Waiting { node, snapshot, now: how.at, depth, seen });
+        self.monitor.situation(self.machine, node, &snapshot, how.at, seen);
+        self.frontier.push_back(FrontierState { node, snapshot, now: how.at, depth, seen });
         node
     }
 
@@ -252,7 +252,7 @@ impl Search<'_> {
     }
 
     /// Keeps what is worth telling of a refusal.
-    fn refused(&mut self, w: &Waiting, how: Move, refused: &Refused) {
+    fn refused(&mut self, w: &FrontierState, how: Move, refused: &StepRefused) {
         let code = refused.refusal.code;
         if !matches!(code, Code::Execution | Code::Runaway | Code::Interlock) || self.out.refused.len() >= MAX_REFUSED {
             return;

@@ -11,11 +11,11 @@ use charter_kernel::definition::{Action, Block, StateKind, Template};
 use serde_json::Value as Json;
 
 use super::Exploration;
+use super::cone::Probes;
 use super::data::samples;
-use super::interest::Probes;
-use super::moves::{Move, START, What};
+use super::moves::{Move, MoveKind, START};
+use super::predecessors::{NO_PARENT, PredecessorTree};
 use super::set::Set;
-use super::trail::{NO_PARENT, Trail};
 use crate::Options;
 use crate::model::{Chart, Model, Trigger, is_platform, matches};
 
@@ -30,7 +30,7 @@ pub(crate) struct Table {
     /// Leaves that end the run.
     finals: u64,
     labels: Vec<Label>,
-    ways: Vec<Way>,
+    transitions: Vec<LeafTransition>,
     input: Json,
 }
 
@@ -39,16 +39,16 @@ struct Label {
     how: Arc<Move>,
     /// Leaves that offer one.
     mask: u64,
-    /// By bit: number in [`Table::ways`].
+    /// By bit: number in [`Table::transitions`].
     offers: Vec<u32>,
 }
 
 /// A transition as sets of leaves.
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct LeafTransition {
     transition: u32,
     source: u32,
-    /// What it exits, whether active or not; empty for a targetless one.
+    /// MoveKind it exits, whether active or not; empty for a targetless one.
     exits: u64,
     entries: u64,
 }
@@ -62,7 +62,7 @@ pub(crate) fn table(model: &Model<'_>) -> Option<Table> {
     if !def.interlocks.is_empty() || !def.properties.is_empty() || chart.def.output.is_some() {
         return None;
     }
-    // What cannot fail: literals.
+    // MoveKind cannot fail: literals.
     let plain = |t: &Template| matches!(t, Template::Literal(_));
     if !chart.def.context.values().all(plain) || !chart.states.iter().all(|s| simple_state(model, s.def)) {
         return None;
@@ -80,13 +80,13 @@ pub(crate) fn table(model: &Model<'_>) -> Option<Table> {
         return None; // the regions end the run together
     }
     let input = samples(def.root.input.as_ref(), &Probes::new(), 1).values.pop()?;
-    let mut table = Table { start: 0, finals: 0, labels: Vec::new(), ways: Vec::new(), input, leaves };
+    let mut table = Table { start: 0, finals: 0, labels: Vec::new(), transitions: Vec::new(), input, leaves };
     table.start = table.bits(&entered(chart, &[0], None));
     for leaf in table.leaves.iter().filter(|l| is_final(l) && chart.state(**l).parent == Some(0)) {
         table.finals |= table.bit(*leaf);
     }
     for t in &chart.transitions {
-        let known = chart.outline.transitions.get(table.ways.len())?;
+        let known = chart.outline.transitions.get(table.transitions.len())?;
         let (exits, entries) = match known.domain {
             Some(domain) => {
                 let below: Vec<u32> = chart.leaves(domain).filter(|l| *l != domain).collect();
@@ -95,8 +95,8 @@ pub(crate) fn table(model: &Model<'_>) -> Option<Table> {
             None if t.targets.is_empty() => (0, 0),
             None => return None,
         };
-        let number = u32::try_from(table.ways.len()).ok()?;
-        table.ways.push(Way { transition: number, source: t.source, exits, entries });
+        let number = u32::try_from(table.transitions.len()).ok()?;
+        table.transitions.push(LeafTransition { transition: number, source: t.source, exits, entries });
     }
     for (name, decl) in &def.events {
         let data = samples(decl.data.as_ref(), &Probes::new(), 1).values.pop()?;
@@ -265,8 +265,8 @@ impl Table {
         if mask == 0 || self.labels.iter().any(|l| l.offers == offers) {
             return;
         }
-        let what = What::Send { to: "root".into(), kind: event.into(), data: data.clone(), by };
-        self.labels.push(Label { how: Arc::new(Move { at: START, what }), mask, offers });
+        let kind = MoveKind::Send { to: "root".into(), kind: event.into(), data: data.clone(), by };
+        self.labels.push(Label { how: Arc::new(Move { at: START, kind }), mask, offers });
     }
 
     /// One step; the transitions it takes are noted in `taken`. `None`: nothing takes the event.
@@ -288,7 +288,7 @@ impl Table {
             self.remove_conflicting(chart, configuration, taken);
         }
         let (mut exits, mut entries) = (0, 0);
-        for way in taken.iter().filter_map(|t| self.ways.get(*t as usize)) {
+        for way in taken.iter().filter_map(|t| self.transitions.get(*t as usize)) {
             exits |= way.exits;
             entries |= way.entries;
         }
@@ -298,10 +298,10 @@ impl Table {
     /// Appendix D, `removeConflictingTransitions`.
     #[cold]
     fn remove_conflicting(&self, chart: &Chart<'_>, configuration: u64, taken: &mut Vec<u32>) {
-        let mut kept: Vec<Way> = Vec::new();
-        for way in taken.iter().filter_map(|t| self.ways.get(*t as usize)) {
-            let meets = |other: &Way| way.exits & other.exits & configuration != 0;
-            let inner = |other: &Way| chart.inside(way.source, other.source);
+        let mut kept: Vec<LeafTransition> = Vec::new();
+        for way in taken.iter().filter_map(|t| self.transitions.get(*t as usize)) {
+            let meets = |other: &LeafTransition| way.exits & other.exits & configuration != 0;
+            let inner = |other: &LeafTransition| chart.inside(way.source, other.source);
             if kept.iter().any(|o| meets(o) && !inner(o)) {
                 continue;
             }
@@ -323,7 +323,7 @@ impl Table {
         let mut labels: Vec<u16> = Vec::new();
         let (mut leaves_seen, mut level_end, mut depth) = (0u64, 1usize, 0usize);
         let mut taken = Vec::new();
-        let mut first: Vec<Option<(u32, u16)>> = vec![None; self.ways.len()];
+        let mut first: Vec<Option<(u32, u16)>> = vec![None; self.transitions.len()];
         set.insert(self.start);
         push(&mut parents, NO_PARENT);
         push(&mut labels, 0);
@@ -334,7 +334,7 @@ impl Table {
                 level_end = set.len();
                 depth = depth.saturating_add(1);
                 if depth >= options.max_depth {
-                    out.cut(format!("ways of more than {} events were not followed", options.max_depth));
+                    out.cut(format!("transitions of more than {} events were not followed", options.max_depth));
                     break;
                 }
             }
@@ -382,9 +382,13 @@ impl Table {
                 *slot = Some((*node, label.how.clone()));
             }
         }
-        let start = Arc::new(Move { at: START, what: What::Start { input: self.input.clone() } });
-        out.trail =
-            Trail::Labels { parents, labels, moves: self.labels.iter().map(|l| l.how.clone()).collect(), start };
+        let start = Arc::new(Move { at: START, kind: MoveKind::Start { input: self.input.clone() } });
+        out.predecessors = PredecessorTree::Labels {
+            parents,
+            labels,
+            moves: self.labels.iter().map(|l| l.how.clone()).collect(),
+            start,
+        };
         // A deadlock for good: no state that is active has any transition.
         for (node, stuck) in &mut out.ends {
             let configuration = set.get(*node as usize).unwrap_or(0);
@@ -433,7 +437,7 @@ mod tests {
         let machine = charter_kernel::Machine::compile(document.definition).unwrap();
         let found = crate::explore(&machine, &Options::default());
         assert_eq!(found.explored.states, 9usize.pow(5));
-        let Trail::Labels { parents, labels, .. } = &found.trail else { panic!("no table") };
+        let PredecessorTree::Labels { parents, labels, .. } = &found.predecessors else { panic!("no table") };
         // The set as it was: the same number of the same keys takes the same room.
         let mut set = Set::new();
         (0..found.explored.states as u64).for_each(|k| assert!(set.insert(k)));

@@ -14,17 +14,17 @@ use crate::model::Model;
 use liveness::Graph;
 
 /// What became of a property.
-pub(crate) struct Verdict {
+pub(crate) struct PropertyVerdict {
     /// Its place among `properties`.
     pub(crate) property: usize,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: PropertyOutcome,
 }
 
-pub(crate) enum Outcome {
+pub(crate) enum PropertyOutcome {
     /// In all situations that were explored.
     Holds { complete: bool, situations: usize },
     /// It does not hold in this situation.
-    Broken { node: u32, event: Option<String> },
+    Violated { node: u32, event: Option<String> },
     /// It never holds on this way; the last moves (so many) repeat for ever, or nothing more happens.
     Avoided { moves: Vec<Arc<Move>>, repeats: usize },
     /// It cannot be evaluated in this situation.
@@ -34,13 +34,13 @@ pub(crate) enum Outcome {
 /// A property under watch.
 struct Rule {
     query: Query,
-    kind: Kind,
+    kind: RuleKind,
     found: Option<u32>,
     failed: Option<(u32, String)>,
     avoided: Option<(Vec<Arc<Move>>, usize)>,
 }
 
-enum Kind {
+enum RuleKind {
     /// Not, unless the event with this bit has happened.
     Never(Option<(String, u64)>),
     Always,
@@ -49,15 +49,15 @@ enum Kind {
 }
 
 /// Watches an exploration.
-pub(crate) struct Watch {
+pub(crate) struct PropertyMonitor {
     rules: Vec<(usize, Rule)>,
     graph: Option<Graph>,
     /// What a run waits for that will come: bit by name.
     obligations: FxHashMap<String, u128>,
 }
 
-impl Watch {
-    pub(crate) fn new(model: &Model<'_>) -> Watch {
+impl PropertyMonitor {
+    pub(crate) fn new(model: &Model<'_>) -> PropertyMonitor {
         let mut rules = Vec::new();
         let (mut before, mut later) = (0u32, 0u32);
         let bit = |n: &mut u32| {
@@ -69,11 +69,11 @@ impl Watch {
             let (cel, kind) = match &property.rule {
                 PropertyRule::Never { when, unless_before } => {
                     let event = unless_before.clone().and_then(|e| Some((e, bit(&mut before)?)));
-                    (when, Kind::Never(event))
+                    (when, RuleKind::Never(event))
                 }
-                PropertyRule::Always(cel) => (cel, Kind::Always),
+                PropertyRule::Always(cel) => (cel, RuleKind::Always),
                 PropertyRule::Eventually(cel) => match bit(&mut later) {
-                    Some(bit) => (cel, Kind::Eventually(bit)),
+                    Some(bit) => (cel, RuleKind::Eventually(bit)),
                     None => continue,
                 },
             };
@@ -84,7 +84,7 @@ impl Watch {
             rules.push((i, Rule { query, kind, found: None, failed: None, avoided: None }));
         }
         let graph = (later > 0).then(Graph::default);
-        Watch { rules, graph, obligations: FxHashMap::default() }
+        PropertyMonitor { rules, graph, obligations: FxHashMap::default() }
     }
 
     pub(crate) fn wants_edges(&self) -> bool {
@@ -97,7 +97,7 @@ impl Watch {
             return seen;
         };
         let bits = self.rules.iter().filter_map(|(_, r)| match &r.kind {
-            Kind::Never(Some((event, bit))) if *event == kind => Some(*bit),
+            RuleKind::Never(Some((event, bit))) if *event == kind => Some(*bit),
             _ => None,
         });
         bits.fold(seen, |seen, bit| seen | bit)
@@ -113,14 +113,14 @@ impl Watch {
                 Err(e) => Err(e.to_string()),
             };
             match (&rule.kind, answer) {
-                (Kind::Eventually(bit), Ok(true)) => holding |= bit,
-                (Kind::Eventually(_), _) => {}
-                (Kind::Never(Some((_, bit))), _) if seen & bit != 0 => {}
-                (Kind::Never(_), Ok(true)) | (Kind::Always, Ok(false)) => {
+                (RuleKind::Eventually(bit), Ok(true)) => holding |= bit,
+                (RuleKind::Eventually(_), _) => {}
+                (RuleKind::Never(Some((_, bit))), _) if seen & bit != 0 => {}
+                (RuleKind::Never(_), Ok(true)) | (RuleKind::Always, Ok(false)) => {
                     rule.found.get_or_insert(node);
                 }
-                (Kind::Never(_), Ok(false)) | (Kind::Always, Ok(true)) => {}
-                (Kind::Never(_) | Kind::Always, Err(message)) => {
+                (RuleKind::Never(_), Ok(false)) | (RuleKind::Always, Ok(true)) => {}
+                (RuleKind::Never(_) | RuleKind::Always, Err(message)) => {
                     rule.failed.get_or_insert((node, message));
                 }
             }
@@ -179,25 +179,25 @@ impl Watch {
     pub(crate) fn finish(&mut self) {
         let Some(graph) = &self.graph else { return };
         for (_, rule) in &mut self.rules {
-            if let Kind::Eventually(bit) = rule.kind {
+            if let RuleKind::Eventually(bit) = rule.kind {
                 rule.avoided = graph.avoids(bit);
             }
         }
     }
 
-    pub(crate) fn verdicts(&self, complete: bool, situations: usize) -> Vec<Verdict> {
+    pub(crate) fn verdicts(&self, complete: bool, situations: usize) -> Vec<PropertyVerdict> {
         let verdict = |(property, rule): &(usize, Rule)| {
             let event = match &rule.kind {
-                Kind::Never(Some((event, _))) => Some(event.clone()),
+                RuleKind::Never(Some((event, _))) => Some(event.clone()),
                 _ => None,
             };
             let outcome = match (rule.found, &rule.avoided, &rule.failed) {
-                (Some(node), _, _) => Outcome::Broken { node, event },
-                (_, Some((moves, repeats)), _) => Outcome::Avoided { moves: moves.clone(), repeats: *repeats },
-                (_, _, Some((node, message))) => Outcome::Fails { node: *node, message: message.clone() },
-                _ => Outcome::Holds { complete, situations },
+                (Some(node), _, _) => PropertyOutcome::Violated { node, event },
+                (_, Some((moves, repeats)), _) => PropertyOutcome::Avoided { moves: moves.clone(), repeats: *repeats },
+                (_, _, Some((node, message))) => PropertyOutcome::Fails { node: *node, message: message.clone() },
+                _ => PropertyOutcome::Holds { complete, situations },
             };
-            Verdict { property: *property, outcome }
+            PropertyVerdict { property: *property, outcome }
         };
         self.rules.iter().map(verdict).collect()
     }

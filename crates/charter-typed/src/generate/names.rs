@@ -1,6 +1,6 @@
-//! From the names of a charter to names of Rust.
+//! Turns the names of a charter into Rust names.
 
-/// Words that cannot be names of Rust (2024), raw or not at hand.
+/// Keywords of Rust 2024: strict, reserved and contextual.
 const KEYWORDS: [&str; 53] = [
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
     "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",
@@ -8,7 +8,8 @@ const KEYWORDS: [&str; 53] = [
     "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield", "union",
 ];
 
-/// The words of a name: split at what is neither letter nor digit, and where a small letter meets a large one.
+/// The words of a name, split at every character that is neither a letter nor a digit, and where a
+/// lowercase letter is followed by an uppercase one.
 fn words(name: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut word = String::new();
@@ -36,7 +37,7 @@ pub(crate) fn camel(name: &str) -> String {
         let mut chars = word.chars();
         out.extend(chars.next().map(|c| c.to_ascii_uppercase()));
         let rest: String = chars.collect();
-        // A word in capitals is a word; one with humps of its own has been split already.
+        // A word in capitals is lowered; one in camel case has been split already.
         let shout = rest.chars().any(|c| c.is_ascii_uppercase()) && !rest.chars().any(|c| c.is_ascii_lowercase());
         out.push_str(&if shout { rest.to_ascii_lowercase() } else { rest });
     }
@@ -46,7 +47,8 @@ pub(crate) fn camel(name: &str) -> String {
     if out == "Self" { "SelfX".into() } else { out }
 }
 
-/// `WakeRequested`, `wake.requested` and `WAKE_REQUESTED` become `wake_requested`; keywords get an underscore behind them.
+/// `WakeRequested`, `wake.requested` and `WAKE_REQUESTED` become `wake_requested`; keywords get a
+/// trailing underscore.
 pub(crate) fn snake(name: &str) -> String {
     let mut out = words(name).join("_").to_ascii_lowercase();
     if out.is_empty() || out.starts_with(|c: char| c.is_ascii_digit()) {

@@ -1,4 +1,5 @@
-//! From JSON Schema to types of Rust: as far as a type can say it. What it cannot say (lengths, patterns, bounds) the kernel checks.
+//! Turns JSON Schema into Rust types, as far as types can express it. The kernel checks the rest
+//! (lengths, patterns, bounds).
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,21 +12,21 @@ use super::names::{camel, snake};
 /// Any JSON, where the schema says no more.
 const ANY: &str = "::serde_json::Value";
 
-/// How deep schemas are followed; below that: any JSON.
+/// Nesting depth of schemas that are followed; anything deeper becomes any JSON.
 const MAX_DEPTH: usize = 16;
 
-/// The entry of `types` that a schema refers to: as a charter writes it, or as the reader carries it along.
+/// The entry of `types` that a schema refers to, as a charter writes it or as the reader inlines it.
 fn target(schema: &Json) -> Option<&str> {
     let reference = schema.get("$ref")?.as_str()?;
     reference.strip_prefix("#/types/").or_else(|| reference.strip_prefix("#/$defs/types."))
 }
 
-/// Types under way: what has been written, and the names that are taken.
+/// The types generated so far, and the names that are in use.
 pub(crate) struct Types<'d> {
     named: &'d IndexMap<String, Json>,
     pub(crate) text: String,
     taken: BTreeSet<String>,
-    /// Entries of `types` that have been written, with the name they got.
+    /// Entries of `types` that have been generated, with their Rust names.
     known: IndexMap<String, String>,
 }
 
@@ -34,7 +35,7 @@ impl<'d> Types<'d> {
         Types { named, text: String::new(), taken: BTreeSet::new(), known: IndexMap::new() }
     }
 
-    /// A name that nothing else has.
+    /// A unique name.
     fn fresh(&mut self, wish: &str) -> String {
         let mut name = wish.to_owned();
         let mut count = 1u32;
@@ -45,7 +46,8 @@ impl<'d> Types<'d> {
         name
     }
 
-    /// The struct for the data of an event: always a struct, so that fields can be added. None: the event carries nothing that has a type.
+    /// The struct for the data of an event. It is a struct even for a single field, so that fields can
+    /// be added. `None`: the schema declares no fields.
     pub(crate) fn event(&mut self, name: &str, schema: &Json) -> Option<String> {
         let schema = self.resolve(schema);
         let fields = schema.as_object().filter(|s| s.contains_key("properties"))?.clone();
@@ -66,7 +68,7 @@ impl<'d> Types<'d> {
         schema.clone()
     }
 
-    /// The Rust type of a schema; writes what it needs on the way.
+    /// The Rust type of a schema; generates the types that it needs.
     fn of(&mut self, schema: &Json, wish: &str, depth: usize) -> String {
         if depth > MAX_DEPTH {
             return ANY.into();
@@ -77,7 +79,7 @@ impl<'d> Types<'d> {
                 return name.clone();
             }
             let resolved = self.resolve(schema);
-            // A type that refers to itself: its own name, boxed by the list or map it must stand in; else any JSON.
+            // A type that refers to itself becomes any JSON at that place.
             self.known.insert(target.to_owned(), ANY.into());
             let name = self.of(&resolved, &camel(target), depth);
             self.known.insert(target.to_owned(), name.clone());
@@ -183,13 +185,13 @@ impl<'d> Types<'d> {
         }
         let _ = writeln!(
             self.text,
-            "/// One of a few words.\n#[derive(Debug, Clone, Copy, PartialEq, Eq, ::serde::Serialize, ::serde::Deserialize)]\npub enum {name} {{\n{variants}}}\n"
+            "/// One of the listed values.\n#[derive(Debug, Clone, Copy, PartialEq, Eq, ::serde::Serialize, ::serde::Deserialize)]\npub enum {name} {{\n{variants}}}\n"
         );
         name
     }
 }
 
-/// A doc comment; a text of several lines stays one comment, and nothing in it can end it.
+/// Writes a doc comment, one `///` per line of text, so that no text can end the comment.
 pub(crate) fn doc(out: &mut String, indent: &str, text: &str) {
     for line in text.lines() {
         let _ = writeln!(out, "{indent}/// {}", line.trim_end());

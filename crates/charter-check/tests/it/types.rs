@@ -1,12 +1,10 @@
 //! Expressions are checked where they stand, with their place in the file.
 
-mod support;
-
-use support::{all, lint};
+use crate::support::{all, lint};
 
 /// What is found of one code: the text that is meant, and what is said about it. Line and column lead to that text.
 fn only(source: &str, code: &str) -> Vec<String> {
-    let document = support::document(source);
+    let document = crate::support::document(source);
     let show = |f: &charter_check::Finding| {
         let text = &document.source[f.span.0..f.span.1];
         let line = document.source.lines().nth(f.line - 1).unwrap();

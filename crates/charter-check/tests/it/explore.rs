@@ -1,11 +1,9 @@
 //! What exploration finds, and that its witnesses lead there.
 
-mod support;
-
+use crate::support::{all, machine, report_with};
 use charter_check::{Finding, Options, Report, explore};
 use charter_kernel::{Envelope, Event, Machine, Principal, Refusal, Snapshot};
 use serde_json::Value as Json;
-use support::{all, machine, report_with};
 
 fn report(source: &str) -> Report {
     report_with(source, &Options::default())
@@ -140,15 +138,15 @@ states:
 fn paths_to_states_and_transitions() {
     let machine = machine(DOOR);
     let exploration = explore(&machine, &Options::default());
-    let path = exploration.path_to_state("root", "c").unwrap();
+    let path = exploration.trace_to_state("root", "c").unwrap();
     assert_eq!(path.events.len(), 2);
-    let path = exploration.path_to_transition("root", "b/on/BACK/0").unwrap();
+    let path = exploration.trace_to_transition("root", "b/on/BACK/0").unwrap();
     assert_eq!(path.events.last().unwrap()["type"], "BACK");
     let (before, after) = replay(&machine, None, &path.events);
     assert_eq!(before.actors().next().unwrap().state().collect::<Vec<_>>(), ["b"]);
     assert_eq!(after.unwrap().actors().next().unwrap().state().collect::<Vec<_>>(), ["a"]);
     assert_eq!(exploration.not_taken().map(|(_, name, _)| name).collect::<Vec<_>>(), ["c/on/BACK/0"]);
-    assert_eq!(exploration.path_to_transition("root", "c/on/BACK/0"), None);
+    assert_eq!(exploration.trace_to_transition("root", "c/on/BACK/0"), None);
 }
 
 #[test]
@@ -215,7 +213,7 @@ states:
 ";
     none(source, "transition-not-taken");
     let exploration = explore(&machine(source), &Options::default());
-    let path = exploration.path_to_state("root", "done").unwrap();
+    let path = exploration.trace_to_state("root", "done").unwrap();
     assert_eq!(path.events[0]["by"]["id"], "ana");
 }
 

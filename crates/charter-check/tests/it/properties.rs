@@ -1,9 +1,7 @@
 //! Properties: that they hold, or the shortest way on which they do not.
 
-mod support;
-
+use crate::support::{all, report_with};
 use charter_check::{Finding, Options, Report};
-use support::{all, report_with};
 
 fn report(charter: &str, property: &str) -> Report {
     report_with(&format!("{charter}properties:\n  - {{id: p, {property}}}\n"), &Options::default())

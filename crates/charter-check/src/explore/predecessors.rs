@@ -2,34 +2,34 @@
 
 use std::sync::Arc;
 
-use super::moves::{Move, What};
-use crate::Path;
+use super::moves::{Move, MoveKind};
+use crate::Trace;
 
 /// By situation: the one before it, and what happened in between. The first is reached by a start.
 #[derive(Default)]
-pub(crate) enum Trail {
+pub(crate) enum PredecessorTree {
     /// Every move its own.
     Moves(Vec<(u32, Arc<Move>)>),
     /// Moves by label: what the table mode keeps, small.
     Labels { parents: Vec<u32>, labels: Vec<u16>, moves: Vec<Arc<Move>>, start: Arc<Move> },
     #[default]
-    Nothing,
+    Empty,
 }
 
 /// No situation before: a start.
 pub(crate) const NO_PARENT: u32 = u32::MAX;
 
-impl Trail {
+impl PredecessorTree {
     fn step(&self, node: u32) -> Option<(u32, &Arc<Move>)> {
         match self {
-            Trail::Moves(list) => list.get(node as usize).map(|(parent, how)| (*parent, how)),
-            Trail::Labels { parents, labels, moves, start } => {
+            PredecessorTree::Moves(list) => list.get(node as usize).map(|(parent, how)| (*parent, how)),
+            PredecessorTree::Labels { parents, labels, moves, start } => {
                 let parent = *parents.get(node as usize)?;
                 let how =
                     if parent == NO_PARENT { start } else { moves.get(usize::from(*labels.get(node as usize)?))? };
                 Some((parent, how))
             }
-            Trail::Nothing => None,
+            PredecessorTree::Empty => None,
         }
     }
 
@@ -48,25 +48,25 @@ impl Trail {
         moves
     }
 
-    pub(crate) fn path(&self, node: u32) -> Path {
-        path_of(&self.moves(node))
+    pub(crate) fn trace(&self, node: u32) -> Trace {
+        trace_of(&self.moves(node))
     }
 
     /// The way to a situation and one move more.
-    pub(crate) fn path_and(&self, node: u32, how: &Arc<Move>) -> Path {
-        let mut moves = if matches!(how.what, What::Start { .. }) { Vec::new() } else { self.moves(node) };
+    pub(crate) fn trace_with(&self, node: u32, how: &Arc<Move>) -> Trace {
+        let mut moves = if matches!(how.kind, MoveKind::Start { .. }) { Vec::new() } else { self.moves(node) };
         moves.push(how.clone());
-        path_of(&moves)
+        trace_of(&moves)
     }
 }
 
-pub(crate) fn path_of(moves: &[Arc<Move>]) -> Path {
-    let mut path = Path::default();
+pub(crate) fn trace_of(moves: &[Arc<Move>]) -> Trace {
+    let mut trace = Trace::default();
     for how in moves {
-        match &how.what {
-            What::Start { input } => path.input = input.clone(),
-            _ => path.events.push(how.line()),
+        match &how.kind {
+            MoveKind::Start { input } => trace.input = input.clone(),
+            _ => trace.events.push(how.line()),
         }
     }
-    path
+    trace
 }

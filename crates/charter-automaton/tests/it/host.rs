@@ -1,6 +1,4 @@
 //! Whole turns on the embedded host, on a clock that is moved by hand; and a host that is killed in each state of a turn.
-#![cfg(feature = "host")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,10 +5,10 @@ use charter_kernel::definition::PropertyRule;
 use rustc_hash::FxHashSet;
 
 use crate::codes;
-use crate::explore::{Exploration, path_of};
+use crate::explore::{Exploration, trace_of};
 use crate::finding::{Finding, Severity};
 use crate::model::Model;
-use crate::properties::Outcome;
+use crate::properties::PropertyOutcome;
 
 pub(crate) fn report(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
     samples(e, findings);
@@ -54,7 +54,7 @@ fn ends(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             Finding::new(Severity::Warning, codes::STUCK, at, message)
                 .help("if some data is accepted there, give it as `examples` in the event's schema; else add a way out")
         };
-        findings.push(finding.witness(e.trail.path(*node)));
+        findings.push(finding.witness(e.predecessors.trace(*node)));
     }
 }
 
@@ -89,7 +89,7 @@ fn refusals(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
                     .help("make sure of what the action needs in a guard or a schema, or handle `error.execution`")
             }
         };
-        findings.push(finding.witness(e.trail.path_and(r.node, &r.how)));
+        findings.push(finding.witness(e.predecessors.trace_with(r.node, &r.how)));
     }
 }
 
@@ -152,13 +152,13 @@ fn properties(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             PropertyRule::Eventually(cel) => ("eventually", cel),
         };
         findings.push(match &verdict.outcome {
-            Outcome::Holds { complete: true, situations } => Finding::new(
+            PropertyOutcome::Holds { complete: true, situations } => Finding::new(
                 Severity::Info,
                 codes::PROPERTY_HOLDS,
                 at,
                 format!("property `{id}` ({word}) holds in all {situations} situations"),
             ),
-            Outcome::Holds { complete: false, situations } => {
+            PropertyOutcome::Holds { complete: false, situations } => {
                 let message = format!(
                     "property `{id}` ({word}) holds as far as explored ({situations} situations): {}",
                     e.explored.cut.join("; ")
@@ -166,14 +166,15 @@ fn properties(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
                 Finding::new(Severity::Info, codes::PROPERTY_HOLDS, at, message)
                     .help("raise the limit of the exploration to look further")
             }
-            Outcome::Broken { node, event } => {
+            PropertyOutcome::Violated { node, event } => {
                 let (_, names) = e.where_is(model, *node);
                 let holds = if word == "never" { "holds" } else { "does not hold" };
                 let before = event.as_ref().map(|e| format!(", before `{e}` was accepted")).unwrap_or_default();
                 let message = format!("property `{id}` is violated: `{cel}` {holds} in {names}{before}");
-                Finding::new(Severity::Error, codes::PROPERTY_VIOLATED, at, message).witness(e.trail.path(*node))
+                Finding::new(Severity::Error, codes::PROPERTY_VIOLATED, at, message)
+                    .witness(e.predecessors.trace(*node))
             }
-            Outcome::Avoided { moves, repeats } => {
+            PropertyOutcome::Avoided { moves, repeats } => {
                 let how = match repeats {
                     0 => "and then the run ends or waits for people only".to_string(),
                     1 => "and then the last event repeats for ever".to_string(),
@@ -181,14 +182,14 @@ fn properties(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
                 };
                 let message =
                     format!("property `{id}` is violated: there is a way on which `{cel}` never holds, {how}");
-                Finding::new(Severity::Error, codes::PROPERTY_VIOLATED, at, message).witness(path_of(moves))
+                Finding::new(Severity::Error, codes::PROPERTY_VIOLATED, at, message).witness(trace_of(moves))
             }
-            Outcome::Fails { node, message } => {
+            PropertyOutcome::Fails { node, message } => {
                 let (_, names) = e.where_is(model, *node);
                 let message = format!("property `{id}` cannot be evaluated in {names}: {message}");
                 Finding::new(Severity::Error, codes::PROPERTY_FAILS, at, message)
                     .help("ask first whether it is there, with `has(...)` or `in`")
-                    .witness(e.trail.path(*node))
+                    .witness(e.predecessors.trace(*node))
             }
         });
     }

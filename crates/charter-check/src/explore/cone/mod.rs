@@ -56,27 +56,27 @@ pub(crate) struct ConeOfInfluence {
 /// What `event` is in an expression: the sources it can be, and how many leading fields to drop.
 type Events<'s> = &'s [(Source, Option<&'static str>)];
 
-struct Reader<'m, 'd> {
+struct ConeBuilder<'m, 'd> {
     model: &'m Model<'d>,
-    interest: ConeOfInfluence,
+    cone: ConeOfInfluence,
     flows: Vec<Flow>,
     /// Paths that conditions compare, to be followed to where they come from: chart, variable and fields, what is asked.
     asked: Vec<(usize, Vec<String>, Probe)>,
 }
 
-pub(crate) fn interest(model: &Model<'_>) -> ConeOfInfluence {
-    let mut r = Reader { model, interest: ConeOfInfluence::default(), flows: Vec::new(), asked: Vec::new() };
-    r.interest.variables = vec![FxHashSet::default(); model.charts.len()];
+pub(crate) fn cone_of_influence(model: &Model<'_>) -> ConeOfInfluence {
+    let mut r = ConeBuilder { model, cone: ConeOfInfluence::default(), flows: Vec::new(), asked: Vec::new() };
+    r.cone.variables = vec![FxHashSet::default(); model.charts.len()];
     r.rules();
     for number in 0..model.charts.len() {
         r.chart(number);
     }
     r.variables();
     r.follow();
-    r.interest
+    r.cone
 }
 
-impl<'d> Reader<'_, 'd> {
+impl<'d> ConeBuilder<'_, 'd> {
     /// Interlocks and properties.
     fn rules(&mut self) {
         let model = self.model;
@@ -139,7 +139,7 @@ impl<'d> Reader<'_, 'd> {
                 if let Require::Use { key, .. } | Require::Open { key, .. } = require {
                     self.naming(number, key, &events);
                 }
-                self.interest.entries |= matches!(require, Require::Use { when: Some(_), .. });
+                self.cone.entries |= matches!(require, Require::Use { when: Some(_), .. });
             }
             self.block(number, &t.def.actions, &events, 0);
         }
@@ -278,7 +278,7 @@ impl<'d> Reader<'_, 'd> {
     }
 
     fn put(&mut self, source: Source, path: Vec<String>, probe: &Probe) {
-        let known = self.interest.probes.entry(source).or_default().entry(path).or_default();
+        let known = self.cone.probes.entry(source).or_default().entry(path).or_default();
         known.decides |= probe.decides;
         known.names |= probe.names;
         known.like.extend(probe.like.iter().cloned());
@@ -311,10 +311,10 @@ impl<'d> Reader<'_, 'd> {
             }
             match path.root() {
                 "context" => self.decide(chart, fields.first()),
-                "by" => self.interest.sender = true,
-                "now" => self.interest.clock = true,
-                "input" => self.interest.inputs = true,
-                "ledger" | "entry" => self.interest.entries = true,
+                "by" => self.cone.sender = true,
+                "now" => self.cone.clock = true,
+                "input" => self.cone.inputs = true,
+                "ledger" | "entry" => self.cone.entries = true,
                 "actors" => {
                     let context = match fields.as_slice() {
                         [_, word, rest @ ..] if word == "context" => Some(rest.first()),
@@ -333,7 +333,7 @@ impl<'d> Reader<'_, 'd> {
 
     fn decide(&mut self, chart: usize, variable: Option<&String>) {
         let all = self.model.charts.get(chart).map(|c| c.outline.variables.clone()).unwrap_or_default();
-        let Some(set) = self.interest.variables.get_mut(chart) else {
+        let Some(set) = self.cone.variables.get_mut(chart) else {
             return;
         };
         match variable {

@@ -1,10 +1,8 @@
 //! The table's reading of the algorithm against the kernel's, on random charters.
 
-mod support;
-
+use crate::support::machine;
 use charter_check::{Options, explore};
 use proptest::prelude::*;
-use support::machine;
 
 #[derive(Debug, Clone)]
 struct Node {
@@ -76,7 +74,7 @@ proptest! {
         prop_assert_eq!(fast.taken().collect::<Vec<_>>(), slow.taken().collect::<Vec<_>>(), "{}", source);
         for i in 0..total {
             let path = |e: &charter_check::Exploration| machine(&source).states().find(|(_, p)| p.rsplit('.').next() == Some(&format!("s{i}")))
-                .and_then(|(m, p)| e.path_to_state(m, p)).map(|p| p.events.len());
+                .and_then(|(m, p)| e.trace_to_state(m, p)).map(|p| p.events.len());
             prop_assert_eq!(path(&fast), path(&slow), "s{} in {}", i, source);
         }
     }

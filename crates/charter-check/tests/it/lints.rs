@@ -1,8 +1,6 @@
 //! Each lint, where it has something to say and where it has not.
 
-mod support;
-
-use support::{all, found, lint};
+use crate::support::{all, found, lint};
 
 /// A charter with a finding of the code, at a place that begins like this and with these words; and one without.
 #[track_caller]

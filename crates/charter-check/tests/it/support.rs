@@ -1,5 +1,4 @@
 //! Shared by the tests: from a charter's text to what is found in it.
-#![allow(dead_code)] // each test file uses some of it
 
 use charter_check::{Options, Report, check};
 use charter_format::{Document, ReadOptions, read};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Reader;
+use super::ConeBuilder;
 use crate::model::{Chart, Model, Transition, Trigger, is_platform, matches};
 
 /// Where data comes from that an exploration has to make up.
@@ -18,7 +18,7 @@ pub(crate) enum Source {
     Input,
 }
 
-impl<'d> Reader<'_, 'd> {
+impl<'d> ConeBuilder<'_, 'd> {
     /// By state: the events with which it is entered, as far as its entry actions see them.
     pub(super) fn arrivals(&self, chart: &Chart<'d>) -> Vec<Vec<(Source, Option<&'static str>)>> {
         let mut arrivals = vec![BTreeSet::new(); chart.states.len()];

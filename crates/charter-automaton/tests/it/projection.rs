@@ -1,6 +1,4 @@
 //! `turn_projection`, the view over the episodic log: a row for each turn, and the same after a rebuild.
-#![cfg(feature = "host")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,10 +1,8 @@
 //! The exact number of situations of small charters, and the same number from models of the same machines in `stateright`.
 
-mod support;
-
+use crate::support::machine;
 use charter_check::{Options, explore};
 use stateright::{Checker, Model};
-use support::machine;
 
 /// Situations and edges.
 fn counts(source: &str) -> (usize, usize) {

@@ -1,10 +1,9 @@
 //! Every state of the document with every event of it, by every role; and what else the document promises of the one function of legal moves.
 //! The table below is read off the document and shares nothing with the charter.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
-use charter_automaton::face::{AsController, AsHost, State, data};
+use charter_automaton::bindings::{AsController, AsHost, State, data};
 use charter_kernel::{Code, Event, Machine, Refusal, Step};
-use charter_typed::{Door, Session};
+use charter_typed::{EventSink, Session};
 use serde_json::{Value as Json, json};
 
 const EVENTS: [&str; 9] = [

@@ -6,7 +6,7 @@ use charter_kernel::definition::{Action, Template};
 use rustc_hash::FxHashSet;
 
 use super::sources::{Source, sources, strip};
-use super::{Events, Reader};
+use super::{ConeBuilder, Events};
 use crate::model::Model;
 use crate::model::walk::{Item, indexes, variable_of};
 use crate::tree;
@@ -27,7 +27,7 @@ pub(super) struct Flow {
     from: Vec<String>,
 }
 
-impl<'d> Reader<'_, 'd> {
+impl<'d> ConeBuilder<'_, 'd> {
     /// Values that are copied as they are.
     pub(super) fn flow(&mut self, chart: usize, to: &[String], value: &'d Template, events: Events<'_>) {
         match value {
@@ -84,8 +84,8 @@ impl<'d> Reader<'_, 'd> {
             }
         });
         loop {
-            let before: usize = self.interest.variables.iter().map(FxHashSet::len).sum();
-            for (chart, decides) in self.interest.variables.iter_mut().enumerate() {
+            let before: usize = self.cone.variables.iter().map(FxHashSet::len).sum();
+            for (chart, decides) in self.cone.variables.iter_mut().enumerate() {
                 for (variable, cels) in &assignments {
                     if variable.is_empty() || decides.contains(variable) {
                         for read in cels.iter().flat_map(|cel| model.context_reads(cel)) {
@@ -104,7 +104,7 @@ impl<'d> Reader<'_, 'd> {
                     }
                 }
             }
-            if self.interest.variables.iter().map(FxHashSet::len).sum::<usize>() == before {
+            if self.cone.variables.iter().map(FxHashSet::len).sum::<usize>() == before {
                 break;
             }
         }
@@ -118,7 +118,7 @@ impl<'d> Reader<'_, 'd> {
                 let mut deciding: Vec<&'d str> = Vec::new();
                 model.visit_block(&t.def.actions, "", &mut |_, item| {
                     if let Item::Assign(path, value) = item
-                        && self.interest.variables.get(number).is_some_and(|v| v.contains(variable_of(path)))
+                        && self.cone.variables.get(number).is_some_and(|v| v.contains(variable_of(path)))
                     {
                         deciding.extend(
                             Model::cels(value)

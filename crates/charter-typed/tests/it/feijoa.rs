@@ -1,5 +1,5 @@
-//! feijoa through its typed face: the face is kept beside this file, so that it can be read, and is held against the generator.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+//! A run of feijoa through its bindings. The generated file is kept beside this one for reading, and is
+//! compared with the generator's output.
 
 use std::path::Path;
 
@@ -8,32 +8,32 @@ use charter_typed::{Session, generate};
 use serde_json::json;
 
 #[allow(dead_code, unreachable_pub)]
-mod face {
-    include!("feijoa/face.rs");
+mod bindings {
+    include!("feijoa/bindings.rs");
 }
 
-use face::{AsExecutor, AsJudge, AsOrchestrator, AsPlanner, AsSimulator, PlanState, State, data};
+use bindings::{AsExecutor, AsJudge, AsOrchestrator, AsPlanner, AsSimulator, PlanState, State, data};
 
 const CHARTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/feijoa/charter.yaml");
 
 #[test]
-fn the_face_is_what_the_generator_writes() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/feijoa/face.rs");
+fn kept_bindings_match_the_generator() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/feijoa/bindings.rs");
     let made = generate::from_file(CHARTER).unwrap();
-    if std::env::var_os("UPDATE_FACE").is_some() {
+    if std::env::var_os("UPDATE_BINDINGS").is_some() {
         std::fs::write(&file, &made).unwrap();
     }
     let kept = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(kept == made, "run `UPDATE_FACE=1 cargo test -p charter-typed --test feijoa`");
+    assert!(kept == made, "run `UPDATE_BINDINGS=1 cargo test -p charter-typed --test it`");
 }
 
 #[test]
-fn a_plan_from_its_proposal_to_its_end_each_step_by_the_agent_that_owns_it() {
+fn a_plan_runs_to_its_end_each_step_by_the_role_that_owns_it() {
     let document =
         charter_format::read(&std::fs::read_to_string(CHARTER).unwrap(), "charter.yaml", &Default::default())
             .unwrap_or_else(|e| panic!("{e}"));
     let machine = Machine::compile(document.definition).unwrap();
-    assert_eq!(machine.digest().to_string(), face::CHARTER);
+    assert_eq!(machine.digest().to_string(), bindings::CHARTER);
     let input = json!({"goal": "Move the archive"});
     let mut run = Session::start(&machine, "r", input, 1_795_255_200_000).unwrap();
     let state = |run: &Session<'_>| State::at(run.state("root")[0]).unwrap();
@@ -45,7 +45,7 @@ fn a_plan_from_its_proposal_to_its_end_each_step_by_the_agent_that_owns_it() {
     let submit = data::Submit { plan: "careful".into() };
     AsPlanner::new(&mut run, "pat").submit(submit.clone()).unwrap();
     assert_eq!((state(&run), plan(&run)), (State::Planning, PlanState::Pending));
-    // Legal for its role, but not now: that is the kernel's to say, at run time.
+    // Legal for the role, but not in this state: the kernel refuses it at run time.
     let refused = AsJudge::new(&mut run, "jo").to("careful").select().unwrap_err();
     assert_eq!(refused.code.word(), "interlock");
     advance(&mut run, data::AdvanceTo::Decision);

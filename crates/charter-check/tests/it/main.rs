@@ -1,0 +1,10 @@
+//! The crate's integration tests, in one binary.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+
+mod explore;
+mod lints;
+mod properties;
+mod second_opinion;
+mod support;
+mod table;
+mod types;
