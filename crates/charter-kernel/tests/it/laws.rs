@@ -1,6 +1,5 @@
 //! Laws, over generated charters and streams: a snapshot is its JSON at every step, refused is unchanged, the same envelopes give the
 //! same bytes, and nothing panics.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use charter_kernel::definition::{
     Action, ActorDecl, After, Chart, Delay, EventDecl, Initial, Invoke, LedgerDecl, On, Require, State, StateKind,

@@ -1,10 +1,7 @@
 //! Several machines and services in one run: invocations, spawned actors, what they hear of each other, timers and late answers.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-mod common;
-
+use crate::common::Run;
 use charter_kernel::{EffectId, Envelope, Event};
-use common::Run;
 use serde_json::json;
 
 #[test]

@@ -1,11 +1,8 @@
 //! What charters have and SCXML has not: strictness, authority, approvals, quorum, ledger, interlocks, run control, refusals that
 //! explain themselves.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-mod common;
-
+use crate::common::{Run, problems};
 use charter_kernel::{Envelope, Event, Principal};
-use common::{Run, problems};
 use serde_json::json;
 
 #[test]
@@ -329,7 +326,7 @@ fn a_start_that_does_not_fit_is_refused() {
     assert_eq!(Run::try_start(chart, json!({})).map(|_| ()).unwrap_err().code.word(), "schema");
     let run = Run::with_input(chart, json!({"user": "u1"}));
     assert_eq!(run.var("u"), json!("u1"));
-    let machine = common::machine(chart);
+    let machine = crate::common::machine(chart);
     let envelope = Envelope::host(0, Event::Start { input: json!({}) }, 0);
     let refusal = machine.start("r", &envelope).unwrap_err();
     let story = machine.explain(None, &envelope, &refusal);
@@ -343,7 +340,7 @@ fn a_start_that_does_not_fit_is_refused() {
 #[test]
 fn another_charters_snapshot_is_refused() {
     let one = Run::start("states: {s: {}}");
-    let two = common::machine("states: {t: {}}");
+    let two = crate::common::machine("states: {t: {}}");
     let envelope = Envelope::event(1, "E", json!({}), Principal::default(), 0);
     assert_eq!(two.step(&one.snapshot, &envelope).unwrap_err().code.word(), "charter-mismatch");
     assert!(two.restore(&one.machine.snapshot_json(&one.snapshot)).is_err());
@@ -351,10 +348,10 @@ fn another_charters_snapshot_is_refused() {
 
 #[test]
 fn the_digest_of_a_charter_covers_its_order() {
-    let a = common::machine(
+    let a = crate::common::machine(
         "events: {E: {}}\nstates: {s: {on: {E: [{when: 'true', target: t}, {target: u}]}}, t: {}, u: {}}",
     );
-    let b = common::machine(
+    let b = crate::common::machine(
         "events: {E: {}}\nstates: {s: {on: {E: [{when: 'true', target: t}, {target: u}]}}, u: {}, t: {}}",
     );
     assert_ne!(a.digest(), b.digest());

@@ -1,13 +1,10 @@
 //! Every cell of feijoa's three tables: all plan states x events x phases x roles, judged by a reading of the document that shares
 //! nothing with the kernel.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
 
 use std::sync::{Arc, OnceLock};
 
+use crate::common::Run;
 use charter_kernel::{Machine, Principal};
-use common::Run;
 use serde_json::{Value as Json, json};
 
 const PHASES: [&str; 5] = ["PLANNING", "DECISION", "SIMULATION", "EXECUTION", "FINISHED"];
@@ -18,7 +15,7 @@ const ROLES: [&str; 6] = ["planner", "judge", "simulator", "executor", "orchestr
 fn start() -> Run {
     static MACHINE: OnceLock<Arc<Machine>> = OnceLock::new();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/feijoa/charter.yaml");
-    let machine = MACHINE.get_or_init(|| Arc::new(common::machine(&std::fs::read_to_string(path).unwrap())));
+    let machine = MACHINE.get_or_init(|| Arc::new(crate::common::machine(&std::fs::read_to_string(path).unwrap())));
     Run::on(machine.clone(), json!({"goal": "g"})).unwrap()
 }
 

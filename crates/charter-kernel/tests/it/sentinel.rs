@@ -1,20 +1,11 @@
 //! Sentinel's table: all 81 pairs of its nine states, every event in every state by every role, paused and not; judged by a reading
 //! of the document that shares nothing with the kernel. And hostile streams: nothing is applied without its approval.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects
-)]
-
-mod common;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
+use crate::common::Run;
 use charter_kernel::{Digest, EffectKind, Machine, Principal};
-use common::Run;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -104,7 +95,7 @@ fn expired(state: &str) -> Option<(&'static str, i64)> {
 fn machine() -> Arc<Machine> {
     static MACHINE: OnceLock<Arc<Machine>> = OnceLock::new();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/sentinel/charter.yaml");
-    MACHINE.get_or_init(|| Arc::new(common::machine(&std::fs::read_to_string(path).unwrap()))).clone()
+    MACHINE.get_or_init(|| Arc::new(crate::common::machine(&std::fs::read_to_string(path).unwrap()))).clone()
 }
 
 fn start() -> Run {

@@ -1,9 +1,6 @@
 //! The mistakes that are easy to make with SCXML's algorithm, a small chart for each. Logs are the order in which content runs.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-mod common;
-
-use common::Run;
+use crate::common::Run;
 use serde_json::json;
 
 /// Starts a chart, sends events, gives the log and the state.

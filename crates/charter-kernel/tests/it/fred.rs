@@ -1,13 +1,10 @@
 //! fred under random streams of honest, mistaken and hostile events: a decision is executed only if it was judged automatic itself, or a
 //! reviewer approved exactly it; and it is remembered once. The judge here reads the events and shares nothing with the charter.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod common;
 
 use std::sync::{Arc, OnceLock};
 
+use crate::common::Run;
 use charter_kernel::{Digest, EffectKind, Envelope, Event, Machine, Principal};
-use common::Run;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -16,7 +13,7 @@ const ACTORS: [&str; 6] = ["validateInput", "applyMentalModels", "synthesize", "
 fn start(input: Json) -> Run {
     static MACHINE: OnceLock<Arc<Machine>> = OnceLock::new();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/fred/charter.yaml");
-    let machine = MACHINE.get_or_init(|| Arc::new(common::machine(&std::fs::read_to_string(path).unwrap())));
+    let machine = MACHINE.get_or_init(|| Arc::new(crate::common::machine(&std::fs::read_to_string(path).unwrap())));
     Run::on(machine.clone(), input).unwrap()
 }
 
