@@ -8,8 +8,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::MAX_DATA_DEPTH;
 use crate::value::number;
+use crate::{MAX_DATA_DEPTH, pointer};
 
 /// Data from outside that cannot be taken as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +39,8 @@ impl std::error::Error for NumberError {}
 pub fn canonical(v: &mut Value) -> Result<(), NumberError> {
     walk(v, 0).map_err(|(mut path, message)| {
         path.reverse();
-        let escaped = path.iter().map(|s| format!("/{}", s.replace('~', "~0").replace('/', "~1")));
-        NumberError { pointer: escaped.collect(), message }
+        let pointer = path.iter().fold(String::new(), |pointer, key| pointer::join(&pointer, key));
+        NumberError { pointer, message }
     })
 }
 

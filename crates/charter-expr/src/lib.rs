@@ -70,6 +70,7 @@ pub mod json;
 mod names;
 mod parse;
 mod path;
+pub mod pointer;
 mod program;
 mod reads;
 mod schema;
@@ -92,7 +93,7 @@ pub use program::{Program, Source};
 pub use reads::Call;
 pub use scope::Scope;
 pub use span::Span;
-pub use suggest::nearest;
+pub use suggest::{did_you_mean, nearest};
 pub use types::{Field, Type};
 pub use value::{Bytes, Duration, Key, List, Map, Object, Str, Timestamp, TypeName, Value};
 

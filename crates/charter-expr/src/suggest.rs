@@ -1,39 +1,45 @@
 //! "Did you mean": the nearest known name.
 
-/// Names beyond these are not compared: a text with many wrong names among many known ones must not cost their product.
+/// Upper limit of the candidates compared for one name, so that many unknown names among many known ones do not cost
+/// their product.
 const MAX_CANDIDATES: usize = 1_000;
 
-/// The candidate nearest to a name, if one is near enough to be a slip. Of very many candidates only the first thousand are looked at.
+/// Upper limit of the length of a name in bytes: comparing is quadratic, and a longer name is not a typo.
+const MAX_LENGTH: usize = 64;
+
+/// The candidate nearest to a name, if it is near enough for the name to be a typo of it. Case, `-` and `_` do not
+/// count. Only the first thousand candidates are compared.
 pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    if name.len() > LONGEST {
+    if name.len() > MAX_LENGTH {
         return None;
     }
     let limit = (name.chars().count() / 3).clamp(1, 3);
-    let (folded, letters) = (name.to_lowercase(), letters(name));
+    let (folded, letters) = (fold(name), letters(name));
     candidates
         .into_iter()
         .take(MAX_CANDIDATES)
-        .filter(|c| !c.is_empty() && *c != name && c.len() <= LONGEST)
-        // A slip changes at most two letters of the set: one goes, one comes.
+        .filter(|c| !c.is_empty() && *c != name && c.len() <= MAX_LENGTH)
+        // One edit changes at most two letters of the set: one is removed, one is added.
         .filter(|c| (self::letters(c) ^ letters).count_ones().div_ceil(2) as usize <= limit)
-        .map(|c| (strsim::damerau_levenshtein(&folded, &c.to_lowercase()), c))
+        .map(|c| (strsim::damerau_levenshtein(&folded, &fold(c)), c))
         .filter(|(d, _)| *d <= limit)
         .min()
         .map(|(_, c)| c)
 }
 
-/// Comparing is quadratic in the lengths: what is longer is no slip of the pen.
-const LONGEST: usize = 64;
+/// A help text, if a near name is known: ``did you mean `NAME`?``.
+pub fn did_you_mean<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<String> {
+    nearest(name, candidates).map(|c| format!("did you mean `{c}`?"))
+}
+
+fn fold(name: &str) -> String {
+    name.to_lowercase().replace(['-', '_'], "")
+}
 
 /// The set of letters of a name, as bits; different letters may share one.
 fn letters(name: &str) -> u64 {
     let bit = |b: u8| 1_u64.wrapping_shl(u32::from(b.to_ascii_lowercase()));
-    name.bytes().map(bit).fold(0, |set, bit| set | bit)
-}
-
-/// A help text, if a near name is known.
-pub(crate) fn did_you_mean<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<String> {
-    nearest(name, candidates).map(|c| format!("did you mean `{c}`?"))
+    name.bytes().filter(|b| !matches!(b, b'-' | b'_')).map(bit).fold(0, |set, bit| set | bit)
 }
 
 #[cfg(test)]
@@ -41,13 +47,14 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn slips() {
-        let known = ["amount", "account", "Straße", "x1"];
+    fn typos() {
+        let known = ["amount", "account", "Straße", "x1", "on_done_or_error"];
         assert_eq!(nearest("amuont", known), Some("amount"));
         assert_eq!(nearest("Acount", known), Some("account"));
         assert_eq!(nearest("strasse", known), Some("Straße"));
         assert_eq!(nearest("straße", known), Some("Straße"));
         assert_eq!(nearest("y1", known), Some("x1"));
+        assert_eq!(nearest("onDoneOrError", known), Some("on_done_or_error"));
         assert_eq!(nearest("quantity", known), None);
         assert_eq!(nearest(&"a".repeat(1_000_000), known), None);
     }

@@ -314,26 +314,6 @@ impl Sink {
     }
 }
 
-/// The name among `known` that `name` was probably meant to be.
-pub(crate) fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    // Comparing is quadratic in the lengths: what is very long is no slip of the pen.
-    if name.len() > 60 {
-        return None;
-    }
-    let folded = name.to_lowercase().replace(['-', '_'], "");
-    let near = |candidate: &str| {
-        let other = candidate.to_lowercase().replace(['-', '_'], "");
-        let distance = strsim::damerau_levenshtein(&folded, &other);
-        let allowed = name.len().max(candidate.len()).saturating_div(3).clamp(1, 3);
-        (distance <= allowed).then_some(distance)
-    };
-    let candidates = known.into_iter().take(300).filter(|candidate| candidate.len().abs_diff(name.len()) <= 6);
-    candidates
-        .filter_map(|candidate| near(candidate).map(|distance| (distance, candidate)))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
 /// Names in backticks, joined by commas; at most forty.
 pub(crate) fn listed<'k>(names: impl IntoIterator<Item = &'k str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();

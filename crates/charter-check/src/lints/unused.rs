@@ -135,7 +135,7 @@ pub(crate) fn types(model: &Model<'_>, findings: &mut Vec<Finding>) {
             _ => {}
         }
     }
-    for name in def.types.keys().filter(|n| *n != "context" && !referred.contains(escape(n).as_str())) {
+    for name in def.types.keys().filter(|n| *n != "context" && !referred.contains(escape(n).as_ref())) {
         let message = format!("type `{name}` is declared, but no schema refers to it");
         findings.push(
             Finding::new(Severity::Warning, codes::UNUSED_TYPE, format!("/types/{}", escape(name)), message)

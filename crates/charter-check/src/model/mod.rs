@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use charter_expr::Ast;
+pub(crate) use charter_expr::pointer::escape;
 use charter_kernel::definition::{self, StateKind};
 use charter_kernel::{Definition, Machine, Outline};
 use rustc_hash::FxHashMap;
@@ -312,9 +313,4 @@ pub(crate) fn matches(descriptor: &str, event: &str) -> bool {
             .is_some_and(|p| event.strip_prefix(p).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))),
         None => descriptor == event,
     }
-}
-
-/// A part of a JSON pointer.
-pub(crate) fn escape(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }

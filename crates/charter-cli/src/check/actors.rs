@@ -35,8 +35,7 @@ pub(super) fn add(loaded: &Loaded, report: &mut Report) -> Result<(), Failure> {
 
 fn finding(loaded: &Loaded, objection: &ConfigError, kinds: &[String]) -> Finding {
     let (name, why) = (&objection.actor, &objection.why);
-    let escaped = name.replace('~', "~0").replace('/', "~1");
-    let at = format!("/actors/{escaped}");
+    let at = charter_expr::pointer::join("/actors", name);
     let Some(kind) = &objection.unknown_kind else {
         let at = match key(loaded, name, why) {
             Some(key) => format!("{at}/config/{key}"),

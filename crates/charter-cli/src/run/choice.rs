@@ -231,7 +231,7 @@ fn plain(schema: Option<&Json>, yes: bool) -> Option<Json> {
         return Some(Json::Object(data));
     };
     for name in required(schema) {
-        let property = schema.pointer(&format!("/properties/{}", name.replace('~', "~0").replace('/', "~1")));
+        let property = schema.pointer(&charter_expr::pointer::join("/properties", &name));
         let kind = property.and_then(|p| p.get("type")).and_then(Json::as_str);
         let value = match kind {
             Some("boolean") => Json::Bool(yes),

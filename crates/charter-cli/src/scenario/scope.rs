@@ -136,7 +136,7 @@ fn texts(template: &Template, at: &str, found: &mut impl FnMut(&str, &str)) {
 }
 
 fn below(at: &str, key: &str) -> String {
-    format!("{at}/object/{}", key.replace('~', "~0").replace('/', "~1"))
+    charter_expr::pointer::join(&format!("{at}/object"), key)
 }
 
 impl Expressions {

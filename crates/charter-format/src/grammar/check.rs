@@ -1,7 +1,9 @@
 //! Compares a node tree with the grammar: unknown keys, missing keys, wrong kinds of values. Collects, does not stop.
 
+use charter_expr::nearest;
+
 use super::{Form, Object};
-use crate::diagnostic::{Diagnostic, Note, Sink, codes, listed, nearest};
+use crate::diagnostic::{Diagnostic, Note, Sink, codes, listed};
 use crate::read::delay;
 use crate::source::{Entry, Node, Span, Value};
 

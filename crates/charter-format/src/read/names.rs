@@ -2,10 +2,11 @@
 //!
 //! Targets and event types are the kernel's business: it resolves them.
 
+use charter_expr::nearest;
 use charter_kernel::Definition;
 
 use super::context::Context;
-use crate::diagnostic::{Diagnostic, codes, listed, nearest};
+use crate::diagnostic::{Diagnostic, codes, listed};
 use crate::source::{Node, Span};
 
 /// What a name names.

@@ -68,10 +68,9 @@ impl Places {
         let index = self.index.get_or_init(|| self.make_index());
         let mut part = Places::ROOT;
         let mut place = Place::at(Span::default());
-        for key in pointer.split('/').skip(1) {
-            let key = key.replace("~1", "/").replace("~0", "~");
+        for key in charter_expr::pointer::keys(pointer) {
             let is_key = key == Places::KEY;
-            match index.children.get(&(part, key.into_boxed_str())) {
+            match index.children.get(&(part, key.into())) {
                 Some(child) => part = *child,
                 // Bytes of a key are none of its value.
                 None if is_key => return place.without_text(),
@@ -91,7 +90,7 @@ impl Places {
                 keys.push(self.key(entry));
                 parent = entry.parent;
             }
-            keys.iter().rev().map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect()
+            keys.iter().rev().fold(String::new(), |pointer, key| charter_expr::pointer::join(&pointer, key))
         })
     }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use charter_expr::nearest;
 use serde_json::{Map, Value as Json};
 
 use super::context::Context;
-use crate::diagnostic::{Diagnostic, codes, listed, nearest};
+use crate::diagnostic::{Diagnostic, codes, listed};
 use crate::source::{Node, Value};
 
 const PREFIX: &str = "#/types/";
@@ -123,5 +124,5 @@ fn rewrite(schema: &mut Json, names: &mut Vec<String>) {
 }
 
 fn first_token(pointer: &str) -> String {
-    pointer.split('/').next().unwrap_or_default().replace("~1", "/").replace("~0", "~")
+    charter_expr::pointer::unescape(pointer.split('/').next().unwrap_or_default()).into_owned()
 }

@@ -220,7 +220,7 @@ fn difference(a: &Json, b: &Json) -> Option<String> {
             let none = Json::Null;
             keys.into_iter().find_map(|key| {
                 let at = difference(a.get(key).unwrap_or(&none), b.get(key).unwrap_or(&none))?;
-                Some(format!("/{}{at}", key.replace('~', "~0").replace('/', "~1")))
+                Some(charter_expr::pointer::join("", key) + &at)
             })
         }
         (Json::Array(a), Json::Array(b)) if a.len() == b.len() => {

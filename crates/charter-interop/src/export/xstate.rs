@@ -322,7 +322,7 @@ fn meta(t: &Transition) -> Json {
 /// The transition of the core form at an address.
 fn transition_at<'d>(root: &'d State, at: &str) -> Option<&'d Transition> {
     let mut state = root;
-    let parts: Vec<String> = at.split('/').skip(3).map(|p| p.replace("~1", "/").replace("~0", "~")).collect();
+    let parts: Vec<String> = charter_expr::pointer::keys(at).skip(2).map(Into::into).collect();
     let mut rest = parts.as_slice();
     while let [states, key, tail @ ..] = rest {
         if states != "states" {

@@ -31,10 +31,9 @@ impl<'d> Compiler<'d> {
             return block.clone().map(Action::Named);
         }
         let Some(def) = self.def.actions.get(name) else {
-            let help = match self.nearest(name, self.def.actions.keys().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "declare it under `actions`".to_string(),
-            };
+            let help = self
+                .did_you_mean(name, self.def.actions.keys().map(String::as_str))
+                .unwrap_or_else(|| "declare it under `actions`".to_string());
             self.problem("unknown-action", at, format!("no action is called `{name}`"), Some(help));
             return None;
         };
@@ -198,7 +197,7 @@ impl<'d> Compiler<'d> {
         let slot = scheme.slot(name);
         if slot.is_none() {
             let names = scheme.slot_names();
-            let help = self.nearest(name, names.iter().copied()).map(|n| format!("did you mean `{n}`?"));
+            let help = self.did_you_mean(name, names.iter().copied());
             self.problem("unknown-variable", at, format!("the context has no `{name}`"), help);
         }
         slot

@@ -29,10 +29,10 @@ impl<'d> Compiler<'d> {
                     Some(Guard::Named(Arc::new((name.clone().into_boxed_str(), guard))))
                 }
                 None => {
-                    let help = match self.nearest(name, self.def.guards.keys().map(String::as_str)) {
-                        Some(near) => format!("did you mean `{near}`?"),
-                        None => "declare it under `guards`, or write the condition in place as `when`".to_string(),
-                    };
+                    let help =
+                        self.did_you_mean(name, self.def.guards.keys().map(String::as_str)).unwrap_or_else(|| {
+                            "declare it under `guards`, or write the condition in place as `when`".to_string()
+                        });
                     self.problem("unknown-guard", at, format!("no guard is called `{name}`"), Some(help));
                     None
                 }
@@ -56,10 +56,9 @@ impl<'d> Compiler<'d> {
     pub(super) fn ledger_kind(&mut self, name: &str, at: &str) -> Option<u32> {
         let found = self.def.ledger.get_index_of(name).and_then(|i| u32::try_from(i).ok());
         if found.is_none() {
-            let help = match self.nearest(name, self.def.ledger.keys().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "declare it under `ledger`".to_string(),
-            };
+            let help = self
+                .did_you_mean(name, self.def.ledger.keys().map(String::as_str))
+                .unwrap_or_else(|| "declare it under `ledger`".to_string());
             self.problem("unknown-ledger-kind", at, format!("the ledger has no kind `{name}`"), Some(help));
         }
         found

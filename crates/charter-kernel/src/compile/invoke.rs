@@ -46,10 +46,9 @@ impl<'d> Compiler<'d> {
             return Some(Src::Service(*service));
         }
         let known: Vec<&str> = self.chart_ids.keys().chain(self.service_ids.keys()).copied().collect();
-        let help = match self.nearest(name, known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "declare it under `actors` or `machines`".to_string(),
-        };
+        let help = self
+            .did_you_mean(name, known.iter().copied())
+            .unwrap_or_else(|| "declare it under `actors` or `machines`".to_string());
         self.problem("unknown-actor", at, format!("no actor or machine is called `{name}`"), Some(help));
         None
     }

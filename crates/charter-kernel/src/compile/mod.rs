@@ -18,6 +18,7 @@ mod value;
 use std::sync::Arc;
 
 use charter_expr::Env;
+use charter_expr::pointer::escape;
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
@@ -86,11 +87,6 @@ pub(crate) fn compile(definition: Arc<Definition>) -> Result<Machine, Vec<Proble
     })
 }
 
-/// A part of a JSON pointer.
-pub(crate) fn escape(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
-}
-
 pub(crate) struct Compiler<'d> {
     def: &'d Definition,
     problems: Vec<Problem>,
@@ -133,17 +129,14 @@ impl<'d> Compiler<'d> {
         }
     }
 
-    /// Whether further problems would not be told.
+    /// Whether further problems are dropped.
     fn is_full(&self) -> bool {
         self.problems.len() >= MAX_PROBLEMS
     }
 
-    /// What a name that is not known may have meant. Looking is work, so not for problems that nobody is told of.
-    fn nearest<'n>(&self, name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-        match self.is_full() {
-            true => None,
-            false => charter_expr::nearest(name, known),
-        }
+    /// "did you mean ...?" for an unknown name. Comparing is costly, so not for problems that are not reported.
+    fn did_you_mean<'n>(&self, name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
+        if self.is_full() { None } else { charter_expr::did_you_mean(name, known) }
     }
 
     fn problem(&mut self, code: &'static str, at: &str, message: impl Into<String>, help: Option<String>) {
@@ -167,11 +160,9 @@ impl<'d> Compiler<'d> {
     fn rule(&mut self, name: &str, at: &str) -> Option<u32> {
         let found = self.def.rules.get_index_of(name);
         if found.is_none() {
-            let near = self.nearest(name, self.def.rules.keys().map(String::as_str));
-            let help = near.map_or_else(
-                || "declare it under `rules`, with the sentence that explains a refusal".into(),
-                |near| format!("did you mean `{near}`?"),
-            );
+            let help = self
+                .did_you_mean(name, self.def.rules.keys().map(String::as_str))
+                .unwrap_or_else(|| "declare it under `rules`, with the sentence that explains a refusal".into());
             self.problem("unknown-rule", at, format!("there is no rule `{name}`"), Some(help));
         }
         found.and_then(|i| u32::try_from(i).ok())

@@ -199,10 +199,8 @@ impl<'d> Compiler<'d> {
                     .get(base)
                     .map(|f| f.def.states.keys().map(String::as_str).take(12).collect())
                     .unwrap_or_default();
-                match self.nearest(key, siblings.iter().copied()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("states here: {}", siblings.join(", ")),
-                }
+                self.did_you_mean(key, siblings.iter().copied())
+                    .unwrap_or_else(|| format!("states here: {}", siblings.join(", ")))
             }
         };
         self.problem("missing-target", at, format!("no state `{target}`"), Some(help));

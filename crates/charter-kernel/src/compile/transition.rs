@@ -203,11 +203,10 @@ impl<'d> Compiler<'d> {
             && !self.def.events.is_empty()
             && !self.raised.get_or_insert_with(|| Raised::of(self.def)).contains(text)
         {
-            let near = self.nearest(text, self.def.events.keys().map(String::as_str));
-            let help = near.map_or_else(
-                || "declare it under `events`".to_string(),
-                |n| format!("did you mean `{n}`? otherwise declare it under `events`"),
-            );
+            let help = match self.did_you_mean(text, self.def.events.keys().map(String::as_str)) {
+                Some(near) => format!("{near} otherwise declare it under `events`"),
+                None => "declare it under `events`".to_string(),
+            };
             self.problem(
                 "undeclared-event",
                 at,

@@ -141,10 +141,10 @@ impl<'d> Compiler<'d> {
                     Some(definition::Delay::Name(_)) => None, // reported where it is declared
                     Some(other) => self.delay(other, &format!("/delays/{}", escape(name)), locals),
                     None => {
-                        let help = match self.nearest(name, self.def.delays.keys().map(String::as_str)) {
-                            Some(near) => format!("did you mean `{near}`?"),
-                            None => "a length such as `24h` or `500ms`, or a name declared under `delays`".to_string(),
-                        };
+                        let help =
+                            self.did_you_mean(name, self.def.delays.keys().map(String::as_str)).unwrap_or_else(|| {
+                                "a length such as `24h` or `500ms`, or a name declared under `delays`".to_string()
+                            });
                         self.problem("unknown-delay", at, format!("no delay is called `{name}`"), Some(help));
                         None
                     }

@@ -103,7 +103,7 @@ pub(crate) fn lookup<'s>(schema: &'s Json, path: &str) -> Option<&'s Json> {
         } else {
             match at {
                 Json::Array(list) => list.get(part.parse::<usize>().ok()?)?,
-                _ => at.get(part.replace("~1", "/").replace("~0", "~"))?,
+                _ => at.get(charter_expr::pointer::unescape(part).as_ref())?,
             }
         };
     }
