@@ -59,6 +59,7 @@
 )]
 
 pub mod ast;
+pub mod calendar;
 mod check;
 mod compile;
 mod env;
@@ -95,7 +96,7 @@ pub use scope::Scope;
 pub use span::Span;
 pub use suggest::{did_you_mean, nearest};
 pub use types::{Field, Type};
-pub use value::{Bytes, Duration, Key, List, Map, Object, Str, Timestamp, TypeName, Value};
+pub use value::{Bytes, DELAY_PATTERN, Duration, Key, List, Map, Object, Str, Timestamp, TypeName, Value, parse_delay};
 
 /// The longest expression, in bytes of its text.
 pub const MAX_SOURCE_LENGTH: usize = 4096;

@@ -75,9 +75,7 @@ fn form(of: &Form, defs: &mut Defs) -> Json {
         Form::Cel => json!({"type": ["string", "boolean"]}),
         Form::Computed => json!({"type": "string", "pattern": "^= "}),
         Form::Schema => json!({"type": ["object", "boolean"]}),
-        Form::Delay => {
-            json!({"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer", "minimum": 0}]})
-        }
+        Form::Delay => delay(),
         Form::Object(kind) if kind.may_be_empty => {
             json!({"anyOf": [reference(kind, defs), {"type": "null"}]})
         }
@@ -89,4 +87,15 @@ fn form(of: &Form, defs: &mut Defs) -> Json {
             json!({"anyOf": forms})
         }
     }
+}
+
+/// The forms of a delay, as `read::delay` reads them: a length, milliseconds, an expression, a name from `delays`.
+pub(crate) fn delay() -> Json {
+    json!({"anyOf": [
+        {"type": "string", "pattern": charter_expr::DELAY_PATTERN},
+        {"type": "string", "pattern": "^[0-9]{1,16}$"},
+        {"type": "string", "pattern": "^= "},
+        {"type": "string", "pattern": r"^[^-+=.0-9\s]\S*$"},
+        {"type": "integer", "minimum": 0},
+    ]})
 }

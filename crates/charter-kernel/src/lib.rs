@@ -81,7 +81,7 @@ mod transaction;
 mod validate;
 
 pub use answer::{BadAnswer, check_answer, is_larger};
-pub use compile::parse_delay;
+pub use charter_expr::parse_delay;
 pub use definition::Definition;
 pub use digest::Digest;
 pub use envelope::{EffectId, Envelope, Event, Principal};

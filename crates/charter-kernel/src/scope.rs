@@ -209,7 +209,7 @@ impl<'a> EvalContext<'a> {
             Value::Int(ms) => Ok(Some(*ms)),
             other => {
                 let text = other.as_str().ok_or_else(bad)?;
-                match crate::compile::parse_delay(text) {
+                match charter_expr::parse_delay(text) {
                     Some(ms) => from_now(ms).map(Some),
                     None => charter_expr::Timestamp::parse(text).map(|t| Some(t.millis())).map_err(|_| bad()),
                 }
@@ -232,7 +232,7 @@ impl<'a> EvalContext<'a> {
         let ms = match &self.cel(program)? {
             Value::Duration(d) => d.millis(),
             Value::Int(ms) => *ms,
-            other => crate::compile::parse_delay(other.as_str().ok_or_else(bad)?).ok_or_else(bad)?,
+            other => charter_expr::parse_delay(other.as_str().ok_or_else(bad)?).ok_or_else(bad)?,
         };
         if ms > crate::time::MAX_DELAY { Err(bad()) } else { Ok(ms.max(0)) }
     }

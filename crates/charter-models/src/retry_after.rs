@@ -23,22 +23,10 @@ fn http_date(text: &str) -> Option<i64> {
     let (h, m, s) = (clock.next()?.ok()?, clock.next()?.ok()?, clock.next()?.ok()?);
     let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let month = i64::try_from(months.iter().position(|m| *m == month)?).ok()?.checked_add(1)?;
-    if !(1970..=9999).contains(&year) || !(1..=31).contains(&day) {
+    if year < 1970 {
         return None;
     }
-    // Days since 1970 by Howard Hinnant's formula, years beginning in March.
-    let y = if month <= 2 { year.checked_sub(1)? } else { year };
-    let shifted = if month > 2 { month.checked_sub(3)? } else { month.checked_add(9)? };
-    let day_of_year = shifted.checked_mul(153)?.checked_add(2)?.checked_div(5)?.checked_add(day)?.checked_sub(1)?;
-    let era = y.checked_div(400)?;
-    let yoe = y.checked_sub(era.checked_mul(400)?)?;
-    let doe = yoe
-        .checked_mul(365)?
-        .checked_add(yoe.checked_div(4)?)?
-        .checked_sub(yoe.checked_div(100)?)?
-        .checked_add(day_of_year)?;
-    let days = era.checked_mul(146_097)?.checked_add(doe)?.checked_sub(719_468)?;
-    days.checked_mul(86_400)?.checked_add(h.checked_mul(3600)?)?.checked_add(m.checked_mul(60)?)?.checked_add(s)
+    charter_expr::calendar::seconds((year, month, day), (h, m, s))
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Values: what an expression reads and what it gives. Borrowed from JSON or from the host where possible.
 
-mod calendar;
 mod compare;
 mod convert;
 mod duration;
@@ -13,7 +12,7 @@ mod text;
 mod time;
 mod to_json;
 
-pub use duration::Duration;
+pub use duration::{DELAY_PATTERN, Duration, parse_delay};
 pub use key::Key;
 pub use list::List;
 pub use map::{Map, Object};

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use jiff::tz::TimeZoneDatabase;
 
 use super::Duration;
-use super::calendar::{civil, days, days_in_month};
+use crate::calendar::{self, Civil};
 use crate::error::EvalError;
 
 pub(super) const NANOS: i128 = 1_000_000_000;
@@ -124,17 +124,17 @@ impl Timestamp {
             None => 0,
             Some(name) => offset_seconds(name, self.seconds)?,
         };
-        let at = civil(self.seconds.saturating_add(offset));
+        let at = Civil::from_seconds(self.seconds.saturating_add(offset));
         Ok(match field {
-            Field::FullYear => at.year,
-            Field::Month => at.month.saturating_sub(1),
-            Field::Date => at.day,
-            Field::DayOfMonth => at.day.saturating_sub(1),
-            Field::DayOfWeek => at.weekday,
-            Field::DayOfYear => at.day_of_year,
-            Field::Hours => at.hour,
-            Field::Minutes => at.minute,
-            Field::Seconds => at.second,
+            Field::FullYear => at.year(),
+            Field::Month => at.month().saturating_sub(1),
+            Field::Date => at.day(),
+            Field::DayOfMonth => at.day().saturating_sub(1),
+            Field::DayOfWeek => at.weekday(),
+            Field::DayOfYear => at.day_of_year().saturating_sub(1),
+            Field::Hours => at.hour(),
+            Field::Minutes => at.minute(),
+            Field::Seconds => at.second(),
             Field::Milliseconds => i64::from(self.nanos / 1_000_000),
         })
     }
@@ -197,11 +197,9 @@ fn parse_rfc3339(text: &str) -> Option<i128> {
     if !(is(4, b"-") && is(7, b"-") && is(10, b"Tt") && is(13, b":") && is(16, b":")) {
         return None;
     }
-    let (year, month, day) = (part(0, 4)?, part(5, 7)?, part(8, 10)?);
-    let (hour, minute, second) = (part(11, 13)?, part(14, 16)?, part(17, 19)?);
-    if day < 1 || day > days_in_month(year, month) || hour > 23 || minute > 59 || second > 59 {
-        return None;
-    }
+    let date = (part(0, 4)?, part(5, 7)?, part(8, 10)?);
+    let time = (part(11, 13)?, part(14, 16)?, part(17, 19)?);
+    let local = calendar::seconds(date, time)?;
     let mut rest = text.get(19..)?;
     let mut nanos = 0;
     if let Some(fraction) = rest.strip_prefix('.') {
@@ -218,19 +216,14 @@ fn parse_rfc3339(text: &str) -> Option<i128> {
         _ if rest.starts_with(['+', '-']) => fixed_offset(rest)?,
         _ => return None,
     };
-    let seconds = days(year, month, day)
-        .saturating_mul(86_400)
-        .saturating_add(hour.saturating_mul(3600))
-        .saturating_add(minute.saturating_mul(60))
-        .saturating_add(second)
-        .saturating_sub(offset);
-    Some(join(seconds, u32::try_from(nanos).ok()?))
+    Some(join(local.saturating_sub(offset), u32::try_from(nanos).ok()?))
 }
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = civil(self.seconds);
-        write!(f, "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", at.year, at.month, at.day, at.hour, at.minute, at.second)?;
+        let at = Civil::from_seconds(self.seconds);
+        write!(f, "{:04}-{:02}-{:02}", at.year(), at.month(), at.day())?;
+        write!(f, "T{:02}:{:02}:{:02}", at.hour(), at.minute(), at.second())?;
         write_fraction(f, self.nanos)?;
         f.write_str("Z")
     }

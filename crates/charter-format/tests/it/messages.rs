@@ -61,9 +61,9 @@ tells! {
         "4:34 entry.close.all [conflicting-keys] `key` and `all` exclude each other in an obligation";
     all_that_is_not_all: "ledger: {t: }\nentry: {revoke: {kind: t, all: false}}" =>
         "4:32 entry.revoke.all [bad-value] `all: false` says nothing (write `key: ...`, or `all: true`)";
-    no_time: "after: {5 s: a}\ndelays: {x: 30m1h, y: -5}" =>
+    no_time: "after: {5 s: a}\ndelays: {x: 1.5ms, y: -5}" =>
         "3:9 after.\"5 s\" [bad-value] `5 s` is no length of time (a time is written as `500ms`, `5s`, `1h30m`, `24h`, `2d`, as milliseconds, as a name from `delays`, or as `= CEL`)",
-        "4:13 delays.x [bad-value] `30m1h` is no length of time (a time is written as `500ms`, `5s`, `1h30m`, `24h`, `2d`, as milliseconds, as a name from `delays`, or as `= CEL`)",
+        "4:13 delays.x [bad-value] `1.5ms` is no length of time (a time is written as `500ms`, `5s`, `1h30m`, `24h`, `2d`, as milliseconds, as a name from `delays`, or as `= CEL`)",
         "4:23 delays.y [bad-value] a length of time cannot be negative, but `-5` is (a time is written as `500ms`, `5s`, `1h30m`, `24h`, `2d`, as milliseconds, as a name from `delays`, or as `= CEL`)";
     a_time_as_a_name: "delays: {5s: 1h}" =>
         "3:10 delays.5s [bad-value] `5s` cannot be the name of a delay (a name does not begin with a digit or `=` and has no blanks)";

@@ -6,7 +6,6 @@
 mod chart;
 mod content;
 mod declarations;
-mod delay;
 mod guard;
 mod interlock;
 mod invoke;
@@ -21,8 +20,6 @@ use charter_expr::Env;
 use charter_expr::pointer::escape;
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
-
-pub use delay::parse_delay;
 
 use crate::definition::Definition;
 use crate::machine::{EventId, EventInfo, Events, Functions, Machine, RoleSet};

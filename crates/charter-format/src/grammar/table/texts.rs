@@ -21,11 +21,8 @@ pub(super) static VERSION: Pattern = Pattern {
 
 pub(super) static LENGTH: Pattern = Pattern {
     what: "a length of time such as `2s`",
-    regex: r"^[0-9]+(\.[0-9]+)?(w|d|h|m|s|ms)([0-9]+(\.[0-9]+)?(d|h|m|s|ms))*$",
-    test: |text| {
-        text.ends_with(|c: char| c.is_ascii_alphabetic())
-            && matches!(crate::read::delay::from_text(text), Some(charter_kernel::definition::Delay::Ms(_)))
-    },
+    regex: charter_expr::DELAY_PATTERN,
+    test: |text| text.ends_with(|c: char| c.is_ascii_alphabetic()) && charter_expr::parse_delay(text).is_some(),
     help: "the host reads it, not the charter: `500ms`, `5s`, `1h30m`, or milliseconds; no name and no expression",
 };
 

@@ -111,27 +111,10 @@ fn computed(kind: Template) -> Template {
     }
 }
 
-/// A length of time as CSS 2 writes it (REC 6.2.4): `500ms`, `1.5s`, `.5s`; minutes, hours and days besides.
+/// A length of time as CSS 2 writes it (REC 6.2.4): `500ms`, `1.5s`, `.5s`, and as charters do. Only `0` has no unit.
 fn milliseconds(text: &str) -> Option<u64> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at_checked(digits)?;
-    let factor: u64 = match unit {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" | "min" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        "" if number == "0" => 1,
-        _ => return None,
-    };
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    if (whole.is_empty() && part.is_empty()) || part.contains('.') || part.len() > 9 {
-        return None;
-    }
-    let whole = if whole.is_empty() { 0 } else { whole.parse::<u64>().ok()? };
-    let tens = 10u64.checked_pow(u32::try_from(part.len()).ok()?)?;
-    let part = if part.is_empty() { 0 } else { part.parse::<u64>().ok()? };
-    whole.checked_mul(factor)?.checked_add(part.checked_mul(factor)?.checked_div(tens)?)
+    let unit = text == "0" || text.ends_with(|c: char| c.is_ascii_alphabetic());
+    charter_expr::parse_delay(text).filter(|_| unit).and_then(|ms| u64::try_from(ms).ok())
 }
 
 #[cfg(test)]
