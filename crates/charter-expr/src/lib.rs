@@ -74,7 +74,7 @@ mod path;
 pub mod pointer;
 mod program;
 mod reads;
-mod schema;
+pub mod schema;
 mod scope;
 mod span;
 mod suggest;

@@ -74,7 +74,6 @@ mod run;
 mod schema;
 mod scope;
 mod snapshot;
-mod snapshot_text;
 mod step;
 mod time;
 mod transaction;

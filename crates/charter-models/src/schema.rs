@@ -1,8 +1,9 @@
 //! Schemas as the providers want them: without references, an object on top, and for some only the plain keywords.
 
+use charter_expr::schema::SchemaNode;
 use serde_json::{Map, Value as Json, json};
 
-/// How deep references are followed; what refers to itself is left open below.
+/// How deep references are replaced by what they refer to; below, a schema that refers to itself allows anything.
 const MAX_DEPTH: usize = 24;
 /// What Gemini understands.
 const PLAIN: [&str; 12] = [
@@ -86,13 +87,9 @@ fn inline(schema: &Json, root: &Json, depth: usize) -> Json {
     let deeper = depth.saturating_add(1);
     match schema {
         Json::Object(map) => {
-            let target = map
-                .get("$ref")
-                .and_then(Json::as_str)
-                .and_then(|r| r.strip_prefix('#'))
-                .and_then(|pointer| root.pointer(pointer));
+            let target = SchemaNode::within(root, schema).target();
             let mut out = match target {
-                Some(target) => match inline(target, root, deeper) {
+                Some(target) => match inline(target.json(), root, deeper) {
                     Json::Object(out) => out,
                     _ => Map::new(),
                 },

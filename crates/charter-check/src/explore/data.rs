@@ -1,5 +1,6 @@
 //! Data made up from schemas: one plain value, and the variations that conditions tell apart.
 
+use charter_expr::schema::SchemaNode;
 use serde_json::{Map, Number, Value as Json, json};
 
 use super::cone::{Probe, Probes};
@@ -164,16 +165,7 @@ impl<'s> Sampler<'s> {
     }
 
     fn resolve(&self, schema: &'s Json) -> &'s Json {
-        let mut schema = schema;
-        for _ in 0..8 {
-            let Some(reference) = schema.get("$ref").and_then(Json::as_str) else {
-                break;
-            };
-            let target = reference.strip_prefix('#').and_then(|p| self.root?.pointer(p));
-            let Some(target) = target else { break };
-            schema = target;
-        }
-        schema
+        self.root.map_or(schema, |root| SchemaNode::within(root, schema).resolved().json())
     }
 
     fn make(&self, schema: &Json, path: &mut Vec<String>, depth: usize) -> Json {
@@ -181,9 +173,9 @@ impl<'s> Sampler<'s> {
             return Json::Null;
         }
         let deeper = depth.saturating_add(1);
-        if let Some(reference) = schema.get("$ref").and_then(Json::as_str) {
-            let target = reference.strip_prefix('#').and_then(|p| self.root?.pointer(p));
-            return target.map_or(Json::Null, |t| self.make(t, path, deeper));
+        if schema.get("$ref").is_some_and(Json::is_string) {
+            let target = self.root.and_then(|root| SchemaNode::within(root, schema).target());
+            return target.map_or(Json::Null, |t| self.make(t.json(), path, deeper));
         }
         if let Some(value) = schema.get("const").or_else(|| schema.get("default")) {
             return value.clone();
@@ -198,12 +190,8 @@ impl<'s> Sampler<'s> {
             if let Some(map) = own.as_object_mut() {
                 map.remove("allOf");
             }
-            let resolved = |part: &Json| match part.get("$ref").and_then(Json::as_str).and_then(|r| r.strip_prefix('#'))
-            {
-                Some(pointer) => self.root.and_then(|r| r.pointer(pointer)).cloned().unwrap_or(Json::Null),
-                None => part.clone(),
-            };
-            return self.make(&parts.iter().fold(own, |whole, part| both(whole, &resolved(part))), path, deeper);
+            let resolved = |part| self.root.map_or(part, |root| SchemaNode::within(root, part).resolved().json());
+            return self.make(&parts.iter().fold(own, |whole, part| both(whole, resolved(part))), path, deeper);
         }
         for key in ["oneOf", "anyOf"] {
             if let Some(first) = schema.get(key).and_then(Json::as_array).and_then(|o| o.first()) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use charter_expr::{Field, Type};
 use charter_kernel::definition::Template;
 
-use super::env::{Place, Types, event_of, schema_type};
+use super::env::{Place, Types, event_of};
 use crate::model::walk::{Item, variable_of};
 use crate::model::{Chart, Model};
 
@@ -21,7 +21,7 @@ pub(crate) fn contexts(model: &Model<'_>, types: &Types) -> Vec<Type> {
     let mut out = Vec::new();
     for (number, chart) in model.charts.iter().enumerate() {
         out.push(match &chart.def.context_schema {
-            Some(schema) => declared(chart, schema_type(schema)),
+            Some(schema) => declared(chart, Type::from_schema(schema)),
             None => inferred(model, types, number, chart),
         });
     }

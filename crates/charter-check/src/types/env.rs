@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use charter_expr::{Env, Facts, Field, Type};
 use charter_kernel::definition;
-use serde_json::Value as Json;
 
 use crate::model::walk::variable_of;
 use crate::model::{Chart, Model, Transition, Trigger, invocation_id, matches};
@@ -54,7 +53,7 @@ pub(crate) struct Types {
 impl Types {
     pub(crate) fn new(model: &Model<'_>) -> Types {
         let inputs: Vec<Type> =
-            model.charts.iter().map(|c| c.def.input.as_ref().map_or(Type::Dyn, schema_type)).collect();
+            model.charts.iter().map(|c| c.def.input.as_ref().map_or(Type::Dyn, Type::from_schema)).collect();
         let kinds =
             model.def.ledger.keys().map(|kind| (kind.clone(), Field::required(Type::map(Type::String, entry_type()))));
         let ledger = (!model.def.ledger.is_empty()).then(|| Type::object(kinds));
@@ -153,13 +152,6 @@ fn entry_type() -> Type {
     ])
 }
 
-/// The type of the values that fit a schema; references stay inside it.
-pub(crate) fn schema_type(schema: &Json) -> Type {
-    Type::from_schema(schema, &|reference| {
-        reference.strip_prefix('#').and_then(|pointer| schema.pointer(pointer)).cloned()
-    })
-}
-
 /// `event` with data of a type: `type`, `data`, and the data's own fields.
 pub(crate) fn event_with(data: Type) -> Type {
     match data {
@@ -195,7 +187,7 @@ fn output_event(output: Type) -> Type {
 
 /// The output of an actor, as far as it is declared.
 fn output_of(model: &Model<'_>, src: &str) -> Type {
-    model.def.actors.get(src).and_then(|a| a.output.as_ref()).map_or(Type::Dyn, schema_type)
+    model.def.actors.get(src).and_then(|a| a.output.as_ref()).map_or(Type::Dyn, Type::from_schema)
 }
 
 /// What `event` is for the expressions of a transition.
@@ -238,7 +230,7 @@ fn described(model: &Model<'_>, chart: &Chart<'_>, descriptor: &str) -> Type {
     if listed.is_empty() || others {
         return Type::Dyn;
     }
-    Type::union(listed.into_iter().map(|e| e.data.as_ref().map_or(Type::Dyn, |s| event_with(schema_type(s)))))
+    Type::union(listed.into_iter().map(|e| e.data.as_ref().map_or(Type::Dyn, |s| event_with(Type::from_schema(s)))))
 }
 
 /// Whether some action raises or sends an event that the descriptor takes but `events` does not declare.

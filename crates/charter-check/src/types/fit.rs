@@ -5,8 +5,6 @@ use charter_kernel::Schema;
 use charter_kernel::definition::Template;
 use serde_json::Value as Json;
 
-use super::env::schema_type;
-
 /// Why a value certainly does not fit a schema.
 pub(crate) fn misfit(value: Option<&Template>, ty: &Type, schema: &Json) -> Option<String> {
     if let Some(literal) = literal(value) {
@@ -15,7 +13,7 @@ pub(crate) fn misfit(value: Option<&Template>, ty: &Type, schema: &Json) -> Opti
             .first()
             .map(|m| if m.at.is_empty() { m.message.clone() } else { format!("at `{}`: {}", m.at, m.message) });
     }
-    disjoint(ty, &schema_type(schema), "")
+    disjoint(ty, &Type::from_schema(schema), "")
 }
 
 /// The value, if nothing in it is computed.
@@ -96,7 +94,7 @@ mod tests {
     use super::*;
 
     fn why(have: &Json, want: &Json) -> Option<String> {
-        disjoint(&Type::of_json(have), &schema_type(want), "")
+        disjoint(&Type::of_json(have), &Type::from_schema(want), "")
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Where a person is needed: what could be done now, which of it agrees and which does not.
 
+use charter_expr::schema::SchemaNode;
 use charter_kernel::{Digest, Legal, Principal};
 use charter_runtime::{Task, View};
 use serde_json::{Map, Value as Json, json};
@@ -92,14 +93,8 @@ fn resolved(mut schema: Json) -> Json {
 fn resolve(schema: &mut Json, whole: &Json, depth: u8) {
     let properties = schema.get_mut("properties").and_then(Json::as_object_mut);
     for property in properties.into_iter().flatten().map(|(_, p)| p) {
-        // One may be another one's name; not for ever.
-        for _ in 0..8 {
-            let name = property.get("$ref").and_then(Json::as_str);
-            match name.and_then(|name| whole.pointer(name.strip_prefix('#')?)) {
-                Some(of) => *property = of.clone(),
-                None => break,
-            }
-        }
+        let target = SchemaNode::within(whole, property).resolved().json().clone();
+        *property = target;
         if let Some(depth) = depth.checked_sub(1) {
             resolve(property, whole, depth);
         }

@@ -1,5 +1,6 @@
 //! Transitions that no scenario takes, each with a scenario to begin with.
 
+use charter_expr::schema::SchemaNode;
 use charter_kernel::Machine;
 use charter_kernel::definition::{Definition, Transition};
 use serde_json::Value as Json;
@@ -138,14 +139,10 @@ fn send(definition: &Definition, kind: &str, to: &str, transition: Option<&Trans
 
 /// The required fields of a schema, to be filled in.
 fn sample(schema: &Json) -> String {
-    let required = schema.get("required").and_then(Json::as_array);
-    let fields = required.into_iter().flatten().filter_map(Json::as_str);
+    let schema = SchemaNode::new(schema);
     let value = |field: &str| {
-        let part = schema.get("properties").and_then(|p| p.get(field));
-        let named = part.and_then(|p| p.get("$ref")).and_then(Json::as_str);
-        let named = named.and_then(|at| schema.pointer(at.trim_start_matches('#')));
-        let schema = named.or(part);
-        let word = |key: &str| schema.and_then(|s| s.get(key));
+        let property = schema.property(field).map(SchemaNode::resolved);
+        let word = |key: &str| property.and_then(|p| p.get(key));
         if let Some(first) = word("enum").and_then(Json::as_array).and_then(|e| e.first()) {
             return first.to_string();
         }
@@ -158,7 +155,7 @@ fn sample(schema: &Json) -> String {
             _ => "null".to_string(),
         }
     };
-    let fields: Vec<String> = fields.map(|f| format!("{}: {}", quoted(f), value(f))).collect();
+    let fields: Vec<String> = schema.required().map(|f| format!("{}: {}", quoted(f), value(f))).collect();
     format!("{{{}}}", fields.join(", "))
 }
 

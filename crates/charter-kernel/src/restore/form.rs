@@ -1,6 +1,6 @@
-//! The JSON form of a snapshot: its fields, in the names of 04.
+//! The JSON form of a snapshot, for reading; `write` writes the same fields.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::digest::Digest;
@@ -8,7 +8,7 @@ use crate::snapshot::Status;
 
 pub(super) type Names<T> = std::collections::BTreeMap<String, T>;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SnapshotForm {
     pub(super) v: u32,
@@ -16,60 +16,60 @@ pub(super) struct SnapshotForm {
     pub(super) charter: Digest,
     pub(super) seq: u64,
     pub(super) status: Status,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub(super) paused_at: Option<i64>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     pub(super) output: Option<Json>,
     pub(super) actors: Vec<ActorForm>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub(super) timers: Vec<TimerForm>,
-    #[serde(default, skip_serializing_if = "Names::is_empty")]
+    #[serde(default)]
     pub(super) ledger: Names<Names<EntryForm>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub(super) held: Vec<HeldForm>,
     pub(super) counter: u64,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ActorForm {
     pub(super) id: String,
     pub(super) machine: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub(super) parent: Option<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub(super) invoked: bool,
     pub(super) status: Status,
     /// All active states but the root of the chart.
     pub(super) active: Vec<String>,
-    #[serde(default, skip_serializing_if = "Names::is_empty")]
+    #[serde(default)]
     pub(super) history: Names<Vec<String>>,
     pub(super) context: serde_json::Map<String, Json>,
     pub(super) input: Json,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     pub(super) output: Option<Json>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub(super) invocations: Vec<InvocationForm>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub(super) votes: Vec<VoteForm>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub(super) bound: Vec<String>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InvocationForm {
     pub(super) id: String,
     pub(super) src: String,
-    /// None: a machine, which is an actor itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// `None`: a machine, which is an actor itself.
+    #[serde(default)]
     pub(super) effect: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub(super) state: Option<String>,
     pub(super) input: Json,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct VoteForm {
     pub(super) transition: String,
@@ -77,7 +77,7 @@ pub(super) struct VoteForm {
     pub(super) by: Vec<String>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TimerForm {
     pub(super) id: String,
@@ -87,7 +87,7 @@ pub(super) struct TimerForm {
     pub(super) what: WhatForm,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum WhatForm {
     After { state: String, index: u32 },
@@ -96,34 +96,34 @@ pub(super) enum WhatForm {
     Due { kind: String, key: String },
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EntryForm {
     pub(super) status: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub(super) uses: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub(super) expires: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub(super) due: Option<i64>,
     pub(super) data: Json,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     pub(super) how: Option<Json>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HeldForm {
     pub(super) actor: String,
     pub(super) invocation: String,
     pub(super) effect: String,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     pub(super) done: Option<Json>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     pub(super) error: Option<Json>,
 }
 
-/// A field that is there is some value, even if that is null.
+/// A field that is present is `Some`, even if its value is null.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
     Json::deserialize(deserializer).map(Some)
 }

@@ -5,6 +5,7 @@ mod plain;
 
 pub use plain::{Kind, View};
 
+use charter_expr::schema::SchemaNode;
 use serde_json::Value as Json;
 
 use plain::Plain;
@@ -98,8 +99,7 @@ pub(crate) fn lookup<'s>(schema: &'s Json, path: &str) -> Option<&'s Json> {
     let mut at = schema;
     for part in path.split('/').skip(1) {
         at = if part == "$ref" {
-            let target = at.get("$ref")?.as_str()?.strip_prefix('#')?;
-            schema.pointer(target)?
+            SchemaNode::within(schema, at).target()?.json()
         } else {
             match at {
                 Json::Array(list) => list.get(part.parse::<usize>().ok()?)?,

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use charter_expr::schema::SchemaNode;
 use serde_json::Value as Json;
 
 /// What a piece of data is.
@@ -141,8 +142,6 @@ struct ObjectRule {
     fewest: usize,
 }
 
-/// Nesting and references that are followed; more is not plain.
-const MAX_DEPTH: usize = 32;
 const MAX_NODES: usize = 10_000;
 const MAX_FIELDS: usize = 64;
 
@@ -151,9 +150,9 @@ static ANYTHING: Json = Json::Bool(true);
 impl Plain {
     /// The plain form of a schema, if it has one.
     pub(crate) fn compile(schema: &Json) -> Option<Plain> {
-        let mut making = Making { whole: schema, nodes: Vec::new(), known: HashMap::new() };
-        let root = making.node(schema, 0)?;
-        Some(Plain { nodes: making.nodes, root })
+        let mut compiler = PlainCompiler { nodes: Vec::new(), known: HashMap::new() };
+        let root = compiler.node(SchemaNode::new(schema))?;
+        Some(Plain { nodes: compiler.nodes, root })
     }
 
     /// Surely fits; false: cannot say.
@@ -274,50 +273,49 @@ fn is_moment(text: &[u8]) -> bool {
     }
 }
 
-struct Making<'s> {
-    whole: &'s Json,
+/// Gives up (`None`) where a schema is not plain.
+struct PlainCompiler {
     nodes: Vec<Node>,
+    /// Nodes by the address of their schema: definitions that are referred to more than once.
     known: HashMap<*const Json, u32>,
 }
 
-impl<'s> Making<'s> {
-    fn node(&mut self, schema: &'s Json, depth: usize) -> Option<u32> {
-        if depth > MAX_DEPTH || self.nodes.len() > MAX_NODES {
+impl PlainCompiler {
+    fn node(&mut self, schema: SchemaNode<'_>) -> Option<u32> {
+        if self.nodes.len() > MAX_NODES {
             return None;
         }
-        if let Some(known) = self.known.get(&std::ptr::from_ref(schema)) {
+        if let Some(known) = self.known.get(&std::ptr::from_ref(schema.json())) {
             return Some(*known);
         }
         let mut node = Node::default();
-        match schema {
+        match schema.json() {
             Json::Bool(true) => {}
             Json::Object(map) => {
                 for (key, value) in map {
-                    self.keyword(&mut node, key, value, depth)?;
+                    self.keyword(&mut node, key, value, schema)?;
                 }
-                self.object(&mut node, map, depth)?;
+                self.object(&mut node, map, schema)?;
             }
             _ => return None,
         }
         let id = u32::try_from(self.nodes.len()).ok()?;
         self.nodes.push(node);
-        self.known.insert(std::ptr::from_ref(schema), id);
+        self.known.insert(std::ptr::from_ref(schema.json()), id);
         Some(id)
     }
 
-    fn nodes(&mut self, list: &'s Json, depth: usize) -> Option<Vec<u32>> {
+    fn nodes<'s>(&mut self, list: &'s Json, within: SchemaNode<'s>) -> Option<Vec<u32>> {
         let list = list.as_array().filter(|list| !list.is_empty())?;
-        list.iter().map(|s| self.node(s, depth)).collect()
+        list.iter().map(|s| self.node(within.below(s)?)).collect()
     }
 
-    fn keyword(&mut self, node: &mut Node, key: &str, value: &'s Json, depth: usize) -> Option<()> {
-        let deeper = depth.saturating_add(1);
+    fn keyword<'s>(&mut self, node: &mut Node, key: &str, value: &'s Json, schema: SchemaNode<'s>) -> Option<()> {
         let size = || value.as_u64().and_then(|n| usize::try_from(n).ok());
         match key {
             "$ref" => {
-                let target = value.as_str()?.strip_prefix('#')?;
-                let part = self.node(self.whole.pointer(target)?, deeper)?;
-                node.all.push(part);
+                let target = self.node(schema.target()?)?;
+                node.all.push(target);
             }
             "type" => {
                 let words: Vec<&str> = match value {
@@ -357,9 +355,9 @@ impl<'s> Making<'s> {
             "maximum" => node.most = Some(value.number()?),
             "minItems" => node.fewest = size()?,
             "maxItems" => node.largest = Some(size()?),
-            "items" => node.items = Some(self.node(value, deeper)?),
-            "allOf" => node.all.extend(self.nodes(value, deeper)?),
-            "anyOf" => node.any = self.nodes(value, deeper)?,
+            "items" => node.items = Some(self.node(schema.below(value)?)?),
+            "allOf" => node.all.extend(self.nodes(value, schema)?),
+            "anyOf" => node.any = self.nodes(value, schema)?,
             "properties" | "required" | "additionalProperties" | "patternProperties" | "minProperties" => {}
             // Annotations, and what other schemas refer to.
             "title" | "description" | "default" | "examples" | "$comment" | "rule" | "$defs" => {}
@@ -368,13 +366,17 @@ impl<'s> Making<'s> {
         Some(())
     }
 
-    fn object(&mut self, node: &mut Node, map: &'s serde_json::Map<String, Json>, depth: usize) -> Option<()> {
+    fn object<'s>(
+        &mut self,
+        node: &mut Node,
+        map: &'s serde_json::Map<String, Json>,
+        schema: SchemaNode<'s>,
+    ) -> Option<()> {
         let mut rule = ObjectRule::default();
-        let deeper = depth.saturating_add(1);
-        for (name, schema) in
+        for (name, property) in
             map.get("properties").map_or(Some(None), |p| p.as_object().map(Some))?.into_iter().flatten()
         {
-            rule.fields.push((name.as_str().into(), self.node(schema, deeper)?));
+            rule.fields.push((name.as_str().into(), self.node(schema.below(property)?)?));
         }
         for name in map.get("required").map_or(Some(None), |r| r.as_array().map(Some))?.into_iter().flatten() {
             let name = name.as_str()?;
@@ -385,7 +387,7 @@ impl<'s> Making<'s> {
                 None if map.get("additionalProperties").is_none_or(|a| *a == Json::Bool(true))
                     && !map.contains_key("patternProperties") =>
                 {
-                    let any = self.node(&ANYTHING, deeper)?;
+                    let any = self.node(SchemaNode::new(&ANYTHING))?;
                     rule.fields.push((name.into(), any));
                     rule.fields.len().saturating_sub(1)
                 }

@@ -5,54 +5,51 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::{MAX_SCHEMA_DEPTH, SchemaNode};
 use crate::types::{Field, Type};
 
-/// How deep schemas and example data are looked into; what is below is [`Type::Dyn`].
-const MAX_TYPE_DEPTH: usize = 32;
-/// How many schemas one type may be made of; what is beyond is [`Type::Dyn`].
+/// Upper limit of the schemas that one type is made of; the rest is [`Type::Dyn`].
 const MAX_SCHEMAS: usize = 20_000;
 
 impl Type {
     /// The type of the values that fit a JSON Schema, as far as CEL can see it.
     ///
-    /// Understood: `type` (also a list of types), `properties`, `required`, `additionalProperties`, `items`, `enum`,
-    /// `const`, `anyOf`, `oneOf`, `allOf`, `nullable`, `$ref` through `resolve`. As in JSON Schema, an object is open
-    /// unless `additionalProperties` (or `unevaluatedProperties`) is false. A reference that leads back to itself,
-    /// and whatever is not understood, is [`Type::Dyn`].
-    pub fn from_schema(schema: &Value, resolve: &dyn Fn(&str) -> Option<Value>) -> Type {
-        Reader { resolve, open: Vec::new(), left: MAX_SCHEMAS }.schema(schema, 0)
+    /// Supported: `type` (also a list of types), `properties`, `required`, `additionalProperties`, `items`, `enum`,
+    /// `const`, `anyOf`, `oneOf`, `allOf`, `nullable`, and `$ref` within the schema. As in JSON Schema, an object is
+    /// open unless `additionalProperties` (or `unevaluatedProperties`) is false. A reference that leads back to itself
+    /// and everything unsupported is [`Type::Dyn`].
+    pub fn from_schema(schema: &Value) -> Type {
+        TypeReader { open: Vec::new(), left: MAX_SCHEMAS }.schema(Some(SchemaNode::new(schema)))
     }
 
-    /// The type of example data, such as a charter's initial context: null may become anything, an empty list holds
-    /// anything, a number is an int or a double, and an object has the fields it shows and no others.
+    /// The type of example data, such as a charter's initial context: null and the items of an empty list have any
+    /// type, a number is an int or a double, and an object has exactly the fields that it shows.
     pub fn of_json(value: &Value) -> Type {
         of_json(value, 0)
     }
 }
 
-struct Reader<'r> {
-    resolve: &'r dyn Fn(&str) -> Option<Value>,
+struct TypeReader<'s> {
     /// References that are being read.
-    open: Vec<String>,
+    open: Vec<&'s str>,
+    /// How many more schemas may be read.
     left: usize,
 }
 
-impl Reader<'_> {
-    fn schema(&mut self, schema: &Value, depth: usize) -> Type {
-        let Value::Object(schema) = schema else {
+impl<'s> TypeReader<'s> {
+    /// `None`: too deep.
+    fn schema(&mut self, node: Option<SchemaNode<'s>>) -> Type {
+        let Some((node, schema)) = node.and_then(|n| Some((n, n.json().as_object()?))).filter(|_| self.left > 0) else {
             return Type::Dyn;
         };
-        if depth > MAX_TYPE_DEPTH || self.left == 0 {
-            return Type::Dyn;
-        }
         self.left = self.left.saturating_sub(1);
-        let ty = self.object_schema(schema, depth.saturating_add(1));
+        let ty = self.object_schema(node, schema);
         if schema.get("nullable") == Some(&Value::Bool(true)) { Type::union([ty, Type::Null]) } else { ty }
     }
 
-    fn object_schema(&mut self, schema: &Map<String, Value>, depth: usize) -> Type {
+    fn object_schema(&mut self, node: SchemaNode<'s>, schema: &'s Map<String, Value>) -> Type {
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-            return self.reference(reference, depth);
+            return self.reference(node, reference);
         }
         if let Some(value) = schema.get("const") {
             return literal(value);
@@ -62,70 +59,66 @@ impl Reader<'_> {
         }
         for name in ["anyOf", "oneOf"] {
             if let Some(Value::Array(options)) = schema.get(name) {
-                let types: Vec<Type> = options.iter().map(|s| self.schema(s, depth)).collect();
+                let types: Vec<Type> = options.iter().map(|s| self.schema(node.below(s))).collect();
                 return Type::union(types);
             }
         }
         if let Some(Value::Array(parts)) = schema.get("allOf") {
-            return self.all_of(schema, parts, depth);
+            return self.all_of(node, schema, parts);
         }
+        self.typed(node, schema)
+    }
+
+    /// By `type`, or by the keywords that only objects and arrays have.
+    fn typed(&mut self, node: SchemaNode<'s>, schema: &'s Map<String, Value>) -> Type {
         match schema.get("type") {
-            Some(Value::String(name)) => self.named(name, schema, depth),
+            Some(Value::String(name)) => self.named(name, node, schema),
             Some(Value::Array(names)) => {
                 let types: Vec<Type> =
-                    names.iter().filter_map(Value::as_str).map(|n| self.named(n, schema, depth)).collect();
+                    names.iter().filter_map(Value::as_str).map(|n| self.named(n, node, schema)).collect();
                 Type::union(types)
             }
-            _ if schema.contains_key("properties") => self.named("object", schema, depth),
-            _ if schema.contains_key("items") => self.named("array", schema, depth),
+            _ if schema.contains_key("properties") => self.named("object", node, schema),
+            _ if schema.contains_key("items") => self.named("array", node, schema),
             _ => Type::Dyn,
         }
     }
 
-    fn reference(&mut self, reference: &str, depth: usize) -> Type {
-        if self.open.iter().any(|r| r == reference) {
+    fn reference(&mut self, node: SchemaNode<'s>, reference: &'s str) -> Type {
+        if self.open.contains(&reference) {
             return Type::Dyn;
         }
-        let Some(target) = (self.resolve)(reference) else {
-            return Type::Dyn;
-        };
-        self.open.push(reference.to_owned());
-        let ty = self.schema(&target, depth);
+        self.open.push(reference);
+        let ty = self.schema(node.target());
         self.open.pop();
         ty
     }
 
-    fn named(&mut self, name: &str, schema: &Map<String, Value>, depth: usize) -> Type {
+    fn named(&mut self, name: &str, node: SchemaNode<'s>, schema: &'s Map<String, Value>) -> Type {
         match name {
             "null" => Type::Null,
             "boolean" => Type::Bool,
             "string" => Type::String,
             "integer" => Type::Int,
             "number" => Type::Number,
-            "array" => match schema.get("items") {
-                Some(items) => Type::list(self.schema(items, depth)),
-                None => Type::list(Type::Dyn),
-            },
-            "object" => self.fields(schema, depth),
+            "array" => Type::list(self.schema(node.part("items"))),
+            "object" => self.fields(node, schema),
             _ => Type::Dyn,
         }
     }
 
-    fn fields(&mut self, schema: &Map<String, Value>, depth: usize) -> Type {
+    fn fields(&mut self, node: SchemaNode<'s>, schema: &'s Map<String, Value>) -> Type {
         let properties = schema.get("properties").and_then(Value::as_object);
         let others = schema.get("additionalProperties").or_else(|| schema.get("unevaluatedProperties"));
         let Some(properties) = properties else {
             return match others {
-                Some(Value::Object(_)) => {
-                    let value = others.map_or(Type::Dyn, |s| self.schema(s, depth));
-                    Type::map(Type::String, value)
-                }
+                Some(others @ Value::Object(_)) => Type::map(Type::String, self.schema(node.below(others))),
                 _ => self.with_required(BTreeMap::new(), schema, others != Some(&Value::Bool(false))),
             };
         };
         let mut fields = BTreeMap::new();
         for (name, property) in properties {
-            let ty = self.schema(property, depth);
+            let ty = self.schema(node.below(property));
             fields.insert(name.clone(), Field::optional(ty));
         }
         self.with_required(fields, schema, others != Some(&Value::Bool(false)))
@@ -138,13 +131,11 @@ impl Reader<'_> {
         Type::Object { fields: Arc::new(fields), open }
     }
 
-    /// Objects are merged; anything else cannot be said exactly.
-    fn all_of(&mut self, schema: &Map<String, Value>, parts: &[Value], depth: usize) -> Type {
-        let mut own = schema.clone();
-        own.remove("allOf");
-        let mut types: Vec<Type> = parts.iter().map(|s| self.schema(s, depth)).collect();
-        if own.contains_key("type") || own.contains_key("properties") {
-            types.push(self.schema(&Value::Object(own), depth));
+    /// Objects are merged; anything else has no exact type.
+    fn all_of(&mut self, node: SchemaNode<'s>, schema: &'s Map<String, Value>, parts: &'s [Value]) -> Type {
+        let mut types: Vec<Type> = parts.iter().map(|s| self.schema(node.below(s))).collect();
+        if schema.contains_key("type") || schema.contains_key("properties") {
+            types.push(self.typed(node, schema));
         }
         let mut merged: BTreeMap<String, Field> = BTreeMap::new();
         let mut all_open = true;
@@ -181,7 +172,7 @@ fn literal(value: &Value) -> Type {
 }
 
 fn of_json(value: &Value, depth: usize) -> Type {
-    if depth > MAX_TYPE_DEPTH {
+    if depth > MAX_SCHEMA_DEPTH {
         return Type::Dyn;
     }
     let deeper = depth.saturating_add(1);
@@ -205,7 +196,7 @@ mod tests {
     use super::*;
 
     fn typed(schema: Value) -> Type {
-        Type::from_schema(&schema, &|_| None)
+        Type::from_schema(&schema)
     }
 
     #[test]
@@ -235,8 +226,8 @@ mod tests {
 
     #[test]
     fn references_end() {
-        let list = json!({"type": "object", "properties": {"next": {"$ref": "#/list"}}});
-        let ty = Type::from_schema(&json!({"$ref": "#/list"}), &|r| (r == "#/list").then(|| list.clone()));
+        let list = json!({"type": "object", "properties": {"next": {"$ref": "#/$defs/list"}}});
+        let ty = typed(json!({"$ref": "#/$defs/list", "$defs": {"list": list}}));
         let fields = BTreeMap::from([("next".to_owned(), Field::optional(Type::Dyn))]);
         assert_eq!(ty, Type::Object { fields: fields.into(), open: true });
     }
@@ -257,9 +248,8 @@ mod tests {
     fn a_schema_that_explodes_is_cut() {
         let mut schema = json!({"type": "string"});
         for _ in 0..25 {
-            schema = json!({"anyOf": [schema.clone(), {"type": "array", "items": {"$ref": "x"}}]});
+            schema = json!({"anyOf": [schema.clone(), {"type": "array", "items": {"$ref": "#"}}]});
         }
-        let resolved = schema.clone();
-        Type::from_schema(&schema, &|_| Some(resolved.clone()));
+        Type::from_schema(&schema);
     }
 }
