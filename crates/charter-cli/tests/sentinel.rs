@@ -81,7 +81,7 @@ fn the_whole_cycle_at_the_terminal() {
             "which changes?",
             "APPLYING_CHANGESET → REFLECTING  apply is done\n",
             "    MODIFY  greeting.txt\n",
-            "    verified: it ended with exit code 0\n      looks good\n",
+            "    verified: it exited with code 0\n      looks good\n",
             "learned (success, change): Applied: Greet in German, and say who greets\n",
             "What next?\n  1  START",
         ],
@@ -134,7 +134,7 @@ fn a_verification_that_fails_is_shown_and_nothing_is_changed() {
     in_order(
         &ran.err,
         &[
-            "apply failed: verification failed: it ended with exit code 3\n      three tests fail\n",
+            "apply failed: verification failed: it exited with code 3\n      three tests fail\n",
             "learned (failed, verify): verification failed",
             "What next?\n  1  RESET",
             "ERROR → IDLE  RESET by me",
@@ -154,7 +154,7 @@ fn a_file_that_changed_meanwhile_is_refused_and_said_in_the_diff() {
         &again.err,
         &[
             "  1  MODIFY  greeting.txt\n",
-            "(the file was changed since this was proposed: this will be refused as a conflict)",
+            "(the file has changed since this was proposed: applying this will fail with a conflict)",
             "apply failed: `greeting.txt` was changed",
         ],
     );
@@ -218,11 +218,7 @@ fn what_was_learned_is_planned_with_and_found_with_sql() {
     let failing = r#", "verify": ["false"]"#;
     desk.typed(failing, &["1", "1", "", "1", "START", "Greet in German", "1", "q"]);
     let shown = charter(&["show", "r", "--db", &desk.db, "--json"]);
-    assert!(
-        shown.out.contains("Earlier cycles taught: verification failed: it ended with exit code 1"),
-        "{}",
-        shown.out
-    );
+    assert!(shown.out.contains("Earlier cycles taught: verification failed: it exited with code 1"), "{}", shown.out);
     // The questions of the charter's page.
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/sentinel/README.md");
     let page = fs::read_to_string(page).unwrap();

@@ -79,7 +79,7 @@ async fn a_verification_that_fails_changes_nothing() {
     let proposal = host.to_proposal("r").await;
     host.approve("r", &proposal, None).await;
     let error = host.error("r").await;
-    assert_eq!(error["message"], "verification failed: it ended with exit code 1");
+    assert_eq!(error["message"], "verification failed: it exited with code 1");
     assert_eq!(host.settled("r").await, "done");
     assert_eq!((host.file("greeting.txt").as_str(), host.files().len()), ("Hello, world\n", 2));
 }

@@ -1,8 +1,10 @@
-//! Applies an approved changeset: check, checkpoint, verify in a copy, stage, switch. All of it or nothing.
+//! Applies an approved changeset: check, checkpoint, verify in a copy, stage, switch. All or
+//! nothing.
 //!
-//! The order of writes is the whole point. Before the first file of the workspace is touched, the store holds what was there (the
-//! checkpoint) and what is intended (the intent); after the last one is in place and on the disk, one rename of the intent makes it
-//! so. Interrupted anywhere, [`recover`](crate::recover) undoes or finishes it.
+//! The order of writes makes it atomic. Before the first file of the workspace is touched, the
+//! store holds the old state (the checkpoint) and the planned one (the intent). After the last file
+//! is in place and synced, renaming the intent commits the apply. Wherever it is interrupted,
+//! [`recover`](crate::recover) undoes or finishes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +22,7 @@ use crate::verify::{Verification, VerifyCommand};
 use crate::watch::Watch;
 use crate::workspace::{MAX_FILE_BYTES, PathState, Workspace, look};
 
-/// Who approved which changeset. The host takes it from the record of the approval.
+/// Who approved which changeset. The host reads it from the record of the approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approval {
     /// Digest of the changeset that was approved.
@@ -31,59 +33,61 @@ pub struct Approval {
     pub proposer: String,
 }
 
-/// What an apply is asked to do.
+/// A request to apply a changeset.
 #[derive(Debug, Clone, Copy)]
 pub struct ApplyRequest<'a> {
-    /// Names this apply: asked for again under the same key, the first answer is given and nothing is done.
+    /// Idempotency key: a second apply with the same key returns the first result and does nothing.
     pub key: &'a str,
     /// The changeset.
     pub changeset: &'a Changeset,
     /// The approval of exactly this changeset.
     pub approval: &'a Approval,
-    /// The command that must accept the changed files, if there is one.
+    /// The command that must accept the changed files, if any.
     pub verify: Option<&'a VerifyCommand>,
 }
 
-/// Work under watch; it may be stopped until the switch is made.
+/// The steps of an operation, each announced to the observer; it can be stopped until the switch is
+/// complete.
 pub(crate) struct Step<'w> {
     pub(crate) watch: &'w mut dyn Watch,
     pub(crate) stoppable: bool,
 }
 
 impl Step<'_> {
-    /// About to write.
-    pub(crate) fn about(&mut self, what: &'static str, path: &str) -> Result<(), Error> {
+    /// Announces a write.
+    pub(crate) fn announce(&mut self, what: &'static str, path: &str) -> Result<(), Error> {
         if self.stoppable && self.watch.stopped() {
-            return Err(Error::Stopped(format!("{what} {path}")));
+            return Err(Error::Stopped(format!("canceled before {what} `{path}`")));
         }
         self.watch.before(what, path).context(|| format!("{what} `{path}`"))
     }
 }
 
 impl Workspace {
-    /// Applies a changeset that was approved. When it returns an error, the workspace is as it was, unless the error is
-    /// [`Error::Dirty`].
+    /// Applies an approved changeset. If it returns an error, the workspace is unchanged, unless
+    /// the error is [`Error::Dirty`].
     ///
     /// # Errors
-    /// [`Error::Unapproved`] without an approval of exactly this changeset by somebody else than its proposer; [`Error::Conflict`]
-    /// when a file is not as expected; [`Error::Verify`] when the command does not accept it; and what the system refuses.
+    /// [`Error::Unapproved`] without an approval of exactly this changeset by somebody other than
+    /// its proposer; [`Error::Conflict`] if a file is not as expected; [`Error::Verify`] if the
+    /// command rejects the changes; and errors of the operating system.
     pub fn apply(&self, order: ApplyRequest<'_>, watch: &mut dyn Watch) -> Result<Applied, Error> {
-        self.clean()?;
+        self.ensure_clean()?;
         let digest = order.changeset.digest();
         approved(order.approval, digest)?;
         if let Some(applied) = self.applied(order.key)? {
             return match applied {
                 applied if applied.changeset != digest => Err(Error::Unapproved(format!(
-                    "`{}` has applied another changeset already, {}",
+                    "the key `{}` was already used to apply the changeset {}",
                     order.key, applied.changeset
                 ))),
                 applied if applied.undone => {
-                    Err(Error::Stopped(format!("`{}` is done again: it was rolled back", order.key)))
+                    Err(Error::Stopped(format!("`{}` was rolled back and cannot be applied again", order.key)))
                 }
                 applied => Ok(applied),
             };
         }
-        // Left by an apply whose last step failed, or whose undoing did.
+        // Recover from an earlier apply whose last step or rollback failed.
         self.recover_now(watch)?;
         let olds = self.expect_all(order.changeset)?;
         let mut step = Step { watch, stoppable: true };
@@ -109,19 +113,20 @@ impl Workspace {
             Intent { v: 1, phase: Phase::Staging, undoing: false, applied, paths: plan.paths, folders: plan.folders };
         match self.stage_and_switch(order.changeset, intent, &mut step) {
             Ok(applied) => Ok(applied),
-            Err(error) => self.put_back(order.key, error, watch),
+            Err(error) => self.recover_from(order.key, error, watch),
         }
     }
 
-    /// What the caller gets after a failure: the error if everything could be put back. If it came when all was in place already, it
-    /// is applied.
-    fn put_back(&self, key: &str, error: Error, watch: &mut dyn Watch) -> Result<Applied, Error> {
+    /// Recovers after a failure. Returns the error if everything was restored; the result if all
+    /// files were already in place.
+    fn recover_from(&self, key: &str, error: Error, watch: &mut dyn Watch) -> Result<Applied, Error> {
         match self.recover_now(watch) {
             Ok(Recovery::Finished { .. }) => self.applied(key)?.ok_or(error),
             Ok(_) => Err(error),
             Err(undo) => {
-                let reason = format!("{error}; and it could not be undone: {undo}");
-                // If even the mark cannot be written, the intent is still there and the next start tries again.
+                let reason = format!("{error}; and undoing it failed: {undo}");
+                // If even the mark cannot be written, the intent still exists and the next start
+                // tries again.
                 let _ = self.mark_dirty(&reason, watch);
                 Err(Error::Dirty(reason))
             }
@@ -135,99 +140,100 @@ impl Workspace {
         step: &mut Step<'_>,
     ) -> Result<Applied, Error> {
         self.write_intent(&intent, step.watch)?;
-        let stage = self.make_stage(step)?;
+        let stage = self.create_stage(step)?;
         for (i, (change, planned)) in changeset.changes().iter().zip(&intent.paths).enumerate() {
             if let (Some(content), PathState::File { mode, .. }) = (&change.content, &planned.new) {
-                step.about("write", change.path.as_str())?;
+                step.announce("write", change.path.as_str())?;
                 stage.write_new(&format!("new-{i}"), content, *mode, change.path.as_str())?;
             }
         }
-        step.about("sync", STAGE)?;
+        step.announce("sync", STAGE)?;
         stage.sync()?;
         self.root.sync()?;
         intent.phase = Phase::Switching;
         self.write_intent(&intent, step.watch)?;
-        self.make_folders(&intent.folders, step)?;
+        self.create_folders(&intent.folders, step)?;
         for (i, planned) in intent.paths.iter().enumerate() {
             self.switch(&stage, i, planned, step)?;
         }
         intent.phase = Phase::Done;
         self.write_intent(&intent, step.watch)?;
-        // It is done now, whatever happens to what follows.
+        // The apply is committed now, even if a later step fails.
         step.stoppable = false;
         self.finish(&intent, step.watch)?;
         Ok(intent.applied)
     }
 
-    /// The folder in which new files are prepared: of the same file system, so that they can be moved into place.
-    pub(crate) fn make_stage(&self, step: &mut Step<'_>) -> Result<Dir, Error> {
-        step.about("make", STAGE)?;
-        self.root.make(STAGE, STAGE)?;
-        let stage = self.stage()?.ok_or_else(|| Error::Damaged(format!("`{STAGE}` has gone")))?;
-        step.about("write", "origin")?;
+    /// Creates the staging folder, on the same file system, so that files can be moved into place.
+    pub(crate) fn create_stage(&self, step: &mut Step<'_>) -> Result<Dir, Error> {
+        step.announce("make", STAGE)?;
+        self.root.create_folder(STAGE, STAGE)?;
+        let stage = self.stage()?.ok_or_else(|| Error::Damaged(format!("`{STAGE}` no longer exists")))?;
+        step.announce("write", "origin")?;
         stage.remove("origin", STAGE)?;
         stage.write_new("origin", self.store.folder().as_os_str().as_encoded_bytes(), 0o600, STAGE)?;
         Ok(stage)
     }
 
-    fn make_folders(&self, folders: &[String], step: &mut Step<'_>) -> Result<(), Error> {
+    fn create_folders(&self, folders: &[String], step: &mut Step<'_>) -> Result<(), Error> {
         for folder in folders {
-            // A path below it tells the parent; the name itself is never looked at.
+            // `parent` resolves the enclosing folder; the name itself need not exist.
             let below =
                 crate::path::RelPath::parse(folder).map_err(|fault| Error::Damaged(format!("`{folder}` {fault}")))?;
             let gone = || Error::Conflict {
                 path: folder.clone(),
-                why: "cannot be made: the folder around it has gone".into(),
+                why: "cannot be created: its parent folder no longer exists".into(),
             };
             let (parent, name) = self.root.parent(&below)?.ok_or_else(gone)?;
-            step.about("make", folder)?;
-            parent.make(name, folder)?;
+            step.announce("make", folder)?;
+            parent.create_folder(name, folder)?;
             parent.sync()?;
         }
         Ok(())
     }
 
-    /// Puts one file in place, and looks at what it took the place of: it must be what was expected, or it goes back at once.
+    /// Moves one file into place, then checks the file that it replaced: if that is not the
+    /// expected one, the move is reverted.
     fn switch(&self, stage: &Dir, i: usize, planned: &Planned, step: &mut Step<'_>) -> Result<(), Error> {
         let path = planned.path()?;
         let shown = path.as_str();
         let conflict = |why: &str| Err(Error::Conflict { path: shown.to_owned(), why: why.to_owned() });
         let Some((parent, name)) = self.root.parent(&path)? else {
-            return conflict("is not there any more: its folder has gone");
+            return conflict("no longer exists: its folder is missing");
         };
         let (new, old) = (format!("new-{i}"), format!("old-{i}"));
-        step.about("rename", shown)?;
+        step.announce("rename", shown)?;
         match planned.operation {
             Operation::Create => {
                 if !stage.move_new(&new, &parent, name, shown)? {
-                    return conflict("is there now, and should be created");
+                    return conflict("was created by another program, but should be created by this changeset");
                 }
             }
             Operation::Modify if stage.exchange(&new, &parent, name, shown)? => {
                 if !is(stage, &new, &planned.old) {
                     stage.exchange(&new, &parent, name, shown)?;
-                    return conflict("was changed since the changeset was approved");
+                    return conflict("has changed since the changeset was approved");
                 }
             }
             Operation::Modify | Operation::Delete => {
                 parent.move_over(name, stage, &old, shown)?;
                 if !is(stage, &old, &planned.old) {
                     stage.move_new(&old, &parent, name, shown)?;
-                    return conflict("was changed since the changeset was approved");
+                    return conflict("has changed since the changeset was approved");
                 }
                 if planned.operation == Operation::Modify {
-                    step.about("rename", shown)?;
+                    step.announce("rename", shown)?;
                     if !stage.move_new(&new, &parent, name, shown)? {
-                        return conflict("was written by somebody else at this moment");
+                        return conflict("was written by another program at the same time");
                     }
                 }
             }
         }
-        step.about("sync", shown)?;
+        step.announce("sync", shown)?;
         parent.sync()
     }
 
-    /// Every file must be as the changeset expects it.
+    /// Checks that every file is as the changeset expects it.
     fn expect_all(&self, changeset: &Changeset) -> Result<Vec<PathState>, Error> {
         changeset.changes().iter().map(|change| self.expect(change)).collect()
     }
@@ -241,24 +247,26 @@ impl Workspace {
             {
                 Ok(now)
             }
-            (Operation::Create, _) => conflict("is there already, and should be created".into()),
-            (Operation::Modify | Operation::Delete, PathState::Absent) => conflict("is not there".into()),
+            (Operation::Create, _) => conflict("already exists, but should be created".into()),
+            (Operation::Modify | Operation::Delete, PathState::Absent) => conflict("does not exist".into()),
             (Operation::Modify | Operation::Delete, PathState::Link { .. }) => {
                 conflict("is a symbolic link, not the file that was read".into())
             }
-            (Operation::Modify, _) if change.old_sha256.is_none() => conflict(
-                "should be modified, but the changeset does not say what its content was (`old_sha256`)".into(),
-            ),
+            (Operation::Modify, _) if change.old_sha256.is_none() => {
+                conflict("should be modified, but the changeset does not name its old content (`old_sha256`)".into())
+            }
             (Operation::Modify | Operation::Delete, PathState::File { sha256, .. }) => match change.old_sha256 {
-                Some(old) if old != *sha256 => {
-                    conflict(format!("was changed: its content was {}, now it is {}", old.hex(), sha256.hex()))
-                }
+                Some(old) if old != *sha256 => conflict(format!(
+                    "has changed: the changeset expects the content {}, found {}",
+                    old.hex(),
+                    sha256.hex()
+                )),
                 _ => Ok(now),
             },
         }
     }
 
-    /// Keeps what is at every path, "nothing" included. Returns the digest of the checkpoint.
+    /// Stores the state of every path, including absence. Returns the digest of the checkpoint.
     fn checkpoint(&self, plan: &Checkpoint, step: &mut Step<'_>) -> Result<Digest, Error> {
         for planned in &plan.paths {
             let PathState::File { sha256, .. } = planned.old else {
@@ -266,18 +274,18 @@ impl Workspace {
             };
             let conflict = |why: &str| Error::Conflict { path: planned.path.clone(), why: why.to_owned() };
             let path = planned.path()?;
-            let (parent, name) = self.root.parent(&path)?.ok_or_else(|| conflict("is not there any more"))?;
+            let (parent, name) = self.root.parent(&path)?.ok_or_else(|| conflict("no longer exists"))?;
             let (bytes, _) = parent.read(name, path.as_str(), MAX_FILE_BYTES)?;
-            step.about("keep", path.as_str())?;
+            step.announce("keep", path.as_str())?;
             if self.store.put(&bytes, step.watch)? != sha256 {
-                return Err(conflict("was changed while it was read"));
+                return Err(conflict("changed while it was read"));
             }
         }
         let text = charter_kernel::digest::canonical(&json!(plan));
         self.store.put(text.as_bytes(), step.watch)
     }
 
-    /// Folders that new files need and that are not there, from the outside in.
+    /// The missing folders that new files need, outermost first.
     fn missing_folders(&self, changeset: &Changeset) -> Result<Vec<String>, Error> {
         let mut missing = BTreeSet::new();
         for change in changeset.changes().iter().filter(|c| c.operation == Operation::Create) {
@@ -295,14 +303,15 @@ impl Workspace {
         Ok(missing.into_iter().collect())
     }
 
-    /// Notes that an apply is done and removes what it needed. May be repeated.
+    /// Stores the result of an apply and removes its temporary files. Idempotent.
     pub(crate) fn finish(&self, intent: &Intent, watch: &mut dyn Watch) -> Result<(), Error> {
         self.write_applied(&intent.applied, watch)?;
         self.remove_stage(watch)?;
         store::remove(&self.state, "intent.json", watch)
     }
 
-    /// Runs the command in a copy of the workspace that has the changes, so that the workspace never holds what was not verified.
+    /// Runs the command in a copy of the workspace with the changes, so that the workspace never
+    /// contains unverified files.
     fn verify_in_copy(
         &self,
         changeset: &Changeset,
@@ -331,18 +340,21 @@ impl Workspace {
     }
 }
 
-/// Whether the file at a name is what was expected. What cannot be looked at is not.
+/// Whether the file at a name is the expected one; `false` if it cannot be inspected.
 pub(crate) fn is(dir: &Dir, name: &str, expected: &PathState) -> bool {
     look(dir, name, name).is_ok_and(|now| now.same(expected))
 }
 
-/// An approval of exactly this changeset, by somebody else than its proposer.
+/// Checks that the approval is of exactly this changeset, by somebody other than its proposer.
 fn approved(approval: &Approval, digest: Digest) -> Result<(), Error> {
     if approval.changeset != digest {
-        return Err(Error::Unapproved(format!("the approval is of {}, the changeset is {digest}", approval.changeset)));
+        return Err(Error::Unapproved(format!(
+            "the approval is for {}, but the changeset is {digest}",
+            approval.changeset
+        )));
     }
     if approval.approver.is_empty() || approval.approver == approval.proposer {
-        return Err(Error::Unapproved(format!("`{}` proposed it and cannot approve it", approval.proposer)));
+        return Err(Error::Unapproved(format!("`{}` proposed the changeset and cannot approve it", approval.proposer)));
     }
     Ok(())
 }
@@ -353,7 +365,7 @@ mod tests {
     use crate::folder::{Folder, image};
     use crate::watch::Unwatched;
 
-    /// What is done where the file system cannot exchange two names has the same outcome, also when it is interrupted.
+    /// On a file system without atomic exchange the result is the same, also after an interruption.
     #[test]
     fn without_exchange() {
         struct Stop(usize);

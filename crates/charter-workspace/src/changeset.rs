@@ -1,4 +1,4 @@
-//! A changeset: what is proposed, approved and applied as one; its canonical form and digest.
+//! Changesets, which are proposed, approved and applied as a unit; their canonical form and digest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,30 +11,30 @@ use crate::error::{ChangesetError, Error};
 use crate::path::{RelPath, misleading};
 use crate::store::Store;
 
-/// Changes in one changeset.
+/// Maximum number of changes in a changeset.
 pub const MAX_CHANGES: usize = 10_000;
-/// Bytes of the contents of one changeset together.
+/// Maximum total size of the contents of a changeset, in bytes.
 pub const MAX_CONTENT_BYTES: usize = 256 << 20;
-/// Bytes of a summary.
+/// Maximum bytes of a summary.
 pub const MAX_SUMMARY_BYTES: usize = 4_096;
 
 /// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Operation {
-    /// A file that is not there yet.
+    /// Creates a file that does not exist.
     Create,
-    /// A file that is there, with known content.
+    /// Replaces the content of a file whose content is known.
     Modify,
-    /// A file that is there goes.
+    /// Deletes a file.
     Delete,
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Operation; 3] = [Operation::Create, Operation::Modify, Operation::Delete];
 
-    /// As it is written: `CREATE`, `MODIFY`, `DELETE`.
+    /// The written form: `CREATE`, `MODIFY`, `DELETE`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Operation {
         }
     }
 
-    /// Reads it, exactly as written.
+    /// Parses the written form, exactly.
     #[must_use]
     pub fn parse(text: &str) -> Option<Operation> {
         Operation::ALL.into_iter().find(|o| o.as_str() == text)
@@ -57,41 +57,42 @@ impl fmt::Display for Operation {
     }
 }
 
-/// One file's change. What fits together is checked when a [`Changeset`] is made of it.
+/// The change of one file. Consistency is checked by [`Changeset::new`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What happens.
+    /// The operation.
     pub operation: Operation,
-    /// To which file.
+    /// The file.
     pub path: RelPath,
-    /// SHA-256 of the content that the proposer read; none for CREATE.
+    /// SHA-256 of the content that the proposer read; `None` for CREATE.
     pub old_sha256: Option<Digest>,
-    /// The full new content; none for DELETE.
+    /// The whole new content; `None` for DELETE.
     pub content: Option<Vec<u8>>,
 }
 
 impl Change {
-    /// A new file.
+    /// Creates a file.
     #[must_use]
     pub fn create(path: RelPath, content: impl Into<Vec<u8>>) -> Change {
         Change { operation: Operation::Create, path, old_sha256: None, content: Some(content.into()) }
     }
 
-    /// New content for a file whose content was `old`.
+    /// Replaces the content of a file whose content has the digest `old`.
     #[must_use]
     pub fn modify(path: RelPath, old: Digest, content: impl Into<Vec<u8>>) -> Change {
         Change { operation: Operation::Modify, path, old_sha256: Some(old), content: Some(content.into()) }
     }
 
-    /// A file whose content was `old` goes.
+    /// Deletes a file whose content has the digest `old`, if given.
     #[must_use]
     pub fn delete(path: RelPath, old: Option<Digest>) -> Change {
         Change { operation: Operation::Delete, path, old_sha256: old, content: None }
     }
 }
 
-/// Changes that are proposed, approved and applied as one. It is well formed by construction: paths differ, no file is a folder of
-/// another, CREATE and MODIFY have content and DELETE has none.
+/// Changes that are proposed, approved and applied as a unit. A changeset is well formed by
+/// construction: paths are distinct, no file is also the folder of another, CREATE and MODIFY have
+/// content and DELETE has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changeset {
     summary: String,
@@ -99,26 +100,26 @@ pub struct Changeset {
 }
 
 impl Changeset {
-    /// Puts changes together, in the order in which they are shown.
+    /// Builds a changeset from changes, in display order.
     ///
     /// # Errors
-    /// What does not fit together, with the number of the change.
+    /// The first inconsistency, with the number of the change.
     pub fn new(summary: impl Into<String>, changes: Vec<Change>) -> Result<Changeset, ChangesetError> {
         let summary = summary.into();
         if let Some(why) = summary_fault(&summary) {
-            return Err(ChangesetError::new(why, "write what the changes do, in one line"));
+            return Err(ChangesetError::new(why, "describe the changes in one line"));
         }
         if changes.is_empty() {
-            return Err(ChangesetError::new("there is no change in it", "propose at least one change"));
+            return Err(ChangesetError::new("the changeset has no changes", "propose at least one change"));
         }
         if changes.len() > MAX_CHANGES {
-            let why = format!("it has {} changes, more than {MAX_CHANGES}", changes.len());
-            return Err(ChangesetError::new(why, "split it"));
+            let why = format!("the changeset has {} changes; the limit is {MAX_CHANGES}", changes.len());
+            return Err(ChangesetError::new(why, "split the changeset"));
         }
         let size: usize = changes.iter().filter_map(|c| c.content.as_ref().map(Vec::len)).sum();
         if size > MAX_CONTENT_BYTES {
-            let why = format!("its contents have {size} bytes together, more than {MAX_CONTENT_BYTES}");
-            return Err(ChangesetError::new(why, "split it"));
+            let why = format!("the contents total {size} bytes; the limit is {MAX_CONTENT_BYTES}");
+            return Err(ChangesetError::new(why, "split the changeset"));
         }
         for (i, change) in changes.iter().enumerate() {
             if let Some((why, help)) = change_fault(change) {
@@ -129,33 +130,34 @@ impl Changeset {
         Ok(Changeset { summary, changes })
     }
 
-    /// What it does, in one line.
+    /// What the changeset does, in one line.
     #[must_use]
     pub fn summary(&self) -> &str {
         &self.summary
     }
 
-    /// The changes, in the order in which they are shown.
+    /// The changes, in display order.
     #[must_use]
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// The canonical form as a value: operations, paths, sizes and digests of contents instead of the contents, so that it is small
-    /// enough for the context of a run. Two changesets with the same manifest change the same files in the same way.
+    /// The canonical form as a value: operations, paths, sizes, and digests in place of contents,
+    /// so that it is small enough for the context of a run. Two changesets with the same manifest
+    /// change the same files in the same way.
     #[must_use]
     pub fn manifest(&self) -> Json {
         let changes: Vec<Json> = self.changes.iter().map(manifest_of).collect();
         json!({"summary": self.summary, "changes": changes})
     }
 
-    /// The changeset of a manifest; its contents come from the store.
+    /// Restores a changeset from its manifest; the contents come from the store.
     ///
     /// # Errors
-    /// When the manifest is not one, or a content is not in the store.
+    /// The manifest is invalid, or a content is not in the store.
     pub fn from_manifest(manifest: &Json, store: &Store) -> Result<Changeset, Error> {
         let form: Manifest = Manifest::deserialize(manifest).map_err(|e| {
-            ChangesetError::new(format!("the manifest cannot be read: {e}"), "give it as it was proposed")
+            ChangesetError::new(format!("invalid manifest: {e}"), "pass the manifest as it was proposed")
         })?;
         let mut changes = Vec::with_capacity(form.changes.len());
         for (i, change) in form.changes.into_iter().enumerate() {
@@ -169,17 +171,18 @@ impl Changeset {
         Ok(Changeset::new(form.summary, changes)?)
     }
 
-    /// What an approval is bound to: SHA-256 over the canonical JSON (RFC 8785) of the [`manifest`](Changeset::manifest). It is what
-    /// the expression `digest(x)` gives for the manifest.
+    /// The digest that an approval names: SHA-256 of the canonical JSON (RFC 8785) of the
+    /// [`manifest`](Changeset::manifest). The expression `digest(x)` gives the same value for the
+    /// manifest.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of_json(&self.manifest())
     }
 
-    /// The part of it that is accepted, which has a digest of its own.
+    /// The changeset with the accepted paths only. It has its own digest.
     ///
     /// # Errors
-    /// When a path is not in it, is named twice, or none is named.
+    /// A path is not in the changeset or is named twice, or no path is named.
     pub fn subset(&self, accepted: &[&str]) -> Result<Changeset, ChangesetError> {
         let mut wanted = BTreeSet::new();
         for path in accepted {
@@ -187,7 +190,7 @@ impl Changeset {
                 return Err(ChangesetError::new(format!("`{path}` is accepted twice"), "name each path once"));
             }
             if !self.changes.iter().any(|c| c.path.as_str() == *path) {
-                let why = format!("`{path}` is accepted, but the changeset does not change it");
+                let why = format!("`{path}` is accepted, but is not in the changeset");
                 return Err(ChangesetError::new(why, "name paths of the changeset"));
             }
         }
@@ -195,11 +198,11 @@ impl Changeset {
         Changeset::new(self.summary.clone(), changes.cloned().collect())
     }
 
-    /// Fills in what the proposer was shown: the digest of each file that is modified or deleted. `shown` are the files of the
+    /// Fills in the digest of each file that is modified or deleted, from `shown`: the files of the
     /// approved bundle.
     ///
     /// # Errors
-    /// When a change is to a file that was not shown, or that had other content.
+    /// A change is to a file that was not shown, or that had another content.
     pub fn bind(mut self, shown: &BTreeMap<RelPath, Digest>) -> Result<Changeset, ChangesetError> {
         for (i, change) in self.changes.iter_mut().enumerate() {
             if change.operation == Operation::Create {
@@ -209,14 +212,14 @@ impl Changeset {
             let Some(digest) = shown.get(&change.path) else {
                 return refuse(
                     format!("it would {} a file that is not in the approved context", verb(change.operation)),
-                    "change files that were read, or ask for this one to be put into the context",
+                    "change only files in the context, or request that this file be added to it",
                 );
             };
             match change.old_sha256 {
                 Some(old) if old != *digest => {
                     return refuse(
-                        format!("`old_sha256` is {}, but the file that was read has {}", old.hex(), digest.hex()),
-                        "copy it from the context, or leave it out",
+                        format!("`old_sha256` is {}, but the file in the context has {}", old.hex(), digest.hex()),
+                        "copy it from the context, or omit it",
                     );
                 }
                 _ => change.old_sha256 = Some(*digest),
@@ -226,7 +229,7 @@ impl Changeset {
     }
 }
 
-/// The canonical form, read.
+/// The canonical form, as deserialized.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Manifest {
@@ -241,7 +244,7 @@ struct ManifestChange {
     file_path: String,
     old_sha256: Option<Digest>,
     new_sha256: Option<Digest>,
-    /// Follows from the content.
+    /// Redundant: derived from the content.
     #[serde(rename = "size")]
     _size: Option<u64>,
 }
@@ -268,16 +271,16 @@ fn manifest_of(change: &Change) -> Json {
     Json::Object(out)
 }
 
-/// What is wrong with a summary.
+/// Why a summary is invalid.
 pub(crate) fn summary_fault(summary: &str) -> Option<&'static str> {
     if summary.is_empty() {
         Some("the summary is empty")
     } else if summary.trim() != summary {
-        Some("the summary begins or ends with a space")
+        Some("the summary starts or ends with a space")
     } else if summary.len() > MAX_SUMMARY_BYTES {
         Some("the summary is longer than 4,096 bytes")
     } else if summary.chars().any(misleading) {
-        Some("the summary holds a line break, a control character or one that changes the direction of text")
+        Some("the summary contains a line break, a control character or one that changes the text direction")
     } else {
         None
     }
@@ -285,28 +288,28 @@ pub(crate) fn summary_fault(summary: &str) -> Option<&'static str> {
 
 fn change_fault(change: &Change) -> Option<(&'static str, &'static str)> {
     match (change.operation, &change.content, change.old_sha256) {
-        (Operation::Create, _, Some(_)) => Some(("CREATE has an `old_sha256`", "leave it out, or write MODIFY")),
+        (Operation::Create, _, Some(_)) => Some(("CREATE has an `old_sha256`", "omit it, or write MODIFY")),
         (Operation::Create | Operation::Modify, None, _) => {
-            Some(("the new content is missing", "give the whole new content of the file"))
+            Some(("the new content is missing", "provide the whole new content of the file"))
         }
-        (Operation::Delete, Some(_), _) => Some(("DELETE has content", "leave the content out, or write MODIFY")),
+        (Operation::Delete, Some(_), _) => Some(("DELETE has content", "omit the content, or write MODIFY")),
         _ => None,
     }
 }
 
-/// No path twice, and no file that is a folder of another.
+/// Paths are distinct, and no file is also the folder of another.
 fn paths_fit(changes: &[Change]) -> Result<(), ChangesetError> {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     for (i, change) in changes.iter().enumerate() {
         if let Some(first) = seen.insert(change.path.as_str(), i) {
-            let why = format!("the same path as in change {}", first.saturating_add(1));
+            let why = format!("same path as change {}", first.saturating_add(1));
             return Err(ChangesetError::new(why, "write one change per file").at_change(i, change.path.as_str()));
         }
     }
     for (i, change) in changes.iter().enumerate() {
         if let Some((folder, file)) = change.path.folders().find_map(|f| Some((f, *seen.get(f)?))) {
-            let why = format!("`{folder}` is a folder here and a file in change {}", file.saturating_add(1));
-            return Err(ChangesetError::new(why, "change the one first and the other in a later changeset")
+            let why = format!("`{folder}` is a folder here, but a file in change {}", file.saturating_add(1));
+            return Err(ChangesetError::new(why, "make these changes in separate changesets")
                 .at_change(i, change.path.as_str()));
         }
     }
@@ -322,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_covers_what_is_done_to_which_file() {
+    fn the_digest_covers_operations_paths_and_contents() {
         let digest = |changes| Changeset::new("s", changes).unwrap().digest();
         let old = Digest::of_bytes(b"old");
         let all = [
@@ -350,28 +353,28 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_together_is_refused() {
+    fn inconsistent_changes_are_refused() {
         let refused = |changes| Changeset::new("s", changes).unwrap_err().to_string();
         let (a, ab) = (path("a"), path("a/b"));
         assert_eq!(
             refused(vec![Change::create(a.clone(), ""), Change::delete(a.clone(), None)]),
-            "change 2 (`a`): the same path as in change 1; write one change per file"
+            "change 2 (`a`): same path as change 1; write one change per file"
         );
         assert_eq!(
             refused(vec![Change::create(ab, ""), Change::delete(a.clone(), None)]),
-            "change 1 (`a/b`): `a` is a folder here and a file in change 2; change the one first and the other in a later changeset"
+            "change 1 (`a/b`): `a` is a folder here, but a file in change 2; make these changes in separate changesets"
         );
         let with =
             |operation, old, content| refused(vec![Change { operation, path: a.clone(), old_sha256: old, content }]);
         assert!(with(Operation::Create, Some(Digest::default()), Some(vec![])).contains("CREATE has an `old_sha256`"));
         assert!(with(Operation::Modify, None, None).contains("the new content is missing"));
         assert!(with(Operation::Delete, None, Some(vec![])).contains("DELETE has content"));
-        assert!(refused(vec![]).contains("no change"));
+        assert!(refused(vec![]).contains("no changes"));
         assert!(Changeset::new("a\nb", vec![Change::create(a, "")]).is_err());
     }
 
     #[test]
-    fn only_what_was_read_is_changed() {
+    fn only_files_that_were_shown_are_changed() {
         let (digest, other) = (Digest::of_bytes(b"old"), Digest::of_bytes(b"other"));
         let shown = BTreeMap::from([(path("a"), digest)]);
         let bind = |change| Changeset::new("s", vec![change]).unwrap().bind(&shown);

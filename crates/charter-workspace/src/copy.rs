@@ -1,4 +1,4 @@
-//! A copy of a workspace with a changeset in it, for the `verify` command to look at.
+//! A copy of a workspace with the changes of a changeset, for the `verify` command.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,20 +13,21 @@ use crate::path::STAGE;
 use crate::store;
 use crate::workspace::Workspace;
 
-/// Files and bytes of a copy.
+/// Maximum files and bytes of a copy.
 const MAX_FILES: usize = 200_000;
 const MAX_BYTES: u64 = 4 << 30;
-/// Folders inside each other.
+/// Maximum depth of nested folders.
 const MAX_DEPTH: usize = 128;
 
 impl Workspace {
-    /// Copies everything but `.git` and what is no file (pipes, devices), then makes the changes. Links keep their target if it stays
-    /// inside; others are left out, or a command could follow them back into the workspace itself.
+    /// Copies everything except `.git` and special files (pipes, devices), then applies the
+    /// changes. A link is copied if its target stays inside; other links are omitted, since a
+    /// command could follow them back into the workspace itself.
     pub(crate) fn copy_to(&self, to: &Path, changeset: &Changeset, modes: &BTreeMap<&str, u32>) -> Result<(), Error> {
         if to.exists() {
             fs::remove_dir_all(to).context(|| format!("remove `{}`", to.display()))?;
         }
-        store::make(to)?;
+        store::create_folder(to)?;
         let mut left = Left { files: MAX_FILES, bytes: MAX_BYTES };
         copy(&self.root, to, 0, &mut left)?;
         for change in changeset.changes() {
@@ -42,13 +43,14 @@ impl Workspace {
                 fs::create_dir_all(parent).context(doing)?;
             }
             let mode = modes.get(change.path.as_str()).copied().unwrap_or(0o644);
-            let written = new(&path, mode).and_then(|mut file| file.write_all(content));
+            let written = create(&path, mode).and_then(|mut file| file.write_all(content));
             written.context(doing)?;
         }
         Ok(())
     }
 }
 
+/// The remaining budget of a copy.
 struct Left {
     files: usize,
     bytes: u64,
@@ -56,7 +58,7 @@ struct Left {
 
 fn copy(from: &Dir, to: &Path, depth: usize, left: &mut Left) -> Result<(), Error> {
     if depth > MAX_DEPTH {
-        return Err(Error::TooLarge(format!("more than {MAX_DEPTH} folders inside each other, at `{}`", to.display())));
+        return Err(Error::TooLarge(format!("folders are nested more than {MAX_DEPTH} deep at `{}`", to.display())));
     }
     for name in from.names(&to.display().to_string())?.0 {
         if depth == 0 && name == STAGE || name == ".git" {
@@ -76,14 +78,14 @@ fn copy(from: &Dir, to: &Path, depth: usize, left: &mut Left) -> Result<(), Erro
                 let (files, bytes) = (left.files.checked_sub(1), left.bytes.checked_sub(size));
                 let (Some(files), Some(bytes)) = (files, bytes) else {
                     let why = format!(
-                        "the workspace has more than {MAX_FILES} files or {} GiB: too much to copy for the `verify` command",
+                        "the workspace is too large to copy for the `verify` command: the limits are {MAX_FILES} files and {} GiB",
                         MAX_BYTES >> 30
                     );
                     return Err(Error::TooLarge(why));
                 };
                 *left = Left { files, bytes };
                 let (mut file, _) = from.open_file(&name, &name)?;
-                let copied = new(&path, mode & 0o777 | 0o600).and_then(|mut new| io::copy(&mut file, &mut new));
+                let copied = create(&path, mode & 0o777 | 0o600).and_then(|mut new| io::copy(&mut file, &mut new));
                 copied.context(doing)?;
             }
             Node::Link { target } if stays_inside(&target, depth) => symlink(&target, &path).context(doing)?,
@@ -93,11 +95,11 @@ fn copy(from: &Dir, to: &Path, depth: usize, left: &mut Left) -> Result<(), Erro
     Ok(())
 }
 
-fn new(path: &Path, mode: u32) -> io::Result<fs::File> {
+fn create(path: &Path, mode: u32) -> io::Result<fs::File> {
     fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
 }
 
-/// Whether a link that stands `depth` folders deep leads to something inside.
+/// Whether the target of a link at a depth of `depth` folders is inside.
 fn stays_inside(target: &str, depth: usize) -> bool {
     let mut level = depth;
     !target.starts_with('/')
@@ -118,7 +120,7 @@ mod tests {
     use super::stays_inside;
 
     #[test]
-    fn links_that_stay_inside() {
+    fn link_targets_inside_and_outside() {
         for (target, depth, inside) in [
             ("a", 0, true),
             ("../a", 0, false),

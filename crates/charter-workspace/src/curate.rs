@@ -1,4 +1,4 @@
-//! CurateOptions and bundle: which files there are, and what the approved ones hold.
+//! Listing files for an agent (curate), and reading the approved ones (bundle).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,14 +15,15 @@ use crate::error::Error;
 use crate::path::{RelPath, STAGE};
 use crate::workspace::{PathState, Workspace};
 
-/// What is listed.
+/// Which files to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurateOptions {
-    /// Patterns as in a `.gitignore`: what matches one is listed (all, if there is none); with `!` in front: not listed.
+    /// Patterns as in a `.gitignore`: files that match one are listed (all files, if there are
+    /// none); a leading `!` excludes.
     pub patterns: Vec<String>,
-    /// Files at most; more is an error, not a part of them.
+    /// Maximum number of files. More is an error, not a truncated list.
     pub max_files: usize,
-    /// Bytes of a file; larger ones are passed over.
+    /// Maximum bytes of a file. Larger files are skipped.
     pub max_file_bytes: u64,
 }
 
@@ -32,42 +33,43 @@ impl Default for CurateOptions {
     }
 }
 
-/// What a listed file holds.
+/// The kind of content of a listed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
-    /// UTF-8 without zero bytes.
+    /// UTF-8 without NUL bytes.
     Text,
     /// Anything else.
     Binary,
 }
 
-/// A file that an agent may ask to read.
+/// A file that an agent may request to read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedFile {
-    /// Where it is.
+    /// Path.
     pub path: String,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// SHA-256 of its content, 64 hex digits.
+    /// SHA-256 of the content, 64 hex digits.
     pub sha256: String,
-    /// What it holds.
+    /// Kind of content.
     pub kind: FileKind,
 }
 
-/// A list of files, sorted by path, and what was passed over (the path, and why).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// A list of files sorted by path, and the files that were skipped.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
     /// The files.
     pub files: Vec<ListedFile>,
-    /// What is there and not listed, unless an ignore rule or pattern said so.
-    pub passed_over: BTreeMap<String, String>,
+    /// Paths of skipped files with the reason. Files excluded by an ignore rule or pattern are not
+    /// included.
+    pub skipped: BTreeMap<String, String>,
 }
 
 /// The contents of approved files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bundle {
-    /// Each file and what it holds.
+    /// Path and content of each file.
     pub files: BTreeMap<RelPath, Vec<u8>>,
 }
 
@@ -78,14 +80,14 @@ impl Bundle {
         self.files.iter().map(|(path, bytes)| (path.clone(), Digest::of_bytes(bytes))).collect()
     }
 
-    /// Paths, sizes and digests, sorted by path: what its digest is taken over.
+    /// Paths, sizes and digests, sorted by path: the value that [`digest`](Bundle::digest) covers.
     #[must_use]
     pub fn manifest(&self) -> Json {
         let one = |(path, bytes): (&RelPath, &Vec<u8>)| json!({"path": path.as_str(), "size": bytes.len(), "sha256": Digest::of_bytes(bytes).hex()});
         json!({"files": self.files.iter().map(one).collect::<Vec<_>>()})
     }
 
-    /// SHA-256 over the canonical JSON of the [`manifest`](Bundle::manifest).
+    /// SHA-256 of the canonical JSON of the [`manifest`](Bundle::manifest).
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of_json(&self.manifest())
@@ -93,56 +95,60 @@ impl Bundle {
 }
 
 impl Workspace {
-    /// Lists the files. `.git` is left out, and so is what the workspace's own `.gitignore` files say.
+    /// Lists the files, without `.git` and what the workspace's `.gitignore` files exclude.
     ///
     /// # Errors
-    /// When the workspace is dirty, a pattern cannot be read, there are too many files, or something cannot be read.
+    /// The workspace is dirty, a pattern is invalid, there are too many files, or a folder cannot
+    /// be read.
     pub fn curate(&self, what: &CurateOptions) -> Result<Listing, Error> {
-        self.clean()?;
+        self.ensure_clean()?;
         let mut patterns = OverrideBuilder::new("");
         for pattern in &what.patterns {
-            patterns.add(pattern).map_err(|e| Error::Usage(format!("the pattern `{pattern}`: {e}")))?;
+            patterns.add(pattern).map_err(|e| Error::Usage(format!("invalid pattern `{pattern}`: {e}")))?;
         }
-        let patterns = patterns.build().map_err(|e| Error::Usage(format!("the patterns: {e}")))?;
+        let patterns = patterns.build().map_err(|e| Error::Usage(format!("invalid patterns: {e}")))?;
         let mut walk = Walk { what, patterns, rules: Vec::new(), listing: Listing::default() };
         walk.folder(&self.root, "", 0)?;
         walk.listing.files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(walk.listing)
     }
 
-    /// Reads the approved files. Each must still be what was approved.
+    /// Reads the approved files. Each must still have the approved content.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when a file has changed or gone: the approval was of something else.
+    /// [`Error::Conflict`] if a file has changed or is missing: the approval does not cover it.
     pub fn bundle(&self, approved: &[(RelPath, Digest)]) -> Result<Bundle, Error> {
-        self.clean()?;
+        self.ensure_clean()?;
         let mut files = BTreeMap::new();
         for (path, digest) in approved {
             let shown = path.as_str();
             let conflict = |why: &str| Err(Error::Conflict { path: shown.to_owned(), why: why.to_owned() });
             let Some((dir, name)) = self.root.parent(path)? else {
-                return conflict("is not there any more");
+                return conflict("no longer exists");
             };
             match dir.node(name, shown)? {
                 Node::File { .. } => {}
-                Node::Absent => return conflict("is not there any more"),
+                Node::Absent => return conflict("no longer exists"),
                 other => {
-                    return Err(crate::dir::escape(shown, &format!("is {} now, which is not read", other.words())));
+                    return Err(crate::dir::escape(
+                        shown,
+                        &format!("is now {}; only regular files are read", other.describe()),
+                    ));
                 }
             }
             let (bytes, _) = dir.read(name, shown, crate::workspace::MAX_FILE_BYTES)?;
             if Digest::of_bytes(&bytes) != *digest {
-                return conflict("was changed since the context was approved");
+                return conflict("has changed since the context was approved");
             }
             files.insert(path.clone(), bytes);
         }
         Ok(Bundle { files })
     }
 
-    /// The content of a file as it is now, for showing a difference; nothing if there is none.
+    /// The current content of a file, to show a diff; `None` if the file does not exist.
     ///
     /// # Errors
-    /// When the path leads outside, or it cannot be read.
+    /// The path leads out of the workspace, or the file cannot be read.
     pub fn content(&self, path: &RelPath) -> Result<Option<Vec<u8>>, Error> {
         match (self.look(path)?, self.root.parent(path)?) {
             (PathState::File { .. }, Some((dir, name))) => {
@@ -153,27 +159,27 @@ impl Workspace {
     }
 }
 
-/// Folders inside each other.
+/// Maximum depth of nested folders.
 const MAX_DEPTH: usize = 128;
-/// Bytes of a `.gitignore`.
+/// Maximum bytes of a `.gitignore`.
 const MAX_RULES: u64 = 1 << 20;
 
 struct Walk<'a> {
     what: &'a CurateOptions,
     patterns: Override,
-    /// The `.gitignore` of each folder on the way.
+    /// The `.gitignore` rules of each enclosing folder.
     rules: Vec<Gitignore>,
     listing: Listing,
 }
 
 impl Walk<'_> {
     fn folder(&mut self, dir: &Dir, at: &str, depth: usize) -> Result<(), Error> {
-        let (names, odd) = dir.names(at)?;
-        for name in odd {
-            self.pass(&join(at, &name), "its name is not UTF-8");
+        let (names, invalid) = dir.names(at)?;
+        for name in invalid {
+            self.skip(&join(at, &name), "its name is not UTF-8");
         }
         if depth > MAX_DEPTH {
-            self.pass(at, "too many folders inside each other");
+            self.skip(at, "folders are nested too deeply");
             return Ok(());
         }
         let own = rules(dir, at);
@@ -202,16 +208,16 @@ impl Walk<'_> {
                 None => Ok(()),
             },
             Node::File { size, .. } if size > self.what.max_file_bytes => {
-                self.pass(path, &format!("it has {size} bytes, more than {}", self.what.max_file_bytes));
+                self.skip(path, &format!("{size} bytes; the limit is {}", self.what.max_file_bytes));
                 Ok(())
             }
             Node::File { .. } => self.file(dir, name, path),
             Node::Link { .. } => {
-                self.pass(path, "a symbolic link, which is not followed");
+                self.skip(path, "symbolic link, not followed");
                 Ok(())
             }
             other => {
-                self.pass(path, other.words());
+                self.skip(path, other.describe());
                 Ok(())
             }
         }
@@ -219,19 +225,20 @@ impl Walk<'_> {
 
     fn file(&mut self, dir: &Dir, name: &str, path: &str) -> Result<(), Error> {
         if let Err(fault) = RelPath::parse(path) {
-            self.pass(path, &format!("its path {fault}"));
+            self.skip(path, &format!("its path {fault}"));
             return Ok(());
         }
         let (bytes, _) = match dir.read(name, path, self.what.max_file_bytes) {
             Ok(read) => read,
-            // Nobody is stopped by a file that may not be read; it is only not part of the context.
+            // A file that cannot be read does not fail the listing; it is skipped.
             Err(error) => {
-                self.pass(path, &error.to_string());
+                self.skip(path, &error.to_string());
                 return Ok(());
             }
         };
         if self.listing.files.len() >= self.what.max_files {
-            let why = format!("more than {} files; choose some with patterns, like `src/**`", self.what.max_files);
+            let why =
+                format!("more than {} files; narrow the selection with patterns such as `src/**`", self.what.max_files);
             return Err(Error::TooLarge(why));
         }
         let text = std::str::from_utf8(&bytes).is_ok() && !bytes.contains(&0);
@@ -244,7 +251,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The patterns first, then the rules of the innermost folder that says something.
+    /// Patterns decide first, then the innermost `.gitignore` with a matching rule.
     fn ignored(&self, path: &str, folder: bool) -> bool {
         match self.patterns.matched(path, folder) {
             Match::Ignore(_) => return true,
@@ -260,12 +267,12 @@ impl Walk<'_> {
         false
     }
 
-    fn pass(&mut self, path: &str, why: &str) {
-        self.listing.passed_over.insert(path.to_owned(), why.to_owned());
+    fn skip(&mut self, path: &str, why: &str) {
+        self.listing.skipped.insert(path.to_owned(), why.to_owned());
     }
 }
 
-/// The `.gitignore` of a folder; a line that cannot be read is no rule, as in git.
+/// The `.gitignore` rules of a folder. Invalid lines are ignored, as in git.
 fn rules(dir: &Dir, at: &str) -> Option<Gitignore> {
     let (bytes, _) = dir.read(".gitignore", ".gitignore", MAX_RULES).ok()?;
     let mut builder = GitignoreBuilder::new(Path::new(at));

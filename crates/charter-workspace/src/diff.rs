@@ -1,4 +1,5 @@
-//! What a changeset does, for the eyes of a person: a unified diff per file, in which nothing can pass as something else.
+//! What a changeset does, for a human reviewer: one unified diff per file, in which no character
+//! can hide or disguise text.
 
 use std::time::Duration;
 
@@ -7,56 +8,58 @@ use similar::{ChangeTag, TextDiff};
 use crate::changeset::{Change, Operation};
 use crate::path::misleading;
 
-/// Bytes of a side beyond which lines are not compared.
+/// Maximum bytes of a side; larger contents are not compared.
 const MAX_COMPARED: usize = 8 << 20;
-/// How long lines are compared before a coarser answer is taken. It is shown, never decided upon.
+/// Time after which a coarser diff is accepted. A diff is for display; no decision depends on it.
 const TIME: Duration = Duration::from_millis(500);
-/// Lines around a change.
+/// Lines of context around a change.
 const CONTEXT: usize = 3;
 
-/// What a line of a diff is.
+/// The kind of a line of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineKind {
-    /// Names of the file, before and after.
+    /// A file name, before or after.
     File,
-    /// Where the lines that follow stand.
+    /// A hunk header: the position of the lines that follow.
     Place,
-    /// The same before and after.
+    /// Unchanged.
     Same,
-    /// Only before.
+    /// Removed.
     Removed,
-    /// Only after.
+    /// Added.
     Added,
-    /// A remark, not part of the file.
+    /// A note, not part of the file.
     Note,
 }
 
-/// A line of a diff, ready to be shown: control characters and marks of direction are written out as `\u{1b}`.
+/// A line of a diff, ready for display: control characters and direction marks are escaped, such as
+/// `\u{1b}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
-    /// What it is.
+    /// The kind of the line.
     pub kind: LineKind,
-    /// Its text, with the sign of a unified diff (`+`, `-`, space) in front, without a line feed.
+    /// The text, with the prefix of a unified diff (`+`, `-`, space) and without the line feed.
     pub text: String,
 }
 
 /// The unified diff of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDiff {
-    /// What happens.
+    /// The operation.
     pub operation: Operation,
     /// The file.
     pub path: String,
-    /// Lines only after.
+    /// Number of added lines.
     pub added: usize,
-    /// Lines only before.
+    /// Number of removed lines.
     pub removed: usize,
     /// The diff.
     pub lines: Vec<DiffLine>,
 }
 
 impl FileDiff {
-    /// What a change does to a file whose content was `old` (nothing, if it is created, or if the old content is not known).
+    /// The diff of a change to a file with the content `old` (`None` if the file is created, or its
+    /// content is unknown).
     #[must_use]
     pub fn of(change: &Change, old: Option<&[u8]>) -> FileDiff {
         let path = change.path.as_str();
@@ -71,12 +74,12 @@ impl FileDiff {
         match (change.operation, old) {
             (Operation::Create, _) => diff.compare(&[], new),
             (_, Some(old)) => diff.compare(old, new),
-            (_, None) => diff.push(LineKind::Note, "(the old content is not known here)".to_owned()),
+            (_, None) => diff.push(LineKind::Note, "(old content unknown)".to_owned()),
         }
         diff
     }
 
-    /// A change that is not compared, and why.
+    /// A change that is not compared, with the reason.
     pub(crate) fn noted(change: &Change, note: &str) -> FileDiff {
         let mut diff = FileDiff::of(change, None);
         diff.lines.retain(|line| line.kind == LineKind::File);
@@ -84,13 +87,13 @@ impl FileDiff {
         diff.with_note(note)
     }
 
-    /// The same with a remark at its end.
+    /// Appends a note.
     pub(crate) fn with_note(mut self, note: &str) -> FileDiff {
         self.push(LineKind::Note, visible(note));
         self
     }
 
-    /// All lines, each with a line feed.
+    /// All lines, each followed by a line feed.
     #[must_use]
     pub fn to_text(&self) -> String {
         self.lines.iter().fold(String::new(), |out, line| out + &line.text + "\n")
@@ -103,15 +106,15 @@ impl FileDiff {
     fn compare(&mut self, old: &[u8], new: &[u8]) {
         let texts = (std::str::from_utf8(old), std::str::from_utf8(new));
         let (Ok(before), Ok(after)) = texts else {
-            let sizes = format!("(no text: {} bytes before, {} after)", old.len(), new.len());
+            let sizes = format!("(binary: {} bytes before, {} after)", old.len(), new.len());
             return self.push(LineKind::Note, sizes);
         };
         if old.len().max(new.len()) > MAX_COMPARED {
-            let sizes = format!("(too long to compare: {} bytes before, {} after)", old.len(), new.len());
+            let sizes = format!("(too large to compare: {} bytes before, {} after)", old.len(), new.len());
             return self.push(LineKind::Note, sizes);
         }
         if before.is_empty() && after.is_empty() {
-            return self.push(LineKind::Note, "(an empty file)".to_owned());
+            return self.push(LineKind::Note, "(empty file)".to_owned());
         }
         let (before, after): (Vec<&str>, Vec<&str>) =
             (before.split_inclusive('\n').collect(), after.split_inclusive('\n').collect());
@@ -140,7 +143,7 @@ impl FileDiff {
     }
 }
 
-/// A text in which nothing hides: control characters (but tabs) and marks of direction are written out.
+/// Escapes control characters (except tabs) and direction marks, so that no text is hidden.
 #[must_use]
 pub fn visible(text: &str) -> String {
     if !text.chars().any(|c| c != '\t' && misleading(c)) {
@@ -181,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_hides() {
+    fn hidden_characters_are_escaped() {
         let text = modify("", "a\u{1b}[2Jb\u{202e}c\td\r\n").to_text();
         assert!(text.contains("+a\\u{1b}[2Jb\\u{202e}c\td\\r\n"), "{text}");
         let path = RelPath::parse("x").unwrap();
         let binary = FileDiff::of(&Change::create(path.clone(), vec![0xff]), None);
-        assert_eq!(binary.to_text(), "--- /dev/null\n+++ b/x\n(no text: 0 bytes before, 1 after)\n");
+        assert_eq!(binary.to_text(), "--- /dev/null\n+++ b/x\n(binary: 0 bytes before, 1 after)\n");
         let empty = FileDiff::of(&Change::create(path.clone(), ""), None);
-        assert_eq!(empty.to_text(), "--- /dev/null\n+++ b/x\n(an empty file)\n");
+        assert_eq!(empty.to_text(), "--- /dev/null\n+++ b/x\n(empty file)\n");
         let gone = FileDiff::of(&Change::delete(path, None), Some(b"x\n"));
         assert_eq!(gone.to_text(), "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n");
     }

@@ -1,5 +1,5 @@
-//! An open folder, and files reached from it name by name. Whatever is done goes through handles that were opened one by one without
-//! following links, so that a folder swapped for a link in between leads nowhere.
+//! Folders and files, opened name by name. Every operation uses handles that were opened one by one
+//! without following links, so replacing a folder by a link in between does not redirect it.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -19,11 +19,12 @@ use crate::path::RelPath;
 pub(crate) struct Dir {
     fd: OwnedFd,
     device: u64,
-    /// Whether two names may be exchanged in one go; tests try what is done on file systems that cannot.
+    /// Whether two names may be exchanged atomically; tests turn it off, as on file systems that
+    /// cannot do it.
     exchanges: bool,
 }
 
-/// What stands at a name.
+/// What a name refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Node {
     Absent,
@@ -35,15 +36,15 @@ pub(crate) enum Node {
         target: String,
     },
     Folder,
-    /// A device, pipe or socket, or a folder of another file system.
+    /// A device, pipe or socket, or a folder on another file system.
     Other(&'static str),
 }
 
 impl Node {
-    /// In words, for "is ...".
-    pub(crate) fn words(&self) -> &'static str {
+    /// A description that follows "is".
+    pub(crate) fn describe(&self) -> &'static str {
         match self {
-            Node::Absent => "not there",
+            Node::Absent => "missing",
             Node::File { .. } => "a file",
             Node::Link { .. } => "a symbolic link",
             Node::Folder => "a folder",
@@ -55,7 +56,7 @@ impl Node {
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl Dir {
-    /// Opens the root: the folder that a person named, wherever that name leads.
+    /// Opens the root: the folder that a person named, following links.
     pub(crate) fn root(path: &Path) -> Result<Dir, Error> {
         let doing = || format!("open the workspace `{}`", path.display());
         let fd = rustix::fs::open(path, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty()).context(doing)?;
@@ -63,9 +64,9 @@ impl Dir {
         Ok(Dir { fd, device, exchanges: true })
     }
 
-    /// A handle of its own on the same folder.
+    /// A second handle on the same folder.
     pub(crate) fn again(&self) -> Result<Dir, Error> {
-        let fd = self.fd.try_clone().context(|| "keep a folder open".into())?;
+        let fd = self.fd.try_clone().context(|| "duplicate a folder handle".into())?;
         Ok(Dir { fd, device: self.device, exchanges: self.exchanges })
     }
 
@@ -78,25 +79,25 @@ impl Dir {
         &self.fd
     }
 
-    /// The folder below, by its name: a real folder of the same file system, or nothing if there is none.
+    /// Opens a subfolder: a real folder on the same file system, or `None` if it is missing.
     pub(crate) fn enter(&self, name: &str, path: &str) -> Result<Option<Dir>, Error> {
         let fd = match rustix::fs::openat(&self.fd, name, FOLDER, Mode::empty()) {
             Ok(fd) => fd,
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::NOTDIR | Errno::LOOP) => {
                 let what = self.node(name, path)?;
-                return Err(escape(path, &format!("`{name}` on the way is {}, not a folder", what.words())));
+                return Err(escape(path, &format!("`{name}` is {}, not a folder", what.describe())));
             }
-            Err(e) => return Err(e).context(|| format!("open `{name}` on the way to `{path}`")),
+            Err(e) => return Err(e).context(|| format!("open the folder `{name}` of `{path}`")),
         };
-        let stat = rustix::fs::fstat(&fd).context(|| format!("look at `{name}`"))?;
+        let stat = rustix::fs::fstat(&fd).context(|| format!("inspect `{name}`"))?;
         if device(&stat) != self.device {
-            return Err(escape(path, &format!("`{name}` on the way is another file system")));
+            return Err(escape(path, &format!("`{name}` is on another file system")));
         }
         Ok(Some(Dir { fd, device: self.device, exchanges: self.exchanges }))
     }
 
-    /// The folder in which a path stands, and its last name; nothing if a folder on the way is missing.
+    /// The parent folder of a path and its last name; `None` if a folder is missing.
     pub(crate) fn parent<'p>(&self, path: &'p RelPath) -> Result<Option<(Dir, &'p str)>, Error> {
         let (folders, name) = path.split();
         let mut dir = self.again()?;
@@ -109,12 +110,12 @@ impl Dir {
         Ok(Some((dir, name)))
     }
 
-    /// What stands at a name, without following it.
+    /// What a name refers to, without following links.
     pub(crate) fn node(&self, name: &str, path: &str) -> Result<Node, Error> {
         let stat = match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(Node::Absent),
-            Err(e) => return Err(e).context(|| format!("look at `{path}`")),
+            Err(e) => return Err(e).context(|| format!("inspect `{path}`")),
         };
         Ok(match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => file_node(&stat),
@@ -127,16 +128,16 @@ impl Dir {
                 }
             }
             FileType::Directory if device(&stat) == self.device => Node::Folder,
-            FileType::Directory => Node::Other("a folder of another file system"),
+            FileType::Directory => Node::Other("a folder on another file system"),
             FileType::Fifo => Node::Other("a pipe"),
             FileType::Socket => Node::Other("a socket"),
             _ => Node::Other("a device"),
         })
     }
 
-    /// Opens a regular file for reading; an error that says what else stands there.
+    /// Opens a regular file for reading; anything else is an error.
     pub(crate) fn open_file(&self, name: &str, path: &str) -> Result<(File, Node), Error> {
-        // A pipe would wait for its other end without NONBLOCK.
+        // Without NONBLOCK, opening a pipe would wait for its other end.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => fd,
@@ -145,9 +146,9 @@ impl Dir {
             }
             Err(e) => return Err(e).context(|| format!("open `{path}`")),
         };
-        let stat = rustix::fs::fstat(&fd).context(|| format!("look at `{path}`"))?;
+        let stat = rustix::fs::fstat(&fd).context(|| format!("inspect `{path}`"))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(escape(path, "is no regular file"));
+            return Err(escape(path, "is not a regular file"));
         }
         if device(&stat) != self.device {
             return Err(escape(path, "is on another file system"));
@@ -155,16 +156,16 @@ impl Dir {
         Ok((File::from(fd), file_node(&stat)))
     }
 
-    /// The content of a regular file, at most `limit` bytes.
+    /// The content and mode of a regular file of at most `limit` bytes.
     pub(crate) fn read(&self, name: &str, path: &str, limit: u64) -> Result<(Vec<u8>, u32), Error> {
         let (file, node) = self.open_file(name, path)?;
         let Node::File { size, mode } = node else {
-            return Err(escape(path, "is no regular file"));
+            return Err(escape(path, "is not a regular file"));
         };
         let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or_default());
         file.take(limit.saturating_add(1)).read_to_end(&mut bytes).context(|| format!("read `{path}`"))?;
         if bytes.len() as u64 > limit {
-            return Err(Error::TooLarge(format!("`{path}` has more than {limit} bytes")));
+            return Err(Error::TooLarge(format!("`{path}` is larger than {limit} bytes")));
         }
         Ok((bytes, mode))
     }
@@ -182,7 +183,7 @@ impl Dir {
         }
     }
 
-    /// Writes a new file and brings it to the disk.
+    /// Writes and syncs a new file.
     pub(crate) fn write_new(&self, name: &str, bytes: &[u8], mode: u32, path: &str) -> Result<(), Error> {
         let doing = || format!("write `{path}`");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -193,25 +194,25 @@ impl Dir {
         file.sync_all().context(doing)
     }
 
-    /// Brings the names in this folder to the disk.
+    /// Syncs the names in this folder.
     pub(crate) fn sync(&self) -> Result<(), Error> {
-        rustix::fs::fsync(&self.fd).context(|| "bring a folder to the disk".into())
+        rustix::fs::fsync(&self.fd).context(|| "sync a folder".into())
     }
 
-    /// Makes a folder; `false` if there is one already.
-    pub(crate) fn make(&self, name: &str, path: &str) -> Result<bool, Error> {
+    /// Creates a folder; `false` if it exists.
+    pub(crate) fn create_folder(&self, name: &str, path: &str) -> Result<bool, Error> {
         match rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o755)) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => Ok(false),
-            Err(e) => Err(e).context(|| format!("make the folder `{path}`")),
+            Err(e) => Err(e).context(|| format!("create the folder `{path}`")),
         }
     }
 
     pub(crate) fn link(&self, target: &str, name: &str, path: &str) -> Result<(), Error> {
-        rustix::fs::symlinkat(target, &self.fd, name).context(|| format!("make the link `{path}`"))
+        rustix::fs::symlinkat(target, &self.fd, name).context(|| format!("create the link `{path}`"))
     }
 
-    /// Removes a name that is no folder; nothing if there is none.
+    /// Removes a name that is not a folder, if it exists.
     pub(crate) fn remove(&self, name: &str, path: &str) -> Result<(), Error> {
         match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -219,7 +220,7 @@ impl Dir {
         }
     }
 
-    /// Removes an empty folder; `false` if something is in it, or it is not there.
+    /// Removes an empty folder; `false` if it is not empty or does not exist.
     pub(crate) fn remove_empty(&self, name: &str, path: &str) -> Result<bool, Error> {
         match rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR) {
             Ok(()) => Ok(true),
@@ -228,9 +229,9 @@ impl Dir {
         }
     }
 
-    /// Moves a file here to a name there at which nothing stands; `false` if something does.
+    /// Moves a file to an unused name in `there`; `false` if the name is in use.
     pub(crate) fn move_new(&self, name: &str, there: &Dir, to: &str, path: &str) -> Result<bool, Error> {
-        let doing = || format!("put `{path}` in its place");
+        let doing = || format!("move `{path}` into place");
         let moved = if self.exchanges {
             rustix::fs::renameat_with(&self.fd, name, &there.fd, to, RenameFlags::NOREPLACE)
         } else {
@@ -242,7 +243,7 @@ impl Dir {
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
             Err(e) => return Err(e).context(doing),
         }
-        // File systems without it: a second name fails where one stands already, which is the same.
+        // File systems without NOREPLACE: creating a hard link also fails if the name is in use.
         match rustix::fs::linkat(&self.fd, name, &there.fd, to, AtFlags::empty()) {
             Ok(()) => {}
             Err(Errno::EXIST) => return Ok(false),
@@ -251,12 +252,12 @@ impl Dir {
         self.remove(name, path).map(|()| true)
     }
 
-    /// Moves a file here to a name there, of whatever stands at it.
+    /// Moves a file to a name in `there`, replacing what is there.
     pub(crate) fn move_over(&self, name: &str, there: &Dir, to: &str, path: &str) -> Result<(), Error> {
         rustix::fs::renameat(&self.fd, name, &there.fd, to).context(|| format!("move `{path}`"))
     }
 
-    /// Exchanges two names in one go; `false` where the file system cannot.
+    /// Exchanges two names atomically; `false` if the file system cannot.
     pub(crate) fn exchange(&self, name: &str, there: &Dir, to: &str, path: &str) -> Result<bool, Error> {
         let exchanged = if self.exchanges {
             rustix::fs::renameat_with(&self.fd, name, &there.fd, to, RenameFlags::EXCHANGE)
@@ -266,29 +267,29 @@ impl Dir {
         match exchanged {
             Ok(()) => Ok(true),
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
-            Err(e) => Err(e).context(|| format!("put `{path}` in its place")),
+            Err(e) => Err(e).context(|| format!("move `{path}` into place")),
         }
     }
 
-    /// The names in the folder, sorted; those that are not UTF-8 apart.
+    /// The names in the folder, sorted; names that are not UTF-8 in a list of their own.
     pub(crate) fn names(&self, path: &str) -> Result<(Vec<String>, Vec<String>), Error> {
         let doing = || format!("list the folder `{path}`");
-        let (mut good, mut odd) = (Vec::new(), Vec::new());
+        let (mut names, mut invalid) = (Vec::new(), Vec::new());
         for entry in rustix::fs::Dir::read_from(self.fd.as_fd()).context(doing)? {
             let entry = entry.context(doing)?;
             match entry.file_name().to_str() {
                 Ok("." | "..") => {}
-                Ok(name) => good.push(name.to_owned()),
-                Err(_) => odd.push(entry.file_name().to_string_lossy().into_owned()),
+                Ok(name) => names.push(name.to_owned()),
+                Err(_) => invalid.push(entry.file_name().to_string_lossy().into_owned()),
             }
         }
-        good.sort();
-        odd.sort();
-        Ok((good, odd))
+        names.sort();
+        invalid.sort();
+        Ok((names, invalid))
     }
 }
 
-#[allow(clippy::useless_conversion)] // its type differs between systems
+#[allow(clippy::useless_conversion)] // the type differs between systems
 fn file_node(stat: &Stat) -> Node {
     Node::File {
         size: u64::try_from(stat.st_size).unwrap_or_default(),
@@ -296,7 +297,7 @@ fn file_node(stat: &Stat) -> Node {
     }
 }
 
-#[allow(clippy::useless_conversion, clippy::unnecessary_cast)] // its type differs between systems
+#[allow(clippy::useless_conversion, clippy::unnecessary_cast)] // the type differs between systems
 fn device(stat: &Stat) -> u64 {
     stat.st_dev as u64
 }

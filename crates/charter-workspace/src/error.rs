@@ -1,86 +1,89 @@
-//! What can go wrong with a workspace, each with a stable code.
+//! Errors of a workspace, each with a stable code.
 
 use std::{fmt, io};
 
-/// Why something was not done. The workspace is then as it was, unless the error is [`Error::Dirty`].
+/// Why an operation failed. The workspace is unchanged, unless the error is [`Error::Dirty`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The changeset is not well formed, or not what was read.
+    /// The changeset is malformed, or changes files that were not read.
     #[error("{0}")]
     Changeset(#[from] ChangesetError),
-    /// A path leads out of the workspace, or through something that could.
+    /// A path leads out of the workspace, or through something that could lead out of it.
     #[error("`{path}`: {why}")]
     Escape {
         /// The path.
         path: String,
-        /// What is on the way.
+        /// What the path leads through.
         why: String,
     },
     /// A file is not as the changeset expects it.
-    #[error("`{path}` {why}; nothing was changed, propose again from what is there now")]
+    #[error("`{path}` {why}; nothing was changed: propose a changeset against the current files")]
     Conflict {
         /// The path.
         path: String,
-        /// What is there.
+        /// How the file differs.
         why: String,
     },
-    /// Something could not be put back as it was.
-    #[error("`{path}` cannot be put back: {why}")]
+    /// A file could not be restored.
+    #[error("cannot restore `{path}`: {why}")]
     Undo {
         /// The path.
         path: String,
-        /// What is in the way.
+        /// What prevents it.
         why: String,
     },
-    /// There is no approval of exactly this changeset by somebody else than its proposer.
+    /// There is no approval of exactly this changeset by somebody other than its proposer.
     #[error("not approved: {0}")]
     Unapproved(String),
-    /// Another run or process works on the workspace.
-    #[error("the workspace `{path}` is in use{}; wait until that one has ended", by(.holder))]
+    /// Another run or process uses the workspace.
+    #[error("workspace `{path}` is in use{}; wait until it is released", by(.holder))]
     Locked {
         /// The workspace.
         path: String,
-        /// Who has it, where known.
+        /// Who holds the lock, if known.
         holder: Option<String>,
     },
-    /// A restore failed: the workspace is neither as before nor as approved, and a person must look at it.
-    #[error("the workspace is dirty: {0}; look at it, put it right, then reset")]
+    /// A restore failed: the workspace is neither in the old state nor in the approved one, and a
+    /// person must inspect it.
+    #[error("the workspace is dirty: {0}; inspect it, repair it, then clear the mark")]
     Dirty(String),
-    /// An apply was interrupted, and only the database that it belongs to can undo it.
-    #[error("an apply on `{path}` was interrupted; start with the database in `{store}`, which can undo it")]
+    /// An apply was interrupted, and only the database that started it can undo it.
+    #[error(
+        "an apply on `{path}` was interrupted; open the workspace with the database in `{store}`, which can undo it"
+    )]
     Interrupted {
         /// The workspace.
         path: String,
-        /// The folder of the database that began it.
+        /// The folder of the database that started it.
         store: String,
     },
-    /// The `verify` command did not accept the changes.
+    /// The `verify` command rejected the changes.
     #[error("verification failed: {why}")]
     Verify {
-        /// Its end: exit code, time limit, output limit.
+        /// How it ended: exit code, time limit, output limit.
         why: String,
         /// What it printed.
         output: String,
     },
-    /// More than a limit allows.
+    /// A limit was exceeded.
     #[error("{0}")]
     TooLarge(String),
-    /// A pattern or option that cannot be read.
+    /// A pattern or option is invalid.
     #[error("{0}")]
     Usage(String),
-    /// What is in the store is not what was put there.
+    /// The store does not hold what was written to it.
     #[error("the store is damaged: {0}")]
     Damaged(String),
-    /// The host stopped it.
-    #[error("stopped before `{0}`")]
+    /// The host canceled the operation.
+    #[error("stopped: {0}")]
     Stopped(String),
     /// A file or folder could not be read or written.
     #[error("{doing}: {source}")]
     Io {
         /// What was being done.
         doing: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
@@ -90,7 +93,7 @@ fn by(holder: &Option<String>) -> String {
 }
 
 impl Error {
-    /// The code, for charters and programs.
+    /// The stable code, for charters and programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -112,7 +115,7 @@ impl Error {
     }
 }
 
-/// Says what was being done when the system refused.
+/// Adds what was being done to an error of the operating system.
 pub(crate) trait Context<T> {
     fn context(self, what: impl FnOnce() -> String) -> Result<T, Error>;
 }
@@ -123,16 +126,16 @@ impl<T, E: Into<io::Error>> Context<T> for Result<T, E> {
     }
 }
 
-/// A changeset that is refused, as a whole.
+/// Why a changeset is invalid. A changeset is accepted or refused as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangesetError {
-    /// Line of the text it was read from, from 1.
+    /// Line of the source text, counted from 1.
     pub line: Option<usize>,
-    /// The change it is about: its number, from 1, and its path where known.
+    /// The change: its number, counted from 1, and its path (empty if unknown).
     pub change: Option<(usize, String)>,
     /// What is wrong.
     pub why: String,
-    /// What would be right.
+    /// How to correct it.
     pub help: String,
 }
 

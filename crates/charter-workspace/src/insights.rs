@@ -1,7 +1,9 @@
-//! The reflection store: what was learned in good and failed cycles, append-only, for the planning of the next.
+//! Insights: what was learned in successful and failed cycles, kept append-only for planning the
+//! next one.
 //!
-//! One JSON object per line beside the database, per workspace. The same insights stand in the journal (the answer of the actor that
-//! reflects), where SQL finds them; this file is what another run on the same workspace reads.
+//! One file of JSON lines per workspace, beside the database. The same insights are in the journal
+//! (in the answer of the reflecting actor), where SQL can query them; other runs on the same
+//! workspace read this file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -19,65 +21,65 @@ use crate::workspace::Workspace;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CycleOutcome {
-    /// As intended.
+    /// The goal was reached.
     Success,
-    /// Some of it.
+    /// The goal was reached in part.
     Partial,
-    /// Not at all.
+    /// The goal was not reached.
     Failed,
 }
 
-/// Something learned.
+/// An insight from a cycle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Insight {
-    /// How the cycle ended that taught it.
+    /// How that cycle ended.
     pub outcome: CycleOutcome,
-    /// What kind of thing it is: `verification`, `conflict`, `style`, ...
+    /// Category: `verification`, `conflict`, `style`, ...
     pub category: String,
     /// What was learned, in a sentence.
     pub description: String,
-    /// Words to find it by.
+    /// Search tags.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// What shows it: paths, digests, output.
+    /// Evidence: paths, digests, output.
     #[serde(default)]
     pub evidence: Json,
 }
 
-/// An insight and the cycle it comes from.
+/// An insight and its cycle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredInsight {
-    /// What the caller calls the cycle; insights under a key that is there already are not added again.
+    /// The caller's key of the cycle; insights are stored once per key.
     pub key: String,
     /// The insight.
     pub insight: Insight,
 }
 
-/// Bytes of an insight as JSON.
+/// Maximum bytes of an insight as JSON.
 const MAX_BYTES: usize = 64 << 10;
 const FILE: &str = "insights.jsonl";
 
 impl Workspace {
-    /// Adds the insights of a cycle. Adding them again under the same key changes nothing.
+    /// Adds the insights of a cycle. Idempotent per key.
     ///
     /// # Errors
-    /// When they are too large or cannot be written.
+    /// An insight is too large, or the file cannot be written.
     pub fn learn(&self, key: &str, insights: &[Insight], watch: &mut dyn Watch) -> Result<(), Error> {
         let path = self.state.join(FILE);
         let doing = || format!("write `{}`", path.display());
-        // A crash may have kept the first of them only.
+        // After a crash only the first ones may be stored.
         let known = self.learned()?.iter().filter(|l| l.key == key).count();
         if known >= insights.len() {
             return Ok(());
         }
-        // A line that a crash has cut stays without its line feed: the next begins on a line of its own.
-        let mut text = if cut(&path) { "\n".to_owned() } else { String::new() };
+        // A line truncated by a crash has no line feed: start a new line.
+        let mut text = if ends_mid_line(&path) { "\n".to_owned() } else { String::new() };
         for insight in insights.iter().skip(known) {
             let line = serde_json::to_string(&StoredInsight { key: key.to_owned(), insight: insight.clone() });
             let line = line.map_err(|e| Error::Damaged(e.to_string()))?;
             if line.len() > MAX_BYTES {
-                return Err(Error::TooLarge(format!("an insight has {} bytes, more than {MAX_BYTES}", line.len())));
+                return Err(Error::TooLarge(format!("an insight has {} bytes; the limit is {MAX_BYTES}", line.len())));
             }
             text.push_str(&line);
             text.push('\n');
@@ -88,10 +90,10 @@ impl Workspace {
         store::sync(&self.state)
     }
 
-    /// All insights about this workspace, oldest first. Lines that a crash has cut are passed over.
+    /// All insights about this workspace, oldest first. Lines truncated by a crash are skipped.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// The file cannot be read.
     pub fn learned(&self) -> Result<Vec<StoredInsight>, Error> {
         let path = self.state.join(FILE);
         let file = match File::open(&path) {
@@ -108,6 +110,6 @@ impl Workspace {
 }
 
 /// Whether the last line has no line feed.
-fn cut(path: &std::path::Path) -> bool {
+fn ends_mid_line(path: &std::path::Path) -> bool {
     std::fs::read(path).is_ok_and(|bytes| bytes.last().is_some_and(|b| *b != b'\n'))
 }

@@ -1,4 +1,4 @@
-//! What an apply is about to do, written down before it does it, and what it did.
+//! The write-ahead intent of an apply, and its result.
 
 use std::collections::BTreeMap;
 
@@ -13,28 +13,29 @@ use crate::verify::Verification;
 use crate::watch::Watch;
 use crate::workspace::{PathState, Workspace};
 
-/// How far an apply has come. Only `Switching` has touched a file of the workspace.
+/// The progress of an apply. Before `Switching`, no file of the workspace is touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Phase {
-    /// New contents are written beside the workspace's files.
+    /// New contents are being written to the staging folder.
     Staging,
-    /// They are put in place: undone if interrupted.
+    /// Files are being moved into place: undone if interrupted.
     Switching,
-    /// All of them are in place: finished if interrupted.
+    /// All files are in place: finished if interrupted.
     Done,
 }
 
-/// The intent of an apply (or of a roll-back: then in `Switching` from the beginning). There is at most one per workspace.
+/// The intent of an apply, or of a rollback, which starts in `Switching`. There is at most one per
+/// workspace.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Intent {
     pub(crate) v: u32,
     pub(crate) phase: Phase,
-    /// What a roll-back undoes is marked as undone.
+    /// Whether this is a rollback, after which the apply is marked as undone.
     pub(crate) undoing: bool,
     pub(crate) applied: Applied,
     pub(crate) paths: Vec<Planned>,
-    /// Folders that are made for new files, from the outside in.
+    /// Folders created for new files, outermost first.
     pub(crate) folders: Vec<String>,
 }
 
@@ -47,17 +48,17 @@ pub(crate) struct Planned {
     pub(crate) new: PathState,
 }
 
-/// What was there before an apply, and what it makes of it; the old contents are in the store by their digests.
+/// The state of each path before and after an apply; the old contents are in the store by digest.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Checkpoint {
     pub(crate) paths: Vec<Planned>,
     pub(crate) folders: Vec<String>,
 }
 
-/// That a changeset was applied: by whose approval, what it replaced, how it was verified.
+/// The result of an apply: who approved it, what it replaced, how it was verified.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Applied {
-    /// What the caller calls this apply. An apply that is asked for again under the same key is answered from here.
+    /// The caller's idempotency key.
     pub key: String,
     /// Digest of the changeset.
     pub changeset: Digest,
@@ -65,19 +66,19 @@ pub struct Applied {
     pub approver: String,
     /// Who proposed it.
     pub proposer: String,
-    /// Digest of the checkpoint: what was there before, in the store.
+    /// Digest of the checkpoint (the old state) in the store.
     pub checkpoint: Digest,
-    /// The files, and what was done to each.
+    /// The changed files and their operations.
     pub changed: BTreeMap<String, Operation>,
-    /// What the `verify` command said, if there is one.
+    /// The result of the `verify` command, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
-    /// Whether it was rolled back since.
+    /// Whether it has been rolled back since.
     #[serde(default)]
     pub undone: bool,
 }
 
-/// Name of the file that says what became of an apply.
+/// Name of the file with the result of an apply.
 fn done_name(key: &str) -> String {
     format!("{}.json", Digest::of_bytes(key.as_bytes()).hex())
 }
@@ -91,16 +92,16 @@ impl Workspace {
         let intent: Option<Intent> = store::read_json(&self.state, "intent.json")?;
         match intent {
             Some(i) if i.v != 1 => {
-                Err(Error::Damaged(format!("the intent is of version {}, this program reads 1", i.v)))
+                Err(Error::Damaged(format!("the intent has version {}; this program supports version 1", i.v)))
             }
             intent => Ok(intent),
         }
     }
 
-    /// What became of the apply of that key: nothing if it was never finished.
+    /// The result of the apply with that key; `None` if it was never finished.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// The store cannot be read.
     pub fn applied(&self, key: &str) -> Result<Option<Applied>, Error> {
         store::read_json(&self.state.join("done"), &done_name(key))
     }
@@ -117,7 +118,7 @@ impl Planned {
     }
 }
 
-/// What each path becomes.
+/// Plans the new state of each path.
 pub(crate) fn plan(changeset: &Changeset, olds: &[PathState]) -> Vec<Planned> {
     let pairs = changeset.changes().iter().zip(olds);
     pairs
@@ -129,7 +130,8 @@ pub(crate) fn plan(changeset: &Changeset, olds: &[PathState]) -> Vec<Planned> {
                 None => PathState::Absent,
                 Some(content) => PathState::File {
                     sha256: Digest::of_bytes(content),
-                    // New content has the permissions of the old; bits that give somebody's rights away are not handed on.
+                    // New content keeps the permissions of the old, without setuid, setgid and
+                    // sticky bits.
                     mode: if let PathState::File { mode, .. } = old { mode & 0o777 } else { 0o644 },
                 },
             },

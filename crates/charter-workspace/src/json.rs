@@ -1,7 +1,7 @@
-//! The JSON form of a changeset, read as strictly as the text form.
+//! The JSON form of a changeset, parsed as strictly as the text form.
 //!
-//! `{"summary": "...", "changes": [{"operation": "MODIFY", "file_path": "...", "old_sha256": "...", "content": "..."}]}`; content that
-//! is no UTF-8 stands as `content_base64`.
+//! `{"summary": "...", "changes": [{"operation": "MODIFY", "file_path": "...", "old_sha256": "...",
+//! "content": "..."}]}`; binary content is written as `content_base64`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -32,16 +32,17 @@ struct FormChange {
     content_base64: Option<String>,
 }
 
-/// Reads a changeset in the JSON form. Keys that are unknown or given twice refuse it as a whole.
+/// Parses a changeset in the JSON form. Unknown and duplicate keys are errors.
 ///
 /// # Errors
-/// What is wrong and what would be right, with the line (errors of JSON) or the number of the change.
+/// What is wrong and how to correct it, with the line (JSON errors) or the number of the change.
 pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
     let form: Form = serde_json::from_slice(text).map_err(|e| unreadable(&e))?;
     of_form(form)
 }
 
-/// As [`read()`], of a value that was read already (an answer of an actor). A key given twice cannot be seen any more.
+/// Like [`read()`], for a parsed value (an actor's answer), in which duplicate keys can no longer
+/// be detected.
 ///
 /// # Errors
 /// As [`read()`].
@@ -52,8 +53,9 @@ pub fn of_value(value: &serde_json::Value) -> Result<Changeset, ChangesetError> 
 fn unreadable(e: &serde_json::Error) -> ChangesetError {
     let message = e.to_string();
     let why = message.split(" at line ").next().unwrap_or_default().replace("field", "key");
-    let help = "a changeset is {\"summary\": \"...\", \"changes\": [{\"operation\", \"file_path\", \"old_sha256\", \"content\"}]}";
-    let refused = ChangesetError::new(format!("the JSON is not a changeset: {why}"), help);
+    let help =
+        "expected {\"summary\": \"...\", \"changes\": [{\"operation\", \"file_path\", \"old_sha256\", \"content\"}]}";
+    let refused = ChangesetError::new(format!("invalid changeset: {why}"), help);
     if e.line() > 0 { refused.at_line(e.line()) } else { refused }
 }
 
@@ -68,7 +70,7 @@ fn of_form(form: Form) -> Result<Changeset, ChangesetError> {
 
 fn change_of(change: FormChange) -> Result<Change, ChangesetError> {
     let operation = Operation::parse(&change.operation).ok_or_else(|| {
-        ChangesetError::new(format!("`operation` cannot be `{}`", change.operation), "write CREATE, MODIFY or DELETE")
+        ChangesetError::new(format!("invalid `operation`: `{}`", change.operation), "write CREATE, MODIFY or DELETE")
     })?;
     let path = RelPath::parse(&change.file_path)
         .map_err(|fault| ChangesetError::new(format!("the path {fault}"), "name a file inside the workspace"))?;
@@ -77,29 +79,26 @@ fn change_of(change: FormChange) -> Result<Change, ChangesetError> {
         Some(text) => {
             Some(Digest::parse(&text).filter(|_| !text.bytes().any(|b| b.is_ascii_uppercase())).ok_or_else(|| {
                 ChangesetError::new(
-                    format!("`old_sha256` cannot be `{text}`"),
-                    "write the 64 hex digits of the SHA-256, in small letters",
+                    format!("invalid `old_sha256`: `{text}`"),
+                    "write the SHA-256 as 64 lowercase hex digits",
                 )
             })?)
         }
     };
     let content = match (change.content, change.content_base64) {
         (Some(_), Some(_)) => {
-            return Err(ChangesetError::new("both `content` and `content_base64` are given", "give one of them"));
+            return Err(ChangesetError::new("both `content` and `content_base64` are given", "provide one of them"));
         }
         (Some(text), None) => Some(text.into_bytes()),
         (None, Some(text)) => Some(STANDARD.decode(text).map_err(|e| {
-            ChangesetError::new(
-                format!("`content_base64` is not base64: {e}"),
-                "use the standard alphabet, with padding",
-            )
+            ChangesetError::new(format!("invalid `content_base64`: {e}"), "use the standard alphabet, with padding")
         })?),
         (None, None) => None,
     };
     Ok(Change { operation, path, old_sha256, content })
 }
 
-/// The JSON form, on several lines; [`read()`] gives the same changeset again.
+/// The JSON form, indented; [`read()`] restores the same changeset.
 #[must_use]
 pub fn write(changeset: &Changeset) -> String {
     let changes = changeset.changes().iter().map(|change| {
@@ -118,6 +117,6 @@ pub fn write(changeset: &Changeset) -> String {
         }
     });
     let form = Form { summary: changeset.summary().to_owned(), changes: changes.collect() };
-    // Strings and lists of strings: there is nothing in it that JSON cannot hold.
+    // Serializing strings and lists cannot fail.
     serde_json::to_string_pretty(&form).unwrap_or_default()
 }

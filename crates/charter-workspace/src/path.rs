@@ -1,16 +1,16 @@
-//! A path inside a workspace: what may be written in a changeset, before any file is looked at.
+//! Paths that a changeset may name, checked before any file is accessed.
 
 use std::fmt;
 
-/// The folder inside a workspace in which an apply prepares its files; no change may name it.
+/// The folder inside a workspace in which an apply stages its files. No change may name it.
 pub(crate) const STAGE: &str = ".charter-apply";
 
-/// Bytes of a path, and of one name in it, as file systems have them.
+/// Maximum bytes of a path and of a name in it, as in common file systems.
 const MAX_PATH_BYTES: usize = 1_024;
 const MAX_NAME_BYTES: usize = 255;
 
-/// A path relative to a workspace: names parted by `/`, none of them empty, `.` or `..`; UTF-8, and nothing in it that would show
-/// as something else on a screen.
+/// A path relative to a workspace: names separated by `/`, none of them empty, `.` or `..`. It is
+/// UTF-8 without characters that could disguise it on a screen.
 ///
 /// ```
 /// use charter_workspace::RelPath;
@@ -22,65 +22,65 @@ const MAX_NAME_BYTES: usize = 255;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelPath(String);
 
-/// What is wrong with a path, as a sentence part after "the path `...`".
+/// Why a path is invalid, as a clause that follows "the path `...`".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidPath(pub &'static str);
 
 impl RelPath {
-    /// Reads a path.
+    /// Parses a path.
     ///
     /// # Errors
-    /// When it could mean something outside the workspace, or not be what it looks like.
+    /// The path could leave the workspace, or could look like another path.
     pub fn parse(text: &str) -> Result<RelPath, InvalidPath> {
         let fault = |why| Err(InvalidPath(why));
         if text.is_empty() {
-            return fault("is empty: name a file, like `src/main.rs`");
+            return fault("is empty: name a file such as `src/main.rs`");
         }
         if text.len() > MAX_PATH_BYTES {
             return fault("is longer than 1,024 bytes");
         }
         if text.starts_with('/') {
-            return fault("is absolute: write it relative to the workspace, without the first `/`");
+            return fault("is absolute: write it relative to the workspace, without the leading `/`");
         }
         if text.contains('\\') {
-            return fault("holds a backslash: names are parted by `/`");
+            return fault("contains a backslash: separate names with `/`");
         }
         if text.chars().any(misleading) {
-            return fault("holds a control character or one that changes the direction of text");
+            return fault("contains a control character or one that changes the text direction");
         }
         for (i, name) in text.split('/').enumerate() {
             match name {
-                "" => return fault("holds an empty name: `//`, or `/` at the end"),
-                "." => return fault("holds `.`: leave it out"),
-                ".." => return fault("holds `..`: a change stays inside the workspace"),
+                "" => return fault("contains an empty name: `//`, or a trailing `/`"),
+                "." => return fault("contains `.`: remove it"),
+                ".." => return fault("contains `..`: changes must stay inside the workspace"),
                 _ => {}
             }
             if name.len() > MAX_NAME_BYTES {
-                return fault("holds a name of more than 255 bytes");
+                return fault("contains a name longer than 255 bytes");
             }
             if name.starts_with(' ') || name.ends_with(' ') {
-                return fault("holds a name that begins or ends with a space");
+                return fault("contains a name that starts or ends with a space");
             }
             if name.eq_ignore_ascii_case(".git") {
-                return fault("goes into `.git`, which runs programs of its own (hooks)");
+                return fault("leads into `.git`, where hooks would run as programs");
             }
             if i == 0 && name.eq_ignore_ascii_case(STAGE) {
-                return fault("goes into `.charter-apply`, where an apply prepares its files");
+                return fault("leads into `.charter-apply`, where an apply stages its files");
             }
         }
         if text.get(1..2) == Some(":") && text.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            return fault("begins with a drive letter: write it relative to the workspace");
+            return fault("starts with a drive letter: write it relative to the workspace");
         }
         Ok(RelPath(text.to_owned()))
     }
 
-    /// The text, with `/` between names.
+    /// The path as text, with `/` between names.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The folders on the way, and the last name.
+    /// The parent folders, and the last name.
     #[must_use]
     pub(crate) fn split(&self) -> (Vec<&str>, &str) {
         match self.0.rsplit_once('/') {
@@ -89,13 +89,14 @@ impl RelPath {
         }
     }
 
-    /// The folders on the way, each as a path from the workspace: `a`, `a/b` for `a/b/c`.
+    /// The parent folders, each as a path from the workspace: `a`, `a/b` for `a/b/c`.
     pub(crate) fn folders(&self) -> impl Iterator<Item = &str> {
         self.0.match_indices('/').map(|(at, _)| self.0.get(..at).unwrap_or_default())
     }
 }
 
-/// Characters that make a path show as something it is not: controls, and marks of direction (Unicode's bidirectional algorithm).
+/// Characters that disguise a text: control characters, zero-width characters and marks of
+/// Unicode's bidirectional algorithm.
 pub(crate) fn misleading(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{61c}')
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_stays_inside_and_shows_as_what_it_is() {
+    fn paths_stay_inside_and_cannot_be_disguised() {
         for good in ["a", "a/b.c", "ä/ö", "...", "a/..b", ".gitignore", "a b/c", "xy:y/z", "src/.charter-apply"] {
             assert_eq!(RelPath::parse(good).map(|p| p.0), Ok(good.to_owned()));
         }
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_on_the_way() {
+    fn parent_folders() {
         let path = RelPath::parse("a/b/c").unwrap();
         assert_eq!(path.folders().collect::<Vec<_>>(), ["a", "a/b"]);
         assert_eq!(path.split(), (vec!["a", "b"], "c"));

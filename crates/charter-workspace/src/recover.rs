@@ -1,4 +1,5 @@
-//! After an interruption: finishes or undoes an apply. May itself be interrupted, and begins again then.
+//! Recovery finishes or undoes an interrupted apply. It can itself be interrupted and is then
+//! repeated.
 
 use std::io::Read as _;
 
@@ -13,23 +14,23 @@ use crate::store;
 use crate::watch::Watch;
 use crate::workspace::{PathState, Workspace, look};
 
-/// What was found when a workspace was opened.
+/// The result of the recovery when a workspace is opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Recovery {
     /// Nothing was interrupted.
     Nothing,
-    /// An apply had been interrupted and was undone: nothing of it is left.
+    /// An interrupted apply was undone completely.
     Undone {
         /// Its key.
         key: String,
     },
-    /// An apply had been interrupted when all was in place; it counts as applied.
+    /// An apply was interrupted after all files were in place; it counts as applied.
     Finished {
         /// Its key.
         key: String,
     },
-    /// It could not be undone: the workspace is dirty.
+    /// An interrupted apply could not be undone: the workspace is dirty.
     Failed {
         /// Why.
         reason: String,
@@ -37,7 +38,7 @@ pub enum Recovery {
 }
 
 impl Workspace {
-    /// Puts right what an interruption left; what fails makes the workspace dirty.
+    /// Finishes or undoes an interrupted apply; a failure marks the workspace dirty.
     pub(crate) fn recover(&self, watch: &mut dyn Watch) -> Result<Recovery, Error> {
         match self.recover_now(watch) {
             Ok(recovery) => Ok(recovery),
@@ -74,7 +75,7 @@ impl Workspace {
         Ok(Recovery::Undone { key })
     }
 
-    /// A stage without an intent belongs to another database.
+    /// A staging folder without an intent belongs to another database.
     fn foreign_stage(&self) -> Result<(), Error> {
         let Some(stage) = self.stage()? else {
             return Ok(());
@@ -88,20 +89,21 @@ impl Workspace {
             return Err(Error::Escape {
                 path,
                 why: format!(
-                    "holds a folder `{STAGE}` that no apply of this database left; look into it, and remove it"
+                    "contains a folder `{STAGE}` that was not created by this database; inspect and remove it"
                 ),
             });
         }
         Err(Error::Interrupted { path, store: String::from_utf8_lossy(&origin).into_owned() })
     }
 
-    /// Undoes an apply that was done: as when it would have been interrupted. Nothing happens if there was none, or it is undone.
-    /// Returns the paths that were put back.
+    /// Rolls back a finished apply, in the same way as an interrupted one. Does nothing if there is
+    /// no such apply, or it was rolled back. Returns the restored paths.
     ///
     /// # Errors
-    /// [`Error::Dirty`] when it fails, for example because somebody changed one of the files since: the workspace is then marked.
+    /// [`Error::Dirty`] if it fails, for example because one of the files has changed since: the
+    /// workspace is then marked dirty.
     pub fn roll_back(&self, key: &str, watch: &mut dyn Watch) -> Result<Vec<String>, Error> {
-        self.clean()?;
+        self.ensure_clean()?;
         let Some(plan) = self.read_plan(key)? else {
             return Ok(Vec::new());
         };
@@ -120,7 +122,7 @@ impl Workspace {
         }
     }
 
-    /// What an apply did, from its note and its checkpoint.
+    /// The intent of a finished apply, from its result and its checkpoint.
     fn read_plan(&self, key: &str) -> Result<Option<Intent>, Error> {
         let Some(applied) = self.applied(key)? else {
             return Ok(None);
@@ -129,15 +131,15 @@ impl Workspace {
             return Ok(None);
         }
         let checkpoint = self.store.get(applied.checkpoint)?;
-        let Checkpoint { paths, folders } = serde_json::from_slice(&checkpoint)
-            .map_err(|e| Error::Damaged(format!("the checkpoint of `{key}`: {e}")))?;
+        let Checkpoint { paths, folders } =
+            serde_json::from_slice(&checkpoint).map_err(|e| Error::Damaged(format!("checkpoint of `{key}`: {e}")))?;
         Ok(Some(Intent { v: 1, phase: Phase::Switching, undoing: true, applied, paths, folders }))
     }
 
     fn undo(&self, intent: &Intent, watch: &mut dyn Watch) -> Result<(), Error> {
         let mut step = Step { watch, stoppable: false };
-        let stage = self.make_stage(&mut step)?;
-        // All that can be put back is put back, before the first that cannot is reported.
+        let stage = self.create_stage(&mut step)?;
+        // Restore every file that can be restored before reporting the first failure.
         let mut failed = None;
         for (i, planned) in intent.paths.iter().enumerate().rev() {
             if let Err(error) = self.undo_one(&stage, i, planned, &mut step) {
@@ -151,7 +153,7 @@ impl Workspace {
             let path =
                 crate::path::RelPath::parse(folder).map_err(|fault| Error::Damaged(format!("`{folder}` {fault}")))?;
             if let Some((parent, name)) = self.root.parent(&path)? {
-                step.about("remove", folder)?;
+                step.announce("remove", folder)?;
                 if parent.remove_empty(name, folder)? {
                     parent.sync()?;
                 }
@@ -167,11 +169,12 @@ impl Workspace {
         let Some((parent, name)) = self.root.parent(&path)? else {
             return match old {
                 PathState::Absent => Ok(()),
-                _ => Err(changed(shown, "its folder has gone")),
+                _ => Err(changed(shown, "its folder no longer exists")),
             };
         };
         let now = look(&parent, name, shown)?;
-        // What the switch took out may be neither old nor new: somebody wrote at that very moment. Then that goes back.
+        // The switch may have moved out a file that is neither old nor new: another program wrote
+        // it at that moment. That file goes back.
         for aside in [format!("new-{i}"), format!("old-{i}")] {
             let Ok(taken) = look(stage, &aside, shown) else {
                 continue;
@@ -184,29 +187,30 @@ impl Workspace {
         if now.same(old) {
             return Ok(());
         }
-        // Where two names cannot be exchanged there is a moment at which the old file is out and the new one not yet in.
+        // Without an atomic exchange there is a moment when the old file has been moved out and the
+        // new one is not yet in place.
         let between = now == PathState::Absent && is(stage, &format!("old-{i}"), old);
         if !now.same(new) && !between {
-            return Err(changed(shown, "somebody has changed it since"));
+            return Err(changed(shown, "it has been changed since"));
         }
         if *old == PathState::Absent {
-            step.about("rename", shown)?;
+            step.announce("rename", shown)?;
             let aside = format!("undo-{i}");
             parent.move_over(name, stage, &aside, shown)?;
             if !is(stage, &aside, new) {
                 stage.move_new(&aside, &parent, name, shown)?;
-                return Err(changed(shown, "somebody has changed it since"));
+                return Err(changed(shown, "it has been changed since"));
             }
-            step.about("sync", shown)?;
+            step.announce("sync", shown)?;
             return parent.sync();
         }
-        // The very file that was taken out is best: it has its owner and its times still.
+        // Prefer the original file: it still has its owner and times.
         let own = [format!("new-{i}"), format!("old-{i}")].into_iter().find(|aside| is(stage, aside, old));
         let from = match own {
             Some(aside) => aside,
             None => {
                 let aside = format!("undo-{i}");
-                step.about("write", shown)?;
+                step.announce("write", shown)?;
                 stage.remove(&aside, shown)?;
                 match old {
                     PathState::File { sha256, mode } => {
@@ -221,8 +225,8 @@ impl Workspace {
         self.place(stage, &from, &parent, name, &now, new, shown, step)
     }
 
-    /// Puts `aside` where `now` stands, if that is what the apply put there.
-    #[allow(clippy::too_many_arguments)] // one place from another
+    /// Moves `aside` to the place of `now`, if that is what the apply put there.
+    #[allow(clippy::too_many_arguments)] // source and target
     fn place(
         &self,
         stage: &Dir,
@@ -235,22 +239,22 @@ impl Workspace {
         step: &mut Step<'_>,
     ) -> Result<(), Error> {
         if *now != PathState::Absent && !now.same(new) {
-            return Err(changed(shown, "somebody has changed it since"));
+            return Err(changed(shown, "it has been changed since"));
         }
-        step.about("rename", shown)?;
+        step.announce("rename", shown)?;
         if *now == PathState::Absent {
             if !stage.move_new(aside, parent, name, shown)? {
-                return Err(changed(shown, "somebody has written it since"));
+                return Err(changed(shown, "it has been written since"));
             }
         } else if stage.exchange(aside, parent, name, shown)? {
             if !is(stage, aside, new) {
                 stage.exchange(aside, parent, name, shown)?;
-                return Err(changed(shown, "somebody has changed it since"));
+                return Err(changed(shown, "it has been changed since"));
             }
         } else {
             stage.move_over(aside, parent, name, shown)?;
         }
-        step.about("sync", shown)?;
+        step.announce("sync", shown)?;
         parent.sync()
     }
 }

@@ -1,4 +1,5 @@
-//! What a changeset would do to a folder as it is now, for whoever has to approve it. It reads only, and takes no lock.
+//! What a changeset would do to a folder in its current state, for the approver. Only reads, and
+//! takes no lock.
 
 use std::path::Path;
 
@@ -12,11 +13,12 @@ use crate::error::Error;
 use crate::store::Store;
 use crate::workspace::MAX_FILE_BYTES;
 
-/// The diff of each file of a changeset (its [manifest](Changeset::manifest); contents are in the store) to the folder as it is now.
-/// A file that cannot be compared, or is not what the change expects, is shown with a note that says so.
+/// The diff of each file of a changeset (given as its [manifest](Changeset::manifest), with
+/// contents in the store) against the current folder. A file that cannot be compared, or is not
+/// what the change expects, has a note that says so.
 ///
 /// # Errors
-/// When the manifest cannot be read, or a content is not in the store.
+/// The manifest is invalid, or a content is not in the store.
 pub fn review(folder: &Path, manifest: &Json, store: &Store) -> Result<Vec<FileDiff>, Error> {
     let changeset = Changeset::from_manifest(manifest, store)?;
     let root = Dir::root(folder);
@@ -28,10 +30,10 @@ pub fn review(folder: &Path, manifest: &Json, store: &Store) -> Result<Vec<FileD
         match (now, change.old_sha256) {
             (Err(why), _) => FileDiff::noted(change, &format!("({why})")),
             (Ok(Some(_)), None) if change.operation == crate::Operation::Create => FileDiff::of(change, None)
-                .with_note("(there is such a file by now: this will be refused as a conflict)"),
+                .with_note("(the file already exists: applying this will fail with a conflict)"),
             (Ok(old), Some(expected)) if old.as_deref().map(Digest::of_bytes) != Some(expected) => FileDiff::noted(
                 change,
-                "(the file was changed since this was proposed: this will be refused as a conflict)",
+                "(the file has changed since this was proposed: applying this will fail with a conflict)",
             ),
             (Ok(old), _) => FileDiff::of(change, old.as_deref()),
         }
@@ -39,7 +41,7 @@ pub fn review(folder: &Path, manifest: &Json, store: &Store) -> Result<Vec<FileD
     Ok(changeset.changes().iter().map(one).collect())
 }
 
-/// The content of the file now; nothing if there is none.
+/// The current content of the file; `None` if it does not exist.
 fn now(root: &Dir, change: &Change) -> Result<Option<Vec<u8>>, Error> {
     let path = &change.path;
     let Some((dir, name)) = root.parent(path)? else {
@@ -58,7 +60,7 @@ mod tests {
     use crate::watch::Unwatched;
 
     #[test]
-    fn what_is_shown_is_what_is_there_now() {
+    fn a_review_compares_with_the_current_files() {
         let temporary = tempfile::tempdir().unwrap();
         let folder = temporary.path().join("w");
         std::fs::create_dir(&folder).unwrap();
@@ -96,8 +98,8 @@ mod tests {
         std::fs::create_dir(folder.join("b")).unwrap();
         std::fs::write(folder.join("b/c"), "mine\n").unwrap();
         let shown = texts();
-        assert!(shown[0].contains("changed since"), "{}", shown[0]);
-        assert!(shown[1].contains("such a file by now"), "{}", shown[1]);
+        assert!(shown[0].contains("has changed since"), "{}", shown[0]);
+        assert!(shown[1].contains("already exists"), "{}", shown[1]);
         let mut unknown = manifest.clone();
         unknown["changes"][0]["new_sha256"] = Digest::of_bytes(b"?").hex().into();
         assert!(review(&folder, &unknown, &store).is_err());

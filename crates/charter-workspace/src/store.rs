@@ -1,5 +1,5 @@
-//! The store: contents by their digest, and small files that are there completely or not at all. It is a folder of ours (beside the
-//! database), never inside a workspace.
+//! The store: contents by digest, and small files that are written atomically. It is a folder
+//! beside the database, never inside a workspace.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -15,19 +15,20 @@ use serde::de::DeserializeOwned;
 use crate::error::{Context as _, Error};
 use crate::watch::Watch;
 
-/// Contents by their SHA-256, in a folder. Cloning it gives another handle on the same folder.
+/// Contents by SHA-256, in a folder. A clone is another handle on the same folder.
 #[derive(Debug, Clone)]
 pub struct Store {
     root: Arc<Path>,
 }
 
 impl Store {
-    /// Opens the store in a folder, which is made if it is not there. Only its owner may look into it: it holds file contents.
+    /// Opens the store in a folder, which is created if missing. Only its owner can read it: it
+    /// holds file contents.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// The folder cannot be created.
     pub fn open(folder: &Path) -> Result<Store, Error> {
-        make(&folder.join("objects"))?;
+        create_folder(&folder.join("objects"))?;
         let root = folder.canonicalize().context(|| format!("open the store `{}`", folder.display()))?;
         Ok(Store { root: root.into() })
     }
@@ -38,34 +39,34 @@ impl Store {
         &self.root
     }
 
-    /// Keeps a content; it is on the disk when this returns.
+    /// Stores a content. It is synced to disk when this returns.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The content cannot be written.
     pub fn put(&self, bytes: &[u8], watch: &mut dyn Watch) -> Result<Digest, Error> {
         let digest = Digest::of_bytes(bytes);
         let (folder, name) = self.place(digest);
         if !folder.join(&name).exists() {
-            make(&folder)?;
+            create_folder(&folder)?;
             write(&folder, &name, bytes, watch)?;
         }
         Ok(digest)
     }
 
-    /// A content that was kept.
+    /// Reads a content.
     ///
     /// # Errors
-    /// When it is not there, or is not what was kept.
+    /// The content is missing or damaged.
     pub fn get(&self, digest: Digest) -> Result<Vec<u8>, Error> {
         let (folder, name) = self.place(digest);
         let bytes = match fs::read(folder.join(name)) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return Err(Error::Damaged(format!("it does not hold the content {digest}")));
+                return Err(Error::Damaged(format!("the content {digest} is missing")));
             }
             read => read.context(|| format!("read the content {digest}"))?,
         };
         if Digest::of_bytes(&bytes) != digest {
-            return Err(Error::Damaged(format!("what it holds as {digest} has another digest")));
+            return Err(Error::Damaged(format!("the content {digest} has another digest")));
         }
         Ok(bytes)
     }
@@ -77,13 +78,13 @@ impl Store {
     }
 }
 
-/// Makes a folder that only its owner may look into, and those on the way.
-pub(crate) fn make(folder: &Path) -> Result<(), Error> {
+/// Creates a folder that only its owner can read, and its parents.
+pub(crate) fn create_folder(folder: &Path) -> Result<(), Error> {
     let built = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    built.context(|| format!("make the folder `{}`", folder.display()))
+    built.context(|| format!("create the folder `{}`", folder.display()))
 }
 
-/// Writes a file so that after a crash it has the old content or the new one, and brings it to the disk.
+/// Writes and syncs a file atomically: after a crash it has the old content or the new one.
 pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8], watch: &mut dyn Watch) -> Result<(), Error> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let path = folder.join(name);
@@ -107,13 +108,13 @@ pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8], watch: &mut dyn Wat
     sync(folder)
 }
 
-/// Brings the names in a folder to the disk.
+/// Syncs the names in a folder.
 pub(crate) fn sync(folder: &Path) -> Result<(), Error> {
     let synced = File::open(folder).and_then(|f| f.sync_all());
-    synced.context(|| format!("bring the folder `{}` to the disk", folder.display()))
+    synced.context(|| format!("sync the folder `{}`", folder.display()))
 }
 
-/// As [`write()`], a value as JSON.
+/// Like [`write()`], for a value as JSON.
 pub(crate) fn write_json<T: Serialize>(
     folder: &Path,
     name: &str,
@@ -124,7 +125,7 @@ pub(crate) fn write_json<T: Serialize>(
     write(folder, name, &text, watch)
 }
 
-/// A value from JSON, or nothing if there is no such file.
+/// Reads a value from a JSON file; `None` if the file does not exist.
 pub(crate) fn read_json<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Option<T>, Error> {
     let path = folder.join(name);
     let mut text = Vec::new();
@@ -136,7 +137,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(folder: &Path, name: &str) -> Resul
     Ok(Some(value))
 }
 
-/// Removes a file and brings that to the disk; nothing if it is not there.
+/// Removes a file, if it exists, and syncs its folder.
 pub(crate) fn remove(folder: &Path, name: &str, watch: &mut dyn Watch) -> Result<(), Error> {
     let path = folder.join(name);
     let doing = || format!("remove `{}`", path.display());
@@ -153,7 +154,7 @@ mod tests {
     use crate::watch::Unwatched;
 
     #[test]
-    fn contents_come_back_or_are_reported() {
+    fn contents_are_read_back_or_reported_as_damaged() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("a/b")).unwrap();
         let digest = store.put(b"hello", &mut Unwatched).unwrap();

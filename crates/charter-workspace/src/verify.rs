@@ -1,4 +1,5 @@
-//! The `verify` command: run with limits on time and output, in a process group of its own that is killed as a whole.
+//! The `verify` command: run with limits on time and output, in its own process group, which is
+//! killed as a whole.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
@@ -14,22 +15,24 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Context as _, Error};
 use crate::watch::Watch;
 
-/// A command that accepts changed files with exit code 0. It runs with the rights of the host, on files that the changeset may have
-/// written; it gets no environment but what is listed here, and no input.
+/// A command that accepts changed files with exit code 0. It runs with the rights of the host, on
+/// files that the changeset may have written. It receives only the environment listed here, and no
+/// input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifyCommand {
-    /// Program and arguments; no shell reads them.
+    /// Program and arguments; they do not pass through a shell.
     pub command: Vec<String>,
-    /// How long it may take.
+    /// Maximum duration.
     pub time_limit: Duration,
-    /// Bytes it may print, on both outputs together; more ends it.
+    /// Maximum bytes of standard output and standard error together. The command is killed if it
+    /// prints more.
     pub output_limit: usize,
-    /// Its environment, `PATH` for example.
+    /// Its whole environment, for example `PATH`.
     pub environment: BTreeMap<String, String>,
 }
 
 impl VerifyCommand {
-    /// A command with the usual limits: 30 seconds, 1 MiB of output.
+    /// A command with the default limits: 30 seconds, 1 MiB of output.
     #[must_use]
     pub fn new(command: Vec<String>) -> VerifyCommand {
         VerifyCommand {
@@ -46,29 +49,29 @@ impl VerifyCommand {
 pub struct Verification {
     /// Whether it accepted the changes.
     pub accepted: bool,
-    /// How it ended, in words.
+    /// How it ended, as a clause.
     pub ended: String,
-    /// What it printed: the last 64 KiB, what is no UTF-8 replaced.
+    /// What it printed: the last 64 KiB, with invalid UTF-8 replaced.
     pub output: String,
 }
 
-/// Bytes of output that are kept.
+/// Bytes of output that are kept (the last ones).
 const KEPT: usize = 64 << 10;
-/// How often the command is looked at.
+/// Interval at which the command is polled.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 impl VerifyCommand {
-    /// Runs it in a folder.
+    /// Runs the command in a folder.
     pub(crate) fn run(&self, folder: &Path, watch: &dyn Watch) -> Result<Verification, Error> {
         let Some((program, arguments)) = self.command.split_first() else {
-            return Err(Error::Usage("the `verify` command is empty; name a program and its arguments".into()));
+            return Err(Error::Usage("the `verify` command is empty: name a program and its arguments".into()));
         };
         let mut command = Command::new(program);
         command.args(arguments).current_dir(folder).env_clear().envs(&self.environment);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().context(|| format!("start the `verify` command `{program}`"))?;
         let ended = self.follow(&mut child, watch);
-        // Whatever it has started goes with it, also after a good end.
+        // Kill the children it has left behind, also after a success.
         if let Ok(Some(group)) = i32::try_from(child.id()).map(Pid::from_raw) {
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }
@@ -99,13 +102,13 @@ impl VerifyCommand {
             printed.take(&mut out, self.output_limit).context(doing)?;
             printed.take(&mut err, self.output_limit).context(doing)?;
             let ended = if printed.total > self.output_limit {
-                Some((false, format!("it printed more than {} bytes and was ended", self.output_limit)))
+                Some((false, format!("it printed more than {} bytes and was killed", self.output_limit)))
             } else if let Some(status) = exited {
-                Some((status.success(), words(status)))
+                Some((status.success(), describe(status)))
             } else if started.elapsed() >= self.time_limit {
-                Some((false, format!("it took longer than {} s and was ended", self.time_limit.as_secs_f64())))
+                Some((false, format!("it ran longer than {} s and was killed", self.time_limit.as_secs_f64())))
             } else if watch.stopped() {
-                return Err(Error::Stopped("verify".into()));
+                return Err(Error::Stopped("canceled while the `verify` command was running".into()));
             } else {
                 None
             };
@@ -116,15 +119,15 @@ impl VerifyCommand {
     }
 }
 
-fn words(status: ExitStatus) -> String {
+fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
-        (Some(code), _) => format!("it ended with exit code {code}"),
-        (None, Some(signal)) => format!("it was ended by signal {signal}"),
+        (Some(code), _) => format!("it exited with code {code}"),
+        (None, Some(signal)) => format!("it was killed by signal {signal}"),
         (None, None) => "it ended".to_owned(),
     }
 }
 
-/// What was printed: how much, and the end of it.
+/// Captured output: its length, and its tail.
 #[derive(Default)]
 struct Printed {
     total: usize,
@@ -132,7 +135,7 @@ struct Printed {
 }
 
 impl Printed {
-    /// Takes what is there without waiting; at the end the pipe is let go.
+    /// Reads what is available without blocking; drops the pipe at its end.
     fn take<R: Read>(&mut self, pipe: &mut Option<R>, limit: usize) -> std::io::Result<()> {
         let Some(from) = pipe else { return Ok(()) };
         let mut buffer = [0u8; 16 << 10];
@@ -179,26 +182,23 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_by_itself_or_is_ended() {
+    fn a_command_exits_or_is_killed() {
         let good = run("echo fine; echo also >&2", |_| {});
         assert!(good.accepted);
         assert!(good.output.contains("fine") && good.output.contains("also"), "{}", good.output);
         let bad = run("echo no; exit 3", |_| {});
-        assert_eq!(
-            (bad.accepted, bad.ended.as_str(), bad.output.as_str()),
-            (false, "it ended with exit code 3", "no\n")
-        );
+        assert_eq!((bad.accepted, bad.ended.as_str(), bad.output.as_str()), (false, "it exited with code 3", "no\n"));
         let slow = run("/bin/sleep 60 & wait", |v| v.time_limit = Duration::from_millis(200));
-        assert_eq!((slow.accepted, slow.ended.as_str()), (false, "it took longer than 0.2 s and was ended"));
+        assert_eq!((slow.accepted, slow.ended.as_str()), (false, "it ran longer than 0.2 s and was killed"));
         let loud = run("while :; do echo yes; done", |v| v.output_limit = 100_000);
-        assert_eq!((loud.accepted, loud.ended.as_str()), (false, "it printed more than 100000 bytes and was ended"));
+        assert_eq!((loud.accepted, loud.ended.as_str()), (false, "it printed more than 100000 bytes and was killed"));
         assert!(loud.output.len() <= KEPT);
         let killed = run("kill -9 $$", |_| {});
-        assert_eq!((killed.accepted, killed.ended.as_str()), (false, "it was ended by signal 9"));
+        assert_eq!((killed.accepted, killed.ended.as_str()), (false, "it was killed by signal 9"));
     }
 
     #[test]
-    fn a_child_that_stays_behind_does_not_hold_it_up_and_is_killed() {
+    fn a_child_left_behind_is_killed_and_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("late");
         let script = format!("(/bin/sleep 1; echo late > {}) & exit 0", file.display());
@@ -208,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn its_environment_is_what_was_listed() {
+    fn the_environment_is_what_was_listed() {
         let env = run("/usr/bin/env", |v| v.environment = BTreeMap::from([("A".to_owned(), "b".to_owned())]));
         assert!(env.output.lines().any(|l| l == "A=b"));
         assert!(!env.output.contains("HOME="), "{}", env.output);
     }
 
     #[test]
-    fn a_command_that_is_not_there_is_an_error() {
+    fn a_missing_command_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let run = |command: &[&str]| {
             VerifyCommand::new(command.iter().map(|s| (*s).to_owned()).collect()).run(folder.path(), &Unwatched)

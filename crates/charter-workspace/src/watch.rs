@@ -1,22 +1,24 @@
-//! Whoever watches an apply: told of every write before it is done, and free to stop it.
+//! Observing an apply: a callback before every write, which can cancel it.
 
 use std::io;
 
-/// Is told each write before it happens. A host shows progress with it, and stops an apply whose invocation was cancelled.
+/// Called before each write. A host uses it to show progress, and to stop an apply whose invocation
+/// was canceled.
 pub trait Watch {
-    /// About to do `what` (`rename`, `write`, `sync`, ...) to `path`. An error stops the work, which is then undone.
+    /// Called before the operation `what` (`rename`, `write`, `sync`, ...) on `path`. An error
+    /// stops the apply, which is then undone.
     ///
     /// # Errors
-    /// Whatever stops the work.
+    /// The reason to stop.
     fn before(&mut self, what: &'static str, path: &str) -> io::Result<()>;
 
-    /// Whether the work should end before its next step; asked while a command runs.
+    /// Whether to stop before the next step; also polled while a command runs.
     fn stopped(&self) -> bool {
         false
     }
 }
 
-/// Watches nothing.
+/// Observes nothing and never stops.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unwatched;
 

@@ -1,4 +1,4 @@
-//! An opened workspace: locked, recovered, and with what is known about it beside the database.
+//! An open workspace: locked and recovered, with its state kept beside the database.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,19 +16,19 @@ use crate::recover::Recovery;
 use crate::store::{self, Store};
 use crate::watch::Watch;
 
-/// A folder that one run works on. As long as it is open nobody else can open it; what an interrupted apply left is put right when
-/// it is opened.
+/// A folder that one run uses. While it is open nobody else can open it. Opening it finishes or
+/// undoes an interrupted apply.
 #[derive(Debug)]
 pub struct Workspace {
     pub(crate) root: Dir,
     pub(crate) path: PathBuf,
     pub(crate) store: Store,
-    /// What is known about this workspace, in the store.
+    /// The state of this workspace, a folder in the store.
     pub(crate) state: PathBuf,
     recovery: Recovery,
 }
 
-/// What a path was before an apply.
+/// The state of a path, as far as an apply can change or restore it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum PathState {
@@ -38,7 +38,7 @@ pub(crate) enum PathState {
 }
 
 impl PathState {
-    /// Whether it is the same content; permissions are not looked at.
+    /// Whether the content is the same; permissions are ignored.
     pub(crate) fn same(&self, other: &PathState) -> bool {
         match (self, other) {
             (PathState::File { sha256: a, .. }, PathState::File { sha256: b, .. }) => a == b,
@@ -47,37 +47,38 @@ impl PathState {
     }
 }
 
-/// That a restore failed.
+/// The mark of a failed restore.
 #[derive(Debug, Serialize, Deserialize)]
 struct DirtyMark {
     reason: String,
 }
 
-/// Who has the lock; only for the message to whoever is refused.
+/// Who holds the lock; used in messages only.
 #[derive(Debug, Serialize, Deserialize)]
 struct Holder {
     holder: String,
 }
 
 impl Workspace {
-    /// Opens a folder for `holder` (a run), locks it, and finishes or undoes what an interrupted apply left. What is known about it
-    /// is kept in the store, which must lie outside.
+    /// Opens a folder for `holder` (a run), locks it, and finishes or undoes an interrupted apply.
+    /// Its state is kept in the store, which must lie outside the folder.
     ///
     /// # Errors
-    /// [`Error::Locked`] when another run or process has it open, [`Error::Interrupted`] when an apply of another database was
-    /// interrupted in it. A recovery that fails is no error here: the workspace is then [dirty](Workspace::dirty).
+    /// [`Error::Locked`] when another run or process has it open, [`Error::Interrupted`] when an
+    /// apply of another database was interrupted in it. A failed recovery is not an error here: it
+    /// leaves the workspace [dirty](Workspace::dirty).
     pub fn open(path: &Path, store: &Store, holder: &str, watch: &mut dyn Watch) -> Result<Workspace, Error> {
         let shown = path.display().to_string();
         let path = path.canonicalize().context(|| format!("open the workspace `{shown}`"))?;
         let root = Dir::root(&path)?;
         if store.folder().starts_with(&path) {
             return Err(Error::Usage(format!(
-                "the database's folder `{}` lies inside the workspace `{shown}`; keep the journal elsewhere, like `--db ../charter.db`",
+                "the database folder `{}` lies inside the workspace `{shown}`; keep the journal elsewhere, for example `--db ../charter.db`",
                 store.folder().display()
             )));
         }
         let state = state(&path, store);
-        store::make(&state.join("done"))?;
+        store::create_folder(&state.join("done"))?;
         match rustix::fs::flock(root.handle(), FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => {
@@ -86,15 +87,16 @@ impl Workspace {
             }
             Err(e) => return Err(e).context(|| format!("lock the workspace `{shown}`")),
         }
-        // For a message, and for whoever asks `last_holder`.
+        // For messages, and for `last_holder`.
         let _ = fs::write(state.join("holder.json"), serde_json::json!({"holder": holder}).to_string());
         let mut workspace = Workspace { root, path, store: store.clone(), state, recovery: Recovery::Nothing };
         workspace.recovery = workspace.recover(watch)?;
         Ok(workspace)
     }
 
-    /// For whom a folder was opened last with this store, as far as that is known. Whoever lets a run have a folder for longer than
-    /// it is open (a run that waits for a person while no process works on it) asks this first.
+    /// The run for which this store opened the folder last, if known. A host that reserves a folder
+    /// for a run while it is not open (the run waits for a person, and its process has ended)
+    /// checks this first.
     #[must_use]
     pub fn last_holder(path: &Path, store: &Store) -> Option<String> {
         let state = state(&path.canonicalize().ok()?, store);
@@ -102,34 +104,34 @@ impl Workspace {
         holder.ok().flatten().map(|h| h.holder)
     }
 
-    /// The folder, without links.
+    /// The folder, with links resolved.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The store that belongs to it.
+    /// Its store.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// What was put right when it was opened.
+    /// What was recovered when the workspace was opened.
     #[must_use]
     pub fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
-    /// Why nothing may start here, if a restore failed.
+    /// Why the workspace is dirty: the reason for which a restore failed, if one did.
     ///
     /// # Errors
-    /// When the mark cannot be read.
+    /// The mark cannot be read.
     pub fn dirty(&self) -> Result<Option<String>, Error> {
         Ok(store::read_json::<DirtyMark>(&self.state, "dirty.json")?.map(|mark| mark.reason))
     }
 
-    /// Nothing starts in a dirty workspace.
-    pub(crate) fn clean(&self) -> Result<(), Error> {
+    /// Fails if the workspace is dirty.
+    pub(crate) fn ensure_clean(&self) -> Result<(), Error> {
         match self.dirty()? {
             Some(reason) => Err(Error::Dirty(reason)),
             None => Ok(()),
@@ -140,11 +142,11 @@ impl Workspace {
         store::write_json(&self.state, "dirty.json", &DirtyMark { reason: reason.to_owned() }, watch)
     }
 
-    /// A person has looked at a dirty workspace and takes it as it is. What an apply had set aside is kept in the store: names and
-    /// digests are returned.
+    /// Clears the mark after a person has inspected the workspace, which stays as it is. Files that
+    /// an apply had set aside are kept in the store; their names and digests are returned.
     ///
     /// # Errors
-    /// When something cannot be kept or removed.
+    /// A file cannot be kept or removed.
     pub fn clear_dirty(&self, watch: &mut dyn Watch) -> Result<BTreeMap<String, Digest>, Error> {
         let mut kept = BTreeMap::new();
         if let Some(stage) = self.stage()? {
@@ -161,7 +163,7 @@ impl Workspace {
         Ok(kept)
     }
 
-    /// What stands at a path: nothing, a file with its digest, a link. Everything else is refused.
+    /// The state of a path: absent, a file with its digest, or a link. Anything else is an error.
     pub(crate) fn look(&self, path: &RelPath) -> Result<PathState, Error> {
         match self.root.parent(path)? {
             Some((dir, name)) => look(&dir, name, path.as_str()),
@@ -169,12 +171,12 @@ impl Workspace {
         }
     }
 
-    /// The folder in which an apply prepares its files, if it is there.
+    /// The folder in which an apply stages its files, if it exists.
     pub(crate) fn stage(&self) -> Result<Option<Dir>, Error> {
         self.root.enter(STAGE, STAGE)
     }
 
-    /// Removes it with what is in it.
+    /// Removes the staging folder with its content.
     pub(crate) fn remove_stage(&self, watch: &mut dyn Watch) -> Result<(), Error> {
         let Some(stage) = self.stage()? else {
             return Ok(());
@@ -191,27 +193,28 @@ impl Workspace {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        // Closing the handle is not enough: a process that another thread starts at this moment holds a copy for an instant.
+        // Closing the handle is not enough: a process that another thread is just starting holds a
+        // copy of it for a moment.
         let _ = rustix::fs::flock(self.root.handle(), FlockOperation::Unlock);
     }
 }
 
-/// Bytes of a file that is read as a whole.
+/// Maximum bytes of a file that is read as a whole.
 pub(crate) const MAX_FILE_BYTES: u64 = 256 << 20;
 
-/// Where what is known about a folder is kept.
+/// Where the state of a folder is kept.
 fn state(path: &Path, store: &Store) -> PathBuf {
     let id = Digest::of_bytes(path.as_os_str().as_encoded_bytes()).hex();
     let folders = store.folder().join("workspaces");
     folders.join(id.get(..32).unwrap_or(&id))
 }
 
-/// What stands at a name in a folder.
+/// The state of a name in a folder.
 pub(crate) fn look(dir: &Dir, name: &str, path: &str) -> Result<PathState, Error> {
     match dir.node(name, path)? {
         Node::Absent => Ok(PathState::Absent),
         Node::File { mode, .. } => Ok(PathState::File { sha256: dir.digest(name, path)?, mode }),
         Node::Link { target } => Ok(PathState::Link { target }),
-        other => Err(escape(path, &format!("is {}, which no change can name", other.words()))),
+        other => Err(escape(path, &format!("is {}; a changeset can change regular files only", other.describe()))),
     }
 }

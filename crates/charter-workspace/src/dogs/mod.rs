@@ -1,9 +1,11 @@
-//! The text form of a changeset, "DOGS": a heading, `**Summary:**`, `**Changes:** n`, a rule, then per change a `paws-change` fence
-//! with what is done to which file, and the full new content in a fence of its own.
+//! The text form of a changeset, "DOGS": a heading, `**Summary:**`, `**Changes:** n`, a rule, then
+//! per change a `paws-change` fence with the operation and the path, and the whole new content in a
+//! second fence.
 //!
-//! Lines end with a line feed. Content is taken byte by byte, so a file with CRLF keeps it; CRLF at the end of a line of the *form*
-//! is refused, because then somebody has changed line ends on the way, and nobody can say which of the content's were meant.
-//! A content without a line feed at its end has `final_newline: false`; content that is no UTF-8 has `encoding: base64`.
+//! Lines end with LF. Content is taken byte by byte, so a file with CRLF keeps it. A line of the
+//! *form* that ends with CRLF is refused: line endings were converted in transit, and the original
+//! ones of the content are unknown. Content that does not end with a line feed has `final_newline:
+//! false`; binary content has `encoding: base64`.
 
 mod read;
 mod write;
@@ -11,10 +13,10 @@ mod write;
 pub use read::read;
 pub use write::write;
 
-/// Language of the fence that says what is done.
+/// Info string of the fence that describes a change.
 const FENCE: &str = "paws-change";
 
-/// How many backticks stand at the beginning.
+/// The number of leading backticks.
 fn backticks(text: &str) -> usize {
     text.len().saturating_sub(text.trim_start_matches('`').len())
 }

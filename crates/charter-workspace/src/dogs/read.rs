@@ -1,4 +1,4 @@
-//! Reads the text form strictly: whatever is unknown or could mean two things refuses the whole text.
+//! Parses the text form strictly: anything unknown or ambiguous is an error.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use crate::changeset::{Change, Changeset, MAX_CHANGES, MAX_CONTENT_BYTES, Operat
 use crate::error::ChangesetError;
 use crate::path::RelPath;
 
-/// Reads a changeset in the text form.
+/// Parses a changeset in the text form.
 ///
 /// `````
 /// let text = "\
@@ -35,17 +35,16 @@ use crate::path::RelPath;
 /// `````
 ///
 /// # Errors
-/// The first line that is unknown or could mean two things, why, and what would be right.
+/// The first line that is unknown or ambiguous, why, and how to correct it.
 pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
     if text.len() > MAX_CONTENT_BYTES.saturating_mul(2) {
-        let why = format!("the text has {} bytes, more than {}", text.len(), MAX_CONTENT_BYTES.saturating_mul(2));
+        let why = format!("the text has {} bytes; the limit is {}", text.len(), MAX_CONTENT_BYTES.saturating_mul(2));
         return Err(ChangesetError::new(why, "split the changeset"));
     }
     let text = std::str::from_utf8(text).map_err(|e| {
         let before = text.get(..e.valid_up_to()).unwrap_or_default();
         let line = before.iter().filter(|b| **b == b'\n').count().saturating_add(1);
-        ChangesetError::new("the text is not UTF-8", "write content that is no UTF-8 with `encoding: base64`")
-            .at_line(line)
+        ChangesetError::new("the text is not UTF-8", "write binary content with `encoding: base64`").at_line(line)
     })?;
     let mut lines = Lines { rest: text, number: 0 };
     let (summary, count, counted_at) = head(&mut lines)?;
@@ -62,8 +61,8 @@ pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
         }
     }
     if count != changes.len() {
-        let why = format!("`**Changes:** {count}`, but {} follow", changes.len());
-        return Err(ChangesetError::new(why, "write how many `paws-change` fences there are").at_line(counted_at));
+        let why = format!("`**Changes:** {count}`, but the text has {} changes", changes.len());
+        return Err(ChangesetError::new(why, "write the number of `paws-change` fences").at_line(counted_at));
     }
     Changeset::new(summary, changes).map_err(|refused| {
         let line = refused.change.as_ref().and_then(|(n, _)| places.get(n.saturating_sub(1)));
@@ -74,7 +73,7 @@ pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
     })
 }
 
-/// The lines of a text, without their line feeds, counted from 1.
+/// The lines of a text without their line feeds, counted from 1.
 struct Lines<'t> {
     rest: &'t str,
     number: usize,
@@ -101,34 +100,34 @@ impl<'t> Lines<'t> {
         None
     }
 
-    /// Refuses at the line read last (or the end).
+    /// An error at the line read last.
     fn refuse(&self, why: impl Into<String>, help: impl Into<String>) -> ChangesetError {
         ChangesetError::new(why, help).at_line(self.number.max(1))
     }
 
-    /// Refuses a line of the form that ends with CR.
+    /// Fails on a line of the form that ends with CR.
     fn no_cr(&self, line: &str) -> Result<(), ChangesetError> {
         if line.ends_with('\r') {
             return Err(self.refuse(
-                "the line ends with CR LF",
-                "write the form with LF alone: with CR LF nobody can tell which line ends of the content are meant",
+                "the line ends with CRLF",
+                "end lines with LF: the original line endings of the content cannot be restored",
             ));
         }
         Ok(())
     }
 }
 
-/// Heading, summary, number of changes and where it stands, rule.
+/// Parses the heading, summary, number of changes (with its line), and the rule.
 fn head<'t>(lines: &mut Lines<'t>) -> Result<(&'t str, usize, usize), ChangesetError> {
     let mut want = |what: &str| {
         let Some(line) = lines.filled() else {
-            return Err(lines.refuse(format!("the text ends before {what}"), FORM));
+            return Err(lines.refuse(format!("unexpected end of text: expected {what}"), FORM));
         };
         lines.no_cr(line)?;
         Ok((line, lines.number))
     };
     let refuse = |line: &str, at, what: &str| {
-        Err(ChangesetError::new(format!("{what} is expected here, not `{}`", clip(line)), FORM).at_line(at))
+        Err(ChangesetError::new(format!("expected {what}, found `{}`", clip(line)), FORM).at_line(at))
     };
     let (line, at) = want("a heading")?;
     let title = line.trim_start_matches('#');
@@ -138,10 +137,10 @@ fn head<'t>(lines: &mut Lines<'t>) -> Result<(&'t str, usize, usize), ChangesetE
     }
     let (line, at) = want("`**Summary:**`")?;
     let Some(summary) = line.strip_prefix("**Summary:** ") else {
-        return refuse(line, at, "`**Summary:** ` and what the changes do");
+        return refuse(line, at, "`**Summary:** ` and a summary");
     };
     if let Some(why) = summary_fault(summary) {
-        return Err(ChangesetError::new(why, "write what the changes do, in one line").at_line(at));
+        return Err(ChangesetError::new(why, "describe the changes in one line").at_line(at));
     }
     let (line, counted_at) = want("`**Changes:**`")?;
     let count = line.strip_prefix("**Changes:** ").filter(|n| n.bytes().all(|b| b.is_ascii_digit()));
@@ -157,7 +156,7 @@ fn head<'t>(lines: &mut Lines<'t>) -> Result<(&'t str, usize, usize), ChangesetE
 
 const FORM: &str = "a changeset is a heading, `**Summary:** ...`, `**Changes:** n`, `---`, then per change a `paws-change` fence and a fence with the content";
 
-/// What a `paws-change` fence says.
+/// The fields of a `paws-change` fence.
 #[derive(Default)]
 struct Head<'t> {
     operation: Option<Operation>,
@@ -173,8 +172,8 @@ fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, 
     let fence = backticks(opening);
     lines.no_cr(opening)?;
     if fence < 3 || opening.get(fence..) != Some(FENCE) {
-        let help = "a change begins with the line ```paws-change, and nothing else stands between changes";
-        return Err(lines.refuse(format!("`{}` is not the beginning of a change", clip(opening)), help));
+        let help = "a change starts with the line ```paws-change; remove other text between changes";
+        return Err(lines.refuse(format!("expected the start of a change, found `{}`", clip(opening)), help));
     }
     let mut head = Head::default();
     loop {
@@ -202,8 +201,8 @@ fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, 
     };
     let content = if operation == Operation::Delete {
         if head.base64.is_some() || head.final_newline.is_some() {
-            let why = "DELETE has no content, but `encoding` or `final_newline` says how it is written";
-            return Err(ChangesetError::new(why, "leave it out").at_line(opened_at).at_change(index, path.as_str()));
+            let why = "DELETE has no content, but `encoding` or `final_newline` is set";
+            return Err(ChangesetError::new(why, "remove it").at_line(opened_at).at_change(index, path.as_str()));
         }
         None
     } else {
@@ -213,11 +212,11 @@ fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, 
 }
 
 fn field<'t>(lines: &Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<(), ChangesetError> {
-    const KEYS: &str = "the keys are `operation`, `file_path`, `old_sha256`, `encoding` and `final_newline`, each `key: value` with one space";
+    const KEYS: &str = "the keys are `operation`, `file_path`, `old_sha256`, `encoding` and `final_newline`, each written `key: value` with one space";
     let Some((key, value)) = line.split_once(": ") else {
-        return Err(lines.refuse(format!("`{}` is no `key: value`", clip(line)), KEYS));
+        return Err(lines.refuse(format!("expected `key: value`, found `{}`", clip(line)), KEYS));
     };
-    let wrong = |help: &str| lines.refuse(format!("`{key}` cannot be `{}`", clip(value)), help);
+    let wrong = |help: &str| lines.refuse(format!("invalid `{key}`: `{}`", clip(value)), help);
     let twice = match key {
         "operation" => {
             let read = Operation::parse(value).ok_or_else(|| wrong("write CREATE, MODIFY or DELETE"))?;
@@ -234,51 +233,51 @@ fn field<'t>(lines: &Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<()
             let lower = !value.bytes().any(|b| b.is_ascii_uppercase());
             let read = Digest::parse(value)
                 .filter(|_| lower)
-                .ok_or_else(|| wrong("write the 64 hex digits of the SHA-256, in small letters"))?;
+                .ok_or_else(|| wrong("write the SHA-256 as 64 lowercase hex digits"))?;
             head.old_sha256.replace(read).is_some()
         }
         "encoding" => {
             let read = match value {
                 "base64" => true,
                 "utf-8" => false,
-                _ => return Err(wrong("write `base64`, or `utf-8`, which is the default")),
+                _ => return Err(wrong("write `base64` or `utf-8` (the default)")),
             };
             head.base64.replace(read).is_some()
         }
         "final_newline" => {
-            let read = value.parse().map_err(|_| wrong("write `true`, which is the default, or `false`"))?;
+            let read = value.parse().map_err(|_| wrong("write `true` (the default) or `false`"))?;
             head.final_newline.replace(read).is_some()
         }
-        _ => return Err(lines.refuse(format!("the key `{}` is unknown", clip(key)), KEYS)),
+        _ => return Err(lines.refuse(format!("unknown key `{}`", clip(key)), KEYS)),
     };
     if twice {
-        return Err(lines.refuse(format!("`{key}` is given twice"), "give it once"));
+        return Err(lines.refuse(format!("`{key}` is given twice"), "write it once"));
     }
     Ok(())
 }
 
-/// The content: the lines between a fence and the next line that is exactly that fence.
+/// Parses the content: the lines up to the next line that equals the opening fence.
 fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, ChangesetError> {
-    const HELP: &str = "give the whole new content of the file in a fence of backticks after the `paws-change` fence";
+    const HELP: &str = "write the whole new content of the file in a fence of backticks after the `paws-change` fence";
     let Some(opening) = lines.filled() else {
-        return Err(lines.refuse("the content is missing: the text ends here", HELP));
+        return Err(lines.refuse("unexpected end of text: expected the content", HELP));
     };
     lines.no_cr(opening)?;
     let opened_at = lines.number;
     let fence = backticks(opening);
     let language = opening.get(fence..).unwrap_or_default();
     if fence < 3 || language == FENCE {
-        return Err(lines.refuse(format!("the content is expected here, not `{}`", clip(opening)), HELP));
+        return Err(lines.refuse(format!("expected the content, found `{}`", clip(opening)), HELP));
     }
     if language.contains('`') || language.chars().any(char::is_control) {
-        return Err(lines.refuse(format!("`{}` is no fence", clip(opening)), HELP));
+        return Err(lines.refuse(format!("invalid content fence `{}`", clip(opening)), HELP));
     }
     let start = lines.rest;
     let mut length = 0usize;
     loop {
         let Some(line) = lines.next() else {
             let help = format!("close it with a line of {fence} backticks");
-            return Err(ChangesetError::new("the fence of the content is not closed", help).at_line(opened_at));
+            return Err(ChangesetError::new("the content fence is not closed", help).at_line(opened_at));
         };
         let run = longest_run(line);
         if run >= fence {
@@ -286,10 +285,8 @@ fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, ChangesetE
                 break;
             }
             lines.no_cr(line)?;
-            let why = format!(
-                "{run} backticks in a row inside a fence of {fence}: is this the end of the content or a part of it?"
-            );
-            let help = format!("write the fence of this content with {} backticks or more", run.saturating_add(1));
+            let why = format!("ambiguous content: {run} backticks in a row inside a fence of {fence}");
+            let help = format!("use a fence of {} or more backticks for this content", run.saturating_add(1));
             return Err(lines.refuse(why, help));
         }
         length = length.saturating_add(line.len()).saturating_add(1);
@@ -297,29 +294,28 @@ fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, ChangesetE
     let mut text = start.get(..length).unwrap_or_default();
     if head.base64 == Some(true) {
         if head.final_newline.is_some() {
-            return Err(
-                ChangesetError::new("`final_newline` means nothing for base64", "leave it out").at_line(opened_at)
-            );
+            return Err(ChangesetError::new("`final_newline` does not apply to base64", "remove it").at_line(opened_at));
         }
         let joined: String = text.split('\n').collect();
         return STANDARD.decode(joined).map_err(|e| {
-            ChangesetError::new(format!("the content is not base64: {e}"), "use the standard alphabet, with padding")
+            ChangesetError::new(format!("invalid base64 content: {e}"), "use the standard alphabet, with padding")
                 .at_line(opened_at)
         });
     }
     if head.final_newline == Some(false) {
         text = text.strip_suffix('\n').ok_or_else(|| {
-            ChangesetError::new("an empty content has no line to end", "leave `final_newline` out").at_line(opened_at)
+            ChangesetError::new("`final_newline: false`, but the content is empty", "remove `final_newline`")
+                .at_line(opened_at)
         })?;
         if text.is_empty() || text.ends_with('\n') {
             let why = "`final_newline: false`, but the content ends with an empty line";
-            return Err(ChangesetError::new(why, "leave out either of them").at_line(opened_at));
+            return Err(ChangesetError::new(why, "remove one of them").at_line(opened_at));
         }
     }
     Ok(text.as_bytes().to_vec())
 }
 
-/// The beginning of a line, for a message.
+/// The start of a line, for a message.
 fn clip(line: &str) -> String {
     let mut out: String = line.chars().take(60).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if out.len() < line.len() && line.chars().nth(60).is_some() {

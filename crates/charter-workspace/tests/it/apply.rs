@@ -1,4 +1,5 @@
-//! What an apply does to a folder, and what it never does: all or nothing at every interruption, nothing outside, nothing unapproved.
+//! Applying changesets: all or nothing at every interruption, nothing outside the workspace,
+//! nothing without an approval.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,12 +11,12 @@ use charter_workspace::{
     Applied, ApplyRequest, Approval, Change, Changeset, Error, Recovery, Unwatched, VerifyCommand, Watch,
 };
 
-/// Does something before the n-th write.
+/// Runs a hook before the n-th write.
 struct At<F: FnMut() -> std::io::Result<()>> {
     n: usize,
     seen: usize,
     then: F,
-    /// From there on, not only once.
+    /// From the n-th write on, not only once.
     always: bool,
 }
 
@@ -42,7 +43,7 @@ fn apply(folder: &Folder, changeset: &Changeset, watch: &mut dyn Watch) -> Resul
     folder.open(watch)?.apply(ApplyRequest { key: "run/1", changeset, approval: &approval, verify: None }, watch)
 }
 
-/// How many writes an apply makes.
+/// The number of writes of one apply.
 fn writes() -> usize {
     let folder = Folder::new();
     let mut watch = at(0, || Ok(()));
@@ -51,18 +52,18 @@ fn writes() -> usize {
 }
 
 #[test]
-fn all_of_it_is_done_and_can_be_undone() {
+fn an_apply_is_complete_and_can_be_rolled_back() {
     for folder in [Folder::new(), Folder::on_disk()] {
-        done_and_undone(&folder);
+        apply_and_roll_back(&folder);
     }
 }
 
-fn done_and_undone(folder: &Folder) {
+fn apply_and_roll_back(folder: &Folder) {
     let before = image(&folder.workspace);
     let applied = apply(folder, &folder.changeset(), &mut Unwatched).unwrap();
     assert_eq!(image(&folder.workspace), folder.after());
     assert_eq!(applied.changed.len(), 5);
-    // The same again is answered from what is known.
+    // A second apply under the same key returns the first result.
     assert_eq!(apply(folder, &folder.changeset(), &mut Unwatched).unwrap(), applied);
     let workspace = folder.open(&mut Unwatched).unwrap();
     assert_eq!(workspace.roll_back("run/1", &mut Unwatched).unwrap().len(), 5);
@@ -72,7 +73,8 @@ fn done_and_undone(folder: &Folder) {
     assert_eq!(apply(folder, &folder.changeset(), &mut Unwatched).unwrap_err().code(), "stopped");
 }
 
-/// The process ends at every single write; the next start finds all or nothing and says which.
+/// The process is killed at every single write; the next start finds all or nothing and reports
+/// which.
 #[test]
 fn killed_at_every_write() {
     if let Ok(n) = std::env::var("CHARTER_TEST_KILL_AT") {
@@ -118,7 +120,8 @@ fn killed_at_every_write() {
     assert!(undone > 10 && finished > 1, "{undone} undone, {finished} finished");
 }
 
-/// Interrupted at every write, and the recovery at every one of its writes, and that recovery again: still all or nothing.
+/// The apply is interrupted at every write, and its recovery at every one of its own writes: still
+/// all or nothing.
 #[test]
 fn interrupted_while_recovering() {
     let interrupt = |n| at(n, || std::panic::resume_unwind(Box::new("interrupted")));
@@ -143,7 +146,7 @@ fn a_full_disk_at_every_write_leaves_all_or_nothing() {
     for n in 1..=writes() {
         let folder = Folder::new();
         let before = image(&folder.workspace);
-        // Room comes back: undone at once.
+        // Space is available again at once: the apply is undone immediately.
         match apply(&folder, &folder.changeset(), &mut at(n, full)) {
             Ok(_) => assert_eq!(image(&folder.workspace), folder.after(), "full at {n}"),
             Err(error) => {
@@ -152,7 +155,7 @@ fn a_full_disk_at_every_write_leaves_all_or_nothing() {
                 assert_eq!(folder.open(&mut Unwatched).unwrap().dirty().unwrap(), None);
             }
         }
-        // It does not: the next start, with room, puts everything right.
+        // The disk stays full: the next start, with space, repairs everything.
         let folder = Folder::new();
         let mut watch = At { n, seen: 0, then: full, always: true };
         let ended = apply(&folder, &folder.changeset(), &mut watch);
@@ -167,8 +170,8 @@ fn a_full_disk_at_every_write_leaves_all_or_nothing() {
 }
 
 #[test]
-#[allow(clippy::type_complexity)] // what somebody does to the file of that name
-fn what_somebody_changed_since_is_never_overwritten() {
+#[allow(clippy::type_complexity)] // what another program does to the file of that name
+fn concurrent_changes_are_never_overwritten() {
     let changes: [(&str, &dyn Fn(&Folder)); 6] = [
         ("a.txt", &|f| f.write("a.txt", "theirs\n")),
         ("a.txt", &|f| fs::remove_file(f.workspace.join("a.txt")).unwrap()),
@@ -189,9 +192,10 @@ fn what_somebody_changed_since_is_never_overwritten() {
     }
 }
 
-/// Somebody writes between any two writes of an apply: their content is there afterwards, or in the store; never lost, never half.
+/// Another program writes between any two writes of an apply: its content is in place afterwards,
+/// never lost or partial.
 #[test]
-fn a_change_at_every_moment_of_an_apply() {
+fn a_concurrent_write_at_every_step_of_an_apply() {
     let (mut refused, mut applied) = (0, 0);
     for file in ["a.txt", "gone.txt", "top.txt", "new/deep/c.txt"] {
         for n in 1..=writes() {
@@ -203,7 +207,7 @@ fn a_change_at_every_moment_of_an_apply() {
                 &folder,
                 &changeset,
                 &mut at(n, || {
-                    // As an editor does: a new file, put in place.
+                    // As editors do: write a new file, then rename it.
                     if target.parent().is_some_and(|p| p.is_dir()) {
                         fs::write(folder.root.join("theirs"), "theirs\n")?;
                         fs::rename(folder.root.join("theirs"), &target)?;
@@ -230,7 +234,7 @@ fn a_change_at_every_moment_of_an_apply() {
 }
 
 #[test]
-fn links_lead_nowhere() {
+fn symbolic_links_are_not_followed() {
     let folder = Folder::new();
     let changeset = folder.changeset();
     let outside = folder.root.join("outside");
@@ -239,26 +243,26 @@ fn links_lead_nowhere() {
     fs::write(outside.join("b.sh"), "echo b\n").unwrap();
     let untouched = image(&outside);
 
-    // The file itself, with the very content that was approved.
+    // The file itself is a link, to the very content that was approved.
     fs::remove_file(folder.workspace.join("a.txt")).unwrap();
     symlink("../outside/a.txt", folder.workspace.join("a.txt")).unwrap();
     assert_eq!(apply(&folder, &changeset, &mut Unwatched).unwrap_err().code(), "conflict");
-    // A folder on the way.
+    // A parent folder is a link.
     let folder = Folder::new();
     fs::rename(folder.workspace.join("sub"), folder.root.join("moved")).unwrap();
     symlink(&outside, folder.workspace.join("sub")).unwrap();
     let error = apply(&folder, &changeset, &mut Unwatched).unwrap_err();
-    assert_eq!(error.to_string(), "`sub/b.sh`: `sub` on the way is a symbolic link, not a folder");
-    // A new file where a link waits.
+    assert_eq!(error.to_string(), "`sub/b.sh`: `sub` is a symbolic link, not a folder");
+    // A link stands where a file is to be created.
     let folder = Folder::new();
     symlink(outside.join("fresh"), folder.workspace.join("top.txt")).unwrap();
     assert_eq!(apply(&folder, &changeset, &mut Unwatched).unwrap_err().code(), "conflict");
     assert_eq!(image(&outside), untouched);
 }
 
-/// A folder or file is swapped for a link between any two writes.
+/// A folder or file is replaced by a link between any two writes.
 #[test]
-fn links_swapped_in_at_every_moment_lead_nowhere() {
+fn symbolic_links_swapped_in_at_every_step_are_not_followed() {
     for (name, is_folder) in
         [("sub", true), ("a.txt", false), ("gone.txt", false), ("new", true), (".charter-apply", true)]
     {
@@ -287,18 +291,18 @@ fn links_swapped_in_at_every_moment_lead_nowhere() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn special_files_are_refused() {
     let folder = Folder::new();
     let changeset = folder.changeset();
     fs::remove_file(folder.workspace.join("a.txt")).unwrap();
     let made = std::process::Command::new("mkfifo").arg(folder.workspace.join("a.txt")).status().unwrap();
     assert!(made.success());
     let error = apply(&folder, &changeset, &mut Unwatched).unwrap_err();
-    assert_eq!(error.to_string(), "`a.txt`: is a pipe, which no change can name");
+    assert_eq!(error.to_string(), "`a.txt`: is a pipe; a changeset can change regular files only");
 }
 
 #[test]
-fn without_an_approval_of_exactly_this_by_somebody_else_nothing_happens() {
+fn an_apply_needs_an_approval_of_exactly_this_changeset_by_another_person() {
     let folder = Folder::new();
     let before = image(&folder.workspace);
     let whole = folder.changeset();
@@ -320,7 +324,7 @@ fn without_an_approval_of_exactly_this_by_somebody_else_nothing_happens() {
 }
 
 #[test]
-fn a_verify_command_decides_before_anything_is_written() {
+fn a_verify_command_decides_before_the_workspace_changes() {
     let sh = |script: &str| VerifyCommand {
         time_limit: std::time::Duration::from_millis(500),
         output_limit: 100_000,
@@ -345,7 +349,7 @@ fn a_verify_command_decides_before_anything_is_written() {
         }
         ended
     };
-    // It sees the changes, all other files, and links that stay inside; it works in a copy.
+    // It sees the changes, all other files, and links that stay inside; it runs in a copy.
     let script = "grep -q 2 a.txt && grep -q 2 inside && test ! -e gone.txt && test -f new/deep/c.txt && test -x sub/b.sh && test ! -e outside && touch made && pwd";
     let applied = run(script).unwrap();
     assert!(applied.verification.unwrap().accepted);
@@ -353,17 +357,17 @@ fn a_verify_command_decides_before_anything_is_written() {
         Err(Error::Verify { why, .. }) => why,
         other => panic!("{other:?}"),
     };
-    assert_eq!(refused("exit 1"), "it ended with exit code 1");
-    assert_eq!(refused("sleep 100"), "it took longer than 0.5 s and was ended");
-    // A program that has left the group and keeps the output open is not waited for.
+    assert_eq!(refused("exit 1"), "it exited with code 1");
+    assert_eq!(refused("sleep 100"), "it ran longer than 0.5 s and was killed");
+    // A program that has left the process group and keeps the output open is not waited for.
     let started = std::time::Instant::now();
     let _ = run("setsid sleep 5 & exit 0");
     assert!(started.elapsed().as_secs() < 4, "{:?}", started.elapsed());
-    assert_eq!(refused("while :; do echo more; done"), "it printed more than 100000 bytes and was ended");
+    assert_eq!(refused("while :; do echo more; done"), "it printed more than 100000 bytes and was killed");
 }
 
 #[test]
-fn one_at_a_time() {
+fn a_workspace_has_one_user_at_a_time() {
     let folder = Folder::new();
     let first = folder.open(&mut Unwatched).unwrap();
     let error = folder.open(&mut Unwatched).unwrap_err();
@@ -380,7 +384,7 @@ fn one_at_a_time() {
 }
 
 #[test]
-fn an_apply_of_another_database_is_not_guessed_at() {
+fn an_interrupted_apply_of_another_database_is_reported() {
     let folder = Folder::new();
     let stage = |n: usize| {
         catch_unwind(AssertUnwindSafe(|| {
@@ -398,18 +402,18 @@ fn an_apply_of_another_database_is_not_guessed_at() {
 }
 
 #[test]
-fn a_restore_that_fails_makes_it_dirty_until_a_person_has_looked() {
+fn a_failed_restore_marks_the_workspace_dirty_until_it_is_cleared() {
     let folder = Folder::new();
     apply(&folder, &folder.changeset(), &mut Unwatched).unwrap();
     folder.write("a.txt", "theirs\n");
     let workspace = folder.open(&mut Unwatched).unwrap();
     let error = workspace.roll_back("run/1", &mut Unwatched).unwrap_err();
     assert_eq!(error.code(), "dirty");
-    assert!(error.to_string().contains("`a.txt` cannot be put back: somebody has changed it since"), "{error}");
+    assert!(error.to_string().contains("cannot restore `a.txt`: it has been changed since"), "{error}");
     assert_eq!(fs::read_to_string(folder.workspace.join("a.txt")).unwrap(), "theirs\n");
-    assert!(folder.workspace.join("gone.txt").exists(), "what can be put back is");
+    assert!(folder.workspace.join("gone.txt").exists(), "the other files are restored");
     drop(workspace);
-    // A start tries again, and is refused as long as nobody has looked.
+    // The next start tries again; nothing else is allowed until the mark is cleared.
     let workspace = folder.open(&mut Unwatched).unwrap();
     assert!(workspace.dirty().unwrap().is_some());
     assert_eq!(workspace.curate(&Default::default()).unwrap_err().code(), "dirty");

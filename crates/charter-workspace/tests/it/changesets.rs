@@ -1,4 +1,5 @@
-//! Changesets as text: any content survives, nothing inside a content becomes an operation, and what could mean two things is refused.
+//! Changesets as text: any content survives the round trip, content never becomes an operation, and
+//! ambiguous text is refused.
 
 use charter_kernel::Digest;
 use charter_workspace::{Change, Changeset, Operation, RelPath, dogs, json};
@@ -8,7 +9,8 @@ fn path(text: &str) -> RelPath {
     RelPath::parse(text).unwrap()
 }
 
-/// Contents that are hard to write down: fences, forms inside forms, line ends of every kind, bytes that are no text.
+/// Contents that are hard to serialize: fences, nested changesets, all kinds of line endings,
+/// binary data.
 fn any_content() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         "`{1,9}",
@@ -31,7 +33,8 @@ fn any_changeset() -> impl Strategy<Value = Changeset> {
     let summary = "[a-z`*#]([ -~ä]{0,30}[a-z`*-])?";
     (summary, prop::collection::vec(change, 1..6)).prop_map(|(summary, changes)| {
         let changes = changes.into_iter().enumerate().map(|(i, (operation, content, old, name))| {
-            // The number keeps paths apart, and what the name may begin or end with is not the point here.
+            // The number makes paths distinct; the suffixes avoid names that start or end with a
+            // space.
             let path = path(&format!("{i}-{name}x/{i}"));
             match operation {
                 0 => Change::create(path, content),
@@ -45,7 +48,7 @@ fn any_changeset() -> impl Strategy<Value = Changeset> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(changeset in any_changeset()) {
+    fn written_changesets_are_read_back(changeset in any_changeset()) {
         let text = dogs::write(&changeset);
         prop_assert_eq!(dogs::read(text.as_bytes()).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?, changeset.clone());
         let text = json::write(&changeset);
@@ -54,9 +57,10 @@ proptest! {
         prop_assert_eq!(json::of_value(&value).unwrap().digest(), changeset.digest());
     }
 
-    /// The naive way, a fence of three around whatever it is: refused, or exactly that content; never another operation.
+    /// A fence of fixed length around any content: the text is refused, or gives exactly that
+    /// content; never another operation.
     #[test]
-    fn nothing_in_a_content_becomes_an_operation(content in any_content(), fence in 3usize..7) {
+    fn content_never_becomes_an_operation(content in any_content(), fence in 3usize..7) {
         let fence = "`".repeat(fence);
         let Ok(content) = String::from_utf8(content) else { return Ok(()) };
         let text = format!("# C\n**Summary:** s\n**Changes:** 1\n---\n```paws-change\noperation: CREATE\nfile_path: a\n```\n{fence}\n{content}\n{fence}\n");
@@ -68,7 +72,7 @@ proptest! {
         }
     }
 
-    /// Whatever is done to a text, it is refused or says what it says: no panic, no change of its own.
+    /// A damaged text is refused or read as written: no panic, no additional change.
     #[test]
     fn damaged_text_is_refused_or_well_formed(changeset in any_changeset(), at in any::<prop::sample::Index>(), with in ".{0,3}|\n|\r\n|```\n", cut in 0usize..4) {
         let mut text = dogs::write(&changeset);
@@ -84,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn hostile_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn random_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         prop_assert!(dogs::read(&bytes).is_err());
         prop_assert!(json::read(&bytes).is_err());
     }
@@ -94,88 +98,88 @@ fn form(body: &str) -> String {
     format!("# Proposal\n\n**Summary:** s\n**Changes:** 1\n\n---\n\n{body}")
 }
 
-/// What is refused, where, and with which words.
+/// Checks the start of the error message for a text.
 fn check(text: &str, expected: &str) {
     let refused = dogs::read(text.as_bytes()).expect_err(text).to_string();
     assert!(refused.starts_with(expected), "{refused}\n  expected: {expected}");
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn errors_name_the_line() {
     let head = "```paws-change\noperation: CREATE\nfile_path: a\n```\n";
-    check("", "line 1: the text ends before a heading");
-    check("Proposal\n", "line 1: a heading (`# Changeset`) is expected here, not `Proposal`");
-    check(
-        "# P\n**Changes:** 1\n",
-        "line 2: `**Summary:** ` and what the changes do is expected here, not `**Changes:** 1`",
-    );
-    check("# P\n**Summary:** s\n**Changes:** one\n", "line 3: `**Changes:** ` and their number is expected here");
-    check("# P\n**Summary:** s\n**Changes:** 1\nx", "line 4: a rule (`---`) is expected here, not `x`");
-    check("# P\n**Summary:** s\n**Changes:** 1\n---", "line 3: `**Changes:** 1`, but 0 follow");
-    check(&form("Here is the change:\n"), "line 8: `Here is the change:` is not the beginning of a change");
+    check("", "line 1: unexpected end of text: expected a heading");
+    check("Proposal\n", "line 1: expected a heading (`# Changeset`), found `Proposal`");
+    check("# P\n**Changes:** 1\n", "line 2: expected `**Summary:** ` and a summary, found `**Changes:** 1`");
+    check("# P\n**Summary:** s\n**Changes:** one\n", "line 3: expected `**Changes:** ` and their number, found");
+    check("# P\n**Summary:** s\n**Changes:** 1\nx", "line 4: expected a rule (`---`), found `x`");
+    check("# P\n**Summary:** s\n**Changes:** 1\n---", "line 3: `**Changes:** 1`, but the text has 0 changes");
+    check(&form("Here is the change:\n"), "line 8: expected the start of a change, found `Here is the change:`");
     check(&form("```paws-change\noperation: CREATE\n```\n"), "line 8: change 1: the change has no `file_path`");
     check(
         &form("```paws-change\noperation: RENAME\nfile_path: a\n```\n"),
-        "line 9: change 1: `operation` cannot be `RENAME`; write CREATE, MODIFY or DELETE",
+        "line 9: change 1: invalid `operation`: `RENAME`; write CREATE, MODIFY or DELETE",
     );
     check(
         &form("```paws-change\noperation: CREATE\noperation: CREATE\n"),
         "line 10: change 1: `operation` is given twice",
     );
-    check(&form("```paws-change\nmode: 755\n"), "line 9: change 1: the key `mode` is unknown");
+    check(&form("```paws-change\nmode: 755\n"), "line 9: change 1: unknown key `mode`");
     check(
         &form("```paws-change\nfile_path: ../../etc/passwd\n"),
-        "line 9: change 1 (`../../etc/passwd`): the path `../../etc/passwd` holds `..`",
+        "line 9: change 1 (`../../etc/passwd`): the path `../../etc/passwd` contains `..`",
     );
-    check(&form("```paws-change\nfile_path:a\n"), "line 9: change 1: `file_path:a` is no `key: value`");
+    check(&form("```paws-change\nfile_path:a\n"), "line 9: change 1: expected `key: value`, found `file_path:a`");
     check(
         &form("```paws-change\noperation: CREATE\n"),
         "line 8: change 1: the change has no `file_path`".split("change 1").next().unwrap(),
     );
-    check(&form(head), "line 11: change 1 (`a`): the content is missing: the text ends here");
+    check(&form(head), "line 11: change 1 (`a`): unexpected end of text: expected the content");
     check(
         &form(&format!("{head}{head}```\n```\n")),
-        "line 12: change 1 (`a`): the content is expected here, not ````paws-change`",
+        "line 12: change 1 (`a`): expected the content, found ````paws-change`",
     );
     check(
         &form(&format!("{head}```\nnever closed\n")),
-        "line 12: change 1 (`a`): the fence of the content is not closed; close it with a line of 3 backticks",
+        "line 12: change 1 (`a`): the content fence is not closed; close it with a line of 3 backticks",
     );
     check(
         &form(&format!("{head}```\n```js\n```\n```\n")),
-        "line 13: change 1 (`a`): 3 backticks in a row inside a fence of 3: is this the end of the content or a part of it?; write the fence of this content with 4 backticks or more",
+        "line 13: change 1 (`a`): ambiguous content: 3 backticks in a row inside a fence of 3; use a fence of 4 or more backticks for this content",
     );
-    check(&form(&format!("{head}```\nx\n```\nDone.\n")), "line 15: `Done.` is not the beginning of a change");
+    check(&form(&format!("{head}```\nx\n```\nDone.\n")), "line 15: expected the start of a change, found `Done.`");
     check(
         &form("```paws-change\noperation: DELETE\nfile_path: a\n```\n```\nx\n```\n"),
-        "line 12: ````` is not the beginning of a change",
+        "line 12: expected the start of a change, found `````",
     );
     check(
         &form("```paws-change\noperation: DELETE\nfile_path: a\nfinal_newline: true\n```\n"),
         "line 8: change 1 (`a`): DELETE has no content",
     );
-    check(&form(&head.replace('\n', "\r\n")), "line 8: the line ends with CR LF");
-    check(&form(&format!("{head}```\nx\r\n```\r\n")), "line 14: change 1 (`a`): the line ends with CR LF");
+    check(&form(&head.replace('\n', "\r\n")), "line 8: the line ends with CRLF");
+    check(&form(&format!("{head}```\nx\r\n```\r\n")), "line 14: change 1 (`a`): the line ends with CRLF");
     let twice = form(&format!("{head}```\n```\n{head}```\n```\n")).replace("**Changes:** 1", "**Changes:** 2");
-    check(&twice, "line 14: change 2 (`a`): the same path as in change 1");
+    check(&twice, "line 14: change 2 (`a`): same path as change 1");
     let off = |value: &str, content: &str| {
         form(&format!("```paws-change\noperation: CREATE\nfile_path: a\n{value}\n```\n```\n{content}```\n"))
     };
-    check(&off("final_newline: false", ""), "line 13: change 1 (`a`): an empty content has no line to end");
+    check(
+        &off("final_newline: false", ""),
+        "line 13: change 1 (`a`): `final_newline: false`, but the content is empty",
+    );
     check(
         &off("final_newline: false", "x\n\n"),
         "line 13: change 1 (`a`): `final_newline: false`, but the content ends with an empty line",
     );
-    check(&off("encoding: base64", "%%\n"), "line 13: change 1 (`a`): the content is not base64");
-    check(&off("encoding: latin-1", "x\n"), "line 11: change 1 (`a`): `encoding` cannot be `latin-1`");
-    check(&off("old_sha256: 12", "x\n"), "line 11: change 1 (`a`): `old_sha256` cannot be `12`");
+    check(&off("encoding: base64", "%%\n"), "line 13: change 1 (`a`): invalid base64 content");
+    check(&off("encoding: latin-1", "x\n"), "line 11: change 1 (`a`): invalid `encoding`: `latin-1`");
+    check(&off("old_sha256: 12", "x\n"), "line 11: change 1 (`a`): invalid `old_sha256`: `12`");
     let not_utf8 = [form(head).as_bytes(), b"```\n\xff\n```\n"].concat();
     let refused = dogs::read(&not_utf8).unwrap_err().to_string();
-    assert_eq!(refused, "line 13: the text is not UTF-8; write content that is no UTF-8 with `encoding: base64`");
+    assert_eq!(refused, "line 13: the text is not UTF-8; write binary content with `encoding: base64`");
 }
 
 #[test]
-fn contents_keep_their_line_ends() {
+fn contents_keep_their_line_endings() {
     let read = |value: &str, content: &str| {
         let text =
             form(&format!("```paws-change\noperation: CREATE\nfile_path: a\n{value}```\n\n````text\n{content}````\n"));
@@ -199,10 +203,10 @@ fn json_is_read_strictly() {
     let change = |body: &str| refused(&format!("{{\"summary\":\"s\",\"changes\":[{{{body}}}]}}"));
     assert!(
         refused("{\"summary\":\"s\",\n\"changes\":[],\"note\":1}")
-            .starts_with("line 2: the JSON is not a changeset: unknown key `note`")
+            .starts_with("line 2: invalid changeset: unknown key `note`")
     );
     assert!(refused("{\"summary\":\"s\",\"summary\":\"t\",\"changes\":[]}").contains("duplicate key `summary`"));
-    assert!(refused("{\"summary\":\"s\",\"changes\":[]}").starts_with("there is no change in it"));
+    assert!(refused("{\"summary\":\"s\",\"changes\":[]}").starts_with("the changeset has no changes"));
     assert!(change("\"operation\":\"CREATE\"").contains("missing key `file_path`"));
     assert!(
         change("\"operation\":\"CREATE\",\"file_path\":\"/a\",\"content\":\"\"")
@@ -217,10 +221,13 @@ fn json_is_read_strictly() {
         change("\"operation\":\"create\",\"file_path\":\"a\",\"content\":\"\"")
             .contains("write CREATE, MODIFY or DELETE")
     );
-    assert!(change("\"operation\":\"DELETE\",\"file_path\":\"a\",\"old_sha256\":\"x\"").contains("64 hex digits"));
+    assert!(
+        change("\"operation\":\"DELETE\",\"file_path\":\"a\",\"old_sha256\":\"x\"").contains("64 lowercase hex digits")
+    );
 }
 
-/// 50 MB there and back. The bound is generous, for slow machines without optimisation: what must not be is anything quadratic.
+/// 50 MB there and back. The bound is generous, for slow machines without optimisation: what must
+/// not be is anything quadratic.
 #[test]
 fn fifty_megabytes_are_quick() {
     let line = "let fence = \"```\"; // 0123456789 0123456789 0123456789 0123456789 01234\n";

@@ -1,4 +1,4 @@
-//! What an agent may be shown: curate and bundle; and what is learned: insights.
+//! Listing and reading files for an agent; insights.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -37,16 +37,16 @@ fn files_are_listed_by_pattern_and_ignore_rules() {
     assert_eq!(listed(&workspace, &["*.txt", "!gone.*"]), ["a.txt", "other.txt"]);
     assert_eq!(listed(&workspace, &["sub/**"]), ["sub/.gitignore"]);
     let bad = CurateOptions { patterns: vec!["a[".into()], ..CurateOptions::default() };
-    assert!(workspace.curate(&bad).unwrap_err().to_string().starts_with("the pattern `a[`: "));
+    assert!(workspace.curate(&bad).unwrap_err().to_string().starts_with("invalid pattern `a[`: "));
     let few = CurateOptions { max_files: 3, ..CurateOptions::default() };
     assert_eq!(
         workspace.curate(&few).unwrap_err().to_string(),
-        "more than 3 files; choose some with patterns, like `src/**`"
+        "more than 3 files; narrow the selection with patterns such as `src/**`"
     );
 }
 
 #[test]
-fn what_is_passed_over_is_said() {
+fn skipped_files_are_reported() {
     let folder = Folder::new();
     symlink("a.txt", folder.workspace.join("link")).unwrap();
     symlink("/etc", folder.workspace.join("etc")).unwrap();
@@ -55,14 +55,14 @@ fn what_is_passed_over_is_said() {
     folder.write("odd\u{202e}name", "");
     let workspace = folder.open(&mut Unwatched).unwrap();
     let listing = workspace.curate(&CurateOptions::default()).unwrap();
-    let passed: Vec<_> = listing.passed_over.iter().map(|(p, why)| format!("{p:?}: {why}")).collect();
+    let skipped: Vec<_> = listing.skipped.iter().map(|(p, why)| format!("{p:?}: {why}")).collect();
     assert_eq!(
-        passed,
+        skipped,
         [
-            "\"etc\": a symbolic link, which is not followed",
-            "\"large\": it has 2097152 bytes, more than 1048576",
-            "\"link\": a symbolic link, which is not followed",
-            "\"odd\\u{202e}name\": its path holds a control character or one that changes the direction of text",
+            "\"etc\": symbolic link, not followed",
+            "\"large\": 2097152 bytes; the limit is 1048576",
+            "\"link\": symbolic link, not followed",
+            "\"odd\\u{202e}name\": its path contains a control character or one that changes the text direction",
         ]
     );
     let kind = |name: &str| listing.files.iter().find(|f| f.path == name).unwrap().kind;
@@ -70,7 +70,7 @@ fn what_is_passed_over_is_said() {
 }
 
 #[test]
-fn a_bundle_is_what_was_approved_or_nothing() {
+fn a_bundle_has_the_approved_contents_or_fails() {
     let folder = Folder::new();
     let workspace = folder.open(&mut Unwatched).unwrap();
     let approved: Vec<_> = workspace
@@ -89,20 +89,19 @@ fn a_bundle_is_what_was_approved_or_nothing() {
         workspace.bundle(&approved).unwrap_err().to_string()
     };
     assert!(
-        refused(&|| folder.write("a.txt", "changed")).starts_with("`a.txt` was changed since the context was approved")
+        refused(&|| folder.write("a.txt", "changed")).starts_with("`a.txt` has changed since the context was approved")
     );
     assert!(
-        refused(&|| fs::remove_file(folder.workspace.join("a.txt")).unwrap())
-            .starts_with("`a.txt` is not there any more")
+        refused(&|| fs::remove_file(folder.workspace.join("a.txt")).unwrap()).starts_with("`a.txt` no longer exists")
     );
     assert!(
         refused(&|| symlink("other.txt", folder.workspace.join("a.txt")).unwrap())
-            .starts_with("`a.txt`: is a symbolic link now")
+            .starts_with("`a.txt`: is now a symbolic link")
     );
 }
 
 #[test]
-fn insights_are_kept_once_and_survive_a_cut_line() {
+fn insights_are_stored_once_and_survive_a_truncated_line() {
     let folder = Folder::new();
     let insight = |text: &str| Insight {
         outcome: CycleOutcome::Failed,

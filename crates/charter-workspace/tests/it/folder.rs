@@ -1,4 +1,4 @@
-//! A small workspace with a store beside it, and a changeset that does everything a changeset can do.
+//! A small workspace with a store beside it, and a changeset that uses every operation.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // the unit tests include this file and use a part of it
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub struct Folder {
 
 impl Folder {
     pub fn new() -> Folder {
-        // In memory where that is possible: these tests sync a great deal.
+        // In memory if possible: these tests sync a lot.
         let memory = Path::new("/dev/shm");
         let temporary = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
         Folder::filled(temporary)
@@ -63,7 +63,7 @@ impl Folder {
         Changeset::new("does everything", changes).unwrap()
     }
 
-    /// What the workspace looks like when the changeset is applied.
+    /// The workspace after the changeset is applied.
     pub fn after(&self) -> BTreeMap<String, String> {
         let file = |mode: u32, text: &str| format!("{mode:o} {text:?}");
         let text = |t: &str| file(0o644, t);
@@ -84,7 +84,7 @@ pub fn path(text: &str) -> RelPath {
     RelPath::parse(text).unwrap()
 }
 
-/// Every name below a folder, with permissions and content.
+/// Every path below a folder, with permissions and content.
 pub fn image(folder: &Path) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     add(folder, "", &mut all);

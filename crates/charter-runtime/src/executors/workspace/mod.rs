@@ -243,7 +243,7 @@ impl Workspaces {
             Ok((workspace.curate(&what)?, newest.collect::<Vec<_>>()))
         });
         let (listing, insights) = found.await?;
-        let mut output = json!({"passedOver": listing.passed_over, "insights": insights});
+        let mut output = json!({"passedOver": listing.skipped, "insights": insights});
         let (files, curator) = match by(call) {
             None => (listing.files.into_iter().filter(|f| f.kind == FileKind::Text).collect(), call.principal().id),
             Some(kind) => {
