@@ -1,4 +1,5 @@
-//! The executors of the embedded host: kind `automaton` (a part of a turn, with its adapter) and kind `skills` (a folder of Markdown files).
+//! The executors of the embedded host: kind `automaton` (a part of a turn, with its adapter) and
+//! kind `skills` (a folder of Markdown files).
 
 use std::sync::Arc;
 
@@ -8,7 +9,8 @@ use serde_json::Value as Json;
 
 use crate::{MockSkills, Part, PortError, Ports, Skill, SkillSource, answer, read_skills};
 
-/// Adds both kinds to a host. If the host has an executor of kind `model` already, inference can be asked of it, too.
+/// Adds both kinds to a host. If the host has an executor of kind `model` already, inference can be
+/// asked of it, too.
 #[must_use]
 pub fn executors(options: Options) -> Options {
     let model = options.executors.get("model").cloned();
@@ -19,8 +21,9 @@ fn fault(error: &PortError) -> Fault {
     Fault::new(error.code, &error.message)
 }
 
-/// Kind `automaton`. Configuration: `part` (`context`, `inference`, `actions`, `persist`), `signer` of the actions (one of [`SIGNERS`](crate::SIGNERS)), and
-/// `prompt` of the inference. The input of the inference names its `adapter` (one of [`ADAPTERS`](crate::ADAPTERS)).
+/// Kind `automaton`. Configuration: `part` (`context`, `inference`, `actions`, `persist`), `signer`
+/// of the actions (one of [`SIGNERS`](crate::SIGNERS)), and `prompt` of the inference. The input of
+/// the inference names its `adapter` (one of [`ADAPTERS`](crate::ADAPTERS)).
 #[derive(Clone, Default)]
 pub struct Parts {
     /// Asked by the adapter `model`.
@@ -57,7 +60,8 @@ impl Executor for Parts {
     }
 }
 
-/// Kind `skills`. Configuration: `folder`, a folder beside the charter; each `.md` file in it is a skill.
+/// Kind `skills`. Configuration: `folder`, a folder beside the charter; each `.md` file in it is a
+/// skill.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Skills;
 

@@ -1,55 +1,56 @@
-//! The port for thinking, with a deterministic mock and a stub.
+//! The inference port, with a deterministic mock and a stub.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use crate::PortError;
 
-/// What the machine is asked in a turn.
+/// The input of the inference of a turn.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct InferenceRequest {
-    /// Id of the turn.
+    /// The id of the turn.
     pub turn: String,
-    /// Who it is.
+    /// The agent's description of itself.
     pub soul: String,
-    /// What the turn is about; none when only time has passed.
+    /// The text that the turn is about; `None` if the loop started the turn.
     #[serde(default)]
     pub input: Option<String>,
-    /// Why it woke.
+    /// Why the turn started.
     pub reason: String,
-    /// What was gathered before: enabled skills, the last episodes.
+    /// The context that was loaded: enabled skills, the last episodes.
     #[serde(default)]
     pub context: Json,
 }
 
-/// What came of thinking.
+/// The result of the inference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InferenceOutput {
-    /// For the log.
+    /// The reasoning, for the log.
     pub thought: String,
-    /// For whoever asked.
+    /// The reply to the input.
     pub reply: String,
-    /// What it wants to do: `{kind, input}` each.
+    /// The requested actions, each as `{kind, input}`.
     pub actions: Vec<Json>,
 }
 
-/// The port for thinking.
+/// The inference port.
 pub trait Inference {
-    /// Thinks once.
+    /// Runs the inference once.
     ///
     /// # Errors
-    /// The adapter could not.
-    fn infer(&self, ask: &InferenceRequest) -> Result<InferenceOutput, PortError>;
+    /// The adapter failed.
+    fn infer(&self, request: &InferenceRequest) -> Result<InferenceOutput, PortError>;
 }
 
-/// Thinks nothing: a fixed rule that gives the same for the same question, and says that it is one.
+/// A fixed rule instead of a model. The same request gives the same output, which is marked as a
+/// mock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MockInference;
 
 impl Inference for MockInference {
-    fn infer(&self, ask: &InferenceRequest) -> Result<InferenceOutput, PortError> {
-        let heard = ask.input.as_deref().unwrap_or("").trim();
-        let skills: Vec<&str> = ask
+    fn infer(&self, request: &InferenceRequest) -> Result<InferenceOutput, PortError> {
+        let heard = request.input.as_deref().unwrap_or("").trim();
+        let skills: Vec<&str> = request
             .context
             .get("skills")
             .and_then(Json::as_array)
@@ -58,13 +59,13 @@ impl Inference for MockInference {
             .filter_map(|s| s["name"].as_str())
             .collect();
         let mut actions = vec![
-            json!({"kind": "note", "input": {"text": if heard.is_empty() { ask.reason.as_str() } else { heard }}}),
+            json!({"kind": "note", "input": {"text": if heard.is_empty() { request.reason.as_str() } else { heard }}}),
         ];
         if heard.to_lowercase().contains("sign") {
             actions.push(json!({"kind": "sign", "input": {"message": heard}}));
         }
         let reply = if heard.is_empty() {
-            format!("(mock) Nobody asked for anything; I woke because: {}.", ask.reason)
+            format!("(mock) Nobody asked for anything; I woke because: {}.", request.reason)
         } else {
             format!("(mock) I heard: {heard}")
         };
@@ -79,7 +80,7 @@ impl Inference for MockInference {
     }
 }
 
-/// Answers that nothing is configured.
+/// Always fails with `not-configured`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StubInference;
 

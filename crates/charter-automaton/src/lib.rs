@@ -1,27 +1,4 @@
-//! What the automaton charter needs from outside, as ports with adapters: thinking ([`Inference`]), signing ([`Signer`]), and the skills it
-//! was given ([`SkillSource`]). The embedded host and the canister share all of it; neither decides what is legal, the charter does.
-//!
-//! ```
-//! use charter_automaton::{MockInference, MockSigner, MockSkills, Ports, answer};
-//! use serde_json::json;
-//!
-//! let ports = Ports { inference: &MockInference, signer: &MockSigner, skills: &MockSkills };
-//! let thought = answer("inference", &json!({"turn": "run-1/turn-1", "soul": "You are kind.", "input": "Say hello", "reason": "by hand"}), &ports).unwrap();
-//! assert_eq!(thought["reply"], "(mock) I heard: Say hello");
-//! let done = answer("actions", &json!({"turn": "run-1/turn-1", "actions": thought["actions"]}), &ports).unwrap();
-//! assert_eq!(done["results"][0]["ok"], true);
-//! ```
-//!
-//! [`bindings`] are generated from the charter: sending an event that the role may not send does not
-//! compile. A controller, for example, cannot claim that the inference is complete:
-//!
-//! ```compile_fail
-//! # use charter_typed::EventSink;
-//! fn claims_to_have_thought(sink: &mut impl EventSink) {
-//!     charter_automaton::bindings::AsController::new(sink, "ana").inference_completed();
-//! }
-//! ```
-
+#![doc = include_str!("../README.md")]
 #![deny(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -48,21 +25,21 @@ mod turn;
 pub use inference::{Inference, InferenceOutput, InferenceRequest, MockInference, StubInference};
 pub use part::{ADAPTERS, Part, SIGNERS};
 pub use signer::{MockSigner, Signature, Signer, StubSigner};
-pub use skills::{BadSkill, MockSkills, Skill, SkillSource, read_skill, read_skills};
+pub use skills::{MockSkills, Skill, SkillError, SkillSource, read_skill, read_skills};
 pub use turn::{PARTS, Ports, answer};
 
-/// Why a port could not do what it was asked.
+/// The error of a port.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct PortError {
-    /// Stable: `not-configured`, `input`, `skills`.
+    /// A stable code: `not-configured`, `input` or `skills`.
     pub code: &'static str,
-    /// One sentence.
+    /// The message.
     pub message: String,
 }
 
 impl PortError {
-    /// What the stub of a port says.
+    /// The error of a stub adapter.
     #[must_use]
     pub fn not_configured(port: &str) -> PortError {
         PortError {

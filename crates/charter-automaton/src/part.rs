@@ -1,11 +1,11 @@
-//! What the configuration of an actor of kind `automaton` says, in the same words on every host: its part, and the adapters for it.
+//! The configuration of an actor of kind `automaton`: its part of a turn, and the adapters for it.
 
 use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;
 
 use crate::{Inference, MockInference, MockSigner, PARTS, Signer, StubInference, StubSigner};
 
-/// Adapters of the inference port. `model` asks the host's own models, if it has any.
+/// Adapters of the inference port. `model` uses the host's models, if it has any.
 pub const ADAPTERS: [&str; 3] = ["mock", "stub", "model"];
 /// Adapters of the signer.
 pub const SIGNERS: [&str; 2] = ["mock", "stub"];
@@ -15,15 +15,15 @@ pub const SIGNERS: [&str; 2] = ["mock", "stub"];
 pub struct Part<'a> {
     /// One of [`PARTS`].
     pub name: &'a str,
-    /// For the actions.
+    /// The signer of the actions.
     pub signer: &'static (dyn Signer + Sync),
 }
 
 impl<'a> Part<'a> {
-    /// Reads `part` and `signer` of an actor; `null` is as if it were not there, as in every configuration.
+    /// Reads `part` and `signer` of an actor. `null` counts as missing.
     ///
     /// # Errors
-    /// One of them is missing or is none of the known words.
+    /// `part` is missing, or a value is unknown.
     pub fn of(actor: &'a ActorDecl) -> Result<Part<'a>, String> {
         let config = |key: &str| actor.config.get(key).filter(|v| !v.is_null());
         let name = word(config("part"), "part", &PARTS)?;
@@ -37,10 +37,11 @@ impl<'a> Part<'a> {
         Ok(Part { name, signer })
     }
 
-    /// Who thinks, as the input's `adapter` says. None: the host's models. A part that does not think needs nobody.
+    /// The inference adapter that the input's `adapter` names. `None`: the host's models. The other
+    /// parts get a stub, because they need none.
     ///
     /// # Errors
-    /// `adapter` is missing or is none of [`ADAPTERS`].
+    /// `adapter` is missing or not one of [`ADAPTERS`].
     pub fn inference(&self, input: &Json) -> Result<Option<&'static (dyn Inference + Sync)>, String> {
         if self.name != "inference" {
             return Ok(Some(&StubInference));
@@ -56,8 +57,8 @@ impl<'a> Part<'a> {
 fn word<'a>(place: Option<&'a Json>, key: &str, known: &[&str]) -> Result<&'a str, String> {
     match place {
         Some(Json::String(word)) if known.contains(&word.as_str()) => Ok(word),
-        Some(other) => Err(format!("`{key}` is one of {}, not `{other}`", known.join(", "))),
-        None => Err(format!("`{key}` is missing; it is one of {}", known.join(", "))),
+        Some(other) => Err(format!("invalid `{key}` `{other}`: expected one of {}", known.join(", "))),
+        None => Err(format!("missing `{key}`: expected one of {}", known.join(", "))),
     }
 }
 
@@ -73,21 +74,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_null_is_not_there() {
+    fn null_counts_as_missing() {
         let actor = actor(json!({"part": "actions", "signer": null}));
         assert_eq!(Part::of(&actor).unwrap().name, "actions");
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_the_known_words() {
+    fn errors_list_the_known_values() {
         for (config, said) in [
-            (json!({}), "`part` is missing; it is one of skills, context, inference, actions, persist"),
-            (json!({"part": null}), "`part` is missing; it is one of skills, context, inference, actions, persist"),
+            (json!({}), "missing `part`: expected one of skills, context, inference, actions, persist"),
+            (json!({"part": null}), "missing `part`: expected one of skills, context, inference, actions, persist"),
             (
                 json!({"part": "think"}),
-                "`part` is one of skills, context, inference, actions, persist, not `\"think\"`",
+                "invalid `part` `\"think\"`: expected one of skills, context, inference, actions, persist",
             ),
-            (json!({"part": "actions", "signer": 1}), "`signer` is one of mock, stub, not `1`"),
+            (json!({"part": "actions", "signer": 1}), "invalid `signer` `1`: expected one of mock, stub"),
         ] {
             let actor = actor(config);
             assert_eq!(Part::of(&actor).err().as_deref(), Some(said));
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_thinks_has_an_adapter() {
+    fn only_inference_has_an_adapter() {
         let persist = actor(json!({"part": "persist"}));
         let part = Part::of(&persist).unwrap();
         assert!(part.inference(&json!({})).unwrap().is_some());
@@ -104,6 +105,6 @@ mod tests {
         assert!(part.inference(&json!({"adapter": "stub"})).unwrap().is_some());
         assert!(part.inference(&json!({"adapter": "model"})).unwrap().is_none());
         let missing = part.inference(&json!({})).err();
-        assert_eq!(missing.as_deref(), Some("`adapter` is missing; it is one of mock, stub, model"));
+        assert_eq!(missing.as_deref(), Some("missing `adapter`: expected one of mock, stub, model"));
     }
 }

@@ -1,4 +1,4 @@
-//! The port for signing, with a deterministic mock and a stub.
+//! The signing port, with a deterministic mock and a stub.
 
 use charter_kernel::Digest;
 use serde::Serialize;
@@ -8,22 +8,22 @@ use crate::PortError;
 /// A signature over a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Signature {
-    /// How it was made; `mock` is no signature at all.
+    /// The algorithm; `mock` does not sign anything.
     pub algorithm: &'static str,
     /// The signature, as text.
     pub signature: String,
 }
 
-/// The port for signing.
+/// The signing port.
 pub trait Signer {
     /// Signs a message.
     ///
     /// # Errors
-    /// The adapter could not.
+    /// The adapter failed.
     fn sign(&self, message: &str) -> Result<Signature, PortError>;
 }
 
-/// The digest of the message: the same for the same message, and worth nothing as a signature, which it says.
+/// Returns the digest of the message, marked as a mock. It proves nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MockSigner;
 
@@ -33,7 +33,7 @@ impl Signer for MockSigner {
     }
 }
 
-/// Answers that nothing is configured.
+/// Always fails with `not-configured`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StubSigner;
 

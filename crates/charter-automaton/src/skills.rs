@@ -1,10 +1,10 @@
-//! Skills: Markdown with front matter, read strictly.
+//! Skills: Markdown files with front matter, read strictly.
 
 use serde::{Deserialize, Serialize};
 
 use crate::PortError;
 
-/// A skill, as the charter takes it (`InstallSkill`).
+/// A skill, as in the charter's event `InstallSkill`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skill {
     /// `[a-z][a-z0-9-]*`.
@@ -13,27 +13,27 @@ pub struct Skill {
     pub description: String,
     /// What to do.
     pub instructions: String,
-    /// Whether it is part of the context of a turn.
+    /// Whether it is included in the context of a turn.
     pub enabled: bool,
-    /// Where it comes from.
+    /// Its source, such as a file name.
     pub source: String,
     /// Its version.
     pub version: String,
 }
 
-/// Where skills come from.
+/// The skill port.
 pub trait SkillSource {
-    /// All of them, in order of their names.
+    /// All skills, sorted by name.
     ///
     /// # Errors
-    /// One that cannot be read: all or none.
+    /// A skill cannot be read; then none is returned.
     fn skills(&self) -> Result<Vec<Skill>, PortError>;
 }
 
-/// The skills in files: name and text of each, in order of the skills' names.
+/// Reads skills from files, given as name and text, and sorts them by name.
 ///
 /// # Errors
-/// A file is no skill, or two have the same name.
+/// A file is not a valid skill, or two skills have the same name.
 pub fn read_skills(
     files: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>,
 ) -> Result<Vec<Skill>, PortError> {
@@ -43,7 +43,7 @@ pub fn read_skills(
         let file = file.as_ref();
         let skill = read_skill(file, text.as_ref()).map_err(|e| wrong(e.to_string()))?;
         if let Some(other) = skills.iter().find(|s| s.name == skill.name) {
-            return Err(wrong(format!("`{file}` and `{}` are both called `{}`", other.source, skill.name)));
+            return Err(wrong(format!("`{file}` and `{}` have the same skill name `{}`", other.source, skill.name)));
         }
         skills.push(skill);
     }
@@ -51,7 +51,7 @@ pub fn read_skills(
     Ok(skills)
 }
 
-/// Two skills that are always there, for tests and for trying it out.
+/// Two fixed skills, for tests and demonstrations.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MockSkills;
 
@@ -72,29 +72,29 @@ impl SkillSource for MockSkills {
     }
 }
 
-/// Why a text is no skill.
+/// Why a file is not a valid skill.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{file}`, line {line}: {message}")]
-pub struct BadSkill {
-    /// The file, as it was given.
+pub struct SkillError {
+    /// The file name, as given.
     pub file: String,
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong and what would be right.
+    /// The message.
     pub message: String,
 }
 
-/// Reads a skill: front matter between two lines `---` with `name`, `description` and, if wanted, `version` and `enabled`, a line each;
-/// then the instructions.
+/// Reads a skill: front matter between two lines `---` with `name`, `description` and optionally
+/// `version` and `enabled`, one per line, followed by the instructions.
 ///
 /// # Errors
-/// The line, and what would be right. Nothing is guessed: a key that is not known is refused.
-pub fn read_skill(file: &str, text: &str) -> Result<Skill, BadSkill> {
-    let wrong = |line: usize, message: &str| BadSkill { file: file.into(), line, message: message.into() };
+/// The line and the reason. Unknown keys are refused.
+pub fn read_skill(file: &str, text: &str) -> Result<Skill, SkillError> {
+    let wrong = |line: usize, message: &str| SkillError { file: file.into(), line, message: message.into() };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.lines().zip(1usize..);
     if lines.next().map(|(line, _)| line.trim_end()) != Some("---") {
-        return Err(wrong(1, "a skill begins with a line `---`, its front matter and a line `---`"));
+        return Err(wrong(1, "expected front matter between two lines `---` at the start of the skill"));
     }
     let (mut name, mut description, mut version, mut enabled) = (None, None, None, None);
     let mut end = None;
@@ -108,7 +108,7 @@ pub fn read_skill(file: &str, text: &str) -> Result<Skill, BadSkill> {
             continue;
         }
         let Some((key, value)) = line.split_once(':') else {
-            return Err(wrong(number, "a line of the front matter is `key: value`"));
+            return Err(wrong(number, "expected `key: value`"));
         };
         let value = unquoted(value.trim());
         let place = match key.trim() {
@@ -119,23 +119,23 @@ pub fn read_skill(file: &str, text: &str) -> Result<Skill, BadSkill> {
             other => {
                 return Err(wrong(
                     number,
-                    &format!("`{other}` is not known here; there are `name`, `description`, `version` and `enabled`"),
+                    &format!("unknown key `{other}`; expected `name`, `description`, `version` or `enabled`"),
                 ));
             }
         };
         if place.replace((value.to_owned(), number)).is_some() {
-            return Err(wrong(number, &format!("`{}` is there twice", key.trim())));
+            return Err(wrong(number, &format!("duplicate key `{}`", key.trim())));
         }
     }
     let Some(end) = end else {
-        return Err(wrong(text.lines().count().max(1), "the front matter does not end: a line `---` is missing"));
+        return Err(wrong(text.lines().count().max(1), "the front matter has no closing line `---`"));
     };
     let instructions: Vec<&str> = lines.map(|(line, _)| line).collect();
     let instructions = instructions.join("\n").trim().to_owned();
     if instructions.is_empty() {
-        return Err(wrong(end, "there are no instructions behind the front matter"));
+        return Err(wrong(end, "no instructions after the front matter"));
     }
-    let (name, at) = name.ok_or_else(|| wrong(end, "`name` is missing in the front matter"))?;
+    let (name, at) = name.ok_or_else(|| wrong(end, "missing `name` in the front matter"))?;
     let mut letters = name.chars();
     let fine = letters.next().is_some_and(|c| c.is_ascii_lowercase())
         && letters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
@@ -143,10 +143,12 @@ pub fn read_skill(file: &str, text: &str) -> Result<Skill, BadSkill> {
     if !fine {
         return Err(wrong(
             at,
-            &format!("`{name}` is no name: small letters, digits and `-`, a letter first, at most 64"),
+            &format!(
+                "invalid skill name `{name}`: use at most 64 lowercase letters, digits and `-`, starting with a letter"
+            ),
         ));
     }
-    let (description, at) = description.ok_or_else(|| wrong(end, "`description` is missing in the front matter"))?;
+    let (description, at) = description.ok_or_else(|| wrong(end, "missing `description` in the front matter"))?;
     if description.is_empty() {
         return Err(wrong(at, "`description` is empty"));
     }
@@ -155,7 +157,7 @@ pub fn read_skill(file: &str, text: &str) -> Result<Skill, BadSkill> {
         Some((value, _)) if value == "true" => true,
         Some((value, _)) if value == "false" => false,
         Some((value, at)) => {
-            return Err(wrong(*at, &format!("`enabled` is `true` or `false`, not `{value}`")));
+            return Err(wrong(*at, &format!("invalid `enabled` `{value}`: expected `true` or `false`")));
         }
     };
     Ok(Skill {
@@ -180,27 +182,27 @@ mod tests {
     const GREET: &str = "---\nname: greet\ndescription: \"when: somebody says hello\"\nversion: 1.2\n---\n\nGreet back.\n--- not the end\n";
 
     #[test]
-    fn a_skill_is_read_whole() {
+    fn a_skill_is_read() {
         let skill = read_skill("greet.md", GREET).unwrap();
         assert_eq!((skill.name.as_str(), skill.version.as_str(), skill.enabled), ("greet", "1.2", true));
         assert_eq!(skill.description, "when: somebody says hello");
         assert_eq!(skill.instructions, "Greet back.\n--- not the end");
-        // Windows' line ends change nothing.
+        // CR LF line ends are accepted.
         assert_eq!(read_skill("greet.md", &GREET.replace('\n', "\r\n")).unwrap().name, "greet");
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_have_a_line() {
         for (text, said) in [
-            ("", "line 1: a skill begins with"),
-            ("# Greet\n", "line 1: a skill begins with"),
-            ("---\nname: greet\n", "line 2: the front matter does not end"),
-            ("---\nname: greet\n---\nx", "line 3: `description` is missing"),
-            ("---\nname: Greet me\ndescription: x\n---\nx", "line 2: `Greet me` is no name"),
-            ("---\nname: a\nname: b\ndescription: x\n---\nx", "line 3: `name` is there twice"),
-            ("---\nname: a\nroles: [controller]\n---\nx", "line 3: `roles` is not known"),
-            ("---\nname: a\ndescription: x\nenabled: maybe\n---\nx", "line 4: `enabled` is"),
-            ("---\nname: a\ndescription: x\n---\n \n", "line 4: there are no instructions"),
+            ("", "line 1: expected front matter"),
+            ("# Greet\n", "line 1: expected front matter"),
+            ("---\nname: greet\n", "line 2: the front matter has no closing line"),
+            ("---\nname: greet\n---\nx", "line 3: missing `description`"),
+            ("---\nname: Greet me\ndescription: x\n---\nx", "line 2: invalid skill name `Greet me`"),
+            ("---\nname: a\nname: b\ndescription: x\n---\nx", "line 3: duplicate key `name`"),
+            ("---\nname: a\nroles: [controller]\n---\nx", "line 3: unknown key `roles`"),
+            ("---\nname: a\ndescription: x\nenabled: maybe\n---\nx", "line 4: invalid `enabled` `maybe`"),
+            ("---\nname: a\ndescription: x\n---\n \n", "line 4: no instructions"),
         ] {
             let error = read_skill("x.md", text).unwrap_err().to_string();
             assert!(error.contains(said), "{text:?}: {error}");
@@ -208,18 +210,18 @@ mod tests {
     }
 
     #[test]
-    fn skills_come_in_order_of_their_names_and_none_twice() {
+    fn skills_are_sorted_and_unique() {
         let note = GREET.replace("greet", "a-note");
         let skills = read_skills([("1.md", GREET), ("2.md", note.as_str())]).unwrap();
         let names: Vec<&str> = skills.iter().map(|s| s.name.as_str()).collect();
         assert_eq!(names, ["a-note", "greet"]);
-        let twice = read_skills([("1.md", GREET), ("2.md", GREET)]).unwrap_err();
-        assert_eq!(twice.code, "skills");
-        assert_eq!(twice.message, "`2.md` and `1.md` are both called `greet`");
+        let duplicate = read_skills([("1.md", GREET), ("2.md", GREET)]).unwrap_err();
+        assert_eq!(duplicate.code, "skills");
+        assert_eq!(duplicate.message, "`2.md` and `1.md` have the same skill name `greet`");
     }
 
     #[test]
-    fn the_mock_gives_the_same_each_time() {
+    fn the_mock_is_deterministic() {
         assert_eq!(MockSkills.skills().unwrap(), MockSkills.skills().unwrap());
     }
 }

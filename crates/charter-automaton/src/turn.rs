@@ -1,4 +1,4 @@
-//! The work of a turn: for each part that the charter asks for, the answer.
+//! The parts of a turn and their answers.
 
 use charter_kernel::Digest;
 use serde::Deserialize;
@@ -9,50 +9,52 @@ use crate::inference::{Inference, InferenceRequest};
 use crate::signer::Signer;
 use crate::skills::SkillSource;
 
-/// The parts, as the charter's actors name them (`part`).
+/// The parts of a turn, as the charter's actors name them (`part`).
 pub const PARTS: [&str; 5] = ["skills", "context", "inference", "actions", "persist"];
 
 /// The adapters of a host.
 #[derive(Clone, Copy)]
 pub struct Ports<'p> {
-    /// Thinks.
+    /// Runs the inference.
     pub inference: &'p dyn Inference,
-    /// Signs.
+    /// Signs messages.
     pub signer: &'p dyn Signer,
-    /// Brings skills.
+    /// Provides the skills.
     pub skills: &'p dyn SkillSource,
 }
 
-/// Does a part of the work: the same on every host for the same adapters.
+/// Answers for one part of a turn; the same on every host for the same adapters.
 ///
 /// # Errors
-/// The adapter could not, the input is not what the charter gives (`input`), or there is no such part.
+/// The adapter failed, the input is invalid (`input`), or the part is unknown.
 pub fn answer(part: &str, input: &Json, ports: &Ports<'_>) -> Result<Json, PortError> {
     match part {
         "skills" => Ok(json!({"skills": ports.skills.skills()?})),
-        // What was gathered is the context itself, under its digest: the log keeps which context a turn had.
+        // The answer is the context with its digest, so that the log shows which context a turn
+        // had.
         "context" => {
-            let mut context = input.as_object().cloned().ok_or_else(|| bad("the context is no object"))?;
+            let mut context = input.as_object().cloned().ok_or_else(|| bad("the context must be an object"))?;
             context.insert("digest".into(), digest(input).into());
             Ok(Json::Object(context))
         }
         "inference" => {
-            let ask = InferenceRequest::deserialize(input).map_err(|e| bad(&e.to_string()))?;
-            serde_json::to_value(ports.inference.infer(&ask)?).map_err(|e| bad(&e.to_string()))
+            let request = InferenceRequest::deserialize(input).map_err(|e| bad(&e.to_string()))?;
+            serde_json::to_value(ports.inference.infer(&request)?).map_err(|e| bad(&e.to_string()))
         }
         "actions" => {
-            let actions = input.get("actions").and_then(Json::as_array).ok_or_else(|| bad("`actions` is no list"))?;
-            let results: Vec<Json> = actions.iter().map(|action| act(action, ports.signer)).collect();
+            let actions =
+                input.get("actions").and_then(Json::as_array).ok_or_else(|| bad("`actions` must be a list"))?;
+            let results: Vec<Json> = actions.iter().map(|action| execute(action, ports.signer)).collect();
             Ok(json!({"results": results}))
         }
         "persist" => {
             let turn = input
                 .get("turn")
                 .filter(|t| t.get("id").is_some_and(Json::is_string))
-                .ok_or_else(|| bad("the turn has no id"))?;
+                .ok_or_else(|| bad("the turn must have an `id`"))?;
             Ok(json!({"digest": digest(turn)}))
         }
-        other => Err(bad(&format!("there is no part `{other}`; there are {}", PARTS.join(", ")))),
+        other => Err(bad(&format!("unknown part `{other}`; expected one of {}", PARTS.join(", ")))),
     }
 }
 
@@ -64,8 +66,8 @@ fn digest(value: &Json) -> String {
     Digest::of_json(value).to_string()
 }
 
-/// One action. What cannot be done is a result, not a failure of the turn: it is remembered with its reason.
-fn act(action: &Json, signer: &dyn Signer) -> Json {
+/// Executes one action. A failed action is a result with a reason, not a failure of the turn.
+fn execute(action: &Json, signer: &dyn Signer) -> Json {
     let kind = action.get("kind").and_then(Json::as_str).unwrap_or_default();
     let text = |key: &str| action.get("input").and_then(|i| i.get(key)).and_then(Json::as_str);
     let failed = |reason: &str| json!({"kind": kind, "ok": false, "reason": reason});

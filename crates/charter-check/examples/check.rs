@@ -1,4 +1,4 @@
-//! Checks a charter and prints what is found: `cargo run -p charter-check --example check FILE`.
+//! Checks a charter and prints the findings: `cargo run -p charter-check --example check FILE`.
 
 use charter_check::{Options, check};
 use charter_format::{ReadOptions, read_file};
@@ -6,7 +6,7 @@ use charter_kernel::Machine;
 
 fn main() {
     let Some(file) = std::env::args().nth(1) else {
-        eprintln!("name a charter");
+        eprintln!("usage: check FILE");
         std::process::exit(2);
     };
     let document = match read_file(file.as_ref(), &ReadOptions::default()) {
@@ -37,9 +37,9 @@ fn main() {
     }
     let e = &report.explored;
     println!(
-        "explored: {} situations, {} edges, {}",
+        "explored {} states and {} events: {}",
         e.states,
         e.edges,
-        if e.complete { "all of them".to_string() } else { format!("cut: {}", e.cut.join("; ")) }
+        if e.complete { "complete".to_string() } else { format!("cut: {}", e.cut.join("; ")) }
     );
 }

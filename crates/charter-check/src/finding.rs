@@ -1,4 +1,4 @@
-//! What is reported: findings, each with a code, a place and (from exploration) a witness, and how much was explored.
+//! The report: findings with code, place and (from exploration) witness, and how much was explored.
 
 use std::cmp::Reverse;
 
@@ -7,15 +7,15 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value as Json;
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing.
+    /// Information.
     Info,
-    /// The charter probably does not mean what was meant.
+    /// The charter probably does not do what its author intended.
     Warning,
-    /// Something in the charter cannot work, or a property does not hold.
+    /// A part of the charter cannot work, or a property does not hold.
     Error,
 }
 
@@ -31,35 +31,36 @@ impl Severity {
     }
 }
 
-/// One thing that was found.
+/// A finding.
 ///
-/// As JSON: `{"severity","code","path","line","column","message","help","at","input","witness"}`; `help`, `input` and `witness` are left
-/// out where there is nothing to say.
+/// As JSON: `{"severity","code","path","line","column","message","help","at","input","witness"}`;
+/// `help`, `input` and `witness` are omitted if they are empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// Stable kebab-case code; [`crate::codes::ALL`] lists them.
     pub code: &'static str,
     /// JSON pointer into the core form.
     pub at: String,
-    /// Bytes inside the expression at `at`, if one is meant.
+    /// Byte range inside the expression at `at`, if the finding is about a part of it.
     pub bytes: Option<(usize, usize)>,
-    /// Path in the document, such as `states.review.on.APPROVE`; the pointer again where there is no document.
+    /// Path in the document, such as `states.review.on.APPROVE`; the pointer if there is no
+    /// document.
     pub path: String,
-    /// Bytes of the source text; `(0, 0)` where there is none.
+    /// Byte range of the source text; `(0, 0)` without source text.
     pub span: (usize, usize),
-    /// Line, counted from 1; 0 where there is no source text.
+    /// Line, counted from 1; 0 without source text.
     pub line: usize,
-    /// Column in characters, counted from 1; 0 where there is no source text.
+    /// Column in characters, counted from 1; 0 without source text.
     pub column: usize,
     /// What is wrong, in one sentence.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub help: Option<String>,
-    /// What the run of the witness begins with, if it needs an input.
+    /// The input of the witness, if the run needs one.
     pub input: Option<Json>,
-    /// The events that lead there, as `charter step` accepts them, one per line.
+    /// The events that lead there, in the form that `charter step` accepts.
     pub witness: Vec<Json>,
 }
 
@@ -129,31 +130,31 @@ impl Serialize for Finding {
     }
 }
 
-/// How much of the charter's behaviour was looked at.
+/// How much of the charter's behavior was explored.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Explored {
-    /// Different situations (snapshots, as far as they differ in what decides).
+    /// Distinct states: snapshots that differ in something that affects behavior.
     pub states: usize,
     /// Accepted events between them.
     pub edges: usize,
-    /// Whether all of them were looked at, for the data that was tried.
+    /// Whether all states were explored, for the data that was tried.
     pub complete: bool,
-    /// Why not, if not.
+    /// Why the exploration was cut, if it was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cut: Vec<String>,
 }
 
-/// Everything that was found, the worst first, then in the order of the text.
+/// The result of a check: findings by severity, then in the order of the text.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Report {
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Finding>,
-    /// What was explored.
+    /// How much was explored.
     pub explored: Explored,
 }
 
 impl Report {
-    /// Whether nothing worse than an info was found.
+    /// Whether there is neither an error nor a warning.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.iter().all(|f| f.severity == Severity::Info)
@@ -166,10 +167,10 @@ impl Report {
     }
 }
 
-/// Findings of one code that are shown; a charter of 100,000 states must not make 100,000 of them.
-const MAX_OF_A_CODE: usize = 100;
+/// Upper limit of findings per code, so that a charter of 100,000 states does not produce 100,000.
+const MAX_PER_CODE: usize = 100;
 
-/// Keeps the first of each code; the last one kept says how many more there are.
+/// Keeps the first findings of each code; the last one kept says how many more there are.
 fn thin(findings: &mut Vec<Finding>) {
     let mut counts: std::collections::BTreeMap<&'static str, usize> = Default::default();
     for f in findings.iter() {
@@ -181,19 +182,19 @@ fn thin(findings: &mut Vec<Finding>) {
         let nth = seen.entry(f.code).or_default();
         *nth = nth.saturating_add(1);
         let all = counts.get(f.code).copied().unwrap_or_default();
-        if *nth == MAX_OF_A_CODE && all > MAX_OF_A_CODE {
-            let more = all.saturating_sub(MAX_OF_A_CODE);
+        if *nth == MAX_PER_CODE && all > MAX_PER_CODE {
+            let more = all.saturating_sub(MAX_PER_CODE);
             let rest = format!("{more} more findings of this kind are not shown");
             f.help = Some(match f.help.take() {
                 Some(help) => format!("{help}; {rest}"),
                 None => rest,
             });
         }
-        *nth <= MAX_OF_A_CODE
+        *nth <= MAX_PER_CODE
     });
 }
 
-/// Fills in places, drops doubles, sorts.
+/// Fills in the places, removes duplicates and sorts.
 pub(crate) fn finish(mut findings: Vec<Finding>, document: Option<&Document>) -> Vec<Finding> {
     thin(&mut findings);
     for f in &mut findings {
@@ -201,7 +202,7 @@ pub(crate) fn finish(mut findings: Vec<Finding>, document: Option<&Document>) ->
             Some(document) => {
                 let span = f.bytes.map_or_else(|| document.span(&f.at), |bytes| document.span_within(&f.at, bytes));
                 let place = document.diagnostic(charter_format::Severity::Error, f.code, span, String::new(), None);
-                // The states may stand in another file than the charter.
+                // The statechart may be in another file than the rest of the charter.
                 if let Some(place) = document.elsewhere(&f.at) {
                     f.message = format!("{place}: {}", f.message);
                 }

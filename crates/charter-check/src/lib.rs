@@ -1,36 +1,4 @@
-//! Static analysis of charters: types, lints, exhaustive exploration, properties, and the shortest path to everything.
-//!
-//! ```
-//! use charter_check::{Options, check};
-//! use charter_format::{ReadOptions, read};
-//! use charter_kernel::Machine;
-//!
-//! let source = "
-//! charter: 1
-//! id: door
-//! events:
-//!   OPEN: {data: {type: object}}
-//!   CLOSE: {data: {type: object}}
-//! context: {count: 0}
-//! initial: closed
-//! states:
-//!   closed:
-//!     on: {OPEN: {target: opened, when: context.cuont < 3}}
-//!   opened:
-//!     on: {CLOSE: closed}
-//! ";
-//! let document = read(source, "door.yaml", &ReadOptions::default())?;
-//! let machine = Machine::compile(document.definition.clone()).unwrap();
-//! let report = check(&document, &machine, &Options::default());
-//! let finding = &report.findings[0];
-//! assert_eq!(finding.message, "there is no field `cuont` in `context`");
-//! assert_eq!((finding.line, finding.column), (11, 46));
-//! assert_eq!(finding.help.as_deref(), Some("did you mean `count`?"));
-//! # Ok::<(), charter_format::Diagnostics>(())
-//! ```
-//!
-//! Nothing here runs an effect, reads a clock or touches a file: exploration steps the kernel, with made-up answers.
-
+#![doc = include_str!("../README.md")]
 #![deny(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -68,18 +36,19 @@ use serde_json::Value as Json;
 pub use explore::{Exploration, explore};
 pub use finding::{Explored, Finding, Report, Severity};
 
-/// How to check.
+/// Options of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Explore, and judge properties.
+    /// Whether to explore the charter and check its properties.
     pub explore: bool,
-    /// Situations to look at before the exploration is cut.
+    /// Upper limit of explored states; beyond it the exploration is cut.
     pub max_states: usize,
-    /// The same, where nothing but the configuration matters (no conditions, no work, no timers): these are cheap, 30 bytes each.
+    /// The same limit for charters in which only the configuration matters (no conditions, actors
+    /// or timers): a state of these takes only 30 bytes.
     pub max_plain_states: usize,
-    /// Events on a path before the exploration is cut.
+    /// Upper limit of events on a path; longer paths are not followed.
     pub max_depth: usize,
-    /// Data that is tried for one event, answer or input.
+    /// Number of values that are tried for one event, answer or input.
     pub max_data: usize,
 }
 
@@ -89,22 +58,24 @@ impl Default for Options {
     }
 }
 
-/// A way through a run: what it begins with, and what happens.
+/// A path through the behavior of a run: its input and the events that follow.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trace {
-    /// What the run begins with.
+    /// The input of the run.
     pub input: Json,
-    /// Events as `charter step` accepts them.
+    /// The events, in the form that `charter step` accepts.
     pub events: Vec<Json>,
 }
 
-/// Checks a charter that was read from a file. `machine` is made from the document's definition.
+/// Checks a charter that was read from a file. `machine` is compiled from the document's
+/// definition.
 #[must_use]
 pub fn check(document: &Document, machine: &Machine, options: &Options) -> Report {
     report(&document.definition, machine, Some(document), options)
 }
 
-/// Checks a definition that has no source text: findings have pointers into the core form, and no lines.
+/// Checks a definition without source text: findings have pointers into the core form, but no
+/// lines.
 #[must_use]
 pub fn check_definition(definition: &Definition, machine: &Machine, options: &Options) -> Report {
     report(definition, machine, None, options)

@@ -1,4 +1,5 @@
-//! From an exploration to findings: dead ends, what was never reached, what can be refused, and what became of the properties.
+//! Turns an exploration into findings: deadlocks, refusals, coverage, and the results of
+//! properties.
 
 use charter_kernel::Code;
 use charter_kernel::definition::PropertyRule;
@@ -13,14 +14,14 @@ use crate::properties::PropertyOutcome;
 pub(crate) fn report(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
     samples(e, findings);
     if e.explored.states == 0 {
-        let why = e.not_started.first().map_or("no input could be made up for it", String::as_str);
+        let why = e.not_started.first().map_or("no input could be generated", String::as_str);
         let finding = Finding::new(
             Severity::Error,
             codes::CANNOT_START,
             "/root",
-            format!("no run of this charter could be started: {why}"),
+            format!("no run of this charter can be started: {why}"),
         );
-        findings.push(finding.help("give `examples` in the `input` schema, or correct what fails"));
+        findings.push(finding.help("add `examples` to the `input` schema, or fix the failure"));
         return;
     }
     ends(model, e, findings);
@@ -29,17 +30,16 @@ pub(crate) fn report(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Find
     properties(model, e, findings);
 }
 
-/// Schemas that no data could be made for.
+/// Schemas for which no data could be generated.
 fn samples(e: &Exploration, findings: &mut Vec<Finding>) {
     for (at, what) in &e.missing {
-        let message = format!("no data could be made up for {what}: the exploration goes on without it");
-        findings
-            .push(Finding::new(Severity::Info, codes::NO_SAMPLE, at, message).help("give `examples` in the schema"));
+        let message = format!("no data could be generated for {what}; it was not explored");
+        findings.push(Finding::new(Severity::Info, codes::NO_SAMPLE, at, message).help("add `examples` to the schema"));
     }
 }
 
 fn ends(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
-    // The first of each state: the shortest way.
+    // Only the first for each state: it has a shortest trace.
     let mut seen: FxHashSet<String> = FxHashSet::default();
     for (node, stuck) in &e.ends {
         let (at, names) = e.where_is(model, *node);
@@ -47,12 +47,13 @@ fn ends(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             continue;
         }
         let finding = if *stuck {
-            let message = format!("deadlock: in {names} nothing can happen any more, and the run is not at its end");
-            Finding::new(Severity::Error, codes::DEADLOCK, at, message).help("add a way out, or make it a final state")
+            let message = format!("deadlock: nothing more can happen in {names}, but the run has not ended");
+            Finding::new(Severity::Error, codes::DEADLOCK, at, message)
+                .help("add a transition out of it, or make it final")
         } else {
-            let message = format!("in {names} nothing that was tried is accepted");
+            let message = format!("no event that was tried is accepted in {names}");
             Finding::new(Severity::Warning, codes::STUCK, at, message)
-                .help("if some data is accepted there, give it as `examples` in the event's schema; else add a way out")
+                .help("if some data is accepted there, add it as `examples` to the event's schema; otherwise add a transition out of it")
         };
         findings.push(finding.witness(e.predecessors.trace(*node)));
     }
@@ -78,22 +79,23 @@ fn refusals(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
                 Severity::Error,
                 codes::RUNAWAY,
                 place,
-                format!("{what} in {names} does not come to rest and is refused"),
+                format!("{what} in {names} does not settle and is refused"),
             )
-            .help("give a guard to one of the transitions that go round"),
+            .help("add a guard to one of the transitions of the cycle"),
             _ => {
-                // A sender can be told no; an answer or a timer that is refused leaves the run where it is.
+                // A sender can react to a refusal; a refused answer or timer leaves the run
+                // waiting.
                 let severity = if r.how.is_from_outside() { Severity::Info } else { Severity::Warning };
                 let message = format!("{what} in {names} can be refused as `execution`: {}", r.message);
                 Finding::new(severity, codes::EXECUTION, place, message)
-                    .help("make sure of what the action needs in a guard or a schema, or handle `error.execution`")
+                    .help("rule the failure out with a guard or a schema, or handle `error.execution`")
             }
         };
         findings.push(finding.witness(e.predecessors.trace_with(r.node, &r.how)));
     }
 }
 
-/// States and transitions that were never reached. What a lint has explained already is not said again.
+/// States and transitions that were never reached, unless a lint has already explained why.
 fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
     let known: FxHashSet<String> = findings.iter().map(|f| f.at.clone()).collect();
     let complete = e.explored.complete;
@@ -103,7 +105,7 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
         if complete { String::new() } else { format!(" (the exploration was cut: {})", e.explored.cut.join("; ")) };
     for (number, chart) in model.charts.iter().enumerate() {
         if !e.saw(number, 0) {
-            let message = format!("no actor of machine `{}` was started in {states} situations{tail}", chart.name);
+            let message = format!("no actor of machine `{}` was started in {states} explored states{tail}", chart.name);
             if !known.contains(&chart.at) {
                 findings.push(Finding::new(severity, codes::STATE_NOT_REACHED, &chart.at, message));
             }
@@ -121,19 +123,19 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             if outer || known.contains(&chart.state(state).at) {
                 continue;
             }
-            let message = format!("{} was not reached in {states} situations{tail}", chart.label(state));
-            let help = "if it can be reached, give the data that leads there as `examples` in its schema";
+            let message = format!("{} was not reached in {states} explored states{tail}", chart.label(state));
+            let help = "if it can be reached, add the data that leads there as `examples` to its schema";
             findings.push(Finding::new(severity, codes::STATE_NOT_REACHED, &chart.state(state).at, message).help(help));
         }
     }
     for (number, (chart, taken)) in model.charts.iter().zip(&e.taken).enumerate() {
         for (t, _) in chart.transitions.iter().zip(taken).filter(|(_, found)| found.is_none()) {
-            // Of a state that is never active that is said already.
+            // Already reported for a state that is never active.
             if !e.saw(number, t.source) || known.contains(t.at) || t.def.refuse.is_some() {
                 continue;
             }
-            let message = format!("`{}` was never taken in {states} situations{tail}", t.name);
-            let help = "if it can be taken, give data that makes its condition true as `examples` in the schema";
+            let message = format!("`{}` was never taken in {states} explored states{tail}", t.name);
+            let help = "if it can be taken, add data that satisfies its condition as `examples` to the schema";
             findings.push(Finding::new(severity, codes::TRANSITION_NOT_TAKEN, t.at, message).help(help));
         }
     }
@@ -152,19 +154,19 @@ fn properties(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             PropertyRule::Eventually(cel) => ("eventually", cel),
         };
         findings.push(match &verdict.outcome {
-            PropertyOutcome::Holds { complete: true, situations } => Finding::new(
+            PropertyOutcome::Holds { complete: true, states } => Finding::new(
                 Severity::Info,
                 codes::PROPERTY_HOLDS,
                 at,
-                format!("property `{id}` ({word}) holds in all {situations} situations"),
+                format!("property `{id}` ({word}) holds in all {states} explored states"),
             ),
-            PropertyOutcome::Holds { complete: false, situations } => {
+            PropertyOutcome::Holds { complete: false, states } => {
                 let message = format!(
-                    "property `{id}` ({word}) holds as far as explored ({situations} situations): {}",
+                    "property `{id}` ({word}) holds in the {states} states that were explored; the exploration was cut: {}",
                     e.explored.cut.join("; ")
                 );
                 Finding::new(Severity::Info, codes::PROPERTY_HOLDS, at, message)
-                    .help("raise the limit of the exploration to look further")
+                    .help("raise the limit of the exploration")
             }
             PropertyOutcome::Violated { node, event } => {
                 let (_, names) = e.where_is(model, *node);
@@ -174,21 +176,21 @@ fn properties(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
                 Finding::new(Severity::Error, codes::PROPERTY_VIOLATED, at, message)
                     .witness(e.predecessors.trace(*node))
             }
-            PropertyOutcome::Avoided { moves, repeats } => {
-                let how = match repeats {
-                    0 => "and then the run ends or waits for people only".to_string(),
-                    1 => "and then the last event repeats for ever".to_string(),
-                    n => format!("and then the last {n} events repeat for ever"),
+            PropertyOutcome::NeverReached { lasso } => {
+                let how = match lasso.repeats {
+                    0 => "then the run ends or waits for events from outside only".to_string(),
+                    1 => "then the last event repeats forever".to_string(),
+                    n => format!("then the last {n} events repeat forever"),
                 };
                 let message =
-                    format!("property `{id}` is violated: there is a way on which `{cel}` never holds, {how}");
-                Finding::new(Severity::Error, codes::PROPERTY_VIOLATED, at, message).witness(trace_of(moves))
+                    format!("property `{id}` is violated: `{cel}` never holds on the path of the witness; {how}");
+                Finding::new(Severity::Error, codes::PROPERTY_VIOLATED, at, message).witness(trace_of(&lasso.moves))
             }
-            PropertyOutcome::Fails { node, message } => {
+            PropertyOutcome::Error { node, message } => {
                 let (_, names) = e.where_is(model, *node);
                 let message = format!("property `{id}` cannot be evaluated in {names}: {message}");
                 Finding::new(Severity::Error, codes::PROPERTY_FAILS, at, message)
-                    .help("ask first whether it is there, with `has(...)` or `in`")
+                    .help("test first whether the value exists, with `has(...)` or `in`")
                     .witness(e.predecessors.trace(*node))
             }
         });

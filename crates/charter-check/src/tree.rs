@@ -1,4 +1,4 @@
-//! Goes through the nodes of an expression's tree.
+//! Traversal of expression trees.
 
 use charter_expr::ast::{BinaryOp, Kind, LinkKind, Literal, Node};
 
@@ -47,7 +47,7 @@ pub(crate) fn visit<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node)) {
     }
 }
 
-/// The literal strings.
+/// The string literals.
 pub(crate) fn strings(node: &Node, each: &mut dyn FnMut(&str)) {
     visit(node, &mut |n| {
         if let Kind::Literal(Literal::String(text)) = &n.kind {
@@ -68,7 +68,7 @@ pub(crate) fn comparisons<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node, Bin
     });
 }
 
-/// The static path that a node is: its root and fields. None for anything else.
+/// The root and fields of a node that is a static path; `None` for any other node.
 pub(crate) fn path_of(node: &Node) -> Option<(String, Vec<String>)> {
     match &node.kind {
         Kind::Ident { name, .. } => Some((name.to_string(), Vec::new())),

@@ -122,7 +122,7 @@ fn check_tells_what_run_would_refuse_of_an_actor() {
     };
     assert_eq!(
         check("{kind: automaton, part: actions, signer: gold}"),
-        "warning actor-config 4:52 actors.worker.signer actor `worker`: `signer` is one of mock, stub, not `\"gold\"` (`charter run` refuses the charter as it is)"
+        "warning actor-config 4:52 actors.worker.signer actor `worker`: invalid `signer` `\"gold\"`: expected one of mock, stub (`charter run` refuses the charter as it is)"
     );
     let nothing = check("{kind: automaton, part: null}");
     assert!(nothing.contains("actors.worker.part"), "{nothing}");

@@ -1,4 +1,5 @@
-//! Whole turns on the embedded host, on a clock that is moved by hand; and a host that is killed in each state of a turn.
+//! Whole turns on the embedded host, on a clock that is moved by hand; and a host that is killed in
+//! each state of a turn.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Every state of the document with every event of it, by every role; and what else the document promises of the one function of legal moves.
-//! The table below is read off the document and shares nothing with the charter.
+//! Every state with every event by every role, compared with a table of legal moves that is written
+//! independently of the charter.
 
 use charter_automaton::bindings::{AsController, AsHost, State, data};
 use charter_kernel::{Code, Event, Machine, Refusal, Step};
@@ -26,7 +26,7 @@ fn machine() -> Machine {
     Machine::compile(document.definition).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
-/// The document's rules, as 05 completes them.
+/// The legal moves.
 fn next(state: State, event: &str) -> Option<State> {
     use State::*;
     match (state, event) {
@@ -62,10 +62,10 @@ fn start(machine: &Machine) -> Session<'_> {
     Session::start(machine, "run-1", json!({}), 1_795_255_200_000).unwrap()
 }
 
-/// A run in a state, led there by the work of the document's own way.
+/// A run in a state, led there by the host's events.
 fn at(machine: &Machine, state: State) -> Session<'_> {
     let mut session = start(machine);
-    let way: &[&str] = match state {
+    let path: &[&str] = match state {
         State::Bootstrapping => &[],
         State::Idle => &["InitCompleted"],
         State::LoadingContext => &["InitCompleted", "WakeRequested"],
@@ -77,7 +77,7 @@ fn at(machine: &Machine, state: State) -> Session<'_> {
         State::Sleeping => &["InitCompleted", "SleepRequested"],
         State::Faulted => &["TurnFailed"],
     };
-    for event in way {
+    for event in path {
         session.send(None, event, payload(event), "node", "host").unwrap();
     }
     assert_eq!(session.state("root"), [state.path()]);
@@ -124,7 +124,7 @@ fn every_state_with_every_event_by_every_role() {
             }
         }
     }
-    // 13 arrows of the document; three of them (waking twice, laying to sleep) for both roles.
+    // 13 legal moves, three of them (two wakes and the sleep) for both roles.
     assert_eq!(taken, 14 + 3);
 }
 
@@ -160,7 +160,7 @@ fn emitted(step: &Step) -> Json {
 }
 
 #[test]
-fn a_failure_ends_the_turn_with_its_reason_and_a_controller_brings_it_back() {
+fn a_failure_ends_the_turn_and_a_controller_resets_it() {
     let machine = machine();
     for (state, invocation) in [
         (State::LoadingContext, "loadContext"),
@@ -179,7 +179,7 @@ fn a_failure_ends_the_turn_with_its_reason_and_a_controller_brings_it_back() {
 }
 
 #[test]
-fn a_lost_turn_frees_its_lock_when_the_lease_runs_out() {
+fn a_lost_turn_releases_its_lock_when_the_lease_expires() {
     let machine = machine();
     let mut session = at(&machine, State::Inferring);
     let lease =
@@ -188,7 +188,7 @@ fn a_lost_turn_frees_its_lock_when_the_lease_runs_out() {
     session.host(Event::Timer { timer: lease.id.to_string(), generation: lease.generation }).unwrap();
     assert_eq!(session.state("root"), ["Faulted"]);
     assert!(turn(&session).is_null());
-    // A turn that ends in time takes its lease back.
+    // A turn that ends in time cancels its lease.
     let session = at(&machine, State::Sleeping);
     assert!(session.snapshot().timers().iter().all(|t| t.due != 1_795_255_200_000 + 120_000));
 }
@@ -217,13 +217,13 @@ fn soul_and_protected_keys_are_guarded() {
     assert_eq!(code(ana.set_config(set("loop.interval", "soon"))), Code::Guard);
     ana.set_config(set("loop.interval", "60s")).unwrap();
     ana.set_config(set("systematic", "yes")).unwrap();
-    // Not by another role, however it is called.
+    // Not by any other role.
     assert_eq!(code(session.send(None, "UpdateSoul", json!({"text": "mine"}), "node", "host")), Code::Authority);
     assert_eq!(session.state("root"), ["Inferring"]);
 }
 
 #[test]
-fn more_actions_than_a_turn_may_take_are_not_begun() {
+fn a_turn_with_too_many_actions_fails() {
     let machine = machine();
     let mut session = at(&machine, State::Inferring);
     let action = data::Action { kind: "note".into(), input: None };

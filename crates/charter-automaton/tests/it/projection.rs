@@ -1,4 +1,4 @@
-//! `turn_projection`, the view over the episodic log: a row for each turn, and the same after a rebuild.
+//! `turn_projection`, the view over the turns: one row per turn, and the same rows after a rebuild.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start, Virtu
 use rusqlite::Connection;
 use serde_json::{Value as Json, json};
 
-/// A journal that is gone with the test. Its folder is kept in memory where there is one: what is tested is what is written, not how safely.
+/// A journal that is deleted with the test, in memory where possible: durability is not tested
+/// here.
 struct File(PathBuf);
 
 impl File {
@@ -44,7 +45,7 @@ fn rows(c: &Connection, sql: &str) -> Vec<String> {
     select.query_map([], row).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
-/// Every projection, and how the views are defined.
+/// All projections and the definitions of the views.
 fn projections(c: &Connection) -> Vec<String> {
     let mut all = rows(c, "SELECT name, sql FROM sqlite_schema WHERE type = 'view' ORDER BY name");
     for table in ["turn_projection", "transitions", "refusals", "effects", "timers"] {
@@ -66,7 +67,7 @@ impl Random {
 }
 
 #[test]
-fn a_thousand_random_turns_are_in_the_projection_and_again_after_a_rebuild() {
+fn a_thousand_random_turns_are_in_the_projection_also_after_a_rebuild() {
     let file = File::new();
     let threads = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let turns: i64 = threads.block_on(async {
@@ -121,11 +122,11 @@ fn a_thousand_random_turns_are_in_the_projection_and_again_after_a_rebuild() {
             let sql = format!("SELECT count(*) FROM turn_projection WHERE outcome = '{outcome}'");
             assert!(count(&sql) > 100, "{outcome}: {}", count(&sql));
         }
-        // What a turn was, as it was told.
+        // The replies of the mock.
         let said = "SELECT count(*) FROM turn_projection WHERE reply = '(mock) I heard: ' || input";
         assert!(count(said) > 100);
         let before = projections(&c);
-        // All of it can be lost.
+        // Projections can be rebuilt, so they may be lost.
         c.execute_batch("DELETE FROM effects; DELETE FROM transitions WHERE seq % 2; DROP VIEW turn_projection")
             .unwrap();
         before

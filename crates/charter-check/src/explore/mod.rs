@@ -1,8 +1,10 @@
-//! Exploration: everything a run can do, for the data that is tried, breadth first, so that the first way found is a shortest one.
+//! Exhaustive exploration: all behavior of a run for the data that is tried, breadth first, so that
+//! the first trace to a state is a shortest one.
 //!
-//! Two snapshots count as one situation if they agree in all that decides: configurations, histories, pending work, the order (not the
-//! times) of timers, the ledger, and the context variables that some condition reads. Run control is left out: a pause changes nothing
-//! about what comes after it.
+//! Two snapshots are the same explored state if they agree in everything that affects behavior:
+//! configurations, histories, pending invocations, the order (not the times) of timers, the ledger,
+//! and the context variables in the cone of influence. Run control is left out, because a pause
+//! does not change the behavior after it.
 
 mod cone;
 mod data;
@@ -24,25 +26,27 @@ pub(crate) use moves::Move;
 use predecessors::PredecessorTree;
 pub(crate) use predecessors::trace_of;
 
-/// The situation and the move in which something happened first.
+/// The explored state and the move in which something happened first.
 type First = Option<(u32, Arc<Move>)>;
 
-/// MoveKind an exploration found.
+/// The result of an exploration.
 pub struct Exploration {
     pub(crate) explored: Explored,
     pub(crate) predecessors: PredecessorTree,
-    /// By chart and state: the first situation in which it is active.
+    /// By chart and state: the first explored state in which it is active.
     pub(crate) reached: Vec<Vec<Option<u32>>>,
-    /// By chart and state: the first situation from which one event passes through it.
+    /// By chart and state: the first explored state from which one event passes through it.
     pub(crate) passed: Vec<Vec<First>>,
-    /// By chart and transition: the first situation in which it is taken, and how.
+    /// By chart and transition: the first explored state in which it is taken, and the move.
     pub(crate) taken: Vec<Vec<First>>,
-    /// Situations in which nothing that was tried is accepted, and whether nothing ever can.
+    /// Explored states in which nothing that was tried is accepted, and whether this is certain (a
+    /// deadlock).
     pub(crate) ends: Vec<(u32, bool)>,
-    /// Moves that an action, an interlock or the microstep limit refused: situation, move, code, what, explanation.
+    /// Moves that were refused because of an action, an interlock or the microstep limit.
     pub(crate) refused: Vec<RefusedMove>,
-    /// Inputs that no run can start with: why.
+    /// Why runs could not be started.
     pub(crate) not_started: Vec<String>,
+    /// Schemas without data: pointer and name.
     pub(crate) missing: Vec<(String, String)>,
     pub(crate) verdicts: Vec<crate::properties::PropertyVerdict>,
     names: Vec<ChartNames>,
@@ -56,14 +60,14 @@ pub(crate) struct RefusedMove {
     pub(crate) message: String,
 }
 
-/// Names of a chart's parts, so that an exploration can be asked by name.
+/// The names of a chart's states and transitions, for look-up by name.
 struct ChartNames {
     machine: String,
     states: Vec<String>,
     transitions: Vec<(String, String)>,
 }
 
-/// Explores a charter: for coverage, and to propose scenarios.
+/// Explores a charter, for coverage and to propose scenarios.
 ///
 /// ```
 /// # use charter_check::{Options, explore};
@@ -130,7 +134,7 @@ impl Exploration {
         &self.explored
     }
 
-    /// A shortest way to a situation in which a state is active: machine (`root` for the run's own chart) and path.
+    /// A shortest trace to a state, given by machine (`root` for the run's own chart) and path.
     #[must_use]
     pub fn trace_to_state(&self, machine: &str, state: &str) -> Option<Trace> {
         let chart = self.names.iter().position(|c| c.machine == machine)?;
@@ -138,12 +142,13 @@ impl Exploration {
         if let Some(node) = self.reached.get(chart)?.get(number).copied().flatten() {
             return Some(self.predecessors.trace(node));
         }
-        // It is only passed through: entered and left again by one event.
+        // Never active between events: entered and exited by one event.
         let (node, how) = self.passed.get(chart)?.get(number)?.as_ref()?;
         Some(self.predecessors.trace_with(*node, how))
     }
 
-    /// A shortest way that takes a transition, by its name (`review/on/APPROVE/0`); its last event takes it.
+    /// A shortest trace whose last event takes a transition, given by its name
+    /// (`review/on/APPROVE/0`).
     #[must_use]
     pub fn trace_to_transition(&self, machine: &str, name: &str) -> Option<Trace> {
         let chart = self.names.iter().position(|c| c.machine == machine)?;
@@ -168,7 +173,7 @@ impl Exploration {
         })
     }
 
-    /// The snapshot of a situation: its way is gone again.
+    /// The snapshot of an explored state, recomputed by replaying its trace.
     pub(crate) fn snapshot(&self, machine: &Machine, node: u32) -> Option<Snapshot> {
         let mut at: Option<Snapshot> = None;
         for how in self.predecessors.moves(node) {
@@ -181,10 +186,11 @@ impl Exploration {
         at
     }
 
-    /// Where a situation is: the pointer of a state of the root, and the names of all active ones.
+    /// The place of an explored state: the pointer of an active state of the root, and the names of
+    /// all active states.
     pub(crate) fn where_is(&self, model: &Model<'_>, node: u32) -> (String, String) {
         let Some(snapshot) = self.snapshot(model.machine, node) else {
-            return ("/root".into(), "one situation".into());
+            return ("/root".into(), "one state".into());
         };
         let mut names: Vec<String> = Vec::new();
         for actor in snapshot.actors().filter(|a| a.id() == "root" || a.status() == Status::Active).take(5) {
@@ -201,7 +207,7 @@ impl Exploration {
         (leaf.map_or_else(|| "/root".into(), |s| s.at.clone()), names.join(", "))
     }
 
-    /// Whether a state was ever active, if only for a moment.
+    /// Whether a state was ever active, even if only during one event.
     pub(crate) fn saw(&self, chart: usize, state: u32) -> bool {
         let reached = self.reached.get(chart).and_then(|c| c.get(state as usize)).is_some_and(Option::is_some);
         reached || self.passed.get(chart).and_then(|c| c.get(state as usize)).is_some_and(Option::is_some)

@@ -1,22 +1,22 @@
-//! How each situation was reached first: enough to tell the shortest way to it.
+//! The predecessor tree: how each explored state was reached first, which gives a shortest trace.
 
 use std::sync::Arc;
 
 use super::moves::{Move, MoveKind};
 use crate::Trace;
 
-/// By situation: the one before it, and what happened in between. The first is reached by a start.
+/// By explored state: its predecessor, and the move between them.
 #[derive(Default)]
 pub(crate) enum PredecessorTree {
-    /// Every move its own.
+    /// A move per state.
     Moves(Vec<(u32, Arc<Move>)>),
-    /// Moves by label: what the table mode keeps, small.
+    /// Moves by label, the compact form of table mode.
     Labels { parents: Vec<u32>, labels: Vec<u16>, moves: Vec<Arc<Move>>, start: Arc<Move> },
     #[default]
     Empty,
 }
 
-/// No situation before: a start.
+/// No predecessor: the state is reached by starting the run.
 pub(crate) const NO_PARENT: u32 = u32::MAX;
 
 impl PredecessorTree {
@@ -33,7 +33,7 @@ impl PredecessorTree {
         }
     }
 
-    /// The moves that lead to a situation, the start first.
+    /// The moves that lead to a state, the start first.
     pub(crate) fn moves(&self, node: u32) -> Vec<Arc<Move>> {
         let mut moves = Vec::new();
         let mut at = node;
@@ -52,7 +52,7 @@ impl PredecessorTree {
         trace_of(&self.moves(node))
     }
 
-    /// The way to a situation and one move more.
+    /// The trace to a state, extended by one move.
     pub(crate) fn trace_with(&self, node: u32, how: &Arc<Move>) -> Trace {
         let mut moves = if matches!(how.kind, MoveKind::Start { .. }) { Vec::new() } else { self.moves(node) };
         moves.push(how.clone());

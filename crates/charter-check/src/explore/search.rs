@@ -1,4 +1,4 @@
-//! The general exploration: the kernel itself, step by step, with snapshots told apart by what decides.
+//! The general exploration: steps the kernel and compares snapshots by their fingerprints.
 
 use std::collections::VecDeque;
 use std::hash::Hasher;
@@ -16,12 +16,12 @@ use crate::Options;
 use crate::model::Model;
 use crate::properties::PropertyMonitor;
 
-/// Different refusals that are kept for the report.
+/// Upper limit of distinct refusals in the report.
 const MAX_REFUSED: usize = 50;
 
-/// Chooses the variables that decide.
+/// Restricts fingerprints to the cone of influence.
 pub(crate) struct ConeFilter {
-    /// By chart and slot.
+    /// By chart and slot: whether the variable is in the cone.
     variables: Vec<Vec<bool>>,
     inputs: bool,
     entries: bool,
@@ -64,7 +64,7 @@ fn write(value: &Json, out: &mut Vec<u8>) {
     out.push(0);
 }
 
-/// 128 bits of two hashes: among a million situations a collision has a chance of one in 10^26.
+/// 128 bits of two hashes: among a million states the probability of a collision is 10^-26.
 fn key(bytes: &[u8]) -> u128 {
     #[allow(clippy::disallowed_types)] // SipHash with fixed keys: the same on every machine
     let hash = |salt: u8| {
@@ -76,13 +76,13 @@ fn key(bytes: &[u8]) -> u128 {
     (u128::from(hash(0)) << 64) | u128::from(hash(1))
 }
 
-/// A situation that waits for its turn.
+/// An explored state whose successors have not been computed yet.
 struct FrontierState {
     node: u32,
     snapshot: Snapshot,
     now: i64,
     depth: usize,
-    /// Events that properties wait for and that have happened.
+    /// The `unless-before` events that have happened, as bits.
     seen: u64,
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
     };
     moves.cut.iter().for_each(|why| s.out.cut(why.clone()));
     if cone.clock {
-        s.out.cut("conditions read `now`: only times at which timers are due were tried".into());
+        s.out.cut("conditions read `now`, but only the times at which timers are due were tried".into());
     }
     s.out.missing.clone_from(&moves.missing);
     for input in &moves.inputs {
@@ -131,15 +131,15 @@ impl Search<'_> {
         let how = Arc::new(Move { at: START, kind: MoveKind::Start { input: input.clone() } });
         match start(self.machine, input, START) {
             Ok(outcome) => {
-                let seen = self.monitor.noticed(0, None);
+                let seen = self.monitor.seen_after(0, None);
                 self.took(NO_PARENT, &how, &outcome.taken);
                 let node = self.arrive(NO_PARENT, &how, outcome.snapshot, 0, seen);
                 self.monitor.start(node, &how);
             }
             Err(StepRefused { refusal, envelope }) => {
-                let story = self.machine.explain(None, &envelope, &refusal);
-                if !self.out.not_started.contains(&story.message) {
-                    self.out.not_started.push(story.message);
+                let explanation = self.machine.explain(None, &envelope, &refusal);
+                if !self.out.not_started.contains(&explanation.message) {
+                    self.out.not_started.push(explanation.message);
                 }
             }
         }
@@ -153,7 +153,7 @@ impl Search<'_> {
                 continue;
             }
             if w.depth >= options.max_depth {
-                self.out.cut(format!("ways of more than {} events were not followed", options.max_depth));
+                self.out.cut(format!("paths of more than {} events were not followed", options.max_depth));
                 continue;
             }
             list.clear();
@@ -175,11 +175,11 @@ impl Search<'_> {
                 let how = Arc::new(how);
                 self.took(w.node, &how, &outcome.taken);
                 let event = Some(how.as_ref()).filter(|_| outcome.verdict == Verdict::Accepted);
-                let seen = self.monitor.noticed(w.seen, event);
+                let seen = self.monitor.seen_after(w.seen, event);
                 let full = self.known.len() >= options.max_states;
                 self.step(&w, &how, outcome.snapshot, seen, full);
                 if full {
-                    self.out.cut(format!("more than {} situations", options.max_states));
+                    self.out.cut(format!("more than {} states", options.max_states));
                 }
             }
             if !accepted {
@@ -187,13 +187,13 @@ impl Search<'_> {
                 self.out.ends.push((w.node, stuck));
             }
             if !accepted || !w.snapshot.invocations().any(|(_, i)| !i.is_machine()) && w.snapshot.timers().is_empty() {
-                // Nothing makes it go on but people, who need not.
+                // Only events from outside could continue the run, and they may never come.
                 self.monitor.rests(w.node);
             }
         }
     }
 
-    /// Goes along an edge.
+    /// Adds an edge and, if it is new, the state that it leads to.
     fn step(&mut self, from: &FrontierState, how: &Arc<Move>, snapshot: Snapshot, seen: u64, full: bool) {
         let same = if self.monitor.wants_edges() { self.monitor.continuing(&from.snapshot, &snapshot) } else { 0 };
         let to = if full {
@@ -218,7 +218,7 @@ impl Search<'_> {
         self.known.get(&key).copied()
     }
 
-    /// A situation is reached; gives its number.
+    /// Adds a state unless it is known; returns its number.
     fn arrive(&mut self, parent: u32, how: &Arc<Move>, snapshot: Snapshot, depth: usize, seen: u64) -> u32 {
         let key = self.key_of(&snapshot, seen);
         if let Some(known) = self.known.get(&key) {
@@ -238,7 +238,7 @@ impl Search<'_> {
                 }
             }
         }
-        self.monitor.situation(self.machine, node, &snapshot, how.at, seen);
+        self.monitor.state(self.machine, node, &snapshot, how.at, seen);
         self.frontier.push_back(FrontierState { node, snapshot, now: how.at, depth, seen });
         node
     }
@@ -251,19 +251,19 @@ impl Search<'_> {
         }
     }
 
-    /// Keeps what is worth telling of a refusal.
+    /// Keeps a refusal for the report, unless a similar one is known.
     fn refused(&mut self, w: &FrontierState, how: Move, refused: &StepRefused) {
         let code = refused.refusal.code;
         if !matches!(code, Code::Execution | Code::Runaway | Code::Interlock) || self.out.refused.len() >= MAX_REFUSED {
             return;
         }
-        let story = self.machine.explain(Some(&w.snapshot), &refused.envelope, &refused.refusal);
+        let explanation = self.machine.explain(Some(&w.snapshot), &refused.envelope, &refused.refusal);
         let label = how.label();
         let same = |r: &RefusedMove| match code {
-            Code::Interlock => r.code == code && r.interlock == story.interlock,
+            Code::Interlock => r.code == code && r.interlock == explanation.interlock,
             _ => {
                 r.code == code
-                    && (r.message == story.message || r.how.label() == label)
+                    && (r.message == explanation.message || r.how.label() == label)
                     && r.how.is_from_outside() == how.is_from_outside()
             }
         };
@@ -272,8 +272,8 @@ impl Search<'_> {
                 node: w.node,
                 how: Arc::new(how),
                 code,
-                interlock: story.interlock,
-                message: story.message,
+                interlock: explanation.interlock,
+                message: explanation.message,
             });
         }
     }

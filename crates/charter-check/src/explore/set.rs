@@ -1,11 +1,11 @@
-//! A set of configurations that remembers the order in which they came: 8 bytes each, and 5 to 10 for the way to find them again.
+//! An insertion-ordered set of configurations: 8 bytes for each key and 5 to 10 for the hash index.
 
 use super::table::push;
 
-/// Numbered by insertion.
+/// Keys are numbered in the order of insertion.
 pub(crate) struct Set {
     keys: Vec<u64>,
-    /// Open addressing, a power of two: number + 1, or 0.
+    /// Open addressing, sized to a power of two: number + 1, or 0 if empty.
     slots: Vec<u32>,
     mask: usize,
 }
@@ -25,7 +25,7 @@ impl Set {
         self.keys.get(number).copied()
     }
 
-    /// The slot of a key, or the empty one where it belongs.
+    /// The slot of a key, or the empty slot for it.
     #[inline]
     fn slot(&self, key: u64) -> usize {
         let mut at = self.home(key);
@@ -42,7 +42,7 @@ impl Set {
         }
     }
 
-    /// Fibonacci hashing after folding, so that any few bits that differ give different places.
+    /// Fibonacci hashing after folding, so that keys that differ in a few bits are spread out.
     #[inline]
     fn home(&self, key: u64) -> usize {
         let mixed = (key ^ (key >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -61,7 +61,7 @@ impl Set {
         self.keys.capacity() * 8 + self.slots.capacity() * 4
     }
 
-    /// Whether it is new.
+    /// Inserts a key; returns whether it was new.
     #[inline]
     pub(crate) fn insert(&mut self, key: u64) -> bool {
         let at = self.slot(key);

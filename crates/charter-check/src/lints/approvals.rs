@@ -1,4 +1,4 @@
-//! Approvals: they expire, and what was approved is what is used.
+//! Approvals must expire, and the approved value must not change before it is used.
 
 use rustc_hash::FxHashSet;
 
@@ -15,8 +15,8 @@ pub(crate) fn expiry(model: &Model<'_>, findings: &mut Vec<Finding>) {
             if ends || !seen.insert(t.source) {
                 continue;
             }
-            let message = format!("{} waits for an approval for ever", chart.label(t.source));
-            let help = "add `after: {24h: {target: ...}}` that leads to a refusal or an escalation, never to consent";
+            let message = format!("{} waits for an approval without a time limit", chart.label(t.source));
+            let help = "add `after: {24h: {target: ...}}` that leads to a refusal or an escalation";
             findings.push(
                 Finding::new(Severity::Warning, codes::APPROVAL_WITHOUT_EXPIRY, &chart.state(t.source).at, message)
                     .help(help),
@@ -25,7 +25,8 @@ pub(crate) fn expiry(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Assignments to what an approval covers, between the approval and the first state that uses it.
+/// Assignments to the variables that an approval covers, between the approval and the first state
+/// that uses them.
 pub(crate) fn overwritten(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         for (number, t) in chart.all() {
@@ -37,11 +38,9 @@ pub(crate) fn overwritten(model: &Model<'_>, findings: &mut Vec<Finding>) {
             let mut found: Vec<(String, String)> = Vec::new();
             follow(model, chart, number, &covered, &mut found);
             for (at, variable) in found {
-                let message = format!(
-                    "`context.{variable}` is assigned here, after `{}` has approved it and before it is used",
-                    t.name
-                );
-                let help = "use what was approved: assign to another variable, or ask for approval again";
+                let message =
+                    format!("`context.{variable}` is assigned after `{}` approved it and before it is used", t.name);
+                let help = "assign to another variable, or require a new approval";
                 findings.push(Finding::new(Severity::Warning, codes::APPROVAL_OVERWRITTEN, at, message).help(help));
             }
         }
@@ -60,7 +59,7 @@ fn follow<'d>(
     let mut seen: FxHashSet<u32> = FxHashSet::default();
     let mut waiting: Vec<u32> = approved.targets.iter().flat_map(|s| chart.default_leaves(*s)).collect();
     while let Some(leaf) = waiting.pop() {
-        // Back where it is approved again, or seen already.
+        // Back where it is approved again, or visited before.
         if leaf == approved.source || chart.inside(leaf, approved.source) || !seen.insert(leaf) {
             continue;
         }
@@ -81,7 +80,7 @@ fn follow<'d>(
     }
 }
 
-/// Whether the work of a state gets what was approved.
+/// Whether an invocation of the state gets an approved variable as input.
 fn uses<'d>(model: &Model<'d>, chart: &Chart<'d>, state: u32, covered: &FxHashSet<String>) -> bool {
     let mut found = false;
     for input in chart.state(state).def.invoke.iter().filter_map(|i| i.input.as_ref()) {

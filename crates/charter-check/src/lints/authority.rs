@@ -1,4 +1,4 @@
-//! Who may do what: roles that are missing, and roles that can never be there.
+//! Authority: missing roles, and roles that no sender can have.
 
 use charter_kernel::definition::StateKind;
 
@@ -6,7 +6,7 @@ use crate::codes;
 use crate::finding::{Finding, Severity};
 use crate::model::{Chart, Model, Transition, Trigger, escape, is_platform, matches};
 
-/// Whether nobody in particular is asked for.
+/// Whether the transition requires no role.
 fn is_free(t: &Transition<'_>) -> bool {
     t.def.by.is_empty() && t.def.quorum.as_ref().is_none_or(|q| q.of.is_none())
 }
@@ -31,11 +31,11 @@ pub(crate) fn owners(model: &Model<'_>, findings: &mut Vec<Finding>) {
         let mixed = takers.iter().any(|t| !is_free(t));
         for t in takers.iter().filter(|t| is_free(t)) {
             if mixed {
-                // Others of its transitions say who: this one was forgotten.
+                // Other transitions for the event name a role, so this one was probably forgotten.
                 if !reported.contains(&t.at) {
                     reported.push(t.at);
                     let message =
-                        format!("anybody may take this transition: neither it nor the event `{name}` says `by`");
+                        format!("any principal may take this transition: neither it nor the event `{name}` has `by`");
                     findings.push(
                         Finding::new(Severity::Warning, codes::TRANSITION_WITHOUT_BY, t.at, message)
                             .help("add `by: ROLE` here or under the event"),
@@ -43,7 +43,7 @@ pub(crate) fn owners(model: &Model<'_>, findings: &mut Vec<Finding>) {
                 }
             } else if decl.by.is_empty() {
                 let message =
-                    format!("anybody may send `{name}`: neither the event nor the transitions it takes say `by`");
+                    format!("any principal may send `{name}`: neither the event nor its transitions have `by`");
                 let at = format!("/events/{}", escape(name));
                 findings.push(
                     Finding::new(Severity::Warning, codes::EVENT_WITHOUT_OWNER, at, message)
@@ -53,7 +53,7 @@ pub(crate) fn owners(model: &Model<'_>, findings: &mut Vec<Finding>) {
             }
         }
     }
-    // What a lenient charter takes without a declaration.
+    // A charter that is not strict accepts undeclared events.
     for t in
         model.charts.iter().flat_map(|c| &c.transitions).filter(|t| !model.def.strict && t.is_external() && is_free(t))
     {
@@ -61,7 +61,7 @@ pub(crate) fn owners(model: &Model<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         if descriptors.iter().all(|d| !d.contains('*') && !is_platform(d) && !model.def.events.contains_key(d)) {
-            let message = "anybody may take this transition: its event is not declared and it says no `by`";
+            let message = "any principal may take this transition: its event is not declared and it has no `by`";
             findings.push(
                 Finding::new(Severity::Warning, codes::TRANSITION_WITHOUT_BY, t.at, message)
                     .help("add `by: ROLE`, or declare the event"),
@@ -70,7 +70,7 @@ pub(crate) fn owners(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// `by` on a transition that only the platform's events (or none) can take.
+/// `by` on a transition for platform events, or without an event.
 pub(crate) fn platform(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for t in model.charts.iter().flat_map(|c| &c.transitions) {
         let of_platform = match t.trigger {
@@ -81,8 +81,8 @@ pub(crate) fn platform(model: &Model<'_>, findings: &mut Vec<Finding>) {
             continue;
         }
         let message = format!(
-            "this transition can never be taken: it waits for {}, which no {} sends",
-            what(t),
+            "this transition can never be taken: it waits for {}, which does not have the role {}",
+            trigger_name(t),
             t.def.by.join(" or ")
         );
         findings.push(
@@ -92,10 +92,10 @@ pub(crate) fn platform(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-fn what(t: &Transition<'_>) -> &'static str {
+fn trigger_name(t: &Transition<'_>) -> &'static str {
     match t.trigger {
-        Trigger::Always => "no event at all",
-        Trigger::After => "time to pass",
+        Trigger::Always => "no event",
+        Trigger::After => "a timer",
         Trigger::StateDone => "the completion of its state",
         Trigger::InvokeDone(_) => "the answer of an actor",
         Trigger::InvokeError(_) => "the failure of an actor",
@@ -103,8 +103,8 @@ fn what(t: &Transition<'_>) -> &'static str {
     }
 }
 
-/// Can a principal with some roles satisfy both?
-fn somebody(model: &Model<'_>, t: &Transition<'_>) -> bool {
+/// Whether a principal can have the roles that the event and the transition require.
+fn has_possible_sender(model: &Model<'_>, t: &Transition<'_>) -> bool {
     let possible = |by: &[String]| by.is_empty() || by.iter().any(|r| r != "system");
     let Trigger::On(descriptors) = t.trigger else {
         return true;
@@ -117,22 +117,22 @@ fn somebody(model: &Model<'_>, t: &Transition<'_>) -> bool {
     possible(&t.def.by) && of && events
 }
 
-/// A state that waits for nothing but events that only `system` may send, from outside.
+/// A state that can only be left by events from outside that are restricted to `system`.
 pub(crate) fn nobody(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         for state in chart.numbers().filter(|s| chart.state(*s).kind == StateKind::Atomic) {
-            let ways: Vec<&Transition<'_>> = ways_out(chart, state);
-            let waits = !ways.is_empty() && ways.iter().all(|t| t.is_external());
-            let works = chart.upwards(state).any(|s| !chart.state(s).def.invoke.is_empty());
-            let raised = || ways.iter().any(|t| super::unused::is_raised(model, t));
-            if !waits || works || ways.iter().any(|t| somebody(model, t)) || raised() {
+            let exits: Vec<&Transition<'_>> = outgoing(chart, state);
+            let waits = !exits.is_empty() && exits.iter().all(|t| t.is_external());
+            let invokes = chart.upwards(state).any(|s| !chart.state(s).def.invoke.is_empty());
+            let raised = || exits.iter().any(|t| super::unused::is_raised(model, t));
+            if !waits || invokes || exits.iter().any(|t| has_possible_sender(model, t)) || raised() {
                 continue;
             }
             let message = format!(
-                "nobody can lead the run out of {}: its events are for `system` only, and no event from outside has that role",
+                "no principal can lead the run out of {}: its events are restricted to `system`, a role that no sender has",
                 chart.label(state)
             );
-            let help = "give one of its events a role that somebody has, or add `after`";
+            let help = "allow one of its events for a role that a sender can have, or add `after`";
             findings.push(
                 Finding::new(Severity::Error, codes::NOBODY_CAN_LEAVE, &chart.state(state).at, message).help(help),
             );
@@ -140,13 +140,13 @@ pub(crate) fn nobody(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Transitions that leave a state, its ancestors' among them.
-fn ways_out<'m, 'd>(chart: &'m Chart<'d>, state: u32) -> Vec<&'m Transition<'d>> {
+/// Transitions that leave a state, including those of its ancestors.
+fn outgoing<'m, 'd>(chart: &'m Chart<'d>, state: u32) -> Vec<&'m Transition<'d>> {
     let of = |s: u32| chart.state(s).transitions.iter().map(|t| chart.transition(*t));
     chart.upwards(state).flat_map(of).filter(|t| !t.targets.is_empty()).collect()
 }
 
-/// A quorum of several where anybody counts.
+/// A quorum of several principals without a role.
 pub(crate) fn quorums(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for t in model.charts.iter().flat_map(|c| &c.transitions) {
         let Some(quorum) = t.def.quorum.as_ref().filter(|q| q.count > 1 && q.of.is_none() && t.def.by.is_empty())
@@ -160,7 +160,7 @@ pub(crate) fn quorums(model: &Model<'_>, findings: &mut Vec<Finding>) {
         if descriptors.iter().any(owned) {
             continue;
         }
-        let message = format!("any {} principals make this quorum: nothing says whose votes count", quorum.count);
+        let message = format!("any {} principals satisfy this quorum: no role is required", quorum.count);
         let at = format!("{}/quorum", t.at);
         findings.push(
             Finding::new(Severity::Warning, codes::QUORUM_OF_ANYBODY, at, message)

@@ -1,4 +1,4 @@
-//! Conditions that do not judge what they seem to judge.
+//! Conditions that do not depend on what they seem to depend on.
 
 use charter_expr::Program;
 use rustc_hash::FxHashSet;
@@ -27,9 +27,9 @@ pub(crate) fn constant(model: &Model<'_>, findings: &mut Vec<Finding>) {
                     return;
                 };
                 let help = if value {
-                    "remove it: the transition is always enabled"
+                    "remove the condition; the transition is always enabled"
                 } else {
-                    "the transition is never taken; remove it, or say when it is"
+                    "the transition is never taken; remove it, or change the condition"
                 };
                 findings.push(
                     Finding::new(
@@ -45,17 +45,20 @@ pub(crate) fn constant(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A guard that reads what the actions of its own transition assign: it judges the previous value.
+/// A guard that reads a variable which the actions of its own transition assign: it sees the old
+/// value.
 pub(crate) fn reads_before_assign(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         for t in &chart.transitions {
-            // Variables that get something new from the event, and not from their own old value (which is how one counts).
+            // Variables that are set from the event, and not from their own old value, as a counter
+            // is.
             let mut fresh: FxHashSet<String> = FxHashSet::default();
             model.visit_block(&t.def.actions, t.at, &mut |_, item| {
                 let Item::Assign(path, value) = item else {
                     return;
                 };
-                // An entry of a collection under a computed key is something new beside what the condition asks about.
+                // An entry under a computed key does not change the values that the condition
+                // reads.
                 if path.contains('[') {
                     return;
                 }
@@ -90,7 +93,7 @@ pub(crate) fn reads_before_assign(model: &Model<'_>, findings: &mut Vec<Finding>
             });
             for (who, variable) in found {
                 let message = format!(
-                    "{who} reads `context.{variable}`, which this transition assigns afterwards: it judges the previous value"
+                    "{who} reads `context.{variable}`, which this transition assigns afterwards: it sees the old value"
                 );
                 let help = "read the new value from `event`, or decide in a later state (`always`)";
                 findings.push(Finding::new(Severity::Warning, codes::GUARD_BEFORE_ASSIGN, t.at, message).help(help));

@@ -1,4 +1,4 @@
-//! Context variables and event data that say too little.
+//! Variables that are never assigned, and events without a schema.
 
 use charter_kernel::definition::Template;
 use rustc_hash::FxHashSet;
@@ -8,7 +8,7 @@ use crate::finding::{Finding, Severity};
 use crate::model::walk::{Item, variable_of};
 use crate::model::{Model, escape};
 
-/// A variable that begins as null and that no action assigns.
+/// A variable that starts as null and that no action assigns.
 pub(crate) fn never_assigned(model: &Model<'_>, findings: &mut Vec<Finding>) {
     let mut assigned: FxHashSet<String> = FxHashSet::default();
     model.visit_all(&mut |_, item| {
@@ -29,22 +29,20 @@ pub(crate) fn never_assigned(model: &Model<'_>, findings: &mut Vec<Finding>) {
                 continue;
             }
             let at = format!("{}/context/{}", chart.at, escape(name));
-            let message = format!("`context.{name}` is null for ever: nothing assigns it");
+            let message = format!("`context.{name}` is always null: it is never assigned");
             findings.push(
-                Finding::new(Severity::Warning, codes::NEVER_ASSIGNED, at, message)
-                    .help("assign it where its value is known, or remove it"),
+                Finding::new(Severity::Warning, codes::NEVER_ASSIGNED, at, message).help("assign it, or remove it"),
             );
         }
     }
 }
 
-/// An event whose data can be anything.
+/// An event without a schema.
 pub(crate) fn without_schema(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for (name, _) in model.def.events.iter().filter(|(_, e)| e.data.is_none()) {
         let at = format!("/events/{}", escape(name));
-        let message = format!("`{name}` says nothing about its data: anything is accepted");
-        let help =
-            "add `data` with a JSON Schema; for no data at all: `data: {type: object, additionalProperties: false}`";
+        let message = format!("`{name}` has no schema: any data is accepted");
+        let help = "add `data` with a JSON Schema; for an event without data, `data: {type: object, additionalProperties: false}`";
         findings.push(Finding::new(Severity::Info, codes::EVENT_WITHOUT_SCHEMA, at, message).help(help));
     }
 }

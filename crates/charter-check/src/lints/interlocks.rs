@@ -1,4 +1,4 @@
-//! Tables of interlocks that leave a state out.
+//! Tables of interlocks without a row for a state.
 
 use charter_kernel::definition::{InterlockRule, StateKind};
 
@@ -24,10 +24,10 @@ pub(crate) fn rows(model: &Model<'_>, findings: &mut Vec<Finding>) {
         }
         let names = missing.iter().map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
         let message = format!(
-            "interlock `{}` has no row for {names}: no actor of `{machine}` may exist while `{given}` is there",
+            "interlock `{}` has no row for {names}: no actor of `{machine}` may exist while `{given}` is in such a state",
             lock.id
         );
-        let help = "add a row for each state; an empty list says that none is allowed";
+        let help = "add a row for each state; an empty list allows no state";
         findings.push(
             Finding::new(
                 Severity::Warning,

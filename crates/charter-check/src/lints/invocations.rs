@@ -1,4 +1,4 @@
-//! Work that the host does: what if it never answers, what if it fails, what becomes of the error.
+//! Invocations: timeouts, failures, and errors that are discarded.
 
 use charter_kernel::definition::{Action, Invoke};
 
@@ -26,7 +26,7 @@ pub(crate) fn timeouts(model: &Model<'_>, findings: &mut Vec<Finding>) {
             continue;
         }
         let message =
-            format!("`{}` has no timeout: if its answer is lost, the run waits for ever", invocation_id(invoke));
+            format!("`{}` has no timeout: if its answer is lost, the run waits forever", invocation_id(invoke));
         let help = format!("add `timeout: 60s` here or under `actors.{}`", invoke.src);
         findings.push(Finding::new(Severity::Warning, codes::INVOKE_WITHOUT_TIMEOUT, at, message).help(help));
     }
@@ -38,7 +38,7 @@ pub(crate) fn errors(model: &Model<'_>, findings: &mut Vec<Finding>) {
         if chart.upwards(state).any(|s| !chart.outline.candidates(s, &event).is_empty()) {
             continue;
         }
-        let message = format!("nothing happens when `{}` fails", invocation_id(invoke));
+        let message = format!("the failure of `{}` is not handled", invocation_id(invoke));
         findings.push(
             Finding::new(Severity::Warning, codes::INVOKE_WITHOUT_ON_ERROR, at, message)
                 .help("add `onError` with a target"),
@@ -46,7 +46,7 @@ pub(crate) fn errors(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// `onError` that neither keeps the error nor leads to a state that does.
+/// `onError` that neither keeps the error nor enters a state that does.
 pub(crate) fn dropped(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         for t in &chart.transitions {
@@ -58,8 +58,8 @@ pub(crate) fn dropped(model: &Model<'_>, findings: &mut Vec<Finding>) {
             if !of_error || keeps(model, chart, t) {
                 continue;
             }
-            let message = "the error is lost: neither this transition nor the state it leads to keeps `event.error`";
-            let help = "store it, e.g. `actions: {assign: {error: \"= event.error\"}}`";
+            let message = "the error is discarded: neither this transition nor its target state keeps `event.error`";
+            let help = "assign it, for example with `actions: {assign: {error: \"= event.error\"}}`";
             findings.push(Finding::new(Severity::Warning, codes::ERROR_DROPPED, t.at, message).help(help));
         }
     }
@@ -84,7 +84,7 @@ fn keeps<'d>(model: &Model<'d>, chart: &Chart<'d>, t: &Transition<'d>) -> bool {
         };
     };
     model.visit_block(&t.def.actions, t.at, &mut visit);
-    // What is entered on the way there sees the event, too.
+    // Entry actions of the target see the event, too.
     for target in t.targets {
         for s in chart.default_leaves(*target).into_iter().flat_map(|leaf| chart.upwards(leaf).collect::<Vec<_>>()) {
             model.visit_blocks(&chart.state(s).def.entry, "", &mut visit);

@@ -1,4 +1,4 @@
-//! Kinds of the ledger that are written and never read, or read and never written.
+//! Ledger kinds that are written but never read, or read but never written.
 
 use charter_kernel::definition::{Action, Require};
 use rustc_hash::FxHashSet;
@@ -14,10 +14,11 @@ struct Uses<'d> {
     used: FxHashSet<&'d str>,
     opened: FxHashSet<&'d str>,
     closed: FxHashSet<&'d str>,
-    asked: FxHashSet<&'d str>,
+    required: FxHashSet<&'d str>,
     revoked: FxHashSet<&'d str>,
-    /// Named in an expression: `ledger.token`; or all of them, where the name is computed.
+    /// Kinds that an expression names (`ledger.token`).
     read: FxHashSet<String>,
+    /// Whether an expression computes the kind, so that it may be any.
     read_all: bool,
 }
 
@@ -27,7 +28,7 @@ fn uses<'d>(model: &Model<'d>) -> Uses<'d> {
         for require in &t.def.requires {
             match require {
                 Require::Use { kind, .. } => uses.used.insert(kind),
-                Require::Open { kind, .. } | Require::None { kind, .. } => uses.asked.insert(kind),
+                Require::Open { kind, .. } | Require::None { kind, .. } => uses.required.insert(kind),
             };
         }
     }
@@ -61,16 +62,16 @@ pub(crate) fn kinds(model: &Model<'_>, findings: &mut Vec<Finding>) {
         let name = kind.as_str();
         let read = uses.read_all || uses.read.contains(name);
         let (granted, used) = (uses.granted.contains(name), uses.used.contains(name));
-        let (opened, closed, asked) =
-            (uses.opened.contains(name), uses.closed.contains(name), uses.asked.contains(name));
+        let (opened, closed, required) =
+            (uses.opened.contains(name), uses.closed.contains(name), uses.required.contains(name));
         let mut report = |code: &'static str, message: String, help: &str| {
             findings
                 .push(Finding::new(Severity::Warning, code, format!("/ledger/{}", escape(kind)), message).help(help));
         };
-        if !granted && !used && !opened && !closed && !asked && !read && !uses.revoked.contains(name) {
+        if !granted && !used && !opened && !closed && !required && !read && !uses.revoked.contains(name) {
             report(
                 codes::UNUSED_LEDGER_KIND,
-                format!("nothing writes or reads `{kind}`"),
+                format!("ledger kind `{kind}` is never written or read"),
                 "use it in `requires` and in actions, or remove it",
             );
             continue;
@@ -78,29 +79,29 @@ pub(crate) fn kinds(model: &Model<'_>, findings: &mut Vec<Finding>) {
         if granted && !used && !read {
             report(
                 codes::PERMIT_NEVER_USED,
-                format!("`{kind}` is granted, but nothing requires it"),
+                format!("permits of kind `{kind}` are granted, but no transition requires them"),
                 "add `requires: {use: {kind, key}}` to the transitions that need the permit",
             );
         }
         if used && !granted {
             report(
                 codes::PERMIT_NEVER_GRANTED,
-                format!("`{kind}` is required, but nothing grants it: those transitions are never taken"),
-                "add a `grant` action where the permit is given",
+                format!("permits of kind `{kind}` are required, but never granted: those transitions are never taken"),
+                "add a `grant` action",
             );
         }
         if opened && !closed {
             report(
                 codes::OBLIGATION_NEVER_CLOSED,
-                format!("`{kind}` is opened, but nothing closes it"),
+                format!("obligations of kind `{kind}` are opened, but never closed"),
                 "add a `close` action where the obligation is fulfilled",
             );
         }
-        if (closed || asked) && !opened {
+        if (closed || required) && !opened {
             report(
                 codes::OBLIGATION_NEVER_OPENED,
-                format!("`{kind}` is asked for, but nothing opens it"),
-                "add an `open` action where the obligation begins",
+                format!("obligations of kind `{kind}` are required or closed, but never opened"),
+                "add an `open` action where the obligation starts",
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Circles that a run can go round without any event from outside.
+//! Cycles that a run can follow without any event from outside.
 
 use std::collections::VecDeque;
 
@@ -11,11 +11,12 @@ use crate::finding::{Finding, Severity};
 use crate::model::walk::{Item, variable_of};
 use crate::model::{Chart, Model, Trigger};
 
-/// Leaf states, and the transitions (by number) that lead from one to the next without an event from outside.
-type Ways = DiGraph<u32, u32>;
+/// Leaf states, and the transitions (by number) that lead from one to the next without an event
+/// from outside.
+type LeafGraph = DiGraph<u32, u32>;
 
-fn ways(chart: &Chart<'_>, which: &dyn Fn(u32) -> bool) -> Ways {
-    let mut graph = Ways::new();
+fn leaf_graph(chart: &Chart<'_>, which: &dyn Fn(u32) -> bool) -> LeafGraph {
+    let mut graph = LeafGraph::new();
     let nodes: Vec<Option<NodeIndex>> = (0u32..)
         .zip(&chart.states)
         .map(|(number, _)| chart.leaves(number).next().filter(|leaf| *leaf == number).map(|leaf| graph.add_node(leaf)))
@@ -31,7 +32,7 @@ fn ways(chart: &Chart<'_>, which: &dyn Fn(u32) -> bool) -> Ways {
             _ => chart.leaves(t.source).collect(),
         };
         let to: Vec<u32> = match (t.targets, t.trigger) {
-            // An eventless transition without a target is tried again at once.
+            // An eventless transition without a target is evaluated again at once.
             ([], Trigger::Always) => from.clone(),
             (targets, _) => targets.iter().flat_map(|s| chart.default_leaves(*s)).collect(),
         };
@@ -49,29 +50,29 @@ fn ways(chart: &Chart<'_>, which: &dyn Fn(u32) -> bool) -> Ways {
     graph
 }
 
-/// A circle in the graph, as transitions; the one that comes first in the document.
-fn circle(graph: &Ways) -> Option<Vec<u32>> {
+/// A cycle in the graph, as transitions; the first one in document order.
+fn cycle(graph: &LeafGraph) -> Option<Vec<u32>> {
     let mut components: Vec<Vec<NodeIndex>> = petgraph::algo::tarjan_scc(graph);
     components.retain(|c| c.len() > 1 || c.first().is_some_and(|n| graph.contains_edge(*n, *n)));
     components.iter_mut().for_each(|c| c.sort());
     components.sort();
     let component = components.first()?;
     let start = *component.first()?;
-    // The shortest way from the first state back to itself.
+    // A shortest path from the first state back to itself.
     let mut before: Vec<Option<(NodeIndex, u32)>> = vec![None; graph.node_count()];
     let mut waiting = VecDeque::from([start]);
     while let Some(at) = waiting.pop_front() {
         for edge in graph.edges(at).filter(|e| component.binary_search(&e.target()).is_ok()) {
             if edge.target() == start {
-                let mut way = vec![*edge.weight()];
+                let mut path = vec![*edge.weight()];
                 let mut back = at;
                 while back != start {
                     let (previous, t) = before.get(back.index()).copied().flatten()?;
-                    way.push(t);
+                    path.push(t);
                     back = previous;
                 }
-                way.reverse();
-                return Some(way);
+                path.reverse();
+                return Some(path);
             }
             if let Some(place) = before.get_mut(edge.target().index()).filter(|b| b.is_none()) {
                 *place = Some((at, *edge.weight()));
@@ -82,63 +83,63 @@ fn circle(graph: &Ways) -> Option<Vec<u32>> {
     None
 }
 
-fn names(chart: &Chart<'_>, way: &[u32]) -> String {
-    let mut names: Vec<String> = way.iter().map(|t| format!("`{}`", chart.transition(*t).name)).collect();
+fn names(chart: &Chart<'_>, path: &[u32]) -> String {
+    let mut names: Vec<String> = path.iter().map(|t| format!("`{}`", chart.transition(*t).name)).collect();
     names.dedup();
     names.join(", then ")
 }
 
-/// Eventless transitions without any condition.
+/// Cycles of eventless transitions without a condition.
 pub(crate) fn always(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         let free = |n: u32| {
             let t = chart.transition(n);
             t.trigger == Trigger::Always && t.is_unconditional() && t.def.by.is_empty()
         };
-        if let Some(way) = circle(&ways(chart, &free)) {
-            let at = way.first().map_or("", |t| chart.transition(*t).at);
+        if let Some(path) = cycle(&leaf_graph(chart, &free)) {
+            let at = path.first().map_or("", |t| chart.transition(*t).at);
             let message = format!(
-                "this never comes to rest: {}, and so on; every event that leads here is refused as `runaway`",
-                names(chart, &way)
+                "this cycle never ends: {}, and so on; every event that leads here is refused as `runaway`",
+                names(chart, &path)
             );
             findings.push(
                 Finding::new(Severity::Error, codes::ALWAYS_LOOP, at, message)
-                    .help("give one of them a guard that stops holding, or a target outside"),
+                    .help("add a guard that ends the cycle to one of the transitions"),
             );
         }
     }
 }
 
-/// Circles of answers, completions and eventless transitions that nothing counts.
+/// Cycles of answers, completions and eventless transitions that nothing counts.
 pub(crate) fn unbounded(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         let is_after = |n: u32| chart.transition(n).trigger == Trigger::After;
         let is_free_always =
             |n: u32| chart.transition(n).trigger == Trigger::Always && chart.transition(n).is_unconditional();
-        if circle(&ways(chart, &is_free_always)).is_some() {
+        if cycle(&leaf_graph(chart, &is_free_always)).is_some() {
             continue; // reported by `always`
         }
         let fast = uncounted(model, chart, &|n| !is_after(n));
-        let (way, severity) = match fast {
-            Some(way) => (way, Severity::Warning),
+        let (path, severity) = match fast {
+            Some(path) => (path, Severity::Warning),
             None => match uncounted(model, chart, &|_| true) {
-                Some(way) => (way, Severity::Info),
+                Some(path) => (path, Severity::Info),
                 None => continue,
             },
         };
-        let at = way.first().map_or("", |t| chart.transition(*t).at);
+        let at = path.first().map_or("", |t| chart.transition(*t).at);
         let message = format!(
-            "loop without bound: {}, and so on, without any event from outside; no condition on the way reads a context variable that the loop assigns",
-            names(chart, &way)
+            "unbounded loop: {}, and so on, without any event from outside; no condition in it reads a context variable that the loop assigns",
+            names(chart, &path)
         );
-        let help = "count the rounds in a context variable and compare it in a guard";
+        let help = "count the iterations in a context variable and test it in a guard";
         findings.push(Finding::new(severity, codes::LOOP_WITHOUT_BOUND, at, message).help(help));
     }
 }
 
-/// A circle that is left once what counts its rounds is taken out.
+/// A cycle that remains when the transitions with a counter are removed.
 fn uncounted<'d>(model: &Model<'d>, chart: &Chart<'d>, which: &dyn Fn(u32) -> bool) -> Option<Vec<u32>> {
-    let graph = ways(chart, which);
+    let graph = leaf_graph(chart, which);
     let mut counted: FxHashSet<u32> = FxHashSet::default();
     for component in petgraph::algo::tarjan_scc(&graph) {
         let inside: FxHashSet<NodeIndex> = component.iter().copied().collect();
@@ -163,13 +164,13 @@ fn uncounted<'d>(model: &Model<'d>, chart: &Chart<'d>, which: &dyn Fn(u32) -> bo
                 model.visit_blocks(&chart.state(state).def.exit, "", &mut note);
             }
         }
-        counted.extend(edges.into_iter().filter(|t| judges(model, chart, *t, &assigned)));
+        counted.extend(edges.into_iter().filter(|t| reads_any(model, chart, *t, &assigned)));
     }
-    circle(&ways(chart, &|n| which(n) && !counted.contains(&n)))
+    cycle(&leaf_graph(chart, &|n| which(n) && !counted.contains(&n)))
 }
 
 /// Whether a transition, or one that is tried before it, reads one of these variables.
-fn judges<'d>(model: &Model<'d>, chart: &Chart<'d>, number: u32, variables: &FxHashSet<String>) -> bool {
+fn reads_any<'d>(model: &Model<'d>, chart: &Chart<'d>, number: u32, variables: &FxHashSet<String>) -> bool {
     let t = chart.transition(number);
     let before = chart.state(t.source).transitions.iter().map(|n| chart.transition(*n));
     let mut found = false;
@@ -179,7 +180,7 @@ fn judges<'d>(model: &Model<'d>, chart: &Chart<'d>, number: u32, variables: &FxH
                 found |= model.context_reads(cel).into_iter().any(|v| v.is_none_or(|v| variables.contains(&v)));
             }
         });
-        // A permit with a number of uses counts, too.
+        // A permit with a limited number of uses is a counter, too.
         found |= !candidate.def.requires.is_empty();
     }
     found

@@ -1,4 +1,4 @@
-//! Lints: what can be said of a charter without running it. Each has its own code and its own function; each message says what to do.
+//! Lints: checks that do not run the charter. Each has its own function and at least one code.
 
 mod approvals;
 mod authority;

@@ -1,4 +1,4 @@
-//! Transitions that an earlier one of the same state and event always comes before.
+//! Transitions that are never taken because an earlier one of the same state and event always wins.
 
 use charter_kernel::definition::Transition as Def;
 
@@ -17,8 +17,8 @@ pub(crate) fn shadowed(model: &Model<'_>, findings: &mut Vec<Finding>) {
                     continue;
                 };
                 let why = if winner.is_unconditional() { "has no condition" } else { "has the same condition" };
-                let message = format!("this transition is never taken: `{}` comes first and {why}", winner.name);
-                let help = "put it first, give the earlier one a condition, or remove it";
+                let message = format!("this transition is never taken: `{}` is tried first and {why}", winner.name);
+                let help = "move it before the other one, add a condition to the other one, or remove it";
                 findings
                     .push(Finding::new(Severity::Warning, codes::SHADOWED_TRANSITION, later.at, message).help(help));
             }
@@ -26,7 +26,7 @@ pub(crate) fn shadowed(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Is `earlier` a candidate for every event that `later` is one for?
+/// Whether `earlier` is a candidate for every event that `later` is a candidate for.
 fn covers(chart: &Chart<'_>, earlier: &Transition<'_>, later: &Transition<'_>) -> bool {
     match (earlier.trigger, later.trigger) {
         (Trigger::On(e), Trigger::On(l)) => l.iter().all(|l| e.iter().any(|e| descriptor_covers(e, l))),
@@ -46,7 +46,7 @@ fn descriptor_covers(earlier: &str, later: &str) -> bool {
     }
 }
 
-/// The pointer without the place in its list: the key of `after`.
+/// The pointer without the index in its list, which is the key of `after`.
 fn after_key<'t>(_: &Chart<'_>, t: &Transition<'t>) -> Option<&'t str> {
     t.at.rsplit_once('/').map(|(list, _)| list)
 }

@@ -1,4 +1,4 @@
-//! States that nothing leads to, and states that nothing leads out of.
+//! Unreachable states and dead ends.
 
 use charter_kernel::definition::StateKind;
 use rustc_hash::FxHashSet;
@@ -7,10 +7,11 @@ use crate::codes;
 use crate::finding::{Finding, Severity};
 use crate::model::{Chart, Model};
 
-/// States that can be active, going by targets alone.
+/// States that can be active, judging by targets alone.
 pub(crate) fn reachable(chart: &Chart<'_>) -> FxHashSet<u32> {
     let mut seen = FxHashSet::default();
-    // Entered for themselves, so that what they start with is entered too; being the ancestor of a target does not do that.
+    // Entered as a target, so that their initial states are entered, too; ancestors of a target are
+    // not.
     let mut started = FxHashSet::default();
     let mut waiting = vec![0u32];
     while let Some(state) = waiting.pop() {
@@ -41,12 +42,12 @@ pub(crate) fn unreachable_states(model: &Model<'_>, findings: &mut Vec<Finding>)
     for chart in &model.charts {
         let seen = reachable(chart);
         for state in chart.numbers().filter(|s| !seen.contains(s)) {
-            // Once for a subtree.
+            // Report a subtree once.
             if chart.state(state).parent.is_some_and(|p| !seen.contains(&p)) {
                 continue;
             }
             let message = format!("no transition leads to {}", chart.label(state));
-            let help = "add a transition that targets it, or remove it";
+            let help = "add a transition to it, or remove it";
             findings.push(
                 Finding::new(Severity::Warning, codes::UNREACHABLE_STATE, &chart.state(state).at, message).help(help),
             );
@@ -60,16 +61,16 @@ pub(crate) fn dead_ends(model: &Model<'_>, findings: &mut Vec<Finding>) {
         for state in chart.numbers().filter(|s| seen.contains(s) && chart.state(*s).kind == StateKind::Atomic) {
             let up: Vec<u32> = chart.upwards(state).collect();
             let handles = up.iter().any(|s| !chart.state(*s).transitions.is_empty());
-            // Another region may end what this one rests in.
+            // Another region may lead out of it.
             let region = up.iter().any(|s| chart.state(*s).kind == StateKind::Parallel);
             if handles || region {
                 continue;
             }
             let message = format!(
-                "nothing leads out of {}, and it is not final: a run that gets there is stuck",
+                "no transition leads out of {}, and it is not final: a run that reaches it stays there",
                 chart.label(state)
             );
-            let help = "add `type: final` if the run ends there, or a transition that leads out";
+            let help = "add `type: final` if the run ends there, or add a transition";
             findings.push(Finding::new(Severity::Warning, codes::DEAD_END, &chart.state(state).at, message).help(help));
         }
     }

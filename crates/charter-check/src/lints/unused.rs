@@ -1,4 +1,4 @@
-//! What is declared and never used, and events that are raised and never handled.
+//! Declarations that are never used, and events that are raised but never handled.
 
 use charter_kernel::definition::{Action, InterlockRule, PropertyRule, Template};
 use rustc_hash::FxHashSet;
@@ -9,7 +9,7 @@ use crate::finding::{Finding, Severity};
 use crate::model::walk::Item;
 use crate::model::{Model, Transition, Trigger, escape, is_platform, matches};
 
-/// Names that something uses.
+/// Names that are used.
 #[derive(Default)]
 pub(crate) struct Used<'d> {
     pub(crate) guards: FxHashSet<&'d str>,
@@ -78,7 +78,7 @@ pub(crate) fn names(model: &Model<'_>, findings: &mut Vec<Finding>) {
     let mut report = |code: &'static str, section: &str, name: &str, what: &str| {
         let at = format!("/{section}/{}", escape(name));
         findings.push(
-            Finding::new(Severity::Warning, code, at, format!("{what} `{name}` is declared, but nothing uses it"))
+            Finding::new(Severity::Warning, code, at, format!("{what} `{name}` is never used"))
                 .help("use it, or remove it"),
         );
     };
@@ -109,7 +109,7 @@ pub(crate) fn names(model: &Model<'_>, findings: &mut Vec<Finding>) {
         .for_each(|n| report(codes::UNUSED_ROLE, "roles", n, "role"));
 }
 
-/// Named types that no schema refers to.
+/// Named types that no schema uses.
 pub(crate) fn types(model: &Model<'_>, findings: &mut Vec<Finding>) {
     let def = model.def;
     let mut schemas: Vec<&Json> = def.events.values().filter_map(|e| e.data.as_ref()).collect();
@@ -136,10 +136,10 @@ pub(crate) fn types(model: &Model<'_>, findings: &mut Vec<Finding>) {
         }
     }
     for name in def.types.keys().filter(|n| *n != "context" && !referred.contains(escape(n).as_ref())) {
-        let message = format!("type `{name}` is declared, but no schema refers to it");
+        let message = format!("type `{name}` is never used");
         findings.push(
             Finding::new(Severity::Warning, codes::UNUSED_TYPE, format!("/types/{}", escape(name)), message)
-                .help(format!("refer to it with `$ref: \"#/types/{name}\"`, or remove it")),
+                .help(format!("use it with `$ref: \"#/types/{name}\"`, or remove it")),
         );
     }
 }
@@ -148,7 +148,7 @@ pub(crate) fn types(model: &Model<'_>, findings: &mut Vec<Finding>) {
 pub(crate) fn events(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for name in model.def.events.keys() {
         if !is_handled(model, name) {
-            let message = format!("no state handles `{name}`: whenever it is sent, it is refused as `unhandled`");
+            let message = format!("no state handles `{name}`: it is always refused as `unhandled`");
             let help = "add a transition for it under `on`, or remove the event";
             findings.push(
                 Finding::new(Severity::Warning, codes::UNUSED_EVENT, format!("/events/{}", escape(name)), message)
@@ -163,21 +163,21 @@ fn is_handled(model: &Model<'_>, name: &str) -> bool {
     model.charts.iter().flat_map(|c| &c.transitions).any(takes)
 }
 
-/// Events that actions make, but no state handles.
+/// Events that actions raise or send, but no state handles.
 pub(crate) fn raised(model: &Model<'_>, findings: &mut Vec<Finding>) {
     let mut found: Vec<(String, String)> = Vec::new();
     model.visit_all(&mut |at, item| {
         let kind = match item {
             Item::Action(Action::Raise { r#type, .. }) => r#type,
-            // What is sent out of the run (imports) is nobody's here.
+            // An event with a processor (imports) leaves the run.
             Item::Action(Action::Send(send)) if send.processor.is_none() => &send.r#type,
             _ => return,
         };
         let Template::Literal(Json::String(name)) = kind else {
             return;
         };
-        let invoked = is_platform(name);
-        if !invoked && !is_handled(model, name) && !found.iter().any(|(a, _)| a == at) {
+        let platform = is_platform(name);
+        if !platform && !is_handled(model, name) && !found.iter().any(|(a, _)| a == at) {
             found.push((at.to_string(), name.clone()));
         }
     });
@@ -185,12 +185,12 @@ pub(crate) fn raised(model: &Model<'_>, findings: &mut Vec<Finding>) {
         let message = format!("`{name}` is raised here, but no state handles it");
         findings.push(
             Finding::new(Severity::Warning, codes::UNHANDLED_EVENT, at, message)
-                .help("add a transition for it under `on`, or do not raise it"),
+                .help("add a transition for it under `on`, or remove the action"),
         );
     }
 }
 
-/// Whether some action raises or sends an event that this transition takes.
+/// Whether an action raises or sends an event that triggers this transition.
 pub(crate) fn is_raised(model: &Model<'_>, t: &Transition<'_>) -> bool {
     let Trigger::On(descriptors) = t.trigger else {
         return false;

@@ -1,4 +1,5 @@
-//! A definition with the kernel's numbers: every state and transition with its place, its kind, and what it leads to.
+//! A definition with the kernel's numbering: each state and transition with its pointer, kind and
+//! targets.
 
 pub(crate) mod walk;
 
@@ -13,7 +14,7 @@ use charter_kernel::{Definition, Machine, Outline};
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
-/// A charter as the checks see it.
+/// A charter, prepared for the checks.
 pub(crate) struct Model<'d> {
     pub(crate) def: &'d Definition,
     pub(crate) machine: &'d Machine,
@@ -23,10 +24,10 @@ pub(crate) struct Model<'d> {
     raised: OnceCell<Raised<'d>>,
 }
 
-/// What the actions of a charter raise and send into the run without declaring it under `events`.
+/// The undeclared events that actions raise or send inside the run.
 #[derive(Default)]
 pub(crate) struct Raised<'d> {
-    /// Names, each once.
+    /// Their names.
     pub(crate) names: BTreeSet<&'d str>,
     /// Whether a name is computed, so that it could be any.
     pub(crate) any: bool,
@@ -51,7 +52,7 @@ pub(crate) struct State<'d> {
     pub(crate) kind: StateKind,
     pub(crate) parent: Option<u32>,
     pub(crate) last: u32,
-    /// Its transitions, in the order in which they are tried.
+    /// Its transitions, in the order of evaluation.
     pub(crate) transitions: Vec<u32>,
 }
 
@@ -65,20 +66,20 @@ pub(crate) struct Transition<'d> {
     pub(crate) trigger: Trigger<'d>,
 }
 
-/// What makes a transition a candidate.
+/// What triggers a transition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Trigger<'d> {
     /// Descriptors under `on`.
     On(&'d [String]),
-    /// Nothing.
+    /// Nothing: an eventless transition.
     Always,
-    /// Time.
+    /// A timer.
     After,
-    /// Completion of its state.
+    /// The completion of its state.
     StateDone,
-    /// An answer of the invocation with this place among those of its state.
+    /// The answer of an invocation, by index in its state.
     InvokeDone(usize),
-    /// A failure of that invocation.
+    /// The failure of an invocation, by index in its state.
     InvokeError(usize),
 }
 
@@ -96,7 +97,8 @@ impl<'d> Model<'d> {
         Model { def, machine, charts, asts: RefCell::default(), raised: OnceCell::new() }
     }
 
-    /// The tree of an expression; parsed once. None only for text that the kernel would not have compiled.
+    /// The syntax tree of an expression, parsed once. `None` only for text that the kernel refuses
+    /// to compile.
     pub(crate) fn ast(&self, text: &'d str) -> Option<Rc<Ast>> {
         if let Some(ast) = self.asts.borrow().get(text) {
             return Some(ast.clone());
@@ -106,7 +108,8 @@ impl<'d> Model<'d> {
         Some(ast)
     }
 
-    /// What is raised or sent without being declared. Gathered once: there may be 100,000 transitions that ask.
+    /// The undeclared events that are raised or sent. Computed once, because there may be 100,000
+    /// transitions that need it.
     pub(crate) fn raised(&self) -> &Raised<'d> {
         self.raised.get_or_init(|| {
             let mut raised = Raised::default();
@@ -137,7 +140,7 @@ impl<'d> Model<'d> {
         self.charts.iter().skip(1).find(|c| c.name == src)
     }
 
-    /// Whether the charter says who may act.
+    /// Whether the charter declares roles.
     pub(crate) fn has_roles(&self) -> bool {
         !self.def.roles.is_empty()
     }
@@ -146,7 +149,7 @@ impl<'d> Model<'d> {
 fn chart<'d>(def: &'d definition::Chart, at: String, outline: Outline<'d>) -> Chart<'d> {
     let mut states: Vec<State<'d>> = Vec::with_capacity(outline.states.len());
     let mut found: FxHashMap<String, (&'d definition::Transition, Trigger<'d>)> = FxHashMap::default();
-    // The same order as the kernel's: before its children, children in document order.
+    // The kernel's order: a state before its children, children in document order.
     let mut stack = vec![(&def.state, format!("{at}/state"))];
     while let Some((state, at)) = stack.pop() {
         let Some(known) = outline.states.get(states.len()) else {
@@ -216,17 +219,17 @@ impl<'d> Chart<'d> {
 }
 
 impl<'d> Chart<'d> {
-    /// Numbers of all states but the chart itself.
+    /// Numbers of all states except the root.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + use<> {
         1..u32::try_from(self.states.len()).unwrap_or(u32::MAX)
     }
 
-    /// The state and its ancestors, inside out.
+    /// The state and its ancestors, innermost first.
     pub(crate) fn upwards(&self, from: u32) -> impl Iterator<Item = u32> {
         std::iter::successors(Some(from), |s| self.state(*s).parent)
     }
 
-    /// Is `inner` a proper descendant of `outer`?
+    /// Whether `inner` is a proper descendant of `outer`.
     pub(crate) fn inside(&self, inner: u32, outer: u32) -> bool {
         inner > outer && inner <= self.state(outer).last
     }
@@ -236,7 +239,7 @@ impl<'d> Chart<'d> {
         (state..=self.state(state).last).filter(|s| matches!(self.state(*s).kind, StateKind::Atomic | StateKind::Final))
     }
 
-    /// What entering a state enters by default, itself and its ancestors' other regions apart: leaves.
+    /// The leaves that are entered by default with a state, without those of other regions.
     pub(crate) fn default_leaves(&self, state: u32) -> Vec<u32> {
         let mut out = Vec::new();
         let mut stack = vec![state];
@@ -261,20 +264,20 @@ impl<'d> Chart<'d> {
         out
     }
 
-    /// The name of a state for people.
+    /// The name of a state in messages.
     pub(crate) fn label(&self, state: u32) -> String {
         let path = self.state(state).path;
         if self.name == "root" { format!("`{path}`") } else { format!("`{path}` of machine `{}`", self.name) }
     }
 
-    /// Transitions by number with their place.
+    /// The transitions with their numbers.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &Transition<'d>)> {
         (0u32..).zip(&self.transitions)
     }
 }
 
 impl<'d> Transition<'d> {
-    /// The invocation whose answer it takes.
+    /// The invocation whose answer or failure triggers it.
     pub(crate) fn invocation(&self, chart: &Chart<'d>) -> Option<&'d definition::Invoke> {
         match self.trigger {
             Trigger::InvokeDone(i) | Trigger::InvokeError(i) => chart.state(self.source).def.invoke.get(i),
@@ -282,12 +285,12 @@ impl<'d> Transition<'d> {
         }
     }
 
-    /// Whether a principal's event can take it, going by its descriptors.
+    /// Whether an event of a principal can trigger it, judging by its descriptors.
     pub(crate) fn is_external(&self) -> bool {
         matches!(self.trigger, Trigger::On(events) if events.iter().any(|e| !is_platform(e)))
     }
 
-    /// Whether nothing but its event decides about it.
+    /// Whether it is enabled by its event alone.
     pub(crate) fn is_unconditional(&self) -> bool {
         let d = self.def;
         d.guard.is_none() && d.when.is_none() && d.approves.is_none() && d.requires.is_empty() && d.quorum.is_none()
@@ -299,12 +302,12 @@ pub(crate) fn invocation_id(invoke: &definition::Invoke) -> &str {
     invoke.id.as_deref().unwrap_or(&invoke.src)
 }
 
-/// Event types that only the platform makes.
+/// Whether only the platform raises events of this type.
 pub(crate) fn is_platform(name: &str) -> bool {
     ["done.", "error.", "after.", "charter."].iter().any(|p| name.starts_with(p))
 }
 
-/// Does a descriptor match an event type?
+/// Whether a descriptor matches an event type.
 pub(crate) fn matches(descriptor: &str, event: &str) -> bool {
     match descriptor.strip_suffix('*') {
         Some("") => !is_platform(event),

@@ -1,15 +1,16 @@
-//! Goes through what stands in transitions, states and actions: expressions, assignments, and what else the checks ask about.
+//! Visitors for transitions, states and actions: they yield expressions, assignments and other
+//! items.
 
 use charter_kernel::definition::{Action, Block, Delay, Guard, Require, State, Template, Transition};
 
 use super::{Model, escape};
 
-/// Something found on the way, with its JSON pointer.
+/// A visited item.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Item<'d> {
     /// An expression.
     Cel(&'d str),
-    /// An assignment: path and value. Its expressions come as [`Item::Cel`] too.
+    /// An assignment: path and value. Its expressions are visited as [`Item::Cel`], too.
     Assign(&'d str, &'d Template),
     /// A use of a named guard; its expressions follow.
     Guard(&'d str),
@@ -21,14 +22,14 @@ pub(crate) enum Item<'d> {
     Action(&'d Action),
 }
 
-/// What a visitor gets: pointer and item.
+/// A visitor: it gets the JSON pointer and the item.
 pub(crate) type Visit<'v, 'd> = &'v mut dyn FnMut(&str, Item<'d>);
 
-/// Named guards and blocks do not contain themselves (the kernel has seen to it), and nest at most so deep.
+/// Upper limit of nesting. The kernel refuses named guards and blocks that contain themselves.
 const MAX_NESTING: usize = 110;
 
 impl<'d> Model<'d> {
-    /// All that decides about a transition, not what it does.
+    /// Visits the conditions of a transition, not its actions.
     pub(crate) fn visit_condition(&self, t: &'d Transition, at: &str, visit: Visit<'_, 'd>) {
         if let Some(guard) = &t.guard {
             self.visit_guard(guard, &format!("{at}/guard"), visit, 0);
@@ -192,7 +193,7 @@ impl<'d> Model<'d> {
         }
     }
 
-    /// What stands in a state itself, its transitions and its children apart.
+    /// Visits a state without its transitions and children.
     pub(crate) fn visit_state(&self, state: &'d State, at: &str, visit: Visit<'_, 'd>) {
         self.visit_blocks(&state.entry, &format!("{at}/entry"), visit);
         self.visit_blocks(&state.exit, &format!("{at}/exit"), visit);
@@ -222,7 +223,7 @@ impl<'d> Model<'d> {
         }
     }
 
-    /// Everything in a charter, named guards and blocks once for each use.
+    /// Visits the whole charter; named guards and blocks once per use.
     pub(crate) fn visit_all(&self, visit: Visit<'_, 'd>) {
         for chart in &self.charts {
             for (name, value) in &chart.def.context {
@@ -246,7 +247,8 @@ impl<'d> Model<'d> {
         }
     }
 
-    /// The context variables that an expression reads: `context.NAME...`; `None` among them for the whole context.
+    /// The context variables that an expression reads (`context.NAME...`); `None` stands for the
+    /// whole context.
     pub(crate) fn context_reads(&self, cel: &'d str) -> Vec<Option<String>> {
         let Some(ast) = self.ast(cel) else {
             return Vec::new();
@@ -259,7 +261,7 @@ impl<'d> Model<'d> {
         ast.reads().iter().filter(|p| p.root() == "context").map(first).collect()
     }
 
-    /// Whether an expression reads this root.
+    /// Whether an expression reads a root.
     pub(crate) fn reads_root(&self, cel: &'d str, root: &str) -> bool {
         self.ast(cel).is_some_and(|ast| ast.roots().any(|(name, _)| name == root))
     }
@@ -290,12 +292,12 @@ pub(crate) fn template<'d>(value: &'d Template, at: &str, visit: Visit<'_, 'd>) 
     }
 }
 
-/// The context variable that an assignment's path begins with.
+/// The context variable at the start of an assignment's path.
 pub(crate) fn variable_of(path: &str) -> &str {
     path.get(..path.find(['.', '[']).unwrap_or(path.len())).unwrap_or("")
 }
 
-/// The expressions in brackets of an assignment's path.
+/// The expressions in the brackets of an assignment's path.
 pub(crate) fn indexes(path: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut rest = path;
@@ -310,7 +312,7 @@ pub(crate) fn indexes(path: &str) -> Vec<&str> {
     out
 }
 
-/// The bracket that closes what began before `text`; brackets in quotes do not count.
+/// The position of the bracket that closes the one before `text`; brackets in quotes do not count.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quote, mut escaped) = (0usize, None, false);
     for (i, c) in text.char_indices() {

@@ -1,6 +1,7 @@
-//! `eventually`: is there a way on which it never holds? A run that ends or rests (only people could make it go on, and they need not),
-//! or a circle that is fair: what a run waits for (an answer, a timer) comes sooner or later, so a circle on which one and the same wait
-//! goes on for ever is none.
+//! `eventually`: looks for a path on which the property never holds. Such a path ends in a state in
+//! which the run may stay forever (it has ended, or only events from outside could continue it), or
+//! in a fair cycle. Answers and timers come sooner or later, so a cycle during which one of them
+//! stays pending forever is not fair and does not count.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,13 +11,13 @@ use petgraph::visit::EdgeRef;
 
 use crate::explore::Move;
 
-/// All situations and the moves between them.
+/// All explored states and the moves between them.
 #[derive(Default)]
 pub(crate) struct Graph {
-    /// By situation: the properties that hold, and whether a run may stay there.
+    /// By state: the properties that hold, as bits, and whether a run may stay there.
     nodes: Vec<(u64, bool)>,
     edges: Vec<Edge>,
-    /// Situations that a run starts in.
+    /// Initial states.
     starts: Vec<u32>,
 }
 
@@ -24,12 +25,17 @@ struct Edge {
     from: u32,
     to: u32,
     how: Arc<Move>,
-    /// What is waited for before and after.
+    /// The waits that are pending both before and after.
     continuing: u128,
 }
 
-/// A way: its moves, and how many of them (the last) repeat for ever.
-type Way = (Vec<Arc<Move>>, usize);
+/// A path that ends in a cycle.
+#[derive(Clone)]
+pub(crate) struct Lasso {
+    pub(crate) moves: Vec<Arc<Move>>,
+    /// How many of the last moves repeat forever; 0 if the run stays in the last state.
+    pub(crate) repeats: usize,
+}
 
 impl Graph {
     pub(crate) fn node(&mut self, node: u32, holding: u64) {
@@ -63,9 +69,9 @@ impl Graph {
         self.nodes.get(node as usize).is_some_and(|(holding, _)| holding & bit == 0)
     }
 
-    /// A way on which the property never holds; a shortest one to where it stays or begins to repeat.
-    pub(crate) fn avoids(&self, bit: u64) -> Option<Way> {
-        // The part of the graph where it does not hold.
+    /// A path on which the property never holds, with a shortest prefix.
+    pub(crate) fn path_without(&self, bit: u64) -> Option<Lasso> {
+        // The subgraph in which the property does not hold.
         let mut graph: DiGraph<u32, usize> = DiGraph::new();
         let indexes: Vec<NodeIndex> = (0u32..).zip(&self.nodes).map(|(n, _)| graph.add_node(n)).collect();
         let index = |n: u32| indexes.get(n as usize).copied();
@@ -77,7 +83,7 @@ impl Graph {
                 graph.add_edge(a, b, place);
             }
         }
-        // Breadth first from the starts: the first edge into each situation.
+        // Breadth first from the initial states: the first edge into each state.
         let mut first: Vec<Option<usize>> = vec![None; self.nodes.len()];
         let mut order: Vec<u32> = Vec::new();
         let mut waiting = VecDeque::new();
@@ -99,7 +105,7 @@ impl Graph {
                 }
             }
         }
-        let way_to = |node: u32| {
+        let path_to = |node: u32| {
             let mut moves = Vec::new();
             let mut at = node;
             while let Some(edge) = first.get(at as usize).copied().flatten().and_then(|p| self.edges.get(p)) {
@@ -113,9 +119,10 @@ impl Graph {
             moves
         };
         if let Some(node) = order.iter().find(|n| self.nodes.get(**n as usize).is_some_and(|(_, rests)| *rests)) {
-            return Some((way_to(*node), 0));
+            return Some(Lasso { moves: path_to(*node), repeats: 0 });
         }
-        // Circles. If everything that is waited for ends somewhere in a component, going round all of it is fair.
+        // Cycles. A strongly connected component in which every wait ends somewhere has a fair
+        // cycle.
         let mut component_of: Vec<usize> = vec![usize::MAX; self.nodes.len()];
         let components = petgraph::algo::tarjan_scc(&graph);
         for (number, component) in components.iter().enumerate() {
@@ -137,23 +144,24 @@ impl Graph {
         }
         let fair = |n: &&u32| component_of.get(**n as usize).and_then(|c| waits.get(*c)).copied().flatten() == Some(0);
         let node = *order.iter().find(fair)?;
-        let round = self.round(&graph, index(node)?, &component_of);
-        let mut moves = way_to(node);
-        let repeats = round.len();
-        moves.extend(round);
-        Some((moves, repeats))
+        let cycle = self.fair_cycle(&graph, index(node)?, &component_of);
+        let mut moves = path_to(node);
+        let repeats = cycle.len();
+        moves.extend(cycle);
+        Some(Lasso { moves, repeats })
     }
 
-    /// A way round a component, back to where it began, on which every wait ends.
-    fn round(&self, graph: &DiGraph<u32, usize>, start: NodeIndex, component_of: &[usize]) -> Vec<Arc<Move>> {
+    /// A cycle through a component, from `start` back to it, on which every wait ends.
+    fn fair_cycle(&self, graph: &DiGraph<u32, usize>, start: NodeIndex, component_of: &[usize]) -> Vec<Arc<Move>> {
         let inside = |n: NodeIndex| component_of.get(n.index()) == component_of.get(start.index());
         let mut at = start;
         let mut waits = u128::MAX;
         let mut moves = Vec::new();
-        // Each part ends at least one wait, so there are at most as many as there are waits.
+        // Each segment ends at least one wait, so there are at most as many segments as waits.
         for _ in 0..130 {
             let goal = |e: &Edge| waits & !e.continuing != 0;
-            let Some((edges, end)) = nearest(graph, at, &inside, &|place, _| self.edges.get(place).is_some_and(goal))
+            let Some((edges, end)) =
+                path_to_edge(graph, at, &inside, &|place, _| self.edges.get(place).is_some_and(goal))
             else {
                 break;
             };
@@ -167,7 +175,7 @@ impl Graph {
             }
         }
         if at != start
-            && let Some((edges, _)) = nearest(graph, at, &inside, &|_, to| to == start)
+            && let Some((edges, _)) = path_to_edge(graph, at, &inside, &|_, to| to == start)
         {
             moves.extend(edges.iter().filter_map(|p| self.edges.get(*p)).map(|e| e.how.clone()));
         }
@@ -175,8 +183,8 @@ impl Graph {
     }
 }
 
-/// The shortest way to an edge that is wanted, that edge included; and where it ends.
-fn nearest(
+/// A shortest path to an edge that satisfies `wanted`, that edge included, and its end.
+fn path_to_edge(
     graph: &DiGraph<u32, usize>,
     from: NodeIndex,
     inside: &dyn Fn(NodeIndex) -> bool,
@@ -187,15 +195,15 @@ fn nearest(
     while let Some(at) = waiting.pop_front() {
         for edge in graph.edges(at).filter(|e| inside(e.target())) {
             if wanted(*edge.weight(), edge.target()) {
-                let mut way = vec![*edge.weight()];
+                let mut path = vec![*edge.weight()];
                 let mut back = at;
                 while back != from {
                     let (previous, place) = before.get(&back).copied()?;
-                    way.push(place);
+                    path.push(place);
                     back = previous;
                 }
-                way.reverse();
-                return Some((way, edge.target()));
+                path.reverse();
+                return Some((path, edge.target()));
             }
             if edge.target() != from && !before.contains_key(&edge.target()) {
                 before.insert(edge.target(), (at, *edge.weight()));

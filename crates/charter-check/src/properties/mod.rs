@@ -1,4 +1,5 @@
-//! Properties (03): `never`, `never ... unless-before`, `always` are judged in each situation, `eventually` on the graph of all of them.
+//! Properties: `never`, `never ... unless-before` and `always` are evaluated in each explored
+//! state, `eventually` on the graph of all explored states.
 
 mod liveness;
 
@@ -11,49 +12,52 @@ use serde_json::Value as Json;
 
 use crate::explore::Move;
 use crate::model::Model;
-use liveness::Graph;
+use liveness::{Graph, Lasso};
 
-/// What became of a property.
+/// The result for one property.
 pub(crate) struct PropertyVerdict {
-    /// Its place among `properties`.
+    /// Index in `properties`.
     pub(crate) property: usize,
     pub(crate) outcome: PropertyOutcome,
 }
 
 pub(crate) enum PropertyOutcome {
-    /// In all situations that were explored.
-    Holds { complete: bool, situations: usize },
-    /// It does not hold in this situation.
+    /// It holds in all explored states.
+    Holds { complete: bool, states: usize },
+    /// A safety property does not hold in this state.
     Violated { node: u32, event: Option<String> },
-    /// It never holds on this way; the last moves (so many) repeat for ever, or nothing more happens.
-    Avoided { moves: Vec<Arc<Move>>, repeats: usize },
-    /// It cannot be evaluated in this situation.
-    Fails { node: u32, message: String },
+    /// An `eventually` property never holds on this path.
+    NeverReached { lasso: Lasso },
+    /// It cannot be evaluated in this state.
+    Error { node: u32, message: String },
 }
 
-/// A property under watch.
+/// A property during an exploration.
 struct Rule {
     query: Query,
     kind: RuleKind,
-    found: Option<u32>,
+    /// The first state that violates it.
+    violated: Option<u32>,
+    /// The first state in which it cannot be evaluated.
     failed: Option<(u32, String)>,
-    avoided: Option<(Vec<Arc<Move>>, usize)>,
+    /// A path on which an `eventually` property never holds.
+    lasso: Option<Lasso>,
 }
 
 enum RuleKind {
-    /// Not, unless the event with this bit has happened.
+    /// With the event of `unless-before` and its bit.
     Never(Option<(String, u64)>),
     Always,
     /// Bit in [`Graph`].
     Eventually(u64),
 }
 
-/// Watches an exploration.
+/// Evaluates the properties during an exploration.
 pub(crate) struct PropertyMonitor {
     rules: Vec<(usize, Rule)>,
     graph: Option<Graph>,
-    /// What a run waits for that will come: bit by name.
-    obligations: FxHashMap<String, u128>,
+    /// The timers and answers that a run waits for, as bits.
+    waits: FxHashMap<String, u128>,
 }
 
 impl PropertyMonitor {
@@ -77,22 +81,22 @@ impl PropertyMonitor {
                     None => continue,
                 },
             };
-            // What does not compile is no machine.
+            // A compiled machine has no expression that does not compile.
             let Ok(query) = model.machine.query(cel) else {
                 continue;
             };
-            rules.push((i, Rule { query, kind, found: None, failed: None, avoided: None }));
+            rules.push((i, Rule { query, kind, violated: None, failed: None, lasso: None }));
         }
         let graph = (later > 0).then(Graph::default);
-        PropertyMonitor { rules, graph, obligations: FxHashMap::default() }
+        PropertyMonitor { rules, graph, waits: FxHashMap::default() }
     }
 
     pub(crate) fn wants_edges(&self) -> bool {
         self.graph.is_some()
     }
 
-    /// The events of `unless-before` that have happened, this one included.
-    pub(crate) fn noticed(&self, seen: u64, how: Option<&Move>) -> u64 {
+    /// The `unless-before` events that have happened, including that of this move.
+    pub(crate) fn seen_after(&self, seen: u64, how: Option<&Move>) -> u64 {
         let Some(kind) = how.and_then(Move::event_type) else {
             return seen;
         };
@@ -103,13 +107,13 @@ impl PropertyMonitor {
         bits.fold(seen, |seen, bit| seen | bit)
     }
 
-    /// A new situation.
-    pub(crate) fn situation(&mut self, machine: &Machine, node: u32, snapshot: &Snapshot, now: i64, seen: u64) {
+    /// Evaluates the properties in a new state.
+    pub(crate) fn state(&mut self, machine: &Machine, node: u32, snapshot: &Snapshot, now: i64, seen: u64) {
         let mut holding = 0;
         for (_, rule) in &mut self.rules {
             let answer = match machine.ask(snapshot, "root", &rule.query, now) {
                 Ok(Json::Bool(answer)) => Ok(answer),
-                Ok(other) => Err(format!("it gives {other}, which is no bool")),
+                Ok(other) => Err(format!("its value is {other}, not a bool")),
                 Err(e) => Err(e.to_string()),
             };
             match (&rule.kind, answer) {
@@ -117,7 +121,7 @@ impl PropertyMonitor {
                 (RuleKind::Eventually(_), _) => {}
                 (RuleKind::Never(Some((_, bit))), _) if seen & bit != 0 => {}
                 (RuleKind::Never(_), Ok(true)) | (RuleKind::Always, Ok(false)) => {
-                    rule.found.get_or_insert(node);
+                    rule.violated.get_or_insert(node);
                 }
                 (RuleKind::Never(_), Ok(false)) | (RuleKind::Always, Ok(true)) => {}
                 (RuleKind::Never(_) | RuleKind::Always, Err(message)) => {
@@ -130,14 +134,14 @@ impl PropertyMonitor {
         }
     }
 
-    /// A situation that a run may stay in for ever.
+    /// Marks a state in which a run may stay forever.
     pub(crate) fn rests(&mut self, node: u32) {
         if let Some(graph) = &mut self.graph {
             graph.rests(node);
         }
     }
 
-    /// A situation that a run begins in.
+    /// Adds an initial state.
     pub(crate) fn start(&mut self, node: u32, how: &Arc<Move>) {
         if let Some(graph) = &mut self.graph {
             graph.start(node, how.clone());
@@ -150,7 +154,7 @@ impl PropertyMonitor {
         }
     }
 
-    /// What the run waited for before and still waits for: the very same timers and answers.
+    /// The timers and answers that the run waits for both before and after, as bits.
     pub(crate) fn continuing(&mut self, before: &Snapshot, after: &Snapshot) -> u128 {
         let mut bits = 0;
         for timer in before.timers() {
@@ -170,32 +174,32 @@ impl PropertyMonitor {
     }
 
     fn bit(&mut self, name: String) -> u128 {
-        let next = u32::try_from(self.obligations.len()).unwrap_or(u32::MAX);
-        // More than 128 are not told apart: they count as coming at some time.
-        *self.obligations.entry(name).or_insert_with(|| 1u128.checked_shl(next).unwrap_or(0))
+        let next = u32::try_from(self.waits.len()).unwrap_or(u32::MAX);
+        // Beyond 128 there are no bits left: such waits count as ending.
+        *self.waits.entry(name).or_insert_with(|| 1u128.checked_shl(next).unwrap_or(0))
     }
 
-    /// After the exploration: what never comes.
+    /// After the exploration: looks for paths on which `eventually` properties never hold.
     pub(crate) fn finish(&mut self) {
         let Some(graph) = &self.graph else { return };
         for (_, rule) in &mut self.rules {
             if let RuleKind::Eventually(bit) = rule.kind {
-                rule.avoided = graph.avoids(bit);
+                rule.lasso = graph.path_without(bit);
             }
         }
     }
 
-    pub(crate) fn verdicts(&self, complete: bool, situations: usize) -> Vec<PropertyVerdict> {
+    pub(crate) fn verdicts(&self, complete: bool, states: usize) -> Vec<PropertyVerdict> {
         let verdict = |(property, rule): &(usize, Rule)| {
             let event = match &rule.kind {
                 RuleKind::Never(Some((event, _))) => Some(event.clone()),
                 _ => None,
             };
-            let outcome = match (rule.found, &rule.avoided, &rule.failed) {
+            let outcome = match (rule.violated, &rule.lasso, &rule.failed) {
                 (Some(node), _, _) => PropertyOutcome::Violated { node, event },
-                (_, Some((moves, repeats)), _) => PropertyOutcome::Avoided { moves: moves.clone(), repeats: *repeats },
-                (_, _, Some((node, message))) => PropertyOutcome::Fails { node: *node, message: message.clone() },
-                _ => PropertyOutcome::Holds { complete, situations },
+                (_, Some(lasso), _) => PropertyOutcome::NeverReached { lasso: lasso.clone() },
+                (_, _, Some((node, message))) => PropertyOutcome::Error { node: *node, message: message.clone() },
+                _ => PropertyOutcome::Holds { complete, states },
             };
             PropertyVerdict { property: *property, outcome }
         };

@@ -1,4 +1,4 @@
-//! Actions: what they evaluate, where they put it, and what the receivers of events and input expect.
+//! Actions: the expressions that they evaluate, and whether values fit their destinations.
 
 use charter_expr::Type;
 use charter_kernel::definition::{Action, Block, Template};
@@ -6,7 +6,7 @@ use charter_kernel::definition::{Action, Block, Template};
 use super::Checker;
 use super::env::Place;
 use super::fit;
-use super::value::{Want, item_of};
+use super::value::{Expected, item_of};
 use crate::codes;
 use crate::finding::{Finding, Severity};
 use crate::model::escape;
@@ -24,10 +24,10 @@ impl<'d> Checker<'_, 'd> {
         }
     }
 
-    /// What is known behind an action is left in `place`.
+    /// Checks an action; `place` receives the facts that hold after it.
     fn action(&mut self, action: &'d Action, at: &str, place: &mut Place, depth: usize) {
         match action {
-            // A named block sees no names bound around its use.
+            // A named block does not see the local names at its use.
             Action::Name(name) => {
                 if let Some(block) = self.model.def.actions.get(name) {
                     let mut place = place.clone();
@@ -42,7 +42,7 @@ impl<'d> Checker<'_, 'd> {
                 for (path, value) in list {
                     let at = format!("{at}/assign/{}", escape(path));
                     for cel in indexes(path) {
-                        self.quiet_cel(cel, &at, place);
+                        self.cel_without_span(cel, &at, place);
                     }
                     let ty = self.template(value, &at, place);
                     self.fits_context(place.chart, path, Some(value), &ty, &at);
@@ -80,7 +80,7 @@ impl<'d> Checker<'_, 'd> {
                 for (i, branch) in branches.iter().enumerate() {
                     let mut place = otherwise.clone();
                     if let Some(when) = &branch.when {
-                        self.cel(when, &format!("{at}/if/{i}/when"), &place, Want::Bool);
+                        self.cel(when, &format!("{at}/if/{i}/when"), &place, Expected::Bool);
                         place.facts.add(self.facts_of(when, true));
                         otherwise.facts.add(self.facts_of(when, false));
                     }
@@ -89,9 +89,9 @@ impl<'d> Checker<'_, 'd> {
                 place.facts.forget("context");
             }
             Action::Each { r#in, r#as, index, r#do } => {
-                let ty = self.cel(r#in, &format!("{at}/each/in"), place, Want::List);
+                let ty = self.cel(r#in, &format!("{at}/each/in"), place, Expected::List);
                 let (item, key) = item_of(&ty);
-                // The second time round, the context is what the first time has made of it.
+                // From the second iteration on, earlier iterations may have changed the context.
                 place.facts.forget("context");
                 let mut place = place.clone();
                 for name in std::iter::once(r#as).chain(index) {
@@ -105,7 +105,7 @@ impl<'d> Checker<'_, 'd> {
                 let at = format!("{at}/grant");
                 self.text(key, &format!("{at}/key"), place);
                 self.maybe(uses.as_ref(), &format!("{at}/uses"), place);
-                self.moment(expires.as_ref(), &format!("{at}/expires"), place);
+                self.time(expires.as_ref(), &format!("{at}/expires"), place);
                 self.maybe(data.as_ref(), &format!("{at}/data"), place);
             }
             Action::Revoke { key, .. } => {
@@ -116,7 +116,7 @@ impl<'d> Checker<'_, 'd> {
             Action::Open { key, due, data, .. } => {
                 let at = format!("{at}/open");
                 self.text(key, &format!("{at}/key"), place);
-                self.moment(due.as_ref(), &format!("{at}/due"), place);
+                self.time(due.as_ref(), &format!("{at}/due"), place);
                 self.maybe(data.as_ref(), &format!("{at}/data"), place);
             }
             Action::Close { key, r#as, .. } => {
@@ -128,7 +128,7 @@ impl<'d> Checker<'_, 'd> {
         }
     }
 
-    /// An event that an action makes, against the schema of its declaration.
+    /// Checks the data of a raised or sent event against the schema of its declaration.
     fn event(&mut self, kind: &'d Template, data: Option<&'d Template>, at: &str, place: &Place) {
         self.text(kind, &format!("{at}/type"), place);
         let ty = data.map_or(Type::Null, |t| self.template(t, &format!("{at}/data"), place));
@@ -144,13 +144,13 @@ impl<'d> Checker<'_, 'd> {
                 Severity::Warning,
                 codes::DATA_MISMATCH,
                 at,
-                format!("this data does not fit the schema of `{name}`: {why}"),
+                format!("the data does not fit the schema of `{name}`: {why}"),
             );
-            self.findings.push(finding.help(format!("give what `events.{name}.data` asks for, or change the schema")));
+            self.findings.push(finding.help(format!("change the data, or the schema in `events.{name}.data`")));
         }
     }
 
-    /// An assignment against `types.context`.
+    /// Checks an assignment against `types.context`.
     pub(super) fn fits_context(&mut self, chart: usize, path: &str, value: Option<&Template>, ty: &Type, at: &str) {
         let Some(schema) = self.model.charts.get(chart).and_then(|c| c.def.context_schema.as_ref()) else {
             return;
@@ -161,7 +161,7 @@ impl<'d> Checker<'_, 'd> {
         let Some(property) = schema.get("properties").and_then(|p| p.get(path)) else {
             return;
         };
-        // References of the part lead into the whole.
+        // References of the part point into the whole schema.
         let mut part = property.clone();
         if let (Some(part), Some(defs)) = (part.as_object_mut(), schema.get("$defs")) {
             part.entry("$defs").or_insert_with(|| defs.clone());
@@ -171,13 +171,13 @@ impl<'d> Checker<'_, 'd> {
                 Severity::Warning,
                 codes::DATA_MISMATCH,
                 at,
-                format!("this value does not fit the declared type of `context.{path}`: {why}"),
+                format!("the value does not fit the declared type of `context.{path}`: {why}"),
             );
             self.findings.push(finding.help("change the value, or the type under `types.context`"));
         }
     }
 
-    /// The input of an actor or machine.
+    /// Checks the input of an actor or machine.
     pub(super) fn fits_input(&mut self, src: &str, value: Option<&Template>, ty: Option<Type>, at: &str, key: &str) {
         let model = self.model;
         let schema = match model.def.actors.get(src) {
@@ -191,7 +191,7 @@ impl<'d> Checker<'_, 'd> {
                 Severity::Warning,
                 codes::DATA_MISMATCH,
                 at,
-                format!("this input does not fit the input schema of `{src}`: {why}"),
+                format!("the input does not fit the input schema of `{src}`: {why}"),
             );
             self.findings.push(finding.help("an invocation with such an input fails with the code `schema`"));
         }

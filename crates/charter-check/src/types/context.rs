@@ -1,4 +1,4 @@
-//! The type of each chart's context: as declared, or inferred from first values and assignments.
+//! The type of each chart's context: declared, or inferred from initial values and assignments.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::env::{Place, Types, event_of};
 use crate::model::walk::{Item, variable_of};
 use crate::model::{Chart, Model};
 
-/// What is assigned to a variable: the values with their places; whether something inside of it is set, too.
+/// The types that are assigned to a variable, and whether a part of it is assigned, too.
 #[derive(Default)]
 struct Assigned {
     whole: Vec<Type>,
@@ -28,7 +28,7 @@ pub(crate) fn contexts(model: &Model<'_>, types: &Types) -> Vec<Type> {
     out
 }
 
-/// A variable with a first value is always there, whether or not the schema requires it.
+/// A variable with an initial value always exists, whether or not the schema requires it.
 fn declared(chart: &Chart<'_>, schema: Type) -> Type {
     let Type::Object { fields, open } = schema else {
         return schema;
@@ -90,13 +90,13 @@ fn inferred<'d>(model: &Model<'d>, types: &Types, number: usize, chart: &Chart<'
     Type::Object { fields: fields.into(), open: false }
 }
 
-/// The type of a template, whatever is wrong with it.
+/// The type of a template, without reporting errors in it.
 pub(crate) fn template_type(model: &Model<'_>, types: &Types, place: &Place, value: &Template) -> Type {
     match value {
         Template::Literal(json) => Type::of_json(json),
         Template::Cel(cel) => match charter_expr::parse(cel) {
             Ok(ast) => match charter_expr::check(&ast, &types.env(model, place, false)).0 {
-                // A null may become anything.
+                // A null may become a value of any type.
                 Type::Null => Type::Dyn,
                 ty => ty,
             },

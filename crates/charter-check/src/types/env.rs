@@ -1,4 +1,4 @@
-//! What the names of an expression mean at each place of a charter: typed environments.
+//! Typed environments: the types of the names in an expression at each place of a charter.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use charter_kernel::definition;
 use crate::model::walk::variable_of;
 use crate::model::{Chart, Model, Transition, Trigger, invocation_id, matches};
 
-/// Where an expression stands, as far as its names depend on it.
+/// The place of an expression, as far as its names depend on it.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     /// Number of the chart.
     pub(crate) chart: usize,
-    /// The event at hand; none where there is no event at all.
+    /// The type of `event`; `None` where there is no event.
     pub(crate) event: Option<Type>,
     /// Whether there is a sender.
     pub(crate) by: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Place {
     pub(crate) entry: bool,
     /// Names bound by `each`.
     pub(crate) locals: Vec<(String, Type)>,
-    /// What the conditions on the way have made sure of.
+    /// Facts that follow from the conditions before it.
     pub(crate) facts: Facts,
 }
 
@@ -30,18 +30,18 @@ impl Place {
         Place { chart, event: Some(event), by: true, entry: false, locals: Vec::new(), facts: Facts::default() }
     }
 
-    /// After an assignment to a path of the context, what was known of the variable is no longer.
+    /// Drops the facts about the variable of an assigned path.
     pub(crate) fn assigned(&mut self, path: &str) {
         self.facts.forget(&format!("context.{}", variable_of(path)));
     }
 
-    /// Outside of any event.
-    pub(crate) fn still(chart: usize, by: bool) -> Place {
+    /// A place where there is no event.
+    pub(crate) fn without_event(chart: usize, by: bool) -> Place {
         Place { chart, event: None, by, entry: false, locals: Vec::new(), facts: Facts::default() }
     }
 }
 
-/// The types that places share.
+/// The types that all places share.
 pub(crate) struct Types {
     /// By chart.
     pub(crate) contexts: Vec<Type>,
@@ -62,7 +62,7 @@ impl Types {
         types
     }
 
-    /// The same, with contexts that may be anything.
+    /// The same, with contexts of any type.
     pub(crate) fn without_contexts(&self) -> Types {
         Types {
             contexts: vec![Type::Dyn; self.contexts.len()],
@@ -75,7 +75,7 @@ impl Types {
         self.contexts.get(chart).cloned().unwrap_or(Type::Dyn)
     }
 
-    /// The environment of an expression, roots in the kernel's order.
+    /// The environment of an expression, with roots in the kernel's order.
     pub(crate) fn env(&self, model: &Model<'_>, place: &Place, names_root: bool) -> Env {
         let mut env = Env::new();
         for root in charter_kernel::ROOTS {
@@ -121,7 +121,7 @@ impl Types {
         env
     }
 
-    /// `actors`: a map, but where an expression names `actors.root`, what is known of the root.
+    /// `actors`: a map; if the expression names `actors.root`, an object with the type of the root.
     fn actors(&self, names_root: bool) -> Type {
         if names_root {
             let root = Field::required(actor_type(self.context(0)));
@@ -152,7 +152,7 @@ fn entry_type() -> Type {
     ])
 }
 
-/// `event` with data of a type: `type`, `data`, and the data's own fields.
+/// The type of `event`: `type`, `data`, and the fields of the data.
 pub(crate) fn event_with(data: Type) -> Type {
     match data {
         Type::Dyn => Type::Dyn,
@@ -173,7 +173,7 @@ pub(crate) fn event_with(data: Type) -> Type {
     }
 }
 
-/// `event` of a failure: `error` with `code`, `message` and whatever else the host says.
+/// The type of `event` for a failure: `error` with `code`, `message` and other fields of the host.
 fn error_event() -> Type {
     let known =
         [("code".to_string(), Field::required(Type::String)), ("message".to_string(), Field::required(Type::String))];
@@ -185,12 +185,12 @@ fn output_event(output: Type) -> Type {
     event_with(Type::object([("output", Field::required(output))]))
 }
 
-/// The output of an actor, as far as it is declared.
+/// The declared output of an actor.
 fn output_of(model: &Model<'_>, src: &str) -> Type {
     model.def.actors.get(src).and_then(|a| a.output.as_ref()).map_or(Type::Dyn, Type::from_schema)
 }
 
-/// What `event` is for the expressions of a transition.
+/// The type of `event` in the expressions of a transition.
 pub(crate) fn event_of(model: &Model<'_>, chart: &Chart<'_>, t: &Transition<'_>) -> Type {
     match t.trigger {
         Trigger::Always | Trigger::After => Type::Dyn,
@@ -201,7 +201,7 @@ pub(crate) fn event_of(model: &Model<'_>, chart: &Chart<'_>, t: &Transition<'_>)
     }
 }
 
-/// What `event` is for one descriptor.
+/// The type of `event` for one descriptor.
 fn described(model: &Model<'_>, chart: &Chart<'_>, descriptor: &str) -> Type {
     if descriptor.starts_with("error.") {
         return error_event();
@@ -225,7 +225,7 @@ fn described(model: &Model<'_>, chart: &Chart<'_>, descriptor: &str) -> Type {
     }
     let listed: Vec<&definition::EventDecl> =
         model.def.events.iter().filter(|(name, _)| matches(descriptor, name)).map(|(_, e)| e).collect();
-    // A wildcard also takes what is not declared, if such events are raised or the charter is not strict.
+    // A wildcard also matches undeclared events, if there are any.
     let others = !model.def.strict || raises_undeclared(model, descriptor);
     if listed.is_empty() || others {
         return Type::Dyn;
@@ -233,7 +233,7 @@ fn described(model: &Model<'_>, chart: &Chart<'_>, descriptor: &str) -> Type {
     Type::union(listed.into_iter().map(|e| e.data.as_ref().map_or(Type::Dyn, |s| event_with(Type::from_schema(s)))))
 }
 
-/// Whether some action raises or sends an event that the descriptor takes but `events` does not declare.
+/// Whether an action raises or sends an undeclared event that the descriptor matches.
 fn raises_undeclared(model: &Model<'_>, descriptor: &str) -> bool {
     let raised = model.raised();
     raised.any || raised.names.iter().any(|name| matches(descriptor, name))

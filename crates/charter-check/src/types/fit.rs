@@ -1,11 +1,11 @@
-//! Whether a value can fit what is declared for it: only what certainly does not fit is reported.
+//! Whether a value can fit its declaration. Only values that can never fit are reported.
 
 use charter_expr::Type;
 use charter_kernel::Schema;
 use charter_kernel::definition::Template;
 use serde_json::Value as Json;
 
-/// Why a value certainly does not fit a schema.
+/// Why a value can never fit a schema.
 pub(crate) fn misfit(value: Option<&Template>, ty: &Type, schema: &Json) -> Option<String> {
     if let Some(literal) = literal(value) {
         let misfits = Schema::compile(schema).ok()?.misfits(&literal);
@@ -16,7 +16,7 @@ pub(crate) fn misfit(value: Option<&Template>, ty: &Type, schema: &Json) -> Opti
     disjoint(ty, &Type::from_schema(schema), "")
 }
 
-/// The value, if nothing in it is computed.
+/// The value, if no part of it is computed.
 fn literal(value: Option<&Template>) -> Option<Json> {
     match value {
         None => Some(Json::Null),
@@ -49,7 +49,7 @@ pub(crate) fn disjoint(have: &Type, want: &Type, at: &str) -> Option<String> {
 
 fn pair(have: &Type, want: &Type, at: &str) -> Option<String> {
     let numeric = |t: &Type| matches!(t, Type::Int | Type::Uint | Type::Double | Type::Number);
-    // What JSON writes as text.
+    // Types that are strings in JSON.
     let textual = |t: &Type| matches!(t, Type::String | Type::Timestamp | Type::Duration | Type::Bytes);
     match (have, want) {
         (Type::Dyn, _) | (_, Type::Dyn) => None,
@@ -79,7 +79,7 @@ fn pair(have: &Type, want: &Type, at: &str) -> Option<String> {
         (a, b) if numeric(a) && numeric(b) => None,
         (a, b) if textual(a) && textual(b) => None,
         (a, b) if std::mem::discriminant(a) == std::mem::discriminant(b) => None,
-        (a, b) => Some(format!("{}a {b} is declared, and this is a {a}", place(at))),
+        (a, b) => Some(format!("{}declared as {b}, but the value is {a}", place(at))),
     }
 }
 
@@ -98,13 +98,16 @@ mod tests {
     }
 
     #[test]
-    fn only_what_certainly_does_not_fit() {
+    fn only_values_that_can_never_fit_are_reported() {
         let want = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}, "additionalProperties": false});
         assert_eq!(why(&json!({"n": 1}), &want), None);
-        assert_eq!(why(&json!({"n": null}), &want), None, "null stands for anything");
+        assert_eq!(why(&json!({"n": null}), &want), None, "null fits any type");
         assert_eq!(why(&json!({}), &want).as_deref(), Some("`n` is missing"));
         assert_eq!(why(&json!({"n": 1, "m": 2}), &want).as_deref(), Some("`m` is not declared"));
-        assert_eq!(why(&json!({"n": "x"}), &want).as_deref(), Some("at `/n`: a int is declared, and this is a string"));
+        assert_eq!(
+            why(&json!({"n": "x"}), &want).as_deref(),
+            Some("at `/n`: declared as int, but the value is string")
+        );
         assert_eq!(why(&json!("x"), &json!({"type": ["string", "null"]})), None);
     }
 }

@@ -1,4 +1,5 @@
-//! Types: every expression of a charter is checked where it stands, and values against what is declared for them.
+//! Types: checks every expression with the types of its place, and values against their
+//! declarations.
 
 mod action;
 mod context;
@@ -12,7 +13,7 @@ use charter_kernel::definition::{Guard, InterlockRule, PropertyRule, Require};
 use crate::finding::Finding;
 use crate::model::{Model, escape};
 use env::{Place, Types, event_of};
-use value::Want;
+use value::Expected;
 
 /// Checks all expressions.
 pub(crate) fn check(model: &Model<'_>, findings: &mut Vec<Finding>) {
@@ -69,7 +70,7 @@ impl<'d> Checker<'_, 'd> {
                 self.fits_input(&invoke.src, invoke.input.as_ref(), ty, &at, "input");
                 if let Some(choose) = &invoke.choose {
                     let at = format!("{at}/choose/value");
-                    self.cel(&choose.value, &at, &anything, Want::Text);
+                    self.cel(&choose.value, &at, &anything, Expected::Text);
                 }
                 if let Some(timeout) = &invoke.timeout {
                     self.delay(timeout, &format!("{at}/timeout"), &anything);
@@ -85,16 +86,16 @@ impl<'d> Checker<'_, 'd> {
                 place.facts.add(self.facts(guard, true, 0));
             }
             if let Some(when) = &t.def.when {
-                self.cel(when, &format!("{}/when", t.at), &place, Want::Bool);
+                self.cel(when, &format!("{}/when", t.at), &place, Expected::Bool);
                 place.facts.add(self.facts_of(when, true));
             }
             if let Some(approves) = &t.def.approves {
-                self.cel(approves, &format!("{}/approves", t.at), &place, Want::Anything);
+                self.cel(approves, &format!("{}/approves", t.at), &place, Expected::Anything);
             }
             for (i, require) in t.def.requires.iter().enumerate() {
                 self.require(require, &format!("{}/requires/{i}", t.at), &place);
             }
-            // What was true of the context may have changed on the way out of a state.
+            // Exit actions may have changed the context.
             if leaving {
                 place.facts.forget("context");
             }
@@ -102,11 +103,11 @@ impl<'d> Checker<'_, 'd> {
         }
     }
 
-    /// What stands beside the charts.
+    /// Checks everything outside the charts.
     fn shared(&mut self) {
         let model = self.model;
         let anything = Place::new(0, Type::Dyn);
-        // Used or not: a guard or an action that nobody uses yet may still be wrong.
+        // Guards and actions that are not used yet may still be wrong.
         let used = crate::lints::used_names(model);
         for (name, guard) in model.def.guards.iter().filter(|(n, _)| !used.guards.contains(n.as_str())) {
             self.guard(guard, &format!("/guards/{}", escape(name)), &anything, 0);
@@ -127,7 +128,7 @@ impl<'d> Checker<'_, 'd> {
         }
         for (i, lock) in model.def.interlocks.iter().enumerate() {
             if let InterlockRule::Assert(cel) = &lock.rule {
-                self.cel(cel, &format!("/interlocks/{i}/rule/assert"), &Place::still(0, true), Want::Bool);
+                self.cel(cel, &format!("/interlocks/{i}/rule/assert"), &Place::without_event(0, true), Expected::Bool);
             }
         }
         for (i, property) in model.def.properties.iter().enumerate() {
@@ -137,23 +138,23 @@ impl<'d> Checker<'_, 'd> {
                 PropertyRule::Always(cel) => (cel, format!("{at}/always")),
                 PropertyRule::Eventually(cel) => (cel, format!("{at}/eventually")),
             };
-            self.cel(cel, &at, &Place::still(0, false), Want::Bool);
+            self.cel(cel, &at, &Place::without_event(0, false), Expected::Bool);
         }
         if let Some(stream) = &model.def.stream {
             let mut env = Env::new();
             env.root("item", Type::Dyn);
             for (key, cel) in stream.parts() {
                 if let Some(cel) = cel {
-                    self.judge(cel, &format!("/stream/{key}"), &env, None, Want::Anything);
+                    self.check_expr(cel, &format!("/stream/{key}"), &env, None, Expected::Anything);
                 }
             }
             for (name, cel) in &stream.clocks {
                 let at = format!("/stream/clocks/{}", escape(name));
-                self.judge(cel, &at, &env, None, Want::Anything);
+                self.check_expr(cel, &at, &env, None, Expected::Anything);
             }
             for (name, cel) in &stream.summary {
                 let at = format!("/stream/summary/{}", escape(name));
-                self.cel(cel, &at, &Place::still(0, false), Want::Anything);
+                self.cel(cel, &at, &Place::without_event(0, false), Expected::Anything);
             }
         }
     }
@@ -164,14 +165,14 @@ impl<'d> Checker<'_, 'd> {
         }
         let deeper = depth.saturating_add(1);
         match guard {
-            Guard::Cel(cel) => drop(self.cel(cel, &format!("{at}/cel"), place, Want::Bool)),
+            Guard::Cel(cel) => drop(self.cel(cel, &format!("{at}/cel"), place, Expected::Bool)),
             Guard::Name(name) => {
                 if let Some(guard) = self.model.def.guards.get(name) {
                     self.guard(guard, &format!("/guards/{}", escape(name)), place, deeper);
                 }
             }
             Guard::And(parts) | Guard::Or(parts) => {
-                // The parts are asked in order, until one decides.
+                // Evaluated in order, until one decides.
                 let (key, passed) = match guard {
                     Guard::And(_) => ("and", true),
                     _ => ("or", false),
@@ -186,7 +187,7 @@ impl<'d> Checker<'_, 'd> {
         }
     }
 
-    /// What is known where a guard was true, or false.
+    /// The facts that follow from the outcome of a guard.
     fn facts(&self, guard: &'d Guard, outcome: bool, depth: usize) -> Facts {
         let mut facts = Facts::default();
         if depth > 110 {
@@ -220,7 +221,7 @@ impl<'d> Checker<'_, 'd> {
             Require::Use { key, when, .. } => {
                 self.text(key, &format!("{at}/use/key"), place);
                 if let Some(when) = when {
-                    self.cel(when, &format!("{at}/use/when"), &Place { entry: true, ..place.clone() }, Want::Bool);
+                    self.cel(when, &format!("{at}/use/when"), &Place { entry: true, ..place.clone() }, Expected::Bool);
                 }
             }
             Require::Open { key, .. } => self.text(key, &format!("{at}/open/key"), place),

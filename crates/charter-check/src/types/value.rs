@@ -1,4 +1,4 @@
-//! Expressions and templates where they stand: their types, and whether these are what is wanted there.
+//! Expressions and templates: their types, and whether these are the expected ones.
 
 use charter_expr::{Env, Type};
 use charter_kernel::definition::{Delay, Template};
@@ -9,16 +9,16 @@ use crate::codes;
 use crate::finding::{Finding, Severity};
 use crate::model::escape;
 
-/// What an expression has to give.
+/// The expected result of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Want {
+pub(super) enum Expected {
     Anything,
     Bool,
     /// A key, an id, an event type.
     Text,
     Delay,
-    /// A time, or a length of time from now.
-    Moment,
+    /// A time, or a duration from now.
+    Time,
     List,
 }
 
@@ -31,28 +31,28 @@ impl<'d> Checker<'_, 'd> {
 
     pub(super) fn text(&mut self, value: &'d Template, at: &str, place: &Place) {
         match value {
-            Template::Cel(cel) => drop(self.cel(cel, &format!("{at}/cel"), place, Want::Text)),
+            Template::Cel(cel) => drop(self.cel(cel, &format!("{at}/cel"), place, Expected::Text)),
             other => drop(self.template(other, at, place)),
         }
     }
 
-    pub(super) fn moment(&mut self, value: Option<&'d Template>, at: &str, place: &Place) {
+    pub(super) fn time(&mut self, value: Option<&'d Template>, at: &str, place: &Place) {
         match value {
-            Some(Template::Cel(cel)) => drop(self.cel(cel, &format!("{at}/cel"), place, Want::Moment)),
+            Some(Template::Cel(cel)) => drop(self.cel(cel, &format!("{at}/cel"), place, Expected::Time)),
             other => self.maybe(other, at, place),
         }
     }
 
     pub(super) fn delay(&mut self, delay: &'d Delay, at: &str, place: &Place) {
         if let Delay::Cel(cel) = delay {
-            self.cel(cel, &format!("{at}/cel"), place, Want::Delay);
+            self.cel(cel, &format!("{at}/cel"), place, Expected::Delay);
         }
     }
 
     pub(super) fn template(&mut self, value: &'d Template, at: &str, place: &Place) -> Type {
         match value {
             Template::Literal(json) => Type::of_json(json),
-            Template::Cel(cel) => self.cel(cel, &format!("{at}/cel"), place, Want::Anything),
+            Template::Cel(cel) => self.cel(cel, &format!("{at}/cel"), place, Expected::Anything),
             Template::List(items) => Type::list(Type::union(
                 items
                     .iter()
@@ -72,23 +72,31 @@ impl<'d> Checker<'_, 'd> {
         }
     }
 
-    /// An expression without a text of its own in the source: no place inside of it.
-    pub(super) fn quiet_cel(&mut self, cel: &'d str, at: &str, place: &Place) {
+    /// Checks an expression that has no text of its own in the source, so that findings have no
+    /// byte range.
+    pub(super) fn cel_without_span(&mut self, cel: &'d str, at: &str, place: &Place) {
         let before = self.findings.len();
-        self.cel(cel, at, place, Want::Anything);
+        self.cel(cel, at, place, Expected::Anything);
         self.findings.iter_mut().skip(before).for_each(|f| f.bytes = None);
     }
 
-    pub(super) fn cel(&mut self, cel: &'d str, at: &str, place: &Place, want: Want) -> Type {
+    pub(super) fn cel(&mut self, cel: &'d str, at: &str, place: &Place, expected: Expected) -> Type {
         let Some(ast) = self.model.ast(cel) else {
             return Type::Dyn;
         };
         let names_root = ast.reads().iter().any(|p| p.root() == "actors" && first_field(p) == Some("root"));
         let env = self.types.env(self.model, place, names_root);
-        self.judge(cel, at, &env, Some(place.chart), want)
+        self.check_expr(cel, at, &env, Some(place.chart), expected)
     }
 
-    pub(super) fn judge(&mut self, cel: &'d str, at: &str, env: &Env, chart: Option<usize>, want: Want) -> Type {
+    pub(super) fn check_expr(
+        &mut self,
+        cel: &'d str,
+        at: &str,
+        env: &Env,
+        chart: Option<usize>,
+        expected: Expected,
+    ) -> Type {
         let Some(ast) = self.model.ast(cel) else {
             return Type::Dyn;
         };
@@ -110,13 +118,13 @@ impl<'d> Checker<'_, 'd> {
         if let Some(chart) = chart.and_then(|c| self.model.charts.get(c)) {
             self.states_named(&ast, at, chart);
         }
-        if let Some(message) = unwanted(&ty, want) {
+        if let Some(message) = unexpected(&ty, expected) {
             self.findings.push(Finding::new(Severity::Error, codes::TYPE, at, message).bytes(0, cel.len()));
         }
         ty
     }
 
-    /// `in('x')`: is there such a state?
+    /// `in('x')`: reports states that do not exist.
     fn states_named(&mut self, ast: &charter_expr::Ast, at: &str, chart: &crate::model::Chart<'_>) {
         use charter_expr::ast::{Kind, Literal};
         for call in ast.calls().into_iter().filter(|c| !c.method && matches!(c.name.as_str(), "in" | "In")) {
@@ -131,7 +139,7 @@ impl<'d> Checker<'_, 'd> {
                 || "name a state by its path, such as `review.waiting`, or by its id".to_string(),
                 |n| format!("did you mean `{n}`?"),
             );
-            // `In` is SCXML's: false for what is not there.
+            // SCXML's `In` is false for an unknown state.
             let severity = if call.name == "in" { Severity::Error } else { Severity::Warning };
             let of = if chart.name == "root" { String::new() } else { format!(" in machine `{}`", chart.name) };
             let finding = Finding::new(severity, codes::UNKNOWN_STATE, at, format!("there is no state `{path}`{of}"))
@@ -148,7 +156,7 @@ fn first_field(path: &charter_expr::Path) -> Option<&str> {
     }
 }
 
-/// The items and keys of what `each` goes through.
+/// The item and key types of a collection that `each` iterates over.
 pub(super) fn item_of(ty: &Type) -> (Type, Type) {
     match ty {
         Type::List(item) => ((**item).clone(), Type::Int),
@@ -158,28 +166,28 @@ pub(super) fn item_of(ty: &Type) -> (Type, Type) {
     }
 }
 
-/// Why a type cannot be what is wanted.
-fn unwanted(ty: &Type, want: Want) -> Option<String> {
-    let (what, good): (&str, fn(&Type) -> bool) = match want {
-        Want::Anything => return None,
-        Want::Bool => ("a condition gives a bool", |t| matches!(t, Type::Bool)),
-        Want::Text => ("a text is needed here", |t| {
+/// Why a type cannot be the expected one.
+fn unexpected(ty: &Type, expected: Expected) -> Option<String> {
+    let (what, good): (&str, fn(&Type) -> bool) = match expected {
+        Expected::Anything => return None,
+        Expected::Bool => ("expected a bool", |t| matches!(t, Type::Bool)),
+        Expected::Text => ("expected a string", |t| {
             matches!(t, Type::String | Type::Int | Type::Uint | Type::Double | Type::Number | Type::Bool)
         }),
-        Want::Delay => ("a length of time is needed here (a duration, milliseconds, or a text such as `24h`)", |t| {
+        Expected::Delay => ("expected a delay (a duration, milliseconds, or a string such as `24h`)", |t| {
             matches!(t, Type::Duration | Type::Int | Type::Number | Type::String)
         }),
-        Want::Moment => ("a time is needed here (a timestamp, a duration from now, a text, or milliseconds)", |t| {
+        Expected::Time => ("expected a time (a timestamp, a duration from now, a string, or milliseconds)", |t| {
             matches!(t, Type::Timestamp | Type::Duration | Type::Int | Type::Number | Type::String)
         }),
-        Want::List => ("`each` walks through a list or a map", |t| {
-            matches!(t, Type::List(_) | Type::Map(..) | Type::Object { .. })
-        }),
+        Expected::List => {
+            ("expected a list or a map", |t| matches!(t, Type::List(_) | Type::Map(..) | Type::Object { .. }))
+        }
     };
     let any = match ty {
         Type::Union(types) => types.iter().any(|t| good(t) || *t == Type::Dyn),
         Type::Dyn => true,
         other => good(other),
     };
-    (!any).then(|| format!("{what}, and this is a {ty}"))
+    (!any).then(|| format!("{what}, found {ty}"))
 }

@@ -1,4 +1,4 @@
-//! What exploration finds, and that its witnesses lead there.
+//! Findings of the exploration; replaying their witnesses leads to the reported states.
 
 use crate::support::{all, machine, report_with};
 use charter_check::{Finding, Options, Report, explore};
@@ -27,7 +27,8 @@ fn millis(line: &Json, key: &str) -> i64 {
     charter_expr::Timestamp::parse(line[key].as_str().unwrap()).unwrap().millis()
 }
 
-/// Runs a witness as `charter step` does: each line an event. Gives the snapshot before the last line, and what the last came to.
+/// Replays a witness as `charter step` does, one event per line. Returns the snapshot before the
+/// last line, and the result of the last line.
 fn replay(machine: &Machine, input: Option<&Json>, lines: &[Json]) -> (Snapshot, Result<Snapshot, Refusal>) {
     let begin = Envelope::host(0, Event::Start { input: input.cloned().unwrap_or(Json::Null) }, 1_767_225_600_000);
     let mut before = machine.start("r", &begin).unwrap().snapshot;
@@ -82,7 +83,7 @@ states:
 #[test]
 fn dead_ends_have_a_shortest_witness() {
     let stuck = one(DOOR, "stuck");
-    assert_eq!(stuck.message, "in `c` nothing that was tried is accepted");
+    assert_eq!(stuck.message, "no event that was tried is accepted in `c`");
     assert_eq!(stuck.witness.len(), 2);
     assert_eq!(led_to(DOOR, &stuck), ["c"]);
     assert!(
@@ -92,13 +93,13 @@ fn dead_ends_have_a_shortest_witness() {
     let found = one(deadlock, "deadlock");
     assert_eq!(
         (found.message.as_str(), found.witness.len()),
-        ("deadlock: in `p.q.y` and `p.r.z` nothing can happen any more, and the run is not at its end", 1)
+        ("deadlock: nothing more can happen in `p.q.y` and `p.r.z`, but the run has not ended", 1)
     );
     assert_eq!(led_to(deadlock, &found), ["p.q.y", "p.r.z"]);
 }
 
 #[test]
-fn everything_is_reached_in_a_sound_charter() {
+fn everything_is_reached_in_a_correct_charter() {
     let source = "
 roles: {person: {}}
 input: {type: object, required: [limit], properties: {limit: {type: integer, minimum: 0}}}
@@ -135,7 +136,7 @@ states:
 }
 
 #[test]
-fn paths_to_states_and_transitions() {
+fn traces_to_states_and_transitions() {
     let machine = machine(DOOR);
     let exploration = explore(&machine, &Options::default());
     let path = exploration.trace_to_state("root", "c").unwrap();
@@ -191,7 +192,7 @@ fn several_machines_and_interlocks() {
     assert!(lock[0].path.starts_with("interlocks"), "{}", lock[0].path);
     let (_, end) = replay(&machine(PLANS), None, &lock[0].witness);
     assert_eq!(end.unwrap_err().code, charter_kernel::Code::Interlock);
-    // No plan may be selected while planning: the table says so.
+    // The table allows no selected plan while planning.
     assert!(
         all(&found).iter().any(|f| f.contains("state-not-reached") && f.contains("`SELECTED` of machine `plan`")),
         "{:#?}",
@@ -201,7 +202,7 @@ fn several_machines_and_interlocks() {
 }
 
 #[test]
-fn approvals_are_given_with_the_right_digest() {
+fn approvals_use_the_current_digest() {
     let source = "
 roles: {person: {}}
 events: {YES: {by: person, data: {type: object, required: [digest], properties: {digest: {type: string}}}}}
@@ -218,11 +219,11 @@ states:
 }
 
 #[test]
-fn what_is_cut_is_said() {
+fn a_cut_is_reported() {
     let source = "events: {UP: {}, OUT: {}}\ncontext: {n: 0}\nstates: {a: {on: {UP: {actions: {assign: {n: '= context.n + 1'}}}, OUT: {target: b, when: 'context.n > 1000000'}}}, b: {type: final}}";
     let found = report_with(source, &Options { max_states: 100, ..Options::default() });
     assert_eq!((found.explored.states, found.explored.complete), (100, false));
-    assert_eq!(found.explored.cut, ["more than 100 situations"]);
+    assert_eq!(found.explored.cut, ["more than 100 states"]);
     let missed = found.findings.iter().find(|f| f.code == "state-not-reached").unwrap();
     assert_eq!(missed.severity, charter_check::Severity::Info);
     let json = serde_json::to_value(&found).unwrap();
@@ -232,8 +233,8 @@ fn what_is_cut_is_said() {
 }
 
 #[test]
-fn what_cannot_start_is_said() {
+fn a_charter_that_cannot_start_is_reported() {
     let source = "context: {n: '= input.a.b'}\ninput: {type: object, required: [a], properties: {a: {type: integer}}}\nevents: {X: {}}\nstates: {a: {on: {X: a}}}";
     let found = one(source, "cannot-start");
-    assert!(found.message.starts_with("no run of this charter could be started: "), "{}", found.message);
+    assert!(found.message.starts_with("no run of this charter can be started: "), "{}", found.message);
 }

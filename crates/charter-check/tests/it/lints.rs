@@ -1,10 +1,11 @@
-//! Each lint, where it has something to say and where it has not.
+//! Each lint with a charter that it reports and one that it does not.
 
 use crate::support::{all, found, lint};
 
-/// A charter with a finding of the code, at a place that begins like this and with these words; and one without.
+/// Asserts that `bad` has a finding of the code whose place starts with `at` and whose message
+/// contains `words`, and that `good` has none.
 #[track_caller]
-fn says(code: &str, bad: &str, at: &str, words: &str, good: &str) {
+fn reports(code: &str, bad: &str, at: &str, words: &str, good: &str) {
     let bad = found(bad, code);
     assert!(
         bad.iter().any(|f| f.starts_with(at) && f.contains(words)),
@@ -31,7 +32,7 @@ states:
 
 #[test]
 fn unreachable_state() {
-    says(
+    reports(
         "unreachable-state",
         "states: {a: {on: {X: b}}, b: {on: {X: a}}, c: {on: {X: a}}}",
         "states.c",
@@ -55,26 +56,26 @@ states:
 
 #[test]
 fn dead_end() {
-    says(
+    reports(
         "dead-end",
         "states: {a: {on: {X: b}}, b: {}}",
         "states.b",
-        "nothing leads out of `b`",
+        "no transition leads out of `b`",
         "states: {a: {on: {X: b}}, b: {type: final}}",
     );
     assert!(
         found("states: {a: {initial: b, states: {b: {}}, on: {X: c}}, c: {on: {X: a}}}", "dead-end").is_empty(),
-        "an outer state leads out"
+        "an outer state has a transition"
     );
 }
 
 #[test]
 fn shadowed_transition() {
-    says(
+    reports(
         "shadowed-transition",
         "states: {a: {on: {X: [b, {target: a, when: 'context.n > 1'}]}}, b: {on: {X: a}}}\ncontext: {n: 1}",
         "states.a.on.X",
-        "`a/on/X/0` comes first and has no condition",
+        "`a/on/X/0` is tried first and has no condition",
         "states: {a: {on: {X: [{target: a, when: 'context.n > 1'}, b]}}, b: {on: {X: a}}}\ncontext: {n: 1}",
     );
     let same = "guards: {g: 'context.n > 1'}\ncontext: {n: 1}\nstates: {a: {on: {X: [{guard: g, target: b}, {guard: g, target: a}]}}, b: {on: {X: a}}}";
@@ -83,7 +84,7 @@ fn shadowed_transition() {
         found("states: {a: {on: {'*': b, X: a}}, b: {on: {X: a}}}\nevents: {X: {}}", "shadowed-transition")[0]
             .contains("`a/on/*/0`")
     );
-    // Different roles take different ways.
+    // Different roles take different transitions.
     let roles =
         "roles: {p: {}, q: {}}\nstates: {a: {on: {X: [{by: p, target: b}, {by: q, target: a}]}}, b: {on: {X: a}}}";
     assert!(found(roles, "shadowed-transition").is_empty());
@@ -107,7 +108,7 @@ states:
 "
         )
     };
-    says(
+    reports(
         "guard-before-assign",
         &charter("context.decision.confidence >= 0.85", "decision: '= event.output'"),
         "states.d.invoke.onDone",
@@ -123,7 +124,7 @@ fn constant_condition() {
     let charter = |when: &str| {
         format!("context: {{n: 0}}\nstates: {{a: {{on: {{X: {{target: b, when: '{when}'}}}}}}, b: {{on: {{X: a}}}}}}")
     };
-    says(
+    reports(
         "constant-condition",
         &charter("1 + 1 == 3"),
         "states.a.on.X.when",
@@ -134,11 +135,11 @@ fn constant_condition() {
 
 #[test]
 fn always_loop() {
-    says(
+    reports(
         "always-loop",
         "states: {a: {always: b}, b: {always: a}}",
         "states.a",
-        "never comes to rest",
+        "this cycle never ends",
         "context: {n: 0}\nstates: {a: {always: {target: b, when: 'context.n > 1'}}, b: {always: a}}",
     );
 }
@@ -164,17 +165,17 @@ states:
 "
         )
     };
-    says(
+    reports(
         "loop-without-bound",
         &charter("context.error == null", "n: 1"),
         "states",
-        "loop without bound: `work/invoke/work/onDone/0`, then `look/always/1`",
+        "unbounded loop: `work/invoke/work/onDone/0`, then `look/always/1`",
         &charter("context.n > 3", "n: '= context.n + 1'"),
     );
-    // A person in between ends the circle.
+    // An event from a person breaks the cycle.
     let person = "states: {a: {always: b}, b: {on: {X: a}}}";
     assert!(found(person, "loop-without-bound").is_empty());
-    // Time in between: worth knowing only.
+    // With a timer in the cycle it is only an info.
     let slow = lint("states: {a: {after: {1h: b}}, b: {after: {1h: a}}}");
     assert_eq!(all(&slow).iter().filter(|f| f.starts_with("info loop-without-bound")).count(), 1, "{:#?}", all(&slow));
 }
@@ -227,7 +228,7 @@ states:
 
 #[test]
 fn unhandled_event() {
-    says(
+    reports(
         "unhandled-event",
         "states: {a: {on: {X: {target: b, actions: {raise: LOST}}}}, b: {on: {X: a}}}",
         "states.a.on.X",
@@ -238,22 +239,22 @@ fn unhandled_event() {
 
 #[test]
 fn never_assigned() {
-    says(
+    reports(
         "never-assigned",
         "context: {scores: null}\nstates: {a: {on: {X: a}}}",
         "context.scores",
-        "`context.scores` is null for ever",
+        "`context.scores` is always null",
         "context: {scores: null}\nstates: {a: {on: {X: {actions: {assign: {'scores.a': 1}}}}}}",
     );
 }
 
 #[test]
 fn event_without_schema() {
-    says(
+    reports(
         "event-without-schema",
         "events: {X: {}}\nstates: {a: {on: {X: a}}}",
         "events.X",
-        "anything is accepted",
+        "any data is accepted",
         "events: {X: {data: {type: object}}}\nstates: {a: {on: {X: a}}}",
     );
 }
@@ -266,24 +267,24 @@ fn owners() {
         )
     };
     let good = charter("by: p", "reenter: true", "reenter: true");
-    says(
+    reports(
         "event-without-owner",
         &charter("", "reenter: true", "reenter: true"),
         "events.X",
-        "anybody may send `X`",
+        "any principal may send `X`",
         &good,
     );
-    says(
+    reports(
         "transition-without-by",
         &charter("", "by: p", "reenter: true"),
         "states.b.on.X",
-        "anybody may take this transition",
+        "any principal may take this transition",
         &good,
     );
     assert!(found(&charter("", "by: p", "by: p"), "event-without-owner").is_empty());
     assert!(
         found("events: {X: {}}\nstates: {a: {on: {X: a}}}", "event-without-owner").is_empty(),
-        "no roles, no owners"
+        "without roles there are no owners"
     );
 }
 
@@ -294,11 +295,11 @@ fn by_without_system() {
             "roles: {{p: {{}}}}\nevents: {{X: {{by: p}}}}\nstates: {{a: {{after: {{1h: {{target: b, by: {by}}}}}}}, b: {{on: {{X: a}}}}}}"
         )
     };
-    says(
+    reports(
         "by-without-system",
         &charter("p"),
         "states.a.after.1h",
-        "time to pass, which no p sends",
+        "a timer, which does not have the role p",
         &charter("[p, system]"),
     );
 }
@@ -308,11 +309,11 @@ fn nobody_can_leave() {
     let charter = |by: &str| {
         format!("roles: {{p: {{}}}}\nevents: {{X: {{by: {by}}}}}\nstates: {{a: {{on: {{X: b}}}}, b: {{type: final}}}}")
     };
-    says(
+    reports(
         "nobody-can-leave",
         &charter("system"),
         "states.a",
-        "nobody can lead the run out of `a`",
+        "no principal can lead the run out of `a`",
         &charter("[system, p]"),
     );
 }
@@ -324,7 +325,7 @@ fn quorum_of_anybody() {
             "roles: {{p: {{}}}}\nevents: {{X: {{}}}}\nstates: {{a: {{on: {{X: {{target: b, quorum: {{count: 2{of}}}}}}}}}, b: {{type: final}}}}"
         )
     };
-    says("quorum-of-anybody", &charter(""), "states.a.on.X.quorum", "any 2 principals", &charter(", of: p"));
+    reports("quorum-of-anybody", &charter(""), "states.a.on.X.quorum", "any 2 principals", &charter(", of: p"));
 }
 
 fn approval(after: &str, entry: &str) -> String {
@@ -345,12 +346,18 @@ states:
 #[test]
 fn approvals() {
     let good = approval("after: {1h: done}, ", "entry: {assign: {other: 1}}, ");
-    says("approval-without-expiry", &approval("", ""), "states.ask", "waits for an approval for ever", &good);
-    says(
+    reports(
+        "approval-without-expiry",
+        &approval("", ""),
+        "states.ask",
+        "waits for an approval without a time limit",
+        &good,
+    );
+    reports(
         "approval-overwritten",
         &approval("after: {1h: done}, ", "entry: {assign: {'change.files': []}}, "),
         "states.apply.entry",
-        "`context.change` is assigned here, after `ask/on/YES/0` has approved it",
+        "`context.change` is assigned after `ask/on/YES/0` approved it",
         &good,
     );
 }
@@ -363,11 +370,11 @@ fn invocations() {
         )
     };
     let good = charter(", timeout: 1s", ", onError: {target: b, actions: {assign: {error: '= event.error'}}}");
-    says("invoke-without-timeout", &charter("", ", onError: b"), "states.a.invoke", "`w` has no timeout", &good);
-    says("invoke-without-on-error", &charter("", ""), "states.a.invoke", "nothing happens when `w` fails", &good);
-    says("error-dropped", &charter("", ", onError: b"), "states.a.invoke", "the error is lost", &good);
+    reports("invoke-without-timeout", &charter("", ", onError: b"), "states.a.invoke", "`w` has no timeout", &good);
+    reports("invoke-without-on-error", &charter("", ""), "states.a.invoke", "the failure of `w` is not handled", &good);
+    reports("error-dropped", &charter("", ", onError: b"), "states.a.invoke", "the error is discarded", &good);
     let entry = "context: {error: null}\nactors: {w: {kind: tool}}\nstates: {a: {invoke: {src: w, onDone: b, onError: b}}, b: {entry: {assign: {error: '= event.error'}}, on: {X: a}}}";
-    assert!(found(entry, "error-dropped").is_empty(), "the state it leads to keeps it");
+    assert!(found(entry, "error-dropped").is_empty(), "the target state keeps it");
     let above = "actors: {w: {kind: tool}}\nstates: {a: {on: {'error.*': b}, after: {1h: b}, states: {i: {invoke: {src: w}}}}, b: {type: final}}";
     assert!(found(above, "invoke-without-on-error").is_empty());
     assert!(found(above, "invoke-without-timeout").is_empty());
@@ -382,10 +389,16 @@ fn ledger() {
     };
     let permit = charter("{grant: {kind: k, key: x}}", "{use: {kind: k, key: x}}");
     let duty = charter("{open: {kind: k, key: x}}, {close: {kind: k, key: x}}", "{none: {kind: k}}");
-    says("permit-never-used", &charter("{grant: {kind: k, key: x}}", ""), "ledger.k", "nothing requires it", &permit);
-    says("permit-never-granted", &charter("", "{use: {kind: k, key: x}}"), "ledger.k", "nothing grants it", &permit);
-    says("obligation-never-closed", &charter("{open: {kind: k, key: x}}", ""), "ledger.k", "nothing closes it", &duty);
-    says("obligation-never-opened", &charter("", "{none: {kind: k}}"), "ledger.k", "nothing opens it", &duty);
+    reports(
+        "permit-never-used",
+        &charter("{grant: {kind: k, key: x}}", ""),
+        "ledger.k",
+        "no transition requires them",
+        &permit,
+    );
+    reports("permit-never-granted", &charter("", "{use: {kind: k, key: x}}"), "ledger.k", "never granted", &permit);
+    reports("obligation-never-closed", &charter("{open: {kind: k, key: x}}", ""), "ledger.k", "never closed", &duty);
+    reports("obligation-never-opened", &charter("", "{none: {kind: k}}"), "ledger.k", "never opened", &duty);
 }
 
 #[test]
@@ -399,5 +412,11 @@ states: {{a: {{on: {{X: b}}, entry: {{spawn: {{machine: m, id: m1}}}}}}, b: {{st
 "
         )
     };
-    says("interlock-without-row", &charter("a: [x]"), "interlocks", "has no row for `b.c`", &charter("a: [x], b: []"));
+    reports(
+        "interlock-without-row",
+        &charter("a: [x]"),
+        "interlocks",
+        "has no row for `b.c`",
+        &charter("a: [x], b: []"),
+    );
 }

@@ -1,4 +1,4 @@
-//! Properties: that they hold, or the shortest way on which they do not.
+//! Properties hold, or have a shortest counterexample.
 
 use crate::support::{all, report_with};
 use charter_check::{Finding, Options, Report};
@@ -52,13 +52,17 @@ fn safety() {
         found.message,
         "property `p` is violated: `in('applying')` holds in `applying`, before `APPROVE` was accepted"
     );
-    assert_eq!(words(&violated(REVIEW, "never: \"in('applying')\"")), ["PROPOSE", "APPROVE"], "the shortest way");
+    assert_eq!(
+        words(&violated(REVIEW, "never: \"in('applying')\"")),
+        ["PROPOSE", "APPROVE"],
+        "a shortest counterexample"
+    );
     holds(REVIEW, "always: size(actors) <= 1");
     assert_eq!(words(&violated(REVIEW, "always: \"!in('review')\"")), ["PROPOSE"]);
 }
 
 #[test]
-fn what_cannot_be_evaluated_is_said() {
+fn a_property_that_cannot_be_evaluated_is_reported() {
     let report = report(REVIEW, "always: actors.nobody.status == 'active'");
     assert!(report.findings.iter().any(|f| f.code == "property-fails"), "{:#?}", all(&report));
 }
@@ -72,28 +76,28 @@ actors: {{w: {{kind: tool, output: {{type: object}}{rest}
 }
 
 #[test]
-fn answers_come_sooner_or_later() {
+fn answers_come_eventually() {
     let done = "eventually: \"in('done') || in('failed')\"";
     let plain = work(
         "}}\nstates: {a: {invoke: {src: w, onDone: done, onError: failed}}, done: {type: final}, failed: {type: final}}",
     );
     holds(&plain, done);
-    // A failure that nobody handles leaves the run where it is.
+    // An unhandled failure leaves the run in its state.
     let lost = work("}}\nstates: {a: {invoke: {src: w, onDone: done}}, done: {type: final}, failed: {type: final}}");
     assert_eq!(words(&violated(&lost, done)), ["failed w"]);
-    // A person may talk in between, but not for ever.
+    // A person may send events in between, but the answer still comes.
     let talk = work(
         "}}\nevents: {HELLO: {}}\nstates: {a: {on: {HELLO: {actions: {log: hello}}}, invoke: {src: w, onDone: done, onError: failed}}, done: {type: final}, failed: {type: final}}",
     );
     holds(&talk, done);
-    // A new start of the work each time: that may go on for ever.
+    // If each event restarts the invocation, it may never complete.
     let restart = work(
         "}}\nevents: {AGAIN: {}}\nstates: {a: {on: {AGAIN: {target: a, reenter: true}}, invoke: {src: w, onDone: done, onError: failed}}, done: {type: final}, failed: {type: final}}",
     );
     let found = violated(&restart, done);
     assert_eq!(words(&found), ["AGAIN"]);
-    assert!(found.message.contains("the last event repeats for ever"), "{}", found.message);
-    // Retries without bound, and with.
+    assert!(found.message.contains("the last event repeats forever"), "{}", found.message);
+    // Unbounded and bounded retries.
     let retry = |when: &str, assign: &str| {
         work(&format!(
             "}}}}\ncontext: {{n: 0}}\nstates: {{a: {{invoke: {{src: w, onDone: done, onError: [{{target: a, reenter: true, when: '{when}', actions: {{assign: {{{assign}}}}}}}, failed]}}}}, done: {{type: final}}, failed: {{type: final}}}}"
@@ -113,13 +117,13 @@ fn people_need_not_answer_but_deadlines_pass() {
     let done = "eventually: \"in('done') || in('failed')\"";
     let found = violated(&wait(""), done);
     assert_eq!(words(&found), Vec::<String>::new());
-    assert!(found.message.contains("and then the run ends or waits for people only"), "{}", found.message);
+    assert!(found.message.contains("then the run ends or waits for events from outside only"), "{}", found.message);
     holds(&wait(", after: {72h: failed}"), done);
-    // A deadline that is put off each time is none.
+    // A deadline that can always be restarted never passes.
     let put_off = wait(", after: {72h: failed}").replace("YES: done", "YES: {target: ask, reenter: true}");
     let found = violated(&put_off, done);
     assert_eq!(words(&found), ["YES"]);
-    // Two waits: the circle has to end both. Here the outer deadline goes on through it, and comes.
+    // With two waits a fair cycle ends both. Here the outer deadline stays pending and passes.
     let outer = "
 events: {FLIP: {}}
 states:
@@ -138,9 +142,12 @@ states:
 }
 
 #[test]
-fn what_was_not_explored_is_not_claimed() {
+fn a_cut_exploration_does_not_claim_more_than_it_explored() {
     let source = "events: {UP: {}}\ncontext: {n: 0}\nstates: {a: {on: {UP: {actions: {assign: {n: '= context.n + 1'}}}}}}\nproperties: [{id: p, never: context.n > 1000}]\n";
     let report = report_with(source, &Options { max_states: 50, ..Options::default() });
     let held = report.findings.iter().find(|f| f.code == "property-holds").unwrap();
-    assert_eq!(held.message, "property `p` (never) holds as far as explored (50 situations): more than 50 situations");
+    assert_eq!(
+        held.message,
+        "property `p` (never) holds in the 50 states that were explored; the exploration was cut: more than 50 states"
+    );
 }

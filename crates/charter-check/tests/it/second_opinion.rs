@@ -1,10 +1,10 @@
-//! The exact number of situations of small charters, and the same number from models of the same machines in `stateright`.
+//! Exact state counts of small charters, compared with models of the same machines in `stateright`.
 
 use crate::support::machine;
 use charter_check::{Options, explore};
 use stateright::{Checker, Model};
 
-/// Situations and edges.
+/// The numbers of states and edges.
 fn counts(source: &str) -> (usize, usize) {
     let exploration = explore(&machine(source), &Options::default());
     let explored = exploration.explored();
@@ -12,7 +12,7 @@ fn counts(source: &str) -> (usize, usize) {
     (explored.states, explored.edges)
 }
 
-fn theirs<M: Model + Send + Sync + 'static>(model: M) -> usize
+fn stateright_count<M: Model + Send + Sync + 'static>(model: M) -> usize
 where
     M::State: Send + Sync + Clone + std::fmt::Debug + std::hash::Hash + PartialEq,
     M::Action: Send + Sync + Clone + std::fmt::Debug + PartialEq,
@@ -20,7 +20,7 @@ where
     model.checker().spawn_bfs().join().unique_state_count()
 }
 
-/// Regions that go round, and a way out of all of them.
+/// Regions with cycles, and a transition out of all of them.
 const REGIONS: &str = "
 initial: work
 states:
@@ -74,13 +74,13 @@ impl Model for Regions {
 fn regions() {
     // 3 * 3 * 2 and the end; A, B and STOP everywhere, C in half of them.
     assert_eq!(counts(REGIONS), (19, 18 * 3 + 9));
-    assert_eq!(theirs(Regions), 19);
-    // The same through the kernel: a property makes the table step aside.
+    assert_eq!(stateright_count(Regions), 19);
+    // The same with the kernel: a property disables the table.
     let slow = format!("{REGIONS}properties: [{{id: p, always: 'true'}}]\n");
     assert_eq!(counts(&slow), (19, 18 * 3 + 9));
 }
 
-/// Work that is tried again three times.
+/// An invocation with three retries.
 const RETRY: &str = "
 actors: {work: {kind: tool, output: {type: object}}}
 context: {n: 0, said: null}
@@ -100,7 +100,7 @@ states:
 struct Retry;
 
 impl Model for Retry {
-    /// Phase (0 works, 1 done, 2 failed), count.
+    /// Phase (0 working, 1 done, 2 failed) and count.
     type State = (u8, u8);
     type Action = bool;
     fn init_states(&self) -> Vec<Self::State> {
@@ -125,8 +125,8 @@ impl Model for Retry {
 
 #[test]
 fn retries() {
-    assert_eq!(counts(RETRY), (9, 8), "the message, which nothing judges, does not count");
-    assert_eq!(theirs(Retry), 9);
+    assert_eq!(counts(RETRY), (9, 8), "no condition reads the message, so it does not count");
+    assert_eq!(stateright_count(Retry), 9);
 }
 
 /// A permit for two uses, a quorum of two out of two people, a deadline.
@@ -144,7 +144,7 @@ states:
 struct Permit;
 
 impl Model for Permit {
-    /// Who has voted (0 nobody, 1 ana, 2 ben); uses left, once it is granted; over.
+    /// Voter (0 none, 1 ana, 2 ben); uses left once granted; over.
     type State = (u8, Option<u8>, bool);
     type Action = &'static str;
     fn init_states(&self) -> Vec<Self::State> {
@@ -175,5 +175,5 @@ impl Model for Permit {
 #[test]
 fn permits_and_quorums() {
     assert_eq!(counts(PERMIT), (9, 2 + 2 + 2 + 3));
-    assert_eq!(theirs(Permit), 9);
+    assert_eq!(stateright_count(Permit), 9);
 }

@@ -1,4 +1,4 @@
-//! Shared by the tests: from a charter's text to what is found in it.
+//! Helpers: from the text of a charter to its findings.
 
 use charter_check::{Options, Report, check};
 use charter_format::{Document, ReadOptions, read};
@@ -20,7 +20,7 @@ pub(crate) fn report_with(source: &str, options: &Options) -> Report {
     check(&document, &machine, options)
 }
 
-/// Without exploration.
+/// The report without exploration.
 pub(crate) fn lint(source: &str) -> Report {
     report_with(source, &Options { explore: false, ..Options::default() })
 }
@@ -30,7 +30,7 @@ pub(crate) fn found(source: &str, code: &str) -> Vec<String> {
     lint(source).findings.iter().filter(|f| f.code == code).map(|f| format!("{}: {}", f.path, f.message)).collect()
 }
 
-/// Everything found, a line each: `severity code path: message`.
+/// All findings, a line each: `severity code path: message`.
 pub(crate) fn all(report: &Report) -> Vec<String> {
     report.findings.iter().map(|f| format!("{} {} {}: {}", f.severity.word(), f.code, f.path, f.message)).collect()
 }

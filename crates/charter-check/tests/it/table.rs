@@ -1,4 +1,4 @@
-//! The table's reading of the algorithm against the kernel's, on random charters.
+//! Compares the table's implementation of the algorithm with the kernel's, on random charters.
 
 use crate::support::machine;
 use charter_check::{Options, explore};
@@ -58,7 +58,7 @@ fn write(node: &Node, number: &mut usize, total: usize, out: &mut String) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
     #[test]
-    fn both_find_the_same(children in prop::collection::vec(node(), 1..4)) {
+    fn table_and_kernel_agree(children in prop::collection::vec(node(), 1..4)) {
         let total = children.iter().map(count).sum();
         let (mut number, mut states) = (0, String::new());
         for child in &children {
@@ -67,7 +67,7 @@ proptest! {
         }
         let source = format!("events: {{E0: {{}}, E1: {{}}, E2: {{}}, E3: {{}}}}\nstates: {{{states}}}\n");
         let fast = explore(&machine(&source), &Options::default());
-        // A property makes the table step aside.
+        // A property disables the table.
         let slow = explore(&machine(&format!("{source}properties: [{{id: p, always: 'true'}}]\n")), &Options::default());
         prop_assume!(slow.explored().complete);
         prop_assert_eq!(fast.explored().states, slow.explored().states, "{}", source);

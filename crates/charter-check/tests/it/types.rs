@@ -1,8 +1,9 @@
-//! Expressions are checked where they stand, with their place in the file.
+//! Expressions are checked with the types of their place; findings have the position in the file.
 
 use crate::support::{all, lint};
 
-/// What is found of one code: the text that is meant, and what is said about it. Line and column lead to that text.
+/// The findings of one code: the text that is meant, and the message. Line and column lead to the
+/// text.
 fn only(source: &str, code: &str) -> Vec<String> {
     let document = crate::support::document(source);
     let show = |f: &charter_check::Finding| {
@@ -78,7 +79,7 @@ fn a_misspelt_field_has_its_place() {
 fn conditions_are_bools_and_states_exist() {
     assert_eq!(
         only(&fred("context.retryCount", "true", "context.userId", "1"), "type"),
-        ["context.retryCount | error | a condition gives a bool, and this is a number"]
+        ["context.retryCount | error | expected a bool, found number"]
     );
     assert_eq!(
         only(&fred("in(\"idel\")", "true", "context.userId", "1"), "unknown-state"),
@@ -93,7 +94,7 @@ fn values_fit_what_is_declared() {
     assert_eq!(
         only(&source, "data-mismatch"),
         [
-            "input | warning | this input does not fit the input schema of `decide`: at `/question`: a string is declared, and this is a number"
+            "input | warning | the input does not fit the input schema of `decide`: at `/question`: declared as string, but the value is number"
         ]
     );
     let charter = "
@@ -169,7 +170,7 @@ states:
 }
 
 #[test]
-fn context_is_inferred_from_first_values_and_assignments() {
+fn context_is_inferred_from_initial_values_and_assignments() {
     let charter = |read: &str| {
         format!("
 context: {{nothing: null, list: [], map: {{}}, n: 1, fixed: {{a: 1}}}}
@@ -215,13 +216,13 @@ states:
   b: {type: final}
 ";
 
-/// What is said of the types of a transition.
+/// The type findings of a transition.
 fn noted(transition: &str) -> Vec<String> {
     only(&NOTES.replace("TRANSITION", transition), "type")
 }
 
 #[test]
-fn a_condition_on_the_way_is_known() {
+fn conditions_narrow_the_types_after_them() {
     let clean: [&str; 0] = [];
     for good in [
         "{when: has(event.note), actions: {assign: {note: '= event.note'}}}",
@@ -248,7 +249,7 @@ fn a_condition_on_the_way_is_known() {
 }
 
 #[test]
-fn what_was_known_of_a_variable_ends_with_its_assignment() {
+fn an_assignment_drops_the_facts_about_a_variable() {
     let sum = |actions: &str| {
         let source = format!(
             "charter: 1

@@ -1,8 +1,8 @@
 //! Generates a Rust module from a charter.
 //!
 //! The module has an enum of states for the root and for each entry of `machines`, a struct for the
-//! data of each event, an enum `Event` of all events, and for each role a handle with one method per
-//! event that the role may send.
+//! data of each event, an enum `Event` of all events, and for each role a handle with one method
+//! per event that the role may send.
 
 mod names;
 mod types;
@@ -134,8 +134,8 @@ struct EventBinding<'d> {
     by: Option<BTreeSet<&'d str>>,
 }
 
-/// The roles that may send an event: those of its declaration; without any, those of the transitions
-/// that it triggers, provided that each of them names a role.
+/// The roles that may send an event: those of its declaration; without any, those of the
+/// transitions that it triggers, provided that each of them names a role.
 fn senders<'d>(definition: &'d Definition, event: &str, declared: &'d [String]) -> Option<BTreeSet<&'d str>> {
     if !declared.is_empty() {
         return Some(declared.iter().map(String::as_str).collect());

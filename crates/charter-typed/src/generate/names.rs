@@ -30,7 +30,8 @@ fn words(name: &str) -> Vec<String> {
     out
 }
 
-/// `human_review`, `HUMAN_REVIEW` and `humanReview` become `HumanReview`; a name without letters becomes `X`.
+/// `human_review`, `HUMAN_REVIEW` and `humanReview` become `HumanReview`; a name without letters
+/// becomes `X`.
 pub(crate) fn camel(name: &str) -> String {
     let mut out = String::new();
     for word in words(name) {

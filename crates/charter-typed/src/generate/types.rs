@@ -15,7 +15,8 @@ const ANY: &str = "::serde_json::Value";
 /// Nesting depth of schemas that are followed; anything deeper becomes any JSON.
 const MAX_DEPTH: usize = 16;
 
-/// The entry of `types` that a schema refers to, as a charter writes it or as the reader inlines it.
+/// The entry of `types` that a schema refers to, as a charter writes it or as the reader inlines
+/// it.
 fn target(schema: &Json) -> Option<&str> {
     let reference = schema.get("$ref")?.as_str()?;
     reference.strip_prefix("#/types/").or_else(|| reference.strip_prefix("#/$defs/types."))
@@ -46,8 +47,8 @@ impl<'d> Types<'d> {
         name
     }
 
-    /// The struct for the data of an event. It is a struct even for a single field, so that fields can
-    /// be added. `None`: the schema declares no fields.
+    /// The struct for the data of an event. It is a struct even for a single field, so that fields
+    /// can be added. `None`: the schema declares no fields.
     pub(crate) fn event(&mut self, name: &str, schema: &Json) -> Option<String> {
         let schema = self.resolve(schema);
         let fields = schema.as_object().filter(|s| s.contains_key("properties"))?.clone();

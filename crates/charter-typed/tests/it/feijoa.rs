@@ -1,5 +1,5 @@
-//! A run of feijoa through its bindings. The generated file is kept beside this one for reading, and is
-//! compared with the generator's output.
+//! A run of feijoa through its bindings. The generated file is kept beside this one for reading,
+//! and is compared with the generator's output.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Where deciding values come from: what a deciding variable is computed from decides too, and what is copied is followed to its source.
+//! Data flow into the cone: everything that a variable in the cone is computed from is in the cone,
+//! and copied values are traced to their source.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +12,14 @@ use crate::model::Model;
 use crate::model::walk::{Item, indexes, variable_of};
 use crate::tree;
 
-/// A place that a value was copied from: a source, or a context variable of a chart.
+/// Where a value was copied from: a source, or the context of a chart.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Origin {
     Source(Source),
     Context(usize),
 }
 
-/// `context.TO...` of a chart gets what is at `from`.
+/// An assignment that copies the value at `from` to `context.TO...` of a chart.
 #[derive(Debug, Clone)]
 pub(super) struct Flow {
     pub(super) chart: usize,
@@ -28,7 +29,7 @@ pub(super) struct Flow {
 }
 
 impl<'d> ConeBuilder<'_, 'd> {
-    /// Values that are copied as they are.
+    /// Notes values that are copied unchanged.
     pub(super) fn flow(&mut self, chart: usize, to: &[String], value: &'d Template, events: Events<'_>) {
         match value {
             Template::Literal(_) | Template::List(_) => {}
@@ -61,10 +62,11 @@ impl<'d> ConeBuilder<'_, 'd> {
         }
     }
 
-    /// What a deciding variable is computed from decides, too.
+    /// Extends the cone by everything that its variables are computed from.
     pub(super) fn variables(&mut self) {
         let model = self.model;
-        // Named actions may be used by several charts: every assignment counts for the charts that have the variable.
+        // Named actions may be used by several charts: every assignment counts for the charts that
+        // have the variable.
         let mut assignments: Vec<(String, Vec<&'d str>)> = Vec::new();
         model.visit_all(&mut |_, item| {
             if let Item::Assign(path, value) = item {
@@ -72,7 +74,7 @@ impl<'d> ConeBuilder<'_, 'd> {
                 cels.extend(indexes(path));
                 assignments.push((variable_of(path).to_string(), cels));
             }
-            // What is sent along with events inside the run may decide there.
+            // The data of events inside the run may affect behavior where it arrives.
             if let Item::Action(Action::Raise { data: Some(data), .. }) = item {
                 assignments.push((String::new(), Model::cels(data)));
             }
@@ -108,7 +110,7 @@ impl<'d> ConeBuilder<'_, 'd> {
                 break;
             }
         }
-        // What is compared on the way into a deciding variable: `ok ? 'a' : 'b'`.
+        // Comparisons in the value of a variable in the cone: `ok ? 'a' : 'b'`.
         for number in 0..model.charts.len() {
             let Some(chart) = model.charts.get(number) else {
                 continue;
@@ -132,10 +134,10 @@ impl<'d> ConeBuilder<'_, 'd> {
         }
     }
 
-    /// Follows what is asked of context variables to the data they were copied from.
-    pub(super) fn follow(&mut self) {
+    /// Traces the probes of context variables to the data that they were copied from.
+    pub(super) fn trace_origins(&mut self) {
         let mut seen: BTreeSet<(usize, Vec<String>, bool, String)> = BTreeSet::new();
-        while let Some((chart, fields, probe)) = self.asked.pop() {
+        while let Some((chart, fields, probe)) = self.pending.pop() {
             let what = format!("{:?}{:?}{}", probe.constants, probe.sizes, probe.names);
             if fields.len() > 16 || seen.len() > 100_000 || !seen.insert((chart, fields.clone(), probe.decides, what)) {
                 continue;
@@ -149,7 +151,7 @@ impl<'d> ConeBuilder<'_, 'd> {
             for (origin, path) in found {
                 match origin {
                     Origin::Source(source) => self.put(source, path, &probe),
-                    Origin::Context(chart) => self.asked.push((chart, path, probe.clone())),
+                    Origin::Context(chart) => self.pending.push((chart, path, probe.clone())),
                 }
             }
         }

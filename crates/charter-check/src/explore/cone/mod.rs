@@ -1,5 +1,6 @@
-//! What decides about the ways of a run: context variables that conditions read, and where in events, answers and inputs what they
-//! compare comes from.
+//! The cone of influence: the context variables that affect the behavior of a run, because
+//! conditions read them, and the places in events, answers and inputs that the compared values come
+//! from.
 
 mod flow;
 mod sources;
@@ -19,61 +20,62 @@ use crate::tree;
 use flow::Flow;
 use sources::strip;
 
-/// What is asked of one place in such data.
+/// How conditions use one place of the data.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Probe {
-    /// Whether a condition depends on it; else it only has to be there.
+    /// Whether a condition depends on it; otherwise it only has to be present.
     pub(crate) decides: bool,
-    /// Literals it is compared with.
+    /// Literals that it is compared with.
     pub(crate) constants: Vec<Json>,
-    /// Literals its size is compared with.
+    /// Literals that its size is compared with.
     pub(crate) sizes: Vec<i64>,
-    /// It names something (a key, an id): two different ones are needed.
+    /// Whether it names something (a key, an id), so that two different values are needed.
     pub(crate) names: bool,
-    /// Expressions over the snapshot that it is compared with.
+    /// Expressions over the run that it is compared with.
     pub(crate) like: BTreeSet<String>,
 }
 
 /// Probes by path of fields.
 pub(crate) type Probes = BTreeMap<Vec<String>, Probe>;
 
-/// What decides.
+/// Everything that affects the behavior of a run.
 #[derive(Debug, Default)]
 pub(crate) struct ConeOfInfluence {
-    /// By chart: variables that decide.
+    /// By chart: the variables in the cone.
     pub(crate) variables: Vec<FxHashSet<String>>,
-    /// Whether the inputs of actors, and the data of ledger entries, decide.
+    /// Whether the inputs of actors are in the cone.
     pub(crate) inputs: bool,
+    /// Whether the data of ledger entries is in the cone.
     pub(crate) entries: bool,
-    /// Whether conditions look at the sender.
+    /// Whether conditions read the sender.
     pub(crate) sender: bool,
-    /// Whether conditions look at the clock.
+    /// Whether conditions read the time.
     pub(crate) clock: bool,
-    /// By source.
+    /// The probes, by source of the data.
     pub(crate) probes: BTreeMap<Source, Probes>,
 }
 
-/// What `event` is in an expression: the sources it can be, and how many leading fields to drop.
+/// What `event` can be in an expression: the possible sources, and the field that wraps their data.
 type Events<'s> = &'s [(Source, Option<&'static str>)];
 
 struct ConeBuilder<'m, 'd> {
     model: &'m Model<'d>,
     cone: ConeOfInfluence,
     flows: Vec<Flow>,
-    /// Paths that conditions compare, to be followed to where they come from: chart, variable and fields, what is asked.
-    asked: Vec<(usize, Vec<String>, Probe)>,
+    /// Context paths whose origin is still to be traced: chart, variable and fields, probe.
+    pending: Vec<(usize, Vec<String>, Probe)>,
 }
 
 pub(crate) fn cone_of_influence(model: &Model<'_>) -> ConeOfInfluence {
-    let mut r = ConeBuilder { model, cone: ConeOfInfluence::default(), flows: Vec::new(), asked: Vec::new() };
-    r.cone.variables = vec![FxHashSet::default(); model.charts.len()];
-    r.rules();
+    let mut b = ConeBuilder { model, cone: ConeOfInfluence::default(), flows: Vec::new(), pending: Vec::new() };
+    b.cone.variables = vec![FxHashSet::default(); model.charts.len()];
+    b.rules();
     for number in 0..model.charts.len() {
-        r.chart(number);
+        b.chart(number);
     }
-    r.variables();
-    r.follow();
-    r.cone
+    b.variables();
+    b.trace_origins();
+    b.cone
 }
 
 impl<'d> ConeBuilder<'_, 'd> {
@@ -123,7 +125,7 @@ impl<'d> ConeBuilder<'_, 'd> {
             }
             let blocks =
                 state.def.entry.iter().chain(&state.def.exit).chain(state.def.initial.iter().map(|i| &i.actions));
-            // What is entered after an event sees that event: any that leads here.
+            // Entry actions see the event that led here: any of those that can.
             for block in blocks {
                 self.block(number, block, events, 0);
             }
@@ -210,49 +212,49 @@ impl<'d> ConeBuilder<'_, 'd> {
         }
     }
 
-    /// The expressions of a template are read, and decide nothing themselves.
+    /// Notes the reads of a template that does not affect behavior itself.
     fn touch(&mut self, chart: usize, value: &'d Template, events: Events<'_>) {
         Model::cels(value).into_iter().for_each(|cel| self.reads(chart, cel, events, false));
     }
 
-    /// A template that names something.
+    /// Notes a template that names something (a key, an id).
     fn naming(&mut self, chart: usize, value: &'d Template, events: Events<'_>) {
         for cel in Model::cels(value) {
             self.deciding(chart, cel, events);
             let Some(ast) = self.model.ast(cel) else {
                 continue;
             };
-            let ask = Probe { decides: true, names: true, ..Probe::default() };
+            let naming = Probe { decides: true, names: true, ..Probe::default() };
             if let Some((root, fields)) = tree::path_of(ast.root()) {
-                self.ask(chart, &root, &fields, events, &ask);
+                self.probe(chart, &root, &fields, events, &naming);
             }
         }
     }
 
-    /// An expression that decides.
+    /// Notes an expression that affects behavior.
     fn deciding(&mut self, chart: usize, cel: &'d str, events: Events<'_>) {
         self.reads(chart, cel, events, true);
         let Some(ast) = self.model.ast(cel) else {
             return;
         };
-        let mut asks: Vec<(String, Vec<String>, Probe)> = Vec::new();
+        let mut probes: Vec<(String, Vec<String>, Probe)> = Vec::new();
         tree::comparisons(ast.root(), &mut |left, op, right| {
             for (a, b) in [(left, right), (right, left)] {
                 if let Some((root, fields)) = tree::path_of(a) {
-                    asks.extend(compared(a, b, op, cel).map(|probe| (root, fields, probe)));
+                    probes.extend(compared(a, b, op, cel).map(|probe| (root, fields, probe)));
                 } else if let (Some((root, fields)), Some(n)) =
                     (sized(a).and_then(tree::path_of), tree::literal_of(b).and_then(|l| l.as_i64()))
                 {
-                    asks.push((root, fields, Probe { decides: true, sizes: vec![n], ..Probe::default() }));
+                    probes.push((root, fields, Probe { decides: true, sizes: vec![n], ..Probe::default() }));
                 }
             }
         });
-        for (root, fields, probe) in asks {
-            self.ask(chart, &root, &fields, events, &probe);
+        for (root, fields, probe) in probes {
+            self.probe(chart, &root, &fields, events, &probe);
         }
     }
 
-    fn ask(&mut self, chart: usize, root: &str, fields: &[String], events: Events<'_>, probe: &Probe) {
+    fn probe(&mut self, chart: usize, root: &str, fields: &[String], events: Events<'_>, probe: &Probe) {
         match root {
             "event" => {
                 for (source, drop) in events {
@@ -262,14 +264,14 @@ impl<'d> ConeBuilder<'_, 'd> {
                 }
             }
             "input" if chart == 0 => self.put(Source::Input, fields.to_vec(), probe),
-            "context" => self.asked.push((chart, fields.to_vec(), probe.clone())),
+            "context" => self.pending.push((chart, fields.to_vec(), probe.clone())),
             // `actors.root.context.spent`.
             "actors" => {
                 if let [_, context, rest @ ..] = fields
                     && context == "context"
                 {
                     for chart in 0..self.model.charts.len() {
-                        self.asked.push((chart, rest.to_vec(), probe.clone()));
+                        self.pending.push((chart, rest.to_vec(), probe.clone()));
                     }
                 }
             }
@@ -288,7 +290,7 @@ impl<'d> ConeBuilder<'_, 'd> {
         known.sizes.extend(probe.sizes.iter().filter(|s| !known.sizes.contains(s)).copied().collect::<Vec<_>>());
     }
 
-    /// What an expression reads.
+    /// Notes the paths that an expression reads.
     fn reads(&mut self, chart: usize, cel: &'d str, events: Events<'_>, decides: bool) {
         let Some(ast) = self.model.ast(cel) else {
             return;
@@ -305,7 +307,7 @@ impl<'d> ConeBuilder<'_, 'd> {
                     charter_expr::Segment::Index(_) => break,
                 }
             }
-            self.ask(chart, path.root(), &fields, events, &probe);
+            self.probe(chart, path.root(), &fields, events, &probe);
             if !decides {
                 continue;
             }
@@ -318,7 +320,7 @@ impl<'d> ConeBuilder<'_, 'd> {
                 "actors" => {
                     let context = match fields.as_slice() {
                         [_, word, rest @ ..] if word == "context" => Some(rest.first()),
-                        // `actors.all(a, ... .context...)`: all of them may be meant.
+                        // `actors.all(a, ... .context...)` may read the context of any actor.
                         [] | [_] if cel.contains("context") => Some(None),
                         _ => None,
                     };
@@ -343,7 +345,7 @@ impl<'d> ConeBuilder<'_, 'd> {
     }
 }
 
-/// What is asked of a path that is compared with `other`.
+/// The probe for a path that is compared with `other`.
 fn compared(path: &Node, other: &Node, op: BinaryOp, cel: &str) -> Option<Probe> {
     let mut probe = Probe { decides: true, ..Probe::default() };
     if let Some(literal) = tree::literal_of(other) {
@@ -357,7 +359,7 @@ fn compared(path: &Node, other: &Node, op: BinaryOp, cel: &str) -> Option<Probe>
     if !matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::In) {
         return None;
     }
-    // Another part of the run: what is there at the time will be tried.
+    // Compared with another part of the run: its value at the time is tried.
     let mut of_event = false;
     tree::visit(other, &mut |n| {
         of_event |= matches!(&n.kind, Kind::Ident { name, .. } if matches!(name.as_ref(), "event" | "entry" | "by"))

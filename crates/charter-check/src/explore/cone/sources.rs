@@ -1,11 +1,11 @@
-//! Where data comes into a run, and which of it a transition sees as `event`.
+//! The sources of data of a run, and which of them a transition sees as `event`.
 
 use std::collections::BTreeSet;
 
 use super::ConeBuilder;
 use crate::model::{Chart, Model, Transition, Trigger, is_platform, matches};
 
-/// Where data comes from that an exploration has to make up.
+/// A source of data that an exploration has to generate.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Source {
     /// The data of an event.
@@ -19,7 +19,7 @@ pub(crate) enum Source {
 }
 
 impl<'d> ConeBuilder<'_, 'd> {
-    /// By state: the events with which it is entered, as far as its entry actions see them.
+    /// By state: the events that can enter it, which its entry actions see.
     pub(super) fn arrivals(&self, chart: &Chart<'d>) -> Vec<Vec<(Source, Option<&'static str>)>> {
         let mut arrivals = vec![BTreeSet::new(); chart.states.len()];
         for t in &chart.transitions {
@@ -37,7 +37,8 @@ impl<'d> ConeBuilder<'_, 'd> {
     }
 }
 
-/// A path in `event` as a path in the data: without `data`, and without what the platform wraps around it.
+/// Converts a path in `event` to a path in the data: without `data` and without the platform's
+/// wrapper.
 pub(super) fn strip(fields: &[String], wrapped: Option<&'static str>) -> Option<Vec<String>> {
     let fields = fields.strip_prefix(&["data".to_string()]).unwrap_or(fields);
     match (wrapped, fields) {

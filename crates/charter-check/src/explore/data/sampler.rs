@@ -1,146 +1,24 @@
-//! Data made up from schemas: one plain value, and the variations that conditions tell apart.
+//! Generates values for a schema, and the values that are tried for one place.
 
 use charter_expr::schema::SchemaNode;
 use serde_json::{Map, Number, Value as Json, json};
 
-use super::cone::{Probe, Probes};
-use charter_kernel::Schema;
+use super::super::cone::{Probe, Probes};
+use super::{get, set};
 
-/// Nesting of made-up data.
+/// Upper limit of the nesting of generated data.
 const MAX_DEPTH: usize = 12;
-/// Values of one place.
+/// Upper limit of values for one place.
 const MAX_VALUES: usize = 16;
 
-/// MoveKind was made for a schema.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Samples {
-    /// Different values that fit.
-    pub(crate) values: Vec<Json>,
-    /// How many combinations there would have been; more than were made if it was cut.
-    pub(crate) possible: usize,
-}
-
-/// Makes data that fits `schema` (none: anything) and answers the probes, at most `limit` values.
-pub(crate) fn samples(schema: Option<&Json>, probes: &Probes, limit: usize) -> Samples {
-    let sampler = Sampler { root: schema, probes };
-    let compiled = schema.and_then(|s| Schema::compile(s).ok());
-    let fits = |v: &Json| compiled.as_ref().is_none_or(|s| s.fits(v));
-    let mut out = Samples::default();
-    for base in sampler.bases() {
-        let mut choices: Vec<(&Vec<String>, Vec<Option<Json>>)> = Vec::new();
-        for (path, probe) in probes.iter().filter(|(_, p)| p.decides) {
-            // A path that leads through another one that decides (an object that may be null) is varied as part of it.
-            let options = sampler.options(path, probe);
-            if options.len() > 1 || options.first().is_some_and(|o| o.as_ref() != get(&base, path)) {
-                choices.push((path, options));
-            }
-        }
-        let total = choices.iter().fold(1usize, |n, (_, o)| n.saturating_mul(o.len().max(1)));
-        out.possible = out.possible.saturating_add(total);
-        let room = limit.saturating_sub(out.values.len()).max(1);
-        for value in combinations(&base, &choices, total, room) {
-            if !out.values.contains(&value) && fits(&value) {
-                out.values.push(value);
-            }
-        }
-        if out.values.is_empty() && fits(&base) {
-            out.values.push(base);
-        }
-        if out.values.len() >= limit {
-            break;
-        }
-    }
-    out
-}
-
-/// All combinations if they are few; else each choice once, then pairs, as far as there is room.
-fn combinations(base: &Json, choices: &[(&Vec<String>, Vec<Option<Json>>)], total: usize, room: usize) -> Vec<Json> {
-    let mut out = Vec::new();
-    if total <= room.saturating_mul(4) {
-        let mut digits = vec![0usize; choices.len()];
-        for _ in 0..total {
-            let mut value = base.clone();
-            for ((path, options), digit) in choices.iter().zip(&digits) {
-                set(&mut value, path, options.get(*digit).cloned().flatten());
-            }
-            out.push(value);
-            for ((_, options), digit) in choices.iter().zip(digits.iter_mut()) {
-                *digit = digit.saturating_add(1);
-                if *digit < options.len() {
-                    break;
-                }
-                *digit = 0;
-            }
-        }
-        // The plainest stay, should there be too many.
-        out.truncate(room.saturating_mul(4));
-        return out;
-    }
-    out.push(base.clone());
-    for (i, (path, options)) in choices.iter().enumerate() {
-        for option in options {
-            let mut value = base.clone();
-            set(&mut value, path, option.clone());
-            out.push(value.clone());
-            for (other, options) in choices.iter().skip(i.saturating_add(1)) {
-                for option in options {
-                    if out.len() > room {
-                        return out;
-                    }
-                    let mut value = value.clone();
-                    set(&mut value, other, option.clone());
-                    out.push(value);
-                }
-            }
-        }
-    }
-    out
-}
-
-/// The value at a path of fields.
-pub(crate) fn get<'j>(value: &'j Json, path: &[String]) -> Option<&'j Json> {
-    path.iter().try_fold(value, |v, key| v.get(key))
-}
-
-/// Sets (or takes away) the value at a path; objects on the way are made.
-pub(crate) fn set(value: &mut Json, path: &[String], to: Option<Json>) {
-    let Some((last, before)) = path.split_last() else {
-        *value = to.unwrap_or(Json::Null);
-        return;
-    };
-    let mut at = value;
-    for key in before {
-        if !at.is_object() {
-            if to.is_none() {
-                return;
-            }
-            *at = Json::Object(Map::new());
-        }
-        let Json::Object(map) = at else { return };
-        at = map.entry(key.clone()).or_insert(Json::Null);
-    }
-    if !at.is_object() {
-        if to.is_none() {
-            return;
-        }
-        *at = Json::Object(Map::new());
-    }
-    if let Json::Object(map) = at {
-        match to {
-            Some(to) => drop(map.insert(last.clone(), to)),
-            None => drop(map.remove(last)),
-        }
-    }
-}
-
-struct Sampler<'s> {
-    root: Option<&'s Json>,
-    probes: &'s Probes,
+pub(super) struct Sampler<'s> {
+    pub(super) root: Option<&'s Json>,
+    pub(super) probes: &'s Probes,
 }
 
 impl<'s> Sampler<'s> {
     /// One plain value for each alternative of the schema.
-    fn bases(&self) -> Vec<Json> {
+    pub(super) fn bases(&self) -> Vec<Json> {
         let Some(root) = self.root else {
             let mut base = if self.probes.keys().any(|p| !p.is_empty()) { json!({}) } else { Json::Null };
             for (path, probe) in self.probes.iter().filter(|(p, _)| !p.is_empty()) {
@@ -230,7 +108,7 @@ impl<'s> Sampler<'s> {
         let required: Vec<&str> =
             schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect();
         let mut names: Vec<&str> = required.clone();
-        // MoveKind some expression reads is there, too.
+        // Fields that an expression reads are always present.
         let read = self.probes.keys().filter(|p| p.starts_with(path)).filter_map(|p| p.get(path.len()));
         let closed = schema.get("additionalProperties") == Some(&Json::Bool(false));
         names.extend(read.map(String::as_str).filter(|n| !closed || properties.is_some_and(|p| p.contains_key(*n))));
@@ -247,7 +125,7 @@ impl<'s> Sampler<'s> {
         Json::Object(map)
     }
 
-    /// The schema at a path of fields, and whether the last field has to be there.
+    /// The schema at a path of fields, and whether the last field is required.
     fn at(&self, path: &[String]) -> (Option<&'s Json>, bool) {
         let Some(root) = self.root else {
             return (None, false);
@@ -267,8 +145,8 @@ impl<'s> Sampler<'s> {
         (Some(schema), required)
     }
 
-    /// The values that a place is tried with; none among them for its absence.
-    fn options(&self, path: &[String], probe: &Probe) -> Vec<Option<Json>> {
+    /// The values that are tried for a place; `None` stands for its absence.
+    pub(super) fn options(&self, path: &[String], probe: &Probe) -> Vec<Option<Json>> {
         let (schema, required) = self.at(path);
         let mut out: Vec<Option<Json>> = Vec::new();
         let mut add = |v: Option<Json>| {
@@ -385,7 +263,7 @@ fn number(schema: &Json, whole: bool) -> Json {
     from_f64(value)
 }
 
-/// The constants themselves and what is just beside them.
+/// The constants and the values next to them.
 fn around(constants: &[Json], whole: bool) -> Vec<Json> {
     let mut out = Vec::new();
     for constant in constants.iter().filter_map(Json::as_f64) {
@@ -398,7 +276,7 @@ fn around(constants: &[Json], whole: bool) -> Vec<Json> {
     out
 }
 
-/// An int where it is one: the same value has one JSON form.
+/// An integer if the value is one, so that each value has one JSON form.
 fn from_f64(value: f64) -> Json {
     #[allow(clippy::cast_possible_truncation)] // whole and within what f64 holds exactly
     if value.fract() == 0.0 && value.abs() < 9e15 {
@@ -409,7 +287,7 @@ fn from_f64(value: f64) -> Json {
     Number::from_f64(short).map_or(Json::Null, Json::Number)
 }
 
-/// A schema for what fits both, as far as plain objects go.
+/// The conjunction of two schemas, as far as plain objects go.
 fn both(whole: Json, part: &Json) -> Json {
     let (Json::Object(mut whole), Json::Object(part)) = (whole, part) else {
         return part.clone();
@@ -427,56 +305,4 @@ fn both(whole: Json, part: &Json) -> Json {
         }
     }
     Json::Object(whole)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn probe(path: &str, constants: &[Json]) -> (Vec<String>, Probe) {
-        let path = if path.is_empty() { Vec::new() } else { path.split('.').map(str::to_string).collect() };
-        (path, Probe { decides: true, constants: constants.to_vec(), ..Probe::default() })
-    }
-
-    #[test]
-    fn what_is_required_and_what_is_compared() {
-        let schema = json!({"type": "object", "required": ["confidence", "human"], "properties": {
-            "confidence": {"type": "number", "minimum": 0, "maximum": 1}, "human": {"type": "boolean"}, "note": {"type": "string"}}});
-        let probes = Probes::from([probe("confidence", &[json!(0.85)]), probe("human", &[])]);
-        let made = samples(Some(&schema), &probes, 64).values;
-        let mut confidences: Vec<f64> = made.iter().map(|v| v["confidence"].as_f64().unwrap()).collect();
-        confidences.sort_by(f64::total_cmp);
-        confidences.dedup();
-        assert_eq!(confidences, [0.84, 0.85, 0.86, 1.0]);
-        assert_eq!(made.len(), 8);
-        assert!(made.iter().all(|v| v.get("note").is_none()));
-    }
-
-    #[test]
-    fn bounds_formats_references_and_alternatives() {
-        let schema = json!({"$ref": "#/$defs/x", "$defs": {"x": {"type": "object", "required": ["n", "t", "e", "l"], "properties": {
-            "n": {"type": "integer", "exclusiveMinimum": 5, "multipleOf": 4}, "t": {"type": "string", "format": "date-time"},
-            "e": {"enum": ["p", "q"]}, "l": {"type": "array", "minItems": 2, "items": {"type": "null"}}}}}});
-        let made = samples(Some(&schema), &Probes::new(), 64);
-        assert_eq!(made.values, [json!({"n": 8, "t": "2026-01-01T00:00:00Z", "e": "p", "l": [null, null]})]);
-        let schema = json!({"type": "object", "required": ["kind"], "oneOf": [
-            {"properties": {"kind": {"const": "a"}}}, {"properties": {"kind": {"const": "b"}, "x": {"type": "integer"}}, "required": ["x"]}]});
-        let made = samples(Some(&schema), &Probes::new(), 64).values;
-        assert!(made.contains(&json!({"kind": "a"})) && made.contains(&json!({"kind": "b", "x": 1})), "{made:?}");
-    }
-
-    #[test]
-    fn optional_fields_that_decide_are_left_out_once() {
-        let schema = json!({"type": "object", "properties": {"ok": {"type": "boolean"}}});
-        let made = samples(Some(&schema), &Probes::from([probe("ok", &[])]), 64).values;
-        assert_eq!(made, [json!({"ok": true}), json!({"ok": false}), json!({})]);
-    }
-
-    #[test]
-    fn too_many_combinations_are_cut() {
-        let names: Vec<String> = (0..10).map(|i| format!("f{i}")).collect();
-        let probes: Probes = names.iter().map(|n| probe(n, &[json!(1)])).collect();
-        let made = samples(None, &probes, 50);
-        assert!(made.possible > 1_000 && made.values.len() <= 52 && made.values.len() > 20, "{}", made.values.len());
-    }
 }

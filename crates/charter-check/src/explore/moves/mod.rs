@@ -1,180 +1,20 @@
-//! MoveKind can happen next to a run: events by principals, answers of the host's work, time.
+//! The moves that a run can make next: events by principals, answers of actors, time.
+
+mod apply;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_kernel::{Digest, Envelope, Event, Machine, Principal, Query, Refusal, Snapshot, Step, Verdict};
-use serde_json::{Map, Value as Json, json};
+use charter_kernel::{Digest, Principal, Query, Snapshot};
+use serde_json::{Value as Json, json};
 
 use super::cone::{ConeOfInfluence, Probes, Source};
 use super::data::{Samples, samples, set};
 use crate::Options;
 use crate::model::{Chart, Model, matches};
+pub(crate) use apply::{Move, MoveKind, START, StepRefused, start};
 
-/// Midnight of the first day of 2026, in milliseconds since 1970: explorations have to begin some time.
-pub(crate) const START: i64 = 1_767_225_600_000;
-/// Timers that may fire at one moment.
-const MAX_FIRINGS: usize = 1_000;
-
-/// Something that happens, and when.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Move {
-    pub(crate) at: i64,
-    pub(crate) kind: MoveKind,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum MoveKind {
-    Start { input: Json },
-    Send { to: Arc<str>, kind: Arc<str>, data: Json, by: Principal },
-    Done { to: Arc<str>, invocation: Arc<str>, output: Json },
-    Failed { to: Arc<str>, invocation: Arc<str>, error: Json },
-    Tick,
-}
-
-impl Move {
-    /// As `charter step` accepts it; the start is no line but the input.
-    pub(crate) fn line(&self) -> Json {
-        let mut line = Map::new();
-        let to_actor = |line: &mut Map<String, Json>, to: &Arc<str>| {
-            if to.as_ref() != "root" {
-                line.insert("to".into(), json!(to.as_ref()));
-            }
-        };
-        match &self.kind {
-            MoveKind::Start { input } => drop(line.insert("input".into(), input.clone())),
-            MoveKind::Send { to, kind, data, by } => {
-                line.insert("type".into(), json!(kind.as_ref()));
-                if !data.is_null() {
-                    line.insert("data".into(), data.clone());
-                }
-                to_actor(&mut line, to);
-                line.insert("by".into(), json!({"id": by.id, "roles": by.roles}));
-                line.insert("at".into(), json!(time(self.at)));
-            }
-            MoveKind::Done { to, invocation, output } => {
-                line.insert("done".into(), json!(invocation.as_ref()));
-                line.insert("output".into(), output.clone());
-                to_actor(&mut line, to);
-                line.insert("at".into(), json!(time(self.at)));
-            }
-            MoveKind::Failed { to, invocation, error } => {
-                line.insert("failed".into(), json!(invocation.as_ref()));
-                line.insert("error".into(), error.clone());
-                to_actor(&mut line, to);
-                line.insert("at".into(), json!(time(self.at)));
-            }
-            MoveKind::Tick => drop(line.insert("tick".into(), json!(time(self.at)))),
-        }
-        Json::Object(line)
-    }
-
-    /// MoveKind it is called in messages.
-    pub(crate) fn label(&self) -> String {
-        match &self.kind {
-            MoveKind::Start { .. } => "the start".into(),
-            MoveKind::Send { kind, .. } => format!("`{kind}`"),
-            MoveKind::Done { invocation, .. } => format!("the answer of `{invocation}`"),
-            MoveKind::Failed { invocation, .. } => format!("the failure of `{invocation}`"),
-            MoveKind::Tick => "a timer".into(),
-        }
-    }
-
-    /// The type of an event that is sent.
-    pub(crate) fn event_type(&self) -> Option<&str> {
-        match &self.kind {
-            MoveKind::Send { kind, .. } => Some(kind),
-            _ => None,
-        }
-    }
-
-    /// Whether the sender can be told no without harm; else it is the platform that gets nowhere.
-    pub(crate) fn is_from_outside(&self) -> bool {
-        matches!(self.kind, MoveKind::Send { .. })
-    }
-
-    /// Lets it happen.
-    pub(crate) fn apply(&self, machine: &Machine, snapshot: &Snapshot) -> Result<Successor, StepRefused> {
-        let seq = snapshot.seq().saturating_add(1);
-        let step = |snapshot: &Snapshot, envelope: Envelope| match machine.step(snapshot, &envelope) {
-            Ok(step) => Ok(Successor::of(step)),
-            Err(refusal) => Err(StepRefused { refusal, envelope: Box::new(envelope) }),
-        };
-        let host =
-            |to: &Arc<str>, event: Event| Envelope { to: Some(to.to_string()), ..Envelope::host(seq, event, self.at) };
-        match &self.kind {
-            MoveKind::Start { input } => start(machine, input, self.at),
-            MoveKind::Send { to, kind, data, by } => {
-                let mut envelope = Envelope::event(seq, kind, data.clone(), by.clone(), self.at);
-                envelope.to = Some(to.to_string());
-                step(snapshot, envelope)
-            }
-            MoveKind::Done { to, invocation, output } => step(
-                snapshot,
-                host(to, Event::Done { invocation: invocation.to_string(), effect: None, output: output.clone() }),
-            ),
-            MoveKind::Failed { to, invocation, error } => step(
-                snapshot,
-                host(to, Event::Failed { invocation: invocation.to_string(), effect: None, error: error.clone() }),
-            ),
-            MoveKind::Tick => {
-                // All that is due by now, as a host does it.
-                let mut whole = Successor { verdict: Verdict::Ignored, snapshot: snapshot.clone(), taken: Vec::new() };
-                for _ in 0..MAX_FIRINGS {
-                    let now = &whole.snapshot;
-                    let Some(timer) = now.next_timer().filter(|t| t.due <= self.at) else {
-                        break;
-                    };
-                    let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
-                    let next = step(now, Envelope::host(now.seq().saturating_add(1), event, self.at))?;
-                    whole.taken.extend(next.taken);
-                    whole.snapshot = next.snapshot;
-                    if next.verdict != Verdict::Ignored {
-                        whole.verdict = next.verdict;
-                    }
-                }
-                Ok(whole)
-            }
-        }
-    }
-}
-
-/// Starts a run.
-pub(crate) fn start(machine: &Machine, input: &Json, at: i64) -> Result<Successor, StepRefused> {
-    let envelope = Envelope::host(0, Event::Start { input: input.clone() }, at);
-    match machine.start("explored", &envelope) {
-        Ok(step) => Ok(Successor::of(step)),
-        Err(refusal) => Err(StepRefused { refusal, envelope: Box::new(envelope) }),
-    }
-}
-
-/// MoveKind a move came to.
-pub(crate) struct Successor {
-    pub(crate) verdict: Verdict,
-    pub(crate) snapshot: Snapshot,
-    /// Chart and transition, by number.
-    pub(crate) taken: Vec<(usize, u32)>,
-}
-
-impl Successor {
-    fn of(step: Step) -> Successor {
-        Successor { verdict: step.verdict, taken: step.taken().collect(), snapshot: step.snapshot }
-    }
-}
-
-/// A move that the kernel refused.
-pub(crate) struct StepRefused {
-    pub(crate) refusal: Refusal,
-    pub(crate) envelope: Box<Envelope>,
-}
-
-/// RFC 3339.
-pub(crate) fn time(ms: i64) -> String {
-    let value = charter_expr::Value::timestamp_millis(ms).to_json();
-    value.ok().and_then(|v| v.as_str().map(str::to_string)).unwrap_or_default()
-}
-
-/// All moves that an exploration tries.
+/// The moves that an exploration tries.
 pub(crate) struct Moves<'m, 'd> {
     model: &'m Model<'d>,
     cone: &'m ConeOfInfluence,
@@ -182,9 +22,9 @@ pub(crate) struct Moves<'m, 'd> {
     outputs: BTreeMap<String, Vec<Json>>,
     errors: Vec<Json>,
     pub(crate) inputs: Vec<Json>,
-    /// Why not everything is tried.
+    /// What was not tried, and why.
     pub(crate) cut: Vec<String>,
-    /// Schemas that no data was found for: pointer, what.
+    /// Schemas without data: pointer and name.
     pub(crate) missing: Vec<(String, String)>,
 }
 
@@ -192,9 +32,9 @@ struct EventMoves {
     name: Arc<str>,
     data: Vec<Json>,
     principals: Vec<Principal>,
-    /// `approves` of the transitions that take it.
+    /// `approves` of the transitions for it.
     approves: Vec<Query>,
-    /// Paths that are compared with parts of the run.
+    /// Paths that are compared with expressions over the run.
     like: Vec<(Vec<String>, Query)>,
 }
 
@@ -255,7 +95,7 @@ impl<'m, 'd> Moves<'m, 'd> {
             self.missing.push((at.to_string(), what.to_string()));
         }
         if possible > options.max_data.saturating_mul(4) {
-            self.cut.push(format!("{what}: {} of {possible} combinations of data were tried", values.len()));
+            self.cut.push(format!("{what}: only {} of {possible} combinations of data were tried", values.len()));
         }
         values
     }
@@ -295,7 +135,7 @@ impl<'m, 'd> Moves<'m, 'd> {
         self.events.push(EventMoves { name: name.into(), data, principals, approves, like });
     }
 
-    /// MoveKind can happen to this snapshot.
+    /// Appends the moves that are possible for a snapshot.
     pub(crate) fn of(&self, snapshot: &Snapshot, now: i64, out: &mut Vec<Move>) {
         let model = self.model;
         for (actor, invocation) in snapshot.invocations().filter(|(_, i)| !i.is_machine()) {
@@ -316,7 +156,7 @@ impl<'m, 'd> Moves<'m, 'd> {
         if let Some(timer) = snapshot.next_timer() {
             out.push(Move { at: timer.due.max(now), kind: MoveKind::Tick });
         }
-        // A permit may have expired by the time of an event.
+        // An event may also come after a permit has expired.
         let next = snapshot.next_timer().map_or(i64::MAX, |t| t.due);
         let expiry = snapshot
             .ledger()
@@ -353,7 +193,7 @@ impl<'m, 'd> Moves<'m, 'd> {
         }
     }
 
-    /// The data of an event at this moment: what was made up, fitted to what the run holds.
+    /// The data of an event: the generated samples, adapted to values of the run.
     fn data_of(&self, event: &EventMoves, snapshot: &Snapshot, actor: &str, now: i64) -> Vec<Json> {
         let mut out = event.data.clone();
         let ask = |query: &Query| self.model.machine.ask(snapshot, actor, query, now).ok();
@@ -411,7 +251,8 @@ fn takes(chart: &Chart<'_>, state: u32, event: &str) -> bool {
     })
 }
 
-/// The senders that are told apart: each role that counts; two people (or as many as a quorum needs) where it matters who they are.
+/// The distinguishable senders: one per role that matters, and several people (as many as a quorum
+/// needs, at least two) where conditions read the sender.
 fn principals(
     model: &Model<'_>,
     cone: &ConeOfInfluence,
@@ -447,8 +288,8 @@ fn principals(
     }
     let quorum = takers.iter().filter_map(|t| t.def.quorum.as_ref()).map(|q| q.count).max().unwrap_or(1);
     let people = ["ana", "ben", "cleo", "dan", "eva", "fay"];
-    let wanted = if cone.sender { quorum.max(2) } else { quorum };
-    let count = usize::try_from(wanted).unwrap_or(usize::MAX).clamp(1, people.len());
+    let people_needed = if cone.sender { quorum.max(2) } else { quorum };
+    let count = usize::try_from(people_needed).unwrap_or(usize::MAX).clamp(1, people.len());
     people
         .iter()
         .take(count)
