@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::input::{json_or_file, open};
 use crate::io::{Exit, Failure, Io};
-use crate::lines::{Lines, Read};
+use charter_scenario::lines::{Lines, RawLine};
 
 /// Evaluates an expression, or a batch of them.
 #[derive(Debug, clap::Args)]
@@ -125,8 +125,8 @@ fn run_batch(batch: &str, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let input = open(batch, "expressions", io)?;
     let mut lines = Lines::new(input);
     let mut exit = Exit::Yes;
-    while let Some((number, read)) = lines.advance()? {
-        let answer = match case(&read) {
+    while let Some((number, line)) = lines.advance()? {
+        let answer = match case(&line) {
             Ok(case) => match typed::run(&case) {
                 Ok(value) => json!({"value": value}),
                 Err(message) => {
@@ -144,8 +144,8 @@ fn run_batch(batch: &str, io: &mut Io<'_>) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn case(read: &Read<'_>) -> Result<Json, String> {
-    let Read::Line(bytes) = read else {
+fn case(line: &RawLine<'_>) -> Result<Json, String> {
+    let RawLine::Bytes(bytes) = line else {
         return Err("the line is too long".into());
     };
     let case: Json = serde_json::from_slice(bytes).map_err(|e| format!("no JSON: {e}"))?;

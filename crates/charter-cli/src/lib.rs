@@ -26,16 +26,12 @@ pub mod graph;
 mod input;
 mod io;
 pub mod journal;
-pub mod lines;
 pub mod load;
 pub mod models;
-pub mod moment;
 pub mod new;
 mod page;
 mod program;
 pub mod run;
-pub mod scenario;
-pub mod session;
 pub mod step;
 #[cfg(feature = "otel")]
 pub mod telemetry;

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use crate::bundled;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::load::{Loaded, Source, compile, find, plain, read, text_of};
-use crate::scenario::{Cover, Ran, compile_expressions, gaps, run as run_scenario, unseen_codes};
+use charter_scenario::runner::{Cover, ScenarioResult, compile_expressions, gaps, run as run_scenario, unseen_codes};
 
 /// Runs the scenarios of charters.
 #[derive(Debug, clap::Args)]
@@ -209,7 +209,7 @@ impl Report {
         Ok(())
     }
 
-    fn show(&self, file: &ScenarioFile, name: &str, ran: &Ran, io: &mut Io<'_>) -> Result<(), Failure> {
+    fn show(&self, file: &ScenarioFile, name: &str, ran: &ScenarioResult, io: &mut Io<'_>) -> Result<(), Failure> {
         match &ran.failure {
             None => writeln!(
                 io.out,

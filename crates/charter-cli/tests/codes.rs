@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use charter_cli::codes::PAGES;
-use charter_cli::scenario;
+use charter_scenario::runner;
 use serde_json::Value as Json;
 use support::{Scratch, charter};
 
@@ -51,7 +51,7 @@ fn codes() -> BTreeSet<String> {
     let words = charter_kernel::Code::ALL.iter().map(|code| code.word());
     let findings = charter_check::codes::ALL.iter().map(|(code, _)| *code);
     let actors = charter_cli::check::actors::codes::ALL;
-    let known = words.chain(findings).chain(scenario::codes::ALL);
+    let known = words.chain(findings).chain(runner::codes::ALL);
     let known = known.chain(actors);
     codes.extend(known.map(str::to_owned));
     let compile = crates().join("charter-kernel/src/compile");

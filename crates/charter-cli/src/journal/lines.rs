@@ -5,7 +5,7 @@ use charter_kernel::Misfit;
 use serde_json::Value as Json;
 
 use crate::io::Paint;
-use crate::moment;
+use charter_scenario::timestamp;
 
 /// Writes records, one line each, with the day wherever it changes.
 pub(crate) struct Lines {
@@ -100,7 +100,7 @@ fn moved(record: &Record) -> String {
 
 /// `2026-11-21` and `10:00:00.000`, in UTC.
 pub(crate) fn day_and_time(at: i64) -> (String, String) {
-    let text = moment::text(at);
+    let text = timestamp::text(at);
     let (day, time) = text.split_once('T').unwrap_or((&text, ""));
     let time = time.trim_end_matches('Z');
     let (whole, part) = time.split_once('.').unwrap_or((time, ""));

@@ -12,7 +12,7 @@ use super::table::Table;
 use super::{Db, charter_of};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
-use crate::moment;
+use charter_scenario::timestamp;
 
 /// Lists runs.
 #[derive(Debug, clap::Args)]
@@ -60,7 +60,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             let line = json!({
                 "run": run.run, "charter": id(run.charter), "digest": run.charter,
                 "status": word(run.status), "state": state, "records": run.seq + 1,
-                "started": moment::text(run.started), "updated": moment::text(run.updated), "hash": run.hash,
+                "started": timestamp::text(run.started), "updated": timestamp::text(run.updated), "hash": run.hash,
             });
             writeln!(io.out, "{line}")?;
         } else {

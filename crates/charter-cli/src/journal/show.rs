@@ -8,7 +8,8 @@ use serde_json::{Value as Json, json};
 use super::lines::{clean, count, short, when};
 use super::{Db, at, charter_of, find};
 use crate::io::{Exit, Failure, Io, Paint};
-use crate::{moment, page};
+use crate::page;
+use charter_scenario::timestamp;
 
 /// Shows a run.
 #[derive(Debug, clap::Args)]
@@ -34,8 +35,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             "run": run.run,
             "charter": {"id": definition.id, "version": definition.version, "digest": run.charter, "name": charter.name},
             "records": run.seq + 1,
-            "started": moment::text(run.started),
-            "updated": moment::text(run.updated),
+            "started": timestamp::text(run.started),
+            "updated": timestamp::text(run.updated),
             "hash": run.hash,
         });
         if let (Json::Object(all), Json::Object(now)) = (&mut all, now(&machine, &snapshot, run.updated)) {
@@ -119,7 +120,7 @@ pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: i64) -> Json {
     let timers = snapshot
         .timers()
         .iter()
-        .map(|t| json!({"id": &*t.id, "actor": &*t.actor, "generation": t.generation, "due": moment::text(t.due)}));
+        .map(|t| json!({"id": &*t.id, "actor": &*t.actor, "generation": t.generation, "due": timestamp::text(t.due)}));
     let legal = legal(machine, snapshot, at);
     let legal = legal.iter().map(|((kind, to), roles)| json!({"type": kind, "to": to, "roles": roles}));
     let state: Vec<&str> = snapshot.actor("root").iter().flat_map(|a| a.state()).collect();

@@ -1,0 +1,124 @@
+//! `charter step`: the pure kernel on a stream of events, one line out for each line in.
+
+use std::io::{BufRead, Write};
+
+use charter_kernel::Explanation;
+use charter_scenario::lines::Lines;
+use charter_scenario::step::{LineResult, StepSession};
+use charter_scenario::timestamp;
+use serde_json::json;
+
+use crate::input::{json_or_file, open};
+use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::lines::{clean, further};
+use crate::load::load;
+
+/// Steps a charter through events, without a host.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A charter, an XState config (.json) or SCXML (.scxml); or the name of a bundled charter
+    file: String,
+    /// Events, one JSON object per line; `-` reads standard input
+    #[arg(long, value_name = "F.jsonl")]
+    events: Option<String>,
+    /// What the run starts with: JSON, or `@file`
+    #[arg(long, value_name = "JSON")]
+    input: Option<String>,
+    /// Id of the run; effect ids begin with it
+    #[arg(long, value_name = "ID", default_value = "run")]
+    run: String,
+    /// When the run starts: RFC 3339 or milliseconds since 1970
+    #[arg(long, value_name = "TIME", default_value = "1970-01-01T00:00:00Z", value_parser = timestamp::parse, allow_hyphen_values = true)]
+    at: i64,
+    /// Print a line for the start, too
+    #[arg(long)]
+    start: bool,
+    /// Run to the end on a virtual clock, and print the last active states only
+    #[arg(long)]
+    scxml_clock: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the charter, the input or the events cannot be read.
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let input = match &args.input {
+        Some(text) => json_or_file("--input", text)?,
+        None => json!({}),
+    };
+    let loaded = load(&args.file)?;
+    let mut start = Vec::new();
+    let mut session = match StepSession::start(&loaded.machine, &args.run, input, args.at, &mut start) {
+        Ok(session) => session,
+        Err(explanation) => {
+            show_refusal(&explanation, io)?;
+            io.out.write_all(&start)?;
+            return Ok(Exit::No);
+        }
+    };
+    let printed = args.start || args.events.is_none();
+    if printed && !args.scxml_clock {
+        io.out.write_all(&start)?;
+    }
+    let mut exit = Exit::Yes;
+    if let Some(events) = &args.events {
+        let (input, mut sink) = (open(events, "events", io)?, std::io::sink());
+        let out: &mut dyn Write = match args.scxml_clock {
+            true => &mut sink,
+            false => io.out,
+        };
+        exit = apply_lines(&mut session, input, out)?;
+    }
+    if args.scxml_clock {
+        return run_out(&mut session, machine_output, io);
+    }
+    Ok(exit)
+}
+
+/// Applies every line of the input.
+fn apply_lines(
+    session: &mut StepSession<'_>,
+    input: Box<dyn BufRead + '_>,
+    out: &mut dyn Write,
+) -> Result<Exit, Failure> {
+    let mut lines = Lines::new(input);
+    let mut exit = Exit::Yes;
+    let mut buffer = Vec::new();
+    while let Some((number, line)) = lines.advance()? {
+        buffer.clear();
+        exit = match session.line(number, &line, &mut buffer) {
+            LineResult::Accepted => exit,
+            LineResult::Refused => exit.and(Exit::No),
+            LineResult::Invalid => Exit::CouldNot,
+        };
+        out.write_all(&buffer)?;
+    }
+    Ok(exit)
+}
+
+/// Fires timers on a virtual clock until the run is finished or has none left.
+fn run_out(session: &mut StepSession<'_>, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    session.run_out().map_err(|e| Failure::new(e.to_string()))?;
+    let snapshot = session.session().snapshot();
+    let root = snapshot.actor("root");
+    let state: Vec<&str> = root.iter().flat_map(|actor| actor.state()).collect();
+    if machine_output {
+        let context = root.map(|actor| actor.context());
+        let line = json!({"status": snapshot.status().word(), "state": state, "context": context});
+        writeln!(io.out, "{line}")?;
+    } else {
+        writeln!(io.out, "{}", state.join(" "))?;
+    }
+    Ok(Exit::Yes)
+}
+
+/// A refusal in words, on standard error.
+fn show_refusal(story: &Explanation, io: &mut Io<'_>) -> Result<(), Failure> {
+    let paint = Paint(io.colour_err);
+    writeln!(io.err, "{} {}", paint.error(&format!("refused ({}):", story.code)), clean(&story.message))?;
+    for line in further(&story.misfits) {
+        writeln!(io.err, "{line}")?;
+    }
+    Ok(())
+}

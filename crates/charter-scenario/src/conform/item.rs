@@ -1,0 +1,322 @@
+//! Maps an item of a stream to an event, by the expressions of `stream` in the charter.
+
+use charter_expr::{Env, EvalError, Fuel, Map, Path, Program, RootId, Scope, Segment, Type, Value};
+use charter_kernel::definition::{Definition, Stream};
+use charter_kernel::{Machine, Principal};
+use serde_json::Value as Json;
+
+use super::tape::FieldSet;
+use crate::timestamp;
+
+/// Fuel of one expression: enough to read a whole item.
+const FUEL: u64 = 100_000;
+
+/// The expressions of `stream`, compiled.
+#[derive(Debug)]
+pub(crate) struct StreamMapping {
+    run: Program,
+    kind: Program,
+    id: Option<Program>,
+    at: Option<Program>,
+    data: Option<Program>,
+    to: Option<Program>,
+    by: Option<Program>,
+    input: Option<Program>,
+}
+
+/// Why a charter cannot judge a stream.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// A part of the mapping from items to events is missing.
+    #[error("charter `{charter}` does not define {what}")]
+    NoMapping {
+        /// Id of the charter.
+        charter: String,
+        /// What is missing, and the key that would say it.
+        what: &'static str,
+    },
+    /// A clock that is neither declared nor a path in the item.
+    #[error("unknown clock `{name}`")]
+    UnknownClock {
+        /// What was requested.
+        name: String,
+        /// The clocks of the charter.
+        declared: Vec<String>,
+    },
+    /// An expression that does not compile.
+    #[error("invalid expression `{cel}`: {message}")]
+    Expression {
+        /// The expression.
+        cel: String,
+        /// Why.
+        message: String,
+    },
+}
+
+impl StreamError {
+    /// What to do about it.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            StreamError::NoMapping { .. } => {
+                Some("add it to the charter, e.g. `stream: {run: \"= item.run\", type: \"= item.type\"}`".into())
+            }
+            StreamError::UnknownClock { declared, .. } if declared.is_empty() => Some(
+                "use the path of a field, such as `header.created_at`, or declare the clock under `stream.clocks`"
+                    .into(),
+            ),
+            StreamError::UnknownClock { declared, .. } => {
+                let names: Vec<String> = declared.iter().map(|name| format!("`{name}`")).collect();
+                let names = names.join(", ");
+                Some(format!(
+                    "the charter declares {names}; the path of a field, such as `header.created_at`, works too"
+                ))
+            }
+            StreamError::Expression { .. } => None,
+        }
+    }
+}
+
+/// An item as an event.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub(crate) run: String,
+    pub(crate) kind: String,
+    pub(crate) id: Option<String>,
+    /// Milliseconds since 1970; `None` without a time of its own; an error if its time is invalid.
+    pub(crate) at: Result<Option<i64>, String>,
+    pub(crate) to: Option<String>,
+    pub(crate) by: Principal,
+    pub(crate) data: Json,
+    /// Where the data was in the item.
+    pub(crate) part: Part,
+}
+
+/// Why an item is not an event, and what is known about it nevertheless.
+#[derive(Debug)]
+pub(crate) struct ItemError {
+    pub(crate) kind: Option<String>,
+    pub(crate) run: Option<String>,
+    pub(crate) message: String,
+}
+
+struct ItemScope<'a>(&'a Json);
+
+impl<'a> Scope<'a> for ItemScope<'a> {
+    fn root(&self, _: RootId) -> Option<Value<'a>> {
+        Some(Value::from_json(self.0))
+    }
+}
+
+impl StreamMapping {
+    /// Compiles the mapping of a charter. `clock` overrides `stream.at`.
+    pub(crate) fn new(definition: &Definition, clock: Option<&str>) -> Result<StreamMapping, StreamError> {
+        let missing = |what| StreamError::NoMapping { charter: definition.id.clone(), what };
+        let stream =
+            definition.stream.as_ref().ok_or_else(|| missing("how items of a stream map to events (key `stream`)"))?;
+        let run = stream.run.as_ref().ok_or_else(|| missing("the run of an item (key `stream.run`)"))?;
+        let kind = stream.r#type.as_ref().ok_or_else(|| missing("the event type of an item (key `stream.type`)"))?;
+        let optional = |cel: &Option<String>| cel.as_deref().map(compile).transpose();
+        let clock = clock.map(|name| clock_of(stream, name)).transpose()?;
+        Ok(StreamMapping {
+            run: compile(run)?,
+            kind: compile(kind)?,
+            id: optional(&stream.id)?,
+            at: optional(&clock.or_else(|| stream.at.clone()))?,
+            data: optional(&stream.data)?,
+            to: optional(&stream.to)?,
+            by: optional(&stream.by)?,
+            input: optional(&stream.input)?,
+        })
+    }
+
+    /// The event of an item. Data that is a part of the item is moved, not copied.
+    pub(crate) fn read(&self, mut item: Json) -> Result<Item, ItemError> {
+        let run = text(&self.run, &item);
+        let kind = text(&self.kind, &item);
+        let (run, kind) = match (run, kind) {
+            (Ok(Some(run)), Ok(Some(kind))) => (run, kind),
+            (run, kind) => {
+                let why = |what: &str, found: &Result<Option<String>, String>| match found {
+                    Ok(Some(_)) => None,
+                    Ok(None) => Some(format!("{what} is null")),
+                    Err(message) => Some(format!("cannot determine {what}: {message}")),
+                };
+                let message = why("the run", &run).or_else(|| why("the event type", &kind));
+                return Err(ItemError {
+                    message: message.unwrap_or_default(),
+                    kind: kind.ok().flatten(),
+                    run: run.ok().flatten(),
+                });
+            }
+        };
+        let item_error = |message: String| ItemError { kind: Some(kind.clone()), run: Some(run.clone()), message };
+        let optional = |program: &Option<Program>| match program {
+            Some(program) => text(program, &item),
+            None => Ok(None),
+        };
+        // An id of the wrong type is left to the schema of the event.
+        let id = optional(&self.id).unwrap_or_default();
+        let to = optional(&self.to).map_err(|m| item_error(format!("cannot determine the actor addressed: {m}")))?;
+        let at = match &self.at {
+            None => Ok(None),
+            Some(program) => match evaluate(program, &item) {
+                Ok(Value::Null) => Ok(None),
+                Ok(Value::Timestamp(at)) => Ok(Some(at.millis())),
+                Ok(value) => {
+                    let json = value.to_json().map_err(|e| e.to_string());
+                    json.and_then(|json| timestamp::from_json(&json).map(Some).map_err(|e| e.to_string()))
+                }
+                Err(e) => Err(format!("cannot determine the time: {e}")),
+            },
+        };
+        let by = match &self.by {
+            None => Principal::default(),
+            Some(program) => {
+                principal(program, &item).map_err(|m| item_error(format!("cannot determine the sender: {m}")))?
+            }
+        };
+        let (part, computed) = match &self.data {
+            None => (Part::Whole, None),
+            Some(program) => {
+                let value =
+                    evaluate(program, &item).map_err(|e| item_error(format!("cannot determine the data: {e}")))?;
+                match part_of(&item, &value) {
+                    Part::Computed => {
+                        let json = value.to_json().map_err(|e| item_error(e.to_string()))?;
+                        (Part::Computed, Some(json))
+                    }
+                    part => (part, None),
+                }
+            }
+        };
+        let data = match (&part, computed) {
+            (Part::Whole, _) => item,
+            (Part::Field(name), _) => {
+                let field = item.get_mut(name.as_str());
+                field.map(Json::take).unwrap_or_default()
+            }
+            (Part::Computed, json) => json.unwrap_or_default(),
+        };
+        Ok(Item { run, kind, id, at, to, by, data, part })
+    }
+
+    /// The fields of items that can affect a verdict; `None` if that is not known in advance.
+    pub(crate) fn fields_read(&self, machine: &Machine) -> Option<FieldSet> {
+        let events = machine.event_reads().filter(|_| self.input.is_none())?;
+        let mut needed = FieldSet::default();
+        let others = [&self.id, &self.at, &self.to, &self.by];
+        let others = others.into_iter().flatten();
+        for program in others.chain([&self.run, &self.kind]) {
+            for path in program.reads() {
+                needed.add(fields(path));
+            }
+        }
+        let roots = match &self.data {
+            None => vec![Vec::new()],
+            Some(data) => data.reads().iter().map(fields).collect(),
+        };
+        for root in &roots {
+            for event in events {
+                needed.add(root.iter().copied().chain(event.iter().map(AsRef::as_ref)));
+            }
+        }
+        Some(needed)
+    }
+
+    /// The input of the run that this item starts.
+    pub(crate) fn input(&self, item: &Json) -> Result<Json, String> {
+        match &self.input {
+            None => Ok(Json::Object(serde_json::Map::new())),
+            Some(program) => evaluate(program, item).and_then(|value| value.to_json()).map_err(|e| e.to_string()),
+        }
+    }
+}
+
+/// Where the data of an event is in its item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    Whole,
+    Field(String),
+    /// Not in the item: it was computed.
+    Computed,
+}
+
+/// Finds a value in its item, so that it need not be copied.
+fn part_of(item: &Json, value: &Value<'_>) -> Part {
+    let (Value::Map(Map::Json(map)), Some(whole)) = (value, item.as_object()) else {
+        return Part::Computed;
+    };
+    if std::ptr::eq(whole, *map) {
+        return Part::Whole;
+    }
+    let field = whole.iter().find(|(_, field)| field.as_object().is_some_and(|f| std::ptr::eq(f, *map)));
+    field.map_or(Part::Computed, |(name, _)| Part::Field(name.clone()))
+}
+
+/// The leading fields of a path, up to the first index.
+fn fields(path: &Path) -> Vec<&str> {
+    let names = path.segments().iter().map_while(|segment| match segment {
+        Segment::Field(name) => Some(&**name),
+        Segment::Index(_) => None,
+    });
+    names.collect()
+}
+
+fn compile(cel: &str) -> Result<Program, StreamError> {
+    let mut env = Env::new();
+    env.root("item", Type::Dyn);
+    // The expressions of the charter compiled before; only a clock from outside can fail.
+    Program::compile(cel, &env).map_err(|e| StreamError::Expression { cel: cel.to_owned(), message: e.message })
+}
+
+/// The expression of a clock: one that the charter declares, or a path in the item.
+fn clock_of(stream: &Stream, name: &str) -> Result<String, StreamError> {
+    if let Some(cel) = stream.clocks.get(name) {
+        return Ok(cel.clone());
+    }
+    let field = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            && !part.starts_with(|c: char| c.is_ascii_digit())
+    };
+    if name.contains('.') && name.split('.').all(field) {
+        return Ok(format!("item.{name}"));
+    }
+    Err(StreamError::UnknownClock { name: name.to_owned(), declared: stream.clocks.keys().cloned().collect() })
+}
+
+fn evaluate<'a>(program: &'a Program, item: &'a Json) -> Result<Value<'a>, EvalError> {
+    program.eval(&ItemScope(item), &mut Fuel::new(FUEL))
+}
+
+fn text(program: &Program, item: &Json) -> Result<Option<String>, String> {
+    match evaluate(program, item).map_err(|e| e.to_string())? {
+        Value::Null => Ok(None),
+        value => match value.as_str() {
+            Some(text) => Ok(Some(text.to_owned())),
+            None => {
+                let (name, vowels) = (value.type_name(), ['a', 'e', 'i', 'o', 'u']);
+                let article = if name.starts_with(vowels) { "an" } else { "a" };
+                Err(format!("expected a string, found {article} {name}"))
+            }
+        },
+    }
+}
+
+fn principal(program: &Program, item: &Json) -> Result<Principal, String> {
+    let value = evaluate(program, item).map_err(|e| e.to_string())?;
+    let Value::Map(map) = &value else {
+        return Err("expected an object with `id` and `roles`".into());
+    };
+    let id = map.get_str("id");
+    let id = id.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let mut roles = Vec::new();
+    if let Some(Value::List(list)) = map.get_str("roles") {
+        for role in list.iter() {
+            roles.extend(role.as_str().map(str::to_owned));
+        }
+    }
+    Ok(Principal { id: id.to_owned(), roles })
+}

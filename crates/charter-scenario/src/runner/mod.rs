@@ -1,0 +1,29 @@
+//! Runs scenarios: executable tests of a charter.
+
+mod cover;
+mod expect;
+mod gaps;
+mod matching;
+mod run;
+mod scope;
+mod unseen_codes;
+
+pub use cover::Cover;
+pub use gaps::{Gap, gaps};
+pub use run::{ScenarioResult, run};
+pub use scope::{Expressions, compile_expressions};
+pub use unseen_codes::unseen_codes;
+
+/// Codes of the diagnostics about scenarios; each has a page in `docs/codes/`.
+pub mod codes {
+    /// What was expected is not what is.
+    pub const EXPECTATION: &str = "expectation";
+    /// Something was refused that should not be.
+    pub const UNEXPECTED_REFUSAL: &str = "unexpected-refusal";
+    /// Something was taken that should be refused.
+    pub const NOT_REFUSED: &str = "not-refused";
+    /// The scenario cannot be run as it is written.
+    pub const SCENARIO: &str = "scenario";
+    /// All of them.
+    pub const ALL: [&str; 4] = [EXPECTATION, UNEXPECTED_REFUSAL, NOT_REFUSED, SCENARIO];
+}

@@ -1,0 +1,393 @@
+//! A run in memory, on the pure kernel: no journal, no effects executed, time only from the events.
+//! Scenarios and `step` sessions drive it.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use charter_kernel::{
+    Code, Effect, EffectId, Envelope, Event, Explanation, Machine, Note, Principal, Refusal, Snapshot, Timer,
+    TimerChange, Verdict,
+};
+use serde_json::Value as Json;
+
+/// Upper limit for the timers that one tick fires: a statechart whose timers set new ones at once
+/// would never end.
+pub const MAX_FIRINGS: u64 = 100_000;
+
+/// A run in memory.
+#[derive(Debug, Clone)]
+pub struct Session<'m> {
+    machine: &'m Machine,
+    run: String,
+    snapshot: Snapshot,
+    /// Number of the last record.
+    seq: u64,
+    /// Time of the last event, in milliseconds since 1970.
+    at: i64,
+}
+
+/// The result of applying one input.
+#[derive(Debug)]
+pub struct StepOutcome<'m> {
+    /// Number of the record; for an input that writes none, that of the last record.
+    pub seq: u64,
+    /// `accepted`, `refused`, `ignored`, `vote`, `late`.
+    pub verdict: &'static str,
+    /// The actor addressed; for answers, the owner of the invocation; for a tick, the actor whose
+    /// timers fired, or `root` if there were several.
+    pub to: String,
+    /// Effects, as in the record.
+    pub effects: Vec<Json>,
+    /// Names of the transitions taken; those of another actor than `to` begin with its id.
+    pub transitions: Vec<String>,
+    /// Addresses of the transitions taken, in the core form of the charter.
+    pub taken: Vec<&'m str>,
+    /// Timers set and canceled.
+    pub timers: Vec<Json>,
+    /// Notes of the kernel; they do not affect the verdict.
+    pub notes: Vec<Note>,
+    /// For a tick: how many timers fired.
+    pub fired: Option<u64>,
+    /// For a tick: how many timers were refused although others were accepted. They stay pending.
+    pub timers_refused: usize,
+    /// Why the input was refused.
+    pub refusal: Option<Box<Explanation>>,
+}
+
+/// An event or an answer to an invocation.
+#[derive(Debug, Clone)]
+pub struct SessionEvent {
+    /// The event.
+    pub event: Event,
+    /// The actor addressed.
+    pub to: Option<String>,
+    /// The sender; ignored for answers.
+    pub by: Principal,
+    /// When it happens; `None`: at the time of the last event.
+    pub at: Option<i64>,
+    /// The last record that the sender has seen.
+    pub expected_seq: Option<u64>,
+}
+
+/// The timers of a run never settle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("more than {MAX_FIRINGS} timers fired in one tick: each of them sets a new one that is due at once")]
+pub struct EndlessTimers;
+
+/// A snapshot that is not equal to itself after a round trip through JSON: a bug in Charter.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// Its text is not JSON.
+    #[error("the snapshot is not valid JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    /// The kernel does not restore it.
+    #[error("{0}")]
+    NotRestored(String),
+    /// It is restored as another snapshot.
+    #[error("the restored snapshot differs from the original")]
+    Differs,
+}
+
+impl<'m> Session<'m> {
+    /// Starts a run.
+    ///
+    /// # Errors
+    /// If the start is refused, why.
+    pub fn start(
+        machine: &'m Machine,
+        run: &str,
+        input: Json,
+        at: i64,
+    ) -> Result<(Session<'m>, StepOutcome<'m>), Box<Explanation>> {
+        let envelope = Envelope::host(0, Event::Start { input }, at);
+        match machine.start(run, &envelope) {
+            Ok(step) => {
+                let mut outcome = StepOutcome::new(0, "root".into());
+                outcome.add(machine, run, &step);
+                outcome.verdict = step.verdict.word();
+                let session = Session { machine, run: run.into(), snapshot: step.snapshot, seq: 0, at };
+                Ok((session, outcome))
+            }
+            Err(refusal) => Err(Box::new(machine.explain(None, &envelope, &refusal))),
+        }
+    }
+
+    /// The current snapshot.
+    #[must_use]
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The machine of the run.
+    #[must_use]
+    pub fn machine(&self) -> &'m Machine {
+        self.machine
+    }
+
+    /// Time of the last event, in milliseconds since 1970.
+    #[must_use]
+    pub fn at(&self) -> i64 {
+        self.at
+    }
+
+    /// Number of the last record.
+    #[must_use]
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Applies an event.
+    pub fn apply(&mut self, input: SessionEvent) -> StepOutcome<'m> {
+        let envelope = self.envelope(input);
+        let to = self.addressee(&envelope);
+        let mut outcome = StepOutcome::new(envelope.seq, to);
+        match self.machine.step(&self.snapshot, &envelope) {
+            Ok(step) => {
+                outcome.verdict = step.verdict.word();
+                outcome.add(self.machine, &self.run, &step);
+                self.snapshot = step.snapshot;
+            }
+            Err(refusal) => outcome.refuse(self.explain(&envelope, &refusal)),
+        }
+        outcome
+    }
+
+    /// Refuses an event without asking the kernel, e.g. because its id was used for another event.
+    pub fn refuse(&mut self, input: SessionEvent, code: Code, message: String) -> StepOutcome<'m> {
+        let envelope = self.envelope(input);
+        let mut outcome = StepOutcome::new(envelope.seq, self.addressee(&envelope));
+        let legal = self.machine.legal(&self.snapshot, &envelope.by, envelope.at);
+        let mut legal: Vec<String> = legal.into_iter().map(|l| l.r#type).collect();
+        legal.dedup();
+        outcome.refuse(Explanation {
+            code,
+            message,
+            rule: None,
+            candidates: Vec::new(),
+            misfits: Vec::new(),
+            interlock: None,
+            legal,
+        });
+        outcome
+    }
+
+    /// Fires every timer that is due by `until`, in order, each at its own time, including the timers
+    /// that these set.
+    ///
+    /// # Errors
+    /// If more than [`MAX_FIRINGS`] fire; nothing has changed then.
+    pub fn tick(&mut self, until: i64) -> Result<StepOutcome<'m>, EndlessTimers> {
+        let saved = self.clone();
+        let mut tick = Tick::new();
+        while self.fire(&mut tick, until) {
+            if tick.fired > MAX_FIRINGS {
+                *self = saved;
+                return Err(EndlessTimers);
+            }
+        }
+        self.at = until;
+        Ok(tick.outcome(self.seq))
+    }
+
+    /// Fires timers on a virtual clock until the run is finished or has none left.
+    ///
+    /// # Errors
+    /// If more than [`MAX_FIRINGS`] fire; they have been applied then.
+    pub fn run_out(&mut self) -> Result<StepOutcome<'m>, EndlessTimers> {
+        let mut tick = Tick::new();
+        while self.fire(&mut tick, i64::MAX) {
+            if tick.fired >= MAX_FIRINGS {
+                return Err(EndlessTimers);
+            }
+        }
+        Ok(tick.outcome(self.seq))
+    }
+
+    /// Replaces the snapshot by its round trip through JSON text, which must not change it.
+    ///
+    /// # Errors
+    /// If the round trip changes it: a bug in Charter.
+    pub fn restore(&mut self) -> Result<StepOutcome<'m>, RestoreError> {
+        let text = self.machine.snapshot_json(&self.snapshot).to_string();
+        let json = serde_json::from_str(&text)?;
+        let restored = self.machine.restore(&json).map_err(|e| RestoreError::NotRestored(e.to_string()))?;
+        if restored != self.snapshot {
+            return Err(RestoreError::Differs);
+        }
+        self.snapshot = restored;
+        let mut outcome = StepOutcome::new(self.seq, "root".into());
+        outcome.verdict = Verdict::Accepted.word();
+        Ok(outcome)
+    }
+
+    /// Fires the next timer that is due by `until` and was not tried before in this tick; `false` if
+    /// there is none.
+    fn fire(&mut self, tick: &mut Tick<'m>, until: i64) -> bool {
+        // A paused run fires no timers.
+        if self.snapshot.next_timer().is_none() {
+            return false;
+        }
+        // A refused timer stays pending, so each is tried once in a tick.
+        let tried = |t: &Timer| {
+            let same = |(id, generation): &(String, u64)| *generation == t.generation && *id == *t.id;
+            tick.refused.iter().any(same)
+        };
+        let mut timers = self.snapshot.timers().iter();
+        let Some(timer) = timers.find(|t| t.due <= until && !tried(t)) else {
+            return false;
+        };
+        let timer = Arc::clone(timer);
+        let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
+        self.at = timer.due;
+        let envelope = Envelope::host(self.next_seq(), event, timer.due);
+        let actor = timer.actor.to_string();
+        match self.machine.step(&self.snapshot, &envelope) {
+            Ok(step) => {
+                tick.accepted |= step.verdict == Verdict::Accepted;
+                tick.total.add(self.machine, &self.run, &step);
+                self.snapshot = step.snapshot;
+            }
+            Err(refusal) => {
+                let explanation = self.explain(&envelope, &refusal);
+                let key = (timer.id.to_string(), timer.generation);
+                tick.refused.push(key);
+                tick.explanations.push((actor.clone(), explanation));
+            }
+        }
+        tick.actors.insert(actor);
+        tick.fired = tick.fired.saturating_add(1);
+        true
+    }
+
+    fn next_seq(&mut self) -> u64 {
+        self.seq = self.seq.saturating_add(1);
+        self.seq
+    }
+
+    fn envelope(&mut self, input: SessionEvent) -> Envelope {
+        self.at = input.at.unwrap_or(self.at);
+        Envelope {
+            seq: self.next_seq(),
+            to: input.to,
+            event: input.event,
+            by: input.by,
+            at: self.at,
+            expected_seq: input.expected_seq,
+        }
+    }
+
+    fn explain(&self, envelope: &Envelope, refusal: &Refusal) -> Explanation {
+        self.machine.explain(Some(&self.snapshot), envelope, refusal)
+    }
+
+    /// The actor whose state the output shows.
+    fn addressee(&self, envelope: &Envelope) -> String {
+        if let Some(to) = &envelope.to {
+            return to.clone();
+        }
+        let answered: Option<(&str, Option<EffectId>)> = match &envelope.event {
+            Event::Done { invocation, effect, .. } | Event::Failed { invocation, effect, .. } => {
+                Some((invocation, *effect))
+            }
+            _ => None,
+        };
+        let owner = answered.and_then(|(id, effect)| {
+            let mut invocations = self.snapshot.invocations();
+            invocations.find(|(_, i)| !i.is_machine() && i.id.as_ref() == id && effect.is_none_or(|e| e == i.effect))
+        });
+        owner.map_or_else(|| "root".into(), |(actor, _)| actor.id().into())
+    }
+}
+
+/// What the timers of one tick did.
+struct Tick<'m> {
+    fired: u64,
+    accepted: bool,
+    /// Its transition names all begin with the actor's id.
+    total: StepOutcome<'m>,
+    actors: BTreeSet<String>,
+    explanations: Vec<(String, Explanation)>,
+    refused: Vec<(String, u64)>,
+}
+
+impl<'m> Tick<'m> {
+    fn new() -> Tick<'m> {
+        Tick {
+            fired: 0,
+            accepted: false,
+            total: StepOutcome::new(0, String::new()),
+            actors: BTreeSet::new(),
+            explanations: Vec::new(),
+            refused: Vec::new(),
+        }
+    }
+
+    fn outcome(self, seq: u64) -> StepOutcome<'m> {
+        let mut outcome = self.total;
+        outcome.seq = seq;
+        outcome.fired = Some(self.fired);
+        outcome.to = match (self.actors.first(), self.actors.len()) {
+            (Some(actor), 1) => actor.clone(),
+            _ => "root".into(),
+        };
+        let prefix = format!("{}:", outcome.to);
+        for name in &mut outcome.transitions {
+            if let Some(own) = name.strip_prefix(&prefix) {
+                *name = own.to_owned();
+            }
+        }
+        let mut explanations = self.explanations.into_iter();
+        if self.accepted {
+            outcome.verdict = Verdict::Accepted.word();
+        } else if let Some((_, explanation)) = explanations.next() {
+            outcome.refuse(explanation);
+        }
+        outcome.timers_refused = explanations.len();
+        outcome.notes.extend(explanations.map(|(actor, explanation)| Note {
+            actor: actor.into(),
+            at: None,
+            message: format!("a timer was refused: {}", explanation.message),
+        }));
+        outcome
+    }
+}
+
+impl<'m> StepOutcome<'m> {
+    fn new(seq: u64, to: String) -> StepOutcome<'m> {
+        StepOutcome {
+            seq,
+            verdict: Verdict::Ignored.word(),
+            to,
+            effects: Vec::new(),
+            transitions: Vec::new(),
+            taken: Vec::new(),
+            timers: Vec::new(),
+            notes: Vec::new(),
+            fired: None,
+            timers_refused: 0,
+            refusal: None,
+        }
+    }
+
+    fn add(&mut self, machine: &'m Machine, run: &str, step: &charter_kernel::Step) {
+        let effects = step.effects.iter().map(|effect: &Effect| effect.json(run));
+        self.effects.extend(effects);
+        self.transitions.extend(machine.transition_names(step, &self.to).map(Cow::into_owned));
+        self.taken.extend(machine.taken(step));
+        self.timers.extend(step.timers.iter().map(TimerChange::json));
+        self.notes.extend(step.notes.iter().cloned());
+    }
+
+    fn refuse(&mut self, explanation: Explanation) {
+        self.verdict = "refused";
+        self.refusal = Some(Box::new(explanation));
+    }
+
+    /// The refusal code.
+    #[must_use]
+    pub fn code(&self) -> Option<Code> {
+        self.refusal.as_ref().map(|explanation| explanation.code)
+    }
+}

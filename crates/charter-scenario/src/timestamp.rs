@@ -1,0 +1,82 @@
+//! Timestamps as people write them: RFC 3339, or whole milliseconds since 1970.
+
+use charter_expr::Timestamp;
+use serde_json::Value as Json;
+
+/// A value that is not a timestamp.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TimestampError {
+    /// Neither RFC 3339 nor whole milliseconds.
+    #[error(
+        "invalid timestamp `{0}`: expected RFC 3339, such as `2026-11-21T10:00:00Z`, or whole milliseconds since 1970"
+    )]
+    Invalid(String),
+    /// Outside the years that the kernel supports.
+    #[error("timestamp `{0}` is outside the years 1 to 9999")]
+    OutOfRange(i64),
+}
+
+/// Milliseconds since 1970, from JSON.
+///
+/// # Errors
+/// If the value is neither RFC 3339 text nor whole milliseconds within the years 1 to 9999.
+pub fn from_json(value: &Json) -> Result<i64, TimestampError> {
+    match value {
+        Json::String(text) => parse(text),
+        Json::Number(n) => n.as_i64().ok_or_else(|| TimestampError::Invalid(n.to_string())).and_then(in_range),
+        other => Err(TimestampError::Invalid(abbreviate(&other.to_string()))),
+    }
+}
+
+/// Milliseconds since 1970, from text.
+///
+/// # Errors
+/// If the text is neither RFC 3339 nor whole milliseconds within the years 1 to 9999.
+pub fn parse(text: &str) -> Result<i64, TimestampError> {
+    if let Ok(ms) = text.parse() {
+        return in_range(ms);
+    }
+    Timestamp::parse(text).map(Timestamp::millis).map_err(|_| TimestampError::Invalid(abbreviate(text)))
+}
+
+/// Checked here because the time of one event is the lower limit for all later ones.
+fn in_range(ms: i64) -> Result<i64, TimestampError> {
+    match Timestamp::from_millis(ms).millis() == ms {
+        true => Ok(ms),
+        false => Err(TimestampError::OutOfRange(ms)),
+    }
+}
+
+/// RFC 3339 in UTC.
+#[must_use]
+pub fn text(ms: i64) -> String {
+    Timestamp::from_millis(ms).to_string()
+}
+
+/// The first 60 characters of a text, for messages.
+#[must_use]
+pub fn abbreviate(text: &str) -> String {
+    const MAX_CHARS: usize = 60;
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_rfc_3339_and_milliseconds() {
+        assert_eq!(parse("1970-01-01T00:00:01Z"), Ok(1000));
+        assert_eq!(parse("1970-01-01T01:00:00.250+01:00"), Ok(250));
+        assert_eq!(parse("-5"), Ok(-5));
+        assert_eq!(from_json(&Json::from(7)), Ok(7));
+        assert!(parse("tomorrow").is_err());
+        assert!(parse("9223372036854775807").is_err());
+        assert!(from_json(&Json::from(1.5)).is_err());
+        assert_eq!(text(1000), "1970-01-01T00:00:01Z");
+    }
+}
