@@ -1,16 +1,12 @@
 //! Spans as a collector gets them: a run with a model, both played by servers of this test.
-#![cfg(feature = "otel")]
-
-#[allow(dead_code)]
-mod support;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
+use crate::support::Scratch;
 use serde_json::{Value as Json, json};
-use support::Scratch;
 
 const CHARTER: &str = "
 charter: 1

@@ -1,11 +1,9 @@
 //! The bundled charters: each compiles, and its scenarios pass.
 
-mod support;
-
 use std::path::PathBuf;
 
+use crate::support::charter;
 use serde_json::Value as Json;
-use support::charter;
 
 #[test]
 fn every_scenario_of_every_charter_passes() {

@@ -1,10 +1,8 @@
 //! `charter run fred`, piped: what a newcomer sees, how a review is answered, memory across sessions, the questions of docs/fred.md.
 
-mod support;
-
 use std::path::Path;
 
-use support::{Ran, Scratch, charter};
+use crate::support::{Ran, Scratch, charter};
 
 const QUESTION: &str = r#"{"userId":"u1","message":"Should we raise prices by 20 % for new customers?"}"#;
 const SURE: &str = r#"{"userId":"u1","message":"Should we run a small experiment with two customers?"}"#;
@@ -145,7 +143,7 @@ fn memory_and_the_questions_of_the_page() {
     let other = begin(&db, "r5", &SURE.replace("u1", "u2"), &[]);
     assert!(other.out.contains("r5: done in complete"), "{}", other.out);
 
-    let page = include_str!("../../../docs/fred.md");
+    let page = include_str!("../../../../docs/fred.md");
     let asked = page.split("```sql\n").skip(1).map(|block| {
         // A comment in front is a part of the question, not a flag.
         let sql = format!("-- asked\n{}", block.split("```").next().unwrap());
@@ -174,7 +172,7 @@ fn what_is_missing_is_asked_for() {
     assert!(ran.out.contains(how), "{}", ran.out);
     // At the terminal: the number, then what the object needs.
     let args = ["run", "--resume", "r1", "--model", "offline", "--db", db.to_str().unwrap()];
-    let ran = support::charter_typed(&args, "1\nShould the small plan cost 20 % more?\nq\n", None);
+    let ran = crate::support::charter_typed(&args, "1\nShould the small plan cost 20 % more?\nq\n", None);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.err.contains("  input.message (string): "), "{}", ran.err);
     assert!(ran.err.contains("decide → human_review"), "{}", ran.err);

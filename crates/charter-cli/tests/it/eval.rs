@@ -1,12 +1,10 @@
 //! `charter eval`: single expressions, and the public conformance cases through the batch.
 
-mod support;
-
 use std::path::PathBuf;
 
+use crate::support::{charter, charter_with};
 use charter_expr::{Value, typed};
 use serde_json::{Value as Json, json};
-use support::{charter, charter_with};
 
 fn same(expected: &Value<'_>, got: &Value<'_>) -> bool {
     match (expected, got) {

@@ -1,9 +1,7 @@
 //! `charter step`: the contract of 04-interfaces, line by line.
 
-mod support;
-
+use crate::support::{Ran, Scratch, charter, charter_with};
 use serde_json::{Value as Json, json};
-use support::{Ran, Scratch, charter, charter_with};
 
 const REVIEW: &str = r#"
 charter: 1
@@ -184,7 +182,7 @@ fn a_line_that_cannot_be_read_changes_nothing_and_the_exit_code_is_2() {
     assert_eq!(ran.code, 2);
     let lined: Vec<Option<u64>> = lines.iter().map(|line| line["line"].as_u64()).collect();
     assert_eq!(lined, [Some(1), None, Some(3), Some(4), Some(6)]);
-    assert!(lines[3]["error"].as_str().unwrap().starts_with("line 4: there is no key `who`"));
+    assert!(lines[3]["error"].as_str().unwrap().starts_with("line 4: unknown key `who`"));
     assert_eq!(lines[1]["seq"], 1);
 }
 

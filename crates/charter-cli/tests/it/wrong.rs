@@ -1,8 +1,6 @@
 //! Wrong input, as a stranger gives it: it is told what is wrong and what would be right, and nothing is left behind.
 
-mod support;
-
-use support::{Scratch, charter};
+use crate::support::{Scratch, charter};
 
 /// A charter whose only actor is given.
 fn with_actor(actor: &str) -> String {

@@ -1,17 +1,14 @@
 //! `charter run fred` with a model played by a server of this test: killed in the middle of a call; answers that are wrong on purpose; the same
 //! again from a cassette.
 
-#[allow(dead_code)]
-mod support;
-
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::support::Scratch;
 use serde_json::{Value as Json, json};
-use support::Scratch;
 
 const INPUT: &str = r#"{"userId":"u1","message":"Should we raise prices by 20 %?"}"#;
 const KEY: &str = "sk-very-secret-key";

@@ -1,14 +1,10 @@
 //! `charter run sentinel` killed at any moment: the next start finishes or undoes what was begun, and the cycle goes on.
-#![cfg(unix)]
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::Scratch;
+use crate::support::Scratch;
 
 struct Desk(Scratch);
 

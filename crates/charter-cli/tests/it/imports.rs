@@ -1,12 +1,10 @@
 //! XState configs and SCXML on the command line: driven, checked, drawn and exported.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::{Scratch, charter};
 use serde_json::Value as Json;
-use support::{Scratch, charter};
 
 fn fred(file: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../charter-format/tests/xstate");

@@ -1,11 +1,9 @@
 //! Hostile input through the command line: an answer within a second, in words, and never a panic.
 
-mod support;
-
 use std::time::{Duration, Instant};
 
+use crate::support::{Ran, Scratch, charter, charter_with};
 use serde_json::Value as Json;
-use support::{Ran, Scratch, charter, charter_with};
 
 /// Generous: these run in debug builds on busy machines. What is guarded against takes minutes, or for ever.
 const SOON: Duration = Duration::from_secs(10);

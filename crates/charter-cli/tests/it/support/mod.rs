@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use charter_cli::{Io, run};
 
 /// What a command gave.
-#[allow(dead_code)] // not every test file needs it
 pub(crate) struct Ran {
     pub(crate) code: u8,
     pub(crate) out: String,
@@ -18,7 +17,6 @@ pub(crate) fn charter_with(args: &[&str], input: &str) -> Ran {
 }
 
 /// Runs `charter ARGS` as on a terminal where a person types `input`; `screen`: its columns and rows.
-#[allow(dead_code)] // not every test file needs it
 pub(crate) fn charter_typed(args: &[&str], input: &str, screen: Option<(u16, u16)>) -> Ran {
     on(args, input, true, screen)
 }
@@ -41,16 +39,13 @@ fn on(args: &[&str], input: &str, terminal: bool, screen: Option<(u16, u16)>) ->
 }
 
 /// Runs `charter ARGS` without input.
-#[allow(dead_code)] // not every test file needs it
 pub(crate) fn charter(args: &[&str]) -> Ran {
     charter_with(args, "")
 }
 
 /// A file that is gone with the test.
-#[allow(dead_code)] // not every test file needs it
 pub(crate) struct Scratch(pub(crate) std::path::PathBuf);
 
-#[allow(dead_code)] // not every test file needs it
 impl Scratch {
     /// A new folder, whose name no other test has.
     pub(crate) fn new(name: &str) -> Scratch {

@@ -1,15 +1,13 @@
 //! The pages of `docs/codes/`: every code has one, every page has a code, and every example gives what its page says.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::{Scratch, charter};
 use charter_cli::codes::PAGES;
 use charter_scenario::runner;
 use serde_json::Value as Json;
-use support::{Scratch, charter};
 
 /// Findings that only the exploration gives; their examples are judged when `charter check` explores.
 const EXPLORED: &[&str] = &[

@@ -1,12 +1,9 @@
 //! `charter run sentinel` as a person sees it: what it shows, what it asks, and what becomes of the folder.
-#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-
-mod support;
 
 use std::fs;
 
-use support::{Ran, Scratch, charter, charter_typed};
+use crate::support::{Ran, Scratch, charter, charter_typed};
 
 /// A folder to work on, and a journal beside it.
 struct Desk {

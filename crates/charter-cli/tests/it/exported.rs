@@ -1,9 +1,7 @@
 //! A run in a file of its own: verified as it lies there.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-mod support;
-
-use support::{Scratch, charter};
+use crate::support::{Scratch, charter};
 
 #[test]
 fn a_run_in_a_file_of_its_own_is_verified() {

@@ -1,0 +1,21 @@
+//! Integration tests: the commands through the public API, and the binary.
+#![allow(clippy::unwrap_used)]
+
+mod charters;
+mod codes;
+mod commands;
+mod eval;
+mod exported;
+mod fred;
+mod fred_model;
+mod hostile;
+mod imports;
+#[cfg(feature = "otel")]
+mod otel;
+#[cfg(unix)]
+mod sentinel;
+#[cfg(unix)]
+mod sentinel_killed;
+mod step;
+mod support;
+mod wrong;
