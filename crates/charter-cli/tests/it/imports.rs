@@ -7,7 +7,7 @@ use crate::support::{Scratch, charter};
 use serde_json::Value as Json;
 
 fn fred(file: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../charter-format/tests/xstate");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../charter-interop/tests/xstate");
     folder.join(file).display().to_string()
 }
 
