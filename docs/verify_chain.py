@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Checks the chain of an exported run (`charter export RUN > run.jsonl`), without any of Charter's own code.
+"""Verifies the hash chain of an exported run (`charter export RUN > run.jsonl`) independently of Charter's code.
 
     python3 verify_chain.py run.jsonl
 
-The first line has the charter: `charter.digest` is the SHA-256 of the text `charter.core`. Every other line is a record: `hash` is the
-SHA-256 of the record without `hash`, as canonical JSON (RFC 8785); `prev` is the hash of the record before, of record 0 it is 64 zeros;
-`seq` counts from 0. A host that drops old records gives `after` in the first line: the text of the last dropped `record`, and of the
-`snapshot` after it, whose SHA-256 that record names; the chain goes on from there. That the kernel gives these records for these events is what `charter verify` checks beyond this.
+The first line contains the charter: `charter.digest` is the SHA-256 of the text `charter.core`. Every
+other line is a record: `hash` is the SHA-256 of the record without `hash`, as canonical JSON (RFC
+8785); `prev` is the hash of the previous record, or 64 zeros in record 0; `seq` counts from 0. If the
+host has dropped old records, the first line has `after`: the text of the last dropped `record`, and of
+the `snapshot` after it, whose SHA-256 is in that record; the chain continues from there. In addition,
+`charter verify` checks that the kernel gives these records for these events.
 
-Exit: 0 the chain is whole, 1 it is not, 2 the file cannot be read. Python 3.8 or later, nothing else.
+Exit code: 0 the chain is intact, 1 it is not, 2 the file cannot be read. Requires only Python 3.8.
 """
 
 import hashlib
@@ -19,19 +21,19 @@ ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r"
 
 
 def number(n):
-    """As ECMAScript writes it (RFC 8785, 3.2.2.3)."""
+    """Formats a number as ECMAScript does (RFC 8785, 3.2.2.3)."""
     if isinstance(n, int) and abs(n) < 2**53:
         return str(n)
     n = float(n)
     if n == int(n) and abs(n) < 2**53:
         return str(int(n))  # also -0.0
-    # The shortest digits that give this very double: Python finds the same ones.
+    # The shortest digits that give this double; Python computes the same ones.
     mantissa, _, exponent = repr(abs(n)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     if fraction == "0":
         fraction = ""
     digits = (whole + fraction).lstrip("0")
-    point = len(whole) + int(exponent or 0)  # where the point is, counted in `whole + fraction`
+    point = len(whole) + int(exponent or 0)  # position of the decimal point in `whole + fraction`
     point -= len(whole + fraction) - len((whole + fraction).lstrip("0"))
     digits = digits.rstrip("0") or "0"
     k = len(digits)
@@ -60,7 +62,7 @@ def string(s):
 
 
 def canonical(value):
-    """Canonical JSON: RFC 8785."""
+    """Canonical JSON (RFC 8785)."""
     if value is None:
         return "null"
     if value is True:
@@ -73,7 +75,7 @@ def canonical(value):
         return string(value)
     if isinstance(value, list):
         return "[" + ",".join(canonical(v) for v in value) + "]"
-    # Keys are ordered by their UTF-16 code units.
+    # Keys are sorted by UTF-16 code units.
     keys = sorted(value, key=lambda k: k.encode("utf-16-be"))
     return "{" + ",".join(string(k) + ":" + canonical(value[k]) for k in keys) + "}"
 
@@ -83,49 +85,49 @@ def digest(text):
 
 
 def check(lines):
-    """Gives what is wrong (none: nothing), the run, the number of records, the head."""
+    """Returns the first error (or None), the run, the number of records, and the head."""
     first = json.loads(lines[0]) if lines else {}
     if not isinstance(first, dict) or first.get("journal") != 1:
-        return "line 1: it is not the first line of an exported run", None, 0, None
+        return "line 1: not the first line of an exported run", None, 0, None
     run, charter = first["run"], first["charter"]
     if digest(charter["core"]) != charter["digest"]:
-        return "line 1: the charter's text does not give its digest", run, 0, None
+        return "line 1: the charter does not match its digest", run, 0, None
     prev, begin = "sha256:" + "0" * 64, 0
     if "after" in first:
         where, text = "line 1: the record before the first one: ", first["after"]["record"]
         record = json.loads(text)
         said = record.pop("hash", None)
         if said != digest(canonical(record)):
-            return where + "its content does not give its hash", run, 0, None
+            return where + "its content does not match its hash", run, 0, None
         if record["snapshot"] != digest(first["after"]["snapshot"]):
-            return where + "it names another snapshot", run, 0, None
+            return where + "it has another snapshot", run, 0, None
         if (record["run"], record["charter"]) != (run, charter["digest"]):
-            return where + "it is of another run or charter", run, 0, None
+            return where + "it belongs to another run or charter", run, 0, None
         prev, begin = said, record["seq"] + 1
     for seq, line in enumerate(lines[1:], begin):
         where = "line %d: " % (seq - begin + 2)
         try:
             record = json.loads(line)
         except ValueError as e:
-            return where + "it is not JSON: %s" % e, run, seq, prev
+            return where + "not JSON: %s" % e, run, seq, prev
         said = record.pop("hash", None)
         given = digest(canonical(record))
         if said != given:
-            return where + "its content does not give its hash: %s, but %s" % (said, given), run, seq, prev
+            return where + "its content does not match its hash: %s, but %s" % (said, given), run, seq, prev
         record["hash"] = said
         if canonical(record) != line:
-            return where + "it is not written canonically", run, seq, prev
+            return where + "not in canonical form", run, seq, prev
         if record["seq"] != seq:
-            return where + "its number is %s, not %d" % (record["seq"], seq), run, seq, prev
+            return where + "`seq` is %s, expected %d" % (record["seq"], seq), run, seq, prev
         if record["run"] != run:
-            return where + "it is of the run %s" % record["run"], run, seq, prev
+            return where + "it belongs to run %s" % record["run"], run, seq, prev
         if record["charter"] != charter["digest"]:
-            return where + "it is of another charter", run, seq, prev
+            return where + "it has another charter", run, seq, prev
         if record["prev"] != prev:
-            return where + "`prev` is not the hash of the record before", run, seq, prev
+            return where + "`prev` is not the hash of the previous record", run, seq, prev
         prev = said
     if begin + len(lines) - 1 != first["records"] or prev != first["head"]:
-        return "the file ends too early or too late: line 1 says %s records, head %s" % (first["records"], first["head"]), run, len(lines) - 1, prev
+        return "the file does not match its first line: expected %s records, head %s" % (first["records"], first["head"]), run, len(lines) - 1, prev
     return None, run, len(lines) - 1, prev
 
 
@@ -171,11 +173,11 @@ def main(arguments):
         sys.setrecursionlimit(10_000)
         wrong, run, records, head = check(lines)
     except (KeyError, TypeError, ValueError) as e:
-        wrong, run, records, head = "it is not an exported run: %r" % e, None, 0, None
+        wrong, run, records, head = "not an exported run: %r" % e, None, 0, None
     if wrong:
         print("%s: %s" % (arguments[0], wrong))
         return 1
-    print("%s: run %s: %d records, head %s: the chain is whole" % (arguments[0], run, records, head))
+    print("%s: run %s: %d records, head %s: the chain is intact" % (arguments[0], run, records, head))
     return 0
 
 

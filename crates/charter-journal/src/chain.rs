@@ -1,14 +1,16 @@
-//! The end of a run's chain: makes the next record, and the snapshot that is kept with it when one is due.
+//! The end of a run's chain: builds the next record, and the snapshot to store with it when one is
+//! due.
 
 use charter_kernel::{Digest, Envelope, Machine, Refusal, Snapshot, Status, Step};
 
 use crate::record::{GENESIS, Origin, Record, RecordBuilder};
 use crate::store::Append;
 
-/// How many records lie between two kept snapshots, unless said otherwise.
+/// Default number of records between two stored snapshots.
 pub const SNAPSHOT_EVERY: u64 = 100;
 
-/// The end of a run's chain. It is not moved by making a record, only by [`Chain::advance`] once that is durable.
+/// The end of a run's chain. Building a record does not move it; call [`Chain::advance`] once the
+/// record is durable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chain {
     run: String,
@@ -38,13 +40,14 @@ impl Chain {
         }
     }
 
-    /// The chain that ends with this record: what a host goes on with that keeps the last record and the snapshot after it.
+    /// The chain that ends with this record, for a host that keeps the last record and the snapshot
+    /// after it.
     #[must_use]
     pub fn after(last: &Record) -> Chain {
         Chain::resumed(last, Some(last.seq))
     }
 
-    /// The chain that ends with this record; `snapshot` is the last record with a kept snapshot.
+    /// The chain that ends with this record; `snapshot` is the last record with a stored snapshot.
     pub(crate) fn resumed(last: &Record, snapshot: Option<u64>) -> Chain {
         Chain {
             run: last.run.to_string(),
@@ -58,7 +61,8 @@ impl Chain {
         }
     }
 
-    /// Keeps a snapshot every so many records (and whenever the status changes); 0: only then.
+    /// Stores a snapshot after this number of records, and whenever the status changes; 0: only
+    /// when the status changes.
     #[must_use]
     pub fn snapshot_every(mut self, records: u64) -> Chain {
         self.snapshot_every = records;
@@ -87,7 +91,8 @@ impl Chain {
         self.snapshot
     }
 
-    /// The record of what became of the next envelope, to be given to a store. `envelope.seq` is [`Chain::next_seq`].
+    /// Builds the record of the next envelope and its outcome, to be written to a store.
+    /// `envelope.seq` is [`Chain::next_seq`].
     #[must_use]
     pub fn append(
         &self,
@@ -100,7 +105,7 @@ impl Chain {
         let mut text = None;
         let digest = match (outcome, before) {
             (Err(_), Some(_)) => self.snapshot,
-            // A late answer, a timer that is over: the kernel has left the snapshot as it was.
+            // A late answer or a stale timer: the kernel has left the snapshot unchanged.
             (Ok(step), Some(before)) if step.snapshot.seq() == before.seq() && self.snapshot.is_some() => self.snapshot,
             (Ok(step), _) => {
                 let written = machine.snapshot_text(&step.snapshot);
@@ -111,7 +116,7 @@ impl Chain {
             (Err(_), None) => None,
         };
         let forked_from = self.forked_from.clone().filter(|_| self.next == 0);
-        let making = RecordBuilder {
+        let builder = RecordBuilder {
             machine,
             run: &self.run,
             id,
@@ -122,7 +127,7 @@ impl Chain {
             snapshot: digest,
             forked_from,
         };
-        let record = making.record();
+        let record = builder.record();
         let due = self.snapshot_every > 0 && self.since_snapshot.saturating_add(1) >= self.snapshot_every;
         let keep = due || record.status != self.status;
         let after = outcome.as_ref().ok().map(|step| &step.snapshot).or(before);
@@ -130,7 +135,7 @@ impl Chain {
         Append { record, snapshot }
     }
 
-    /// Moves the end: the append is durable.
+    /// Moves the end of the chain: the append is durable.
     pub fn advance(&mut self, append: &Append) {
         self.next = append.record.seq.saturating_add(1);
         self.hash = append.record.hash;

@@ -1,74 +1,75 @@
-//! What can go wrong with a store.
+//! Errors of a store.
 
 use charter_kernel::Digest;
 
-/// Why a store could not do what it was asked. Cheap to clone: one failed commit answers everybody who waited for it.
+/// Why a store operation failed. Cheap to clone: a failed commit is reported to every waiting
+/// caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The run is not where the record wants to go on: another writer was faster, or the record is of another run's chain.
-    #[error("run `{run}`: record {seq} does not follow: {why}")]
+    /// The record does not continue the run: another writer was faster, or the record belongs to
+    /// another chain.
+    #[error("run `{run}`: record {seq} does not continue the chain: {why}")]
     Conflict {
         /// The run.
         run: String,
-        /// Sequence number of the record that does not fit.
+        /// Sequence number of the record.
         seq: u64,
-        /// The sequence number that would fit.
+        /// The expected sequence number.
         expected: u64,
-        /// One clause.
+        /// The reason, as a clause.
         why: String,
     },
     /// The charter of a new run is not in the store.
-    #[error("the charter {digest} is not in this store; put it there before its first run starts")]
+    #[error("the charter {digest} is not in this store; store it before starting a run of it")]
     UnknownCharter {
         /// Its digest.
         digest: Digest,
     },
-    /// No such run.
-    #[error("there is no run `{0}` in this store")]
+    /// The run does not exist.
+    #[error("no run `{0}` in this store")]
     UnknownRun(String),
-    /// The writer has stopped after a failure; nothing is written any more until the store is opened again.
-    #[error(
-        "the journal takes no more records since a failure ({reason}); close it, mend the cause, and open it again"
-    )]
+    /// The writer has stopped after a failure. Nothing is written until the store is reopened.
+    #[error("the journal stopped accepting records after a failure ({reason}); fix the cause and reopen the journal")]
     Stopped {
         /// The failure.
         reason: String,
     },
-    /// A read or write failed. After a failed commit it is not known whether it was durable: read the run's head after opening again.
+    /// A read or write failed. After a failed commit it is unknown whether the records are durable:
+    /// reopen the store and read the head of the run.
     #[error("{doing} failed: {reason}")]
     Failed {
         /// What was being done.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the operating system or SQLite.
         reason: String,
     },
-    /// It could not be written now (the disk is full, another program holds the file). Nothing of it was kept; the store goes on, and
-    /// takes it as soon as the cause is mended.
-    #[error("nothing was written: {reason}; mend that and try again")]
+    /// Nothing was written (the disk is full, or another program has locked the file). The store
+    /// stays usable; retry once the cause is fixed.
+    #[error("nothing was written: {reason}; fix the cause and try again")]
     NotWritten {
         /// The cause.
         reason: String,
     },
-    /// Another process has it open for writing.
+    /// Another process has the file open for writing.
     #[error(
-        "`{path}` is in use by another process{holder}; one process writes a journal at a time (reading it meanwhile is fine)"
+        "`{path}` is in use by another process{holder}; only one process can write to a journal at a time (others can read it)"
     )]
     InUse {
         /// The file.
         path: String,
-        /// Who, as far as known.
+        /// The other process, if known.
         holder: String,
     },
     /// The file was written by a newer version of this program.
     #[error(
-        "`{path}` has schema version {found}; this program knows up to {known}: use the newer program, or export the runs with it and import them here"
+        "`{path}` has schema version {found}; this program supports versions up to {known}; use a newer version of Charter, or export the runs with it and import them here"
     )]
     Newer {
         /// The file.
         path: String,
         /// Its version.
         found: i64,
-        /// The newest version known here.
+        /// The newest supported version.
         known: i64,
     },
     /// The file is not a journal.
@@ -76,24 +77,24 @@ pub enum StoreError {
     NotAJournal {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason, as a clause.
         why: String,
     },
-    /// What is stored is not what was written.
-    #[error("the journal is damaged: {0}; `charter verify` tells more")]
+    /// The stored data is damaged.
+    #[error("the journal is damaged: {0}; run `charter verify` for details")]
     Damaged(String),
-    /// A record is larger than a store takes.
+    /// A record exceeds the size limit.
     #[error(
-        "run `{run}`: record {seq} has {size} bytes; the most is {limit}. Keep large values as blobs and pass their digests"
+        "run `{run}`: record {seq} has {size} bytes; the limit is {limit}. Store large values as blobs and pass their digests"
     )]
     TooLarge {
         /// The run.
         run: String,
         /// The record.
         seq: u64,
-        /// Its size.
+        /// Its size in bytes.
         size: usize,
-        /// The limit.
+        /// The limit in bytes.
         limit: usize,
     },
 }

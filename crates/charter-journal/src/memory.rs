@@ -1,4 +1,5 @@
-//! A store in memory: for tests, for the checker, for hosts that keep their records elsewhere. Everything is gone when it is dropped.
+//! A store in memory: for tests, for the checker, and for hosts that keep their records elsewhere.
+//! Nothing is persisted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -30,7 +31,7 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Run {
-    /// With its place in the store.
+    /// With their positions in the store.
     records: Vec<(i64, Record)>,
     snapshots: BTreeMap<u64, String>,
     /// Id -> first record.
@@ -100,7 +101,7 @@ impl MemoryStore {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Nothing under the lock can panic half way; what a panicking caller left is whole.
+        // Nothing can panic while the data is inconsistent, so a poisoned lock is safe to use.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -228,8 +229,8 @@ impl Store for MemoryStore {
 
     fn open_effects(&self, after: Option<&OpenEffect>, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
         let inner = self.lock();
-        let going = inner.runs.iter().filter(|(_, r)| matches!(r.status(), Some(Status::Active | Status::Paused)));
-        let open = going.flat_map(|(run, r)| {
+        let unfinished = inner.runs.iter().filter(|(_, r)| matches!(r.status(), Some(Status::Active | Status::Paused)));
+        let open = unfinished.flat_map(|(run, r)| {
             r.open.iter().map(move |(seq, index)| OpenEffect { run: run.clone(), seq: *seq, index: *index })
         });
         Ok(open.filter(|e| after.is_none_or(|a| e > a)).take(limit).collect())
@@ -257,7 +258,7 @@ impl Store for MemoryStore {
     }
 
     fn scan(&self, run: Option<&str>, from: u64, visit: &mut dyn FnMut(&Row<'_>) -> bool) -> Result<(), StoreError> {
-        // Copied out (records are shared, so this is cheap): the visitor may use the store.
+        // Copied out (records are shared, so this is cheap), so that the visitor may use the store.
         let records: Vec<(i64, Record)> = {
             let inner = self.lock();
             let runs = inner.runs.iter().filter(|(id, _)| run.is_none_or(|r| r == id.as_str()));
@@ -293,9 +294,9 @@ impl Store for MemoryStore {
                 .collect()
         };
         for i in infos {
-            let moment = crate::record::timestamp::text;
+            let timestamp = crate::record::timestamp::text;
             let (charter, hash, started, updated) =
-                (i.charter.to_string(), i.hash.to_string(), moment(i.started), moment(i.updated));
+                (i.charter.to_string(), i.hash.to_string(), timestamp(i.started), timestamp(i.updated));
             let (status, seq) = (i.status.map_or("refused", Status::word), i64::try_from(i.seq).unwrap_or(i64::MAX));
             visit(&RunRow {
                 run: &i.run,

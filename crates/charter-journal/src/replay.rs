@@ -1,4 +1,5 @@
-//! From records back to a run: its state at any record, its end to go on from, a new run that shares its past.
+//! Restoring a run from its records: its state after any record, its end (to continue it), and
+//! forks.
 
 use charter_kernel::{Digest, Event, Machine, Snapshot};
 
@@ -7,32 +8,32 @@ use crate::error::StoreError;
 use crate::record::{Origin, Record, RecordBuilder, RecordError, RecordInput, json_of};
 use crate::store::{Append, Row, Store};
 
-/// Why a run could not be made again from its records.
+/// Why a run could not be restored from its records.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ReplayError {
-    /// The store.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The run has no such record.
-    #[error("run `{run}` has no record {seq}; its last one is {last}")]
+    #[error("run `{run}` has no record {seq}; its last record is {last}")]
     NoSuchRecord {
         /// The run.
         run: String,
-        /// The record that was asked for.
+        /// The requested record.
         seq: u64,
-        /// The last one there is.
+        /// The last record.
         last: u64,
     },
     /// The charter of the run is not in the store, or does not compile.
-    #[error("the charter {digest}: {why}")]
+    #[error("charter {digest}: {why}")]
     Charter {
         /// Its digest.
         digest: Digest,
         /// Why.
         why: String,
     },
-    /// The records do not lead to what they say.
-    #[error("run `{run}`, record {seq}: {why}; `charter verify` tells more")]
+    /// Replaying the records does not give their recorded results.
+    #[error("run `{run}`, record {seq}: {why}; run `charter verify` for details")]
     Differs {
         /// The run.
         run: String,
@@ -43,35 +44,38 @@ pub enum ReplayError {
     },
 }
 
-/// A run, ready to go on.
+/// A run at its end, ready for the next event.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// Its snapshot; none if its start was refused.
+    /// Its snapshot; `None` if its start was refused.
     pub snapshot: Option<Snapshot>,
     /// The end of its chain.
     pub chain: Chain,
 }
 
-/// Compiles a charter that is kept in the store.
+/// Compiles a charter from the store.
 ///
 /// # Errors
-/// It is not there, is damaged, or does not compile.
+/// The charter is missing, is damaged, or does not compile.
 pub fn machine(store: &dyn Store, digest: Digest) -> Result<Machine, ReplayError> {
     let stored =
-        store.charter(digest)?.ok_or_else(|| ReplayError::Charter { digest, why: "it is not in this store".into() })?;
+        store.charter(digest)?.ok_or_else(|| ReplayError::Charter { digest, why: "not in this store".into() })?;
     let definition = stored.definition()?;
     Machine::compile(definition).map_err(|problems| {
         let first = problems.first().map(ToString::to_string).unwrap_or_default();
-        ReplayError::Charter { digest, why: format!("it does not compile: {first}") }
+        ReplayError::Charter { digest, why: format!("does not compile: {first}") }
     })
 }
 
-/// The state of a run after a record (none: after its last one): from the newest snapshot before it, and the records since.
+/// The state of a run after a record (`None`: after its last one), from the newest snapshot before
+/// it and the records since.
 ///
-/// The snapshot's digest is compared with the record's. The answer is none if the start was refused.
+/// The digest of the result is compared with the record. The result is `None` if the start was
+/// refused.
 ///
 /// # Errors
-/// No such run or record, another charter than the machine's, or records that do not lead to what they say.
+/// The run or record does not exist, the run has another charter than the machine, or replaying the
+/// records does not give their recorded results.
 pub fn replay(
     store: &dyn Store,
     machine: &Machine,
@@ -81,7 +85,7 @@ pub fn replay(
     Ok(load_at(store, machine, run, to)?.0)
 }
 
-/// A run at its end, ready for the next event.
+/// Loads a run at its end, ready for the next event.
 ///
 /// # Errors
 /// As [`replay`].
@@ -90,7 +94,8 @@ pub fn load(store: &dyn Store, machine: &Machine, run: &str) -> Result<Loaded, R
     Ok(Loaded { snapshot, chain: Chain::resumed(&last, kept) })
 }
 
-/// The snapshot after a record, the record, and the record of the kept snapshot it was made from.
+/// The snapshot after a record, the record, and the record of the stored snapshot it was computed
+/// from.
 fn load_at(
     store: &dyn Store,
     machine: &Machine,
@@ -101,14 +106,14 @@ fn load_at(
     if info.charter != machine.digest() {
         return Err(ReplayError::Charter {
             digest: info.charter,
-            why: format!("run `{run}` follows it, not {}", machine.digest()),
+            why: format!("run `{run}` uses it, not {}", machine.digest()),
         });
     }
     let to = to.unwrap_or(info.seq);
     if to > info.seq {
         return Err(ReplayError::NoSuchRecord { run: run.into(), seq: to, last: info.seq });
     }
-    let kept = kept_snapshot(store, machine, run, to)?;
+    let kept = stored_snapshot(store, machine, run, to)?;
     let (mut snapshot, mut next) = match &kept {
         Some((seq, snapshot)) => (Some(snapshot.clone()), seq.saturating_add(1)),
         None => (None, 0),
@@ -139,18 +144,19 @@ fn load_at(
         return Err(failure);
     }
     let differs = |why: String| ReplayError::Differs { run: run.into(), seq: to, why };
-    let last = last.filter(|r| r.seq == to).ok_or_else(|| differs("the record is missing or cannot be read".into()))?;
+    let last = last.filter(|r| r.seq == to).ok_or_else(|| differs("the record is missing or unreadable".into()))?;
     if let Some(s) = &snapshot {
         let found = machine.snapshot_digest(s);
         if found != last.snapshot {
-            return Err(differs(format!("replaying leads to the snapshot {found}, the record says {}", last.snapshot)));
+            return Err(differs(format!("replay gives the snapshot {found}, but the record has {}", last.snapshot)));
         }
     }
     Ok((snapshot, last, kept.map(|(seq, _)| seq)))
 }
 
-/// The newest kept snapshot that is what its record says. One that is not is passed over: snapshots only save time.
-fn kept_snapshot(
+/// The newest stored snapshot that matches its record. Others are skipped: snapshots are only a
+/// cache.
+fn stored_snapshot(
     store: &dyn Store,
     machine: &Machine,
     run: &str,
@@ -178,12 +184,12 @@ enum Applied {
     Changed(Box<Snapshot>),
 }
 
-/// Applies a record as it lies in the store.
+/// Applies a stored record.
 fn apply(machine: &Machine, run: &str, before: Option<&Snapshot>, row: &Row<'_>, seq: u64) -> Result<Applied, String> {
     if u64::try_from(row.seq) != Ok(seq) {
-        return Err(format!("it is missing; the next one is {}", row.seq));
+        return Err(format!("missing; the next stored record is {}", row.seq));
     }
-    // Nothing has changed; whether that was right is the business of `verify`.
+    // Nothing has changed; whether the refusal was correct is for `verify` to decide.
     if matches!(row.verdict, "refused" | "late") {
         return Ok(Applied::Unchanged);
     }
@@ -196,24 +202,26 @@ fn apply(machine: &Machine, run: &str, before: Option<&Snapshot>, row: &Row<'_>,
     };
     match outcome {
         Ok(step) => Ok(Applied::Changed(Box::new(step.snapshot))),
-        Err(refusal) => {
-            Err(format!("the record says `{}`, the kernel refuses the event (`{}`)", row.verdict, refusal.code))
-        }
+        Err(refusal) => Err(format!(
+            "the record has verdict `{}`, but the kernel refuses the event (`{}`)",
+            row.verdict, refusal.code
+        )),
     }
 }
 
-/// Makes a new run that shares the past of another up to a record: the same events under a new id. Its record 0 says where it comes
-/// from (`forked_from`). Nothing is asked of the host again: effects and timers that were open at the record are open in the fork,
-/// and the host decides about them.
+/// Creates a new run with the history of another up to a record: the same events under a new id.
+/// Its record 0 names the origin (`forked_from`). No effect is requested again: effects and timers
+/// that were open at the record are open in the fork, and the host decides about them.
 ///
 /// # Errors
-/// As [`replay`]; the new run exists already; or the past would go another way under the new id (a charter that reads `run.id`).
+/// As [`replay`]; the new run already exists; or the history differs under the new id (in a charter
+/// that reads `run.id`).
 pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str) -> Result<Loaded, ReplayError> {
     let info = store.run(run)?.ok_or_else(|| StoreError::UnknownRun(run.into()))?;
     if info.charter != machine.digest() {
         return Err(ReplayError::Charter {
             digest: info.charter,
-            why: format!("run `{run}` follows it, not {}", machine.digest()),
+            why: format!("run `{run}` uses it, not {}", machine.digest()),
         });
     }
     if at > info.seq {
@@ -240,7 +248,7 @@ pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str)
                     != (original.verdict, &original.transitions, &original.state, original.status)
                 {
                     return Err(differs(
-                        "in a fork this event would go another way; the charter depends on the id of the run".into(),
+                        "this event has another result in a fork: the charter depends on the id of the run".into(),
                     ));
                 }
                 if let Ok(step) = outcome {
@@ -248,7 +256,7 @@ pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str)
                 }
                 append
             }
-            Err(RecordError::Redacted) => Append::from(chain.copy_withheld(original)),
+            Err(RecordError::Redacted) => Append::from(chain.copy_redacted(original)),
             Err(e) => return Err(differs(e.to_string())),
         };
         chain.advance(&append);
@@ -259,8 +267,9 @@ pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str)
 }
 
 impl Chain {
-    /// The record of an event whose data was not kept, for a fork: nothing has changed, and it is told in the words of the original.
-    fn copy_withheld(&self, original: &Record) -> Record {
+    /// Copies the record of an event with redacted data into a fork: it changed nothing, and keeps
+    /// the fields of the original.
+    fn copy_redacted(&self, original: &Record) -> Record {
         let mut fields = (**original).clone();
         if !fields.has_given_id() {
             fields.id = format!("{}/{}", self.run(), fields.seq).into();

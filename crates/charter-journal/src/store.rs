@@ -1,40 +1,44 @@
-//! The door to a store: what every journal can do, wherever it keeps its records.
+//! The interface of a store, and the types it exchanges with its users.
 
 use charter_kernel::{Definition, Digest, Status};
 
 use crate::error::StoreError;
 use crate::record::{GENESIS, Record};
 
-/// The largest record that is taken, in bytes. Data of events is bounded by the kernel; this bounds what a charter makes of it.
+/// Maximum size of a record in bytes. The kernel limits event data; this limits what a charter
+/// derives from it.
 pub const MAX_RECORD_BYTES: usize = 32 << 20;
 
-/// Called when a batch is durable, or has failed. On the writer's thread: be quick.
+/// Called when a batch is durable or has failed. It runs on the writer's thread and must not block.
 pub type Reply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
-/// Keeps records. One writer per store; readers at any time. All methods may be called from several threads.
+/// A store of records. It has one writer, and readers at any time. All methods may be called from
+/// several threads.
 ///
-/// A batch is written whole or not at all, and answered after its commit. The sequence number and `prev` of a record say where it
-/// belongs; a batch that does not fit is refused as [`StoreError::Conflict`] and nothing of it is written.
+/// A batch is written atomically and answered after its commit. The sequence number and `prev` of a
+/// record determine its position; a batch that does not continue its runs is refused with
+/// [`StoreError::Conflict`], and nothing of it is written.
 pub trait Store: Send + Sync {
-    /// Writes records, of one run or of many; calls `reply` after the commit. Batches that wait at the same time share one commit.
+    /// Writes records of one or more runs and calls `reply` after the commit. Batches that wait at
+    /// the same time share a commit.
     fn submit(&self, batch: Vec<Append>, reply: Reply);
 
     /// Writes records and waits until they are durable.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`], [`StoreError::UnknownCharter`], [`StoreError::TooLarge`], [`StoreError::NotWritten`],
-    /// [`StoreError::Damaged`]: nothing was written, the store goes on.
-    /// [`StoreError::Failed`], [`StoreError::Stopped`]: the writer has stopped.
+    /// [`StoreError::Conflict`], [`StoreError::UnknownCharter`], [`StoreError::TooLarge`],
+    /// [`StoreError::NotWritten`], [`StoreError::Damaged`]: nothing was written, and the store
+    /// stays usable. [`StoreError::Failed`], [`StoreError::Stopped`]: the writer has stopped.
     fn append(&self, batch: Vec<Append>) -> Result<(), StoreError> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         self.submit(batch, Box::new(move |result| drop(sender.send(result))));
-        receiver.recv().unwrap_or_else(|_| Err(StoreError::Stopped { reason: "the writer is gone".into() }))
+        receiver.recv().unwrap_or_else(|_| Err(StoreError::Stopped { reason: "the writer thread has ended".into() }))
     }
 
-    /// Keeps a charter. Twice is once.
+    /// Stores a charter. Idempotent.
     ///
     /// # Errors
-    /// The definition does not have that digest; or as [`Store::append`].
+    /// The definition does not match the digest; or as [`Store::append`].
     fn put_charter(&self, charter: &StoredCharter) -> Result<(), StoreError>;
 
     /// A charter by its digest.
@@ -43,13 +47,13 @@ pub trait Store: Send + Sync {
     /// The store cannot be read.
     fn charter(&self, digest: Digest) -> Result<Option<StoredCharter>, StoreError>;
 
-    /// All charters, by digest.
+    /// All charters, ordered by digest.
     ///
     /// # Errors
     /// The store cannot be read.
     fn charters(&self) -> Result<Vec<StoredCharter>, StoreError>;
 
-    /// Keeps bytes under their digest. Twice is once.
+    /// Stores bytes under their digest. Idempotent.
     ///
     /// # Errors
     /// As [`Store::append`].
@@ -61,32 +65,33 @@ pub trait Store: Send + Sync {
     /// The store cannot be read.
     fn blob(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Visits every blob: the digest it is kept under, its bytes.
+    /// Visits every blob: the digest under which it is stored, and its bytes.
     ///
     /// # Errors
     /// The store cannot be read.
     fn scan_blobs(&self, visit: &mut dyn FnMut(&str, &[u8])) -> Result<(), StoreError>;
 
-    /// A run's head and what else is known of it.
+    /// The head of a run and its metadata.
     ///
     /// # Errors
     /// The store cannot be read.
     fn run(&self, run: &str) -> Result<Option<RunInfo>, StoreError>;
 
-    /// Runs, in the order of their ids.
+    /// Runs, ordered by id.
     ///
     /// # Errors
     /// The store cannot be read.
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunInfo>, StoreError>;
 
-    /// Records of a run from a sequence number on, in order, at most `limit`.
+    /// At most `limit` records of a run, in order, starting at a sequence number.
     ///
     /// # Errors
-    /// The store cannot be read, or what it holds is no record ([`StoreError::Damaged`]).
+    /// The store cannot be read, or a stored record is invalid ([`StoreError::Damaged`]).
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError>;
 
-    /// The first record of a run whose sender gave it this id. For events that arrive twice: if it
-    /// [is of the same event](Record::is_of), it is the answer and nothing is written; if not, the event is refused as `stale`.
+    /// The first record of a run with this id, given by the sender. This detects events that arrive
+    /// twice: if the record [is of the same event](Record::is_of), it is the answer and nothing is
+    /// written; otherwise the event is refused as `stale`.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -98,46 +103,48 @@ pub trait Store: Send + Sync {
     /// The store cannot be read.
     fn snapshot(&self, run: &str, at_most: u64) -> Result<Option<StoredSnapshot>, StoreError>;
 
-    /// Keeps a snapshot (usually one comes with an [`Append`]). Snapshots only save time: they can all be thrown away.
+    /// Stores a snapshot (usually it comes with an [`Append`]). Snapshots are a cache: they can all
+    /// be deleted.
     ///
     /// # Errors
     /// As [`Store::append`].
     fn put_snapshot(&self, run: &str, snapshot: &StoredSnapshot) -> Result<(), StoreError>;
 
-    /// Throws away all snapshots.
+    /// Deletes all snapshots.
     ///
     /// # Errors
     /// As [`Store::append`].
     fn forget_snapshots(&self) -> Result<(), StoreError>;
 
-    /// Timers of active runs that are due at `until` (milliseconds since 1970) or before, the earliest first, at most `limit`.
+    /// At most `limit` timers of active runs that are due at `until` (milliseconds since 1970) or
+    /// earlier, earliest first.
     ///
     /// # Errors
     /// The store cannot be read.
     fn pending_timers(&self, until: i64, limit: usize) -> Result<Vec<PendingTimer>, StoreError>;
 
-    /// Invocations that no answer has come for, of runs that go on (active or paused): what a host takes up again after a restart.
-    /// By run, then by effect; those after `after` (a run and an effect), at most `limit`.
+    /// Unanswered invocations of active and paused runs, which a host resumes after a restart. At
+    /// most `limit`, ordered by run and effect, starting after `after`.
     ///
     /// # Errors
     /// The store cannot be read.
     fn open_effects(&self, after: Option<&OpenEffect>, limit: usize) -> Result<Vec<OpenEffect>, StoreError>;
 
-    /// Visits what charters told their subscribers (`emit`) under an event type, of all runs, the last first: run, record, data as
-    /// JSON; until `visit` gives false.
+    /// Visits the emitted events (`emit`) of a type in all runs, newest first: run, record, data as
+    /// JSON. Stops when `visit` returns false.
     ///
     /// # Errors
     /// The store cannot be read.
     fn emitted(&self, r#type: &str, visit: &mut dyn FnMut(&str, u64, &str) -> bool) -> Result<(), StoreError>;
 
-    /// Visits what is stored, as it is stored, of one run or of all, by run and sequence number, from `from` on, until
-    /// `visit` gives false. For replay and verification.
+    /// Visits the stored rows of one run or of all, unchecked, ordered by run and sequence number,
+    /// starting at `from`. Stops when `visit` returns false. For replay and verification.
     ///
     /// # Errors
     /// The store cannot be read.
     fn scan(&self, run: Option<&str>, from: u64, visit: &mut dyn FnMut(&Row<'_>) -> bool) -> Result<(), StoreError>;
 
-    /// Visits the heads of one run or of all, as they are stored, by run. For verification.
+    /// Visits the stored heads of one run or of all, unchecked, ordered by run. For verification.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -149,7 +156,7 @@ pub trait Store: Send + Sync {
     /// The store cannot be read.
     fn scan_snapshots(&self, run: Option<&str>, visit: &mut dyn FnMut(&str, u64, &[u8])) -> Result<(), StoreError>;
 
-    /// What is wrong with the container itself (a file's pages, indexes), in words; empty if nothing.
+    /// Problems of the container itself (pages, indexes and projections of a file), as messages.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -158,7 +165,7 @@ pub trait Store: Send + Sync {
     }
 }
 
-/// A record to write, and the snapshot after it if it is to be kept.
+/// A record to write, with the snapshot after it if that is to be stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Append {
     /// The record.
@@ -173,24 +180,24 @@ impl From<Record> for Append {
     }
 }
 
-/// A charter as it is kept with the runs that follow it.
+/// A charter, stored with its runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCharter {
     /// Digest of the definition.
     pub digest: Digest,
-    /// Name of the source, for people (a path, a bundled name).
+    /// Name of the source, for display (a path, or the name of a bundled charter).
     pub name: String,
-    /// The definition in its core form, as compact JSON: the very text that the digest is of.
+    /// The definition in its core form, as compact JSON: exactly the text that the digest covers.
     pub core: String,
-    /// The text it was read from; empty if there was none.
+    /// The source text; empty if there is none.
     pub source: String,
 }
 
 impl StoredCharter {
-    /// A charter to keep.
+    /// Prepares a charter for storing.
     #[must_use]
     pub fn new(definition: &Definition, name: &str, source: &str) -> StoredCharter {
-        // Serialising plain data cannot fail; an empty text would only match no digest.
+        // Serializing plain data cannot fail; an empty text would match no digest.
         let core = serde_json::to_string(definition).unwrap_or_default();
         StoredCharter { digest: definition.digest(), name: name.into(), core, source: source.into() }
     }
@@ -198,9 +205,9 @@ impl StoredCharter {
     /// The definition.
     ///
     /// # Errors
-    /// The text does not have the digest, or is no definition.
+    /// The text does not have the digest, or is not a definition.
     pub fn definition(&self) -> Result<Definition, StoreError> {
-        let damaged = |why: String| StoreError::Damaged(format!("the charter {}: {why}", self.digest));
+        let damaged = |why: String| StoreError::Damaged(format!("charter {}: {why}", self.digest));
         let found = Digest::of_bytes(self.core.as_bytes());
         if found != self.digest {
             return Err(damaged(format!("its text has the digest {found}")));
@@ -209,18 +216,18 @@ impl StoredCharter {
         if crate::record::depth(&self.core) <= crate::record::MAX_DEPTH {
             reader.disable_recursion_limit();
         }
-        serde::Deserialize::deserialize(&mut reader).map_err(|e| damaged(format!("it cannot be read: {e}")))
+        serde::Deserialize::deserialize(&mut reader).map_err(|e| damaged(format!("invalid definition: {e}")))
     }
 }
 
-/// A run, as listed.
+/// The head and metadata of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunInfo {
     /// Its id.
     pub run: String,
     /// Digest of its charter.
     pub charter: Digest,
-    /// Status after its last record; none if its start was refused.
+    /// Status after its last record; `None` if its start was refused.
     pub status: Option<Status>,
     /// Sequence number of its last record.
     pub seq: u64,
@@ -235,29 +242,29 @@ pub struct RunInfo {
 /// Which runs to list.
 #[derive(Debug, Clone, Default)]
 pub struct RunFilter {
-    /// Only of this charter.
+    /// Only runs of this charter.
     pub charter: Option<Digest>,
-    /// Only with this status.
+    /// Only runs with this status.
     pub status: Option<Status>,
-    /// Only ids after this one.
+    /// Only runs whose id sorts after this one.
     pub after: Option<String>,
-    /// At most so many; 0: all.
+    /// Maximum number of runs; 0 means all.
     pub limit: usize,
 }
 
-/// A snapshot, kept.
+/// A stored snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSnapshot {
-    /// The record it is the snapshot after.
+    /// The record after which it was taken.
     pub seq: u64,
     /// Its canonical JSON.
     pub text: String,
 }
 
-/// A timer that waits.
+/// A pending timer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PendingTimer {
-    /// When, milliseconds since 1970.
+    /// Due time, milliseconds since 1970.
     pub due: i64,
     /// The run.
     pub run: String,
@@ -272,16 +279,16 @@ pub struct PendingTimer {
 pub struct OpenEffect {
     /// The run.
     pub run: String,
-    /// The record that asked.
+    /// The record that requests it.
     pub seq: u64,
-    /// Its place among the record's effects.
+    /// Its index among the effects of the record.
     pub index: u32,
 }
 
-/// A record as it lies in a store: its columns, and its text. Nothing of it is trusted.
+/// A record as it is stored: its columns, and its text. None of it is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row<'a> {
-    /// Place in the store, over all runs.
+    /// Position in the store, across all runs.
     pub place: i64,
     /// The run.
     pub run: &'a str,
@@ -301,14 +308,14 @@ pub struct Row<'a> {
     pub text: &'a [u8],
 }
 
-/// The head of a run as it lies in a store. Nothing of it is trusted.
+/// The head of a run as it is stored. None of it is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunRow<'a> {
     /// The run.
     pub run: &'a str,
     /// Digest of its charter.
     pub charter: &'a str,
-    /// Status, in a word.
+    /// Status, as text.
     pub status: &'a str,
     /// Sequence number of its last record.
     pub seq: i64,
@@ -320,14 +327,14 @@ pub struct RunRow<'a> {
     pub updated: &'a str,
 }
 
-/// Where a run's chain ends.
+/// The end of a run's chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) seq: u64,
     pub(crate) hash: Digest,
 }
 
-/// Checks that a record continues its run, and gives the new head.
+/// Checks that a record continues its run, and returns the new head.
 pub(crate) fn follows(head: Option<Head>, record: &Record) -> Result<Head, StoreError> {
     let expected = head.map_or(0, |h| h.seq.saturating_add(1));
     let prev = head.map_or(GENESIS, |h| h.hash);
@@ -335,12 +342,12 @@ pub(crate) fn follows(head: Option<Head>, record: &Record) -> Result<Head, Store
         |why: String| Err(StoreError::Conflict { run: record.run.to_string(), seq: record.seq, expected, why });
     if record.seq != expected {
         return conflict(match head {
-            Some(h) => format!("the last one is {}, so {expected} comes next", h.seq),
-            None => "the run has no records yet, so 0 comes first".into(),
+            Some(h) => format!("the last record is {}, so {expected} is next", h.seq),
+            None => "the run has no records yet, so 0 is next".into(),
         });
     }
     if record.prev != prev {
-        return conflict(format!("its `prev` is {}, but the record before it has the hash {prev}", record.prev));
+        return conflict(format!("its `prev` is {}, but the previous record has the hash {prev}", record.prev));
     }
     if record.text().len() > MAX_RECORD_BYTES {
         return Err(StoreError::TooLarge {

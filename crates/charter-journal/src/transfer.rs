@@ -1,4 +1,5 @@
-//! A run as a file: its charter and its records, one JSON object a line. What is imported is verified first.
+//! Export and import of a run: a file with its charter and its records, one JSON object per line.
+//! An import is verified first.
 
 use std::io::{self, BufRead, Read as _, Write};
 
@@ -14,28 +15,28 @@ use crate::replay::{ReplayError, load, machine};
 use crate::store::{Append, MAX_RECORD_BYTES, RunInfo, Store, StoredCharter};
 use crate::verify::{Finding, verify};
 
-/// Version of the file format; `journal` in its first line.
+/// Version of the file format; the value of `journal` in the first line.
 pub const EXPORT: u32 = 1;
 
-/// The longest line: a definition (16 MiB) as text within a text, or a record.
+/// Maximum length of a line: a record, or a definition (16 MiB) escaped as a JSON string.
 const MAX_LINE_BYTES: usize = 2 * MAX_RECORD_BYTES;
 
-/// How many records are held at a time while exporting.
+/// Number of records read at a time while exporting.
 const PAGE: usize = 1_000;
 
 /// Why a run could not be exported or imported.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
-    /// The store.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The charter, or the records.
+    /// The charter or the records cannot be replayed.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// Reading or writing the file.
-    #[error("the file: {0}")]
+    /// The file cannot be read or written.
+    #[error("cannot read or write the file: {0}")]
     File(#[from] io::Error),
-    /// A line of the file is not what it should be.
+    /// A line of the file is invalid.
     #[error("line {line}: {why}")]
     Line {
         /// Its number, from 1.
@@ -43,8 +44,8 @@ pub enum TransferError {
         /// Why.
         why: String,
     },
-    /// The records are not what they should be; nothing was imported.
-    #[error("the run is not imported, because it does not verify: {0}")]
+    /// The run does not verify; nothing was imported.
+    #[error("the run was not imported because it does not verify: {0}")]
     NotVerified(Finding),
 }
 
@@ -57,12 +58,12 @@ pub(crate) struct Header {
     pub(crate) records: u64,
     pub(crate) head: Digest,
     charter: CharterLine,
-    /// What comes before the first record, if that is not record 0.
+    /// The state before the first record of the file, if that is not record 0.
     #[serde(default)]
     pub(crate) after: Option<After>,
 }
 
-/// A record, and the snapshot after it: a run goes on from there.
+/// A record and the snapshot after it, from which the run continues.
 #[derive(Deserialize)]
 #[serde(expecting = "an object with `record`, `snapshot`")]
 pub(crate) struct After {
@@ -71,15 +72,15 @@ pub(crate) struct After {
 }
 
 impl Header {
-    /// Reads the first line of a file.
+    /// Parses the first line of a file.
     pub(crate) fn read(lines: &mut Lines<'_>) -> Result<Header, TransferError> {
         let bad = |why: String| TransferError::Line { line: 1, why };
         let first = lines.next()?.ok_or_else(|| bad("the file is empty".into()))?;
-        let header: Header = serde_json::from_str(&first)
-            .map_err(|e| bad(format!("it is not the first line of an exported run: {e}")))?;
+        let header: Header =
+            serde_json::from_str(&first).map_err(|e| bad(format!("not the first line of an exported run: {e}")))?;
         if header.journal != EXPORT {
             return Err(bad(format!(
-                "version {} of the format is not known; this program knows {EXPORT}",
+                "unsupported format version {}; this program supports version {EXPORT}",
                 header.journal
             )));
         }
@@ -101,16 +102,17 @@ struct CharterLine {
     source: String,
 }
 
-/// Writes a run: a first line with the charter, then its records in order.
+/// Exports a run: a first line with the charter, then its records in order.
 ///
-/// The first line is `{"journal": 1, "run", "records", "head", "charter": {"digest", "name", "core", "source"}}`; `core` is the
-/// definition as a text, because the digest is over that very text.
+/// The first line is `{"journal": 1, "run", "records", "head", "charter": {"digest", "name",
+/// "core", "source"}}`; `core` is the definition as a JSON string, because the digest covers
+/// exactly that text.
 ///
 /// # Errors
-/// No such run; the store cannot be read; the file cannot be written.
+/// The run does not exist; the store cannot be read; the file cannot be written.
 pub fn export(store: &dyn Store, run: &str, out: &mut dyn Write) -> Result<RunInfo, TransferError> {
     let info = store.run(run)?.ok_or_else(|| StoreError::UnknownRun(run.into()))?;
-    let missing = || ReplayError::Charter { digest: info.charter, why: "it is not in this store".into() };
+    let missing = || ReplayError::Charter { digest: info.charter, why: "not in this store".into() };
     let charter = store.charter(info.charter)?.ok_or_else(missing)?;
     let records = info.seq.saturating_add(1);
     let header = export_header(run, records, info.hash, &charter, None);
@@ -132,9 +134,10 @@ pub fn export(store: &dyn Store, run: &str, out: &mut dyn Write) -> Result<RunIn
     Ok(info)
 }
 
-/// The first line of an exported run, without its line end: `records` is the number of records that the run has, `head` the hash of the
-/// last. A host that drops old records gives `after`: the text of the record before the first one in the file, and of the snapshot after it;
-/// such a file can be [verified](crate::verify_export), not imported.
+/// The first line of an exported run, without the line feed: `records` is the number of records of
+/// the run, `head` the hash of the last one. A host that drops old records passes `after`: the
+/// record before the first one in the file, and the snapshot after it, both as text. Such a file
+/// can be [verified](crate::verify_export), but not imported.
 #[must_use]
 pub fn export_header(
     run: &str,
@@ -156,15 +159,17 @@ pub fn export_header(
     canonical(&header)
 }
 
-/// Reads a run, verifies it whole (hashes, chain, every event through the kernel), and only then writes it, with its charter.
+/// Imports a run: verifies it completely (hashes, chain, every event through the kernel), then
+/// writes it with its charter.
 ///
 /// # Errors
-/// A line that is no record; a run that does not verify; a run of that id that is there already; reading or writing failed.
+/// A line is not a record; the run does not verify; a run with that id already exists; reading or
+/// writing failed.
 pub fn import(store: &dyn Store, from: &mut dyn BufRead) -> Result<RunInfo, TransferError> {
     Verified::read(from)?.write(store)
 }
 
-/// A run from a file that was verified whole and is in no journal yet.
+/// A run from a file, completely verified and not yet written to a journal.
 #[derive(Debug)]
 pub struct Verified {
     charter: StoredCharter,
@@ -173,10 +178,10 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// Writes it, with its charter.
+    /// Writes the run with its charter.
     ///
     /// # Errors
-    /// A run of that id is there already; writing failed.
+    /// A run with that id already exists; writing failed.
     pub fn write(self, store: &dyn Store) -> Result<RunInfo, TransferError> {
         store.put_charter(&self.charter)?;
         store.append(self.batch)?;
@@ -186,17 +191,17 @@ impl Verified {
     /// Reads and verifies a run; the first half of [`import`].
     ///
     /// # Errors
-    /// A line that is no record; a run that does not verify; reading failed.
+    /// A line is not a record; the run does not verify; reading failed.
     pub fn read(from: &mut dyn BufRead) -> Result<Verified, TransferError> {
         let mut lines = Lines { from, number: 0 };
         let bad = |line: usize, why: String| TransferError::Line { line, why };
         let header = Header::read(&mut lines)?;
         if header.after.is_some() {
-            let why = "the run's first records are not in the file (its host has dropped them): it can be verified, not taken in";
+            let why = "the file lacks the first records of the run (its host has dropped them); it can be verified, but not imported";
             return Err(bad(1, why.into()));
         }
         let charter = header.charter();
-        // First into memory, where it is verified as any journal is.
+        // Verify in memory first, like any journal.
         let memory = MemoryStore::new();
         memory.put_charter(&charter)?;
         let mut batch = Vec::new();
@@ -205,7 +210,7 @@ impl Verified {
             if record.run != header.run {
                 return Err(bad(
                     lines.number,
-                    format!("the record is of run `{}`, the file is of run `{}`", record.run, header.run),
+                    format!("the record belongs to run `{}`, but the file contains run `{}`", record.run, header.run),
                 ));
             }
             memory.append(vec![record.clone().into()]).map_err(|e| bad(lines.number, e.to_string()))?;
@@ -218,7 +223,7 @@ impl Verified {
         let info = memory.run(&header.run)?.ok_or_else(|| bad(lines.number, "the file has no records".into()))?;
         if (info.seq.saturating_add(1), info.hash) != (header.records, header.head) {
             let why = format!(
-                "the file ends too early or too late: its first line says {} records up to the hash {}, there are {} up to {}",
+                "the file does not match its first line: expected {} records with the last hash {}, found {} with the last hash {}",
                 header.records,
                 header.head,
                 info.seq.saturating_add(1),
@@ -226,7 +231,7 @@ impl Verified {
             );
             return Err(bad(lines.number, why));
         }
-        // One snapshot at the end, so that the run can go on without being replayed.
+        // Store one snapshot at the end, so that the run can continue without a replay.
         let machine = machine(&memory, charter.digest)?;
         if let (Some(last), Some(snapshot)) = (batch.last_mut(), load(&memory, &machine, &header.run)?.snapshot) {
             last.snapshot = Some(machine.snapshot_text(&snapshot));
@@ -252,8 +257,8 @@ impl Lines<'_> {
         }
         let bad = |why: &str| TransferError::Line { line: self.number, why: why.into() };
         if line.pop_if(|b| *b == b'\n').is_none() && line.len() >= MAX_LINE_BYTES {
-            return Err(bad("it is longer than any record"));
+            return Err(bad("longer than any record"));
         }
-        String::from_utf8(line).map(Some).map_err(|_| bad("it is not UTF-8"))
+        String::from_utf8(line).map(Some).map_err(|_| bad("not UTF-8"))
     }
 }

@@ -28,5 +28,5 @@ fn a_run_in_a_file_of_its_own_is_verified() {
     std::fs::write(&file, text.replacen("Sign this", "Sign that", 1)).unwrap();
     let ran = charter(&["verify", &file]);
     assert_eq!(ran.code, 1);
-    assert!(ran.out.contains("its content does not give its hash"), "{}", ran.out);
+    assert!(ran.out.contains("its content does not match its hash"), "{}", ran.out);
 }

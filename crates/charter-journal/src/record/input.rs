@@ -1,4 +1,4 @@
-//! The part of a record that says what came in: enough to apply it again.
+//! The input part of a record: enough to apply its envelope again.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::fields::{EventField, Origin, Source, SourceKind, at, maybe_whole};
 use super::scanner::Scanner;
 use super::{RecordError, text, timestamp};
 
-/// What came in. Everything else of the record is skipped while reading: replaying needs no more.
+/// The input of a record. Parsing skips all other fields: a replay does not need them.
 #[derive(Debug, PartialEq, Deserialize)]
 pub(crate) struct RecordInput<'a> {
     #[serde(borrow)]
@@ -31,7 +31,7 @@ pub(crate) struct RecordInput<'a> {
     pub(crate) forked_from: Option<Origin<'a>>,
 }
 
-/// As records write it.
+/// Scans a principal in the form in which records write it.
 fn principal(s: &mut Scanner<'_>) -> Option<Principal> {
     s.word("{\"id\":\"")?;
     let id = s.string()?.to_owned();
@@ -49,26 +49,27 @@ fn principal(s: &mut Scanner<'_>) -> Option<Principal> {
 
 impl<'a> RecordInput<'a> {
     pub(crate) fn read(line: &'a str) -> Result<RecordInput<'a>, RecordError> {
-        if let Some(arrived) = RecordInput::skim(line) {
-            return Ok(arrived);
+        if let Some(input) = RecordInput::scan(line) {
+            return Ok(input);
         }
-        let not = |e: serde_json::Error| RecordError::NotARecord(e.to_string());
-        // The default limit of the parser is enough for almost all; only what it refuses is looked at again.
+        let not_a_record = |e: serde_json::Error| RecordError::NotARecord(e.to_string());
+        // The default depth limit of the parser suffices for almost all records; retry without it
+        // only if that fails.
         match serde_json::from_str(line) {
-            Ok(arrived) => Ok(arrived),
+            Ok(input) => Ok(input),
             Err(_) if (128..=text::MAX_DEPTH).contains(&text::depth(line)) => {
                 let mut reader = serde_json::Deserializer::from_str(line);
                 reader.disable_recursion_limit();
-                let arrived = RecordInput::deserialize(&mut reader).map_err(not)?;
-                reader.end().map_err(not)?;
-                Ok(arrived)
+                let input = RecordInput::deserialize(&mut reader).map_err(not_a_record)?;
+                reader.end().map_err(not_a_record)?;
+                Ok(input)
             }
-            Err(e) => Err(not(e)),
+            Err(e) => Err(not_a_record(e)),
         }
     }
 
-    /// The short way, which takes what the journal writes, in its order. None: look at it properly.
-    fn skim(line: &'a str) -> Option<RecordInput<'a>> {
+    /// The fast path, for records exactly as the journal writes them. `None`: use the parser.
+    fn scan(line: &'a str) -> Option<RecordInput<'a>> {
         let mut s = Scanner::new(line);
         s.word("{\"")?;
         if s.has("answers\":\"") {
@@ -76,7 +77,7 @@ impl<'a> RecordInput<'a> {
             s.word(",\"")?;
         }
         if s.has("approvals\":") {
-            s.pass()?;
+            s.skip()?;
             s.word(",\"")?;
         }
         s.word("at\":\"")?;
@@ -86,7 +87,7 @@ impl<'a> RecordInput<'a> {
         s.word(",\"charter\":\"")?;
         let charter = s.string()?;
         s.word(",\"effects\":")?;
-        s.pass()?;
+        s.skip()?;
         s.word(",\"event\":{\"data\":")?;
         let data = s.value()?;
         s.word(",\"type\":\"")?;
@@ -94,20 +95,20 @@ impl<'a> RecordInput<'a> {
         s.word("}")?;
         let expected_seq = if s.has(",\"expected_seq\":") { Some(s.number()?) } else { None };
         s.word(",\"from\":")?;
-        s.pass()?;
+        s.skip()?;
         s.word(",\"hash\":\"")?;
         s.string()?;
         s.word(",\"id\":\"")?;
         let id = s.string()?;
         for list in [",\"ledger\":", ",\"notes\":"] {
             if s.has(list) {
-                s.pass()?;
+                s.skip()?;
             }
         }
         s.word(",\"prev\":\"")?;
         s.string()?;
         if s.has(",\"refusal\":") {
-            s.pass()?;
+            s.skip()?;
         }
         s.word(",\"run\":\"")?;
         let run = s.string()?;
@@ -131,7 +132,8 @@ impl<'a> RecordInput<'a> {
         })
     }
 
-    /// The envelope, again. Of data that was written in another way than canonically (`2.0`), the canonical form.
+    /// Restores the envelope. Data is returned in canonical form, even if it was written
+    /// differently (`2.0`).
     pub(crate) fn envelope(self) -> Result<Envelope, RecordError> {
         if self.event.withheld.is_some() {
             return Err(RecordError::Redacted);
@@ -148,7 +150,7 @@ impl<'a> RecordInput<'a> {
             None => Ok(None),
             Some(text) => EffectId::parse(text)
                 .map(Some)
-                .ok_or_else(|| RecordError::NotARecord(format!("`{text}` is not the id of an effect"))),
+                .ok_or_else(|| RecordError::NotARecord(format!("`{text}` is not an effect id"))),
         };
         let event = match self.source.kind {
             SourceKind::Start => Event::Start { input: data },
@@ -195,7 +197,7 @@ mod tests {
     use super::super::{Approval, FORMAT, Fields, GENESIS, TimerField, TimerWord, Verdict};
     use super::*;
 
-    /// A record that says something in every member; of the optional ones, those of which the bit is set.
+    /// A record with every required field, and the optional ones whose bit is set.
     fn record<'a>(word: &'a str, n: u64, by: &'a Principal, bits: u32) -> Fields<'a> {
         let has = |bit: u32| bits & (1 << bit) != 0;
         let words = |bit: u32| (0..bits >> bit & 3).map(|_| Cow::Borrowed(word)).collect();
@@ -252,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_short_way_leads_to_the_same(
+        fn the_fast_path_gives_the_same_input(
             word in prop_oneof!["[a-z/-]{0,8}", any::<String>()],
             n in any::<u64>(),
             id in "[a-z]{0,3}",
@@ -262,14 +264,14 @@ mod tests {
             let by = Principal { id, roles };
             let mut text = String::new();
             record(&word, n, &by, bits).write_hashed(&mut text);
-            let properly: RecordInput<'_> = serde_json::from_str(&text).unwrap();
-            let short = RecordInput::skim(&text);
-            // What is escaped, and what the start of a fork alone says, takes the long way.
+            let parsed: RecordInput<'_> = serde_json::from_str(&text).unwrap();
+            let scanned = RecordInput::scan(&text);
+            // Escaped strings, and the start of a fork, use the parser.
             let plain = !word.contains(|c: char| c < ' ' || c == '"' || c == '\\');
             let large = bits & 8 != 0 && n >= 1 << 53;
-            prop_assert_eq!(short.is_some(), plain && !large && bits & 1 << 15 == 0, "{}", text);
-            if let Some(short) = short {
-                prop_assert_eq!(short, properly);
+            prop_assert_eq!(scanned.is_some(), plain && !large && bits & 1 << 15 == 0, "{}", text);
+            if let Some(scanned) = scanned {
+                prop_assert_eq!(scanned, parsed);
             }
         }
     }

@@ -1,11 +1,12 @@
-//! A way through a record as the journal writes it: key after key in their fixed order, stepping over what is not asked for.
+//! A scanner for records as the journal writes them: keys in their fixed order, skipping values
+//! that are not needed.
 //!
-//! It is told what it is told: what it steps over may be no JSON at all. Verification compares the whole text anyway.
+//! Skipped text is not validated and may not be JSON. Verification compares the whole text anyway.
 
 use memchr::memchr2;
 use serde::Deserialize;
 
-/// A place in a text. Each step is none, and the way at its end, if what is there is not what the step is for.
+/// A position in a text. Each step returns `None` if the text does not match; the scan then ends.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scanner<'a> {
     rest: &'a str,
@@ -16,27 +17,27 @@ impl<'a> Scanner<'a> {
         Scanner { rest: text }
     }
 
-    /// Steps over exactly this.
+    /// Skips exactly this text.
     #[inline(always)] // compared with a constant, not with a string
     pub(super) fn word(&mut self, word: &str) -> Option<()> {
         self.rest = self.rest.strip_prefix(word)?;
         Some(())
     }
 
-    /// As [`Skim::word`]; where something else is, it stays there.
+    /// Like [`Scanner::word`], but keeps the position if the text does not match.
     #[inline(always)]
     pub(super) fn has(&mut self, word: &str) -> bool {
         self.word(word).is_some()
     }
 
-    /// So many bytes.
+    /// Takes a number of bytes.
     pub(super) fn take(&mut self, bytes: usize) -> Option<&'a str> {
         let (taken, rest) = self.rest.split_at_checked(bytes)?;
         self.rest = rest;
         Some(taken)
     }
 
-    /// The rest of a string whose first quote is passed, its last quote stepped over. Not with an escape in it.
+    /// The rest of a string after its opening quote; skips the closing quote. Fails on escapes.
     pub(super) fn string(&mut self) -> Option<&'a str> {
         let end = memchr2(b'"', b'\\', self.rest.as_bytes())?;
         let inner = self.take(end)?;
@@ -50,7 +51,7 @@ impl<'a> Scanner<'a> {
         self.take(end)?.parse().ok()
     }
 
-    /// A value, read.
+    /// Parses a value.
     pub(super) fn value<T: Deserialize<'a>>(&mut self) -> Option<T> {
         let mut values = serde_json::Deserializer::from_str(self.rest).into_iter();
         let value = values.next()?.ok()?;
@@ -59,8 +60,8 @@ impl<'a> Scanner<'a> {
         Some(value)
     }
 
-    /// Over an object or array, without looking at it.
-    pub(super) fn pass(&mut self) -> Option<()> {
+    /// Skips an object or array without validating it.
+    pub(super) fn skip(&mut self) -> Option<()> {
         let (mut at, mut depth) = (0usize, 0usize);
         let bytes = self.rest.as_bytes();
         loop {
@@ -83,7 +84,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Where a string ends whose first quote is passed, its last quote included.
+/// The end of a string after its opening quote, including the closing quote.
 fn string(bytes: &[u8]) -> Option<usize> {
     let mut at = 0usize;
     loop {
@@ -92,7 +93,7 @@ fn string(bytes: &[u8]) -> Option<usize> {
         if bytes.get(at.checked_sub(1)?)? == &b'"' {
             return Some(at);
         }
-        // Whatever is escaped.
+        // Skip the escaped character.
         at = at.checked_add(1)?;
     }
 }
@@ -114,14 +115,14 @@ mod tests {
         assert!(s.has(",\"b\":"));
         assert_eq!(s.number(), Some(17));
         assert_eq!(s.take(5), Some(",\"c\":"));
-        assert_eq!(s.pass(), Some(()));
+        assert_eq!(s.skip(), Some(()));
         assert_eq!(s.word(",\"e\":"), Some(()));
         assert_eq!(s.value::<Json>(), Some(json!({"f": 1.5})));
         assert_eq!(s.word(",\"g\":\""), Some(()));
         assert_eq!(s.string(), None);
         for bad in ["", "[", "{", "[\"", "[\"\\", "[}"] {
             // Brackets are counted, not compared: verification compares the text.
-            assert_eq!(Scanner::new(bad).pass().is_some(), bad == "[}", "{bad}");
+            assert_eq!(Scanner::new(bad).skip().is_some(), bad == "[}", "{bad}");
         }
         assert_eq!(Scanner::new("é").take(1), None);
         assert_eq!(Scanner::new("17").number(), None);
@@ -130,19 +131,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_are_passed_to_their_end(map in prop::collection::btree_map(any::<String>(), any::<(String, f64)>(), 0..6), behind in "[^]]{0,3}") {
+        fn values_are_skipped_to_their_end(map in prop::collection::btree_map(any::<String>(), any::<(String, f64)>(), 0..6), behind in "[^]]{0,3}") {
             let text = serde_json::to_string(&map).unwrap();
             let line = format!("{text}{behind}");
             let mut s = Scanner::new(&line);
-            prop_assert_eq!(s.pass(), Some(()));
+            prop_assert_eq!(s.skip(), Some(()));
             prop_assert_eq!(s.rest, behind);
         }
 
         #[test]
-        fn anything_is_no_panic(text in any::<String>()) {
-            let _ = Scanner::new(&text).pass();
-            let _ = Scanner::new(&format!("[{text}")).pass();
-            let _ = Scanner::new(&format!("[\"{text}")).pass();
+        fn arbitrary_text_does_not_panic(text in any::<String>()) {
+            let _ = Scanner::new(&text).skip();
+            let _ = Scanner::new(&format!("[{text}")).skip();
+            let _ = Scanner::new(&format!("[\"{text}")).skip();
             let _ = Scanner::new(&text).string();
             let _ = Scanner::new(&text).number();
             let _ = Scanner::new(&text).value::<Json>();

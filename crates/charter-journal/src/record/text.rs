@@ -1,4 +1,4 @@
-//! The text of a record: its fields as canonical JSON, written directly, and the hash over it.
+//! The text of a record: its fields, written directly as canonical JSON, and its hash.
 
 use charter_kernel::canonical::{write, write_int, write_object, write_str, write_uint};
 use charter_kernel::{Digest, Principal};
@@ -8,17 +8,18 @@ use serde_json::Value as Json;
 use super::fields::{Approval, EventField, Fields, Source};
 use super::{GENESIS, timestamp};
 
-/// Nesting of a record's text that is read: data (128) within values of the charter (128) within the record.
+/// Maximum nesting of a record's text: data (128) within values of the charter (128) within the
+/// record.
 pub(crate) const MAX_DEPTH: usize = 512;
 
-/// So many brackets may nest in any way: every parser reads that.
+/// A number of brackets that every parser accepts, however they are nested.
 const FLAT: usize = 100;
 
-/// The largest integer that every JSON reader keeps.
+/// The largest integer that every JSON parser keeps exactly.
 const SAFE: u64 = (1 << 53) - 1;
 
 impl Fields<'_> {
-    /// Appends the record; sets and gives its hash.
+    /// Appends the record; sets and returns its hash.
     pub(crate) fn write_hashed(&mut self, out: &mut String) -> Digest {
         let start = out.len();
         let place = self.write_with_zeros(out);
@@ -28,13 +29,13 @@ impl Fields<'_> {
             Digest::of_parts([text.get(start..place).unwrap_or_default(), text.get(behind..).unwrap_or_default()]);
         let mut member = String::with_capacity(HASH_MEMBER);
         hash_member(&mut member, &hash);
-        // In the place of the zeros.
+        // Replace the zeros.
         out.replace_range(place..behind, &member);
         self.hash = hash;
         hash
     }
 
-    /// Appends the record with zeros for its hash, and gives the place of `hash`.
+    /// Appends the record with zeros as its hash; returns the position of `hash`.
     fn write_with_zeros(&self, out: &mut String) -> usize {
         out.push('{');
         if let Some(effect) = &self.answers {
@@ -90,7 +91,7 @@ impl Fields<'_> {
         out.push('"');
         if let Some(refusal) = &self.refusal {
             out.push_str(",\"refusal\":");
-            // Plain data with text keys always has a JSON form.
+            // Plain data with string keys always serializes.
             write(out, &serde_json::to_value(refusal).unwrap_or_default());
         }
         out.push_str(",\"run\":");
@@ -125,7 +126,7 @@ impl Fields<'_> {
     }
 }
 
-/// Length of the member `hash`, with the comma behind it.
+/// Length of the member `hash`, with the comma after it.
 const HASH_MEMBER: usize = "\"hash\":\"sha256:\",".len() + 64;
 
 fn hash_member(out: &mut String, hash: &Digest) {
@@ -175,7 +176,7 @@ fn event(out: &mut String, e: &EventField<'_>) {
 fn source(out: &mut String, s: &Source<'_>) {
     out.push('{');
     if let Some(at) = s.at {
-        // It is only there if it is far beyond 2^53.
+        // Present only if it is beyond 2^53.
         out.push_str("\"at\":\"");
         out.push_str(&at.to_string());
         out.push_str("\",");
@@ -213,7 +214,7 @@ fn approval(out: &mut String, a: &Approval<'_>) {
     write_object(out, entries.into_iter(), |out, text| write_str(out, text));
 }
 
-/// An integer: a number if every JSON reader keeps it, else a string.
+/// Writes an integer: as a number if every JSON parser keeps it exactly, otherwise as a string.
 fn whole(out: &mut String, n: u64) {
     if n <= SAFE {
         write_int(out, n.try_into().unwrap_or(i64::MAX));
@@ -224,14 +225,16 @@ fn whole(out: &mut String, n: u64) {
     }
 }
 
-/// How deep a JSON text nests, or of one that opens few brackets how many: before a parser that recurses is let at it.
+/// An upper bound of the nesting of a JSON text (exact if it has many brackets), checked before a
+/// recursive parser is used.
 pub(crate) fn depth(text: &str) -> usize {
-    // Nothing nests deeper than it opens. Counted many bytes at a time; so nearly every text is answered.
+    // The number of opening brackets bounds the depth. Counting them vectorizes, and suffices for
+    // almost every text.
     let opened = text.bytes().filter(|b| matches!(b, b'[' | b'{')).count();
     if opened <= FLAT {
         return opened;
     }
-    let (mut depth, mut most, mut quoted, mut escaped) = (0usize, 0usize, false, false);
+    let (mut depth, mut max, mut quoted, mut escaped) = (0usize, 0usize, false, false);
     for b in text.bytes() {
         match b {
             _ if escaped => escaped = false,
@@ -239,19 +242,19 @@ pub(crate) fn depth(text: &str) -> usize {
             b'"' => quoted = !quoted,
             b'[' | b'{' if !quoted => {
                 depth = depth.saturating_add(1);
-                most = most.max(depth);
+                max = max.max(depth);
             }
             b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
-    most
+    max
 }
 
-/// Reads JSON of our own writing, which may nest deeper than `serde_json` reads by default.
+/// Parses JSON written by Charter, which may nest deeper than the default limit of `serde_json`.
 pub(crate) fn json_of(text: &str) -> Result<Json, String> {
     if depth(text) > MAX_DEPTH {
-        return Err(format!("it nests deeper than {MAX_DEPTH}"));
+        return Err(format!("nested deeper than {MAX_DEPTH} levels"));
     }
     let mut reader = serde_json::Deserializer::from_str(text);
     reader.disable_recursion_limit();
@@ -260,7 +263,8 @@ pub(crate) fn json_of(text: &str) -> Result<Json, String> {
     Ok(value)
 }
 
-/// The hash that a record's text should have, by the documented way: parse, take `hash` out, canonical JSON, SHA-256.
+/// The expected hash of a record's text, computed as documented: parse, remove `hash`, canonical
+/// JSON, SHA-256.
 pub(crate) fn rehash(text: &str) -> Option<Digest> {
     let Ok(Json::Object(mut map)) = json_of(text) else {
         return None;

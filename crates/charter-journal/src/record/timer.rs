@@ -1,4 +1,4 @@
-//! What a record says of timers.
+//! The timers in a record.
 
 use std::borrow::Cow;
 
@@ -7,27 +7,29 @@ use charter_kernel::canonical::{write_int, write_str, write_uint};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-/// What happened to a timer: `{"set", "generation", "due"}`, `{"cancel", "generation"}`, `{"fired", "generation"}`.
+/// What happened to a timer: `{"set", "generation", "due"}`, `{"cancel", "generation"}`, `{"fired",
+/// "generation"}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimerField<'a> {
-    /// What.
+    /// The change.
     pub what: TimerWord,
     /// Its id.
     pub timer: Cow<'a, str>,
-    /// Which of the timers with this id.
+    /// The generation, which distinguishes timers with the same id.
     pub generation: u64,
-    /// Of a timer that was set: when, in milliseconds since 1970; beyond 2^53 as exactly as JSON keeps it.
+    /// The due time of a timer that was set, in milliseconds since 1970; rounded to a double beyond
+    /// 2^53.
     pub due: Option<i64>,
 }
 
-/// What can happen to a timer.
+/// A kind of change of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TimerWord {
-    /// It waits from now on.
+    /// The timer was set.
     Set,
-    /// It waits no more, because its state was left (or its invocation is over).
+    /// The timer was canceled: its state was exited, or its invocation ended.
     Cancel,
-    /// It was due, and its event was taken.
+    /// The timer was due, and its event was processed.
     Fired,
 }
 
@@ -66,7 +68,8 @@ impl<'a> TimerField<'a> {
         TimerField { timer: Cow::Owned(self.timer.into_owned()), ..self }
     }
 
-    /// Appends its canonical JSON. The keys come in their order: `cancel`, `due`, `fired`, `generation`, `set`.
+    /// Appends its canonical JSON, with the keys in order: `cancel`, `due`, `fired`, `generation`,
+    /// `set`.
     pub(super) fn write(&self, out: &mut String) {
         let first = match self.what {
             TimerWord::Set => "{",
@@ -92,7 +95,7 @@ impl<'a> TimerField<'a> {
     }
 }
 
-/// An integer as it comes back from JSON, where numbers are doubles.
+/// An integer after a round trip through JSON, where numbers are doubles.
 fn kept(n: i64) -> i64 {
     if n.unsigned_abs() < 1 << 53 { n } else { n as f64 as i64 }
 }
@@ -116,13 +119,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for TimerField<'a> {
             (None, Some(timer), None) => (TimerWord::Cancel, timer),
             (None, None, Some(timer)) => (TimerWord::Fired, timer),
             _ => {
-                return Err(D::Error::custom("of a timer a record says one of `set`, `cancel` and `fired`"));
+                return Err(D::Error::custom("a timer has exactly one of `set`, `cancel` and `fired`"));
             }
         };
         let exact = |n: &serde_json::Number| n.as_i64().filter(|i| i.unsigned_abs() < 1 << 53);
         let due = text.due.and_then(|n| exact(&n).or_else(|| n.as_f64().map(|d| d as i64)));
         if due.is_some() != (what == TimerWord::Set) {
-            return Err(D::Error::custom("`due` belongs to timers that are `set`"));
+            return Err(D::Error::custom("`due` is required with `set`, and not allowed otherwise"));
         }
         Ok(TimerField { what, timer, generation: text.generation, due })
     }
@@ -137,7 +140,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn there_and_back(timer in any::<String>(), generation in 0u64..1 << 53, due in any::<i64>(), what in 0..3) {
+        fn timers_survive_a_round_trip(timer in any::<String>(), generation in 0u64..1 << 53, due in any::<i64>(), what in 0..3) {
             let what = [TimerWord::Set, TimerWord::Cancel, TimerWord::Fired][what as usize];
             let field = TimerField {
                 what,
@@ -155,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_record_says() {
+    fn invalid_timers_are_refused() {
         for bad in [
             json!({"generation": 1}),
             json!({"set": "a", "cancel": "a", "generation": 1, "due": 1}),

@@ -1,4 +1,4 @@
-//! The statements that write the projections: while records are written, and when all are made again.
+//! Writing the projections, both while records are written and in a rebuild.
 
 use rusqlite::{Connection, ErrorCode, params};
 use rustc_hash::FxHashSet;
@@ -9,7 +9,7 @@ use crate::error::StoreError;
 use crate::project::{Change, project};
 use crate::record::Fields;
 
-/// Projects every record of one database into the tables of another (or the same).
+/// Projects every record of one database into the tables of another one (or the same).
 pub(super) fn project_all(from: &Connection, to: &Connection) -> rusqlite::Result<Result<(), StoreError>> {
     let mut to = Prepared::new(to);
     let mut waiting: FxHashSet<String> = FxHashSet::default();
@@ -28,10 +28,10 @@ pub(super) fn project_all(from: &Connection, to: &Connection) -> rusqlite::Resul
         let mut after = before;
         match put_changes(&mut to, &fields, &mut after) {
             Ok(()) => {}
-            // Each record has a place of its own in every table.
+            // Each record has its own keys in every table.
             Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                 return damaged(format!(
-                    "what it says has its place already (it says that it is record {} of run `{}`)",
+                    "its rows already exist (the text is that of record {} of run `{}`)",
                     fields.seq, fields.run
                 ));
             }
@@ -46,11 +46,12 @@ pub(super) fn project_all(from: &Connection, to: &Connection) -> rusqlite::Resul
     Ok(Ok(()))
 }
 
-/// Writes what a record changes in the projections. `waiting`: whether a decision of the run waits for a person's word, before and after.
+/// Writes what a record changes in the projections. `waiting`: whether a decision of the run waits
+/// for a review, before and after.
 pub(super) fn put_changes(to: &mut Prepared<'_>, r: &Fields<'_>, waiting: &mut bool) -> rusqlite::Result<()> {
     let (run, seq) = (r.run.as_ref(), integer(r.seq));
     let number = |index: usize| i64::try_from(index).unwrap_or(i64::MAX);
-    // Mostly a timer ends where another begins: then its row becomes the other's.
+    // Usually one timer ends where another starts: then its row is reused.
     let mut over: Option<(&str, u64)> = None;
     project(r, |change| {
         let changed = match change {
@@ -150,7 +151,7 @@ pub(super) fn put_changes(to: &mut Prepared<'_>, r: &Fields<'_>, waiting: &mut b
                     params![run, seq, r.at_text(), kind, subject, outcome, confidence, data, r.by.id, waits],
                 )
             }
-            // Nearly every event from outside is a person's word, and nearly never one that is waited for.
+            // Nearly every external event is a possible review, but a review is rarely pending.
             Change::Review | Change::Unreviewed if !std::mem::take(waiting) => Ok(0),
             Change::Review => to.execute(
                 "UPDATE decisions SET waiting = 0, review_seq = ?2, review = ?3, reviewer = ?4 WHERE run = ?1 AND waiting = 1",

@@ -1,7 +1,9 @@
-//! Moving what is committed from the write-ahead log into the file, on a thread of its own while the writer goes on.
+//! Checkpoints: moving committed pages from the write-ahead log into the file, on a separate
+//! thread.
 //!
-//! SQLite would do it within a commit: every so often one event would wait for thousands of pages of others. Beside it, most of the
-//! pages are moved while the writer works; the writer itself moves the few that have come meanwhile, so that the log begins anew
+//! By default SQLite checkpoints within a commit, so from time to time one event would wait for
+//! thousands of pages. Here most pages are moved while the writer continues; the writer itself
+//! moves the few that were added meanwhile, so that the log can restart
 //! (<https://www.sqlite.org/wal.html#avoiding_excessively_large_wal_files>).
 
 use std::path::PathBuf;
@@ -11,14 +13,16 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::write::Writing;
 
-/// How many pages the log gathers before they are moved (16 MiB). Many commits touch the same pages; these are moved once.
+/// Number of pages in the log that starts a checkpoint (16 MiB). A page changed by many commits is
+/// moved once.
 const PAGES: i64 = 4_000;
 
-/// The log of a journal.
+/// The checkpoints of a journal.
 pub(super) struct Checkpoints {
     path: PathBuf,
     running: Option<JoinHandle<()>>,
-    /// So many pages make the next one due. Who reads the log keeps it from beginning anew: then it is tried again after as many more.
+    /// Number of pages at which the next checkpoint starts. A reader can keep the log from
+    /// restarting; then it is tried again after another `PAGES` pages.
     due: i64,
 }
 
@@ -27,19 +31,20 @@ impl Checkpoints {
         Checkpoints { path, running: None, due: PAGES }
     }
 
-    /// To be called between commits. What fails is tried again after a later commit: the log keeps all until then.
-    pub(super) fn look(&mut self, writing: &mut Writing<'_>) {
+    /// Called between commits. A failed checkpoint is retried after a later commit: the log keeps
+    /// the data until then.
+    pub(super) fn poll(&mut self, writing: &mut Writing<'_>) {
         match self.running.take() {
             Some(running) if !running.is_finished() => self.running = Some(running),
             Some(finished) => {
                 let _ = finished.join();
                 let _ = writing.checkpoint();
             }
-            None => self.begin(writing),
+            None => self.start(writing),
         }
     }
 
-    fn begin(&mut self, writing: &mut Writing<'_>) {
+    fn start(&mut self, writing: &mut Writing<'_>) {
         match writing.log_pages() {
             Ok(pages) if pages < PAGES => self.due = PAGES,
             Ok(pages) if pages >= self.due => {
@@ -58,7 +63,7 @@ impl Checkpoints {
 
 impl Drop for Checkpoints {
     fn drop(&mut self) {
-        // The writer's connection is to be the last one that closes.
+        // The writer's connection must be the last one to close.
         if let Some(running) = self.running.take() {
             let _ = running.join();
         }

@@ -1,4 +1,4 @@
-//! What shares a commit: jobs are taken from the queue while those before them are written.
+//! Group commit: jobs are taken from the queue while earlier ones are written.
 
 use std::ops::Range;
 use std::sync::mpsc::Receiver;
@@ -8,11 +8,12 @@ use charter_kernel::Digest;
 
 use crate::store::{Append, Reply, StoredCharter, StoredSnapshot};
 
-/// The most batches in a transaction, and the most bytes of records: enough to share an fsync, little enough to be answered soon.
+/// Maximum jobs and bytes of records per transaction: enough to share an fsync, few enough to
+/// answer quickly.
 const MAX_JOBS: usize = 1_024;
 const MAX_BYTES: usize = 8 << 20;
 
-/// Something to write.
+/// A write.
 pub(crate) enum Job {
     Append(Vec<Append>),
     Charter(Box<StoredCharter>),
@@ -22,7 +23,7 @@ pub(crate) enum Job {
     Rebuild,
 }
 
-/// Something to write, and whom to tell.
+/// A job and the callback for its result.
 pub(crate) struct Request {
     pub(crate) job: Job,
     pub(crate) reply: Reply,
@@ -41,40 +42,41 @@ impl Job {
     }
 }
 
-/// What the last commits were like. Whoever is answered by a commit often has the next event ready a moment later; without a little
-/// patience the first of them would have the next commit for itself, and the others would wait for the one after it.
+/// Statistics of the last commits. Senders that are answered by a commit often have the next event
+/// ready a moment later. Without a short wait the first of them would get the next commit for
+/// itself, and the others would wait for the one after it.
 #[derive(Default)]
-pub(super) struct Habit {
-    /// Jobs in the last two commits.
+pub(super) struct CommitStats {
+    /// Number of jobs in the last two commits.
     sizes: [usize; 2],
-    /// How long the last one took.
+    /// Duration of the last commit.
     took: Duration,
 }
 
-impl Habit {
-    pub(super) fn learn(&mut self, size: usize, took: Duration) {
+impl CommitStats {
+    pub(super) fn record(&mut self, size: usize, took: Duration) {
         self.sizes = [self.sizes[1], size];
         self.took = took;
     }
 
-    /// How many jobs may be expected to come together. One alone is never waited for.
+    /// The expected number of jobs in the next commit. A single sender is never waited for.
     fn expected(&self) -> usize {
         self.sizes[0].max(self.sizes[1])
     }
 
-    /// How long it is worth waiting for them: a small part of what a commit of their own would cost each.
-    fn patience(&self) -> Duration {
+    /// How long to wait for them: a fraction of the cost of a separate commit.
+    fn max_wait(&self) -> Duration {
         self.took.checked_div(4).unwrap_or_default()
     }
 }
 
-/// Jobs that are written together.
+/// Jobs that share a commit.
 pub(crate) struct Jobs<'q> {
     queue: &'q Receiver<Request>,
-    habit: &'q Habit,
+    stats: &'q CommitStats,
     jobs: Vec<Job>,
     replies: Vec<Reply>,
-    /// Those that are to be written now. While it is open, more come from the queue.
+    /// The jobs to write now. While `open`, more are taken from the queue.
     range: Range<usize>,
     open: bool,
     next: usize,
@@ -83,12 +85,12 @@ pub(crate) struct Jobs<'q> {
 }
 
 impl<'q> Jobs<'q> {
-    pub(super) fn new(first: Request, queue: &'q Receiver<Request>, habit: &'q Habit) -> Jobs<'q> {
+    pub(super) fn new(first: Request, queue: &'q Receiver<Request>, stats: &'q CommitStats) -> Jobs<'q> {
         let mut jobs = Jobs {
             queue,
-            habit,
-            jobs: Vec::with_capacity(habit.expected()),
-            replies: Vec::with_capacity(habit.expected()),
+            stats,
+            jobs: Vec::with_capacity(stats.expected()),
+            replies: Vec::with_capacity(stats.expected()),
             range: 0..0,
             open: true,
             next: 0,
@@ -106,7 +108,7 @@ impl<'q> Jobs<'q> {
         self.range.end = self.jobs.len();
     }
 
-    /// The next job: one that is here, waits in the queue, or may be expected to come within a moment.
+    /// The next job: one already taken, one in the queue, or one expected within a moment.
     pub(super) fn next(&mut self) -> Option<&Job> {
         if self.next == self.range.end && self.open {
             let request = self.receive()?;
@@ -127,34 +129,34 @@ impl<'q> Jobs<'q> {
         if let Ok(request) = self.queue.try_recv() {
             return Some(request);
         }
-        if self.jobs.len() >= self.habit.expected() {
+        if self.jobs.len() >= self.stats.expected() {
             return None;
         }
-        let left = self.habit.patience().checked_sub(self.waited)?;
+        let left = self.stats.max_wait().checked_sub(self.waited)?;
         let begin = Instant::now();
         let request = self.queue.recv_timeout(left).ok();
         self.waited = self.waited.saturating_add(begin.elapsed());
         request
     }
 
-    /// How many are to be written now.
+    /// The number of jobs to write now.
     pub(super) fn len(&self) -> usize {
         self.range.len()
     }
 
-    /// No more come. What is to be written now, as places.
+    /// Stops taking jobs from the queue. Returns the indexes of the jobs to write.
     pub(super) fn close(&mut self) -> Range<usize> {
         self.open = false;
         self.range.clone()
     }
 
-    /// Only the job in this place is to be written now.
+    /// Restricts the jobs to write to the one at this index.
     pub(super) fn only(&mut self, place: usize) {
         self.range = place..place.saturating_add(1);
         self.next = place;
     }
 
-    /// How long the writer had nothing to do but to wait for the next job.
+    /// How long the writer waited for jobs.
     pub(super) fn waited(&self) -> Duration {
         self.waited
     }
@@ -170,23 +172,23 @@ mod tests {
 
     use super::*;
 
-    /// A job of no size, which nobody waits for.
+    /// A job without data whose result is ignored.
     fn request() -> Request {
         Request { job: Job::ForgetSnapshots, reply: Box::new(drop) }
     }
 
-    /// How many share a commit with the first.
-    fn together(queue: &Receiver<Request>, habit: &Habit) -> usize {
-        let mut jobs = Jobs::new(request(), queue, habit);
+    /// The number of jobs in the commit.
+    fn together(queue: &Receiver<Request>, stats: &CommitStats) -> usize {
+        let mut jobs = Jobs::new(request(), queue, stats);
         while jobs.next().is_some() {}
         jobs.into_replies().len()
     }
 
     #[test]
-    fn who_comes_a_moment_later_shares_the_commit() {
+    fn jobs_that_arrive_a_moment_later_share_the_commit() {
         let (sender, requests) = channel();
-        let slow = |sizes| Habit { sizes, took: Duration::from_secs(40) };
-        // Two came together last time: the second is waited for, a third is not.
+        let slow = |sizes| CommitStats { sizes, took: Duration::from_secs(40) };
+        // The last commit had two jobs: the second is waited for, a third is not.
         let late = std::thread::spawn({
             let sender = sender.clone();
             move || {
@@ -196,13 +198,13 @@ mod tests {
         });
         assert_eq!(together(&requests, &slow([2, 1])), 2);
         late.join().unwrap();
-        // What is there already is taken, whatever was expected.
+        // Jobs already in the queue are taken, regardless of the statistics.
         (0..3).for_each(|_| sender.send(request()).unwrap());
         assert_eq!(together(&requests, &slow([1, 1])), 4);
-        // One alone waits for nobody, and nobody waits longer than a part of a commit.
+        // A single sender does not wait, and the wait is limited to a fraction of a commit.
         let begin = Instant::now();
         assert_eq!(together(&requests, &slow([1, 1])), 1);
-        let quick = Habit { sizes: [9, 9], took: Duration::from_millis(4) };
+        let quick = CommitStats { sizes: [9, 9], took: Duration::from_millis(4) };
         assert_eq!(together(&requests, &quick), 1);
         assert!(begin.elapsed() < Duration::from_secs(5));
     }

@@ -1,4 +1,5 @@
-//! One writing process per file: an advisory lock, which the system takes back when the process ends, however it ends.
+//! One writing process per file: an advisory lock, which the operating system releases when the
+//! process ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
@@ -7,19 +8,19 @@ use std::time::{Duration, Instant};
 
 use crate::error::StoreError;
 
-/// How long a lock that another process has is tried again. A process that is killed while it starts a command leaves its open files
-/// with the beginning of the command, which closes them a moment later.
+/// How long to retry while another process holds the lock. If a process is killed while it spawns a
+/// command, the forked child inherits its open files and closes them a moment later.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Held as long as it lives.
+/// A held lock; dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    // Closing the file gives the lock back.
+    // Closing the file releases the lock.
     _file: File,
 }
 
 impl Lock {
-    /// Takes the lock of a journal file, or says who has it.
+    /// Acquires the lock of a journal file, or reports its holder.
     pub(crate) fn take(path: &Path) -> Result<Lock, StoreError> {
         let failed = |e: std::io::Error| StoreError::Failed { doing: "locking the journal", reason: e.to_string() };
         let mut file =
@@ -37,7 +38,7 @@ impl Lock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
-                // Who holds it is only told to help; that it cannot be read does not matter.
+                // The holder is only a hint in the message; ignore read errors.
                 let _ = file.read_to_string(&mut holder);
                 let holder = holder.trim().parse::<u32>().map(|pid| format!(" (process {pid})")).unwrap_or_default();
                 return Err(StoreError::InUse { path: path.display().to_string(), holder });
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_that_is_about_to_be_given_back_is_waited_for() {
+    fn a_lock_that_is_about_to_be_released_is_waited_for() {
         let path = std::env::temp_dir().join(format!("charter-lock-{}", std::process::id()));
         let held = Lock::take(&path).unwrap();
         let (sender, receiver) = std::sync::mpsc::channel();
@@ -78,7 +79,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(30));
         drop(held);
         let held = other.join().unwrap().unwrap();
-        // Whoever keeps it, keeps it.
+        // A lock that stays held is reported.
         let refused = Lock::take(&path).unwrap_err();
         assert!(matches!(refused, StoreError::InUse { .. }), "{refused}");
         drop(held);

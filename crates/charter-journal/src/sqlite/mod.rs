@@ -1,4 +1,5 @@
-//! A store in a SQLite file: WAL, full sync, one writer whose commits are shared by all who wait, readers on their own connections.
+//! A store in a SQLite file: WAL mode, full sync, one writer thread with group commit, readers on
+//! their own connections.
 
 mod changes;
 mod checkpoint;
@@ -26,12 +27,13 @@ use lock::Lock;
 use write::Writing;
 use writer::{Committing, said};
 
-/// How many idle connections are kept for reading.
+/// Maximum number of idle reader connections.
 const MAX_READERS: usize = 4;
 
 /// A journal in a SQLite file.
 ///
-/// One process writes (a second one is refused), any number read, also with other programs: the tables are described in `docs/sql.md`.
+/// One process can write (a second one is refused); any number can read, including other programs.
+/// The tables are described in `docs/sql.md`.
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
@@ -41,7 +43,8 @@ pub struct SqliteStore {
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        // The writer closes last: only so does SQLite move everything from `FILE-wal` into the file, which then stands alone.
+        // The writer closes last, so that SQLite moves everything from `FILE-wal` into the file,
+        // which is then complete on its own.
         self.readers.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
@@ -57,7 +60,7 @@ struct Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // The thread ends when nobody can send any more; what was sent is written first.
+        // The thread writes what was sent and ends once the channel is closed.
         drop(self.sender.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -68,15 +71,16 @@ impl Drop for Writer {
 /// How to open a file.
 #[derive(Debug, Clone, Default)]
 pub struct SqliteOptions {
-    /// The most bytes the file may have; 0: no limit but the disk's. What would exceed it is refused, as on a full disk.
+    /// Maximum size of the file in bytes; 0 means no limit. Exceeding it fails like a full disk.
     pub max_bytes: u64,
 }
 
 impl SqliteStore {
-    /// Opens a journal for writing and reading; makes it if there is no file.
+    /// Opens a journal for reading and writing; creates it if the file does not exist.
     ///
     /// # Errors
-    /// Another process has it; it is from a newer version; it is no journal; the file cannot be opened.
+    /// Another process has it open for writing; it has a newer schema version; it is not a journal;
+    /// the file cannot be opened.
     pub fn open(path: &Path) -> Result<SqliteStore, StoreError> {
         SqliteStore::open_with(path, &SqliteOptions::default())
     }
@@ -135,13 +139,13 @@ impl SqliteStore {
         Ok(SqliteStore { path: path.to_owned(), writer: Some(writer), readers: Mutex::default() })
     }
 
-    /// Opens a journal for reading only, also while another process writes it.
+    /// Opens a journal for reading only, even while another process writes to it.
     ///
     /// # Errors
-    /// It is from a newer version; it is no journal; the file cannot be opened.
+    /// It has a newer schema version; it is not a journal; the file cannot be opened.
     pub fn open_read_only(path: &Path) -> Result<SqliteStore, StoreError> {
         let store = SqliteStore { path: path.to_owned(), writer: None, readers: Mutex::default() };
-        // Looked at first, before anything is set: a file that is no journal is told as such.
+        // Checked before any setting, so that a file that is not a journal is reported as such.
         let connection =
             Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
                 .map_err(|e| failed("opening the journal", &e))?;
@@ -158,18 +162,18 @@ impl SqliteStore {
         &self.path
     }
 
-    /// Makes the projections again, from the records and nothing else.
+    /// Rebuilds the projections from the records.
     ///
     /// # Errors
-    /// A record cannot be read (nothing has changed then); or writing failed.
+    /// A record is unreadable (nothing is changed), or writing failed.
     pub fn rebuild(&self) -> Result<(), StoreError> {
         self.wait(Job::Rebuild)
     }
 
-    /// A query over the tables of `docs/sql.md`, on a connection that cannot write. The function gets the connection.
+    /// Runs a query over the tables of `docs/sql.md` on a read-only connection.
     ///
     /// # Errors
-    /// What SQLite says of the query.
+    /// The query failed.
     pub fn query<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         self.reading(query)
     }
@@ -184,21 +188,21 @@ impl SqliteStore {
         let Some(sender) = self.writer.as_ref().and_then(|w| w.sender.as_ref()) else {
             return reply(Err(StoreError::Failed {
                 doing: "writing the journal",
-                reason: "it was opened for reading only".into(),
+                reason: "the journal was opened for reading only".into(),
             }));
         };
         if let Err(unsent) = sender.send(Request { job, reply }) {
-            (unsent.0.reply)(Err(StoreError::Stopped { reason: "the writer is gone".into() }));
+            (unsent.0.reply)(Err(StoreError::Stopped { reason: "the writer thread has ended".into() }));
         }
     }
 
     fn wait(&self, job: Job) -> Result<(), StoreError> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         self.send(job, Box::new(move |result| drop(sender.send(result))));
-        receiver.recv().unwrap_or_else(|_| Err(StoreError::Stopped { reason: "the writer is gone".into() }))
+        receiver.recv().unwrap_or_else(|_| Err(StoreError::Stopped { reason: "the writer thread has ended".into() }))
     }
 
-    /// Reads on a connection of its own.
+    /// Reads on a pooled connection.
     fn reading<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let kept = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match kept {
@@ -234,7 +238,7 @@ enum Found {
     Journal,
 }
 
-/// Whether a file is a journal that this program understands.
+/// Checks that a file is empty or a journal with a supported version.
 fn check(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
     let shown = || path.display().to_string();
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
@@ -250,11 +254,12 @@ fn check(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
         Ok((schema::APPLICATION, found, _)) if found > schema::VERSION => {
             Err(StoreError::Newer { path: shown(), found, known: schema::VERSION })
         }
-        Ok((schema::APPLICATION, found, _)) => Err(StoreError::NotAJournal {
-            path: shown(),
-            why: format!("its schema version is {found}, which no program has written"),
-        }),
-        Ok(_) => Err(StoreError::NotAJournal { path: shown(), why: "it is a SQLite file of another program".into() }),
+        Ok((schema::APPLICATION, found, _)) => {
+            Err(StoreError::NotAJournal { path: shown(), why: format!("unknown schema version {found}") })
+        }
+        Ok(_) => {
+            Err(StoreError::NotAJournal { path: shown(), why: "it is a SQLite file of another application".into() })
+        }
     }
 }
 

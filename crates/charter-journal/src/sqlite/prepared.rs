@@ -1,12 +1,13 @@
-//! Statements that are prepared once and kept. The connection's own cache would look for each by its text, and empty it after use.
+//! Statements that are prepared once and kept. The connection's own cache would look each one up by
+//! its text, and clear its bindings after use.
 
 use rusqlite::{Connection, Params, Statement};
 use rustc_hash::FxHashMap;
 
-/// The statements of a connection that have been used.
+/// The prepared statements of a connection.
 pub(super) struct Prepared<'c> {
     connection: &'c Connection,
-    /// By where their text lies, and how long it is.
+    /// By address and length of the SQL text.
     kept: FxHashMap<(usize, usize), Statement<'c>>,
 }
 
@@ -23,7 +24,7 @@ impl<'c> Prepared<'c> {
         })
     }
 
-    /// How many rows it changed.
+    /// Executes a statement; returns the number of changed rows.
     pub(super) fn execute(&mut self, sql: &'static str, params: impl Params) -> rusqlite::Result<usize> {
         self.get(sql)?.execute(params)
     }

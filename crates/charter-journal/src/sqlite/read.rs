@@ -1,4 +1,4 @@
-//! The store's door to a SQLite file: reads directly, hands writes to the writer.
+//! The `Store` implementation: reads directly, and sends writes to the writer thread.
 
 use charter_kernel::{Digest, Status};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
@@ -16,7 +16,7 @@ use crate::store::{
     Append, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter, StoredSnapshot,
 };
 
-/// Columns that are text in the file and something else here.
+/// Columns that have another type in the file than here.
 struct Text<T>(T);
 
 impl FromSql for Text<Digest> {
@@ -31,7 +31,7 @@ impl FromSql for Text<i64> {
     }
 }
 
-/// What counts from 0.
+/// Unsigned numbers.
 impl FromSql for Text<u64> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let signed = value.as_i64()?;
@@ -39,11 +39,11 @@ impl FromSql for Text<u64> {
     }
 }
 
-fn whole(row: &SqlRow<'_>, column: usize) -> rusqlite::Result<u64> {
+fn unsigned(row: &SqlRow<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get(column).map(|Text(n)| n)
 }
 
-/// The status of a run; none: its start was refused.
+/// The status of a run; `None`: its start was refused.
 impl FromSql for Text<Option<Status>> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let all = [Status::Active, Status::Paused, Status::Done, Status::Failed, Status::Cancelled];
@@ -66,7 +66,7 @@ const RUN_COLUMNS: &str = "run, charter, status, seq, hash, started, updated";
 fn run_info(row: &SqlRow<'_>) -> rusqlite::Result<RunInfo> {
     let (Text(charter), Text(status), Text(hash)) = (row.get(1)?, row.get(2)?, row.get(4)?);
     let (Text(started), Text(updated)) = (row.get(5)?, row.get(6)?);
-    Ok(RunInfo { run: row.get(0)?, charter, status, seq: whole(row, 3)?, hash, started, updated })
+    Ok(RunInfo { run: row.get(0)?, charter, status, seq: unsigned(row, 3)?, hash, started, updated })
 }
 
 fn stored_charter(row: &SqlRow<'_>) -> rusqlite::Result<StoredCharter> {
@@ -74,12 +74,12 @@ fn stored_charter(row: &SqlRow<'_>) -> rusqlite::Result<StoredCharter> {
     Ok(StoredCharter { digest, name: row.get(1)?, core: row.get(2)?, source: row.get(3)? })
 }
 
-/// At most so many, as SQLite wants it.
-fn most(limit: usize) -> i64 {
+/// A limit as a SQLite integer.
+fn sql_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// A sequence number beyond SQLite's integers is beyond all records.
+/// A sequence number as a SQLite integer. One out of range is beyond all records.
 fn seq(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
@@ -142,10 +142,10 @@ impl Store for SqliteStore {
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunInfo>, StoreError> {
-        let limit = if filter.limit == 0 { -1 } else { most(filter.limit) };
+        let limit = if filter.limit == 0 { -1 } else { sql_limit(filter.limit) };
         let (charter, status) = (filter.charter.map(|d| d.to_string()), filter.status.map(Status::word));
         self.reading(|c| {
-            // With a status the index on it is used, which is in the order of runs, too.
+            // With a status, the index on it is used; it is also ordered by run.
             let by_status = if status.is_some() { "status = ?2" } else { "?2 IS NULL" };
             let sql = format!("SELECT {RUN_COLUMNS} FROM runs WHERE {by_status} AND run > ?3 AND (?1 IS NULL OR charter = ?1) ORDER BY run LIMIT ?4");
             let mut select = c.prepare_cached(&sql)?;
@@ -158,14 +158,14 @@ impl Store for SqliteStore {
             let mut select =
                 c.prepare_cached("SELECT json FROM records WHERE run = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3")?;
             select
-                .query_map(params![run, seq(from), most(limit)], |row| row.get(0).map(|Text(record)| record))?
+                .query_map(params![run, seq(from), sql_limit(limit)], |row| row.get(0).map(|Text(record)| record))?
                 .collect()
         })
     }
 
     fn find(&self, run: &str, id: &str) -> Result<Option<Record>, StoreError> {
         self.reading(|c| {
-            // The last condition is that of the index.
+            // The last condition selects the partial index.
             let mut select = c.prepare_cached(
                 "SELECT json FROM records WHERE run = ?1 AND id = ?2 AND id <> run || '/' || seq ORDER BY seq LIMIT 1",
             )?;
@@ -180,7 +180,7 @@ impl Store for SqliteStore {
             )?;
             select
                 .query_row(params![run, seq(at_most)], |row| {
-                    Ok(StoredSnapshot { seq: whole(row, 0)?, text: row.get(1)? })
+                    Ok(StoredSnapshot { seq: unsigned(row, 0)?, text: row.get(1)? })
                 })
                 .optional()
         })
@@ -200,8 +200,8 @@ impl Store for SqliteStore {
                 "SELECT t.due, t.run, t.timer, t.generation FROM timers t CROSS JOIN runs r ON r.run = t.run AND r.status = 'active'
                  WHERE t.due <= ?1 ORDER BY t.due, t.run, t.timer, t.generation LIMIT ?2",
             )?;
-            let timer = |row: &SqlRow<'_>| Ok(PendingTimer { due: row.get(0)?, run: row.get(1)?, timer: row.get(2)?, generation: whole(row, 3)? });
-            select.query_map(params![until, most(limit)], timer)?.collect()
+            let timer = |row: &SqlRow<'_>| Ok(PendingTimer { due: row.get(0)?, run: row.get(1)?, timer: row.get(2)?, generation: unsigned(row, 3)? });
+            select.query_map(params![until, sql_limit(limit)], timer)?.collect()
         })
     }
 
@@ -212,21 +212,21 @@ impl Store for SqliteStore {
                 "SELECT e.run, e.seq, e.idx FROM effects e CROSS JOIN runs r ON r.run = e.run AND r.status IN ('active', 'paused')
                  WHERE e.status = 'open' AND (e.run, e.seq, e.idx) > (?1, ?2, ?3) ORDER BY e.run, e.seq, e.idx LIMIT ?4",
             )?;
-            select.query_map(params![run, after_seq, index, most(limit)], |row| Ok(OpenEffect { run: row.get(0)?, seq: whole(row, 1)?, index: row.get(2)? }))?.collect()
+            select.query_map(params![run, after_seq, index, sql_limit(limit)], |row| Ok(OpenEffect { run: row.get(0)?, seq: unsigned(row, 1)?, index: row.get(2)? }))?.collect()
         })
     }
 
     fn emitted(&self, r#type: &str, visit: &mut dyn FnMut(&str, u64, &str) -> bool) -> Result<(), StoreError> {
         self.reading(|c| {
             let mut select = c.prepare_cached(
-                // Effects stand in the order of their records.
+                // Effects are stored in the order of their records.
                 "SELECT run, seq, data FROM effects WHERE kind = 'emit' AND src = ?1 ORDER BY rowid DESC",
             )?;
             let mut rows = select.query(params![r#type])?;
             while let Some(row) = rows.next()? {
                 let data: Option<String> = row.get(2)?;
                 let run: String = row.get(0)?;
-                if !visit(&run, whole(row, 1)?, data.as_deref().unwrap_or("null")) {
+                if !visit(&run, unsigned(row, 1)?, data.as_deref().unwrap_or("null")) {
                     break;
                 }
             }
@@ -246,7 +246,7 @@ impl Store for SqliteStore {
             let mut select = c.prepare_cached(&sql)?;
             let mut rows = select.query(params![run, seq(from)])?;
             while let Some(row) = rows.next()? {
-                // What is no text any more is shown as what it is not: no column of a record is empty.
+                // A value that is not text is replaced by a character that no valid column has.
                 let text = |i: usize| row.get_ref(i).map(|v| v.as_str().unwrap_or("\u{fffd}"));
                 let found = Row {
                     place: row.get(0)?,
@@ -297,7 +297,7 @@ impl Store for SqliteStore {
             )?;
             let mut rows = select.query([run])?;
             while let Some(row) = rows.next()? {
-                visit(row.get_ref(0)?.as_str()?, whole(row, 1)?, row.get_ref(2)?.as_bytes()?);
+                visit(row.get_ref(0)?.as_str()?, unsigned(row, 1)?, row.get_ref(2)?.as_bytes()?);
             }
             Ok(())
         })
@@ -306,12 +306,13 @@ impl Store for SqliteStore {
     fn container_problems(&self) -> Result<Vec<String>, StoreError> {
         let mut problems = Vec::new();
         self.reading(|c| {
-            // A page that cannot be read is a finding, not a failure.
+            // An unreadable page is a finding, not an error.
             let checked: rusqlite::Result<Vec<String>> =
                 c.prepare("PRAGMA integrity_check(20)").and_then(|mut s| s.query_map([], |row| row.get(0))?.collect());
             match checked {
-                Ok(lines) => problems.extend(lines.into_iter().filter(|l| l != "ok").map(|l| format!("the file: {l}"))),
-                Err(e) => problems.push(format!("the file: {e}")),
+                Ok(lines) => problems
+                    .extend(lines.into_iter().filter(|l| l != "ok").map(|l| format!("SQLite integrity check: {l}"))),
+                Err(e) => problems.push(format!("SQLite integrity check failed: {e}")),
             }
             Ok(())
         })?;
@@ -327,7 +328,8 @@ impl Store for SqliteStore {
     }
 }
 
-/// Names and sources of charters have a digest of their own (their definitions are what their key is the digest of).
+/// Checks the digest over the metadata and source of each charter (its definition is covered by its
+/// key).
 fn charter_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::Result<()> {
     let mut select =
         c.prepare("SELECT digest, id, version, name, source, check_digest FROM charters ORDER BY digest")?;
@@ -335,30 +337,30 @@ fn charter_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::Res
     while let Some(row) = rows.next()? {
         let text = |i: usize| row.get_ref(i).map(|v| v.as_str().unwrap_or("\u{fffd}"));
         if charter_check(text(1)?, text(2)?, text(3)?, text(4)?) != text(5)? {
-            problems.push(format!("charter {}: its id, version, name or source is not what was stored", text(0)?));
+            problems.push(format!("charter {}: its id, version, name or source has been changed", text(0)?));
         }
     }
     Ok(())
 }
 
-/// Makes the projections again in memory and compares.
+/// Rebuilds the projections in memory and compares them.
 fn projection_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::Result<()> {
-    // All of it as it was at one moment: somebody may be writing.
+    // One read transaction, since a writer may be active.
     let c = &*c.unchecked_transaction()?;
     let fresh = Connection::open_in_memory()?;
     schema::create_projections(&fresh)?;
     fresh.execute_batch("BEGIN")?;
-    // A record that cannot be read is found when the records are verified.
+    // An unreadable record is found when the records are verified.
     if project_all(c, &fresh)?.is_err() {
         return Ok(());
     }
     for (table, order) in TABLES {
         let sql = format!("SELECT * FROM {table} ORDER BY {order}");
-        let (mut kept, mut made) = (c.prepare(&sql)?, fresh.prepare(&sql)?);
-        let columns = kept.column_count();
-        let (mut kept, mut made) = (kept.query([])?, made.query([])?);
+        let (mut stored, mut rebuilt) = (c.prepare(&sql)?, fresh.prepare(&sql)?);
+        let columns = stored.column_count();
+        let (mut stored, mut rebuilt) = (stored.query([])?, rebuilt.query([])?);
         loop {
-            let same = match (kept.next()?, made.next()?) {
+            let same = match (stored.next()?, rebuilt.next()?) {
                 (None, None) => break,
                 (Some(a), Some(b)) => {
                     (0..columns).all(|i| matches!((a.get_ref(i), b.get_ref(i)), (Ok(a), Ok(b)) if a == b))
@@ -366,9 +368,7 @@ fn projection_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::
                 _ => false,
             };
             if !same {
-                problems.push(format!(
-                    "table `{table}` is not what the records make of it; `charter rebuild` makes it again"
-                ));
+                problems.push(format!("table `{table}` does not match the records; run `charter rebuild`"));
                 break;
             }
         }

@@ -1,4 +1,4 @@
-//! The tables of a journal file. What their columns mean to people is in `docs/sql.md`; a test holds the two together.
+//! The tables of a journal file. `docs/sql.md` documents them; a test keeps the two in sync.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use rusqlite::{Connection, ErrorCode};
 use super::views;
 use crate::error::StoreError;
 
-/// Version of the tables; in `PRAGMA user_version`.
+/// Schema version, in `PRAGMA user_version`.
 pub(crate) const VERSION: i64 = 1;
 
 /// `PRAGMA application_id`: "chrt".
 pub(crate) const APPLICATION: i64 = 0x6368_7274;
 
-/// What is true: written once, never changed, but for the head of a run.
+/// The primary data: written once and never changed, except for the head of a run.
 const CANONICAL: &str = "
 CREATE TABLE charters(
   digest TEXT NOT NULL PRIMARY KEY,
@@ -60,10 +60,10 @@ CREATE TABLE blobs(
 CREATE UNIQUE INDEX blobs_digest ON blobs(digest);
 ";
 
-/// What is made of the records, and can be made again.
+/// The projections, which can be rebuilt from the records.
 ///
-/// Every key makes a page dirty for each run that shares a commit. So what is only ever added has none (a row is written where the last
-/// one was), and what is over leaves the tables that are keyed.
+/// Each keyed table dirties one page per run in a commit. So append-only tables have no key (rows
+/// are written at the end), and finished entries are removed from keyed tables.
 const PROJECTIONS: &str = "
 CREATE TABLE transitions(
   run TEXT NOT NULL,
@@ -159,7 +159,7 @@ CREATE VIEW events AS
   FROM records;
 ";
 
-/// The projections, in the order in which they are emptied and compared, with the columns they are ordered by.
+/// The projections, in the order in which they are cleared and compared, with their sort columns.
 pub(crate) const TABLES: [(&str, &str); 7] = [
     ("transitions", "rowid"),
     ("refusals", "rowid"),
@@ -170,17 +170,17 @@ pub(crate) const TABLES: [(&str, &str); 7] = [
     ("decisions", "run, seq"),
 ];
 
-/// Makes the tables in an empty file.
+/// Creates the tables in an empty file.
 pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(&format!(
         "BEGIN IMMEDIATE;\n{CANONICAL}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};\nCOMMIT;"
     ))
 }
 
-/// Tables, indexes and views by their names: kind, and definition.
+/// Tables, indexes and views by name: kind and definition.
 type Objects = BTreeMap<String, (String, Option<String>)>;
 
-/// What a file holds of ours.
+/// The tables, indexes and views of a file.
 fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
     connection
         .prepare("SELECT name, type, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")?
@@ -188,25 +188,26 @@ fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
         .collect()
 }
 
-/// What a new file holds.
+/// The tables, indexes and views of a new file.
 pub(crate) fn fresh() -> rusqlite::Result<Objects> {
     let fresh = Connection::open_in_memory()?;
     create(&fresh)?;
     objects(&fresh)
 }
 
-/// Makes the projections only, for a comparison.
+/// Creates the projections only, for a comparison.
 pub(crate) fn create_projections(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("CREATE TABLE records(run, seq, at, type, verdict, json);")?;
     connection.execute_batch(PROJECTIONS)
 }
 
-/// Makes what can be made again as a new file has it: tables of the projections (empty, if they were not what they should be), indexes,
-/// views. Of what is true no table is touched, and no row; and nothing that has a name of its own.
-pub(crate) fn mend(connection: &Connection) -> rusqlite::Result<Result<(), StoreError>> {
+/// Restores everything that can be rebuilt to the definition of a new file: tables of the
+/// projections (recreated empty if their definition differs), indexes and views. Primary data and
+/// objects with other names are not touched.
+pub(crate) fn repair(connection: &Connection) -> rusqlite::Result<Result<(), StoreError>> {
     let damaged = |why: String| Ok(Err(StoreError::Damaged(why)));
     let expected = fresh()?;
-    // Indexes go with their tables.
+    // Tables first: dropping a table drops its indexes.
     for tables in [true, false] {
         let mut found = objects(connection)?;
         let of_this_turn = expected.iter().filter(|(_, o)| (o.0 == "table") == tables);
@@ -216,13 +217,11 @@ pub(crate) fn mend(connection: &Connection) -> rusqlite::Result<Result<(), Store
             if other.as_ref() == Some(object) {
                 continue;
             }
-            if is_true(name, kind) {
+            if is_primary(name, kind) {
                 match other {
                     Some((other, _)) if other == "table" => continue,
                     _ => {
-                        return damaged(format!(
-                            "the table `{name}` is missing, and what was in it can be made of nothing else"
-                        ));
+                        return damaged(format!("the table `{name}` is missing, and its content cannot be rebuilt"));
                     }
                 }
             }
@@ -230,7 +229,7 @@ pub(crate) fn mend(connection: &Connection) -> rusqlite::Result<Result<(), Store
                 None => {}
                 Some((other, _)) if other == "table" && !tables => {
                     return damaged(format!(
-                        "there is a table `{name}` where the {kind} of that name belongs; give it another name"
+                        "a table named `{name}` is in the place of the {kind} `{name}`; rename it"
                     ));
                 }
                 Some((other, _)) => {
@@ -240,9 +239,7 @@ pub(crate) fn mend(connection: &Connection) -> rusqlite::Result<Result<(), Store
             let made = connection.execute_batch(sql.as_deref().unwrap_or_default());
             match made {
                 Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-                    return damaged(format!(
-                        "the {kind} `{name}` cannot be made again: there are rows that it forbids ({e})"
-                    ));
+                    return damaged(format!("the {kind} `{name}` cannot be recreated: existing rows violate it ({e})"));
                 }
                 made => made?,
             }
@@ -251,15 +248,15 @@ pub(crate) fn mend(connection: &Connection) -> rusqlite::Result<Result<(), Store
     Ok(Ok(()))
 }
 
-/// Whether something is a table of what is true.
-fn is_true(name: &str, kind: &str) -> bool {
+/// Whether an object is a table of the primary data.
+fn is_primary(name: &str, kind: &str) -> bool {
     kind == "table" && !TABLES.iter().any(|(table, _)| *table == name)
 }
 
-/// Tables, indexes and views of ours that are missing or not what they should be.
+/// Messages for tables, indexes and views that are missing or have another definition.
 pub(crate) fn problems(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let (mut found, mut expected) = (objects(connection)?, fresh()?);
-    // Charters that cannot be read are told by those who read them.
+    // Unreadable charters are reported by other checks.
     for (name, sql) in views::declared(connection).unwrap_or_default() {
         expected.insert(name, ("view".into(), Some(sql)));
     }
@@ -268,12 +265,12 @@ pub(crate) fn problems(connection: &Connection) -> rusqlite::Result<Vec<String>>
         .filter_map(|(name, (kind, sql))| {
             let what = match found.remove(&name) {
                 None => "is missing",
-                Some(other) if other != (kind.clone(), sql) => "is not defined as it should be",
+                Some(other) if other != (kind.clone(), sql) => "has an unexpected definition",
                 Some(_) => return None,
             };
-            let help = match is_true(&name, &kind) {
+            let help = match is_primary(&name, &kind) {
                 true => "",
-                false => "; `charter rebuild` makes it again",
+                false => "; run `charter rebuild`",
             };
             Some(format!("the {kind} `{name}` {what}{help}"))
         })

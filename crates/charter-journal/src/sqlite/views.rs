@@ -1,7 +1,8 @@
-//! The views that charters declare (`projections`): over the events that runs emit, so that a table of a domain needs no code.
+//! Views declared by charters (`projections`) over the events that runs emit: tables of a domain
+//! without code.
 //!
-//! Of charters that declare a view of the same name the one with the highest version decides; which came first is no matter, so that the
-//! views are the same after a rebuild.
+//! If several charters declare a view of the same name, the highest version wins, regardless of the
+//! order in which they were stored, so that a rebuild gives the same views.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +12,18 @@ use rusqlite::Connection;
 
 use super::schema;
 
-/// Name and SQL of the views that the stored charters declare.
+/// Name and SQL of the views declared by the stored charters.
 pub(crate) fn declared(connection: &Connection) -> rusqlite::Result<BTreeMap<String, String>> {
     let mut select = connection.prepare("SELECT version, digest, core FROM charters")?;
     let mut rows = select.query([])?;
     let mut found: BTreeMap<String, (Rank, String)> = BTreeMap::new();
     while let Some(row) = rows.next()? {
         let (version, digest, core): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        // Most charters have none, and reading them is work.
+        // Most charters declare none; skip parsing them.
         if !core.contains("\"projections\"") {
             continue;
         }
-        // One that cannot be read is told when it is verified.
+        // Verification reports definitions that cannot be parsed.
         let Ok(definition) = serde_json::from_str::<Definition>(&core) else {
             continue;
         };
@@ -37,7 +38,8 @@ pub(crate) fn declared(connection: &Connection) -> rusqlite::Result<BTreeMap<Str
             }
         }
     }
-    // The kernel refuses names of our own tables; a definition that it has not seen must not get at them either, nor at an index.
+    // The kernel refuses the names of Charter's tables. A definition that it has not checked must
+    // not replace a table or an index either.
     if !found.is_empty() {
         for own in schema::fresh()?.keys() {
             found.remove(own);
@@ -47,8 +49,8 @@ pub(crate) fn declared(connection: &Connection) -> rusqlite::Result<BTreeMap<Str
     Ok(sql.collect())
 }
 
-/// Makes the views what the stored charters declare.
-pub(crate) fn renew(connection: &Connection) -> rusqlite::Result<()> {
+/// Recreates the views that the stored charters declare.
+pub(crate) fn recreate(connection: &Connection) -> rusqlite::Result<()> {
     for (name, sql) in declared(connection)? {
         connection.execute_batch(&format!("DROP VIEW IF EXISTS \"{name}\"; {sql}"))?;
     }
@@ -57,13 +59,13 @@ pub(crate) fn renew(connection: &Connection) -> rusqlite::Result<()> {
 
 type Rank = (Vec<u64>, String, String);
 
-/// `1.10.0` comes after `1.9.0`.
+/// Version numbers for comparison: `1.10.0` is after `1.9.0`.
 fn numbers(version: &str) -> Vec<u64> {
     let parts = version.split(|c: char| !c.is_ascii_digit());
     parts.map(|part| part.parse().unwrap_or_default()).collect()
 }
 
-/// The SQL of a view; none for names that the kernel does not let through either.
+/// The SQL of a view; `None` for names that the kernel would refuse too.
 fn create(name: &str, view: &Projection) -> Option<String> {
     if !Projection::is_name(name) {
         return None;
@@ -85,14 +87,14 @@ fn create(name: &str, view: &Projection) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{create, declared, numbers, renew};
+    use super::{create, declared, numbers, recreate};
     use crate::sqlite::schema;
     use charter_kernel::Definition;
     use charter_kernel::definition::Projection;
     use rusqlite::Connection;
 
     #[test]
-    fn only_plain_names_reach_sql() {
+    fn names_are_validated_before_they_reach_sql() {
         let view = |column: &str, path: &str| Projection {
             of: "it's".into(),
             columns: [(column.to_owned(), path.to_owned())].into_iter().collect(),
@@ -108,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_ours_is_replaced() {
+    fn built_in_tables_cannot_be_replaced() {
         let file = Connection::open_in_memory().unwrap();
         schema::create(&file).unwrap();
         let view = Projection { of: "told".into(), ..Projection::default() };
@@ -117,9 +119,9 @@ mod tests {
             Definition { projections: names.map(|n| (n.to_owned(), view.clone())).into(), ..Definition::default() };
         let core = serde_json::to_string(&definition).unwrap();
         file.execute("INSERT INTO charters VALUES ('d', '', '', '', ?1, '', '')", [core]).unwrap();
-        // Twice: the second time the views are there.
+        // The second time, the views already exist.
         for _ in 0..2 {
-            renew(&file).unwrap();
+            recreate(&file).unwrap();
             let kept = declared(&file).unwrap();
             assert_eq!(kept.keys().collect::<Vec<_>>(), ["mine"]);
             assert_eq!(schema::problems(&file).unwrap(), [""; 0]);
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_numbers() {
+    fn versions_are_compared_as_numbers() {
         assert!(numbers("1.10.0") > numbers("1.9.0"));
         assert!(numbers("") < numbers("0.1"));
     }

@@ -1,4 +1,4 @@
-//! The statements that write what is true: records, heads of runs, snapshots, charters, blobs.
+//! Writing the primary data: records, heads of runs, snapshots, charters, blobs.
 
 use charter_kernel::Digest;
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -12,14 +12,14 @@ use crate::error::StoreError;
 use crate::record::Record;
 use crate::store::{Append, Head, StoredCharter, StoredSnapshot, follows};
 
-/// How many runs are remembered; above, they are looked up again.
+/// Maximum number of runs in the cache.
 const MAX_RUNS: usize = 100_000;
 
-/// Why something was not written.
+/// Why a job was not written.
 pub(crate) enum Unwritten {
-    /// It does not fit; nothing was written.
+    /// It was refused; nothing was written.
     Refused(StoreError),
-    /// Writing failed; the transaction is lost.
+    /// Writing failed; the transaction must be rolled back.
     Failed(rusqlite::Error),
 }
 
@@ -29,7 +29,7 @@ impl From<rusqlite::Error> for Unwritten {
     }
 }
 
-/// Writes; remembers what it has written, as it is the only one who does.
+/// The writer's connection, with a cache of the heads of runs: it is the only one that writes.
 pub(crate) struct Writing<'c> {
     pub(crate) connection: &'c Connection,
     prepared: Prepared<'c>,
@@ -37,17 +37,17 @@ pub(crate) struct Writing<'c> {
     charters: FxHashSet<Digest>,
 }
 
-/// What the file has of a run.
+/// The state of a run in the file.
 #[derive(Clone, Copy)]
 struct Known {
     head: Head,
-    /// None if it was looked up: then it is written again.
+    /// `None` if it was read from the file: then the next head writes it again.
     status: Option<&'static str>,
-    /// Whether a decision waits for a person's word.
+    /// Whether a decision waits for a review.
     waiting: bool,
 }
 
-/// A run that a batch belongs to, after the batch.
+/// A run of a batch, as it is after the batch.
 struct Touched<'b> {
     known: Known,
     /// Its first record, if the run is new.
@@ -65,7 +65,7 @@ impl<'c> Writing<'c> {
         }
     }
 
-    /// What was remembered may not be what is in the file: a transaction was undone.
+    /// Clears the cache: a transaction was rolled back.
     pub(crate) fn forget(&mut self) {
         self.runs.clear();
         self.charters.clear();
@@ -79,13 +79,13 @@ impl<'c> Writing<'c> {
         self.prepared.execute("COMMIT", []).map(drop)
     }
 
-    /// How many pages are in the write-ahead log that are not all moved into the file yet.
+    /// Number of pages in the write-ahead log.
     pub(super) fn log_pages(&mut self) -> rusqlite::Result<i64> {
         let pages = self.prepared.get("PRAGMA wal_checkpoint(NOOP)")?;
         pages.query_row([], |row| row.get(1))
     }
 
-    /// Moves what is in the write-ahead log into the file.
+    /// Moves the pages of the write-ahead log into the file.
     pub(super) fn checkpoint(&mut self) -> rusqlite::Result<()> {
         let checkpoint = self.prepared.get("PRAGMA wal_checkpoint(PASSIVE)")?;
         checkpoint.query_row([], |_| Ok(()))
@@ -105,7 +105,9 @@ impl<'c> Writing<'c> {
         };
         match (u64::try_from(seq), Digest::parse(&hash)) {
             (Ok(seq), Some(hash)) => Ok(Some(Known { head: Head { seq, hash }, status: None, waiting })),
-            _ => Err(Unwritten::Refused(StoreError::Damaged(format!("the head of run `{run}` is `{seq}`, `{hash}`")))),
+            _ => Err(Unwritten::Refused(StoreError::Damaged(format!(
+                "run `{run}` has an invalid head (`{seq}`, `{hash}`)"
+            )))),
         }
     }
 
@@ -121,9 +123,10 @@ impl<'c> Writing<'c> {
         Ok(known)
     }
 
-    /// Writes a batch: all of it, or nothing if it does not fit.
+    /// Writes a batch, or nothing if a record does not continue its run.
     pub(crate) fn append(&mut self, batch: &[Append]) -> Result<(), Unwritten> {
-        // First everything is looked at, so that what does not fit leaves nothing behind in a transaction shared with others.
+        // Check everything first, so that a refused batch leaves nothing behind in a transaction
+        // shared with others.
         let mut touched: FxHashMap<&str, Touched<'_>> = FxHashMap::default();
         for Append { record, .. } in batch {
             let run = record.run.as_ref();
@@ -195,7 +198,7 @@ impl<'c> Writing<'c> {
                 "INSERT INTO runs(run, charter, status, seq, hash, started, updated) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                 params![last.run, last.charter.to_string(), status, seq, hash, first.at_text(), updated],
             ),
-            // A status that stays is left alone: it is part of an index.
+            // An unchanged status is not written: it is part of an index.
             None if known.status == Some(status) => self.prepared.execute(
                 "UPDATE runs SET seq = ?2, hash = ?3, updated = ?4 WHERE run = ?1",
                 params![last.run, seq, hash, updated],
@@ -244,7 +247,7 @@ impl<'c> Writing<'c> {
             check
         ])?;
         if !definition.projections.is_empty() {
-            views::renew(self.connection)?;
+            views::recreate(self.connection)?;
         }
         Ok(())
     }
@@ -255,24 +258,25 @@ impl<'c> Writing<'c> {
         Ok(self.prepared.execute(insert, row).map(drop)?)
     }
 
-    /// Makes the projections again, from the records and nothing else; and indexes and views, where they are not as in a new file.
+    /// Rebuilds the projections from the records, and the indexes and views that differ from those
+    /// of a new file.
     pub(crate) fn rebuild(&mut self) -> Result<(), Unwritten> {
         self.forget();
-        schema::mend(self.connection)?.map_err(Unwritten::Refused)?;
+        schema::repair(self.connection)?.map_err(Unwritten::Refused)?;
         for (table, _) in TABLES {
             self.connection.execute(&format!("DELETE FROM {table}"), [])?;
         }
-        views::renew(self.connection)?;
+        views::recreate(self.connection)?;
         project_all(self.connection, self.connection)?.map_err(Unwritten::Refused)
     }
 }
 
-/// The digest over what is kept of a charter beside its definition (which has its own).
+/// The digest over the metadata and source of a charter; its definition has its own digest.
 pub(crate) fn charter_check(id: &str, version: &str, name: &str, source: &str) -> String {
     Digest::of_json(&serde_json::json!([id, version, name, source])).to_string()
 }
 
-/// SQLite's integers are signed; what does not fit was refused before (sequence numbers are dense).
+/// A number as a SQLite integer. Sequence numbers are dense, so none is out of range.
 pub(super) fn integer(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }

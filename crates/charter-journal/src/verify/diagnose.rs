@@ -1,4 +1,4 @@
-//! Why a record is not what it should be, in words. Only reached when something is wrong.
+//! Explains why a record does not verify. Used only after a difference was found.
 
 use charter_kernel::Digest;
 use charter_kernel::digest::canonical;
@@ -9,7 +9,7 @@ use super::records::{Current, Wrong};
 use crate::record::{Fields, RecordError, RecordInput, json_of, rehash, timestamp};
 use crate::store::{Row, RunRow};
 
-/// The order in which fields are compared: what a reader wants to know first.
+/// The order in which fields are compared, most informative first.
 const FIELDS: [&str; 26] = [
     "v",
     "charter",
@@ -39,64 +39,61 @@ const FIELDS: [&str; 26] = [
     "prev",
 ];
 
-/// The row's number is not the next one.
+/// The sequence number of the row is not the next one.
 pub(super) fn out_of_place(next: u64, row: &Row<'_>) -> Wrong {
     let text = std::str::from_utf8(row.text).unwrap_or_default();
     match RecordInput::read(text) {
-        Ok(arrived) if arrived.seq == next => {
-            (Difference::Place, format!("its row says that it is number {}", row.seq))
-        }
-        _ => (Difference::Missing, format!("it is missing; the next one that is there is {}", row.seq)),
+        Ok(input) if input.seq == next => (Difference::Place, format!("the row of this record has `seq` {}", row.seq)),
+        _ => (Difference::Missing, format!("the record is missing; the next stored one is {}", row.seq)),
     }
 }
 
 /// The text is not a record.
 pub(super) fn unreadable(text: &str, e: &RecordError) -> Wrong {
     match json_of(text) {
-        // It is JSON, so its hash can tell that it was changed.
-        Ok(_) => first_intact(text).unwrap_or((Difference::Unreadable, e.to_string())),
-        Err(e) => (Difference::Unreadable, format!("it is not JSON: {e}")),
+        // The text is JSON, so its hash shows whether it was changed.
+        Ok(_) => not_intact(text).unwrap_or((Difference::Unreadable, e.to_string())),
+        Err(e) => (Difference::Unreadable, format!("the record is not JSON: {e}")),
     }
 }
 
-/// Whether a record's own hash is wrong, if so how.
-pub(super) fn first_intact(text: &str) -> Option<Wrong> {
+/// Checks that a record matches its own hash and is canonical.
+pub(super) fn not_intact(text: &str) -> Option<Wrong> {
     let json = json_of(text).ok()?;
     let said = json.get("hash").and_then(Json::as_str).unwrap_or_default();
     let given = rehash(text)?.to_string();
     if said != given {
         return Some((
             Difference::Hash,
-            format!("its content does not give its hash: `hash` says {said}, the content gives {given}"),
+            format!("its content does not match its hash: `hash` is {said}, but the content has the hash {given}"),
         ));
     }
-    (canonical(&json) != text)
-        .then(|| (Difference::Canonical, "it is not written canonically (RFC 8785), though it says the same".into()))
+    (canonical(&json) != text).then(|| (Difference::Canonical, "it is not in canonical form (RFC 8785)".into()))
 }
 
-/// The record is intact, perhaps, but of another place.
-pub(super) fn elsewhere(text: &str, run: &str, seq: u64, arrived: &RecordInput<'_>) -> Wrong {
-    if let Some(wrong) = first_intact(text) {
+/// The record belongs to another run or position.
+pub(super) fn elsewhere(text: &str, run: &str, seq: u64, input: &RecordInput<'_>) -> Wrong {
+    if let Some(wrong) = not_intact(text) {
         return wrong;
     }
-    if arrived.run == run {
-        (Difference::Place, format!("what is stored here is record {} of this run, not {seq}", arrived.seq))
+    if input.run == run {
+        (Difference::Place, format!("the stored text is record {} of this run, not {seq}", input.seq))
     } else {
-        (Difference::Place, format!("what is stored here is record {} of run `{}`", arrived.seq, arrived.run))
+        (Difference::Place, format!("the stored text is record {} of run `{}`", input.seq, input.run))
     }
 }
 
 pub(super) fn wrong_prev(said: Digest, before: Digest) -> Wrong {
-    (Difference::Prev, format!("`prev` says {said}, but the record before it has the hash {before}"))
+    (Difference::Prev, format!("`prev` is {said}, but the previous record has the hash {before}"))
 }
 
-/// The text is not the one that the chain and the kernel lead to.
+/// The text is not the one that the chain and the kernel give.
 pub(super) fn why(text: &str, expected: &str) -> Wrong {
-    if let Some(wrong) = first_intact(text) {
+    if let Some(wrong) = not_intact(text) {
         return wrong;
     }
     let (Ok(found), Ok(expected)) = (json_of(text), json_of(expected)) else {
-        return (Difference::Unreadable, "it is not JSON".into());
+        return (Difference::Unreadable, "the record is not JSON".into());
     };
     let digest =
         |json: &Json, key: &str| json.get(key).and_then(Json::as_str).and_then(Digest::parse).unwrap_or_default();
@@ -110,36 +107,33 @@ pub(super) fn why(text: &str, expected: &str) -> Wrong {
             .into_iter()
             .flat_map(|m| m.keys())
             .find(|k| k.as_str() != "hash" && !FIELDS.contains(&k.as_str()));
-        return (
-            Difference::Replay,
-            format!("it has a field that this program does not know: `{}`", unknown.map_or("", String::as_str)),
-        );
+        return (Difference::Replay, format!("it has the unknown field `{}`", unknown.map_or("", String::as_str)));
     };
     let (said, gives) = (shown(found.get(key)), shown(expected.get(key)));
     let what = if key == "charter" { Difference::Charter } else { Difference::Replay };
-    (what, format!("`{key}` says {said}; replaying gives {gives}"))
+    (what, format!("`{key}` is {said}; replay gives {gives}"))
 }
 
-/// A value for people: short.
+/// A value for display, truncated.
 fn shown(value: Option<&Json>) -> String {
-    const MOST: usize = 300;
+    const MAX_CHARS: usize = 300;
     let Some(value) = value else {
         return "nothing".into();
     };
     let text = canonical(value);
-    if text.chars().count() > MOST {
-        format!("`{}…`", text.chars().take(MOST).collect::<String>())
+    if text.chars().count() > MAX_CHARS {
+        format!("`{}…`", text.chars().take(MAX_CHARS).collect::<String>())
     } else {
         format!("`{text}`")
     }
 }
 
-/// The columns beside a record repeat parts of it.
+/// The columns of a row must match its record.
 pub(super) fn columns(row: &Row<'_>, r: &Fields<'_>) -> Result<(), Wrong> {
     let wrong = |column: &str, said: &str, is: &str| {
-        Err((Difference::Columns, format!("its column `{column}` says `{said}`, the record says `{is}`")))
+        Err((Difference::Columns, format!("column `{column}` is `{said}`, but the record has `{is}`")))
     };
-    // Without making text of the two that are not: this runs for every record.
+    // Reuses one buffer: this runs for every record.
     let mut written = String::with_capacity(71);
     r.hash.push_text(&mut written);
     if row.hash != written {
@@ -163,19 +157,22 @@ pub(super) fn columns(row: &Row<'_>, r: &Fields<'_>) -> Result<(), Wrong> {
 }
 
 pub(super) enum Head {
-    /// It says that there are more records.
+    /// It names a later last record.
     Behind(i64),
     Wrong(String),
 }
 
-/// The row in `runs` repeats parts of the first and the last record.
+/// The row in `runs` must match the first and the last record.
 pub(super) fn head(row: &RunRow<'_>, current: &Current) -> Result<(), Head> {
     let last = i64::try_from(current.next).unwrap_or(i64::MAX).saturating_sub(1);
     if row.seq > last {
         return Err(Head::Behind(row.seq));
     }
     if row.seq < last {
-        return Err(Head::Wrong(format!("`runs` says that the last record is {}, but there is this one", row.seq)));
+        return Err(Head::Wrong(format!(
+            "according to `runs`, the last record is {}, but this later one exists",
+            row.seq
+        )));
     }
     let (hash, started, updated) = (current.hash.to_string(), current.started_text(), current.updated_text());
     let charter = current.machine.as_ref().map(|m| m.digest().to_string()).unwrap_or_default();
@@ -188,7 +185,7 @@ pub(super) fn head(row: &RunRow<'_>, current: &Current) -> Result<(), Head> {
     ];
     match columns.into_iter().find(|(_, said, is)| said != is) {
         Some((column, said, is)) => {
-            Err(Head::Wrong(format!("column `{column}` of its row in `runs` says `{said}`, the records say `{is}`")))
+            Err(Head::Wrong(format!("column `{column}` of its row in `runs` is `{said}`, but the records give `{is}`")))
         }
         None => Ok(()),
     }

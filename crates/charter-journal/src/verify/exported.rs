@@ -1,4 +1,4 @@
-//! An exported run, verified as it lies in its file: also one whose first records its host has dropped.
+//! Verification of an exported run in its file, even if the host has dropped its first records.
 
 use std::io::BufRead;
 
@@ -12,13 +12,16 @@ use crate::record::{Record, json_of};
 use crate::store::{Row, Store};
 use crate::transfer::{After, Header, Lines, TransferError};
 
-/// Verifies the file of an exported run: every record is hashed again, run through the kernel again, and compared.
+/// Verifies the file of an exported run: every record is rehashed, run through the kernel again,
+/// and compared.
 ///
-/// A file that begins after record 0 carries the record before, and the snapshot after that. That record is intact, and the snapshot is the
-/// one that it names; whether it is the true one is only known to who has its hash from elsewhere (`anchors`).
+/// A file that starts after record 0 contains the previous record and the snapshot after it.
+/// Verification checks that this record is intact and that the snapshot matches it. Whether it is
+/// authentic can only be decided with its hash from another source (`anchors`).
 ///
 /// # Errors
-/// The file cannot be read, or its first line is not that of an exported run. What is *wrong* with the run is no error but a finding.
+/// The file cannot be read, or its first line is not that of an exported run. Problems of the run
+/// are findings, not errors.
 pub fn verify_export(from: &mut dyn BufRead, anchors: &[Anchor]) -> Result<Report, TransferError> {
     let mut lines = Lines { from, number: 0 };
     let header = Header::read(&mut lines)?;
@@ -65,7 +68,7 @@ pub fn verify_export(from: &mut dyn BufRead, anchors: &[Anchor]) -> Result<Repor
     let run = Some(header.run.clone());
     if !current.broken && (current.next, current.hash) != (header.records, header.head) {
         let message = format!(
-            "the file ends too early or too late: its first line says {} records up to the hash {}, there are {} up to {}",
+            "the file does not match its first line: expected {} records with the last hash {}, found {} with the last hash {}",
             header.records, header.head, current.next, current.hash
         );
         let last = current.next.checked_sub(1);
@@ -73,7 +76,7 @@ pub fn verify_export(from: &mut dyn BufRead, anchors: &[Anchor]) -> Result<Repor
     }
     let unknown = verifier.anchors.remove(&header.run).unwrap_or_default();
     for (seq, hash) in unknown.into_iter().filter(|_| !current.broken) {
-        let message = format!("it is known to have the hash {hash}, but there is no such record in the file");
+        let message = format!("the anchor expects the hash {hash}, but the record is not in the file");
         verifier.found(run.clone(), Some(seq), Difference::Anchor, message);
     }
     verifier.report.runs.push(VerifiedRun {
@@ -86,7 +89,7 @@ pub fn verify_export(from: &mut dyn BufRead, anchors: &[Anchor]) -> Result<Repor
 }
 
 impl Verifier<'_> {
-    /// Brings a run to where its file begins.
+    /// Restores the state of a run at the start of its file.
     fn begin_after(&mut self, current: &mut Current, after: &After, charter: Digest) {
         let begun = self.after(current, after, charter);
         if let Err((seq, what, message)) = begun {
@@ -106,17 +109,17 @@ impl Verifier<'_> {
             (None, what, message)
         })?;
         let wrong = |what: Difference, message: String| (Some(record.seq), what, message);
-        if let Some((what, message)) = diagnose::first_intact(&after.record) {
+        if let Some((what, message)) = diagnose::not_intact(&after.record) {
             return Err(wrong(what, message));
         }
         if record.run != current.run || record.charter != charter {
-            let message = "the record before the first one is of another run or charter";
+            let message = "the record before the first one belongs to another run or charter";
             return Err(wrong(Difference::Place, message.into()));
         }
         let digest = Digest::of_bytes(after.snapshot.as_bytes());
         if digest != record.snapshot {
             let message = format!(
-                "the snapshot that the file begins with has the digest {digest}, the record before it says {}",
+                "the snapshot at the start of the file has the digest {digest}, but the record before it has {}",
                 record.snapshot
             );
             return Err(wrong(Difference::Snapshot, message));
@@ -124,7 +127,7 @@ impl Verifier<'_> {
         if let Some(known) = self.anchors.get_mut(&current.run).and_then(|a| a.remove(&record.seq))
             && known != record.hash
         {
-            let message = format!("its hash is {}, but it is known to be {known}", record.hash);
+            let message = format!("its hash is {}, but the anchor expects {known}", record.hash);
             return Err(wrong(Difference::Anchor, message));
         }
         let machine = self.machine(charter).map_err(|why| wrong(Difference::Charter, why))?;

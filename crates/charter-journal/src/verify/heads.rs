@@ -1,4 +1,5 @@
-//! What stands beside the records: the row of a run in `runs`, kept snapshots, anchors, and runs whose records are gone.
+//! Data outside the records: the row of a run in `runs`, stored snapshots, anchors, and runs
+//! without records.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +11,11 @@ use crate::error::StoreError;
 use crate::store::RunRow;
 
 impl Verifier<'_> {
-    /// A run's records are through: is its head the last of them?
+    /// Checks the head of a run after its records.
     pub(super) fn finish(&mut self, mut current: Current) -> Result<(), StoreError> {
         let run = current.run.clone();
-        // A run that goes on meanwhile is followed a little; what comes later is not the business of this verification.
+        // Follow a concurrent writer for a few rounds; later records are not part of this
+        // verification.
         for _ in 0..3 {
             if current.broken {
                 break;
@@ -22,18 +24,13 @@ impl Verifier<'_> {
             let mut head = None;
             let scanned = self.store.scan_runs(Some(&run), &mut |row| head = Some(diagnose::head(row, &current)));
             if let Err(e @ (StoreError::Failed { .. } | StoreError::Damaged(_))) = scanned {
-                let message = format!("its row in `runs` cannot be read: {}", why_unreadable(e));
+                let message = format!("its row in `runs` is unreadable: {}", why_unreadable(e));
                 self.found(Some(run.clone()), None, Difference::Head, message);
                 break;
             }
             match head {
                 None => {
-                    self.found(
-                        Some(run.clone()),
-                        None,
-                        Difference::Head,
-                        "it has records, but no row in `runs`".into(),
-                    );
+                    self.found(Some(run.clone()), None, Difference::Head, "its row in `runs` is missing".into());
                     current.broken = true;
                 }
                 Some(Ok(())) => break,
@@ -49,14 +46,15 @@ impl Verifier<'_> {
                         !current.broken
                     });
                     if let Err(e @ (StoreError::Failed { .. } | StoreError::Damaged(_))) = scanned {
-                        let message = format!("from here on the records cannot be read: {}", why_unreadable(e));
+                        let message = format!("the records from here on are unreadable: {}", why_unreadable(e));
                         let seq = Some(current.next);
                         self.found(Some(run.clone()), seq, Difference::Unreadable, message);
                         current.broken = true;
                     }
                     if !current.broken && current.next == before {
-                        let message =
-                            format!("it is missing, with all that follow: `runs` says that the last one is {seq}");
+                        let message = format!(
+                            "this record and all later ones are missing; according to `runs`, the last one is {seq}"
+                        );
                         self.found(Some(run.clone()), Some(before), Difference::Missing, message);
                         current.broken = true;
                     }
@@ -67,7 +65,7 @@ impl Verifier<'_> {
             let shared = self.store.records(&origin.run, origin.seq, 1).ok().and_then(|r| r.into_iter().next());
             if let Some(shared) = shared.filter(|r| r.seq == origin.seq && r.hash != origin.hash) {
                 let message = format!(
-                    "it says that it comes from record {} of run `{}` with the hash {}, but that record has {}",
+                    "`forked_from` names record {} of run `{}` with the hash {}, but that record has the hash {}",
                     origin.seq, origin.run, origin.hash, shared.hash
                 );
                 self.found(Some(run.clone()), Some(0), Difference::Origin, message);
@@ -81,15 +79,15 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// What no record has asked for: heads, snapshots, anchors of records that are not there.
-    pub(super) fn rest(&mut self, only: Option<&str>) -> Result<(), StoreError> {
+    /// Reports heads, snapshots and anchors of records that do not exist.
+    pub(super) fn leftovers(&mut self, only: Option<&str>) -> Result<(), StoreError> {
         let mut without = Vec::new();
         let scanned = self.store.scan_runs(only, &mut |row: &RunRow<'_>| without.push((row.run.to_owned(), row.seq)));
         self.readable("the list of runs", scanned)?;
         let seen: BTreeSet<&str> = self.report.runs.iter().map(|r| r.run.as_str()).collect();
         without.retain(|(run, _)| !seen.contains(run.as_str()));
         for (run, seq) in without {
-            // A run that has begun meanwhile has records by now.
+            // A run that was started meanwhile has records by now.
             let mut begun = false;
             let scanned = self.store.scan(Some(&run), 0, &mut |_| {
                 begun = true;
@@ -100,7 +98,7 @@ impl Verifier<'_> {
                     Some(run),
                     None,
                     Difference::Missing,
-                    format!("all its records are missing: `runs` says that the last one is {seq}"),
+                    format!("all records are missing; according to `runs`, the last one is {seq}"),
                 );
             }
         }
@@ -115,7 +113,7 @@ impl Verifier<'_> {
                     Some(run),
                     Some(*seq),
                     Difference::Snapshot,
-                    "a snapshot is kept after it, but there is no such record".into(),
+                    "a snapshot is stored for this record, but the record does not exist".into(),
                 );
             }
         }
@@ -125,7 +123,7 @@ impl Verifier<'_> {
                     Some(run),
                     Some(*seq),
                     Difference::Anchor,
-                    format!("it is known to have the hash {hash}, but there is no such record"),
+                    format!("the anchor expects the hash {hash}, but the record does not exist"),
                 );
             }
         }
@@ -133,7 +131,7 @@ impl Verifier<'_> {
     }
 }
 
-/// What is wrong with the file, without what people are told who are not verifying it.
+/// The reason of an error, without the advice to verify.
 pub(super) fn why_unreadable(e: StoreError) -> String {
     match e {
         StoreError::Failed { reason, .. } | StoreError::Damaged(reason) => reason,

@@ -1,7 +1,8 @@
-//! Verification: hashes the chain again *and* runs every event through the kernel again, and names the first record that differs.
+//! Verification: recomputes the hash chain, *and* runs every event through the kernel again, and
+//! reports the first record of each run that differs.
 //!
-//! For each record, the text that the kernel and the chain lead to is written again and compared byte for byte with the text that is
-//! stored. Only when they differ it is asked why ([`differ`]).
+//! For each record, the expected text is rebuilt from the chain and the kernel, and compared byte
+//! for byte with the stored one. Only if they differ, [`diagnose`] finds out why.
 
 mod diagnose;
 mod exported;
@@ -27,7 +28,8 @@ use records::Current;
 /// Verifies a store, or one run of it.
 ///
 /// # Errors
-/// The store cannot be read, or has no such run. What is *wrong* with it is no error but a finding.
+/// The store cannot be read, or the run does not exist. Problems of the data are findings, not
+/// errors.
 pub fn verify(store: &dyn Store, run: Option<&str>) -> Result<Report, StoreError> {
     verify_with(store, &VerifyOptions { run: run.map(str::to_owned), anchors: Vec::new() })
 }
@@ -41,14 +43,14 @@ pub fn verify_with(store: &dyn Store, options: &VerifyOptions) -> Result<Report,
     if only.is_some() {
         return records(store, options);
     }
-    // Both only read, and neither needs what the other finds.
+    // Both only read, and are independent of each other.
     let (container, records) = std::thread::scope(|scope| {
-        let beside =
+        let container =
             std::thread::Builder::new().name("verify".into()).spawn_scoped(scope, || store.container_problems());
         let records = records(store, options);
-        let container = match beside.map(std::thread::ScopedJoinHandle::join) {
+        let container = match container.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(found)) => found,
-            // A host without threads.
+            // Threads are not available.
             Ok(Err(_)) | Err(_) => store.container_problems(),
         };
         (container, records)
@@ -60,7 +62,7 @@ pub fn verify_with(store: &dyn Store, options: &VerifyOptions) -> Result<Report,
     Ok(report)
 }
 
-/// Everything but the container: blobs, snapshots, anchors, records, heads of runs.
+/// Verifies everything except the container: blobs, snapshots, anchors, records, heads of runs.
 fn records(store: &dyn Store, options: &VerifyOptions) -> Result<Report, StoreError> {
     let only = options.run.as_deref();
     let mut verifier = Verifier::new(store);
@@ -69,13 +71,13 @@ fn records(store: &dyn Store, options: &VerifyOptions) -> Result<Report, StoreEr
         let scanned = store.scan_blobs(&mut |digest, data| {
             let found = Digest::of_bytes(data).to_string();
             if found != digest {
-                wrong.push(format!("the blob {digest} has the digest {found}"));
+                wrong.push(format!("blob {digest} is damaged: its content has the digest {found}"));
             }
         });
         wrong.into_iter().for_each(|w| verifier.found(None, None, Difference::Container, w));
         verifier.readable("the blobs", scanned)?;
     }
-    // Taken first: what is written meanwhile has its snapshot later than its record.
+    // Read before the records: a concurrent writer stores a snapshot after its record.
     let scanned = store.scan_snapshots(only, &mut |run, seq, text| {
         verifier.snapshots.entry(run.to_owned()).or_default().insert(seq, Digest::of_bytes(text));
     });
@@ -84,7 +86,7 @@ fn records(store: &dyn Store, options: &VerifyOptions) -> Result<Report, StoreEr
         verifier.anchors.entry(a.run.clone()).or_default().insert(a.seq, a.hash);
     }
     if let Err(stopped_in) = verifier.records(only)? {
-        // What lies behind the place that cannot be read is looked at run by run.
+        // Runs after the unreadable position are verified one by one.
         let mut others = Vec::new();
         if only.is_none() {
             let scanned = store.scan_runs(None, &mut |row| others.push(row.run.to_owned()));
@@ -96,7 +98,7 @@ fn records(store: &dyn Store, options: &VerifyOptions) -> Result<Report, StoreEr
             }
         }
     }
-    verifier.rest(only)?;
+    verifier.leftovers(only)?;
     Ok(verifier.report)
 }
 
@@ -104,7 +106,7 @@ struct Verifier<'s> {
     store: &'s dyn Store,
     machines: FxHashMap<Digest, Result<Arc<Machine>, String>>,
     report: Report,
-    /// Digests of kept snapshots that have not been compared yet.
+    /// Digests of stored snapshots that have not been compared yet.
     snapshots: BTreeMap<String, BTreeMap<u64, Digest>>,
     anchors: BTreeMap<String, BTreeMap<u64, Digest>>,
     buffer: String,
@@ -128,7 +130,7 @@ impl Verifier<'_> {
         self.report.findings.push(Finding { run, seq, what, message });
     }
 
-    /// That a part of the store cannot be read is a finding.
+    /// Turns an unreadable part of the store into a finding.
     fn readable(&mut self, what: &str, read: Result<(), StoreError>) -> Result<(), StoreError> {
         match read {
             Err(e @ (StoreError::Failed { .. } | StoreError::Damaged(_))) => {
@@ -140,7 +142,8 @@ impl Verifier<'_> {
         }
     }
 
-    /// All records, of one run or of all. If they cannot be read to their end: the run in which that happened, if it is known.
+    /// Verifies the records of one run or of all. If reading stops early, returns the run in which
+    /// it stopped, if known.
     fn records(&mut self, only: Option<&str>) -> Result<Result<(), Option<String>>, StoreError> {
         let mut current: Option<Current> = None;
         let mut failure = None;
@@ -170,13 +173,14 @@ impl Verifier<'_> {
                 }
                 Ok(Ok(()))
             }
-            // The file cannot be read any further: a finding, with the place where it stopped.
+            // The file cannot be read any further: a finding, with the position where reading
+            // stopped.
             Err(e @ (StoreError::Failed { .. } | StoreError::Damaged(_))) => {
                 let (run, seq) = match (&current, only) {
                     (Some(c), _) => (Some(c.run.clone()), Some(c.next)),
                     (None, run) => (run.map(str::to_owned), run.map(|_| 0)),
                 };
-                let message = format!("from here on the records cannot be read: {}", why_unreadable(e));
+                let message = format!("the records from here on are unreadable: {}", why_unreadable(e));
                 self.found(run.clone(), seq, Difference::Unreadable, message);
                 let (records, hash) = current.map_or((0, GENESIS), |c| (c.next, c.hash));
                 if let Some(run) = &run {

@@ -1,4 +1,5 @@
-//! The records of one run, one after the other: read, hashed, and run through the kernel again.
+//! Verifying the records of a run, one by one: each is parsed, rehashed, and run through the kernel
+//! again.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ pub(super) struct Current {
     updated: i64,
     pub(super) status: &'static str,
     pub(super) origin: Option<Origin<'static>>,
-    /// Something was found: the rest of the run follows from it, and is passed over.
+    /// A finding was reported; the rest of the run depends on it and is skipped.
     pub(super) broken: bool,
 }
 
@@ -48,7 +49,7 @@ impl Current {
     }
 }
 
-/// Why a record is not what it should be.
+/// Why a record does not verify.
 pub(super) type Wrong = (Difference, String);
 
 impl Verifier<'_> {
@@ -62,37 +63,35 @@ impl Verifier<'_> {
         }
     }
 
-    /// One record: made again, compared.
+    /// Rebuilds one record and compares it.
     fn check(&mut self, current: &mut Current, row: &Row<'_>) -> Result<(), Wrong> {
         if u64::try_from(row.seq) != Ok(current.next) {
             return Err(diagnose::out_of_place(current.next, row));
         }
-        let text = std::str::from_utf8(row.text).map_err(|_| (Difference::Unreadable, "it is not text".to_owned()))?;
-        let arrived = RecordInput::read(text).map_err(|e| diagnose::unreadable(text, &e))?;
-        if arrived.run != current.run || arrived.seq != current.next {
-            return Err(diagnose::elsewhere(text, &current.run, current.next, &arrived));
+        let text = std::str::from_utf8(row.text)
+            .map_err(|_| (Difference::Unreadable, "the stored record is not UTF-8".to_owned()))?;
+        let input = RecordInput::read(text).map_err(|e| diagnose::unreadable(text, &e))?;
+        if input.run != current.run || input.seq != current.next {
+            return Err(diagnose::elsewhere(text, &current.run, current.next, &input));
         }
         if current.next == 0 {
-            let found = self.machine(arrived.charter);
+            let found = self.machine(input.charter);
             current.machine =
-                Some(found.map_err(|why| diagnose::first_intact(text).unwrap_or((Difference::Charter, why)))?);
-            current.origin = arrived.forked_from.clone().map(|o| Origin {
-                run: o.run.into_owned().into(),
-                seq: o.seq,
-                hash: o.hash,
-            });
+                Some(found.map_err(|why| diagnose::not_intact(text).unwrap_or((Difference::Charter, why)))?);
+            current.origin =
+                input.forked_from.clone().map(|o| Origin { run: o.run.into_owned().into(), seq: o.seq, hash: o.hash });
         }
-        // It is there: record 0 has set it, or the run is broken.
+        // Always set: by record 0, unless the run is broken.
         let Some(machine) = current.machine.clone() else {
             return Ok(());
         };
         if current.next > 0 && current.snapshot.is_none() {
-            return Err((Difference::Replay, "the start of the run was refused, so nothing can come after it".into()));
+            return Err((Difference::Replay, "the start of the run was refused, so no record can follow".into()));
         }
-        let id = arrived.id.clone();
+        let id = input.id.clone();
         let place = (row.place, current.place);
         let outcome: Result<Step, Refusal>;
-        match arrived.envelope() {
+        match input.envelope() {
             Ok(envelope) => {
                 outcome = match &current.snapshot {
                     None => machine.start(&current.run, &envelope),
@@ -108,7 +107,7 @@ impl Verifier<'_> {
                     _ => current.digest,
                 };
                 let forked_from = if current.next == 0 { current.origin.clone() } else { None };
-                let making = RecordBuilder {
+                let builder = RecordBuilder {
                     machine: &machine,
                     run: &current.run,
                     id: Some(&id),
@@ -119,7 +118,7 @@ impl Verifier<'_> {
                     snapshot: digest,
                     forked_from,
                 };
-                let mut fields = making.fields();
+                let mut fields = builder.fields();
                 self.buffer.clear();
                 fields.write_hashed(&mut self.buffer);
                 if self.buffer != text {
@@ -134,7 +133,7 @@ impl Verifier<'_> {
             }
             Err(RecordError::Redacted) => {
                 outcome = Err(charter_kernel::Code::TooLarge.into());
-                self.withheld(current, row, text)?;
+                self.redacted(current, row, text)?;
             }
             Err(e) => return Err((Difference::Unreadable, e.to_string())),
         }
@@ -142,7 +141,7 @@ impl Verifier<'_> {
             current.snapshot = Some(step.snapshot);
         }
         if place.0 <= place.1 {
-            return Err((Difference::Place, "it was stored before the record in front of it".into()));
+            return Err((Difference::Place, "it is stored before its predecessor".into()));
         }
         current.place = row.place;
         if let Some(kept) = self.snapshots.get_mut(&current.run).and_then(|s| s.remove(&current.next))
@@ -151,7 +150,7 @@ impl Verifier<'_> {
             return Err((
                 Difference::Snapshot,
                 format!(
-                    "the snapshot that is kept after it has the digest {kept}, the record says {}",
+                    "the stored snapshot has the digest {kept}, but the record has {}",
                     current.digest.unwrap_or_default()
                 ),
             ));
@@ -159,23 +158,27 @@ impl Verifier<'_> {
         if let Some(anchor) = self.anchors.get_mut(&current.run).and_then(|a| a.remove(&current.next))
             && anchor != current.hash
         {
-            return Err((Difference::Anchor, format!("its hash is {}, but it is known to be {anchor}", current.hash)));
+            return Err((Difference::Anchor, format!("its hash is {}, but the anchor expects {anchor}", current.hash)));
         }
         current.next = current.next.saturating_add(1);
         Ok(())
     }
 
-    /// A record whose data was not kept cannot be run again; but it must have changed nothing, for one of the reasons of the door.
-    fn withheld(&self, current: &mut Current, row: &Row<'_>, text: &str) -> Result<(), Wrong> {
+    /// A record with redacted data cannot be replayed, but it must have been refused by validation,
+    /// and must have changed nothing.
+    fn redacted(&self, current: &mut Current, row: &Row<'_>, text: &str) -> Result<(), Wrong> {
         let record = Record::read(text).map_err(|e| diagnose::unreadable(text, &e))?;
-        if let Some(wrong) = diagnose::first_intact(text) {
+        if let Some(wrong) = diagnose::not_intact(text) {
             return Err(wrong);
         }
         if record.prev != current.hash {
             return Err(diagnose::wrong_prev(record.prev, current.hash));
         }
         if Some(record.charter) != current.machine.as_ref().map(|m| m.digest()) {
-            return Err((Difference::Charter, format!("it is of the charter {}, the run of another", record.charter)));
+            return Err((
+                Difference::Charter,
+                format!("it has the charter {}, but the run has another one", record.charter),
+            ));
         }
         let state: Vec<&str> = current
             .snapshot
@@ -196,7 +199,7 @@ impl Verifier<'_> {
             && record.status == current.snapshot.as_ref().map(Snapshot::status)
             && record.snapshot == current.digest.unwrap_or_else(|| Digest::of_bytes(b"null"));
         if !unchanged {
-            return Err((Difference::Replay, "its data was not kept, so it must have been refused at the door and have changed nothing; it says otherwise".into()));
+            return Err((Difference::Replay, "its data is redacted, so it must have been refused by validation and must have changed nothing, but the record differs".into()));
         }
         if record.seq == 0 {
             current.started = record.at;
@@ -211,7 +214,7 @@ impl Verifier<'_> {
             .entry(digest)
             .or_insert_with(|| {
                 machine(store, digest).map(Arc::new).map_err(|e| match e {
-                    // Its other words send people here.
+                    // Without the advice to verify.
                     ReplayError::Store(StoreError::Damaged(why)) => why,
                     e => e.to_string(),
                 })

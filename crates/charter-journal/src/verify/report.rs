@@ -1,4 +1,4 @@
-//! What a verification is asked, and what it says.
+//! Options and report of a verification.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use charter_kernel::Digest;
 /// What to verify.
 #[derive(Debug, Clone, Default)]
 pub struct VerifyOptions {
-    /// Only this run. The container (file, tables, blobs) is only looked at when all are verified.
+    /// Only this run. The container (file, tables, blobs) is verified only with all runs.
     pub run: Option<String>,
-    /// Records whose hashes are known from elsewhere (a copy, a receipt). A chain that was written anew from one place on, consistently, is
-    /// told from the true one by such a hash and by nothing else.
+    /// Record hashes from another source (a copy, a receipt). They are the only way to detect a
+    /// chain that was rewritten consistently from some record on.
     pub anchors: Vec<Anchor>,
 }
 
-/// A hash that is known from elsewhere.
+/// A record hash from another source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anchor {
     /// The run.
@@ -25,52 +25,52 @@ pub struct Anchor {
     pub hash: Digest,
 }
 
-/// What was verified, and what was found.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
-    /// Every run, with its records as far as they are what they should be.
+    /// Every run, with the number of its valid records.
     pub runs: Vec<VerifiedRun>,
-    /// What is not as it should be: of every run the first record that differs, and what lies outside of records.
+    /// Findings: for every run the first record that differs, and problems outside the records.
     pub findings: Vec<Finding>,
 }
 
 impl Report {
-    /// Whether everything is as it should be.
+    /// Whether there are no findings.
     #[must_use]
     pub fn is_verified(&self) -> bool {
         self.findings.is_empty()
     }
 
-    /// How many records were verified.
+    /// Total number of verified records.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.runs.iter().map(|r| r.records).fold(0, u64::saturating_add)
     }
 }
 
-/// A run that was looked at.
+/// A verified run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifiedRun {
     /// Its id.
     pub run: String,
-    /// The record it was looked at from: 0, but for an export of a host that drops old records.
+    /// The first verified record: 0, except for an export of a host that drops old records.
     pub first: u64,
-    /// How many of its records, from there on, are what they should be.
+    /// Number of valid records from there on.
     pub records: u64,
-    /// The hash of the last of them.
+    /// Hash of the last valid record.
     pub hash: Digest,
 }
 
-/// Something that is not as it should be.
+/// A finding of a verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The run; none: the store itself.
+    /// The run; `None`: the store itself.
     pub run: Option<String>,
-    /// The record; none: the run, or the store, as a whole.
+    /// The record; `None`: the run or the store as a whole.
     pub seq: Option<u64>,
-    /// What kind of difference.
+    /// The kind of difference.
     pub what: Difference,
-    /// In words.
+    /// The message.
     pub message: String,
 }
 
@@ -87,38 +87,38 @@ impl fmt::Display for Finding {
 /// The kinds of differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Difference {
-    /// What is stored is not a record.
+    /// The stored text is not a record.
     Unreadable,
-    /// The content of a record does not give its hash.
+    /// The content of a record does not match its hash.
     Hash,
-    /// The record is of another run, or has another number than its place.
+    /// The record belongs to another run or has another number than expected here.
     Place,
     /// Records are missing.
     Missing,
-    /// `prev` is not the hash of the record before.
+    /// `prev` is not the hash of the previous record.
     Prev,
-    /// The record is not written canonically.
+    /// The record is not canonical JSON.
     Canonical,
-    /// The record is of another charter, or its charter is not there or is damaged.
+    /// The record has another charter, or its charter is missing or damaged.
     Charter,
-    /// The kernel gives something else for this event.
+    /// The kernel gives another result for this event.
     Replay,
-    /// The columns beside the record say something else than the record.
+    /// The columns of the row differ from the record.
     Columns,
-    /// The head of the run is not its last record.
+    /// The row in `runs` does not match the last record.
     Head,
-    /// A kept snapshot is not the one after its record.
+    /// A stored snapshot does not match its record.
     Snapshot,
-    /// The record is not the one that is known from elsewhere.
+    /// The record does not match its anchor.
     Anchor,
-    /// A fork does not come from where it says.
+    /// The origin of a fork does not match.
     Origin,
-    /// Something else in the store: the file, charters, blobs, projections.
+    /// A problem of the container: the file, charters, blobs, projections.
     Container,
 }
 
 impl Difference {
-    /// A word for it.
+    /// The kind as text.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

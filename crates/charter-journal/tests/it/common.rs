@@ -1,12 +1,13 @@
-//! Charters, and a driver that sends them anything: what the tests of this crate share.
-#![allow(dead_code, unreachable_pub)] // without the feature `sqlite` a part of it is used
+//! Shared by the tests: charters, and a driver that sends them any sequence of events.
+#![allow(dead_code, unreachable_pub)] // parts are unused without the feature `sqlite`
 
 use charter_journal::{Append, Chain, Record, Store, StoredCharter};
 use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Snapshot, Step};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-/// Invocations, timers, an approval, a quorum, permits and obligations, guards, an error in an action.
+/// Invocations, timers, an approval, a quorum, permits and obligations, guards, an error in an
+/// action.
 pub const DESK: &str = "
 charter: 1
 id: desk
@@ -94,7 +95,7 @@ interlocks:
   - {id: fits, given: root, machine: plan, allow: {open: [pending, selected], busy: [selected]}}
 ";
 
-/// Not strict: what is unknown is ignored; names and data beyond ASCII; no declared events.
+/// Not strict: unknown events are ignored; non-ASCII names and data; no declared events.
 pub const LOOSE: &str = "
 charter: 1
 id: loose
@@ -135,7 +136,7 @@ pub fn stored(source: &str) -> StoredCharter {
 
 pub const T0: i64 = 1_795_255_200_000;
 
-/// Something that a hostile or a friendly world does to a run.
+/// Something that happens to a run, expected or hostile.
 #[derive(Debug, Clone)]
 pub enum Act {
     Send {
@@ -146,20 +147,20 @@ pub enum Act {
         expected: Option<u64>,
         id: Option<String>,
     },
-    /// The answer of an invocation: of the n-th open one, or of none.
+    /// An answer to the n-th open invocation, or to none.
     Answer {
         which: usize,
         ok: bool,
         data: Json,
         named: bool,
     },
-    /// A timer: the n-th pending one, in time or early, or one that is over.
+    /// A timer: the n-th pending one, on time or early, or one that has ended.
     Timer {
         which: usize,
         late: i64,
         generation_off: u64,
     },
-    /// One of the events that are legal now, so that runs get somewhere.
+    /// One of the currently legal events, so that runs make progress.
     Legal {
         which: usize,
         data: Json,
@@ -201,7 +202,7 @@ pub fn any_act() -> impl Strategy<Value = Act> {
         1 => prop::sample::select(vec!["charter.pause", "charter.resume", "charter.resume", "done.invoke.x", "nobody.knows"]).prop_map(str::to_owned),
         1 => any::<String>(),
     ];
-    // Mostly data that fits the charters above.
+    // Mostly data that is valid for the charters above.
     let data = prop_oneof![
         3 => Just(json!({})),
         3 => prop::sample::select(vec!["p1", "p2"]).prop_map(|p| json!({"plan": p, "really": true, "amount": 3})),
@@ -220,7 +221,7 @@ pub fn any_act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// A run that is driven by acts, on no store: it gives what is to be appended.
+/// A run driven by acts, without a store: it returns the records to append.
 pub struct Driver<'m> {
     pub machine: &'m Machine,
     pub chain: Chain,
@@ -261,7 +262,7 @@ impl<'m> Driver<'m> {
         match act {
             Act::Send { kind, data, by, to, expected, id } => {
                 let mut data = data.clone();
-                // An approval needs the right digest.
+                // An approval needs the correct digest.
                 if kind == "APPROVE" {
                     let change = snapshot.actor("root").and_then(|a| a.variable("change")).cloned().unwrap_or_default();
                     data = json!({"digest": charter_kernel::Digest::of_json(&change).hex(), "reason": "fine"});
@@ -314,7 +315,7 @@ impl<'m> Driver<'m> {
     }
 }
 
-/// A whole run in memory.
+/// A complete run in memory.
 pub fn drive(machine: &Machine, run: &str, acts: &[Act]) -> Vec<Append> {
     let (mut driver, first) = Driver::start(machine, run);
     let mut appends = vec![first];
@@ -322,7 +323,7 @@ pub fn drive(machine: &Machine, run: &str, acts: &[Act]) -> Vec<Append> {
     appends
 }
 
-/// A whole run of every charter, put into a store.
+/// A complete run of every charter, written to a store.
 pub fn fill(store: &dyn Store, acts: &[Act], prefix: &str) -> Vec<Vec<Record>> {
     ALL.iter()
         .enumerate()
@@ -339,7 +340,7 @@ pub fn fill(store: &dyn Store, acts: &[Act], prefix: &str) -> Vec<Vec<Record>> {
         .collect()
 }
 
-/// A folder of its own, gone at the end of the test.
+/// A temporary folder, removed at the end of the test.
 pub struct Folder(pub std::path::PathBuf);
 
 impl Folder {
@@ -363,7 +364,7 @@ impl Drop for Folder {
     }
 }
 
-/// Some acts, the same every time.
+/// A fixed sequence of acts.
 pub fn some_acts(n: usize) -> Vec<Act> {
     use proptest::strategy::ValueTree as _;
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -1,5 +1,5 @@
-//! What is acknowledged survives, and nothing is written twice: on a full disk, when writes fail half way, when another program holds
-//! the file, when a process dies between any two writes.
+//! Acknowledged records survive and nothing is written twice: on a full disk, after partial writes,
+//! while another program locks the file, and when a process dies between any two writes.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -13,14 +13,14 @@ use charter_journal::{
 use charter_kernel::{Digest, Machine, Principal};
 use serde_json::json;
 
-/// The run goes on from what the store has.
+/// Continues a run from its state in the store.
 fn resume<'m>(store: &SqliteStore, machine: &'m Machine, run: &str) -> Driver<'m> {
     let loaded = load(store, machine, run).unwrap();
     Driver { machine, chain: loaded.chain, snapshot: loaded.snapshot, now: T0 + 1_000_000 }
 }
 
 #[test]
-fn a_full_disk_refuses_what_has_no_room_and_takes_it_when_there_is_room() {
+fn a_full_disk_refuses_writes_until_there_is_space() {
     let folder = Folder::new("full");
     let file = folder.file();
     let machine = machine(LOOSE);
@@ -41,18 +41,18 @@ fn a_full_disk_refuses_what_has_no_room_and_takes_it_when_there_is_room() {
                 Err(e) => {
                     assert_eq!(
                         e.to_string(),
-                        "nothing was written: the disk is full (or the file has reached its size limit); mend that and try again"
+                        "nothing was written: the disk is full, or the file has reached its size limit; fix the cause and try again"
                     );
                     break append;
                 }
             }
         };
         assert!(acknowledged > 20, "{acknowledged}");
-        // Still the same, again and again; reading goes on.
+        // The same error every time; reading still works.
         assert!(matches!(store.append(vec![refused.clone()]), Err(StoreError::NotWritten { .. })));
         assert_eq!(store.run("a").unwrap().unwrap().seq, acknowledged);
         assert_eq!(store.stopped(), None);
-        // There is room again: the same record is taken.
+        // With space again, the same record is accepted.
         store.forget_snapshots().unwrap();
         store.append(vec![refused]).unwrap();
         acknowledged += 1;
@@ -67,7 +67,7 @@ fn a_full_disk_refuses_what_has_no_room_and_takes_it_when_there_is_room() {
 }
 
 #[test]
-fn another_program_that_holds_the_file_makes_nobody_lose_anything() {
+fn a_lock_held_by_another_program_loses_nothing() {
     let folder = Folder::new("busy");
     let file = folder.file();
     let store = SqliteStore::open(&file).unwrap();
@@ -80,17 +80,17 @@ fn another_program_that_holds_the_file_makes_nobody_lose_anything() {
     let append = driver.send("GO", json!({}), &Principal::default());
     assert_eq!(
         store.append(vec![append.clone()]).unwrap_err().to_string(),
-        "nothing was written: another program is writing to the file; mend that and try again"
+        "nothing was written: another program is writing to the file; fix the cause and try again"
     );
     other.execute_batch("ROLLBACK").unwrap();
     store.append(vec![append]).unwrap();
     assert_eq!(store.run("a").unwrap().unwrap().seq, 1);
 }
 
-/// How many events the workload has.
+/// Number of events of the workload.
 const EVENTS: usize = 200;
 
-/// The same events every time, of two runs that take turns, with snapshots, effects, timers and refusals.
+/// A fixed workload of two interleaved runs, with snapshots, effects, timers and refusals.
 fn workload() -> Vec<Append> {
     let (desk, loose) = (machine(DESK), machine(LOOSE));
     let acts = some_acts(EVENTS / 2 - 1);
@@ -107,7 +107,7 @@ fn put_charters(store: &SqliteStore) {
     }
 }
 
-/// How many events of the workload a store has. They are the first ones, in order, without a hole.
+/// Number of events of the workload in a store: a prefix, in order and without gaps.
 fn kept(store: &SqliteStore) -> usize {
     let seqs = ["a", "b"].map(|run| store.run(run).unwrap().map(|r| r.seq as usize + 1));
     let [a, b] = seqs.map(Option::unwrap_or_default);
@@ -115,13 +115,14 @@ fn kept(store: &SqliteStore) -> usize {
     a + b
 }
 
-/// Opened after the worst: everything that was acknowledged is there, at most one event more; it verifies, and goes on to the same end.
+/// Reopens a store after a crash: all acknowledged events are there, and at most one more; it
+/// verifies, and continues to the same end.
 fn recovers(file: &Path, acknowledged: usize, workload: &[Append]) {
     let store = SqliteStore::open(file).unwrap();
     let kept = kept(&store);
-    assert!(kept == acknowledged || kept == acknowledged + 1, "{acknowledged} were acknowledged, {kept} are there");
+    assert!(kept == acknowledged || kept == acknowledged + 1, "{acknowledged} acknowledged, {kept} stored");
     if kept == 0 {
-        // The charters are part of the workload, too.
+        // The charters are part of the workload.
         put_charters(&store);
     }
     for append in workload.iter().skip(kept) {
@@ -140,7 +141,7 @@ fn beside(file: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// The file and its WAL as they were at some moment.
+/// A copy of the file and its WAL.
 struct Image {
     file: Vec<u8>,
     wal: Vec<u8>,
@@ -152,7 +153,7 @@ impl Image {
     }
 }
 
-/// A disk after a power cut: what was written last is there in part. Given the parts, says how many events are kept.
+/// A disk after a power cut, on which the last write is incomplete.
 struct Disk {
     folder: Folder,
 }
@@ -179,14 +180,14 @@ impl Disk {
         }
     }
 
-    /// Looks at it without changing it.
+    /// Reads it without changing it.
     fn kept(&self) -> usize {
         let _ = fs::remove_file(beside(&self.file(), "-shm"));
         let store = SqliteStore::open_read_only(&self.file()).unwrap();
         kept(&store)
     }
 
-    /// A copy that goes on.
+    /// Recovers from a copy.
     fn recovers(&self, acknowledged: usize, workload: &[Append]) {
         let copy = Folder::new("copy");
         for end in ["", "-wal"] {
@@ -198,8 +199,9 @@ impl Disk {
 
 const FRAME: usize = 24 + 4096;
 
-/// Every write of the workload, whole or torn, is the last one that reached the disk. First into a new WAL, then into one that is used
-/// again after a checkpoint (behind what was written last lie old frames), then the checkpoint itself.
+/// Every write of the workload, complete or torn, is once the last one that reached the disk: first
+/// in a new WAL, then in one that is reused after a checkpoint (old frames follow the last write),
+/// then in the checkpoint itself.
 #[test]
 fn a_power_cut_at_any_write_loses_nothing() {
     let workload = workload();
@@ -215,7 +217,7 @@ fn a_power_cut_at_any_write_loses_nothing() {
     };
     checkpoint();
     let start = Image::of(&file);
-    // How far the WAL was written when an event was acknowledged: the frames that have the salt of its header.
+    // The length of the WAL when an event was acknowledged: the frames with the salt of its header.
     let written = || {
         let mut wal = fs::File::open(beside(&file, "-wal")).unwrap();
         let mut head = [0; 32];
@@ -249,7 +251,7 @@ fn a_power_cut_at_any_write_loses_nothing() {
     let mut looked = 0;
     for (before, after, ends, already) in phases {
         let last = *ends.last().unwrap();
-        // Backwards: each look takes back what was written after it.
+        // Backwards: each step removes what was written after it.
         let disk = Disk::new(&Image { file: before.file.clone(), wal: after.wal.clone() });
         let mut top = after.wal.len();
         for frame in (0..=(last - 32) / FRAME).rev() {
@@ -258,7 +260,7 @@ fn a_power_cut_at_any_write_loses_nothing() {
                 if cut > last {
                     continue;
                 }
-                // Behind the cut is what was there before, or nothing.
+                // After the cut is the old content, or nothing.
                 let old = before.wal.get(cut..top.min(before.wal.len()).max(cut));
                 disk.wal(cut, old.unwrap_or_default(), Some(cut.max(before.wal.len())));
                 top = cut;
@@ -273,7 +275,7 @@ fn a_power_cut_at_any_write_loses_nothing() {
     }
     assert!(looked > 4 * EVENTS, "{looked}");
 
-    // The checkpoint writes page after page into the file; the WAL has them all.
+    // The checkpoint writes page by page into the file; the WAL still has all pages.
     let disk = Disk::new(&middle);
     let pages = checked.file.len() / 4096;
     for page in 0..=pages {
@@ -292,9 +294,10 @@ fn a_power_cut_at_any_write_loses_nothing() {
     }
 }
 
-/// Not a test: the process that is killed, or whose writes fail, in the tests below. Says what is acknowledged.
+/// Not a test, but the child process that is killed, or whose writes fail, in the tests below. It
+/// prints what is acknowledged.
 #[test]
-#[ignore = "a part of other tests"]
+#[ignore = "the child process of other tests"]
 fn child() {
     let Some(file) = std::env::var_os("JOURNAL_OF_CHILD") else {
         return;
@@ -313,7 +316,7 @@ fn child() {
     for (i, append) in workload().into_iter().enumerate().skip(from) {
         if let Err(e) = store.append(vec![append.clone()]) {
             println!("\nfailed {e}");
-            // Stopped is stopped, also for what would fit.
+            // The writer has stopped, also for smaller records.
             println!("again {}", store.append(vec![append]).unwrap_err());
             return;
         }
@@ -322,7 +325,7 @@ fn child() {
     println!("\nend");
 }
 
-/// Starts [`child`]; `limit`: writes fail beyond so many KiB of a file, half way if need be.
+/// Starts [`child`]. `limit`: writes beyond this file size in KiB fail, possibly halfway.
 fn start_child(file: &Path, limit: Option<usize>) -> Child {
     let own = std::env::current_exe().unwrap();
     let arguments = ["--exact", "failing::child", "--ignored", "--nocapture", "--test-threads=1"];
@@ -338,7 +341,7 @@ fn start_child(file: &Path, limit: Option<usize>) -> Child {
     command.args(arguments).env("JOURNAL_OF_CHILD", file).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// What a child has said so far, when it is over: acknowledged events, its last words.
+/// Waits for a child. Returns the number of acknowledged events and the other output.
 fn listen(child: &mut Child) -> (usize, Vec<String>) {
     let (mut acknowledged, mut words) = (0, Vec::new());
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
@@ -353,10 +356,10 @@ fn listen(child: &mut Child) -> (usize, Vec<String>) {
 }
 
 #[test]
-fn writes_that_fail_half_way_stop_the_writer_and_lose_nothing() {
+fn partial_writes_stop_the_writer_and_lose_nothing() {
     let works = Command::new("bash").args(["-c", "trap '' XFSZ; ulimit -f 100"]).status();
     if !works.is_ok_and(|s| s.success()) {
-        eprintln!("not run: there is no bash with `ulimit -f`");
+        eprintln!("skipped: bash with `ulimit -f` is not available");
         return;
     }
     let workload = workload();
@@ -371,7 +374,7 @@ fn writes_that_fail_half_way_stop_the_writer_and_lose_nothing() {
             ended += 1;
         } else if said.contains("ready") {
             assert!(said.contains("failed writing the journal failed: "), "{said}");
-            assert!(said.contains("again the journal takes no more records since a failure"), "{said}");
+            assert!(said.contains("again the journal stopped accepting records after a failure"), "{said}");
             failed += 1;
         } else {
             assert!(said.contains("failed "), "{limit}: {said}");
@@ -382,14 +385,14 @@ fn writes_that_fail_half_way_stop_the_writer_and_lose_nothing() {
 }
 
 #[test]
-fn a_second_process_is_refused_and_told_who_has_the_file() {
+fn a_second_process_is_refused_with_the_holder() {
     let folder = Folder::new("second");
     let file = folder.file();
     let store = SqliteStore::open(&file).unwrap();
     let (_, words) = listen(&mut start_child(&file, None));
     let said = words.join("\n").replace(&file.display().to_string(), "FILE");
     let expected = format!(
-        "failed `FILE` is in use by another process (process {}); one process writes a journal at a time (reading it meanwhile is fine)",
+        "failed `FILE` is in use by another process (process {}); only one process can write to a journal at a time (others can read it)",
         std::process::id()
     );
     assert!(said.contains(&expected), "{said}");
@@ -399,14 +402,14 @@ fn a_second_process_is_refused_and_told_who_has_the_file() {
 }
 
 #[test]
-fn a_process_that_is_killed_loses_nothing() {
+fn a_killed_process_loses_nothing() {
     let workload = workload();
     let mut killed = 0;
     for round in 0..12u64 {
         let folder = Folder::new("kill");
         let file = folder.file();
         let mut acknowledged = 0;
-        // The next one goes on where this one was killed.
+        // The next process continues where this one was killed.
         for life in 0..3u64 {
             let mut child = start_child(&file, None);
             let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -435,12 +438,12 @@ fn a_process_that_is_killed_loses_nothing() {
 }
 
 #[test]
-fn the_same_events_end_in_the_same_heads_in_memory_and_in_a_file() {
+fn the_same_events_give_the_same_heads_in_memory_and_in_a_file() {
     let workload = workload();
     let folder = Folder::new("heads");
     let memory = MemoryStore::new();
     let file = SqliteStore::open(&folder.file()).unwrap();
-    // One batch for all, or one for each: the records are the same.
+    // In one batch or in many, the records are the same.
     let heads = [(&memory as &dyn Store, EVENTS), (&file, 1)].map(|(store, batch)| {
         for source in [DESK, LOOSE] {
             store.put_charter(&stored(source)).unwrap();

@@ -1,4 +1,4 @@
-//! Laws of records: made again from what they say, the same on every host, hashed as documented.
+//! Laws of records: reproducible from their content, identical on every host, hashed as documented.
 
 use crate::common::*;
 use charter_journal::{Chain, GENESIS, MemoryStore, Record, RecordError, Store, Verdict, fork, load, replay};
@@ -10,13 +10,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn a_record_says_what_came_in_and_is_made_again_from_it(acts in prop::collection::vec(any_act(), 0..25)) {
+    fn a_record_is_reproduced_from_its_input(acts in prop::collection::vec(any_act(), 0..25)) {
         for source in ALL {
             let machine = machine(source);
             let (mut before, mut prev) = (None, GENESIS);
             for append in drive(&machine, "r", &acts) {
                 let record = append.record;
-                // The text is canonical JSON by another's judgement, and the hash is as documented.
+                // The text is canonical JSON according to another implementation, and the hash is
+                // as documented.
                 let mut json: Json = serde_json::from_str(record.text()).unwrap();
                 prop_assert_eq!(record.text(), serde_json_canonicalizer::to_string(&json).unwrap());
                 json.as_object_mut().unwrap().remove("hash");
@@ -24,7 +25,7 @@ proptest! {
                 prop_assert!(record.is_intact());
                 prop_assert_eq!(record.prev, prev);
                 prev = record.hash;
-                // There and back, as text and as envelope.
+                // Round trip, as text and as envelope.
                 let read = Record::read(record.text()).unwrap();
                 prop_assert_eq!(&*read, &*record);
                 match record.envelope() {
@@ -41,7 +42,7 @@ proptest! {
                         if let Ok(step) = outcome { before = Some(step.snapshot); }
                     }
                 }
-                // The snapshot's text is what the slow way gives.
+                // The text of the snapshot is that of the generic serializer.
                 let s = before.as_ref().unwrap();
                 let slow = serde_json_canonicalizer::to_string(&machine.snapshot_json(s)).unwrap();
                 prop_assert_eq!(&machine.snapshot_text(s), &slow);
@@ -52,7 +53,7 @@ proptest! {
     }
 
     #[test]
-    fn replay_is_the_run_with_and_without_snapshots(acts in prop::collection::vec(any_act(), 0..25), every in 0u64..6) {
+    fn replay_gives_the_run_with_and_without_snapshots(acts in prop::collection::vec(any_act(), 0..25), every in 0u64..6) {
         for source in ALL {
             let machine = machine(source);
             let store = MemoryStore::new();
@@ -79,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn what_waits_is_what_the_snapshot_says(acts in prop::collection::vec(any_act(), 0..30)) {
+    fn pending_timers_and_open_effects_match_the_snapshot(acts in prop::collection::vec(any_act(), 0..30)) {
         for source in ALL {
             let machine = machine(source);
             let store = MemoryStore::new();
@@ -106,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn a_fork_shares_the_past_and_goes_its_own_way(acts in prop::collection::vec(any_act(), 0..15), more in prop::collection::vec(any_act(), 0..5), at in any::<prop::sample::Index>()) {
+    fn a_fork_shares_the_history_and_then_diverges(acts in prop::collection::vec(any_act(), 0..15), more in prop::collection::vec(any_act(), 0..5), at in any::<prop::sample::Index>()) {
         for source in ALL {
             let machine = machine(source);
             let store = MemoryStore::new();
@@ -129,7 +130,7 @@ proptest! {
 }
 
 #[test]
-fn the_record_of_the_contract() {
+fn the_documented_record() {
     let machine = machine(DESK);
     let (mut driver, first) = Driver::start(&machine, "018f");
     let ana = Principal::new("ana", &["clerk", "boss"]);
@@ -179,7 +180,7 @@ fn the_record_of_the_contract() {
 }
 
 #[test]
-fn data_that_is_refused_at_the_door_is_not_kept() {
+fn data_refused_by_validation_is_redacted() {
     let machine = machine(LOOSE);
     let (mut driver, _) = Driver::start(&machine, "r");
     let ana = Principal::new("ana", &[]);
@@ -194,7 +195,7 @@ fn data_that_is_refused_at_the_door_is_not_kept() {
         assert_eq!(withheld.size as usize, data.to_string().len());
         assert_eq!(withheld.digest, Digest::of_bytes(data.to_string().as_bytes()));
     }
-    // Two payloads that RFC 8785 cannot tell apart are told apart here.
+    // Two payloads with the same RFC 8785 form are distinguished here.
     let one = driver.send("SET", json!({"n": u64::MAX}), &ana).record;
     let other = driver.send("SET", json!({"n": u64::MAX - 1}), &ana).record;
     assert!(!one.says_the_same(&other));
@@ -202,7 +203,7 @@ fn data_that_is_refused_at_the_door_is_not_kept() {
 }
 
 #[test]
-fn data_as_deep_as_the_kernel_lets_in_is_read_back() {
+fn data_at_the_depth_limit_of_the_kernel_is_read_back() {
     let machine = machine(LOOSE);
     let (mut driver, _) = Driver::start(&machine, "r");
     let mut deepest = 0;
@@ -220,7 +221,7 @@ fn data_as_deep_as_the_kernel_lets_in_is_read_back() {
 }
 
 #[test]
-fn a_start_that_is_refused_is_a_record_too() {
+fn a_refused_start_is_recorded() {
     let machine = machine(DESK);
     let start = Envelope::host(0, Event::Start { input: json!(1) }, T0);
     let outcome = machine.start("r", &start);
@@ -233,7 +234,7 @@ fn a_start_that_is_refused_is_a_record_too() {
 }
 
 #[test]
-fn times_that_no_calendar_has_are_kept_exactly() {
+fn timestamps_out_of_calendar_range_are_kept_exactly() {
     let machine = machine(LOOSE);
     let (mut driver, _) = Driver::start(&machine, "r");
     for at in [i64::MIN, i64::MAX, 253_402_300_800_000] {
@@ -245,17 +246,17 @@ fn times_that_no_calendar_has_are_kept_exactly() {
 }
 
 #[test]
-fn canonical_is_what_it_was() {
-    // The text of every digest in every journal: it must never change.
+fn canonical_json_is_unchanged() {
+    // Every digest in every journal depends on this text: it must never change.
     assert_eq!(
         canonical(&json!({"b": [1.0, 1e21, 0.1, "é\u{1}"], "a": null})),
         "{\"a\":null,\"b\":[1,1e+21,0.1,\"é\\u0001\"]}"
     );
 }
 
-/// The laws above are worth as much as what the driver reaches.
+/// The tests above cover only what the driver reaches.
 #[test]
-fn the_driver_reaches_everything() {
+fn the_driver_reaches_every_feature() {
     use proptest::strategy::ValueTree as _;
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut seen = std::collections::BTreeSet::new();

@@ -1,4 +1,4 @@
-//! What every store does, asked of all of them; and what only a file can do.
+//! The behavior of every store, and of the SQLite store alone.
 
 use std::path::Path;
 use std::sync::{Arc, Barrier};
@@ -18,7 +18,7 @@ fn on_each_store(test: impl Fn(&dyn Store)) {
 }
 
 #[test]
-fn records_come_back_in_order_and_in_parts() {
+fn records_are_read_in_order_and_in_pages() {
     on_each_store(|store| {
         let runs = fill(store, &some_acts(40), "r");
         for records in &runs {
@@ -59,7 +59,7 @@ fn records_come_back_in_order_and_in_parts() {
 }
 
 #[test]
-fn a_batch_that_does_not_follow_is_refused_whole() {
+fn a_batch_that_does_not_continue_its_run_is_refused_as_a_whole() {
     on_each_store(|store| {
         let machine = machine(DESK);
         let appends = drive(&machine, "a", &some_acts(4));
@@ -73,13 +73,13 @@ fn a_batch_that_does_not_follow_is_refused_whole() {
             StoreError::Conflict { run, seq, expected, .. } => (run, seq, expected),
             e => panic!("{e}"),
         };
-        // Again, too early, in the middle of a batch that is good otherwise.
+        // Repeated, too early, in the middle of an otherwise valid batch.
         assert_eq!(conflict(&appends[1..2]), ("a".into(), 1, 2));
         assert_eq!(conflict(&appends[3..4]), ("a".into(), 3, 2));
         assert_eq!(conflict(&[other[0].clone(), appends[2].clone(), appends[4].clone()]), ("a".into(), 4, 3));
         assert_eq!(store.run("b").unwrap(), None);
         assert_eq!(store.run("a").unwrap().unwrap().seq, 1);
-        // The right number, but of another past.
+        // The correct number, but with another history.
         let (mut driver, _) = Driver::start(&machine, "a");
         driver.send("nobody", json!({}), &Principal::default());
         let fake = driver.send("ASK", json!({}), &Principal::new("x", &["clerk"]));
@@ -91,7 +91,7 @@ fn a_batch_that_does_not_follow_is_refused_whole() {
 }
 
 #[test]
-fn an_id_finds_the_first_record() {
+fn find_returns_the_first_record_with_an_id() {
     on_each_store(|store| {
         store.put_charter(&stored(DESK)).unwrap();
         let machine = machine(DESK);
@@ -111,14 +111,14 @@ fn an_id_finds_the_first_record() {
         let found = store.find("a", "k").unwrap().unwrap();
         assert_eq!(found, asked);
         assert!(found.says_the_same(&again) && !found.says_the_same(&other));
-        // The id that a record gets by itself is nobody's key.
+        // A generated id is not an idempotency key.
         assert_eq!(store.find("a", "a/0").unwrap(), None);
         assert_eq!(store.find("b", "k").unwrap(), None);
     });
 }
 
 #[test]
-fn snapshots_are_kept_as_asked_and_can_all_be_thrown_away() {
+fn snapshots_are_stored_and_can_all_be_deleted() {
     on_each_store(|store| {
         store.put_charter(&stored(LOOSE)).unwrap();
         let machine = machine(LOOSE);
@@ -142,7 +142,7 @@ fn snapshots_are_kept_as_asked_and_can_all_be_thrown_away() {
             })
             .unwrap();
         assert_eq!(seen, [0, 4, 8]);
-        // One that lies is passed over.
+        // A wrong snapshot is skipped.
         store.put_snapshot("a", &StoredSnapshot { seq: 9, text: "{}".into() }).unwrap();
         assert_eq!(load(store, &machine, "a").unwrap().snapshot, driver.snapshot);
         assert_eq!(
@@ -156,7 +156,7 @@ fn snapshots_are_kept_as_asked_and_can_all_be_thrown_away() {
 }
 
 #[test]
-fn runs_are_listed_as_asked() {
+fn runs_are_filtered_and_paged() {
     on_each_store(|store| {
         fill(store, &some_acts(5), "r");
         store.put_charter(&stored(DESK)).unwrap();
@@ -182,7 +182,7 @@ fn runs_are_listed_as_asked() {
 }
 
 #[test]
-fn what_waits_is_found_again() {
+fn pending_timers_and_open_effects_are_listed() {
     on_each_store(|store| {
         store.put_charter(&stored(DESK)).unwrap();
         let machine = machine(DESK);
@@ -202,7 +202,7 @@ fn what_waits_is_found_again() {
         assert_eq!(store.open_effects(None, 9).unwrap(), [effect("a"), effect("b")]);
         assert_eq!(store.open_effects(Some(&effect("a")), 9).unwrap(), [effect("b")]);
         assert_eq!(store.open_effects(None, 1).unwrap(), [effect("a")]);
-        // Timers stand still while a run is paused.
+        // Timers of a paused run do not fire.
         let due = |until| {
             store.pending_timers(until, 9).unwrap().into_iter().map(|t| (t.run, t.due - T0)).collect::<Vec<_>>()
         };
@@ -214,7 +214,7 @@ fn what_waits_is_found_again() {
 }
 
 #[test]
-fn charters_and_blobs_are_kept_by_their_digests() {
+fn charters_and_blobs_are_stored_by_digest() {
     on_each_store(|store| {
         let charter = stored(PLANS);
         store.put_charter(&charter).unwrap();
@@ -235,7 +235,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(25))]
 
     #[test]
-    fn every_store_ends_in_the_same_head_and_projections_are_made_again_byte_for_byte(acts in prop::collection::vec(any_act(), 0..25)) {
+    fn all_stores_end_in_the_same_head_and_a_rebuild_gives_identical_projections(acts in prop::collection::vec(any_act(), 0..25)) {
         let folder = Folder::new("same");
         let (memory, file) = (MemoryStore::new(), SqliteStore::open(&folder.file()).unwrap());
         prop_assert_eq!(fill(&memory, &acts, "r"), fill(&file, &acts, "r"));
@@ -274,7 +274,7 @@ fn dump(store: &SqliteStore) -> String {
 }
 
 #[test]
-fn a_file_is_written_by_one_and_read_by_many() {
+fn a_file_has_one_writer_and_many_readers() {
     let folder = Folder::new("one");
     let file = folder.file();
     let store = SqliteStore::open(&file).unwrap();
@@ -288,7 +288,7 @@ fn a_file_is_written_by_one_and_read_by_many() {
     assert!(reader.query(|c| c.execute("DELETE FROM records", [])).is_err());
     drop(reader);
     drop(store);
-    // Closed, the file stands alone.
+    // Once closed, the file is complete without its log.
     let wal = folder.0.join("journal.db-wal");
     assert!(!wal.exists());
     let store = SqliteStore::open(&file).unwrap();
@@ -297,7 +297,7 @@ fn a_file_is_written_by_one_and_read_by_many() {
 }
 
 #[test]
-fn a_file_that_is_not_ours_is_left_alone() {
+fn files_that_are_not_journals_are_not_modified() {
     let folder = Folder::new("foreign");
     let path = |name: &str| folder.0.join(name);
     std::fs::write(path("text"), "x".repeat(5_000)).unwrap();
@@ -310,10 +310,10 @@ fn a_file_that_is_not_ours_is_left_alone() {
         e.to_string().replace(&path(name).display().to_string(), "FILE")
     };
     assert_eq!(refused("text"), "`FILE` is not a journal: it is not a SQLite file");
-    assert_eq!(refused("other"), "`FILE` is not a journal: it is a SQLite file of another program");
+    assert_eq!(refused("other"), "`FILE` is not a journal: it is a SQLite file of another application");
     assert_eq!(
         refused("newer"),
-        "`FILE` has schema version 9; this program knows up to 1: use the newer program, or export the runs with it and import them here"
+        "`FILE` has schema version 9; this program supports versions up to 1; use a newer version of Charter, or export the runs with it and import them here"
     );
     assert!(SqliteStore::open_read_only(&path("absent")).is_err());
     assert!(!path("absent").exists());
@@ -321,7 +321,7 @@ fn a_file_that_is_not_ours_is_left_alone() {
 }
 
 #[test]
-fn the_log_is_moved_into_the_file_while_the_writer_goes_on() {
+fn checkpoints_run_while_the_writer_continues() {
     let folder = Folder::new("log");
     let store = SqliteStore::open(&folder.file()).unwrap();
     let size = |name: &str| std::fs::metadata(folder.0.join(name)).map_or(0, |m| m.len());
@@ -329,14 +329,14 @@ fn the_log_is_moved_into_the_file_while_the_writer_goes_on() {
     let mut written = 0u32;
     let mut write = || {
         written += 1;
-        assert!(written < 1_000, "the log is not moved");
+        assert!(written < 1_000, "the log is not checkpointed");
         let data = written.to_le_bytes().repeat(100_000);
         store.put_blob(&data).unwrap();
     };
     while size("journal.db") < 12 << 20 {
         write();
     }
-    // Somebody who reads keeps the log from beginning anew, and nothing else.
+    // A reader only keeps the log from restarting.
     let reader = rusqlite::Connection::open(folder.file()).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM runs").unwrap();
     let before = size(&log);
@@ -344,7 +344,7 @@ fn the_log_is_moved_into_the_file_while_the_writer_goes_on() {
         write();
     }
     reader.execute_batch("COMMIT").unwrap();
-    // Then it does: what is written does not make it longer any more.
+    // Then it restarts, and no longer grows.
     let mut same = 0;
     while same < 10 {
         let before = size(&log);
@@ -360,7 +360,7 @@ fn the_log_is_moved_into_the_file_while_the_writer_goes_on() {
 }
 
 #[test]
-fn waiting_appends_share_commits_and_do_not_disturb_each_other() {
+fn concurrent_appends_share_commits_independently() {
     let folder = Folder::new("group");
     let store = Arc::new(SqliteStore::open(&folder.file()).unwrap());
     store.put_charter(&stored(LOOSE)).unwrap();
@@ -376,7 +376,7 @@ fn waiting_appends_share_commits_and_do_not_disturb_each_other() {
                 barrier.wait();
                 store.append(vec![first.clone()]).unwrap();
                 for _ in 0..events {
-                    // A stranger tries the wrong number in between.
+                    // Another sender submits a wrong sequence number in between.
                     assert!(matches!(store.append(vec![first.clone()]), Err(StoreError::Conflict { .. })));
                     store.append(vec![driver.send("GO", json!({}), &Principal::default())]).unwrap();
                 }
@@ -393,7 +393,7 @@ fn waiting_appends_share_commits_and_do_not_disturb_each_other() {
 }
 
 #[test]
-fn an_id_finds_an_event_that_comes_twice_before_the_kernel_sees_it() {
+fn a_duplicate_event_is_found_by_its_id() {
     on_each_store(|store| {
         store.put_charter(&stored(LOOSE)).unwrap();
         let machine = machine(LOOSE);
@@ -456,19 +456,19 @@ fn the_tables_are_documented() {
     }
 }
 
-/// What was emitted as `FLAGGED`, up to so many.
-fn emitted(store: &dyn Store, most: usize) -> Vec<(String, u64, String)> {
+/// At most `limit` events emitted as `FLAGGED`.
+fn emitted(store: &dyn Store, limit: usize) -> Vec<(String, u64, String)> {
     let mut all = Vec::new();
     let visit = &mut |run: &str, seq: u64, data: &str| {
         all.push((run.to_owned(), seq, data.to_owned()));
-        all.len() < most
+        all.len() < limit
     };
     store.emitted("FLAGGED", visit).unwrap();
     all
 }
 
 #[test]
-fn what_was_emitted_comes_back_the_last_first() {
+fn emitted_events_are_visited_newest_first() {
     let machine = machine(DESK);
     on_each_store(|store| {
         store.put_charter(&stored(DESK)).unwrap();
@@ -477,13 +477,13 @@ fn what_was_emitted_comes_back_the_last_first() {
         let ((mut a, first_a), (mut b, first_b)) = (start("a"), start("b"));
         let flag = |d: &mut Driver<'_>| store.append(vec![d.send("FLAG", json!({}), &ana)]).unwrap();
         store.append(vec![first_b, first_a]).unwrap();
-        // Three emits in another order than that of the runs' names.
+        // Three emits, not in the order of the run ids.
         flag(&mut b);
         flag(&mut a);
         flag(&mut b);
         let expected = [("b", 2), ("a", 1), ("b", 1)].map(|(run, seq)| (run.to_owned(), seq, "{\"n\":0}".to_owned()));
         assert_eq!(emitted(store, usize::MAX), expected);
         assert_eq!(emitted(store, 1), expected[..1]);
-        store.emitted("OTHER", &mut |_, _, _| panic!("there is none")).unwrap();
+        store.emitted("OTHER", &mut |_, _, _| panic!("unexpected event")).unwrap();
     });
 }

@@ -1,4 +1,4 @@
-//! A run as a file: out, in, and checked by a script of another language.
+//! Export, import, and the verification script in Python.
 
 use std::process::Command;
 
@@ -19,7 +19,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(20))]
 
     #[test]
-    fn out_and_in_is_the_same(acts in prop::collection::vec(any_act(), 0..25)) {
+    fn an_exported_run_imports_unchanged(acts in prop::collection::vec(any_act(), 0..25)) {
         let (from, to) = (MemoryStore::new(), MemoryStore::new());
         let runs = fill(&from, &acts, "r");
         for (records, source) in runs.iter().zip(ALL) {
@@ -36,7 +36,7 @@ proptest! {
     }
 }
 
-/// A run as a host exports it that has dropped the records up to `at`.
+/// The export of a host that has dropped the records up to `at`.
 fn exported_after(store: &dyn Store, run: &str, at: u64) -> Option<String> {
     let info = store.run(run).unwrap().unwrap();
     let charter = store.charter(info.charter).unwrap().unwrap();
@@ -55,9 +55,9 @@ fn exported_after(store: &dyn Store, run: &str, at: u64) -> Option<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20))]
 
-    /// A file is verified as it lies there, whole or from any record on; and a byte that is changed is found.
+    /// An exported file is verified, complete or from any record on, and a changed byte is found.
     #[test]
-    fn a_file_is_verified_from_where_it_begins(
+    fn a_file_is_verified_from_its_first_record(
         acts in prop::collection::vec(any_act(), 5..25), cut in any::<prop::sample::Index>(), flip in any::<prop::sample::Index>(),
     ) {
         let store = MemoryStore::new();
@@ -78,8 +78,8 @@ proptest! {
             let report = verify_export(&mut text.as_bytes(), &known(at as u64, charter_journal::GENESIS)).unwrap();
             prop_assert_eq!(report.findings[0].what, Difference::Anchor);
             let refused = import(&MemoryStore::new(), &mut text.as_bytes()).unwrap_err().to_string();
-            prop_assert!(refused.contains("it can be verified, not taken in"), "{}", refused);
-            // Any byte: of the charter's source and name nothing is known, everything else is covered.
+            prop_assert!(refused.contains("it can be verified, but not imported"), "{}", refused);
+            // Any byte: the source and name of the charter are not covered, everything else is.
             let mut bytes = text.clone().into_bytes();
             let place = flip.index(bytes.len());
             let unknown = text.find("\",\"name\":\"").unwrap()..text.find("\"},\"head\":\"").unwrap();
@@ -93,7 +93,7 @@ proptest! {
 }
 
 #[test]
-fn nothing_is_imported_that_does_not_verify() {
+fn a_run_that_does_not_verify_is_not_imported() {
     let store = MemoryStore::new();
     fill(&store, &some_acts(6), "r");
     let text = exported(&store, "r0");
@@ -105,16 +105,16 @@ fn nothing_is_imported_that_does_not_verify() {
         lines.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, l)| format!("{l}\n")).collect::<String>()
     };
     assert_eq!(refused(""), "line 1: the file is empty");
-    assert!(refused("{}\n").starts_with("line 1: it is not the first line of an exported run"));
+    assert!(refused("{}\n").starts_with("line 1: not the first line of an exported run"));
     assert!(
         refused(&text.replacen("\"journal\":1", "\"journal\":2", 1))
-            .starts_with("line 1: version 2 of the format is not known")
+            .starts_with("line 1: unsupported format version 2")
     );
     assert!(
         refused(&without(2))
-            .starts_with("line 3: run `r0`: record 2 does not follow: the last one is 0, so 1 comes next")
+            .starts_with("line 3: run `r0`: record 2 does not continue the chain: the last record is 0, so 1 is next")
     );
-    assert!(refused(&without(lines.len() - 1)).contains("the file ends too early or too late"));
+    assert!(refused(&without(lines.len() - 1)).contains("the file does not match its first line"));
     assert!(refused(lines[0]).contains("the file has no records"));
     assert!(
         refused(&text.replacen("\\\"id\\\":\\\"desk\\\"", "\\\"id\\\":\\\"disk\\\"", 1))
@@ -123,7 +123,7 @@ fn nothing_is_imported_that_does_not_verify() {
     let forged = text.replacen("\"kind\":\"start\"", "\"kind\":\"Start\"", 1);
     assert!(refused(&forged).starts_with("line 2: this is not a record"), "{}", refused(&forged));
     let forged = text.replacen("\"n\":1", "\"n\":2", 1);
-    assert!(refused(&forged).starts_with("the run is not imported, because it does not verify: run `r0`, record 0: its content does not give its hash"), "{}", refused(&forged));
+    assert!(refused(&forged).starts_with("the run was not imported because it does not verify: run `r0`, record 0: its content does not match its hash"), "{}", refused(&forged));
     assert_eq!(target.run("r0").unwrap(), None);
     assert_eq!(target.charters().unwrap(), []);
     import(&target, &mut text.as_bytes()).unwrap();
@@ -131,12 +131,12 @@ fn nothing_is_imported_that_does_not_verify() {
     assert_eq!(verify(&target, None).unwrap().findings, []);
 }
 
-/// `docs/verify_chain.py` is the second reading of the format. Without Python there is nothing to compare with, and the test says so.
+/// `docs/verify_chain.py` is a second implementation of the format. Skipped without Python.
 #[test]
-fn the_script_of_the_docs_agrees() {
+fn the_python_script_agrees() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verify_chain.py");
     if Command::new("python3").arg("--version").output().is_err() {
-        eprintln!("not run: there is no python3");
+        eprintln!("skipped: python3 is not installed");
         return;
     }
     let folder = Folder::new("script");
@@ -157,9 +157,9 @@ fn the_script_of_the_docs_agrees() {
         let head = store.run(run).unwrap().unwrap();
         assert_eq!(
             check(run, &text),
-            (Some(0), format!("FILE: run {run}: {} records, head {}: the chain is whole\n", head.seq + 1, head.hash))
+            (Some(0), format!("FILE: run {run}: {} records, head {}: the chain is intact\n", head.seq + 1, head.hash))
         );
-        // From where a host begins that has dropped the records before.
+        // A file whose host has dropped the first records.
         if let Some(text) = exported_after(&store, run, head.seq / 2) {
             let (code, said) = check("later", &text);
             assert_eq!(code, Some(0), "{said}");
@@ -167,17 +167,17 @@ fn the_script_of_the_docs_agrees() {
             assert_eq!(code, Some(1), "{said}");
         }
         let (code, said) = check("forged", &text.replacen("\"n\":1", "\"n\":2", 1));
-        assert_eq!((code, said.contains("line 2: its content does not give its hash")), (Some(1), true), "{said}");
+        assert_eq!((code, said.contains("line 2: its content does not match its hash")), (Some(1), true), "{said}");
         let cut: String = text.lines().enumerate().filter(|(i, _)| *i != 3).map(|(_, l)| format!("{l}\n")).collect();
         let (code, said) = check("cut", &cut);
-        assert_eq!((code, said.contains("line 4: its number is 3, not 2")), (Some(1), true), "{said}");
+        assert_eq!((code, said.contains("line 4: `seq` is 3, expected 2")), (Some(1), true), "{said}");
         let (code, said) = check("short", &text[..text[..text.len() - 1].rfind('\n').unwrap() + 1]);
-        assert_eq!((code, said.contains("the file ends too early or too late")), (Some(1), true), "{said}");
+        assert_eq!((code, said.contains("the file does not match its first line")), (Some(1), true), "{said}");
     }
-    // Numbers and strings, as RFC 8785 writes them: its own self-test.
+    // The self-test of the script: numbers and strings as in RFC 8785.
     let output = Command::new("python3").arg(script).arg("--self-test").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // The two write every double alike.
+    // Both serialize every double alike.
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let doubles: Vec<f64> = (0..2_000)
         .map(|_| f64::from_bits(any::<u64>().new_tree(&mut runner).unwrap().current()))

@@ -1,4 +1,4 @@
-//! Verification names the first record that differs, whatever was changed, and how.
+//! Verification reports the first record that differs, whatever was changed, and how.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn what_was_written_verifies(acts in prop::collection::vec(any_act(), 0..25)) {
+    fn written_records_verify(acts in prop::collection::vec(any_act(), 0..25)) {
         let store = MemoryStore::new();
         let runs = fill(&store, &acts, "r");
         let report = verify(&store, None).unwrap();
@@ -35,7 +35,7 @@ proptest! {
         for (run, records) in report.runs.iter().zip(&runs) {
             prop_assert_eq!((run.records, run.hash), (records.len() as u64, records.last().unwrap().hash));
         }
-        // A fork is a run like any other.
+        // A fork is verified like any run.
         for (source, records) in ALL.iter().zip(&runs) {
             let at = records.len() as u64 / 2;
             fork(&store, &machine(source), &records[0].run, at, &format!("fork of {}", records[0].run)).unwrap();
@@ -47,7 +47,7 @@ proptest! {
 }
 
 #[test]
-fn a_file_that_was_written_verifies() {
+fn a_written_file_verifies() {
     let folder = Folder::new("verifies");
     let store = SqliteStore::open(&folder.file()).unwrap();
     fill(&store, &some_acts(60), "r");
@@ -58,7 +58,7 @@ fn a_file_that_was_written_verifies() {
 }
 
 #[test]
-fn a_file_that_is_being_written_verifies() {
+fn a_file_verifies_while_it_is_written() {
     let folder = Folder::new("verifies-written");
     let store = SqliteStore::open(&folder.file()).unwrap();
     store.put_charter(&stored(ALL[0])).unwrap();
@@ -81,17 +81,17 @@ fn a_file_that_is_being_written_verifies() {
     assert_eq!(verify(&store, None).unwrap().runs.len(), 4);
 }
 
-/// Places, numbers and texts.
+/// Positions, sequence numbers and texts.
 type Rows = Vec<(i64, i64, Vec<u8>)>;
 
-/// A store that shows one run's rows as a test wants them.
-struct Shown<'s> {
+/// A store that returns rows chosen by a test.
+struct FakeRows<'s> {
     inner: &'s MemoryStore,
     rows: Rows,
 }
 
-impl Shown<'_> {
-    fn of(inner: &MemoryStore) -> Shown<'_> {
+impl FakeRows<'_> {
+    fn of(inner: &MemoryStore) -> FakeRows<'_> {
         let mut rows = Vec::new();
         inner
             .scan(None, 0, &mut |row| {
@@ -99,11 +99,11 @@ impl Shown<'_> {
                 true
             })
             .unwrap();
-        Shown { inner, rows }
+        FakeRows { inner, rows }
     }
 }
 
-impl Store for Shown<'_> {
+impl Store for FakeRows<'_> {
     fn scan(&self, run: Option<&str>, from: u64, visit: &mut dyn FnMut(&Row<'_>) -> bool) -> Result<(), StoreError> {
         let mut at = 0;
         let rows = &self.rows;
@@ -193,20 +193,20 @@ fn door_store() -> (MemoryStore, Vec<Record>) {
     (store, batch.into_iter().map(|a| a.record).collect())
 }
 
-/// The first finding: record, kind.
+/// The record and kind of the first finding.
 fn first(report: &Report) -> (Option<u64>, Difference) {
-    let finding = report.findings.first().unwrap_or_else(|| panic!("nothing was found"));
+    let finding = report.findings.first().unwrap_or_else(|| panic!("no findings"));
     (finding.seq, finding.what)
 }
 
 #[test]
-fn every_flipped_bit_of_every_record_is_named() {
+fn every_flipped_bit_of_every_record_is_reported() {
     let (store, _) = door_store();
-    let intact = Shown::of(&store);
+    let intact = FakeRows::of(&store);
     assert_eq!(verify(&intact, None).unwrap().findings, []);
     let mut kinds = BTreeSet::new();
     for at in 0..intact.rows.len() {
-        let mut shown = Shown::of(&store);
+        let mut shown = FakeRows::of(&store);
         for byte in 0..intact.rows[at].2.len() {
             for bit in 0..8 {
                 shown.rows[at].2[byte] ^= 1 << bit;
@@ -222,10 +222,10 @@ fn every_flipped_bit_of_every_record_is_named() {
 }
 
 #[test]
-fn cuts_splices_reorderings_and_renumberings_are_named() {
+fn cuts_splices_reorderings_and_renumberings_are_reported() {
     let (store, records) = door_store();
     let check = |change: &dyn Fn(&mut Rows), expected: (Option<u64>, Difference)| {
-        let mut shown = Shown::of(&store);
+        let mut shown = FakeRows::of(&store);
         change(&mut shown.rows);
         let report = verify(&shown, None).unwrap();
         assert_eq!(first(&report), expected, "{}", report.findings[0]);
@@ -234,15 +234,15 @@ fn cuts_splices_reorderings_and_renumberings_are_named() {
     let last = records.len() - 1;
     for at in 0..records.len() {
         let seq = Some(at as u64);
-        // A record is gone.
+        // A record is missing.
         let message = check(&|rows| drop(rows.remove(at)), (seq, Difference::Missing));
         if at == last {
             assert_eq!(
                 message,
-                "run `a`, record 4: it is missing, with all that follow: `runs` says that the last one is 4"
+                "run `a`, record 4: this record and all later ones are missing; according to `runs`, the last one is 4"
             );
         }
-        // ... and those that follow are renumbered.
+        // A record is missing, and the later ones are renumbered.
         check(
             &|rows| {
                 rows.remove(at);
@@ -250,7 +250,7 @@ fn cuts_splices_reorderings_and_renumberings_are_named() {
             },
             (seq, if at == last { Difference::Missing } else { Difference::Place }),
         );
-        // A record twice; another in its place; only its number changed.
+        // A record is duplicated, replaced by another, or only renumbered.
         if at < last {
             check(
                 &|rows| {
@@ -270,7 +270,7 @@ fn cuts_splices_reorderings_and_renumberings_are_named() {
             );
             assert_eq!(
                 message,
-                format!("run `a`, record {at}: what is stored here is record {} of this run, not {at}", at + 1)
+                format!("run `a`, record {at}: the stored text is record {} of this run, not {at}", at + 1)
             );
             check(&|rows| rows[at].1 = 77, (seq, Difference::Place));
             check(&|rows| rows[at + 1].0 = rows[at].0, (Some(at as u64 + 1), Difference::Place));
@@ -278,7 +278,7 @@ fn cuts_splices_reorderings_and_renumberings_are_named() {
     }
 }
 
-/// Changes a record and hashes it, and all that follow, again: what a careful forger does.
+/// Changes a record and rehashes it and all later ones, as a careful forger would.
 fn forge(records: &[Record], at: usize, change: impl Fn(&mut Json)) -> Vec<Vec<u8>> {
     let mut prev: Option<Json> = None;
     let mut texts = Vec::new();
@@ -299,45 +299,41 @@ fn forge(records: &[Record], at: usize, change: impl Fn(&mut Json)) -> Vec<Vec<u
 }
 
 #[test]
-fn a_forged_record_with_good_hashes_is_named_by_the_kernel() {
+fn a_forged_record_with_valid_hashes_is_found_by_replay() {
     let (store, records) = door_store();
     let check = |at: usize, change: &dyn Fn(&mut Json), expected: &str| {
-        let mut shown = Shown::of(&store);
+        let mut shown = FakeRows::of(&store);
         for (row, text) in shown.rows.iter_mut().zip(forge(&records, at, change)) {
             row.2 = text;
         }
         let report = verify(&shown, None).unwrap();
         assert_eq!(report.findings[0].to_string(), format!("run `a`, record {at}: {expected}"));
     };
-    check(1, &|r| r["verdict"] = "ignored".into(), "`verdict` says `\"ignored\"`; replaying gives `\"accepted\"`");
-    check(1, &|r| r["state"] = json!(["closed"]), "`state` says `[\"closed\"]`; replaying gives `[\"opened\"]`");
-    check(
-        1,
-        &|r| r["effects"] = json!([{"kind": "log"}]),
-        "`effects` says `[{\"kind\":\"log\"}]`; replaying gives `[]`",
-    );
-    check(1, &|r| r["secret"] = json!(1), "it has a field that this program does not know: `secret`");
-    check(3, &|r| r["refusal"] = json!({}), "`refusal` says `{}`; replaying gives nothing");
+    check(1, &|r| r["verdict"] = "ignored".into(), "`verdict` is `\"ignored\"`; replay gives `\"accepted\"`");
+    check(1, &|r| r["state"] = json!(["closed"]), "`state` is `[\"closed\"]`; replay gives `[\"opened\"]`");
+    check(1, &|r| r["effects"] = json!([{"kind": "log"}]), "`effects` is `[{\"kind\":\"log\"}]`; replay gives `[]`");
+    check(1, &|r| r["secret"] = json!(1), "it has the unknown field `secret`");
+    check(3, &|r| r["refusal"] = json!({}), "`refusal` is `{}`; replay gives nothing");
     check(
         2,
         &|r| r["state"] = json!(["closed"]),
-        "its data was not kept, so it must have been refused at the door and have changed nothing; it says otherwise",
+        "its data is redacted, so it must have been refused by validation and must have changed nothing, but the record differs",
     );
-    // Another input: the snapshots show it.
-    let mut shown = Shown::of(&store);
+    // Another input: the snapshots differ.
+    let mut shown = FakeRows::of(&store);
     for (row, text) in shown.rows.iter_mut().zip(forge(&records, 1, |r| r["event"]["data"]["by"] = json!(3))) {
         row.2 = text;
     }
     let report = verify(&shown, None).unwrap();
-    assert!(report.findings[0].message.starts_with("`snapshot` says"), "{}", report.findings[0]);
-    // Not canonical, though it says the same.
-    let mut shown = Shown::of(&store);
+    assert!(report.findings[0].message.starts_with("`snapshot` is"), "{}", report.findings[0]);
+    // Same content, but not canonical.
+    let mut shown = FakeRows::of(&store);
     shown.rows[1].2.splice(1..1, *b" ");
     assert_eq!(first(&verify(&shown, None).unwrap()), (Some(1), Difference::Canonical));
 }
 
 #[test]
-fn a_chain_forged_with_the_kernel_is_told_by_an_anchor_only() {
+fn a_chain_forged_with_the_kernel_is_found_by_an_anchor_only() {
     let (_, records) = door_store();
     let machine = machine(DOOR);
     let forged = MemoryStore::new();
@@ -353,7 +349,7 @@ fn a_chain_forged_with_the_kernel_is_told_by_an_anchor_only() {
     assert_eq!(first(&with(vec![anchor(4)])), (Some(4), Difference::Anchor));
 }
 
-/// Changes a file with another program's hands.
+/// Changes a file with another program.
 fn tamper(sql: &str) -> Vec<String> {
     let folder = Folder::new("tamper");
     let machine = machine(DESK);
@@ -380,12 +376,12 @@ fn tamper(sql: &str) -> Vec<String> {
 }
 
 #[test]
-fn changes_to_the_tables_are_named() {
+fn changes_to_the_tables_are_reported() {
     assert_eq!(tamper(""), Vec::<String>::new());
     let check = |sql: &str, expected: &[&str]| {
         let found = tamper(sql);
         let short = |s: &String| {
-            // Digests are shown by their first digits.
+            // Digests are abbreviated.
             let mut s = s.clone();
             while let Some(at) = s.find("sha256:").filter(|at| s.len() >= at + 71) {
                 s.replace_range(at + 9..at + 71, "");
@@ -399,99 +395,97 @@ fn changes_to_the_tables_are_named() {
         let found = tamper(sql);
         assert!(found.iter().any(|f| f.contains(expected)), "{sql}: {found:?}");
     };
-    check("DELETE FROM runs WHERE run = 'a'", &["run `a`: it has records, but no row in `runs`"]);
+    check("DELETE FROM runs WHERE run = 'a'", &["run `a`: its row in `runs` is missing"]);
     check(
         "UPDATE runs SET status = 'done' WHERE run = 'b'",
-        &["run `b`, record 3: column `status` of its row in `runs` says `done`, the records say `active`"],
+        &["run `b`, record 3: column `status` of its row in `runs` is `done`, but the records give `active`"],
     );
     check(
         "UPDATE runs SET seq = 2 WHERE run = 'b'",
-        &["run `b`, record 3: `runs` says that the last record is 2, but there is this one"],
+        &["run `b`, record 3: according to `runs`, the last record is 2, but this later one exists"],
     );
     check(
         "UPDATE runs SET seq = 9 WHERE run = 'b'",
-        &["run `b`, record 4: it is missing, with all that follow: `runs` says that the last one is 9"],
+        &["run `b`, record 4: this record and all later ones are missing; according to `runs`, the last one is 9"],
     );
     for column in ["hash", "charter", "started", "updated"] {
         first(
             &format!("UPDATE runs SET {column} = upper({column}) || 'x' WHERE run = 'b'"),
-            &format!("run `b`, record 3: column `{column}` of its row in `runs` says"),
+            &format!("run `b`, record 3: column `{column}` of its row in `runs` is"),
         );
     }
     first(
         "UPDATE runs SET hash = 'sha256:' || upper(substr(hash, 8)) WHERE run = 'b'",
         "run `b`, record 3: column `hash`",
     );
-    first("UPDATE runs SET run = 'c' WHERE run = 'b'", "run `b`: it has records, but no row in `runs`");
+    first("UPDATE runs SET run = 'c' WHERE run = 'b'", "run `b`: its row in `runs` is missing");
     first(
         "UPDATE runs SET run = 'c' WHERE run = 'b'",
-        "run `c`: all its records are missing: `runs` says that the last one is 3",
+        "run `c`: all records are missing; according to `runs`, the last one is 3",
     );
-    first("DELETE FROM records WHERE run = 'b'", "run `b`: all its records are missing");
-    first("DELETE FROM records WHERE run = 'b' AND seq = 3", "run `b`, record 3: it is missing, with all that follow");
+    first("DELETE FROM records WHERE run = 'b'", "run `b`: all records are missing");
+    first(
+        "DELETE FROM records WHERE run = 'b' AND seq = 3",
+        "run `b`, record 3: this record and all later ones are missing",
+    );
     first(
         "DELETE FROM records WHERE run = 'b' AND seq = 0",
-        "run `b`, record 0: it is missing; the next one that is there is 1",
+        "run `b`, record 0: the record is missing; the next stored one is 1",
     );
     first(
         "UPDATE records SET seq = 5 WHERE run = 'b' AND seq = 2",
-        "run `b`, record 2: it is missing; the next one that is there is 3",
+        "run `b`, record 2: the record is missing; the next stored one is 3",
     );
     first(
         "UPDATE records SET seq = seq + 10 WHERE run = 'b' AND seq = 3",
-        "run `b`, record 3: its row says that it is number 13",
+        "run `b`, record 3: the row of this record has `seq` 13",
     );
-    first(
-        "UPDATE records SET run = 'c' WHERE run = 'b'",
-        "run `c`, record 0: what is stored here is record 0 of run `b`",
-    );
+    first("UPDATE records SET run = 'c' WHERE run = 'b'", "run `c`, record 0: the stored text is record 0 of run `b`");
     first(
         "UPDATE records SET json = (SELECT json FROM records WHERE run = 'a' AND seq = 1) WHERE run = 'b' AND seq = 1",
-        "run `b`, record 1: what is stored here is record 1 of run `a`",
+        "run `b`, record 1: the stored text is record 1 of run `a`",
     );
     first(
         "UPDATE records SET json = replace(json, 'ana', 'eve') WHERE run = 'b' AND seq = 1",
-        "run `b`, record 1: its content does not give its hash",
+        "run `b`, record 1: its content does not match its hash",
     );
     first(
         "UPDATE records SET n = n + 100 WHERE run = 'b' AND seq = 1",
-        "run `b`, record 2: it was stored before the record in front of it",
+        "run `b`, record 2: it is stored before its predecessor",
     );
     for column in ["id", "at", "type", "verdict", "hash"] {
         check_column(column);
     }
-    first("DELETE FROM charters", "run `a`, record 0: the charter sha256:");
-    first("UPDATE charters SET core = replace(core, 'boss', 'bass')", "run `a`, record 0: the charter sha256:");
-    first("UPDATE charters SET source = source || ' '", "its id, version, name or source is not what was stored");
+    first("DELETE FROM charters", "run `a`, record 0: charter sha256:");
+    first("UPDATE charters SET core = replace(core, 'boss', 'bass')", "run `a`, record 0: charter sha256:");
+    first("UPDATE charters SET source = source || ' '", "its id, version, name or source has been changed");
     first(
         "UPDATE snapshots SET json = json || ' ' WHERE run = 'b'",
-        "run `b`, record 0: the snapshot that is kept after it has the digest",
+        "run `b`, record 0: the stored snapshot has the digest",
     );
     first(
         "UPDATE snapshots SET seq = 9 WHERE run = 'b'",
-        "run `b`, record 9: a snapshot is kept after it, but there is no such record",
+        "run `b`, record 9: a snapshot is stored for this record, but the record does not exist",
     );
     first("UPDATE blobs SET data = x'00'", "has the digest");
     check(
         "DROP INDEX records_id; DROP VIEW events; CREATE VIEW events AS SELECT 1; CREATE INDEX mine ON records(at)",
         &[
-            "the view `events` is not defined as it should be; `charter rebuild` makes it again",
-            "the index `records_id` is missing; `charter rebuild` makes it again",
+            "the view `events` has an unexpected definition; run `charter rebuild`",
+            "the index `records_id` is missing; run `charter rebuild`",
         ],
     );
     for table in ["transitions", "refusals", "effects", "timers", "ledger"] {
         check(
             &format!("DELETE FROM {table} WHERE run = 'b'"),
-            &[&format!("table `{table}` is not what the records make of it; `charter rebuild` makes it again")],
+            &[&format!("table `{table}` does not match the records; run `charter rebuild`")],
         );
     }
-    check(
-        "UPDATE effects SET status = 'done'",
-        &["table `effects` is not what the records make of it; `charter rebuild` makes it again"],
-    );
+    check("UPDATE effects SET status = 'done'", &["table `effects` does not match the records; run `charter rebuild`"]);
 }
 
-/// What `rebuild` says after the file was changed by somebody else, what verification says then, and what stands in the tables.
+/// The result of `rebuild` after the file was changed, the findings of a verification after it, and
+/// whether the tables are restored.
 fn rebuilt(sql: &str) -> (Result<(), String>, Vec<String>, bool) {
     let folder = Folder::new("rebuilt");
     let store = SqliteStore::open(&folder.file()).unwrap();
@@ -517,7 +511,7 @@ fn rebuilt(sql: &str) -> (Result<(), String>, Vec<String>, bool) {
     let said = store.rebuild().map_err(|e| e.to_string());
     let same = schema(&store) == before;
     if said.is_ok() {
-        // It goes on.
+        // The store stays usable.
         let third = driver.send("WORK", json!({}), &ana);
         store.append(vec![third]).unwrap();
     }
@@ -526,7 +520,7 @@ fn rebuilt(sql: &str) -> (Result<(), String>, Vec<String>, bool) {
 }
 
 #[test]
-fn rebuild_mends_tables_indexes_and_views() {
+fn rebuild_restores_tables_indexes_and_views() {
     for sql in [
         "DROP INDEX records_id",
         "DROP INDEX records_run; CREATE INDEX records_run ON records(run, seq)",
@@ -545,15 +539,12 @@ fn rebuild_mends_tables_indexes_and_views() {
     for (sql, why) in [
         (
             "DROP VIEW events; DROP INDEX records_run; INSERT INTO records SELECT n + 10, run, seq, id, at, type, verdict, hash, json FROM records",
-            "the index `records_run` cannot be made again: there are rows that it forbids (UNIQUE constraint failed: records.run, records.seq)",
+            "the index `records_run` cannot be recreated: existing rows violate it (UNIQUE constraint failed: records.run, records.seq)",
         ),
-        (
-            "DROP INDEX records_id; DROP TABLE blobs",
-            "the table `blobs` is missing, and what was in it can be made of nothing else",
-        ),
+        ("DROP INDEX records_id; DROP TABLE blobs", "the table `blobs` is missing, and its content cannot be rebuilt"),
         (
             "DROP INDEX effects_open; DROP VIEW events; CREATE TABLE events(mine)",
-            "there is a table `events` where the view of that name belongs; give it another name",
+            "a table named `events` is in the place of the view `events`; rename it",
         ),
     ] {
         let (said, _, same) = rebuilt(sql);
@@ -565,20 +556,20 @@ fn rebuild_mends_tables_indexes_and_views() {
 
 fn check_column(column: &str) {
     let found = tamper(&format!("UPDATE records SET {column} = {column} || 'x' WHERE run = 'b' AND seq = 1"));
-    assert!(found[0].starts_with(&format!("run `b`, record 1: its column `{column}` says `")), "{found:?}");
-    // Every letter of it counts, also where a reader would not care.
+    assert!(found[0].starts_with(&format!("run `b`, record 1: column `{column}` is `")), "{found:?}");
+    // Every character is compared, even where a parser would be lenient.
     let found = tamper(&format!(
         "UPDATE records SET {column} = upper({column}) || lower({column}) WHERE run = 'a' AND seq = 2"
     ));
-    assert!(found[0].starts_with(&format!("run `a`, record 2: its column `{column}` says `")), "{found:?}");
+    assert!(found[0].starts_with(&format!("run `a`, record 2: column `{column}` is `")), "{found:?}");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Any byte of the file: either it is found, or nothing that was recorded has changed.
+    /// Changes any byte of the file: the change is found, or no record has changed.
     #[test]
-    fn no_change_to_the_file_goes_unnoticed(at in any::<prop::sample::Index>(), mask in 1u8.., seed in 0u8..2) {
+    fn no_change_of_a_byte_in_the_file_is_missed(at in any::<prop::sample::Index>(), mask in 1u8.., seed in 0u8..2) {
         let folder = Folder::new("bytes");
         let file = folder.file();
         let rows = |store: &SqliteStore| {
@@ -590,7 +581,7 @@ proptest! {
             fill(&store, &some_acts(6 + seed as usize), "r");
             rows(&store).unwrap()
         };
-        // Closed cleanly, so that everything is in the one file.
+        // Closed, so that everything is in one file.
         let mut bytes = std::fs::read(&file).unwrap();
         let at = at.index(bytes.len());
         bytes[at] ^= mask;
@@ -599,12 +590,13 @@ proptest! {
         match verify(&store, None) {
             Err(_) => {}
             Ok(report) if !report.is_verified() => {}
-            Ok(_) => prop_assert_eq!(rows(&store).unwrap(), before, "byte {} was changed and nothing was said", at),
+            Ok(_) => prop_assert_eq!(rows(&store).unwrap(), before, "byte {} was changed without a finding", at),
         }
     }
 }
 
-/// Pages that are gone, full of noise, exchanged, and files cut short: either it is found, or nothing that was recorded has changed.
+/// Zeroed, random and exchanged pages, and truncated files: the damage is found, or no record has
+/// changed.
 #[test]
 fn damaged_pages_are_found() {
     let folder = Folder::new("pages");
@@ -640,7 +632,7 @@ fn damaged_pages_are_found() {
         match verify(&store, None) {
             Err(e) => drop(said.insert(e.to_string())),
             Ok(report) if report.is_verified() => {
-                assert_eq!(rows(&store).unwrap(), before, "{how}: nothing was said");
+                assert_eq!(rows(&store).unwrap(), before, "{how}: no finding");
             }
             Ok(report) => said.extend(report.findings.iter().map(ToString::to_string)),
         }
@@ -665,9 +657,9 @@ fn damaged_pages_are_found() {
     let some = |words: &str| {
         assert!(said.iter().any(|s| s.contains(words)), "{words}: {said:#?}");
     };
-    some("the file:");
-    some("from here on the records cannot be read: the file is damaged");
+    some("SQLite integrity check");
+    some("the records from here on are unreadable: the file is damaged");
     some("is not a journal");
-    // The records behind a page that cannot be read are still looked at.
-    assert!(said.iter().all(|s| !s.contains("tells more")), "{said:#?}");
+    // Records after an unreadable page are still verified.
+    assert!(said.iter().all(|s| !s.contains("for details")), "{said:#?}");
 }

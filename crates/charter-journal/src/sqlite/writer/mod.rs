@@ -1,26 +1,27 @@
-//! The writer's thread: everything that waits is written in one transaction and answered after its commit.
+//! The writer thread: all waiting jobs are written in one transaction and answered after its
+//! commit.
 
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::checkpoint::Checkpoints;
-use super::jobs::{Habit, Job, Jobs, Request};
+use super::jobs::{CommitStats, Job, Jobs, Request};
 use super::write::{Unwritten, Writing};
 use crate::error::StoreError;
 
-/// What came of each of some jobs.
+/// The results of the jobs of a commit, in order.
 pub(crate) type Results = Vec<Result<(), StoreError>>;
 
-/// How jobs are committed: [`commit`]; in tests also something that fails on the way.
+/// How jobs are committed: [`commit`], or a failing variant in tests.
 pub(crate) trait Committing: FnMut(&mut Writing<'_>, &mut Jobs<'_>) -> rusqlite::Result<Results> {}
 impl<F: FnMut(&mut Writing<'_>, &mut Jobs<'_>) -> rusqlite::Result<Results>> Committing for F {}
 
-/// How long the writer looks for the next request before it sleeps: a part of what one commit takes.
-const ATTENTION: Duration = Duration::from_micros(50);
+/// How long the writer polls for the next request before it sleeps: a fraction of a commit.
+const SPIN: Duration = Duration::from_micros(50);
 
-/// Writes until nobody can send any more. `stopped` is set by the first failure that leaves open what is on the disk; nothing is
-/// written after it.
+/// Writes until the channel is closed. `stopped` is set by the first failure that leaves the state
+/// of the disk unknown; nothing is written after it.
 pub(crate) fn run(
     mut writing: Writing<'_>,
     requests: &Receiver<Request>,
@@ -28,10 +29,10 @@ pub(crate) fn run(
     mut commit: impl Committing,
     mut checkpoints: Checkpoints,
 ) {
-    let mut habit = Habit::default();
+    let mut stats = CommitStats::default();
     while let Some(first) = next(requests) {
         let begin = Instant::now();
-        let mut jobs = Jobs::new(first, requests, &habit);
+        let mut jobs = Jobs::new(first, requests, &stats);
         let results = write(&mut writing, &mut jobs, stopped, &mut commit);
         let took = begin.elapsed().saturating_sub(jobs.waited());
         let size = results.len();
@@ -39,18 +40,18 @@ pub(crate) fn run(
         for (reply, result) in replies.into_iter().zip(results) {
             reply(result);
         }
-        habit.learn(size, took);
+        stats.record(size, took);
         if stopped.get().is_none() {
-            checkpoints.look(&mut writing);
+            checkpoints.poll(&mut writing);
         }
     }
 }
 
-/// The next request, or none if nobody can send any more. Who was just answered often sends at once: for a moment it is quicker to
-/// look for it than to be woken.
+/// The next request, or `None` if the channel is closed. Senders that were just answered often send
+/// again at once: polling for a moment is faster than being woken.
 fn next(requests: &Receiver<Request>) -> Option<Request> {
     let begin = Instant::now();
-    while begin.elapsed() < ATTENTION {
+    while begin.elapsed() < SPIN {
         match requests.try_recv() {
             Ok(request) => return Some(request),
             Err(TryRecvError::Disconnected) => return None,
@@ -60,7 +61,8 @@ fn next(requests: &Receiver<Request>) -> Option<Request> {
     requests.recv().ok()
 }
 
-/// Writes jobs together, and if that is not possible each by itself, so that one that cannot be written does not disturb the others.
+/// Writes jobs together; if that fails, each one separately, so that a job that cannot be written
+/// does not affect the others.
 fn write(
     writing: &mut Writing<'_>,
     jobs: &mut Jobs<'_>,
@@ -77,7 +79,7 @@ fn write(
     };
     let places = jobs.close();
     writing.forget();
-    // SQLite may have taken everything back by itself.
+    // SQLite may have rolled back on its own.
     let undone = writing.connection.is_autocommit() || writing.connection.execute_batch("ROLLBACK").is_ok();
     let reason = said(&failure);
     match undone.then(|| harmless(&failure)).flatten() {
@@ -88,7 +90,7 @@ fn write(
                 write(writing, jobs, stopped, commit)
             })
             .collect(),
-        // Whether it is undone now or when the file is opened again, nobody was told that it was written.
+        // The transaction may or may not be durable; no sender has been told that it is.
         None => {
             let _ = stopped.set(reason.clone());
             let failed = || Err(StoreError::Failed { doing: "writing the journal", reason: reason.clone() });
@@ -97,20 +99,21 @@ fn write(
     }
 }
 
-/// Failures after which it is certain that nothing was written, and as what they are answered.
+/// Failures after which it is certain that nothing was written, with the error to report.
 fn harmless(e: &rusqlite::Error) -> Option<fn(String) -> StoreError> {
     use rusqlite::ErrorCode::{ConstraintViolation, DatabaseBusy, DatabaseLocked, DiskFull, TooBig};
     match e.sqlite_error_code()? {
         DiskFull | DatabaseBusy | DatabaseLocked | TooBig => Some(|reason| StoreError::NotWritten { reason }),
-        // The record follows its run's head, but something is in its place already.
-        ConstraintViolation => Some(|reason| {
-            StoreError::Damaged(format!("the tables have something in the place of a new record ({reason})"))
-        }),
+        // The record continues its run, but a row with its key already exists.
+        ConstraintViolation => {
+            Some(|reason| StoreError::Damaged(format!("a row with the key of a new record already exists ({reason})")))
+        }
         _ => None,
     }
 }
 
-/// One transaction for all jobs. A job that does not fit has written nothing, and does not disturb the others.
+/// Commits all jobs in one transaction. A refused job writes nothing and does not affect the
+/// others.
 pub(crate) fn commit(writing: &mut Writing<'_>, jobs: &mut Jobs<'_>) -> rusqlite::Result<Results> {
     writing.begin()?;
     let results = perform(writing, jobs)?;
@@ -118,7 +121,7 @@ pub(crate) fn commit(writing: &mut Writing<'_>, jobs: &mut Jobs<'_>) -> rusqlite
     Ok(results)
 }
 
-/// What lies between begin and commit.
+/// Executes the jobs within the transaction.
 fn perform(writing: &mut Writing<'_>, jobs: &mut Jobs<'_>) -> rusqlite::Result<Results> {
     let mut results = Vec::new();
     while let Some(job) = jobs.next() {
@@ -129,7 +132,7 @@ fn perform(writing: &mut Writing<'_>, jobs: &mut Jobs<'_>) -> rusqlite::Result<R
             Job::Snapshot(run, snapshot) => writing.put_snapshot(run, snapshot),
             Job::ForgetSnapshots => writing.forget_snapshots(),
             Job::Rebuild => {
-                // It empties tables before it may find damage, so it is undone by itself.
+                // It deletes rows before it may find damage, so it needs its own savepoint.
                 writing.connection.execute_batch("SAVEPOINT rebuild")?;
                 let result = writing.rebuild();
                 if matches!(result, Err(Unwritten::Refused(_))) {
@@ -148,14 +151,14 @@ fn perform(writing: &mut Writing<'_>, jobs: &mut Jobs<'_>) -> rusqlite::Result<R
     Ok(results)
 }
 
-/// What SQLite says, in words that help.
+/// Describes an error of SQLite for users.
 pub(crate) fn said(e: &rusqlite::Error) -> String {
     match e.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::DiskFull) => "the disk is full (or the file has reached its size limit)".into(),
+        Some(rusqlite::ErrorCode::DiskFull) => "the disk is full, or the file has reached its size limit".into(),
         Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
             "another program is writing to the file".into()
         }
-        Some(rusqlite::ErrorCode::ReadOnly) => format!("the file cannot be written ({e})"),
+        Some(rusqlite::ErrorCode::ReadOnly) => format!("the file is not writable ({e})"),
         Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
             format!("the file is damaged ({e})")
         }

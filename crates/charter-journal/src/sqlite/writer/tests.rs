@@ -1,5 +1,6 @@
-//! The writer under commits that fail: before anything is written, in the middle, when the disk is asked to keep it, and after it is kept
-//! (nobody can tell the last two apart). At every commit of a workload of 200 events.
+//! The writer under failing commits: before any write, in the middle, in the sync, and after it
+//! (the last two cannot be distinguished from outside). At every commit of a workload of 200
+//! events.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -53,7 +54,7 @@ fn charter() -> (Machine, StoredCharter) {
     (Machine::compile(definition).unwrap(), stored)
 }
 
-/// A host that sends events to one run, as hosts do: step, append, and only then go on.
+/// A minimal host that sends events to one run: step, append, and only then advance.
 struct Host<'m> {
     machine: &'m Machine,
     chain: Chain,
@@ -92,7 +93,7 @@ impl Host<'_> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum CommitFault {
     Before,
     Torn,
     Sync,
@@ -105,7 +106,7 @@ fn error(code: i32) -> rusqlite::Error {
 }
 
 /// Commits that fail once, at the n-th.
-fn failing(fault: Fault, mut at: usize) -> impl Committing {
+fn failing(fault: CommitFault, mut at: usize) -> impl Committing {
     move |writing: &mut Writing<'_>, jobs: &mut Jobs<'_>| {
         if at > 0 {
             at -= 1;
@@ -114,24 +115,24 @@ fn failing(fault: Fault, mut at: usize) -> impl Committing {
         at = usize::MAX;
         let begin = |w: &Writing<'_>| w.connection.execute_batch("BEGIN IMMEDIATE");
         match fault {
-            Fault::Before => Err(error(ffi::SQLITE_IOERR)),
-            Fault::Torn => {
+            CommitFault::Before => Err(error(ffi::SQLITE_IOERR)),
+            CommitFault::Torn => {
                 begin(writing)?;
                 perform(writing, jobs)?;
                 Err(error(ffi::SQLITE_IOERR_WRITE))
             }
-            // SQLite takes its own transaction back when a sync fails.
-            Fault::Sync => {
+            // SQLite rolls back when a sync fails.
+            CommitFault::Sync => {
                 begin(writing)?;
                 perform(writing, jobs)?;
                 writing.connection.execute_batch("ROLLBACK")?;
                 Err(error(ffi::SQLITE_IOERR_FSYNC))
             }
-            Fault::After => {
+            CommitFault::After => {
                 commit(writing, jobs)?;
                 Err(error(ffi::SQLITE_IOERR_FSYNC))
             }
-            Fault::Full => {
+            CommitFault::Full => {
                 begin(writing)?;
                 perform(writing, jobs)?;
                 Err(error(ffi::SQLITE_FULL))
@@ -140,7 +141,8 @@ fn failing(fault: Fault, mut at: usize) -> impl Committing {
     }
 }
 
-/// Sends events until there are so many; gives how many were acknowledged, and the failure that ended it, if one did.
+/// Sends events up to a number of records. Returns how many were acknowledged, and the failure that
+/// stopped it, if any.
 fn send(store: &SqliteStore, machine: &Machine, events: u64) -> (u64, Option<StoreError>) {
     let mut host = match store.run("r").unwrap() {
         None => Host { machine, chain: Chain::new("r"), snapshot: None },
@@ -162,7 +164,8 @@ fn send(store: &SqliteStore, machine: &Machine, events: u64) -> (u64, Option<Sto
 #[test]
 fn a_commit_that_fails_loses_nothing_and_writes_nothing_twice() {
     let (machine, stored) = charter();
-    // One file goes through the whole workload; before every event, copies of it go through the faults.
+    // One file goes through the whole workload; before every event, copies of it are exposed to the
+    // faults.
     let base = Folder::new();
     let open = |folder: &Folder| SqliteStore::open(&folder.file()).unwrap();
     open(&base).put_charter(&stored).unwrap();
@@ -174,7 +177,7 @@ fn a_commit_that_fails_loses_nothing_and_writes_nothing_twice() {
             assert_eq!(send(&store, &machine, sent + 3), (sent + 3, None));
             store.run("r").unwrap().unwrap().hash
         };
-        let all = [Fault::Before, Fault::Torn, Fault::Sync, Fault::After, Fault::Full];
+        let all = [CommitFault::Before, CommitFault::Torn, CommitFault::Sync, CommitFault::After, CommitFault::Full];
         // Two of the five at every event.
         let turn = usize::try_from(sent).unwrap();
         for fault in [all[turn % 5], all[(turn + 2) % 5]] {
@@ -193,37 +196,37 @@ fn a_commit_that_fails_loses_nothing_and_writes_nothing_twice() {
 }
 
 /// The next commit fails.
-fn fails_once(folder: &Folder, machine: &Machine, sent: u64, fault: Fault) {
+fn fails_once(folder: &Folder, machine: &Machine, sent: u64, fault: CommitFault) {
     let options = SqliteOptions::default();
     let store = SqliteStore::open_committing(&folder.file(), &options, failing(fault, 0)).unwrap();
     let (acknowledged, failure) = send(&store, machine, sent + 3);
     assert_eq!(acknowledged, sent, "{fault:?}");
     let failure = failure.unwrap();
-    if fault == Fault::Full {
-        // It goes on as if nothing had been.
+    if fault == CommitFault::Full {
+        // The store stays usable.
         assert!(matches!(failure, StoreError::NotWritten { .. }), "{failure}");
         assert_eq!(store.stopped(), None);
         assert_eq!(send(&store, machine, sent + 2), (sent + 2, None));
         return;
     }
     assert!(failure.to_string().starts_with("writing the journal failed: "), "{failure}");
-    // Stopped, for everybody and everything; reading goes on.
+    // The writer has stopped for all jobs; reading still works.
     let again = store.put_blob(b"x").unwrap_err();
     assert!(matches!(again, StoreError::Stopped { .. }), "{again}");
     assert!(store.stopped().is_some());
     let kept = store.run("r").unwrap().map_or(0, |r| r.seq + 1);
-    assert_eq!(kept, sent + u64::from(fault == Fault::After), "{fault:?}");
+    assert_eq!(kept, sent + u64::from(fault == CommitFault::After), "{fault:?}");
 }
 
 #[test]
-fn one_that_cannot_be_written_does_not_disturb_those_who_share_its_commit() {
+fn a_failing_job_does_not_affect_others_in_its_commit() {
     let (machine, stored) = charter();
     let folder = Folder::new();
     let store = SqliteStore::open(&folder.file()).unwrap();
     store.put_charter(&stored).unwrap();
     assert_eq!(send(&store, &machine, 3), (3, None));
     drop(store);
-    // Something sits where record 1 of the next run will want to be.
+    // A row occupies the key of record 1 of the next run.
     rusqlite::Connection::open(folder.file())
         .unwrap()
         .execute_batch(
@@ -241,11 +244,11 @@ fn one_that_cannot_be_written_does_not_disturb_those_who_share_its_commit() {
     let [t, s] = ["t", "s"].map(|run| Request { job: Job::Append(start(run)), reply: Box::new(drop) });
     let (sender, requests) = std::sync::mpsc::channel();
     assert!(sender.send(s).is_ok());
-    let (stopped, habit) = (OnceLock::new(), Habit::default());
-    let mut jobs = Jobs::new(t, &requests, &habit);
+    let (stopped, stats) = (OnceLock::new(), CommitStats::default());
+    let mut jobs = Jobs::new(t, &requests, &stats);
     let results = write(&mut writing, &mut jobs, &stopped, &mut commit);
     assert!(
-        matches!(&results[1], Err(StoreError::Damaged(why)) if why.contains("in the place of a new record")),
+        matches!(&results[1], Err(StoreError::Damaged(why)) if why.contains("with the key of a new record")),
         "{results:?}"
     );
     assert_eq!(results[0], Ok(()));
