@@ -90,21 +90,21 @@ impl Run {
     /// When its next timer is due, in milliseconds since 1970.
     #[must_use]
     pub fn next_due(&self) -> Option<i64> {
-        self.timer().map(|t| t.due)
+        self.timer().map(|t| t.due.0)
     }
 
     /// The event of the next timer that is due.
     #[must_use]
     pub fn due(&self, now: i64) -> Option<Event> {
         let now = now.max(self.last);
-        let timer = self.timer().filter(|t| t.due <= now)?;
+        let timer = self.timer().filter(|t| t.due.0 <= now)?;
         Some(Event::Timer { timer: timer.id.to_string(), generation: timer.generation })
     }
 
     /// The kernel's step, and its record.
     pub fn step(&mut self, machine: &Machine, now: i64, event: Event, by: Principal) -> Stepped {
         let at = now.max(self.last);
-        let envelope = Envelope { seq: self.chain.next_seq(), to: None, event, by, at, expected_seq: None };
+        let envelope = Envelope { seq: self.chain.next_seq(), to: None, event, by, at: at.into(), expected_seq: None };
         let before = self.snapshot.clone();
         let outcome: Result<Step, charter_kernel::Refusal> = match (&envelope.event, &before) {
             (Event::Start { .. }, None) => machine.start(self.chain.run(), &envelope),

@@ -4,6 +4,8 @@ use charter_expr::{Object, Str, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::time::Timestamp;
+
 /// One thing that happens to a run. Nothing else influences a step: the same envelopes give the same steps on every host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
@@ -15,8 +17,8 @@ pub struct Envelope {
     pub event: Event,
     /// Who says so. For answers, timers and other events of the host it is not looked at.
     pub by: Principal,
-    /// When, in milliseconds since 1970-01-01T00:00:00Z.
-    pub at: i64,
+    /// When.
+    pub at: Timestamp,
     /// The last sequence number the sender has seen; if the run has changed since, the event is refused as `stale`.
     pub expected_seq: Option<u64>,
 }
@@ -24,14 +26,21 @@ pub struct Envelope {
 impl Envelope {
     /// An event from outside, for the root.
     #[must_use]
-    pub fn event(seq: u64, kind: &str, data: Json, by: Principal, at: i64) -> Envelope {
-        Envelope { seq, to: None, event: Event::External { r#type: kind.into(), data }, by, at, expected_seq: None }
+    pub fn event(seq: u64, kind: &str, data: Json, by: Principal, at: impl Into<Timestamp>) -> Envelope {
+        Envelope {
+            seq,
+            to: None,
+            event: Event::External { r#type: kind.into(), data },
+            by,
+            at: at.into(),
+            expected_seq: None,
+        }
     }
 
     /// An event of the host itself (start, answer, timer), for the root.
     #[must_use]
-    pub fn host(seq: u64, event: Event, at: i64) -> Envelope {
-        Envelope { seq, to: None, event, by: Principal::system(), at, expected_seq: None }
+    pub fn host(seq: u64, event: Event, at: impl Into<Timestamp>) -> Envelope {
+        Envelope { seq, to: None, event, by: Principal::system(), at: at.into(), expected_seq: None }
     }
 }
 
@@ -78,8 +87,8 @@ pub enum Event {
         attempt: u32,
         /// `{code, message, ...}`.
         error: Json,
-        /// When the next one begins, in milliseconds since 1970.
-        retry_at: i64,
+        /// When the next one begins.
+        retry_at: Timestamp,
     },
     /// A timer is due.
     Timer {

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use crate::refusal::Code;
 use crate::snapshot::Keyed;
+use crate::time::Timestamp;
 
 /// Permits and obligations of a run, by kind and key.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,10 +31,10 @@ pub struct Entry {
     pub status: EntryStatus,
     /// Uses left; none: without limit.
     pub uses: Option<u64>,
-    /// A permit: until when (exclusive), milliseconds since 1970.
-    pub expires: Option<i64>,
-    /// An obligation: when it is overdue, milliseconds since 1970.
-    pub due: Option<i64>,
+    /// A permit: until when (exclusive).
+    pub expires: Option<Timestamp>,
+    /// An obligation: when it is overdue.
+    pub due: Option<Timestamp>,
     /// Its scope and whatever else belongs to it.
     pub data: Arc<Json>,
     /// How an obligation was fulfilled.
@@ -131,7 +132,7 @@ impl Ledger {
     }
 
     /// Permits whose time is over at `now` become expired. Time only ever takes away here: what has expired stays so.
-    pub(crate) fn settle(this: &mut Arc<Ledger>, now: i64) {
+    pub(crate) fn settle(this: &mut Arc<Ledger>, now: Timestamp) {
         let over = |e: &Entry| e.status == EntryStatus::Granted && e.expires.is_some_and(|t| t <= now);
         if !this.kinds.iter().any(|k| k.entries.values().any(|e| over(e))) {
             return;
@@ -275,8 +276,8 @@ impl Object for Entry {
         match key {
             "status" => Some(Value::from(self.status.word())),
             "uses" => Some(self.uses.and_then(|u| i64::try_from(u).ok()).map_or(Value::Null, Value::Int)),
-            "expires" => Some(self.expires.map_or(Value::Null, Value::timestamp_millis)),
-            "due" => Some(self.due.map_or(Value::Null, Value::timestamp_millis)),
+            "expires" => Some(self.expires.map_or(Value::Null, |t| Value::timestamp_millis(t.0))),
+            "due" => Some(self.due.map_or(Value::Null, |t| Value::timestamp_millis(t.0))),
             "data" => Some(Value::from_json(&self.data)),
             "how" => Some(self.how.as_deref().map_or(Value::Null, Value::from_json)),
             _ => None,

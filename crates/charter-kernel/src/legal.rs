@@ -9,6 +9,7 @@ use crate::machine::{Machine, RoleSet};
 use crate::refusal::Code;
 use crate::scope::EvalContext;
 use crate::snapshot::{Actor, Snapshot, Status};
+use crate::time::Timestamp;
 
 /// An event that may be sent now.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +32,8 @@ impl Machine {
     /// Authority, conditions, requirements and interlocks are taken into account as far as they do not depend on data that is not
     /// there yet; [`Legal::depends_on_data`] says where the data may still make the answer no.
     #[must_use]
-    pub fn legal(&self, snapshot: &Snapshot, principal: &Principal, at: i64) -> Vec<Legal> {
+    pub fn legal(&self, snapshot: &Snapshot, principal: &Principal, at: impl Into<Timestamp>) -> Vec<Legal> {
+        let at = at.into();
         if snapshot.charter() != self.digest || snapshot.status.is_finished() {
             return Vec::new();
         }
@@ -99,7 +101,7 @@ impl Machine {
         id: u32,
         by: &Principal,
         held: RoleSet,
-        at: i64,
+        at: Timestamp,
     ) -> Option<bool> {
         let name = self.events.info(id).map_or("", |i| i.name.as_ref());
         let nothing = Json::Object(serde_json::Map::new());

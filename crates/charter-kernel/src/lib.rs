@@ -80,7 +80,6 @@ mod transaction;
 mod validate;
 
 pub use answer::{BadAnswer, check_answer, is_larger};
-pub use charter_expr::parse_delay;
 pub use definition::Definition;
 pub use digest::Digest;
 pub use envelope::{EffectId, Envelope, Event, Principal};
@@ -97,3 +96,4 @@ pub use schema::{Kind, Misfit, Schema, View};
 pub use scope::{ROOTS, SCXML_ROOTS};
 pub use snapshot::{Actor, Invocation, Snapshot, Status, Timer};
 pub use step::{Effect, EffectKind, Note, Step, TimerChange, Verdict};
+pub use time::{Millis, Timestamp, parse_delay};

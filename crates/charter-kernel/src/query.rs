@@ -7,6 +7,7 @@ use crate::envelope::Principal;
 use crate::machine::Machine;
 use crate::scope::EvalContext;
 use crate::snapshot::Snapshot;
+use crate::time::Timestamp;
 
 /// A compiled expression over a snapshot: it sees what a guard sees, but `event` and `entry`.
 #[derive(Debug, Clone)]
@@ -36,12 +37,26 @@ impl Machine {
     ///
     /// # Errors
     /// The evaluation failed, e.g. because a field is missing or there is no such actor.
-    pub fn ask(&self, snapshot: &Snapshot, actor: &str, query: &Query, at: i64) -> Result<Json, EvalError> {
+    pub fn ask(
+        &self,
+        snapshot: &Snapshot,
+        actor: &str,
+        query: &Query,
+        at: impl Into<Timestamp>,
+    ) -> Result<Json, EvalError> {
         let none = || EvalError::new(charter_expr::ErrorKind::Unbound, format!("there is no actor `{actor}`"));
         let by = Principal::system();
         let actor = snapshot.actor(actor).ok_or_else(none)?;
-        let eyes =
-            EvalContext { machine: self, snapshot, actor, event: None, by: &by, now: at, locals: &[], entry: None };
+        let eyes = EvalContext {
+            machine: self,
+            snapshot,
+            actor,
+            event: None,
+            by: &by,
+            now: at.into(),
+            locals: &[],
+            entry: None,
+        };
         query.program.eval(&eyes, &mut Fuel::new(self.definition.limits.expression))?.to_json()
     }
 }

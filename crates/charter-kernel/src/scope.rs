@@ -11,6 +11,7 @@ use crate::event::{Ev, Meta, Origin};
 use crate::ledger::Entry;
 use crate::machine::{Functions, Guard, Machine, Template};
 use crate::snapshot::{Actor, Snapshot};
+use crate::time::{Millis, Timestamp};
 
 /// The names every expression of a charter may use, in the order of their slots. `entry` means something in `requires` only.
 pub const ROOTS: [&str; 9] = ["context", "event", "by", "now", "run", "actors", "ledger", "input", "entry"];
@@ -42,7 +43,7 @@ pub(crate) struct EvalContext<'a> {
     pub(crate) actor: &'a Actor,
     pub(crate) event: Option<&'a Ev<'a>>,
     pub(crate) by: &'a Principal,
-    pub(crate) now: i64,
+    pub(crate) now: Timestamp,
     /// Values bound by `each`, outermost first.
     pub(crate) locals: &'a [Arc<Json>],
     pub(crate) entry: Option<&'a Entry>,
@@ -54,7 +55,7 @@ impl<'a> Scope<'a> for EvalContext<'a> {
             0 => Value::object(&self.actor.context),
             1 => Value::object(self.event?),
             2 => Value::object(self.by),
-            3 => Value::timestamp_millis(self.now),
+            3 => Value::timestamp_millis(self.now.0),
             4 => Value::object(self.snapshot.run.as_ref()),
             5 => Value::object(&self.snapshot.actors),
             6 => Value::object(self.snapshot.ledger.as_deref()?),
@@ -189,7 +190,7 @@ impl<'a> EvalContext<'a> {
     }
 
     /// Computes a moment: a timestamp, RFC 3339 text, milliseconds since 1970, or a length of time from now; null is none.
-    pub(crate) fn moment(&self, template: &'a Template) -> Result<Option<i64>, EvalError> {
+    pub(crate) fn moment(&self, template: &'a Template) -> Result<Option<Timestamp>, EvalError> {
         let bad = || {
             EvalError::new(
                 ErrorKind::InvalidArgument,
@@ -201,24 +202,26 @@ impl<'a> EvalContext<'a> {
             Template::Literal(json) => Value::from_json(json),
             _ => return Err(bad()),
         };
-        let from_now = |ms: i64| self.now.checked_add(ms).ok_or_else(bad);
+        let from_now = |ms: i64| self.now.0.checked_add(ms).map(Timestamp).ok_or_else(bad);
         match &value {
             Value::Null => Ok(None),
-            Value::Timestamp(t) => Ok(Some(t.millis())),
+            Value::Timestamp(t) => Ok(Some(Timestamp(t.millis()))),
             Value::Duration(d) => from_now(d.millis()).map(Some),
-            Value::Int(ms) => Ok(Some(*ms)),
+            Value::Int(ms) => Ok(Some(Timestamp(*ms))),
             other => {
                 let text = other.as_str().ok_or_else(bad)?;
                 match charter_expr::parse_delay(text) {
                     Some(ms) => from_now(ms).map(Some),
-                    None => charter_expr::Timestamp::parse(text).map(|t| Some(t.millis())).map_err(|_| bad()),
+                    None => {
+                        charter_expr::Timestamp::parse(text).map(|t| Some(Timestamp(t.millis()))).map_err(|_| bad())
+                    }
                 }
             }
         }
     }
 
     /// Computes a length of time in milliseconds; a negative one is none.
-    pub(crate) fn delay(&self, delay: &'a crate::machine::Delay) -> Result<i64, EvalError> {
+    pub(crate) fn delay(&self, delay: &'a crate::machine::Delay) -> Result<Millis, EvalError> {
         let program = match delay {
             crate::machine::Delay::Ms(ms) => return Ok(*ms),
             crate::machine::Delay::Cel(program) => program,
@@ -234,7 +237,7 @@ impl<'a> EvalContext<'a> {
             Value::Int(ms) => *ms,
             other => charter_expr::parse_delay(other.as_str().ok_or_else(bad)?).ok_or_else(bad)?,
         };
-        if ms > crate::time::MAX_DELAY { Err(bad()) } else { Ok(ms.max(0)) }
+        if ms > crate::time::MAX_DELAY.0 { Err(bad()) } else { Ok(Millis(ms.max(0))) }
     }
 }
 

@@ -1,9 +1,53 @@
-//! Time as data: milliseconds since 1970, never read from a clock.
+//! Time as data: timestamps and lengths in milliseconds, never read from a clock.
 
-/// The longest delay: 1,000 years, in milliseconds.
-pub(crate) const MAX_DELAY: i64 = 1_000 * 365 * 24 * 3_600 * 1_000;
+use serde::{Deserialize, Serialize};
 
-/// Moments that the kernel accepts: the years 1 to 9999.
-pub(crate) fn is_sane(at: i64) -> bool {
-    (-62_135_596_800_000..=253_402_300_799_999).contains(&at)
+/// The longest delay: 1,000 years.
+pub(crate) const MAX_DELAY: Millis = Millis(1_000 * 365 * 24 * 3_600 * 1_000);
+
+/// A point in time: milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// The first one that the kernel accepts and records can hold: 0001-01-01T00:00:00.000Z.
+    pub const FIRST: Timestamp = Timestamp(-62_135_596_800_000);
+    /// The last one: 9999-12-31T23:59:59.999Z.
+    pub const LAST: Timestamp = Timestamp(253_402_300_799_999);
+
+    /// Whether it lies in the years 1 to 9999.
+    #[must_use]
+    pub fn is_in_range(self) -> bool {
+        (Timestamp::FIRST..=Timestamp::LAST).contains(&self)
+    }
+
+    /// The timestamp some time later.
+    #[must_use]
+    pub fn saturating_add(self, length: Millis) -> Timestamp {
+        Timestamp(self.0.saturating_add(length.0))
+    }
+
+    /// The time since an earlier timestamp; negative if that is later.
+    #[must_use]
+    pub fn since(self, earlier: Timestamp) -> Millis {
+        Millis(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl From<i64> for Timestamp {
+    fn from(ms: i64) -> Timestamp {
+        Timestamp(ms)
+    }
+}
+
+/// A length of time in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Millis(pub i64);
+
+/// Reads a delay such as `500ms`, `24h`, `1h30m` or `2d` (see [`charter_expr::parse_delay`]).
+#[must_use]
+pub fn parse_delay(text: &str) -> Option<Millis> {
+    charter_expr::parse_delay(text).map(Millis)
 }

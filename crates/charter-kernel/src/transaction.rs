@@ -15,6 +15,7 @@ use crate::refusal::{Code, Refusal};
 use crate::scope::EvalContext;
 use crate::snapshot::{Actor, Snapshot, Timer, TimerKind};
 use crate::step::{Effect, EffectKind, Note, Step, Taken, TimerChange, Verdict};
+use crate::time::{Millis, Timestamp};
 
 /// Actions that one event may run; keeps nested `each` from running for minutes within the microstep limit.
 const MAX_ACTIONS: u32 = 100_000;
@@ -29,7 +30,7 @@ pub(crate) struct StepTransaction<'m> {
     pub(crate) by: &'m Principal,
     pub(crate) held: RoleSet,
     pub(crate) seq: u64,
-    pub(crate) at: i64,
+    pub(crate) at: Timestamp,
     /// Events between actors, in the order in which they were sent; the external queues of all of them in one.
     pub(crate) queue: VecDeque<Queued>,
     pub(crate) effects: Vec<Effect>,
@@ -111,7 +112,7 @@ impl<'m> StepTransaction<'m> {
         by: &'m Principal,
         held: RoleSet,
         seq: u64,
-        at: i64,
+        at: Timestamp,
     ) -> StepTransaction<'m> {
         StepTransaction {
             m,
@@ -225,7 +226,7 @@ impl<'m> StepTransaction<'m> {
         &mut self,
         id: Arc<str>,
         actor: Arc<str>,
-        delay: i64,
+        delay: Millis,
         what: TimerKind,
     ) -> Result<(), Fault> {
         let due = self.clock().saturating_add(delay);
@@ -233,7 +234,7 @@ impl<'m> StepTransaction<'m> {
     }
 
     /// The time that timers count from: stands still while the run is paused.
-    fn clock(&self) -> i64 {
+    fn clock(&self) -> Timestamp {
         self.s.paused_at.unwrap_or(self.at)
     }
 
@@ -241,7 +242,7 @@ impl<'m> StepTransaction<'m> {
         &mut self,
         id: Arc<str>,
         actor: Arc<str>,
-        due: i64,
+        due: Timestamp,
         what: TimerKind,
     ) -> Result<(), Fault> {
         self.cancel_timers(|t| t.id == id);

@@ -137,7 +137,7 @@ fn retry(value: &Json) -> Result<Retry, String> {
 /// One sentence that names the key.
 pub fn delay(key: &str, value: &Json) -> Result<i64, String> {
     let ms = match value {
-        Json::String(text) => parse_delay(text),
+        Json::String(text) => parse_delay(text).map(|ms| ms.0),
         Json::Number(n) => n.as_i64(),
         _ => None,
     };

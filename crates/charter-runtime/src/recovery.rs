@@ -133,7 +133,7 @@ async fn attempts(inner: &Arc<Inner>, run: &Arc<str>, effect: EffectId) -> Resul
                 }
                 if let Ok(Event::Attempt { attempt, retry_at, .. }) = record.envelope().map(|e| e.event) {
                     next = attempt.saturating_add(1);
-                    not_before = retry_at;
+                    not_before = retry_at.0;
                 }
             }
             match page.last() {

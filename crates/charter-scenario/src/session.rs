@@ -235,12 +235,12 @@ impl<'m> Session<'m> {
             tick.refused.iter().any(same)
         };
         let mut timers = self.snapshot.timers().iter();
-        let Some(timer) = timers.find(|t| t.due <= until && !tried(t)) else {
+        let Some(timer) = timers.find(|t| t.due.0 <= until && !tried(t)) else {
             return false;
         };
         let timer = Arc::clone(timer);
         let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
-        self.at = timer.due;
+        self.at = timer.due.0;
         let envelope = Envelope::host(self.next_seq(), event, timer.due);
         let actor = timer.actor.to_string();
         match self.machine.step(&self.snapshot, &envelope) {
@@ -273,7 +273,7 @@ impl<'m> Session<'m> {
             to: input.to,
             event: input.event,
             by: input.by,
-            at: self.at,
+            at: self.at.into(),
             expected_seq: input.expected_seq,
         }
     }

@@ -183,14 +183,14 @@ fn a_lost_turn_releases_its_lock_when_the_lease_expires() {
     let machine = machine();
     let mut session = at(&machine, State::Inferring);
     let lease =
-        session.snapshot().timers().iter().find(|t| t.due == 1_795_255_200_000 + 120_000).expect("the lease").clone();
-    session.at(lease.due);
+        session.snapshot().timers().iter().find(|t| t.due.0 == 1_795_255_200_000 + 120_000).expect("the lease").clone();
+    session.at(lease.due.0);
     session.host(Event::Timer { timer: lease.id.to_string(), generation: lease.generation }).unwrap();
     assert_eq!(session.state("root"), ["Faulted"]);
     assert!(turn(&session).is_null());
     // A turn that ends in time cancels its lease.
     let session = at(&machine, State::Sleeping);
-    assert!(session.snapshot().timers().iter().all(|t| t.due != 1_795_255_200_000 + 120_000));
+    assert!(session.snapshot().timers().iter().all(|t| t.due.0 != 1_795_255_200_000 + 120_000));
 }
 
 fn code(result: Result<Step, Refusal>) -> Code {

@@ -40,7 +40,7 @@ fn replay(machine: &Machine, input: Option<&Json>, lines: &[Json]) -> (Snapshot,
         now = if line.get("tick").is_some() {
             let at = millis(line, "tick");
             let mut s = before.clone();
-            while let Some(timer) = s.next_timer().filter(|t| t.due <= at) {
+            while let Some(timer) = s.next_timer().filter(|t| t.due.0 <= at) {
                 let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
                 s = machine.step(&s, &Envelope::host(s.seq() + 1, event, at)).unwrap().snapshot;
             }
@@ -59,7 +59,9 @@ fn replay(machine: &Machine, input: Option<&Json>, lines: &[Json]) -> (Snapshot,
             } else {
                 Principal::system()
             };
-            machine.step(&before, &Envelope { seq, to, event, by, at, expected_seq: None }).map(|s| s.snapshot)
+            machine
+                .step(&before, &Envelope { seq, to, event, by, at: at.into(), expected_seq: None })
+                .map(|s| s.snapshot)
         };
     }
     (before, now)

@@ -117,10 +117,9 @@ pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: i64) -> Json {
     let working = open.map(|(actor, i)| {
         json!({"actor": actor.id(), "invocation": &*i.id, "src": &*i.src, "effect": i.effect.text(snapshot.run()), "input": &*i.input})
     });
-    let timers = snapshot
-        .timers()
-        .iter()
-        .map(|t| json!({"id": &*t.id, "actor": &*t.actor, "generation": t.generation, "due": timestamp::text(t.due)}));
+    let timers = snapshot.timers().iter().map(
+        |t| json!({"id": &*t.id, "actor": &*t.actor, "generation": t.generation, "due": timestamp::text(t.due.0)}),
+    );
     let legal = legal(machine, snapshot, at);
     let legal = legal.iter().map(|((kind, to), roles)| json!({"type": kind, "to": to, "roles": roles}));
     let state: Vec<&str> = snapshot.actor("root").iter().flat_map(|a| a.state()).collect();
@@ -164,7 +163,7 @@ pub(crate) fn print(machine: &Machine, snapshot: &Snapshot, at: i64, io: &mut Io
     }
     let mut heading = "\ntimers   ";
     for timer in snapshot.timers() {
-        writeln!(io.out, "{heading}{}  {}", when(timer.due), clean(&timer.id))?;
+        writeln!(io.out, "{heading}{}  {}", when(timer.due.0), clean(&timer.id))?;
         heading = "         ";
     }
     let mut heading = "\nlegal    ";

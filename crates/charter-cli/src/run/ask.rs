@@ -55,7 +55,7 @@ pub(crate) fn ask(
     }
     writeln!(io.err, "  {}  leave it as it is", paint.help("q"))?;
     if let Some(timer) = view.snapshot.next_timer() {
-        let due = format!("until {} UTC; then: {}", when(timer.due), clean(&timer.id));
+        let due = format!("until {} UTC; then: {}", when(timer.due.0), clean(&timer.id));
         writeln!(io.err, "{}", paint.faint(&due))?;
     }
     loop {

@@ -128,7 +128,7 @@ impl Follow {
         if self.reply == Reply::Ask && !choice::all(view, &self.who, now()).is_empty() {
             return false;
         }
-        let due = view.snapshot.next_timer().map(|t| t.due);
+        let due = view.snapshot.next_timer().map(|t| t.due.0);
         due.is_some_and(|due| self.patient || due <= now().saturating_add(SOON))
     }
 }

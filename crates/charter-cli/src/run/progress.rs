@@ -197,7 +197,7 @@ impl Progress {
         if parts.is_empty()
             && let Some(timer) = view.snapshot.next_timer()
         {
-            let left = timer.due.saturating_sub(now).max(0);
+            let left = timer.due.0.saturating_sub(now).max(0);
             parts.push(format!("waits for the timer {}, {} left", clean(&timer.id), self::elapsed(left)));
         }
         let turn = TURNS.get(self.turn).copied().unwrap_or_default();

@@ -169,7 +169,7 @@ pub(crate) fn waits(view: &View, db: &Db, host: &Host, now: i64, paint: Paint, i
         writeln!(io.out, "  for {}{}{by}  {}", paint.strong(&kind), show::to(&to), paint.faint(&how))?;
     }
     if let Some(timer) = snapshot.next_timer() {
-        writeln!(io.out, "  for the timer {}, due {} UTC", clean(&timer.id), when(timer.due))?;
+        writeln!(io.out, "  for the timer {}, due {} UTC", clean(&timer.id), when(timer.due.0))?;
     }
     let how = format!("{charter} run --resume {run}{file}");
     writeln!(io.out, "  {}", paint.faint(&format!("{how} goes on")))?;

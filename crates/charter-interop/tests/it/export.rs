@@ -174,7 +174,7 @@ fn records(machine: &Machine, case: &Case) -> Vec<Json> {
             RuntimeEvent::Wait(ms) => {
                 now += ms;
                 for _ in 0..50 {
-                    let Some(timer) = snapshot.next_timer().filter(|t| t.due <= now) else {
+                    let Some(timer) = snapshot.next_timer().filter(|t| t.due.0 <= now) else {
                         break;
                     };
                     let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };

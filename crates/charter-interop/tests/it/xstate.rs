@@ -79,9 +79,9 @@ impl Run {
     /// Time passes; what is due fires.
     fn wait(&mut self, ms: i64) -> &mut Run {
         let until = self.at + ms;
-        while let Some(timer) = self.snapshot.next_timer().filter(|t| t.due <= until) {
+        while let Some(timer) = self.snapshot.next_timer().filter(|t| t.due.0 <= until) {
             let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
-            self.at = timer.due.max(self.at);
+            self.at = timer.due.0.max(self.at);
             self.step(event);
         }
         self.at = until;

@@ -69,7 +69,7 @@ impl<'a> RecordBuilder<'a> {
             v: FORMAT,
             run: run.into(),
             seq: envelope.seq,
-            at: envelope.at.clamp(timestamp::FIRST, timestamp::LAST),
+            at: envelope.at.0.clamp(timestamp::FIRST, timestamp::LAST),
             id: id.map_or_else(|| format!("{run}/{}", envelope.seq).into(), Cow::Borrowed),
             charter: machine.digest(),
             by: Cow::Borrowed(&envelope.by),
@@ -157,7 +157,6 @@ fn source<'a>(run: &str, envelope: &'a Envelope) -> Source<'a> {
         Event::Timer { timer, generation } => (Some(Cow::Borrowed(timer.as_str())), Some(*generation)),
         _ => (None, None),
     };
-    let sane = (timestamp::FIRST..=timestamp::LAST).contains(&envelope.at);
     Source {
         kind,
         to: envelope.to.as_deref().map(Cow::Borrowed),
@@ -165,7 +164,7 @@ fn source<'a>(run: &str, envelope: &'a Envelope) -> Source<'a> {
         effect: effect.map(|e| e.text(run).into()),
         timer,
         generation,
-        at: (!sane).then_some(envelope.at),
+        at: (!envelope.at.is_in_range()).then_some(envelope.at.0),
     }
 }
 
@@ -316,8 +315,8 @@ fn entry_json(kind: &str, key: &str, e: &Entry) -> Json {
     if let Json::Object(map) = &mut out {
         let optional = [
             ("uses", e.uses.map(Json::from)),
-            ("expires", e.expires.map(Json::from)),
-            ("due", e.due.map(Json::from)),
+            ("expires", e.expires.map(|t| t.0.into())),
+            ("due", e.due.map(|t| t.0.into())),
             ("how", e.how.as_deref().cloned()),
         ];
         map.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_string(), value?))));

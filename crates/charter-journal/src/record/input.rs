@@ -169,7 +169,7 @@ impl<'a> RecordInput<'a> {
                     .and_then(Json::as_u64)
                     .and_then(|n| u32::try_from(n).ok())
                     .ok_or_else(|| missing("attempt"))?,
-                retry_at: data.get("retryAt").and_then(Json::as_i64).ok_or_else(|| missing("retryAt"))?,
+                retry_at: data.get("retryAt").and_then(Json::as_i64).ok_or_else(|| missing("retryAt"))?.into(),
                 error: part(data, "error"),
             },
             SourceKind::Timer => Event::Timer {
@@ -182,7 +182,7 @@ impl<'a> RecordInput<'a> {
             to: self.source.to.map(Cow::into_owned),
             event,
             by: self.by,
-            at: self.source.at.unwrap_or(self.at),
+            at: self.source.at.unwrap_or(self.at).into(),
             expected_seq: self.expected_seq,
         })
     }

@@ -56,7 +56,7 @@ impl<'a> TimerField<'a> {
                 what: TimerWord::Set,
                 timer: Cow::Borrowed(&t.id),
                 generation: t.generation,
-                due: Some(kept(t.due)),
+                due: Some(kept(t.due.0)),
             },
             TimerChange::Cancel { id, generation } => {
                 TimerField { what: TimerWord::Cancel, timer: Cow::Borrowed(id), generation: *generation, due: None }

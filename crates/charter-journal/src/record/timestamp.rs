@@ -1,11 +1,12 @@
 //! Timestamps as records write them: RFC 3339, UTC, milliseconds (`2026-11-21T10:00:00.000Z`).
 
 use charter_expr::calendar::{self, Civil};
+use charter_kernel::Timestamp;
 
 /// The first timestamp that can be written: 0001-01-01T00:00:00.000Z.
-pub(crate) const FIRST: i64 = -62_135_596_800_000;
+pub(crate) const FIRST: i64 = Timestamp::FIRST.0;
 /// The last one: 9999-12-31T23:59:59.999Z.
-pub(crate) const LAST: i64 = 253_402_300_799_999;
+pub(crate) const LAST: i64 = Timestamp::LAST.0;
 
 /// Appends a timestamp, given in milliseconds since 1970 and clamped to the years 1 to 9999.
 #[allow(clippy::arithmetic_side_effects)] // all numbers are small after clamping

@@ -289,7 +289,7 @@ impl<'m> Driver<'m> {
                 self.apply(Envelope::host(seq, event, self.now), None)
             }
             Act::Timer { which, late, generation_off } => {
-                let timer = snapshot.timers().get(*which).map(|t| (t.id.to_string(), t.generation, t.due));
+                let timer = snapshot.timers().get(*which).map(|t| (t.id.to_string(), t.generation, t.due.0));
                 let (timer, generation, due) = timer.unwrap_or_else(|| ("root:idle/after/1".into(), 1, self.now));
                 self.now = self.now.max(due + late);
                 self.apply(

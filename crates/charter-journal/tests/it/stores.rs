@@ -410,8 +410,13 @@ fn a_duplicate_event_is_found_by_its_id() {
             store.append(vec![append.clone()]).unwrap();
             let found = store.find("a", &id).unwrap().unwrap();
             assert_eq!(found, append.record);
-            let again =
-                Envelope { seq: 77, at: T0 + 9, expected_seq: Some(3), to: Some("root".into()), ..event(data.clone()) };
+            let again = Envelope {
+                seq: 77,
+                at: (T0 + 9).into(),
+                expected_seq: Some(3),
+                to: Some("root".into()),
+                ..event(data.clone())
+            };
             assert!(found.is_of(&again));
             let others = [
                 event(json!({"other": data})),

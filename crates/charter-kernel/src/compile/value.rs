@@ -7,6 +7,7 @@ use charter_expr::{Env, Program, Type};
 use super::{Compiler, MAX_NESTING, escape};
 use crate::definition;
 use crate::machine::{Delay, Guard, Require, Template, Transition, TypeName};
+use crate::time::Millis;
 
 impl<'d> Compiler<'d> {
     /// Compiles CEL; `locals` are the names bound by `each` and `requires` around it.
@@ -129,7 +130,7 @@ impl<'d> Compiler<'d> {
     pub(super) fn delay(&mut self, def: &definition::Delay, at: &str, locals: &[String]) -> Option<Delay> {
         match def {
             definition::Delay::Ms(ms) => {
-                let ms = i64::try_from(*ms).ok().filter(|ms| *ms <= crate::time::MAX_DELAY);
+                let ms = i64::try_from(*ms).ok().map(Millis).filter(|ms| *ms <= crate::time::MAX_DELAY);
                 if ms.is_none() {
                     self.problem("bad-delay", at, "longer than 1,000 years", None);
                 }

@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::event::{Ev, Meta, Origin};
 use crate::machine::Send;
 use crate::snapshot::{Status, TimerKind};
+use crate::time::Millis;
 use crate::transaction::{Fault, Queued, Session, StepTransaction};
 
 /// Where an event of an action goes.
@@ -40,7 +41,8 @@ impl StepTransaction<'_> {
         };
         let data =
             send.data.as_ref().map(|t| eyes.value(t)).transpose().map_err(|e| with_id(e.into()))?.unwrap_or_default();
-        let delay = send.delay.as_ref().map(|d| eyes.delay(d)).transpose().map_err(|e| with_id(e.into()))?.unwrap_or(0);
+        let delay =
+            send.delay.as_ref().map(|d| eyes.delay(d)).transpose().map_err(|e| with_id(e.into()))?.unwrap_or_default();
         let to = send.to.as_ref().map(|t| eyes.text(t)).transpose().map_err(|e| with_id(e.into()))?;
         let processor = send.processor.as_ref().map(|t| eyes.text(t)).transpose().map_err(|e| with_id(e.into()))?;
         if let Some(p) = processor
@@ -55,11 +57,11 @@ impl StepTransaction<'_> {
             return Err(with_id(Fault::execution(format!("no event processor `{p}`; there is `scxml`"))));
         }
         let (id, name) = self.event_type(actor_ix, &send.kind, ev, locals).map_err(&mut with_id)?;
-        let receiver = self.receiver(actor_ix, to.as_deref(), delay > 0).map_err(&mut with_id)?;
+        let receiver = self.receiver(actor_ix, to.as_deref(), delay > Millis(0)).map_err(&mut with_id)?;
         let send_id = given_id.clone();
         let sender = self.actor(actor_ix).identity().id.clone();
         match receiver {
-            Receiver::Internal if delay > 0 => {
+            Receiver::Internal if delay > Millis(0) => {
                 Err(with_id(Fault::execution("an event for the internal queue cannot be delayed")))
             }
             Receiver::Internal => {
@@ -70,7 +72,7 @@ impl StepTransaction<'_> {
                 session.internal.push_back(ev);
                 Ok(())
             }
-            Receiver::Actor(to) if delay > 0 => {
+            Receiver::Actor(to) if delay > Millis(0) => {
                 let fresh = self.fresh();
                 let timer = format!("{sender}/send/{fresh}").into();
                 self.set_timer(timer, sender, delay, TimerKind::Send { to, kind: name, data, send_id }).map_err(with_id)

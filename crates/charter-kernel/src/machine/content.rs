@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::EventId;
 use super::chart::Src;
 use crate::refusal::Code;
+use crate::time::Millis;
 
 #[derive(Debug)]
 pub(crate) enum Guard {
@@ -59,7 +60,7 @@ pub(crate) enum Template {
 
 #[derive(Debug)]
 pub(crate) enum Delay {
-    Ms(i64),
+    Ms(Millis),
     Cel(Program),
 }
 

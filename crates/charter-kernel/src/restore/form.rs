@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 
 use crate::digest::Digest;
 use crate::snapshot::Status;
+use crate::time::Timestamp;
 
 pub(super) type Names<T> = std::collections::BTreeMap<String, T>;
 
@@ -17,7 +18,7 @@ pub(super) struct SnapshotForm {
     pub(super) seq: u64,
     pub(super) status: Status,
     #[serde(default)]
-    pub(super) paused_at: Option<i64>,
+    pub(super) paused_at: Option<Timestamp>,
     #[serde(default, deserialize_with = "present")]
     pub(super) output: Option<Json>,
     pub(super) actors: Vec<ActorForm>,
@@ -82,7 +83,7 @@ pub(super) struct VoteForm {
 pub(super) struct TimerForm {
     pub(super) id: String,
     pub(super) generation: u64,
-    pub(super) due: i64,
+    pub(super) due: Timestamp,
     pub(super) actor: String,
     pub(super) what: WhatForm,
 }
@@ -103,9 +104,9 @@ pub(super) struct EntryForm {
     #[serde(default)]
     pub(super) uses: Option<u64>,
     #[serde(default)]
-    pub(super) expires: Option<i64>,
+    pub(super) expires: Option<Timestamp>,
     #[serde(default)]
-    pub(super) due: Option<i64>,
+    pub(super) due: Option<Timestamp>,
     pub(super) data: Json,
     #[serde(default, deserialize_with = "present")]
     pub(super) how: Option<Json>,

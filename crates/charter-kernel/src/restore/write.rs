@@ -61,7 +61,7 @@ impl Machine {
         }
         if let Some(at) = s.paused_at {
             out.push_str(",\"paused_at\":");
-            write_int(out, at);
+            write_int(out, at.0);
         }
         out.push_str(",\"run\":");
         write_str(out, &s.run.id);
@@ -129,7 +129,7 @@ impl Machine {
         out.push_str("{\"actor\":");
         write_str(out, &t.actor);
         out.push_str(",\"due\":");
-        write_int(out, t.due);
+        write_int(out, t.due.0);
         out.push_str(",\"generation\":");
         write_uint(out, t.generation);
         out.push_str(",\"id\":");
@@ -267,7 +267,7 @@ fn entry(out: &mut String, e: &Entry) {
     for (key, at) in [(",\"due\":", e.due), (",\"expires\":", e.expires)] {
         if let Some(at) = at {
             out.push_str(key);
-            write_int(out, at);
+            write_int(out, at.0);
         }
     }
     if let Some(how) = &e.how {

@@ -7,6 +7,7 @@ use crate::machine::{Machine, RoleSet};
 use crate::refusal::{Code, Refusal};
 use crate::snapshot::{Snapshot, Status};
 use crate::step::{Step, Verdict};
+use crate::time::Millis;
 use crate::transaction::StepTransaction;
 
 /// Run control (03): the only types that begin with `charter.` and may be sent from outside.
@@ -49,7 +50,7 @@ impl Machine {
 impl StepTransaction<'_> {
     /// Time goes on from where it stood, then the answers that waited are taken in the order in which they came.
     fn resume(&mut self) -> Result<(), Refusal> {
-        let stood = self.at.saturating_sub(self.s.paused_at.unwrap_or(self.at)).max(0);
+        let stood = self.at.since(self.s.paused_at.unwrap_or(self.at)).max(Millis(0));
         self.s.status = Status::Active;
         self.s.paused_at = None;
         let timers = std::mem::take(&mut self.s.timers);

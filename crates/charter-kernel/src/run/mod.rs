@@ -18,6 +18,7 @@ use crate::machine::{Machine, RoleSet};
 use crate::refusal::{Code, Refusal};
 use crate::snapshot::{Actors, Identity, RunName, Snapshot, Status, ThinVec};
 use crate::step::{Step, Verdict};
+use crate::time::Timestamp;
 use crate::transaction::StepTransaction;
 use crate::validate;
 
@@ -107,9 +108,7 @@ impl Machine {
     /// As [`Machine::step`].
     pub fn step_checked(&self, snapshot: &Snapshot, envelope: &Envelope) -> Result<Step, Refusal> {
         match &envelope.event {
-            Event::External { r#type, data }
-                if snapshot.charter() == self.digest && crate::time::is_sane(envelope.at) =>
-            {
+            Event::External { r#type, data } if snapshot.charter() == self.digest && envelope.at.is_in_range() => {
                 self.external(snapshot, envelope, r#type, data, true)
             }
             _ => self.step(snapshot, envelope),
@@ -170,8 +169,8 @@ impl StepTransaction<'_> {
     }
 }
 
-fn check_time(at: i64) -> Result<(), Refusal> {
-    if crate::time::is_sane(at) {
+fn check_time(at: Timestamp) -> Result<(), Refusal> {
+    if at.is_in_range() {
         return Ok(());
     }
     let message = "the time of the event is outside the years 1 to 9999";

@@ -19,6 +19,7 @@ use crate::digest::Digest;
 use crate::envelope::EffectId;
 use crate::ledger::Ledger;
 use crate::machine::StateId;
+use crate::time::Timestamp;
 
 /// A run at one moment: everything that decides what may happen next. Cheap to clone (its parts are shared).
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +27,7 @@ pub struct Snapshot {
     pub(crate) run: Arc<RunName>,
     pub(crate) seq: u64,
     pub(crate) status: Status,
-    pub(crate) paused_at: Option<i64>,
+    pub(crate) paused_at: Option<Timestamp>,
     pub(crate) output: Option<Arc<Json>>,
     pub(crate) actors: Actors,
     pub(crate) timers: Vec<Arc<Timer>>,
@@ -207,8 +208,8 @@ pub struct Timer {
     pub id: Arc<str>,
     /// Distinguishes it from earlier timers of the same id.
     pub generation: u64,
-    /// Milliseconds since 1970.
-    pub due: i64,
+    /// When.
+    pub due: Timestamp,
     /// The actor it belongs to.
     pub actor: Arc<str>,
     pub(crate) what: TimerKind,

@@ -173,7 +173,7 @@ fn run(input: Json, ops: &[Op]) -> Judge {
             to: None,
             event: event.clone(),
             by: by.clone(),
-            at: run.at,
+            at: run.at.into(),
             expected_seq: None,
         };
         let Ok(step) = run.apply(&envelope) else {

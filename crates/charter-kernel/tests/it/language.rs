@@ -255,7 +255,7 @@ fn while_paused_timers_stand_still_and_answers_wait() {
     run.wait(60_000);
     assert_eq!(run.state(), "s", "no timer fires");
     run.send("charter.resume");
-    assert_eq!(run.snapshot.next_timer().unwrap().due, 70_000, "what was left is left");
+    assert_eq!(run.snapshot.next_timer().unwrap().due.0, 70_000, "what was left is left");
     run.send("charter.pause").done("work", json!(1));
     assert_eq!((run.state().as_str(), run.snapshot.held()), ("s", 1));
     run.done("work", json!(2));

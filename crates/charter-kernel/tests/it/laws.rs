@@ -281,7 +281,7 @@ fn run(machine: &Machine, ops: &[Op], restore: bool) -> Vec<(String, Digest)> {
             Op::Control(kind) => vec![Event::External { r#type: (*kind).into(), data: json!({}) }],
             Op::Wait(ms) => {
                 at += ms;
-                let due = snapshot.timers().iter().filter(|t| t.due <= at).take(3);
+                let due = snapshot.timers().iter().filter(|t| t.due.0 <= at).take(3);
                 due.map(|t| Event::Timer { timer: t.id.to_string(), generation: t.generation }).collect()
             }
             Op::Answer(ok, value) => {
@@ -298,8 +298,14 @@ fn run(machine: &Machine, ops: &[Op], restore: bool) -> Vec<(String, Digest)> {
         };
         for event in events {
             seq += 1;
-            let envelope =
-                Envelope { seq, to: None, event, by: Principal::new("op", &["operator"]), at, expected_seq: None };
+            let envelope = Envelope {
+                seq,
+                to: None,
+                event,
+                by: Principal::new("op", &["operator"]),
+                at: at.into(),
+                expected_seq: None,
+            };
             if restore {
                 let back = trip(machine, &snapshot);
                 assert_eq!(back, snapshot);

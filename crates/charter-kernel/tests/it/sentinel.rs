@@ -261,7 +261,7 @@ fn all_81_pairs_every_event_every_role_paused_and_not() {
                             charter_kernel::Event::Failed { invocation: actor.into(), effect: None, error: error() }
                         },
                         by: Principal::default(),
-                        at: run.at,
+                        at: run.at.into(),
                         expected_seq: None,
                     };
                     let envelope = envelope(&run);
@@ -288,7 +288,7 @@ fn all_81_pairs_every_event_every_role_paused_and_not() {
                 if !pause {
                     while run.state() == state {
                         let due = run.snapshot.next_timer().unwrap().due;
-                        run.wait(due - run.at);
+                        run.wait(due.0 - run.at);
                     }
                     note(&mut moves, state, &run);
                     assert_eq!(run.state(), to);
@@ -569,7 +569,7 @@ fn answer(run: &mut Run, actor: &str, with: Result<Json, Json>) {
         to: None,
         event,
         by: Principal::default(),
-        at: run.at,
+        at: run.at.into(),
         expected_seq: None,
     };
     let _ = run.apply(&envelope);

@@ -58,7 +58,7 @@ impl Inner {
                 self.step_of_host(run, batch, event, by, reply)
             }
             Input::Attempt { invocation, effect, attempt, error, retry_at, reply } => {
-                let event = Event::Attempt { invocation, effect, attempt, error, retry_at };
+                let event = Event::Attempt { invocation, effect, attempt, error, retry_at: retry_at.into() };
                 self.step_of_host(run, batch, event, Principal::system(), reply)
             }
         }
@@ -87,7 +87,7 @@ impl Inner {
         for _ in 0..BATCH {
             let now = self.now(&batch.state);
             let Some((id, generation)) =
-                batch.state.timer().filter(|t| t.due <= now).map(|t| (t.id.clone(), t.generation))
+                batch.state.timer().filter(|t| t.due.0 <= now).map(|t| (t.id.clone(), t.generation))
             else {
                 return;
             };
@@ -194,7 +194,7 @@ impl Inner {
     ) {
         let at = self.now(&batch.state);
         let state = &mut batch.state;
-        let envelope = Envelope { seq: state.chain.next_seq(), to, event, by, at, expected_seq };
+        let envelope = Envelope { seq: state.chain.next_seq(), to, event, by, at: at.into(), expected_seq };
         let outcome = outcome(state, &envelope);
         let append =
             state.chain.append(&state.charter.machine, id.as_deref(), &envelope, state.snapshot.as_ref(), &outcome);

@@ -19,7 +19,8 @@ impl Inner {
         let exists = || RuntimeError::RunExists(run.to_owned());
         let first = self.store.records(run, 0, 1)?.into_iter().next().ok_or_else(exists)?;
         let event = Event::Start { input: start.input.clone() };
-        let envelope = Envelope { seq: 0, to: None, event, by: start.by.clone(), at: first.at, expected_seq: None };
+        let envelope =
+            Envelope { seq: 0, to: None, event, by: start.by.clone(), at: first.at.into(), expected_seq: None };
         let outcome = charter.machine.start(run, &envelope);
         let again = charter_journal::Record::of(
             &charter.machine,
@@ -50,7 +51,7 @@ impl Inner {
             to: send.to.clone(),
             event: Event::External { r#type: send.r#type.clone(), data: send.data.clone() },
             by: send.by.clone(),
-            at: self.now(state),
+            at: self.now(state).into(),
             expected_seq: send.expected_seq,
         };
         let outcome = outcome(state, &envelope);

@@ -74,7 +74,7 @@ impl RunState {
     }
 
     pub(crate) fn next_due(&self) -> Option<i64> {
-        self.timer().map(|t| t.due)
+        self.timer().map(|t| t.due.0)
     }
 }
 

@@ -318,7 +318,7 @@ impl ItemContext<'_> {
             to: item.to,
             event: Event::External { r#type: item.kind, data: item.data },
             by: item.by,
-            at,
+            at: at.into(),
             expected_seq: None,
         };
         let refused =
@@ -383,7 +383,7 @@ impl ItemContext<'_> {
     /// Fires the timers that are due by the time of the item, each at its own time.
     fn fire(&self, snapshot: &mut Snapshot, seq: &mut u64, at: i64, logs: &mut Vec<String>) {
         let mut fired = 0;
-        while let Some(timer) = snapshot.next_timer().filter(|timer| timer.due <= at) {
+        while let Some(timer) = snapshot.next_timer().filter(|timer| timer.due.0 <= at) {
             let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
             let envelope = Envelope::host(seq.saturating_add(1), event, timer.due);
             // A refused timer stays pending, and so do the timers after it.

@@ -24,7 +24,8 @@ impl Judge<'_> {
         out.insert("status".into(), snapshot.status().word().into());
         let open = |entry: &Entry| matches!(entry.status, EntryStatus::Open | EntryStatus::Overdue);
         out.insert("open".into(), entries(snapshot, open, obligation));
-        let live = |entry: &Entry| entry.status == EntryStatus::Granted && entry.expires.is_none_or(|until| at < until);
+        let live =
+            |entry: &Entry| entry.status == EntryStatus::Granted && entry.expires.is_none_or(|until| at < until.0);
         out.insert("live".into(), entries(snapshot, live, permit));
         let machine = self.machine();
         let stream = machine.definition().stream.as_ref();
@@ -58,11 +59,11 @@ fn entries(snapshot: &Snapshot, include: impl Fn(&Entry) -> bool, show: impl Fn(
 fn obligation(key: &str, entry: &Entry) -> Json {
     json!({
         "key": key,
-        "due": entry.due.map(timestamp::text),
+        "due": entry.due.map(|t| timestamp::text(t.0)),
         "overdue": entry.status == EntryStatus::Overdue,
     })
 }
 
 fn permit(key: &str, entry: &Entry) -> Json {
-    json!({"key": key, "uses": entry.uses, "expires": entry.expires.map(timestamp::text)})
+    json!({"key": key, "uses": entry.uses, "expires": entry.expires.map(|t| timestamp::text(t.0))})
 }

@@ -117,7 +117,7 @@ impl Move {
                 let mut whole = Successor { verdict: Verdict::Ignored, snapshot: snapshot.clone(), taken: Vec::new() };
                 for _ in 0..MAX_FIRINGS {
                     let now = &whole.snapshot;
-                    let Some(timer) = now.next_timer().filter(|t| t.due <= self.at) else {
+                    let Some(timer) = now.next_timer().filter(|t| t.due.0 <= self.at) else {
                         break;
                     };
                     let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };

@@ -154,16 +154,16 @@ impl<'m, 'd> Moves<'m, 'd> {
             }
         }
         if let Some(timer) = snapshot.next_timer() {
-            out.push(Move { at: timer.due.max(now), kind: MoveKind::Tick });
+            out.push(Move { at: timer.due.0.max(now), kind: MoveKind::Tick });
         }
         // An event may also come after a permit has expired.
-        let next = snapshot.next_timer().map_or(i64::MAX, |t| t.due);
+        let next = snapshot.next_timer().map_or(i64::MAX, |t| t.due.0);
         let expiry = snapshot
             .ledger()
             .into_iter()
             .flat_map(|l| l.entries())
             .filter(|(_, _, e)| e.status == charter_kernel::EntryStatus::Granted);
-        let expiry = expiry.filter_map(|(_, _, e)| e.expires).filter(|t| *t > now && *t < next).min();
+        let expiry = expiry.filter_map(|(_, _, e)| Some(e.expires?.0)).filter(|t| *t > now && *t < next).min();
         for event in &self.events {
             for actor in snapshot.actors().filter(|a| a.status() == charter_kernel::Status::Active) {
                 let (chart, configuration) = actor.configuration();

@@ -116,7 +116,7 @@ impl Run {
     }
 
     fn envelope(&self, event: Event) -> Envelope {
-        Envelope { seq: self.seq + 1, to: None, event, by: self.by.clone(), at: self.at, expected_seq: None }
+        Envelope { seq: self.seq + 1, to: None, event, by: self.by.clone(), at: self.at.into(), expected_seq: None }
     }
 
     pub fn try_send(&mut self, kind: &str, data: Json) -> Result<&Step, Explanation> {
@@ -172,8 +172,8 @@ impl Run {
     /// Moves the clock and fires what is due, in order.
     pub fn wait(&mut self, ms: i64) -> &mut Run {
         let until = self.at + ms;
-        while let Some(timer) = self.snapshot.next_timer().filter(|t| t.due <= until).cloned() {
-            self.at = timer.due.max(self.at);
+        while let Some(timer) = self.snapshot.next_timer().filter(|t| t.due.0 <= until).cloned() {
+            self.at = timer.due.0.max(self.at);
             let envelope = self.envelope(Event::Timer { timer: timer.id.to_string(), generation: timer.generation });
             self.apply(&envelope).expect("a timer is taken");
         }
