@@ -203,7 +203,7 @@ pub(crate) fn finish(mut findings: Vec<Finding>, document: Option<&Document>) ->
                 let span = f.bytes.map_or_else(|| document.span(&f.at), |bytes| document.span_within(&f.at, bytes));
                 let place = document.diagnostic(charter_format::Severity::Error, f.code, span, String::new(), None);
                 // The statechart may be in another file than the rest of the charter.
-                if let Some(place) = document.elsewhere(&f.at) {
+                if let Some(place) = document.imported_place(&f.at) {
                     f.message = format!("{place}: {}", f.message);
                 }
                 f.span = (span.start, span.end);

@@ -1,4 +1,4 @@
-//! What is wrong with a charter, where, and what would be right.
+//! Diagnostics: what is wrong with a charter, where, and how to fix it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::source::{Node, Span};
 
-/// Stable codes of what the reader reports. The kernel's problems bring their own.
+/// The stable codes of the reader's diagnostics. Problems that the kernel finds have their own.
 pub mod codes {
     /// The text is neither YAML nor JSON.
     pub const SYNTAX: &str = "syntax";
-    /// The file cannot be read, or is no UTF-8.
+    /// The file cannot be read or is not UTF-8.
     pub const FILE: &str = "file";
-    /// More bytes, values or text than are read.
+    /// The text exceeds a size limit.
     pub const TOO_LARGE: &str = "too-large";
-    /// Too many lists and objects inside each other.
+    /// Lists and objects are nested too deeply.
     pub const TOO_DEEP: &str = "too-deep";
-    /// A key that stands twice in one object.
+    /// A key that occurs twice in one object.
     pub const DUPLICATE_KEY: &str = "duplicate-key";
-    /// Something other than text as a key.
+    /// A key that is not text.
     pub const KEY: &str = "bad-key";
-    /// An alias that names nothing, or itself.
+    /// An alias without an anchor, or inside the value of its own anchor.
     pub const ALIAS: &str = "bad-alias";
     /// A YAML tag.
     pub const TAG: &str = "tag";
@@ -31,36 +31,36 @@ pub mod codes {
     pub const MERGE_KEY: &str = "merge-key";
     /// More than one YAML document in a file.
     pub const SEVERAL_DOCUMENTS: &str = "several-documents";
-    /// A number that JSON does not have, or that readers of JSON disagree about.
+    /// A number that JSON does not have, or that JSON readers disagree about.
     pub const NUMBER: &str = "bad-number";
-    /// A key that the language does not have there.
+    /// An unknown key.
     pub const UNKNOWN_KEY: &str = "unknown-key";
-    /// A key that has to be there and is not.
+    /// A required key is missing.
     pub const MISSING_KEY: &str = "missing-key";
-    /// A value of the wrong kind.
+    /// A value of the wrong type.
     pub const TYPE: &str = "wrong-type";
-    /// A value of the right kind that the language does not allow there.
+    /// A value of the right type that is not allowed.
     pub const VALUE: &str = "bad-value";
-    /// Keys that exclude each other, or of which one is needed.
+    /// Mutually exclusive keys, or none of several keys of which one is required.
     pub const CONFLICT: &str = "conflicting-keys";
-    /// A version of the language that this program does not know.
+    /// An unsupported version of the language.
     pub const LANGUAGE_VERSION: &str = "language-version";
-    /// Something that an imported document may say and this program does not do.
+    /// A feature of an imported document that is not supported.
     pub const NOT_SUPPORTED: &str = "not-supported";
-    /// A name that is declared nowhere.
+    /// A name that is not declared.
     pub const UNDEFINED: &str = "undefined-name";
-    /// A name that is declared where it already means something else.
+    /// A name that is declared twice with different meanings.
     pub const AMBIGUOUS: &str = "ambiguous-name";
-    /// A literal text that looks like an expression.
+    /// A literal string that looks like an expression.
     pub const MAYBE_EXPRESSION: &str = "maybe-expression";
 }
 
-/// How bad it is.
+/// Whether a diagnostic prevents the use of a charter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// The charter cannot be used.
     Error,
-    /// The charter can be used, but probably does not mean what was meant.
+    /// The charter can be used, but probably contains a mistake.
     Warning,
 }
 
@@ -75,12 +75,12 @@ impl Severity {
     }
 }
 
-/// A second place that belongs to a diagnostic.
+/// A related place of a diagnostic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Where.
+    /// The place.
     pub span: Span,
-    /// What is there, in a few words.
+    /// What is there.
     pub message: String,
 }
 
@@ -92,28 +92,28 @@ impl Note {
     }
 }
 
-/// One thing that is wrong, with its place.
+/// A problem and its place.
 ///
 /// As JSON: `{"severity","code","path","line","column","message","help"}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Error or warning.
     pub severity: Severity,
     /// Stable kebab-case code; each has a page in `docs/codes/`.
     pub code: &'static str,
-    /// What is wrong, in one sentence.
+    /// What is wrong.
     pub message: String,
     /// Path in the document, such as `states.review.on.APPROVE`; empty for the document as a whole.
     pub path: String,
-    /// Bytes of the source text.
+    /// The place in the source text.
     pub span: Span,
     /// Line, counted from 1.
     pub line: usize,
     /// Column in characters, counted from 1.
     pub column: usize,
-    /// What would be right.
+    /// How to fix it.
     pub help: Option<String>,
-    /// Other places that belong to it.
+    /// Related places.
     pub notes: Vec<Note>,
 }
 
@@ -147,21 +147,21 @@ impl Diagnostic {
         Diagnostic::new(Severity::Warning, code, span, message)
     }
 
-    /// Adds what to do about it.
+    /// Adds how to fix it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(shorten(&help.into(), 2_000));
         self
     }
 
-    /// Adds a second place.
+    /// Adds a related place.
     #[must_use]
     pub fn note(mut self, note: Note) -> Diagnostic {
         self.notes.push(note);
         self
     }
 
-    /// Fills in what follows from the span: line, column, path.
+    /// Fills in line, column and path from the span.
     pub(crate) fn locate(&mut self, source: &str, root: Option<&Node>) {
         let before = source.get(..self.span.start).unwrap_or(source);
         let line_start = before.rfind('\n').map_or(0, |newline| newline.saturating_add(1));
@@ -178,15 +178,15 @@ impl Diagnostic {
         }
     }
 
-    /// The diagnostic as rustc would print it, with the lines it speaks of. `source` is the text it came from, `name` that of its
-    /// file. The caller decides about colour: this library knows no terminal.
+    /// The diagnostic in the style of rustc, with the lines it refers to. `source` is the text and `name`
+    /// the file name. The caller decides about color: this library does not know the terminal.
     #[must_use]
-    pub fn render(&self, source: &str, name: &str, colour: bool) -> String {
+    pub fn render(&self, source: &str, name: &str, color: bool) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        // Only the lines that are shown are handed on: looking for them in the whole text again and again is not free.
+        // The renderer would search the whole text for each diagnostic: pass only the lines shown.
         let first = self.notes.iter().map(|note| note.span.start).fold(self.span.start, usize::min).min(source.len());
         let last = self.notes.iter().map(|note| note.span.start).fold(self.span.start, usize::max);
         let before = source.get(..first).unwrap_or_default();
@@ -211,7 +211,7 @@ impl Diagnostic {
         if let Some(help) = &self.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }
-        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        let renderer = if color { Renderer::styled() } else { Renderer::plain() };
         renderer.decor_style(DecorStyle::Ascii).render(&[group])
     }
 }
@@ -230,28 +230,28 @@ impl Serialize for Diagnostic {
     }
 }
 
-/// Everything that is wrong with one source text, in the order of the text (errors and warnings; at least one error).
+/// The diagnostics of one source text, in its order: errors and warnings, with at least one error.
 #[derive(Debug, Clone)]
 pub struct Diagnostics {
-    /// Name of the source, for people.
+    /// The name of the source, usually a path.
     pub name: String,
     /// The source text.
     pub source: Arc<str>,
-    /// What is wrong; at most [`Diagnostics::MOST`].
+    /// The diagnostics; at most [`Diagnostics::MAX`].
     pub list: Vec<Diagnostic>,
     /// How many more there are.
     pub omitted: usize,
 }
 
 impl Diagnostics {
-    /// More are counted, but not kept: nobody reads them.
-    pub const MOST: usize = 100;
+    /// Upper limit of diagnostics that are kept; the rest are only counted.
+    pub const MAX: usize = 100;
 
-    /// All of them as rustc would print them.
+    /// All diagnostics in the style of rustc.
     #[must_use]
-    pub fn render(&self, colour: bool) -> String {
+    pub fn render(&self, color: bool) -> String {
         let mut text: String =
-            self.list.iter().map(|item| item.render(&self.source, &self.name, colour) + "\n\n").collect();
+            self.list.iter().map(|item| item.render(&self.source, &self.name, color) + "\n\n").collect();
         if self.omitted > 0 {
             text.push_str(&format!("and {} more\n", self.omitted));
         }
@@ -273,7 +273,7 @@ impl Serialize for Diagnostics {
     }
 }
 
-/// Collects diagnostics up to a cap.
+/// Collects diagnostics up to [`Diagnostics::MAX`].
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
     pub(crate) list: Vec<Diagnostic>,
@@ -286,7 +286,7 @@ impl Sink {
         if diagnostic.severity == Severity::Error {
             self.errors = self.errors.saturating_add(1);
         }
-        if self.list.len() < Diagnostics::MOST {
+        if self.list.len() < Diagnostics::MAX {
             self.list.push(diagnostic);
         } else {
             self.omitted = self.omitted.saturating_add(1);
@@ -294,16 +294,16 @@ impl Sink {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.list.len() >= Diagnostics::MOST
+        self.list.len() >= Diagnostics::MAX
     }
 
-    /// Counts an error that is not worth describing any more.
+    /// Counts an error beyond the limit without a description.
     pub(crate) fn omit(&mut self) {
         self.errors = self.errors.saturating_add(1);
         self.omitted = self.omitted.saturating_add(1);
     }
 
-    /// Text order, each with line, column and path.
+    /// The diagnostics in text order, each with line, column and path.
     pub(crate) fn finish(mut self, source: &str, root: Option<&Node>) -> (Vec<Diagnostic>, usize) {
         self.list.sort_by_key(|item| (item.span.start, item.span.end));
         self.list.dedup_by(|a, b| a.span == b.span && a.message == b.message);
@@ -322,14 +322,14 @@ pub(crate) fn listed<'k>(names: impl IntoIterator<Item = &'k str>) -> String {
     if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }
 
-/// A name for a message or a path: whole if it is short.
+/// A name for a message or a path, shortened if it is long.
 pub(crate) fn shown(text: &str) -> String {
     shorten(text, 80)
 }
 
-/// What quotes the text of a charter may be as long as that; nobody reads a megabyte.
-fn shorten(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+/// Messages quote the charter, whose names may be a megabyte long.
+fn shorten(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
     }

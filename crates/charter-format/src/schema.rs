@@ -1,4 +1,4 @@
-//! The JSON Schema (2020-12) of the language, generated from the grammar table: for editors and for other tools.
+//! The JSON Schema (2020-12) of the language, generated from the grammar table, for editors and other tools.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::grammar::{Form, Object, table};
 
-/// The JSON Schema of charters, version 1 of the language; the file `schema/charter-1.json` holds it.
+/// The JSON Schema of charters, version 1 of the language, as in `schema/charter-1.json`.
 ///
-/// It knows keys and kinds of values, not names: that a guard is declared is for [`crate::read`] to say.
+/// It covers keys and types of values, not names: [`crate::read`] checks that a guard is declared.
 #[must_use]
 pub fn json_schema() -> Json {
     let mut defs = BTreeMap::new();
@@ -25,7 +25,7 @@ pub fn json_schema() -> Json {
     Json::Object(schema)
 }
 
-/// Definitions by name; `None` while one is being made, for objects that contain themselves.
+/// Definitions by name; `None` while one is being built, for recursive objects.
 type Defs = BTreeMap<&'static str, Option<Json>>;
 
 fn reference(kind: &Object, defs: &mut Defs) -> Json {
@@ -69,9 +69,9 @@ fn form(of: &Form, defs: &mut Defs) -> Json {
         Form::Name(_) => json!({"type": "string", "minLength": 1}),
         Form::Pattern(pattern) => json!({"type": "string", "pattern": pattern.regex}),
         Form::Word(words) => json!({"enum": words}),
-        Form::Int { least, most } if least == most => json!({"const": least}),
-        Form::Int { least, most: i64::MAX } => json!({"type": "integer", "minimum": least}),
-        Form::Int { least, most } => json!({"type": "integer", "minimum": least, "maximum": most}),
+        Form::Int { min, max } if min == max => json!({"const": min}),
+        Form::Int { min, max: i64::MAX } => json!({"type": "integer", "minimum": min}),
+        Form::Int { min, max } => json!({"type": "integer", "minimum": min, "maximum": max}),
         Form::Cel => json!({"type": ["string", "boolean"]}),
         Form::Computed => json!({"type": "string", "pattern": "^= "}),
         Form::Schema => json!({"type": ["object", "boolean"]}),

@@ -1,4 +1,5 @@
-//! Compares a node tree with the grammar: unknown keys, missing keys, wrong kinds of values. Collects, does not stop.
+//! Checks a node tree against the grammar: unknown keys, missing keys, values of the wrong type. Collects all
+//! errors.
 
 use charter_expr::nearest;
 
@@ -38,18 +39,18 @@ pub(crate) fn check(node: &Node, form: &Form, sink: &mut Sink) {
             let near = nearest(&text.text, words.iter().copied());
             sink.push(suggest(Diagnostic::error(codes::VALUE, node.span, message), near));
         }
-        (Form::Int { least, most }, Value::Int(value)) if value < least || value > most => {
-            let message = if value < least {
-                format!("expected a number of at least {least}, found {value}")
+        (Form::Int { min, max }, Value::Int(value)) if value < min || value > max => {
+            let message = if value < min {
+                format!("expected a number of at least {min}, found {value}")
             } else {
-                format!("expected a number of at most {most}, found {value}")
+                format!("expected a number of at most {max}, found {value}")
             };
             sink.push(Diagnostic::error(codes::VALUE, node.span, message));
         }
         (Form::Computed, Value::Text(text)) if !text.text.starts_with("= ") => {
             let help = format!("write `\"= {}\"`", text.text);
             sink.push(
-                Diagnostic::error(codes::VALUE, node.span, "expected an expression, which begins with `= `").help(help),
+                Diagnostic::error(codes::VALUE, node.span, "expected an expression that starts with `= `").help(help),
             );
         }
         (Form::Delay, _) => {
@@ -61,7 +62,7 @@ pub(crate) fn check(node: &Node, form: &Form, sink: &mut Sink) {
             sink.push(Diagnostic::error(
                 codes::VALUE,
                 node.span,
-                format!("expected the name of {what}, found an empty text"),
+                format!("expected the name of {what}, found an empty string"),
             ));
         }
         _ => {}
@@ -69,7 +70,7 @@ pub(crate) fn check(node: &Node, form: &Form, sink: &mut Sink) {
 }
 
 fn check_entry(entry: &Entry, form: &Form, sink: &mut Sink) {
-    // A value that is missing altogether has no place of its own: show the key.
+    // An absent value has no place of its own: underline the key.
     if entry.value.is_null() && !form.takes(&entry.value) {
         let mut problem = wrong_kind(&entry.value, form);
         problem.span = entry.key.span;
@@ -82,10 +83,10 @@ fn check_object(node: &Node, entries: &[Entry], object: &Object, sink: &mut Sink
     for entry in entries {
         match object.field(&entry.key.text) {
             Some(field) => check_entry(entry, field.form, sink),
-            // Looking for what was meant is not free, and nobody reads that many.
+            // Searching for a similar key is expensive: skip it once the list is full.
             None if sink.is_full() && !object.open => sink.omit(),
             None if sink.is_full() => {}
-            None if object.open => warn_if_misspelt(entry, object, sink),
+            None if object.open => warn_if_misspelled(entry, object, sink),
             None => sink.push(unknown_key(entry, object)),
         }
     }
@@ -96,11 +97,11 @@ fn check_object(node: &Node, entries: &[Entry], object: &Object, sink: &mut Sink
     exclusive(node, object, sink);
 }
 
-/// Exactly one of the keys of `one_of`.
+/// Checks that there is exactly one of the keys of `one_of`.
 fn exclusive(node: &Node, object: &Object, sink: &mut Sink) {
     let mut found = node.entries().iter().filter(|entry| object.one_of.contains(&entry.key.text.as_str()));
     match (found.next(), found.next()) {
-        // A key nobody knows was meant to be one of them, and is reported already.
+        // An unknown key was probably meant to be one of them, and is reported already.
         (None, _)
             if !object.one_of.is_empty()
                 && node.entries().iter().all(|entry| object.field(&entry.key.text).is_some()) =>
@@ -110,11 +111,11 @@ fn exclusive(node: &Node, object: &Object, sink: &mut Sink) {
         }
         (Some(first), Some(second)) => {
             let message =
-                format!("`{}` and `{}` exclude each other in {}", first.key.text, second.key.text, object.what);
+                format!("`{}` and `{}` cannot both be set in {}", first.key.text, second.key.text, object.what);
             let mut problem = Diagnostic::error(codes::CONFLICT, second.key.span, message)
-                .note(Note::new(first.key.span, "not together with this"));
+                .note(Note::new(first.key.span, "conflicts with this"));
             if object.name == "action" {
-                problem = problem.help("an action has one key; write a list of actions, which also says their order");
+                problem = problem.help("an action has a single key; write a list to run several in order");
             }
             sink.push(problem);
         }
@@ -127,23 +128,23 @@ fn unknown_key(entry: &Entry, object: &Object) -> Diagnostic {
     let message = format!("{} has no key `{key}`", object.what);
     let problem = Diagnostic::error(codes::UNKNOWN_KEY, entry.key.span, message);
     let name_like = key.chars().all(|c| c.is_alphanumeric() || "_-$. ".contains(c));
-    // `{when: f(a, b)}`: the comma ended the expression, and the rest of it became a key without a value.
+    // `{when: f(a, b)}`: the comma ends the value, and the rest becomes a key without a value.
     if entry.value.is_null() && !name_like {
-        return problem.help("text with a comma or a brace inside `{...}` has to be quoted");
+        return problem.help("quote text with a comma or a brace inside `{...}`");
     }
     match nearest(key, object.fields().map(|field| field.key)) {
         Some(near) => suggest(problem, Some(near)),
-        None => problem.help(format!("its keys are {}", listed(object.fields().map(|field| field.key)))),
+        None => problem.help(format!("known keys: {}", listed(object.fields().map(|field| field.key)))),
     }
 }
 
-fn warn_if_misspelt(entry: &Entry, object: &Object, sink: &mut Sink) {
+fn warn_if_misspelled(entry: &Entry, object: &Object, sink: &mut Sink) {
     let key = &entry.key.text;
     if let Some(near) = nearest(key, object.fields().map(|field| field.key))
         && strsim::damerau_levenshtein(key, near) <= 2
         && key.len() > 4
     {
-        let message = format!("`{key}` is passed on to the host, but looks like `{near}`");
+        let message = format!("`{key}` is passed to the host, but looks like `{near}`");
         sink.push(suggest(Diagnostic::warning(codes::UNKNOWN_KEY, entry.key.span, message), Some(near)));
     }
 }
@@ -160,20 +161,18 @@ fn wrong_kind(node: &Node, form: &Form) -> Diagnostic {
         Diagnostic::error(codes::TYPE, head(node), format!("expected {}, found {}", form.what(), node.kind()));
     match (form, &node.value) {
         (Form::Pattern(pattern), _) => problem.help(pattern.help),
-        (Form::Text | Form::Name(_), Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
-            problem.help("write it in quotes")
-        }
+        (Form::Text | Form::Name(_), Value::Bool(_) | Value::Int(_) | Value::Float(_)) => problem.help("quote it"),
         (Form::Cel | Form::Computed, Value::Map(_) | Value::List(_)) => {
-            problem.help("an expression is text; quote it if it begins with `{` or `[`")
+            problem.help("an expression is a string; quote it if it starts with `{` or `[`")
         }
         (Form::OneOf { forms, .. }, Value::Null) if forms.iter().any(|form| matches!(form, Form::Object(_))) => {
-            problem.help("write `{}` for an empty one")
+            problem.help("write `{}` for an empty object")
         }
         _ => problem,
     }
 }
 
-/// Where a value begins: enough of it to find it.
+/// The start of a value, to underline.
 fn head(node: &Node) -> Span {
     match node.entries().first() {
         Some(first) if first.key.span.start >= node.span.start => Span::new(node.span.start, first.key.span.end),

@@ -1,49 +1,49 @@
-//! The vocabulary in which the grammar of the language is written down. The table itself is in [`table`].
+//! The types that describe the grammar of the language; the grammar itself is in [`table`].
 //!
-//! One table drives both the reading (unknown keys, suggestions, kinds of values) and the JSON Schema, so that they cannot drift.
+//! One table drives both the reader (unknown keys, suggestions, types of values) and the JSON Schema, so that
+//! they cannot drift apart.
 
 pub(crate) mod check;
-#[rustfmt::skip] // a table is read by its columns
 pub(crate) mod scenario;
 pub(crate) mod table;
 
 use crate::source::{Node, Value};
 
-/// What may stand as a value.
+/// The form of a value.
 pub(crate) enum Form {
     /// Anything.
     Any,
-    /// Any value; a text that begins with `= ` is an expression.
+    /// Any value; a string that starts with `= ` is an expression.
     Template,
     Bool,
     Text,
-    /// A text of a certain look: a regular expression for the JSON Schema, a test for the reader, and words for both.
+    /// A string with a pattern: a regular expression for the JSON Schema and a test for the reader.
     Pattern(&'static Pattern),
     /// One of these words.
     Word(&'static [&'static str]),
-    /// An integer within bounds.
+    /// An integer within bounds, both included.
     Int {
-        least: i64,
-        most: i64,
+        min: i64,
+        max: i64,
     },
     /// An expression; `true` and `false` may be written as booleans.
     Cel,
-    /// An expression that has to be written with `= ` in front.
+    /// An expression that must start with `= `.
     Computed,
     /// A JSON Schema.
     Schema,
-    /// A length of time.
+    /// A duration.
     Delay,
-    /// A name that is declared elsewhere in the charter.
+    /// A name that must be declared in the charter.
     Name(&'static str),
     Object(&'static Object),
-    /// Free keys.
+    /// An object with free keys.
     Map {
         key: &'static str,
         of: &'static Form,
     },
     List(&'static Form),
-    /// The first form that fits the kind of the value. `what` is for error messages.
+    /// The first form that matches the type of the value. `what` is for messages.
     OneOf {
         what: &'static str,
         forms: &'static [Form],
@@ -57,20 +57,20 @@ pub(crate) struct Pattern {
     pub(crate) help: &'static str,
 }
 
-/// A kind of object.
+/// An object with known keys.
 pub(crate) struct Object {
-    /// Name in the JSON Schema.
+    /// Its name in the JSON Schema.
     pub(crate) name: &'static str,
-    /// Name in error messages, with its article.
+    /// Its name in messages, with an article.
     pub(crate) what: &'static str,
     pub(crate) doc: &'static str,
-    /// Its keys, in groups that several objects share.
+    /// Its keys, in groups that objects share.
     pub(crate) fields: &'static [&'static [Field]],
-    /// Exactly one of these has to be there, if there are any.
+    /// Keys of which exactly one is required, if there are any.
     pub(crate) one_of: &'static [&'static str],
-    /// Other keys are allowed, and go to the host.
+    /// Other keys are allowed and passed to the host.
     pub(crate) open: bool,
-    /// May be left empty (`name:` in YAML).
+    /// Null stands for an empty object (`name:` in YAML).
     pub(crate) may_be_empty: bool,
 }
 
@@ -93,7 +93,7 @@ impl Object {
 }
 
 impl Form {
-    /// Whether a value is of the kind this form is written as. Says nothing yet about what is inside.
+    /// Whether a value has the type of this form, without looking inside.
     pub(crate) fn takes(&self, node: &Node) -> bool {
         match (self, &node.value) {
             (Form::Any | Form::Template, _) => true,
@@ -117,19 +117,19 @@ impl Form {
         }
     }
 
-    /// What the form is called in "expected ..., found a number".
+    /// The name of the form in "expected ..., found a number".
     pub(crate) fn what(&self) -> String {
         match self {
             Form::Any | Form::Template => "a value".to_owned(),
             Form::Bool => "`true` or `false`".to_owned(),
-            Form::Text => "text".to_owned(),
+            Form::Text => "a string".to_owned(),
             Form::Pattern(pattern) => pattern.what.to_owned(),
             Form::Word(words) => format!("one of {}", crate::diagnostic::listed(words.iter().copied())),
-            Form::Int { .. } => "a whole number".to_owned(),
+            Form::Int { .. } => "an integer".to_owned(),
             Form::Cel => "an expression".to_owned(),
-            Form::Computed => "an expression that begins with `= `".to_owned(),
+            Form::Computed => "an expression that starts with `= `".to_owned(),
             Form::Schema => "a JSON Schema".to_owned(),
-            Form::Delay => "a length of time such as `24h`".to_owned(),
+            Form::Delay => "a duration such as `24h`".to_owned(),
             Form::Name(what) => format!("the name of {what}"),
             Form::Object(object) => {
                 let required: Vec<&str> =

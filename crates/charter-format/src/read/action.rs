@@ -22,12 +22,8 @@ pub(crate) fn blocks(cx: &mut Context, node: &Node) -> Vec<Block> {
         Some(first) if is_list(first) => {
             if let Some(odd) = items.iter().find(|item| !is_list(item)) {
                 cx.report(
-                    Diagnostic::error(
-                        codes::TYPE,
-                        odd.span,
-                        "a list holds either actions or lists of actions, not both",
-                    )
-                    .help("put the single actions into a list of their own"),
+                    Diagnostic::error(codes::TYPE, odd.span, "a list cannot mix actions and lists of actions")
+                        .help("wrap the single actions in a list"),
                 );
             }
             cx.items(node, block)
@@ -41,15 +37,15 @@ fn action(cx: &mut Context, node: &Node) -> Option<Action> {
     if node.text().is_some() {
         return Some(Action::Name(cx.name(Space::Action, node)));
     }
-    // The grammar has seen to it that there is one; `label` only goes with `log`.
+    // The grammar ensures that there is one; `label` is an addition to `log`.
     let entry = node.entries().iter().find(|entry| entry.key.text != "label")?;
     if let Some(label) = node.entry("label").filter(|_| entry.key.text != "log") {
-        cx.report(Diagnostic::error(codes::CONFLICT, label.key.span, "`label` goes with `log` only"));
+        cx.report(Diagnostic::error(codes::CONFLICT, label.key.span, "`label` is only allowed with `log`"));
     }
     cx.field(&entry.key.text, entry, |cx, value| read(cx, node, entry, value))
 }
 
-/// Values by the place in the context that they are set at, which may hold expressions of its own.
+/// Values by the path that they are assigned to; paths may contain expressions.
 fn assign(cx: &mut Context, node: &Node) -> IndexMap<String, Template> {
     let entries = node.entries().iter();
     let one = entries.map(|entry| {
@@ -152,11 +148,11 @@ fn branch(cx: &mut Context, node: &Node) -> Branch {
     }
 }
 
-/// `key: K` or `all: true`; the core form has no key for all.
+/// `key: K` or `all: true`; the definition has no key for all.
 fn key_or_all(cx: &mut Context, node: &Node) -> Option<Template> {
     if let Some(entry) = node.entry("all").filter(|entry| entry.value.value == Value::Bool(false)) {
         cx.report(
-            Diagnostic::error(codes::VALUE, entry.value.span, "`all: false` says nothing")
+            Diagnostic::error(codes::VALUE, entry.value.span, "`all: false` is not allowed")
                 .help("write `key: ...`, or `all: true`"),
         );
     }

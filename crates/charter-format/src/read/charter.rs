@@ -1,4 +1,4 @@
-//! The document as a whole: what stands beside the statechart.
+//! The top level of a charter, apart from its statechart.
 
 use charter_kernel::Definition;
 use charter_kernel::definition::{
@@ -17,7 +17,7 @@ use super::{delay as delays, state};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::{Entry, Node, Value};
 
-/// Reads a document that the grammar has been over. What it found wrong is skipped.
+/// Reads a document after the grammar check, which has reported what is skipped here.
 pub(crate) fn charter(cx: &mut Context, node: &Node) -> Definition {
     let types = Types::new(node.get("types"));
     let mut read = Definition { charter: 1, strict: true, ..Definition::default() };
@@ -99,7 +99,7 @@ fn actor(cx: &mut Context, node: &Node, types: &Types) -> ActorDecl {
             "timeout" => read.timeout = Some(cx.field("timeout", entry, delay)),
             key => {
                 if key == "as" {
-                    // For the host, but a role like any other.
+                    // The host evaluates it, but the roles must be declared.
                     cx.roles(&entry.value);
                 }
                 let value = cx.at("config", |cx| cx.field(key, entry, |_, node| node.json()));
@@ -122,10 +122,10 @@ fn projection(cx: &mut Context, node: &Node) -> Projection {
 fn refuse_times_as_names(cx: &mut Context, node: &Node) {
     for entry in node.entries() {
         if !matches!(delays::from_text(&entry.key.text), Some(charter_kernel::definition::Delay::Name(_))) {
-            let message = format!("`{}` cannot be the name of a delay", entry.key.text);
+            let message = format!("invalid delay name `{}`", entry.key.text);
             cx.report(
                 Diagnostic::error(codes::VALUE, entry.key.span, message)
-                    .help("a name does not begin with a digit or `=` and has no blanks"),
+                    .help("a name cannot start with a digit or `=`, or contain spaces"),
             );
         }
     }
@@ -136,7 +136,7 @@ fn interlock(cx: &mut Context, node: &Node) -> Option<Interlock> {
     let table_keys = ["given", "machine", "allow", "final"];
     let rule = if let Some(entry) = node.entry("assert") {
         if let Some(odd) = table_keys.iter().find_map(|key| node.entry(key)) {
-            let message = format!("`{}` belongs to a table, not to `assert`", odd.key.text);
+            let message = format!("`{}` cannot be used with `assert`", odd.key.text);
             cx.report(Diagnostic::error(codes::CONFLICT, odd.key.span, message));
         }
         InterlockRule::Assert(cx.at("rule", |cx| cx.field("assert", entry, Context::cel)))
@@ -177,7 +177,7 @@ fn property(cx: &mut Context, node: &Node) -> Option<Property> {
     let id = node.entry("id").map(|entry| cx.field("id", entry, |_, node| text(node))).unwrap_or_default();
     let before = node.entry("unless-before");
     if let Some(entry) = before.filter(|_| node.entry("never").is_none()) {
-        cx.report(Diagnostic::error(codes::CONFLICT, entry.key.span, "`unless-before` goes with `never`"));
+        cx.report(Diagnostic::error(codes::CONFLICT, entry.key.span, "`unless-before` is only allowed with `never`"));
     }
     let rule = cx.at("rule", |cx| {
         if let Some(entry) = node.entry("never") {

@@ -1,11 +1,11 @@
-//! Where the reader stands in the core form, and where each part of it was written.
+//! The reader's position in the definition, and where each part of it was written.
 
 use super::names::{Reference, Space};
 use super::places::{Part, Places};
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::source::{Entry, Key, Node, Place, Span, Value};
 
-/// Carried through the whole reading.
+/// The state of the reader.
 pub(crate) struct Context<'s> {
     pub(crate) source: &'s str,
     pub(crate) sink: Sink,
@@ -23,7 +23,7 @@ impl<'s> Context<'s> {
         self.sink.push(problem);
     }
 
-    /// Does something one step further down in the core form.
+    /// Reads the part at a key of the current one.
     pub(crate) fn at<T>(&mut self, key: &str, f: impl FnOnce(&mut Self) -> T) -> T {
         let above = self.here;
         self.here = self.places.enter(above, key);
@@ -32,7 +32,8 @@ impl<'s> Context<'s> {
         answer
     }
 
-    /// Goes one step further down, for readers that do not go through [`Context::at`]; gives what [`Context::up`] takes.
+    /// Moves to the part at a key, for readers that cannot use [`Context::at`]; returns the argument of
+    /// [`Context::up`].
     pub(crate) fn down(&mut self, key: &str) -> Part {
         let above = self.here;
         self.here = self.places.enter(above, key);
@@ -47,18 +48,18 @@ impl<'s> Context<'s> {
         self.at(&index.to_string(), f)
     }
 
-    /// The part of the core form where the reader stands was written here.
+    /// Records where the current part was written.
     pub(crate) fn mark(&mut self, span: Span) {
         self.places.mark(self.here, Place::at(span));
     }
 
-    /// It is the text of this scalar, less its first `skip` bytes.
+    /// Records that the current part is the text of a scalar without its first `skip` bytes.
     pub(crate) fn mark_text(&mut self, node: &Node, skip: usize) {
         let place = Place::of_text(node, skip);
         self.places.mark(self.here, place);
     }
 
-    /// It is this entry of an object: shown by its key, or by its value where that is a scalar.
+    /// Records that the current part is an entry: underlined at its key, or at its value if that is a scalar.
     pub(crate) fn mark_entry(&mut self, entry: &Entry) {
         match &entry.value.value {
             Value::List(_) | Value::Map(_) | Value::Null => self.mark(entry.key.span),
@@ -66,14 +67,14 @@ impl<'s> Context<'s> {
         }
     }
 
-    /// The key of the part where the reader stands has a meaning of its own, which may be wrong.
+    /// Records the key of the current part, for keys that are expressions.
     pub(crate) fn mark_key(&mut self, key: &Key) {
         let place = Place::of_key(key, self.source);
         let part = self.places.enter(self.here, Places::KEY);
         self.places.mark(part, place);
     }
 
-    /// Reads an entry one step further down, marked.
+    /// Reads an entry as the part at a key, and records its place.
     pub(crate) fn field<T>(&mut self, key: &str, entry: &Entry, f: impl FnOnce(&mut Self, &Node) -> T) -> T {
         self.at(key, |cx| {
             cx.mark_entry(entry);
@@ -81,7 +82,7 @@ impl<'s> Context<'s> {
         })
     }
 
-    /// Reads each item of a list one step further down, marked. The only item, written without a list, has its parent's place.
+    /// Reads each item of a list and records its place. A single item without a list has its parent's place.
     pub(crate) fn items<T>(&mut self, node: &Node, mut read: impl FnMut(&mut Self, &Node) -> T) -> Vec<T> {
         let Value::List(items) = &node.value else {
             return vec![self.at_index(0, |cx| read(cx, node))];
@@ -99,33 +100,33 @@ impl<'s> Context<'s> {
         list
     }
 
-    /// A list of names (or the only one).
+    /// A name or a list of names.
     pub(crate) fn names(&mut self, node: &Node) -> Vec<String> {
         self.items(node, |_, item| text(item))
     }
 
-    /// A list of roles (or the only one).
+    /// A role or a list of roles.
     pub(crate) fn roles(&mut self, node: &Node) -> Vec<String> {
         self.items(node, |cx, item| cx.name(Space::Role, item))
     }
 
-    /// A name that has to be declared somewhere.
+    /// A name that must be declared.
     pub(crate) fn name(&mut self, space: Space, node: &Node) -> String {
         let name = text(node);
-        // What is no text, or empty, the grammar has reported.
+        // The grammar reports values that are not text, and empty ones.
         if !name.is_empty() {
             self.references.push(Reference { space, name: name.clone(), span: node.span });
         }
         name
     }
 
-    /// An expression in place: its text, marked exactly. A leading `= ` is allowed and dropped.
+    /// An inline expression. A leading `= ` is allowed and dropped.
     pub(crate) fn cel(&mut self, node: &Node) -> String {
         match &node.value {
             Value::Text(text) => {
                 let cel = text.text.strip_prefix("= ").unwrap_or(&text.text);
                 self.mark_text(node, text.text.len().saturating_sub(cel.len()));
-                // The end of a block scalar is a line break, which says nothing.
+                // A block scalar ends with a line break.
                 cel.trim_end_matches('\n').to_owned()
             }
             Value::Bool(value) => {
@@ -137,7 +138,7 @@ impl<'s> Context<'s> {
     }
 }
 
-/// The text of a scalar that the grammar has found to be text.
+/// The text of a scalar; empty if it is not text, which the grammar reports.
 pub(crate) fn text(node: &Node) -> String {
     node.text().unwrap_or_default().to_owned()
 }

@@ -1,4 +1,4 @@
-//! Lengths of time: `24h`, `1h30m`, `500ms`, plain milliseconds, `= CEL`, or a name.
+//! Durations: `24h`, `1h30m`, `500ms`, plain milliseconds, `= CEL`, or a name.
 
 use charter_expr::parse_delay;
 use charter_kernel::definition::Delay;
@@ -7,25 +7,25 @@ use crate::diagnostic::{Diagnostic, codes};
 use crate::source::{Node, Value};
 
 pub(crate) const HELP: &str =
-    "a time is written as `500ms`, `5s`, `1h30m`, `24h`, `2d`, as milliseconds, as a name from `delays`, or as `= CEL`";
+    "write a duration such as `500ms`, `1h30m` or `2d`, milliseconds, a name from `delays`, or `= CEL`";
 
-/// Reads a delay where a value stands.
+/// Reads a delay from a value.
 pub(crate) fn read(node: &Node) -> Result<Delay, Diagnostic> {
     let refuse = |message: String| Err(Diagnostic::error(codes::VALUE, node.span, message).help(HELP));
     match &node.value {
         Value::Int(ms) => match u64::try_from(*ms) {
             Ok(ms) => Ok(Delay::Ms(ms)),
-            Err(_) => refuse(format!("a length of time cannot be negative, but `{ms}` is")),
+            Err(_) => refuse(format!("invalid duration `{ms}`: it cannot be negative")),
         },
         Value::Text(text) => match from_text(&text.text) {
             Some(delay) => Ok(delay),
-            None => refuse(format!("`{}` is no length of time", text.text)),
+            None => refuse(format!("invalid duration `{}`", text.text)),
         },
-        _ => refuse(format!("expected a length of time, found {}", node.kind())),
+        _ => refuse(format!("expected a duration, found {}", node.kind())),
     }
 }
 
-/// Reads a delay from text (keys of `after` are text, even if they are numbers). `None`: it is none.
+/// Reads a delay from text (keys of `after` are text, even if they are numbers). `None` if it is invalid.
 pub(crate) fn from_text(text: &str) -> Option<Delay> {
     if let Some(cel) = text.strip_prefix("= ") {
         return Some(Delay::Cel(cel.to_owned()));

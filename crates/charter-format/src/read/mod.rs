@@ -1,4 +1,4 @@
-//! From a source text to the core form: parse, compare with the grammar, read, resolve names.
+//! From a source text to a definition: parse, check against the grammar, read, resolve names.
 
 mod action;
 mod charter;
@@ -25,7 +25,7 @@ use crate::grammar::{Form, check, table};
 use crate::import::{Files, NoImporter, StatechartImporter, no_files};
 use crate::source::{self, Node, Span, Syntax, Value};
 
-/// Versions of the language that this program knows.
+/// The supported versions of the language.
 const VERSIONS: [i64; 1] = [1];
 
 /// How to read. `ReadOptions::default()` is right for charters that stand alone; a charter with
@@ -46,29 +46,31 @@ impl Default for ReadOptions<'_> {
     }
 }
 
-/// A charter that has been read, and where each part of it was written.
+/// A charter, and where each part of it was written.
 #[derive(Debug, Clone)]
 pub struct Document {
-    /// The charter in its core form.
+    /// The definition, the core form of the charter.
     pub definition: Definition,
-    /// Name of the source, for people.
+    /// The name of the source, usually a path.
     pub name: String,
     /// The source text.
     pub source: Arc<str>,
-    /// What is legal, but probably not what was meant.
+    /// Warnings: legal, but probably mistakes.
     pub warnings: Vec<Diagnostic>,
     root: Arc<Node>,
     places: Places,
-    /// The document that the statechart was taken from.
-    elsewhere: Option<Arc<Document>>,
+    /// The document that the statechart was imported from.
+    imported: Option<Arc<Document>>,
 }
 
-/// Reads a charter from YAML or JSON. `name` (usually a path) is for messages; `.json` at its end makes the text JSON.
+/// Reads a charter from YAML or JSON. `name` (usually a path) is for messages; if it ends in `.json`, the
+/// text is JSON.
 ///
-/// Limits: 16 MiB of text, 1,000,000 values (what aliases stand for counted), 128 lists and objects inside each other.
+/// Limits: 16 MiB of text, 1,000,000 values including the copies made for aliases, and a nesting depth of
+/// 128.
 ///
 /// # Errors
-/// Everything that is wrong with the text, in its order, at most [`Diagnostics::MOST`]. A syntax error is always alone.
+/// The errors in the text, in its order; at most [`Diagnostics::MAX`]. A syntax error is always alone.
 pub fn read(source: &str, name: &str, options: &ReadOptions<'_>) -> Result<Document, Diagnostics> {
     let source: Arc<str> = Arc::from(source);
     let fail = |sink: Sink, root: Option<&Node>| {
@@ -88,15 +90,15 @@ pub fn read(source: &str, name: &str, options: &ReadOptions<'_>) -> Result<Docum
     for warning in parsed.warnings {
         cx.report(warning);
     }
-    // A charter of another version would be compared with the wrong grammar.
+    // The grammar is that of one version.
     let version = check_version(&root, &mut cx.sink);
     if !version {
         return Err(fail(cx.sink, Some(&root)));
     }
     check::check(&root, &Form::Object(&table::CHARTER), &mut cx.sink);
     let mut definition = charter::charter(&mut cx, &root);
-    let elsewhere = match root.entry("statechart").filter(|_| cx.sink.errors == 0) {
-        Some(entry) => statechart::take(&mut cx, &root, entry, &mut definition, options),
+    let imported = match root.entry("statechart").filter(|_| cx.sink.errors == 0) {
+        Some(entry) => statechart::import(&mut cx, &root, entry, &mut definition, options),
         None => None,
     };
     names::resolve(&mut cx, &definition, &root);
@@ -105,14 +107,14 @@ pub fn read(source: &str, name: &str, options: &ReadOptions<'_>) -> Result<Docum
     }
     let places = std::mem::take(&mut cx.places);
     let (warnings, _) = cx.sink.finish(&source, Some(&root));
-    Ok(Document { definition, name: name.to_owned(), source, warnings, root: Arc::new(root), places, elsewhere })
+    Ok(Document { definition, name: name.to_owned(), source, warnings, root: Arc::new(root), places, imported })
 }
 
-/// Reads any JSON or YAML text into a value, with the same rules and limits as a charter (no duplicate keys, no tags, `010` is the
-/// integer 10). For files that belong to a charter; `name` is for messages.
+/// Reads any JSON or YAML text into a value, with the rules and limits of a charter (no duplicate keys, no
+/// tags, `010` is the integer 10). For files that belong to a charter; `name` is for messages.
 ///
 /// # Errors
-/// The first thing that is wrong with the text.
+/// The first error in the text.
 pub fn value(source: &str, name: &str) -> Result<serde_json::Value, Diagnostics> {
     let source: Arc<str> = Arc::from(source);
     match source::parse(&source, name, Syntax::Auto) {
@@ -130,7 +132,7 @@ pub fn value(source: &str, name: &str) -> Result<serde_json::Value, Diagnostics>
 /// not used. The only function of this crate that reads from the file system.
 ///
 /// # Errors
-/// As [`read`]; also when the file cannot be read or is no UTF-8.
+/// As [`read`]; also if the file cannot be read or is not UTF-8.
 pub fn read_file(path: &Path, options: &ReadOptions<'_>) -> Result<Document, Diagnostics> {
     let name = path.display().to_string();
     match std::fs::read_to_string(path) {
@@ -146,7 +148,7 @@ pub fn read_file(path: &Path, options: &ReadOptions<'_>) -> Result<Document, Dia
     }
 }
 
-/// Whether the document may be compared with the grammar of this version.
+/// Whether the document has a supported version.
 fn check_version(root: &Node, sink: &mut Sink) -> bool {
     let Some(entry) = root.entry("charter") else {
         return true;
@@ -154,19 +156,19 @@ fn check_version(root: &Node, sink: &mut Sink) -> bool {
     match &entry.value.value {
         Value::Int(version) if !VERSIONS.contains(version) => {
             let known = VERSIONS.map(|version| format!("`{version}`")).join(", ");
-            let message = format!("version {version} of the charter language is not known");
+            let message = format!("unsupported charter language version {version}");
             sink.push(
                 Diagnostic::error(codes::LANGUAGE_VERSION, entry.value.span, message)
-                    .help(format!("this program knows {known}")),
+                    .help(format!("supported: {known}")),
             );
             false
         }
-        // Anything but a number is reported by the grammar.
+        // The grammar reports anything but a number.
         _ => true,
     }
 }
 
-/// What an importer has read, as a document like any other.
+/// The document of an importer.
 pub(crate) fn finished(
     mut cx: Context<'_>,
     definition: Definition,
@@ -181,15 +183,15 @@ pub(crate) fn finished(
     if failed {
         return Err(Diagnostics { name, source, list, omitted });
     }
-    Ok(Document { definition, name, source, warnings: list, root: Arc::new(root), places, elsewhere: None })
+    Ok(Document { definition, name, source, warnings: list, root: Arc::new(root), places, imported: None })
 }
 
 impl Document {
-    /// Where the part of the core form at a JSON pointer was written, if that is not this document but the file that its `statechart`
-    /// names: `fred.json:26:12 (path)`, for people.
+    /// Where the part of the definition at a JSON pointer was written, if that is the imported file and not
+    /// this document: `fred.json:26:12 (path)`.
     #[must_use]
-    pub fn elsewhere(&self, pointer: &str) -> Option<String> {
-        let other = self.elsewhere.as_ref()?;
+    pub fn imported_place(&self, pointer: &str) -> Option<String> {
+        let other = self.imported.as_ref()?;
         let below = pointer.strip_prefix("/root/state")?;
         if !(below.is_empty() || below.starts_with('/')) {
             return None;
@@ -199,20 +201,21 @@ impl Document {
         Some(statechart::place(&other.name, &at))
     }
 
-    /// Where the part of the core form at a JSON pointer was written; of its nearest ancestor, if it has no place of its own.
+    /// Where the part of the definition at a JSON pointer was written, or else its nearest ancestor with a
+    /// place.
     #[must_use]
     pub fn span(&self, pointer: &str) -> Span {
         self.places.find(pointer).span(&self.source)
     }
 
-    /// Where bytes of the text at a JSON pointer were written (quotes and escapes are taken care of). If the part of the core form
-    /// there is no text of its own in the source, the whole place.
+    /// Where bytes of the text at a JSON pointer were written, with quotes and escapes accounted for. The
+    /// whole place if the part is not text in the source.
     #[must_use]
     pub fn span_within(&self, pointer: &str, bytes: (usize, usize)) -> Span {
         self.places.find(pointer).part(bytes.0, bytes.1, &self.source)
     }
 
-    /// A problem that the kernel found in the definition, as a diagnostic in the source.
+    /// A problem that the kernel found in the definition, as a diagnostic of this document.
     #[must_use]
     pub fn diagnose(&self, problem: &Problem) -> Diagnostic {
         let span = problem.span.map_or_else(|| self.span(&problem.at), |bytes| self.span_within(&problem.at, bytes));
@@ -220,7 +223,7 @@ impl Document {
             Severity::Error,
             problem.code,
             span,
-            match self.elsewhere(&problem.at) {
+            match self.imported_place(&problem.at) {
                 Some(place) => format!("{place}: {}", problem.message),
                 None => problem.message.clone(),
             },
@@ -228,7 +231,7 @@ impl Document {
         )
     }
 
-    /// A diagnostic about a place in this document, for checks of others (lints, say).
+    /// A diagnostic about a place in this document, for other checks such as lints.
     #[must_use]
     pub fn diagnostic(
         &self,
@@ -244,7 +247,7 @@ impl Document {
         diagnostic
     }
 
-    /// Every pointer that has a place of its own (those below share that of their nearest ancestor).
+    /// The JSON pointers of all parts with a place of their own.
     pub fn pointers(&self) -> impl Iterator<Item = String> {
         self.places.pointers()
     }

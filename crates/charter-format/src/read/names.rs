@@ -1,6 +1,6 @@
-//! Names that are used and declared nowhere: guards, actions, delays, actors, machines, roles, kinds of the ledger, rules.
+//! Resolves names of guards, actions, delays, actors, machines, roles, ledger kinds and rules.
 //!
-//! Targets and event types are the kernel's business: it resolves them.
+//! The kernel resolves targets and event types.
 
 use charter_expr::nearest;
 use charter_kernel::Definition;
@@ -9,7 +9,7 @@ use super::context::Context;
 use crate::diagnostic::{Diagnostic, codes, listed};
 use crate::source::{Node, Span};
 
-/// What a name names.
+/// The namespaces of a charter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Space {
     Role,
@@ -17,29 +17,29 @@ pub(crate) enum Space {
     Action,
     Delay,
     Machine,
-    /// What may be invoked or spawned.
+    /// Everything that can be invoked or spawned.
     ActorOrMachine,
     Ledger,
     Rule,
 }
 
-/// A use of a name.
+/// A reference to a name.
 pub(crate) struct Reference {
     pub(crate) space: Space,
     pub(crate) name: String,
     pub(crate) span: Span,
 }
 
-/// Roles that exist without being declared.
+/// Roles that need no declaration.
 const BUILT_IN_ROLES: [&str; 2] = ["system", "operator"];
 
-/// Reports every name that is used and not declared, and every name that is declared twice where one is looked up.
+/// Reports undeclared names, and names that are both an actor and a machine.
 pub(crate) fn resolve(cx: &mut Context, definition: &Definition, root: &Node) {
     for reference in std::mem::take(&mut cx.references) {
         if declared(reference.space, &reference.name, definition) {
             continue;
         }
-        // Looking for what was meant is not free, and nobody reads that many.
+        // Searching for a similar name is expensive: skip it once the list is full.
         if cx.sink.is_full() {
             cx.sink.omit();
             continue;
@@ -49,8 +49,8 @@ pub(crate) fn resolve(cx: &mut Context, definition: &Definition, root: &Node) {
     }
     for name in definition.machines.keys().filter(|name| definition.actors.contains_key(*name)) {
         let span = machine_key(root, name);
-        let message = format!("`{name}` is declared under `actors` too, and `invoke` could mean either");
-        cx.report(Diagnostic::error(codes::AMBIGUOUS, span, message).help("rename one of the two"));
+        let message = format!("`{name}` is declared under both `actors` and `machines`; `invoke` could mean either");
+        cx.report(Diagnostic::error(codes::AMBIGUOUS, span, message).help("rename one of them"));
     }
 }
 
@@ -87,20 +87,20 @@ fn undefined(reference: &Reference, definition: &Definition) -> Diagnostic {
         Space::Ledger => ("kind of permit or obligation", "ledger", keys_of(&definition.ledger)),
         Space::Rule => ("rule", "rules", keys_of(&definition.rules)),
     };
-    let problem = Diagnostic::error(codes::UNDEFINED, reference.span, format!("there is no {what} `{name}`"));
+    let problem = Diagnostic::error(codes::UNDEFINED, reference.span, format!("undefined {what} `{name}`"));
     if let Some(near) = nearest(name, known.iter().map(String::as_str)) {
         return problem.help(format!("did you mean `{near}`?"));
     }
     let looks_like_cel = name.contains([' ', '(', '=', '<', '>', '!', '.']);
     match reference.space {
         Space::Guard if looks_like_cel => {
-            problem.help("`guard` names an entry of `guards`; an expression in place is written as `when`")
+            problem.help("`guard` takes a name from `guards`; write an inline expression as `when`")
         }
         Space::Delay => problem.help(super::delay::HELP),
         _ if known.is_empty() || reference.space == Space::Role && definition.roles.is_empty() => {
             problem.help(format!("declare it under `{section}`"))
         }
-        _ => problem.help(format!("`{section}` has {}", listed(known.iter().map(String::as_str)))),
+        _ => problem.help(format!("declared under `{section}`: {}", listed(known.iter().map(String::as_str)))),
     }
 }
 

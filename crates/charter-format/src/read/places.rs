@@ -1,7 +1,7 @@
-//! Where each part of the core form was written: a tree of pointers.
+//! Where each part of the definition was written, as a tree of JSON pointers.
 //!
-//! A tree and not a map from pointers, because a pointer repeats every key above it: a long key over many children would cost the
-//! product of both. Filling it is cheap; the index for looking things up is made when the first question is asked, since most
+//! Not a map from pointers: a pointer repeats all keys above it, so a long key with many children would cost
+//! the product of both. Filling the tree is cheap; the index is built by the first lookup, because most
 //! charters have no errors.
 
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::source::{Place, Span};
 
-/// A part of the core form, by number.
+/// A part of the definition, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Part(u32);
 
@@ -32,7 +32,7 @@ pub(crate) struct Places {
 #[derive(Debug, Clone, Default)]
 struct Index {
     children: FxHashMap<(Part, Box<str>), Part>,
-    /// By part; the reader may come to the same part twice.
+    /// By part; the reader may visit a part twice.
     places: FxHashMap<Part, Place>,
 }
 
@@ -42,7 +42,7 @@ impl Places {
 
     /// The part at a key of another one.
     pub(crate) fn enter(&mut self, parent: Part, key: &str) -> Part {
-        // Bounds on the source keep these far below 2^32; if not, the part shares the place of its parent.
+        // The limits on the source keep these far below 2^32; otherwise the part shares its parent's place.
         let (Ok(start), Ok(id)) = (u32::try_from(self.keys.len()), u32::try_from(self.entries.len())) else {
             return parent;
         };
@@ -60,19 +60,19 @@ impl Places {
         }
     }
 
-    /// Stands for the key of a part, where that is more than a name: the place that an `assign` sets. No part of the core form has it.
+    /// Pseudo-key for the key of a part, for keys that are expressions (`assign`). Not a key of definitions.
     pub(crate) const KEY: &'static str = "#";
 
-    /// The place of the part at a JSON pointer, or of its nearest ancestor that has one.
+    /// The place of the part at a JSON pointer, or of its nearest ancestor with one.
     pub(crate) fn find(&self, pointer: &str) -> Place {
-        let index = self.index.get_or_init(|| self.make_index());
+        let index = self.index.get_or_init(|| self.build_index());
         let mut part = Places::ROOT;
         let mut place = Place::at(Span::default());
         for key in charter_expr::pointer::keys(pointer) {
             let is_key = key == Places::KEY;
             match index.children.get(&(part, key.into())) {
                 Some(child) => part = *child,
-                // Bytes of a key are none of its value.
+                // Offsets into the key do not apply to the value.
                 None if is_key => return place.without_text(),
                 None => break,
             }
@@ -81,7 +81,7 @@ impl Places {
         place
     }
 
-    /// The pointers of all parts that have a place of their own.
+    /// The pointers of all parts with a place of their own.
     pub(crate) fn pointers(&self) -> impl Iterator<Item = String> {
         self.entries.iter().filter(|entry| entry.place.is_some() && self.key(entry) != Places::KEY).map(|entry| {
             let mut keys = vec![self.key(entry)];
@@ -99,9 +99,9 @@ impl Places {
         self.keys.get(bounds(entry.key.0)..bounds(entry.key.1)).unwrap_or_default()
     }
 
-    fn make_index(&self) -> Index {
+    fn build_index(&self) -> Index {
         let mut index = Index::default();
-        // The first of several entries for one part stands for all of them.
+        // Several entries for the same part are merged into the first.
         let mut same: Vec<Part> = Vec::with_capacity(self.entries.len());
         for (id, entry) in (0_u32..).zip(&self.entries) {
             let parent =

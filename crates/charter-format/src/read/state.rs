@@ -1,4 +1,4 @@
-//! States, and the statecharts they make up.
+//! States and statecharts.
 
 use charter_kernel::definition::{After, Chart, Delay, Initial, Invoke, On, State, StateKind};
 
@@ -11,7 +11,7 @@ use super::{delay as delays, types};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::{Entry, Key, Node, Value};
 
-/// A state inside another one.
+/// A child state.
 pub(crate) fn state(cx: &mut Context, node: &Node) -> State {
     let mut read = body(cx, node);
     head(cx, node, &mut read);
@@ -23,11 +23,11 @@ pub(crate) fn state(cx: &mut Context, node: &Node) -> State {
     } else {
         for key in ["history", "target", "actions"] {
             if let Some(entry) = node.entry(key) {
-                let message = format!("`{key}` goes with `type: history`");
+                let message = format!("`{key}` is only allowed with `type: history`");
                 let help = if key == "actions" {
-                    "`entry` and `exit` hold the actions of a state"
+                    "put the actions of a state under `entry` and `exit`"
                 } else {
-                    "add `type: history`, or remove it"
+                    "add `type: history`, or remove the key"
                 };
                 cx.report(Diagnostic::error(codes::CONFLICT, entry.key.span, message).help(help));
             }
@@ -36,7 +36,7 @@ pub(crate) fn state(cx: &mut Context, node: &Node) -> State {
     read
 }
 
-/// A machine: what it shares with a charter, and `id`, `description`, `meta` of its root state.
+/// A machine: a chart, with the `id`, `description` and `meta` of its root state.
 pub(crate) fn machine(cx: &mut Context, node: &Node, schemas: &types::Types) -> Chart {
     let mut read = chart(cx, node, schemas);
     cx.at("state", |cx| head(cx, node, &mut read.state));
@@ -46,7 +46,7 @@ pub(crate) fn machine(cx: &mut Context, node: &Node, schemas: &types::Types) -> 
     read
 }
 
-/// What a charter and a machine have in common.
+/// The keys that a charter and a machine share.
 pub(crate) fn chart(cx: &mut Context, node: &Node, schemas: &types::Types) -> Chart {
     let mut read = Chart::default();
     for entry in node.entries() {
@@ -61,7 +61,7 @@ pub(crate) fn chart(cx: &mut Context, node: &Node, schemas: &types::Types) -> Ch
     read
 }
 
-/// `id`, `description` and `meta`, which mean something else at the top of a charter.
+/// `id`, `description` and `meta`, which have another meaning at the top of a charter.
 fn head(cx: &mut Context, node: &Node, state: &mut State) {
     for entry in node.entries() {
         match entry.key.text.as_str() {
@@ -73,7 +73,7 @@ fn head(cx: &mut Context, node: &Node, state: &mut State) {
     }
 }
 
-/// What every state has, the root of a chart included.
+/// The keys of every state, including the root of a chart.
 fn body(cx: &mut Context, node: &Node) -> State {
     let mut read = State { kind: kind(cx, node), ..State::default() };
     for entry in node.entries() {
@@ -121,7 +121,7 @@ fn kind(cx: &mut Context, node: &Node) -> StateKind {
         let message = if has_children {
             format!("`type: {name}` cannot have `states`")
         } else {
-            format!("`type: {name}` needs `states`")
+            format!("`type: {name}` requires `states`")
         };
         cx.report(Diagnostic::error(codes::CONFLICT, entry.value.span, message));
     }
@@ -135,15 +135,15 @@ fn history(cx: &mut Context, node: &Node, state: &mut State) {
     };
     if let Some(entry) = node.entry("initial") {
         cx.report(
-            Diagnostic::error(codes::CONFLICT, entry.key.span, "a history state has no `initial`")
-                .help("its default is `target`"),
+            Diagnostic::error(codes::CONFLICT, entry.key.span, "a history state cannot have `initial`")
+                .help("write its default as `target`"),
         );
     } else if node.entry("target").or(node.entry("actions")).is_some() {
         state.initial = Some(cx.at("initial", read));
     }
 }
 
-/// The entries of `on` and `after`: an object, or a list of objects where a key has to stand twice.
+/// The entries of `on` and `after`: an object, or a list of objects if a key occurs twice.
 fn keys<T>(cx: &mut Context, node: &Node, mut read: impl FnMut(&mut Context, &Entry) -> T) -> Vec<T> {
     let entries = node.one_or_many().iter().flat_map(|node| node.entries());
     entries
@@ -158,7 +158,7 @@ fn keys<T>(cx: &mut Context, node: &Node, mut read: impl FnMut(&mut Context, &En
 }
 
 fn on(cx: &mut Context, entry: &Entry) -> On {
-    // SCXML writes several descriptors with blanks between them.
+    // A key may hold several descriptors separated by spaces, as in SCXML.
     let events: Vec<String> = entry.key.text.split_whitespace().map(str::to_owned).collect();
     if events.is_empty() {
         cx.report(Diagnostic::error(codes::VALUE, entry.key.span, "an event type cannot be empty"));
@@ -171,7 +171,7 @@ fn after(cx: &mut Context, entry: &Entry) -> After {
     let read = delays::from_text(&key);
     if read.is_none() {
         cx.report(
-            Diagnostic::error(codes::VALUE, entry.key.span, format!("`{key}` is no length of time")).help(delays::HELP),
+            Diagnostic::error(codes::VALUE, entry.key.span, format!("invalid duration `{key}`")).help(delays::HELP),
         );
     }
     match &read {
@@ -184,7 +184,7 @@ fn after(cx: &mut Context, entry: &Entry) -> After {
     After { key, delay: read.unwrap_or(Delay::Ms(0)), transitions: cx.at("transitions", |cx| keyed(cx, entry)) }
 }
 
-/// An expression in a key; how the key was quoted is not known, but its first character tells.
+/// Marks an expression in a key. The quoting style follows from its first character.
 fn mark_key(cx: &mut Context, key: &Key, skip: usize) {
     let style = match cx.source.as_bytes().get(key.span.start) {
         Some(b'"') => crate::source::Style::Double,

@@ -1,4 +1,5 @@
-//! `statechart: {import: FILE, format: xstate | scxml}`: the states come from another file, everything else from the charter.
+//! `statechart: {import: FILE, format: xstate | scxml}`: the states come from another file, the rest from
+//! the charter.
 
 use std::sync::Arc;
 
@@ -10,11 +11,11 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Severity, codes};
 use crate::import::{Import, ImportFormat};
 use crate::source::{Entry, Node};
 
-/// Keys of a statechart, which then stand in the other file.
+/// The keys that the other file provides.
 const STATES: [&str; 9] = ["type", "initial", "states", "on", "always", "after", "entry", "exit", "invoke"];
 
-/// Takes the statechart that `entry` names into the definition; gives where its parts were written.
-pub(super) fn take(
+/// Imports the statechart that `entry` names into the definition; returns the imported document.
+pub(super) fn import(
     cx: &mut Context,
     root: &Node,
     entry: &Entry,
@@ -23,23 +24,23 @@ pub(super) fn take(
 ) -> Option<Arc<Document>> {
     let part = |key: &str| entry.value.entry(key);
     let (file, format) = (part("import")?, part("format")?);
+    let name = file.value.text().unwrap_or_default();
     for key in STATES.iter().filter_map(|key| root.entry(key)) {
-        let message = format!("`{}` stands in `{}`", key.key.text, file.value.text().unwrap_or_default());
+        let message = format!("`{}` conflicts with the imported statechart", key.key.text);
         cx.report(
             Diagnostic::error(codes::CONFLICT, key.key.span, message)
-                .help("the statechart is either here or in the other file, not in both"),
+                .help(format!("remove it, or define the statechart here instead of in `{name}`")),
         );
     }
-    let name = file.value.text().unwrap_or_default();
     let text = match (options.files)(name) {
         Ok(text) => text,
         Err(why) => {
-            let message = format!("`{name}` cannot be read: {why}");
+            let message = format!("cannot read `{name}`: {why}");
             cx.report(Diagnostic::error(codes::FILE, file.value.span, message));
             return None;
         }
     };
-    // What was written for SCXML or XState ignores what a charter refuses, unless the charter around says otherwise.
+    // SCXML and XState ignore events that a charter refuses, so an imported statechart is not strict by default.
     definition.strict = root.get("strict").is_some_and(|strict| strict.json() == true);
     let format = match format.value.text() {
         Some("scxml") => ImportFormat::Scxml,
@@ -65,7 +66,7 @@ pub(super) fn take(
     }
 }
 
-/// A problem of the other file, shown where this one names it.
+/// Reports a problem of the imported file at the place that names the file.
 fn report(cx: &mut Context, file: &Entry, name: &str, problem: &Diagnostic) {
     let message = format!("{}: {}", place(name, problem), problem.message);
     let mut shown = match problem.severity {
@@ -76,7 +77,7 @@ fn report(cx: &mut Context, file: &Entry, name: &str, problem: &Diagnostic) {
     cx.report(shown);
 }
 
-/// `FILE:LINE:COLUMN (path)`, in a file that the charter names.
+/// `FILE:LINE:COLUMN (path)` in the imported file.
 pub(super) fn place(name: &str, problem: &Diagnostic) -> String {
     let place = format!("{name}:{}:{}", problem.line, problem.column);
     match problem.path.as_str() {

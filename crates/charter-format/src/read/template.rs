@@ -1,4 +1,4 @@
-//! Templates: literal JSON in which a string that begins with `= ` is an expression.
+//! Templates: JSON in which a string that starts with `= ` is an expression.
 
 use charter_kernel::definition::{Delay, Template};
 use indexmap::IndexMap;
@@ -9,17 +9,17 @@ use super::names::Space;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::{Node, Value};
 
-/// Reads a template. What holds no expression becomes one literal, however deep it is.
+/// Reads a template. A value without expressions becomes a single literal.
 pub(crate) fn template(cx: &mut Context, node: &Node) -> Template {
     if !computes(node) {
         if let Some(text) = node.text().filter(|text| looks_computed(text)) {
             let problem = Diagnostic::warning(
                 codes::MAYBE_EXPRESSION,
                 node.span,
-                "this text begins with `=`, but is not an expression: a blank is missing",
+                "this string starts with `=` but is not an expression: the space after `=` is missing",
             );
             let rest = text.trim_start_matches('=');
-            cx.report(problem.help(format!("write `\"= {rest}\"`, or `{{literal: ...}}` if the text is meant")));
+            cx.report(problem.help(format!("write `\"= {rest}\"`, or `{{literal: ...}}` to keep it as text")));
         }
         return Template::Literal(literal(node));
     }
@@ -33,12 +33,12 @@ pub(crate) fn template(cx: &mut Context, node: &Node) -> Template {
     }
 }
 
-/// The entries of an object, each a template.
+/// The entries of an object as templates.
 pub(crate) fn templates(cx: &mut Context, node: &Node) -> IndexMap<String, Template> {
     node.entries().iter().map(|entry| (entry.key.text.clone(), cx.field(&entry.key.text, entry, template))).collect()
 }
 
-/// A delay where a value stands. What is none has been reported by the grammar.
+/// A delay as a value. The grammar reports invalid ones.
 pub(crate) fn delay(cx: &mut Context, node: &Node) -> Delay {
     let read = delay::read(node).unwrap_or(Delay::Ms(0));
     match &read {
@@ -51,7 +51,7 @@ pub(crate) fn delay(cx: &mut Context, node: &Node) -> Delay {
     read
 }
 
-/// Whether a value holds an expression outside of `{literal: ...}`.
+/// Whether a value contains an expression outside of `{literal: ...}`.
 fn computes(node: &Node) -> bool {
     match &node.value {
         Value::Text(text) => text.text.starts_with("= "),
@@ -64,7 +64,7 @@ fn computes(node: &Node) -> bool {
     }
 }
 
-/// JSON as it stands, `{literal: x}` being `x`.
+/// The value as JSON, with `x` for `{literal: x}`.
 fn literal(node: &Node) -> serde_json::Value {
     match &node.value {
         Value::Map(entries) => match node.get("literal").filter(|_| entries.len() == 1) {
@@ -76,7 +76,7 @@ fn literal(node: &Node) -> serde_json::Value {
     }
 }
 
-/// `=x.y`, `=f(`: more like an expression than like text. `==` and `=` alone are not.
+/// Whether text looks like an expression, such as `=x.y` or `=f(`; `==` and `=` do not.
 fn looks_computed(text: &str) -> bool {
     text.strip_prefix('=').is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || "_({[\"'!".contains(c)))
 }

@@ -1,4 +1,4 @@
-//! Transitions and what decides about them: guards, authority, the ledger, a quorum.
+//! Transitions and their conditions: guards, authority, ledger, quorum.
 
 use charter_kernel::definition::{Guard, Initial, Quorum, Require, Template, Transition};
 
@@ -13,7 +13,7 @@ pub(crate) fn transitions(cx: &mut Context, node: &Node) -> Vec<Transition> {
     cx.items(node, transition)
 }
 
-/// The transitions of an entry whose key selects them. A single one is shown by that key.
+/// The transitions of an entry whose key selects them. A single one is underlined at that key.
 pub(crate) fn keyed(cx: &mut Context, entry: &Entry) -> Vec<Transition> {
     if let Value::Map(_) = entry.value.value {
         return vec![cx.at_index(0, |cx| {
@@ -64,7 +64,7 @@ pub(crate) fn guard(cx: &mut Context, node: &Node) -> Guard {
     combination(cx, node)
 }
 
-/// An entry of `guards`: there a text is CEL.
+/// An entry of `guards`, where a string is CEL.
 pub(crate) fn guard_entry(cx: &mut Context, node: &Node) -> Guard {
     match &node.value {
         Value::Map(_) => combination(cx, node),

@@ -1,4 +1,5 @@
-//! JSON Schemas: `#/types/NAME` is made resolvable by carrying the named types along, so that each schema stands on its own.
+//! JSON Schemas. The types that a schema refers to (`#/types/NAME`) are copied into its `$defs`, so that
+//! each schema is self-contained.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +11,16 @@ use crate::diagnostic::{Diagnostic, codes, listed};
 use crate::source::{Node, Value};
 
 const PREFIX: &str = "#/types/";
-/// Bytes of schema text that may be carried along in one charter; more is a bomb, not a charter.
-const CARRIED: usize = 16 << 20;
+/// Upper limit of schema text copied in one charter: types that refer to each other multiply.
+const MAX_COPIED: usize = 16 << 20;
 
 /// The named types of a charter.
 pub(crate) struct Types {
-    /// Each with its own references rewritten, its size, and the names it refers to.
     named: BTreeMap<String, Named>,
-    carried: std::cell::Cell<usize>,
+    copied: std::cell::Cell<usize>,
 }
 
+/// A type with its references rewritten, its size, and the names it refers to.
 struct Named {
     schema: Json,
     size: usize,
@@ -36,10 +37,10 @@ impl Types {
             let size = schema.to_string().len();
             named.insert(entry.key.text.clone(), Named { schema, size, refers });
         }
-        Types { named, carried: std::cell::Cell::new(0) }
+        Types { named, copied: std::cell::Cell::new(0) }
     }
 
-    /// A schema that stands on its own. Unknown type names are reported where they stand.
+    /// A self-contained schema. Unknown type names are reported at their places.
     pub(crate) fn schema(&self, cx: &mut Context, node: &Node) -> Json {
         self.report_unknown(cx, node);
         let mut schema = node.json();
@@ -50,9 +51,9 @@ impl Types {
             let Some(named) = self.named.get(&name).filter(|_| !needed.contains_key(&name)) else {
                 continue;
             };
-            self.carried.set(self.carried.get().saturating_add(named.size));
-            if self.carried.get() > CARRIED {
-                let message = "the types that schemas refer to add up to more than 16 MiB";
+            self.copied.set(self.copied.get().saturating_add(named.size));
+            if self.copied.get() > MAX_COPIED {
+                let message = "the types that schemas refer to exceed 16 MiB";
                 cx.report(Diagnostic::error(codes::TOO_LARGE, node.span, message));
                 return Json::Bool(true);
             }
@@ -84,25 +85,24 @@ impl Types {
                 continue;
             };
             if !self.named.contains_key(&name) {
-                // Looking for what was meant is not free, and nobody reads that many.
+                // Searching for a similar name is expensive: skip it once the list is full.
                 if cx.sink.is_full() {
                     cx.sink.omit();
                     continue;
                 }
-                let problem =
-                    Diagnostic::error(codes::UNDEFINED, entry.value.span, format!("there is no type `{name}`"));
+                let problem = Diagnostic::error(codes::UNDEFINED, entry.value.span, format!("undefined type `{name}`"));
                 let known = || self.named.keys().map(String::as_str);
                 cx.report(match nearest(&name, known()) {
                     Some(near) => problem.help(format!("did you mean `#/types/{near}`?")),
                     None if self.named.is_empty() => problem.help("declare it under `types`"),
-                    None => problem.help(format!("`types` has {}", listed(known()))),
+                    None => problem.help(format!("declared under `types`: {}", listed(known()))),
                 });
             }
         }
     }
 }
 
-/// Rewrites `#/types/NAME...` to `#/$defs/types.NAME...` and notes the names. Depth is bounded by the reader's.
+/// Rewrites `#/types/NAME...` to `#/$defs/types.NAME...` and collects the names. The parser limits the depth.
 fn rewrite(schema: &mut Json, names: &mut Vec<String>) {
     match schema {
         Json::Array(items) => items.iter_mut().for_each(|item| rewrite(item, names)),

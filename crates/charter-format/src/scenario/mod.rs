@@ -1,4 +1,5 @@
-//! Scenario files: executable tests of charters (04-interfaces, "Scenario file"). Read with the same care as charters; run elsewhere.
+//! Scenario files, the executable tests of charters: reading them, with the same diagnostics as charters.
+//! `charter test` runs them.
 //!
 //! ```
 //! use charter_format::scenario::{Act, read_scenarios};
@@ -32,86 +33,86 @@ use crate::source::{Node, Span};
 /// A file with one scenario or several.
 #[derive(Debug, Clone)]
 pub struct ScenarioFile {
-    /// Name of the source, for people.
+    /// The name of the source, usually a path.
     pub name: String,
     /// The source text.
     pub source: Arc<str>,
-    /// The charter, if the file says: a path relative to it, or the name of a bundled one.
+    /// The charter, if the file names one: a path relative to it, or the name of a bundled charter.
     pub charter: Option<String>,
-    /// In the order of the file.
+    /// The scenarios, in the order of the file.
     pub scenarios: Vec<Scenario>,
-    /// What is legal, but probably not what was meant.
+    /// Warnings: legal, but probably mistakes.
     pub warnings: Vec<Diagnostic>,
     root: Arc<Node>,
     places: Places,
 }
 
-/// What happens to a run, and what is expected of it.
+/// The steps of a run, and what is expected of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
     /// What it shows.
     pub name: String,
-    /// Its beginning.
+    /// Its place in the file.
     pub span: Span,
     /// Roles by principal.
     pub principals: IndexMap<String, Vec<String>>,
-    /// What the run starts with.
+    /// The input of the run.
     pub input: Option<Computed>,
     /// When it starts, in milliseconds since 1970.
     pub at: i64,
-    /// The start is refused, and there are no steps.
+    /// The expected refusal of the start.
     pub refused: Option<(Span, Refusal)>,
-    /// What happens; the steps of `before` are the first.
+    /// The steps, starting with those of `before`.
     pub steps: Vec<Step>,
 }
 
-/// Something happens, or is expected.
+/// A step of a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// What.
+    /// What it does.
     pub act: Act,
-    /// Its key and a bit of what follows, to be underlined.
+    /// Its key and value, to underline.
     pub span: Span,
-    /// Why.
+    /// The reason.
     pub description: Option<String>,
 }
 
 /// What a step does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
-    /// An event is sent.
+    /// Sends an event or an answer.
     Send(Sending),
-    /// Something is sent and refused.
+    /// Sends an event or an answer that is refused.
     Refused(Sending, Refusal),
-    /// The run stands like this.
+    /// Checks the state of the run.
     Expect(Box<Expectation>),
-    /// Time passes.
+    /// Advances the time.
     Tick(Tick),
-    /// Through JSON and back.
+    /// Writes the snapshot as JSON and reads it back.
     Restore,
-    /// The same steps several times.
+    /// Repeats steps.
     Repeat {
-        /// How often.
+        /// The number of times.
         times: u32,
-        /// Which.
+        /// The steps.
         steps: Vec<Step>,
     },
 }
 
-/// An event or an answer on its way.
+/// An event or an answer to send.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sending {
     /// What is sent.
     pub what: What,
     /// The actor it is for.
     pub to: Option<String>,
-    /// When; milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub at: Option<i64>,
-    /// Who; not for answers.
+    /// The sender of an event.
     pub sender: Sender,
     /// The last record that the sender has seen.
     pub expected_seq: Option<u64>,
-    /// What becomes of it: `accepted` unless it is said.
+    /// The expected verdict, `accepted` by default.
     pub verdict: &'static str,
 }
 
@@ -141,16 +142,16 @@ pub enum What {
     },
 }
 
-/// A principal: by name, with roles of its own if they are given.
+/// A principal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sender {
     /// Its id.
     pub id: String,
-    /// Its roles; none: those under `principals`.
+    /// Its roles; by default those under `principals`.
     pub roles: Option<Vec<String>>,
 }
 
-/// How something is refused.
+/// An expected refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The code.
@@ -161,30 +162,30 @@ pub struct Refusal {
     pub message: Option<String>,
 }
 
-/// How the run stands.
+/// The expected state of the run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Expectation {
-    /// Whose.
+    /// The actor; by default the root.
     pub actor: Option<String>,
-    /// Active states, each with its place.
+    /// The active states.
     pub state: Option<Vec<String>>,
-    /// Of the run or of the actor.
+    /// The status of the run or of the actor.
     pub status: Option<String>,
     /// Variables of the context.
     pub context: IndexMap<String, Computed>,
-    /// What it gave.
+    /// The output.
     pub output: Option<Computed>,
-    /// Services at work.
+    /// Active invocations.
     pub invocations: Option<Vec<String>>,
-    /// What the last step asks of the host.
+    /// The effects of the last step.
     pub effects: Option<Vec<Computed>>,
-    /// What is legal now.
+    /// The event types that are legal for a principal.
     pub legal: Option<(Sender, Vec<String>)>,
     /// Permits and obligations.
     pub ledger: Option<Computed>,
     /// Machines in the run.
     pub actors: Option<Vec<String>>,
-    /// Whether nothing can happen any more.
+    /// Whether the run is stuck.
     pub stuck: Option<bool>,
     /// Conditions.
     pub assert: Vec<Computed>,
@@ -192,16 +193,16 @@ pub struct Expectation {
     pub spans: IndexMap<String, Span>,
 }
 
-/// How far time goes on.
+/// How far to advance the time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tick {
-    /// For so long.
+    /// By a duration.
     For(Delay),
-    /// Until a moment, in milliseconds since 1970.
+    /// To a timestamp, in milliseconds since 1970.
     Until(i64),
 }
 
-/// A value of a scenario, computed when its step runs, and its address in the file.
+/// A value that is computed when its step runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Computed {
     /// The value. A condition is [`Template::Cel`].

@@ -1,4 +1,4 @@
-//! From the text of a scenario file to its scenarios.
+//! Reads scenario files.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::read::delay;
 use crate::read::template::template;
 use crate::source::{self, Entry, Node, Span, Syntax, Value};
 
-/// Whether a text is a scenario file and not a charter.
+/// Whether a text is a scenario file rather than a charter.
 #[must_use]
 pub fn is_scenario_file(source: &str, name: &str) -> bool {
     let parsed = source::parse(source, name, Syntax::Auto);
@@ -21,10 +21,10 @@ pub fn is_scenario_file(source: &str, name: &str) -> bool {
     ["steps", "scenarios"].iter().any(|key| has(key)) && !has("states")
 }
 
-/// Reads a scenario file. `name` (usually a path) is for messages; `.json` at its end makes the text JSON.
+/// Reads a scenario file. `name` (usually a path) is for messages; if it ends in `.json`, the text is JSON.
 ///
 /// # Errors
-/// Everything that is wrong with the text, in its order. A syntax error is always alone.
+/// The errors in the text, in its order. A syntax error is always alone.
 pub fn read_scenarios(source: &str, name: &str) -> Result<ScenarioFile, Diagnostics> {
     let source: Arc<str> = Arc::from(source);
     let fail = |sink: Sink, root: Option<&Node>| {
@@ -39,7 +39,7 @@ pub fn read_scenarios(source: &str, name: &str) -> Result<ScenarioFile, Diagnost
             return Err(fail(sink, None));
         }
     };
-    let mut reader = Reader { cx: Context::new(&source), next: 0 };
+    let mut reader = ScenarioReader { cx: Context::new(&source), next: 0 };
     check::check(&root, &Form::Object(&grammar::FILE), &mut reader.cx.sink);
     let scenarios = reader.file(&root, name);
     let mut cx = reader.cx;
@@ -59,14 +59,14 @@ pub fn read_scenarios(source: &str, name: &str) -> Result<ScenarioFile, Diagnost
     })
 }
 
-struct Reader<'s> {
+struct ScenarioReader<'s> {
     cx: Context<'s>,
-    /// Number of the next computed value.
+    /// The number of the next computed value.
     next: usize,
 }
 
-// What is missing or of the wrong kind has been reported by the grammar: reading goes on with something harmless.
-impl Reader<'_> {
+// The grammar check has reported what is missing or of the wrong type; defaults take its place here.
+impl ScenarioReader<'_> {
     fn file(&mut self, root: &Node, name: &str) -> Vec<Scenario> {
         let before = root.get("before").map(|steps| self.steps(steps));
         let shared = self.scenario(root, file_stem(name), None, before.unwrap_or_default());
@@ -103,7 +103,7 @@ impl Reader<'_> {
             principals,
             input: input.or_else(|| shared.and_then(|s| s.input.clone())),
             at: match node.get("at") {
-                Some(at) => self.moment(at),
+                Some(at) => self.timestamp(at),
                 None => shared.map_or(0, |s| s.at),
             },
             refused: refused.map(|entry| (entry.key.span, refusal(&entry.value))),
@@ -168,7 +168,7 @@ impl Reader<'_> {
         Sending {
             what,
             to: node.get("to").map(text),
-            at: node.get("at").map(|at| self.moment(at)),
+            at: node.get("at").map(|at| self.timestamp(at)),
             sender: sender(node),
             expected_seq: node.get("expected_seq").map(|seq| match &seq.value {
                 Value::Int(seq) => u64::try_from(*seq).unwrap_or_default(),
@@ -220,14 +220,14 @@ impl Reader<'_> {
 
     fn tick(&mut self, node: &Node) -> Tick {
         if let Some(text) = node.text()
-            && let Some(moment) = moment_text(text)
+            && let Some(timestamp) = parse_timestamp(text)
         {
-            return Tick::Until(moment);
+            return Tick::Until(timestamp);
         }
         match delay::read(node) {
             Ok(delay) => Tick::For(delay),
             Err(problem) => {
-                let help = "a length such as `72h` or `1h30m`, a name from `delays`, or a moment such as `2026-11-21T10:00:00Z`";
+                let help = "write a duration such as `72h` or `1h30m`, a name from `delays`, or a timestamp such as `2026-11-21T10:00:00Z`";
                 let mut problem = problem;
                 problem.help = Some(help.to_owned());
                 self.cx.report(problem);
@@ -236,15 +236,15 @@ impl Reader<'_> {
         }
     }
 
-    fn moment(&mut self, node: &Node) -> i64 {
+    fn timestamp(&mut self, node: &Node) -> i64 {
         let read = match &node.value {
             Value::Int(ms) => Some(*ms),
-            Value::Text(text) => moment_text(&text.text),
-            // Reported by the grammar.
+            Value::Text(text) => parse_timestamp(&text.text),
+            // Reported by the grammar check.
             _ => Some(0),
         };
         if read.is_none() {
-            let message = format!("`{}` is no moment", node.text().unwrap_or_default());
+            let message = format!("invalid timestamp `{}`", node.text().unwrap_or_default());
             let help = "write RFC 3339, such as `2026-11-21T10:00:00Z`, or milliseconds since 1970";
             self.cx.report(Diagnostic::error(codes::VALUE, node.span, message).help(help));
         }
@@ -273,7 +273,7 @@ impl Reader<'_> {
     }
 }
 
-fn moment_text(text: &str) -> Option<i64> {
+fn parse_timestamp(text: &str) -> Option<i64> {
     Timestamp::parse(text).ok().map(Timestamp::millis)
 }
 
@@ -312,7 +312,7 @@ fn file_stem(name: &str) -> &str {
     file.split_once('.').map_or(file, |(stem, _)| stem)
 }
 
-/// A key and its value, which is cut at the end of its line when it is shown.
+/// The span of an entry; only its first line is underlined.
 fn head(entry: &Entry) -> Span {
     Span::new(entry.key.span.start, entry.value.span.end.max(entry.key.span.end))
 }

@@ -1,20 +1,21 @@
-//! Builds the node tree from parse events and keeps it within bounds: depth, number of nodes, aliases, duplicate keys.
+//! Builds the node tree from parse events, with limits on depth, number of nodes and alias expansion, and
+//! without duplicate keys.
 //!
-//! No recursion: open lists and objects stand on an explicit stack, so that hostile nesting costs nothing.
+//! An explicit stack instead of recursion: hostile nesting cannot exhaust the call stack.
 
 use std::collections::HashMap;
 
 use super::tree::{Entry, Key, Node, Span, Value};
 use crate::diagnostic::{Diagnostic, Note, codes};
 
-/// Bounds on a source text. What exceeds one is refused before it can cost time or memory.
+/// Limits on a source text, checked before anything is allocated.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
     /// Bytes of source text.
     pub(crate) bytes: usize,
-    /// Lists and objects inside each other.
+    /// Nesting depth of lists and objects.
     pub(crate) depth: usize,
-    /// Values in the document, the copies that aliases stand for included.
+    /// Values in the document, including copies made for aliases.
     pub(crate) nodes: usize,
 }
 
@@ -37,7 +38,7 @@ struct Frame {
     bytes_before: usize,
 }
 
-/// A node that aliases may stand for, and what a copy costs.
+/// A node with an anchor, and the cost of a copy.
 struct Anchored {
     node: Node,
     nodes: usize,
@@ -89,7 +90,7 @@ impl<'a> Builder<'a> {
             return Err(self.too_deep(span));
         }
         if self.wants_key() {
-            return Err(Diagnostic::error(codes::KEY, span, "a key has to be plain text, not a list or an object"));
+            return Err(Diagnostic::error(codes::KEY, span, "a key must be text, not a list or an object"));
         }
         let (nodes_before, bytes_before) = (self.nodes, self.bytes);
         self.spend(1, 0, span)?;
@@ -119,7 +120,7 @@ impl<'a> Builder<'a> {
 
     pub(crate) fn alias(&mut self, anchor: usize, span: Span) -> Result<(), Diagnostic> {
         let Some(anchored) = self.anchors.get(&anchor) else {
-            let message = "an alias stands inside the value that it names, which would never end";
+            let message = "an alias refers to a value that contains it";
             return Err(Diagnostic::error(codes::ALIAS, span, message));
         };
         if self.stack.len().saturating_add(anchored.depth) > self.bounds.depth {
@@ -149,7 +150,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Keeps a copy for aliases. The copy is paid for like any other node: anchors inside anchors would multiply too.
+    /// Keeps a copy for aliases. The copy counts as nodes too, because nested anchors multiply.
     fn keep(&mut self, anchor: usize, node: &Node, nodes: usize, bytes: usize) -> Result<(), Diagnostic> {
         if anchor == 0 {
             return Ok(());
@@ -163,12 +164,12 @@ impl<'a> Builder<'a> {
         self.nodes = self.nodes.saturating_add(nodes);
         self.bytes = self.bytes.saturating_add(bytes);
         if self.nodes > self.bounds.nodes {
-            let message = format!("more than {} values, counting what aliases stand for", self.bounds.nodes);
+            let message = format!("more than {} values, including the copies made for aliases", self.bounds.nodes);
             return Err(Diagnostic::error(codes::TOO_LARGE, span, message));
         }
-        // Text cannot outgrow its source but through aliases.
+        // Only aliases can make the text longer than its source.
         if self.bytes > self.bounds.bytes.saturating_mul(4) {
-            return Err(Diagnostic::error(codes::TOO_LARGE, span, "aliases repeat too much text"));
+            return Err(Diagnostic::error(codes::TOO_LARGE, span, "aliases expand to too much text"));
         }
         Ok(())
     }
@@ -179,10 +180,14 @@ impl<'a> Builder<'a> {
 }
 
 pub(crate) fn too_deep(bounds: &Bounds, span: Span) -> Diagnostic {
-    Diagnostic::error(codes::TOO_DEEP, span, format!("more than {} lists and objects inside each other", bounds.depth))
+    Diagnostic::error(
+        codes::TOO_DEEP,
+        span,
+        format!("lists and objects are nested deeper than {} levels", bounds.depth),
+    )
 }
 
-/// Recursion is bounded: the node was built within the depth bound.
+/// The recursion is bounded by the depth limit of the builder.
 fn depth(node: &Node) -> usize {
     let children = node.items().iter().chain(node.entries().iter().map(|entry| &entry.value));
     match &node.value {
@@ -197,12 +202,10 @@ fn refuse_duplicates(entries: &[Entry]) -> Result<(), Diagnostic> {
     let twice = keys.iter().zip(keys.iter().skip(1)).find(|(a, b)| a.text == b.text);
     match twice {
         None => Ok(()),
-        Some((first, second)) => Err(Diagnostic::error(
-            codes::DUPLICATE_KEY,
-            second.span,
-            format!("`{}` stands twice in one object", second.text),
-        )
-        .note(Note::new(first.span, "first here"))
-        .help("remove one of the two, or rename it")),
+        Some((first, second)) => {
+            Err(Diagnostic::error(codes::DUPLICATE_KEY, second.span, format!("duplicate key `{}`", second.text))
+                .note(Note::new(first.span, "first here"))
+                .help("remove or rename one of them"))
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! JSON (RFC 8259) into the node tree. Its own reader, because not every JSON text is YAML, and errors should speak of JSON.
+//! Parses JSON (RFC 8259) into the node tree. Separate from YAML because not every JSON text is YAML, and
+//! because errors should be about JSON.
 
 use super::build::{Bounds, Builder};
 use super::tree::{Node, Span, Style, Text, Value};
@@ -10,7 +11,7 @@ struct Cursor<'s> {
     at: usize,
 }
 
-/// What may stand next.
+/// What may come next.
 #[derive(Clone, Copy, PartialEq)]
 enum Expect {
     Value,
@@ -34,7 +35,7 @@ pub(crate) fn parse(source: &str, bounds: &Bounds) -> Result<Parsed, Diagnostic>
         let byte = cursor.peek();
         if expect == Expect::Next && brackets.is_empty() {
             break if byte.is_some() {
-                Err(cursor.unexpected("the document ends here, but text follows"))
+                Err(cursor.unexpected("unexpected text after the end of the document"))
             } else {
                 Ok(())
             };
@@ -43,13 +44,13 @@ pub(crate) fn parse(source: &str, bounds: &Bounds) -> Result<Parsed, Diagnostic>
             break Err(cursor.unexpected(if source.trim().is_empty() {
                 "the document is empty"
             } else {
-                "the text ends too early"
+                "unexpected end of file"
             }));
         };
         expect = match (expect, byte) {
             (Expect::FirstItem | Expect::Next, b']') | (Expect::FirstKey | Expect::Next, b'}') => {
                 if brackets.pop() != Some(byte) {
-                    break Err(cursor.unexpected("the wrong closing bracket"));
+                    break Err(cursor.unexpected("mismatched closing bracket"));
                 }
                 cursor.step();
                 builder.close(cursor.at)?;
@@ -126,7 +127,7 @@ impl Cursor<'_> {
         Diagnostic::error(
             codes::SYNTAX,
             Span::new(self.at, self.at.saturating_add(width)),
-            format!("not JSON: {message}"),
+            format!("invalid JSON: {message}"),
         )
     }
 
@@ -153,7 +154,7 @@ impl Cursor<'_> {
         Err(self.unexpected("expected a value"))
     }
 
-    /// A string, from its opening quote to behind the closing one.
+    /// A string, including its quotes.
     fn string(&mut self) -> Result<String, Diagnostic> {
         let open = self.at;
         self.step();
@@ -171,11 +172,11 @@ impl Cursor<'_> {
                 }
                 Some(b'\\') => text.push(self.escape()?),
                 Some(_) => {
-                    return Err(self.unexpected("a control character inside a string; write `\\n` or `\\t`"));
+                    return Err(self.unexpected("control character in a string: write an escape such as `\\n`"));
                 }
                 None => {
                     self.at = open;
-                    return Err(self.unexpected("this string is never closed"));
+                    return Err(self.unexpected("unterminated string"));
                 }
             }
         }
@@ -192,7 +193,7 @@ impl Cursor<'_> {
             Some(b'b') => Some('\u{8}'),
             Some(b'f') => Some('\u{c}'),
             Some(byte @ (b'"' | b'\\' | b'/')) => Some(char::from(byte)),
-            _ => return Err(self.unexpected("an escape that JSON does not have")),
+            _ => return Err(self.unexpected("invalid escape sequence")),
         };
         self.step();
         if let Some(simple) = simple {
@@ -200,7 +201,7 @@ impl Cursor<'_> {
         }
         let high = self.hex();
         let code = match high {
-            // Beyond 16 bits JSON writes two surrogates.
+            // A character beyond 16 bits is a surrogate pair.
             Some(high @ 0xd800..=0xdbff) if self.source.get(self.at..).is_some_and(|rest| rest.starts_with("\\u")) => {
                 self.at = self.at.saturating_add(2);
                 self.hex().filter(|low| (0xdc00..=0xdfff).contains(low)).map(|low| {
@@ -212,7 +213,7 @@ impl Cursor<'_> {
         };
         code.and_then(char::from_u32).ok_or_else(|| {
             self.at = start;
-            self.unexpected("`\\u` needs four hex digits that name a character (or a pair of surrogates)")
+            self.unexpected("`\\u` needs four hex digits that encode a character, or a surrogate pair")
         })
     }
 
@@ -224,7 +225,7 @@ impl Cursor<'_> {
     }
 }
 
-/// JSON's own grammar of numbers, which is narrower than YAML's.
+/// JSON's grammar of numbers, which is narrower than YAML's.
 fn is_number(text: &str) -> bool {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let whole: String = unsigned.chars().take_while(char::is_ascii_digit).collect();

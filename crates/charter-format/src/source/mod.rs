@@ -1,4 +1,4 @@
-//! Source text as a tree of typed nodes that know where they stand, the same for YAML and JSON.
+//! The source text as a tree of typed nodes with their places, the same for YAML and JSON.
 
 mod build;
 mod json;
@@ -14,7 +14,7 @@ pub use tree::{Entry, Key, Node, Span, Style, Text, Value};
 
 use crate::diagnostic::{Diagnostic, codes};
 
-/// How a source text is written.
+/// The syntax of a source text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Syntax {
     /// JSON if the text is JSON (or the name ends in `.json`), YAML otherwise.
@@ -42,7 +42,7 @@ pub struct Parsed {
 pub fn parse(source: &str, name: &str, syntax: Syntax) -> Result<Parsed, Diagnostic> {
     let bounds = &Bounds::default();
     if source.len() > bounds.bytes {
-        let message = format!("the text has {} bytes; at most {} are read", source.len(), bounds.bytes);
+        let message = format!("the file has {} bytes; the limit is {}", source.len(), bounds.bytes);
         return Err(Diagnostic::error(codes::TOO_LARGE, Span::default(), message));
     }
     let is_json = || source.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
@@ -50,7 +50,7 @@ pub fn parse(source: &str, name: &str, syntax: Syntax) -> Result<Parsed, Diagnos
         Syntax::Yaml => yaml::parse(source, bounds),
         Syntax::Json => json::parse(source, bounds),
         Syntax::Auto if name.ends_with(".json") => json::parse(source, bounds),
-        // A YAML flow mapping begins like JSON does, so what is no JSON may still be YAML.
+        // A YAML flow mapping starts like JSON, so invalid JSON may still be YAML.
         Syntax::Auto if is_json() => match json::parse(source, bounds) {
             Err(error) if error.code == codes::SYNTAX => yaml::parse(source, bounds),
             answer => answer,

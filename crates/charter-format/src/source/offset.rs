@@ -1,14 +1,14 @@
-//! Where a byte of a text stands in the source: quotes, escapes and folded lines make the two differ.
+//! Maps bytes of a text to the source, which differ by quotes, escapes and folded lines.
 
 use super::tree::{Key, Node, Span, Style, Value};
 
-/// Where something of the core form was written.
+/// Where a part of the definition was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// What to underline, or the whole scalar. In 32 bits: there are many of these, and a source has 16 MiB at most.
+    /// The span to underline, or the whole scalar. 32 bits are enough for 16 MiB, and there are many of these.
     start: u32,
     end: u32,
-    /// For a text: how it was written, and how many bytes of it come before what counts (`= `).
+    /// For text: its style, and how many leading bytes to skip (`= `).
     text: Option<(Style, u8)>,
 }
 
@@ -18,7 +18,7 @@ impl Place {
         Place { start: small(span.start), end: small(span.end), text: None }
     }
 
-    /// The place of a scalar's text, of which the first `skip` bytes do not count.
+    /// The place of a scalar's text without its first `skip` bytes.
     pub(crate) fn of_text(node: &Node, skip: usize) -> Place {
         let style = match &node.value {
             Value::Text(text) => text.style,
@@ -37,7 +37,7 @@ impl Place {
         Place { text: Some((style, 0)), ..Place::at(key.span) }
     }
 
-    /// The same place, of which no part can be shown.
+    /// The same place without its text: parts of it cannot be located.
     pub(crate) fn without_text(self) -> Place {
         Place { text: None, ..self }
     }
@@ -47,7 +47,7 @@ impl Place {
         Span::new(wide(self.start), wide(self.end))
     }
 
-    /// What to underline: of an expression that is introduced by `= `, what follows that.
+    /// The span to underline: an expression without its leading `= `.
     pub(crate) fn span(&self, source: &str) -> Span {
         let whole = self.whole();
         match self.text {
@@ -59,7 +59,7 @@ impl Place {
         }
     }
 
-    /// The source of the bytes `from..to` of the text.
+    /// The source span of the bytes `from..to` of the text.
     pub(crate) fn part(&self, from: usize, to: usize, source: &str) -> Span {
         if self.text.is_none() {
             return self.whole();
@@ -69,7 +69,7 @@ impl Place {
         Span::new(start, end)
     }
 
-    /// The source of the character that a byte of the text belongs to.
+    /// The source span of the character that contains a byte of the text.
     fn locate(&self, offset: usize, source: &str) -> Span {
         let scalar = self.whole();
         let Some((style, skip)) = self.text else {
@@ -77,10 +77,10 @@ impl Place {
         };
         let wanted = offset.saturating_add(usize::from(skip));
         let raw = source.get(scalar.start..scalar.end).unwrap_or_default();
-        // The span of a block scalar begins behind the indentation of its first line, which all its lines share.
+        // The span of a block scalar starts after the indentation of its first line, which all lines share.
         let before = source.get(..scalar.start).unwrap_or_default();
         let indent = before.len().saturating_sub(before.trim_end_matches(' ').len());
-        // Walk the source and count the bytes of text that each piece of it gives.
+        // Walk the source and count how many bytes of text each piece yields.
         let mut given = 0_usize;
         let mut at = usize::from(matches!(style, Style::Single | Style::Double));
         while let Some(rest) = raw.get(at..).filter(|rest| !rest.is_empty()) {
@@ -88,7 +88,7 @@ impl Place {
             let piece =
                 Span::new(scalar.start.saturating_add(at), scalar.start.saturating_add(at).saturating_add(length));
             if given.saturating_add(gives) > wanted {
-                // Several blanks are one piece.
+                // A run of blanks is one piece.
                 let is_blanks = gives == length && rest.starts_with([' ', '\t']);
                 let inside = if is_blanks { wanted.saturating_sub(given) } else { 0 };
                 return Span::new(
@@ -103,7 +103,7 @@ impl Place {
     }
 }
 
-/// The next piece of source: its length, and how many bytes of text it gives.
+/// The next piece of source: its length, and how many bytes of text it yields.
 fn piece(rest: &str, style: Style, indent: usize) -> (usize, usize) {
     let width = rest.chars().next().map_or(1, char::len_utf8);
     match style {
@@ -120,7 +120,7 @@ fn piece(rest: &str, style: Style, indent: usize) -> (usize, usize) {
     }
 }
 
-/// One or more line breaks and the indentation that follows: folded into a blank, or kept (block scalars: the break only).
+/// Line breaks and the indentation after them: folded into a space, or kept as a break in block scalars.
 fn line_break(rest: &str, style: Style, indent: usize) -> (usize, usize) {
     if style == Style::Block {
         let newline = if rest.starts_with("\r\n") { 2_usize } else { 1 };

@@ -1,9 +1,9 @@
-//! What a plain scalar means: YAML 1.2's core schema. `yes`, `on` and `1_000` are text; `010` is ten.
+//! Plain scalars by YAML 1.2's core schema: `yes`, `on` and `1_000` are text, `010` is ten.
 
 use super::tree::{Node, Span, Style, Text, Value};
 use crate::diagnostic::{Diagnostic, codes};
 
-/// The largest integer that every reader of JSON agrees on: 2^53 - 1.
+/// The largest integer on which all JSON readers agree: 2^53 - 1.
 pub(crate) const MAX_INT: i64 = (1 << 53) - 1;
 
 /// Reads a plain scalar of YAML.
@@ -19,7 +19,7 @@ pub(crate) fn plain(text: &str, span: Span) -> Result<Value, Diagnostic> {
     })
 }
 
-/// A number of YAML's core schema (JSON's numbers are among them); `None`: text.
+/// A number by YAML's core schema, which includes JSON's; `None` if the scalar is text.
 pub(crate) fn number(text: &str, span: Span) -> Result<Option<Value>, Diagnostic> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -37,8 +37,8 @@ pub(crate) fn number(text: &str, span: Span) -> Result<Option<Value>, Diagnostic
         return int(i64::from_str_radix(octal, 8).ok(), text, span).map(Some);
     }
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
-        let message = format!("`{text}` is no number that JSON has");
-        return Err(Diagnostic::error(codes::NUMBER, span, message).help("write it in quotes if it is text"));
+        let message = format!("`{text}` is not a JSON number");
+        return Err(Diagnostic::error(codes::NUMBER, span, message).help("quote it if it is text"));
     }
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['-', '+']).unwrap_or(exponent))),
@@ -60,7 +60,7 @@ pub(crate) fn number(text: &str, span: Span) -> Result<Option<Value>, Diagnostic
     }
 }
 
-/// A number is an int or a float by its value, however it was written: `1.0` is the int 1.
+/// Whether a number is an integer depends on its value, not on how it is written: `1.0` is the integer 1.
 fn by_value(value: f64) -> Value {
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
     // exact: integral and within 2^53
@@ -79,12 +79,12 @@ fn too_large(text: &str, span: Span) -> Diagnostic {
     Diagnostic::error(
         codes::NUMBER,
         span,
-        format!("the number `{shown}` is beyond 2^53-1, where readers of JSON disagree"),
+        format!("number `{shown}` is out of range: JSON readers disagree beyond 2^53-1"),
     )
-    .help("write it in quotes, as text")
+    .help("quote it, as text")
 }
 
-/// Warns where YAML 1.1 and 1.2 disagree about a number: `010` is eight there and ten here.
+/// Warns about numbers that YAML 1.1 and 1.2 read differently: `010` is eight in 1.1 and ten in 1.2.
 pub(crate) fn leading_zero(node: &Node, text: &str) -> Option<Diagnostic> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let odd = matches!(node.value, Value::Int(_))
@@ -95,8 +95,8 @@ pub(crate) fn leading_zero(node: &Node, text: &str) -> Option<Diagnostic> {
         Diagnostic::warning(
             codes::NUMBER,
             node.span,
-            format!("`{text}` is read as a decimal number (some readers of YAML take it for octal)"),
+            format!("`{text}` is read as a decimal number; some YAML readers treat it as octal"),
         )
-        .help("leave the zeros out, or write it in quotes if it is text")
+        .help("remove the leading zeros, or quote it if it is text")
     })
 }

@@ -19,7 +19,7 @@ impl Span {
         Span { start, end: end.max(start) }
     }
 
-    /// Its first byte: for places where underlining the whole would be too much.
+    /// Its first byte, where underlining the whole span would be too much.
     #[must_use]
     pub fn first(self) -> Span {
         Span::new(self.start, self.start.saturating_add(1).min(self.end))
@@ -29,7 +29,7 @@ impl Span {
         self.start <= offset && offset < self.end
     }
 
-    /// The part on the first line: what a caret can underline without filling the screen.
+    /// The part on the first line, so that underlining does not fill the screen.
     pub(crate) fn first_line(self, source: &str) -> Span {
         let text = source.get(self.start..self.end).unwrap_or_default();
         let line = text.lines().next().unwrap_or_default().trim_end();
@@ -139,7 +139,7 @@ impl Node {
         }
     }
 
-    /// The items of a list, or the node itself: most lists of a charter may be written as their only item.
+    /// The items of a list, or the node itself: most lists of a charter may be written as a single item.
     #[must_use]
     pub fn one_or_many(&self) -> &[Node] {
         match &self.value {
@@ -180,16 +180,16 @@ impl Node {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match &self.value {
-            Value::Null => "nothing",
+            Value::Null => "null",
             Value::Bool(_) => "a boolean",
             Value::Int(_) | Value::Float(_) => "a number",
-            Value::Text(_) => "text",
+            Value::Text(_) => "a string",
             Value::List(_) => "a list",
             Value::Map(_) => "an object",
         }
     }
 
-    /// The document path of what stands at a byte, such as `states.review.on.APPROVE[0].guard`; empty for the document itself.
+    /// The document path of the value at a byte offset, such as `states.review.on.APPROVE[0].guard`; empty for the document itself.
     #[must_use]
     pub fn path_at(&self, offset: usize) -> String {
         let mut path = String::new();
@@ -197,7 +197,7 @@ impl Node {
         'down: loop {
             for entry in node.entries() {
                 let on_key = entry.key.span.holds(offset);
-                // The last test catches errors at the end of a value, e.g. a missing one.
+                // The last condition is for empty values, such as a missing one.
                 if on_key
                     || entry.value.span.holds(offset)
                     || (entry.value.span.start == offset && entry.value.span.end == offset)

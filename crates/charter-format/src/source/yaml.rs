@@ -1,4 +1,4 @@
-//! YAML 1.2 into the node tree, through `granit-parser`'s events (the parser beneath `serde-saphyr`).
+//! Parses YAML 1.2 into the node tree, from the events of `granit-parser` (the parser of `serde-saphyr`).
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError};
 
@@ -20,19 +20,15 @@ pub(crate) fn parse(source: &str, bounds: &Bounds) -> Result<Parsed, Diagnostic>
                 .tag_span()
                 .and_then(|tag| tag.byte_range())
                 .map_or(span, |range| Span::new(range.start, range.end));
-            return Err(Diagnostic::error(
-                codes::TAG,
-                at,
-                format!("`{}` is a YAML tag; charters have none", tag.original()),
-            )
-            .help("text that begins with `!` has to be quoted"));
+            return Err(Diagnostic::error(codes::TAG, at, format!("unexpected YAML tag `{}`", tag.original()))
+                .help("charters have no tags; quote text that starts with `!`"));
         }
         match event {
             Event::DocumentStart(..) if builder.has_root() => {
                 return Err(Diagnostic::error(
                     codes::SEVERAL_DOCUMENTS,
                     span,
-                    "a second YAML document begins here; a file holds one charter",
+                    "a second YAML document starts here; a file holds one",
                 ));
             }
             Event::Scalar(text, style, anchor, _) => {
@@ -77,20 +73,18 @@ fn node(text: &str, style: ScalarStyle, span: Span) -> Result<Node, Diagnostic> 
     Ok(Node { span, value })
 }
 
-/// Says what the parser saw, and for the mistakes that expressions invite, what to write instead.
+/// The diagnostic of a parse error; for mistakes that are common with expressions, what to write instead.
 fn explain(error: &ScanError, source: &str, bounds: &Bounds) -> Diagnostic {
     let start = error.marker().byte_offset().unwrap_or_default().min(source.len());
     let width = source.get(start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
     let span = Span::new(start, start.saturating_add(width));
-    let quote =
-        "text that contains `: ` or ` #`, or begins with one of `! & * @ % [ { ` \" '`, has to be quoted as a whole";
-    let tab = |span: Span| {
-        Diagnostic::error(codes::SYNTAX, span, "a tab is used for indentation").help("YAML is indented with spaces")
-    };
+    let quote = "quote text that contains `: ` or ` #`, or that starts with one of `! & * @ % [ { ` \" '`";
+    let tab =
+        |span: Span| Diagnostic::error(codes::SYNTAX, span, "tab used for indentation").help("indent YAML with spaces");
     match error.kind() {
         ErrorKind::RecursionLimitExceeded => too_deep(bounds, span),
         ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => tab(span),
-        // The parser tells where the text begins that goes on over lines; what is wrong is the tab.
+        // The parser reports the start of the multi-line text; point at the tab instead.
         ErrorKind::TabInPlainScalar => {
             let rest = source.get(start..).unwrap_or_default();
             let mut line_at = start;
@@ -105,27 +99,26 @@ fn explain(error: &ScanError, source: &str, bounds: &Bounds) -> Diagnostic {
             tab(place.map_or(span, |at| Span::new(at, at.saturating_add(1))))
         }
         ErrorKind::UnknownAnchor => {
-            Diagnostic::error(codes::ALIAS, span, "this alias names nothing that stands before it")
-                .help("text that begins with `*` has to be quoted")
+            Diagnostic::error(codes::ALIAS, span, "unknown alias: no anchor with this name comes before it")
+                .help("quote text that starts with `*`")
         }
         ErrorKind::MappingValueNotAllowed => {
-            Diagnostic::error(codes::SYNTAX, span, "a `:` that cannot begin a value here")
-                .help(format!("check the indentation; {quote}"))
+            Diagnostic::error(codes::SYNTAX, span, "unexpected `:`").help(format!("check the indentation; {quote}"))
         }
         ErrorKind::UnexpectedCharacter { character } => {
-            Diagnostic::error(codes::SYNTAX, span, format!("a value cannot begin with `{character}`")).help(quote)
+            Diagnostic::error(codes::SYNTAX, span, format!("a value cannot start with `{character}`")).help(quote)
         }
         ErrorKind::InvalidTrailingDoubleQuotedScalar | ErrorKind::InvalidTrailingSingleQuotedScalar => {
-            Diagnostic::error(codes::SYNTAX, span, "the value goes on after its closing quote").help(quote)
+            Diagnostic::error(codes::SYNTAX, span, "unexpected text after the closing quote").help(quote)
         }
         ErrorKind::ExpectedFlowMappingSeparator => {
-            Diagnostic::error(codes::SYNTAX, span, "expected `,` or `}` here").help(quote)
+            Diagnostic::error(codes::SYNTAX, span, "expected `,` or `}`").help(quote)
         }
         ErrorKind::ExpectedFlowSequenceSeparator => {
-            Diagnostic::error(codes::SYNTAX, span, "expected `,` or `]` here").help(quote)
+            Diagnostic::error(codes::SYNTAX, span, "expected `,` or `]`").help(quote)
         }
         ErrorKind::SimpleKeyExpected => {
-            Diagnostic::error(codes::SYNTAX, span, "a key without `:`").help("write `key: value`")
+            Diagnostic::error(codes::SYNTAX, span, "expected `:` after the key").help("write `key: value`")
         }
         _ => Diagnostic::error(codes::SYNTAX, span, error.info()),
     }

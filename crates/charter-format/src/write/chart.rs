@@ -1,4 +1,4 @@
-//! Statecharts, their transitions and actions, in the words of the language.
+//! Writes statecharts, transitions and actions in the charter language.
 
 use std::collections::BTreeSet;
 
@@ -95,7 +95,7 @@ fn initial(initial: &Initial) -> OrderedJson {
     }
 }
 
-/// `on` and `after`: an object; a list of objects where a key stands twice.
+/// `on` and `after`: an object, or a list of objects if a key occurs twice.
 fn keyed<'d, T>(
     out: &mut OrderedObject,
     key: &str,
@@ -248,7 +248,7 @@ pub(crate) fn template(template: &Template) -> OrderedJson {
     }
 }
 
-/// Whether a literal would be taken for an expression, or for a quoted literal.
+/// Whether a literal would be read as an expression or as `{literal: ...}`.
 fn needs_quoting(value: &Json) -> bool {
     match value {
         Json::String(text) => text.starts_with("= "),

@@ -1,4 +1,4 @@
-//! Writes a definition as a charter, so that what was built in Rust or imported can be kept, shown and read back.
+//! Writes a definition as a charter, for definitions that were built in Rust or imported.
 
 mod chart;
 
@@ -13,26 +13,30 @@ use crate::source::Syntax;
 /// Why a definition cannot be written as a charter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unrepresentable {
-    /// JSON pointer into the core form; empty if the charter would not be read at all.
+    /// JSON pointer into the definition; empty if the charter cannot be read back at all.
     pub at: String,
-    /// Why.
+    /// What is wrong with it.
     pub message: String,
 }
 
 impl std::fmt::Display for Unrepresentable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the definition cannot be written as a charter: {}: {}", self.at, self.message)
+        f.write_str("cannot write the definition as a charter: ")?;
+        if !self.at.is_empty() {
+            write!(f, "`{}`: ", self.at)?;
+        }
+        f.write_str(&self.message)
     }
 }
 
 impl std::error::Error for Unrepresentable {}
 
-/// A definition as a charter in JSON, which reads back as the same definition.
+/// Writes a definition as a charter in JSON, which reads back as the same definition.
 ///
 /// # Errors
-/// The core form can hold a few things that the language has no words for (a name that is declared nowhere, an inline expression
-/// inside a combination of guards, a description of the root state beside that of the charter): the first of them is named. That
-/// nothing was lost is not assumed but checked, by reading the text again.
+/// A definition can hold a few things that the language cannot express (an undeclared name, an inline
+/// expression inside a combination of guards, a description of the root state besides that of the charter);
+/// the error names the first. The result is verified by reading it back.
 pub fn json(definition: &Definition) -> Result<String, Unrepresentable> {
     let text = serde_json::to_string_pretty(&charter(definition))
         .map_err(|error| Unrepresentable { at: String::new(), message: error.to_string() })?;
@@ -45,10 +49,7 @@ pub fn json(definition: &Definition) -> Result<String, Unrepresentable> {
     let core = |definition: &Definition| serde_json::to_value(definition).map(normal).unwrap_or_default();
     match difference(&core(definition), &core(&again.definition)) {
         None => Ok(text),
-        Some(at) => Err(Unrepresentable {
-            at,
-            message: "the language has no words for this part, or it is not in its plain form".to_owned(),
-        }),
+        Some(at) => Err(Unrepresentable { at, message: "the charter language cannot express this part".to_owned() }),
     }
 }
 
@@ -182,7 +183,7 @@ fn limits(out: &mut OrderedObject, limits: &Limits) {
     }
 }
 
-/// Templates without anything computed are literals, however they were built.
+/// Normalizes templates without expressions to literals.
 fn normal(value: Json) -> Json {
     let literal = |value: &Json| {
         value.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("literal")).cloned()

@@ -407,9 +407,9 @@ fn a_problem_of_the_kernel_is_shown_where_it_was_written() {
     let door = r#"{"initial": "shut",
       "states": {"shut": {}, "both": {"id": "x", "on": {"E": "shut"}}}}"#;
     let document = read_importing(charter, "c.yaml", &|_| Ok(door.to_owned())).unwrap();
-    let place = document.elsewhere("/root/state/states/both/on/0/transitions/0");
+    let place = document.imported_place("/root/state/states/both/on/0/transitions/0");
     assert_eq!(place.as_deref(), Some("door.json:2:62 (`states.both.on.E`)"));
-    assert_eq!(document.elsewhere("/guards/free"), None);
+    assert_eq!(document.imported_place("/guards/free"), None);
 }
 
 #[test]

@@ -9,27 +9,27 @@ use crate::grammar::{Form, Object};
 pub(super) static ACTION: Object = Object {
     name: "action",
     what: "an action",
-    doc: "Something a step does: exactly one of these keys.",
+    doc: "An action: exactly one of these keys.",
     fields: &[&[
         may!(
             "assign",
             Form::Map { key: "path", of: &TEMPLATE },
             "Sets context variables: `name`, `name.field`, `name[CEL]`."
         ),
-        may!("raise", RAISED, "An event at the end of the internal queue."),
-        may!("send", Form::Object(&SEND), "An event for an actor of the run, now or later."),
-        may!("cancel", Form::Template, "Takes back a delayed `send`, by its id."),
-        may!("emit", RAISED, "An event for subscribers outside the run."),
-        may!("log", Form::Template, "A line for people."),
-        may!("label", Form::Text, "With `log`: a word in front of it."),
+        may!("raise", RAISED, "Appends an event to the internal queue."),
+        may!("send", Form::Object(&SEND), "Sends an event to an actor of the run, now or later."),
+        may!("cancel", Form::Template, "Cancels a delayed `send` by its id."),
+        may!("emit", RAISED, "Emits an event to subscribers outside the run."),
+        may!("log", Form::Template, "Writes a line to the log."),
+        may!("label", Form::Text, "With `log`: a label in front of it."),
         may!("spawn", Form::Object(&SPAWN), "Starts a machine as an actor of the run."),
-        may!("stop", Form::Template, "Ends a spawned actor, by its id."),
-        may!("if", BRANCHES, "The first branch whose `when` holds."),
+        may!("stop", Form::Template, "Stops a spawned actor by its id."),
+        may!("if", BRANCHES, "Runs the first branch whose `when` holds."),
         may!("each", Form::Object(&EACH), "Runs a block for each item of a list."),
-        may!("grant", Form::Object(&GRANT), "Gives a permit."),
-        may!("revoke", Form::Object(&REVOKE), "Ends a permit, or all of a kind."),
+        may!("grant", Form::Object(&GRANT), "Grants a permit."),
+        may!("revoke", Form::Object(&REVOKE), "Revokes a permit, or all of a kind."),
         may!("open", Form::Object(&OPEN), "Opens an obligation."),
-        may!("close", Form::Object(&CLOSE), "Fulfils an obligation, or all of a kind."),
+        may!("close", Form::Object(&CLOSE), "Closes an obligation, or all of a kind."),
     ]],
     one_of: &[
         "assign", "raise", "send", "cancel", "emit", "log", "spawn", "stop", "if", "each", "grant", "revoke", "open",
@@ -49,13 +49,13 @@ pub(super) static EVENT_TO_RAISE: Object = Object {
 static SEND: Object = Object {
     name: "send",
     what: "an event to send",
-    doc: "An event for an actor of the run, now or later.",
+    doc: "Sends an event to an actor of the run, now or later.",
     fields: &[&[
         may!("to", Form::Template, "An actor id, `parent` or `self` (default)."),
         must!("type", Form::Template, "Event type."),
         may!("data", Form::Template, "Event data."),
         may!("delay", Form::Delay, "How long to wait."),
-        may!("id", Form::Template, "A name by which `cancel` finds it."),
+        may!("id", Form::Template, "The id that `cancel` refers to."),
         may!("idLocation", Form::Text, "A context variable that receives the id (imports)."),
         may!("processor", Form::Template, "The event processor's name (imports)."),
     ]],
@@ -64,7 +64,7 @@ static SEND: Object = Object {
 
 static SPAWN: Object = Object {
     name: "spawn",
-    what: "what to spawn",
+    what: "an actor to spawn",
     doc: "Starts a machine (or a service) as an actor of the run that outlives the state.",
     fields: &[&[
         must!("machine", Form::Name("a machine"), "An entry of `machines` or of `actors`."),
@@ -77,8 +77,8 @@ static SPAWN: Object = Object {
 pub(super) static BRANCH: Object = Object {
     name: "branch",
     what: "a branch",
-    doc: "A branch of `if`; without `when`: always.",
-    fields: &[&[may!("when", Form::Cel, "A condition in CEL."), must!("do", BLOCK, "What to do.")]],
+    doc: "A branch of `if`; without `when` it always runs.",
+    fields: &[&[may!("when", Form::Cel, "The condition, in CEL."), must!("do", BLOCK, "The actions.")]],
     ..PLAIN
 };
 
@@ -87,10 +87,10 @@ static EACH: Object = Object {
     what: "a loop",
     doc: "Runs a block for each item of a list (or each key of a map).",
     fields: &[&[
-        must!("in", Form::Cel, "CEL of the list."),
-        must!("as", Form::Pattern(&VARIABLE), "Name of the item."),
-        may!("index", Form::Pattern(&VARIABLE), "Name of the position (of the key, for a map)."),
-        must!("do", BLOCK, "What to do."),
+        must!("in", Form::Cel, "The list, in CEL."),
+        must!("as", Form::Pattern(&VARIABLE), "The variable for the item."),
+        may!("index", Form::Pattern(&VARIABLE), "The variable for the index (for a map, the key)."),
+        must!("do", BLOCK, "The actions."),
     ]],
     ..PLAIN
 };
@@ -98,13 +98,13 @@ static EACH: Object = Object {
 static GRANT: Object = Object {
     name: "grant",
     what: "a permit",
-    doc: "Gives a permit.",
+    doc: "Grants a permit.",
     fields: &[&[
         must!("kind", Form::Name("an entry of `ledger`"), "An entry of `ledger`."),
-        must!("key", Form::Template, "Which one; used once in a run."),
-        may!("uses", Form::Template, "How often it may be used (default: without limit)."),
-        may!("expires", Form::Template, "Until when."),
-        may!("data", Form::Template, "Its scope and whatever else belongs to it."),
+        must!("key", Form::Template, "Its key, unique in a run."),
+        may!("uses", Form::Template, "How often it can be used (default: no limit)."),
+        may!("expires", Form::Template, "When it expires."),
+        may!("data", Form::Template, "Its scope and other data."),
     ]],
     ..PLAIN
 };
@@ -112,10 +112,10 @@ static GRANT: Object = Object {
 static REVOKE: Object = Object {
     name: "revoke",
     what: "a permit",
-    doc: "Ends a permit, or all of a kind.",
+    doc: "Revokes a permit, or all of a kind.",
     fields: &[&[
         must!("kind", Form::Name("an entry of `ledger`"), "An entry of `ledger`."),
-        may!("key", Form::Template, "Which one."),
+        may!("key", Form::Template, "Its key."),
         may!("all", Form::Bool, "`true`: all of the kind."),
     ]],
     one_of: &["key", "all"],
@@ -128,9 +128,9 @@ static OPEN: Object = Object {
     doc: "Opens an obligation.",
     fields: &[&[
         must!("kind", Form::Name("an entry of `ledger`"), "An entry of `ledger`."),
-        must!("key", Form::Template, "Which one; used once in a run."),
-        may!("due", Form::Template, "When it is overdue: a time from now such as `24h`, or a timestamp."),
-        may!("data", Form::Template, "Whatever belongs to it."),
+        must!("key", Form::Template, "Its key, unique in a run."),
+        may!("due", Form::Template, "When it is overdue: a duration from now such as `24h`, or a timestamp."),
+        may!("data", Form::Template, "Its data."),
     ]],
     ..PLAIN
 };
@@ -138,12 +138,12 @@ static OPEN: Object = Object {
 static CLOSE: Object = Object {
     name: "close",
     what: "an obligation",
-    doc: "Fulfils an obligation, or all of a kind.",
+    doc: "Closes an obligation, or all of a kind.",
     fields: &[&[
         must!("kind", Form::Name("an entry of `ledger`"), "An entry of `ledger`."),
-        may!("key", Form::Template, "Which one."),
+        may!("key", Form::Template, "Its key."),
         may!("all", Form::Bool, "`true`: all of the kind."),
-        may!("as", Form::Template, "How it was fulfilled."),
+        may!("as", Form::Template, "How it was closed."),
     ]],
     one_of: &["key", "all"],
     ..PLAIN

@@ -9,33 +9,33 @@ use super::macros::{may, must};
 use crate::grammar::{Field, Form, Object};
 
 pub(super) static CHART: &[Field] = &[
-    may!("input", Form::Schema, "JSON Schema (2020-12) of what it starts with."),
-    may!("context", Form::Map { key: "variable", of: &TEMPLATE }, "Variables with their first values."),
-    may!("output", Form::Template, "What it gives when it is done."),
+    may!("input", Form::Schema, "JSON Schema (2020-12) of its input."),
+    may!("context", Form::Map { key: "variable", of: &TEMPLATE }, "Variables with their initial values."),
+    may!("output", Form::Template, "Its output when it is done."),
 ];
 
 pub(super) static STATE_BODY: &[Field] = &[
     may!(
         "type",
         Form::Word(&["atomic", "compound", "parallel", "final", "history"]),
-        "Kind of state; default: compound with `states`, else atomic."
+        "The type of state (default: compound with `states`, otherwise atomic)."
     ),
-    may!("initial", INITIAL, "Where a compound state starts (default: its first child)."),
-    may!("states", Form::Map { key: "state", of: &STATE_FORM }, "Child states; their order is meaning."),
+    may!("initial", INITIAL, "The initial state of a compound state (default: its first child)."),
+    may!("states", Form::Map { key: "state", of: &STATE_FORM }, "Child states, in document order."),
     may!("on", ON, "Transitions by event: a type, `prefix.*`, or `*`."),
-    may!("always", TRANSITIONS, "Transitions that need no event."),
-    may!("after", AFTER, "Transitions after a time: `24h`, a name from `delays`, milliseconds, or `= CEL`."),
+    may!("always", TRANSITIONS, "Transitions without an event."),
+    may!("after", AFTER, "Transitions after a delay: `24h`, milliseconds, a name from `delays`, or `= CEL`."),
     may!("entry", BLOCKS, "Actions on entry."),
     may!("exit", BLOCKS, "Actions on exit."),
-    may!("invoke", INVOKES, "Actors that work while the state is active."),
+    may!("invoke", INVOKES, "Actors that run while the state is active."),
     may!("onDone", TRANSITIONS, "Transitions when a final child (or every region) completes the state."),
     may!("data", Form::Map { key: "variable", of: &TEMPLATE }, "Variables bound on the first entry (imports)."),
-    may!("tags", TAGS, "Words for people and tools, such as `waiting`."),
+    may!("tags", TAGS, "Labels for people and tools, such as `waiting`."),
 ];
 
 static STATE_HEAD: &[Field] = &[
-    may!("id", Form::Text, "A name that `#id` targets find anywhere in the statechart."),
-    may!("description", Form::Text, "What it is for."),
+    may!("id", Form::Text, "A name for `#id` targets anywhere in the statechart."),
+    may!("description", Form::Text, "Its purpose."),
     may!("meta", Form::Any, "Free data for tools."),
 ];
 
@@ -48,14 +48,10 @@ pub(super) static STATE: Object = Object {
         STATE_HEAD,
         STATE_BODY,
         &[
-            may!("output", Form::Template, "What a final state gives."),
-            may!(
-                "history",
-                Form::Word(&["shallow", "deep"]),
-                "With `type: history`: what it remembers (default shallow)."
-            ),
-            may!("target", TARGETS, "With `type: history`: where to go before its parent was ever left."),
-            may!("actions", BLOCK, "With `type: history`: run when `target` is taken."),
+            may!("output", Form::Template, "The output of a final state."),
+            may!("history", Form::Word(&["shallow", "deep"]), "With `type: history`: its depth (default shallow)."),
+            may!("target", TARGETS, "With `type: history`: the default if its parent was never left."),
+            may!("actions", BLOCK, "With `type: history`: run when the default is taken."),
         ],
     ],
     may_be_empty: true,
@@ -85,11 +81,11 @@ static MACHINE_TYPES: Object = Object {
 
 pub(super) static STATECHART: Object = Object {
     name: "statechart",
-    what: "a statechart elsewhere",
-    doc: "Takes the statechart from another file.",
+    what: "a statechart import",
+    doc: "Imports the statechart from another file.",
     fields: &[&[
         must!("import", Form::Text, "The file, relative to this one."),
-        must!("format", Form::Word(&["xstate", "scxml"]), "How it is written."),
+        must!("format", Form::Word(&["xstate", "scxml"]), "The format of the file."),
     ]],
     ..PLAIN
 };
@@ -99,26 +95,26 @@ pub(super) static STATECHART: Object = Object {
 pub(super) static TRANSITION: Object = Object {
     name: "transition",
     what: "a transition",
-    doc: "A transition. What selects it is said by where it stands.",
+    doc: "A transition; its position determines what selects it.",
     fields: &[&[
         may!(
             "target",
             TARGETS,
-            "`sibling`, `sibling.child`, `.child`, `#id`, `#id.child`; a list for regions; none: stays."
+            "`sibling`, `sibling.child`, `.child`, `#id` or `#id.child`; a list for regions; without a target no state is left."
         ),
         may!("guard", GUARD, "A name from `guards`, or `{and: []}`, `{or: []}`, `{not: }`."),
-        may!("when", Form::Cel, "A condition in CEL; both given: both must hold."),
+        may!("when", Form::Cel, "A condition in CEL; with `guard`, both must hold."),
         may!("by", ROLES, "Roles that may take it."),
-        may!("approves", Form::Cel, "CEL of the value whose digest the sender must name in `event.digest`."),
-        may!("requires", REQUIRES, "What the ledger must hold."),
-        may!("quorum", QUORUM, "How many different principals have to send the event."),
-        may!("refuse", RULE, "An entry of `rules`: the event is refused in its name if this transition is selected."),
-        may!("actions", BLOCK, "Run between exits and entries."),
+        may!("approves", Form::Cel, "CEL of the value to approve: the sender gives its digest in `event.digest`."),
+        may!("requires", REQUIRES, "The permits and obligations that it requires."),
+        may!("quorum", QUORUM, "How many different principals must send the event."),
         may!(
-            "reenter",
-            Form::Bool,
-            "Leave and re-enter the source even where an internal transition would do (default false)."
+            "refuse",
+            RULE,
+            "An entry of `rules`: if this transition is selected, the event is refused and the refusal names the rule."
         ),
+        may!("actions", BLOCK, "Run between exits and entries."),
+        may!("reenter", Form::Bool, "Exit and re-enter the source even if the target is inside it (default false)."),
         may!("description", Form::Text, "What it means."),
         may!("meta", Form::Any, "Free data for tools."),
     ]],
@@ -141,18 +137,18 @@ pub(super) static COMBINATION: Object = Object {
 pub(super) static QUORUM_OBJECT: Object = Object {
     name: "quorum",
     what: "a quorum",
-    doc: "How many different principals have to send the event.",
-    fields: &[&[must!("count", COUNT, "How many."), may!("of", ROLE, "The role they must have.")]],
+    doc: "How many different principals must send the event.",
+    fields: &[&[must!("count", COUNT, "The number of principals."), may!("of", ROLE, "The role that they must have.")]],
     ..PLAIN
 };
 
 pub(super) static INITIAL_OBJECT: Object = Object {
     name: "initial",
     what: "an initial transition",
-    doc: "Where a compound state starts, with actions on the way.",
+    doc: "The initial transition of a compound state, with actions.",
     fields: &[&[
-        must!("target", TARGETS, "Where to go."),
-        may!("actions", BLOCK, "Run after the entry of the state and before that of its children."),
+        must!("target", TARGETS, "The initial state."),
+        may!("actions", BLOCK, "Run after the entry actions of the state, before those of its children."),
     ]],
     ..PLAIN
 };
@@ -160,16 +156,16 @@ pub(super) static INITIAL_OBJECT: Object = Object {
 pub(super) static INVOKE: Object = Object {
     name: "invoke",
     what: "an invocation",
-    doc: "An actor that works while the state is active.",
+    doc: "An actor that runs while the state is active.",
     fields: &[&[
         may!("src", Form::Name("an actor or a machine"), "An entry of `actors` or of `machines`."),
         may!("machine", Form::Name("a machine"), "An entry of `machines`."),
         may!("id", Form::Text, "Id of the invocation (default: `src`)."),
         may!("idLocation", Form::Text, "A context variable that receives the id (imports)."),
         may!("input", Form::Template, "Input, evaluated when the invocation starts."),
-        may!("timeout", Form::Delay, "Overrides the actor's."),
-        may!("onDone", TRANSITIONS, "Transitions on its answer."),
-        may!("onError", TRANSITIONS, "Transitions on its failure."),
+        may!("timeout", Form::Delay, "Overrides the timeout of the actor."),
+        may!("onDone", TRANSITIONS, "Transitions when it is done."),
+        may!("onError", TRANSITIONS, "Transitions when it fails."),
         may!("finalize", BLOCK, "Run on every event that comes from the invoked machine (SCXML)."),
         may!("autoforward", Form::Bool, "Pass a copy of every external event on to the invoked machine (SCXML)."),
     ]],

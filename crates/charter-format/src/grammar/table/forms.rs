@@ -1,4 +1,4 @@
-//! Values that may be written in several ways: one or many, a name or an object, a map of events.
+//! Values with several notations: one or many, a name or an object, a map of events.
 
 use super::action::{ACTION, BRANCH, EVENT_TO_RAISE};
 use super::chart::{COMBINATION, INITIAL_OBJECT, INVOKE, QUORUM_OBJECT, STATE, TRANSITION};
@@ -9,10 +9,10 @@ use crate::grammar::Form;
 
 pub(super) static ROLE: Form = Form::Name("a role");
 
-/// For keys that the host reads: a length of time without names and expressions.
-pub(super) static LENGTH_OF_TIME: Form = Form::OneOf {
-    what: "a length of time such as `2s`, or milliseconds",
-    forms: &[Form::Pattern(&LENGTH), Form::Int { least: 0, most: (1 << 53) - 1 }],
+/// For keys that the host reads: a duration without names and expressions.
+pub(super) static DURATION: Form = Form::OneOf {
+    what: "a duration such as `2s`, or milliseconds",
+    forms: &[Form::Pattern(&LENGTH), Form::Int { min: 0, max: (1 << 53) - 1 }],
 };
 
 pub(super) static ROLES: Form = one_or_many!("a role or a list of roles", Form::Name("a role"); ROLE);
@@ -84,13 +84,13 @@ pub(super) static INVOKES: Form = one_or_many!("an invocation or a list of them"
 static REQUIRE_FORM: Form = Form::Object(&REQUIRE);
 
 pub(super) static REQUIRES: Form =
-    one_or_many!("what the ledger must hold (an object or a list of them)", Form::Object(&REQUIRE); REQUIRE_FORM);
+    one_or_many!("a ledger requirement (an object or a list of them)", Form::Object(&REQUIRE); REQUIRE_FORM);
 
-pub(super) static COUNT: Form = Form::Int { least: 1, most: u32::MAX as i64 };
+pub(super) static COUNT: Form = Form::Int { min: 1, max: u32::MAX as i64 };
 
 pub(super) static QUORUM: Form = Form::OneOf {
     what: "a number of people, or an object with `count` and `of`",
-    forms: &[Form::Int { least: 1, most: u32::MAX as i64 }, Form::Object(&QUORUM_OBJECT)],
+    forms: &[Form::Int { min: 1, max: u32::MAX as i64 }, Form::Object(&QUORUM_OBJECT)],
 };
 
 pub(super) static SCHEMA: Form = Form::Schema;

@@ -1,4 +1,4 @@
-//! How fields are written down. Macros, not functions: only struct literals may stand behind a reference in a static.
+//! Macros for fields: in a static, a reference may point to a struct literal but not to the result of a function.
 
 macro_rules! may {
     ($key:literal, $form:expr, $doc:literal) => {
@@ -12,11 +12,12 @@ macro_rules! must {
     };
 }
 
-/// A value that may stand alone or in a list.
+/// A single value or a list of them.
 macro_rules! one_or_many {
     ($what:literal, $($form:expr),+; $item:expr) => {
         $crate::grammar::Form::OneOf { what: $what, forms: &[$($form),+, $crate::grammar::Form::List(&$item)] }
     };
 }
 
-pub(super) use {may, must, one_or_many};
+pub(super) use one_or_many;
+pub(in crate::grammar) use {may, must};

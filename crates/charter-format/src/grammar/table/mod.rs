@@ -1,5 +1,5 @@
-//! The grammar of the charter language, version 1, as one table: per kind of object its keys, their values and a line of docs. Here stands
-//! the root of a document and what it declares.
+//! The grammar of the charter language, version 1, as one table: for each object its keys, their values and a
+//! line of documentation. This module has the root of a document and its declarations.
 
 mod action;
 mod chart;
@@ -10,11 +10,11 @@ mod texts;
 
 use super::{Form, Object};
 use chart::{CHART, MACHINE, STATE_BODY, STATECHART};
-use forms::{BLOCK, COMPUTED, COUNT, DELAY, GUARD_ENTRY, LENGTH_OF_TIME, ROLES, RULE, SCHEMA, STATE_NAMES, TEMPLATE};
-use macros::{may, must};
+use forms::{BLOCK, COMPUTED, COUNT, DELAY, DURATION, GUARD_ENTRY, ROLES, RULE, SCHEMA, STATE_NAMES, TEMPLATE};
+pub(super) use macros::{may, must};
 use texts::{ID, VERSION};
 
-/// What most objects are: no exclusive keys, no free keys, not empty.
+/// The defaults: no exclusive keys, no free keys, not empty.
 pub(super) const PLAIN: Object =
     Object { name: "", what: "", doc: "", fields: &[], one_of: &[], open: false, may_be_empty: false };
 
@@ -27,38 +27,38 @@ pub(crate) static CHARTER: Object = Object {
     doc: "A charter: statecharts plus roles, evidence, permits and approvals.",
     fields: &[
         &[
-            must!("charter", Form::Int { least: 1, most: 1 }, "Version of the charter language: 1."),
-            must!("id", Form::Pattern(&ID), "Name of the charter: lower-case letters, digits and `-`."),
+            must!("charter", Form::Int { min: 1, max: 1 }, "Version of the charter language: 1."),
+            must!("id", Form::Pattern(&ID), "Name of the charter: lowercase letters, digits and `-`."),
             may!("version", Form::Pattern(&VERSION), "Semantic version of this charter."),
-            may!("title", Form::Text, "A line for people."),
-            may!("description", Form::Text, "More for people."),
+            may!("title", Form::Text, "A short title."),
+            may!("description", Form::Text, "A longer description."),
             may!(
                 "strict",
                 Form::Bool,
-                "Refuse what SCXML would ignore: unhandled, undeclared and ill-formed events (default true)."
+                "Refuse events that SCXML would ignore: unhandled, undeclared and malformed ones (default true)."
             ),
             may!(
                 "roles",
                 Form::Map { key: "role", of: &Form::Object(&ROLE_ENTRY) },
-                "Who may act. `system` and `operator` always exist."
+                "The roles of principals. `system` and `operator` always exist."
             ),
             may!(
                 "types",
                 Form::Map { key: "type", of: &SCHEMA },
-                "Named JSON Schemas; `#/types/NAME` refers to them. `context` is that of the context."
+                "Named JSON Schemas, referred to as `#/types/NAME`. `context` is the schema of the context."
             ),
             may!(
                 "events",
                 Form::Map { key: "event", of: &Form::Object(&EVENT) },
-                "Every event that a person or program may send."
+                "The events that principals can send."
             ),
             may!("guards", Form::Map { key: "guard", of: &GUARD_ENTRY }, "Named conditions."),
             may!("actions", Form::Map { key: "action", of: &BLOCK }, "Named actions."),
-            may!("delays", Form::Map { key: "delay", of: &DELAY }, "Named lengths of time."),
+            may!("delays", Form::Map { key: "delay", of: &DELAY }, "Named durations."),
             may!(
                 "actors",
                 Form::Map { key: "actor", of: &Form::Object(&ACTOR) },
-                "What may be invoked outside the run."
+                "Services outside the run that can be invoked."
             ),
             may!(
                 "ledger",
@@ -68,7 +68,7 @@ pub(crate) static CHARTER: Object = Object {
             may!(
                 "rules",
                 Form::Map { key: "rule", of: &TEMPLATE },
-                "Rules that refusals name, each with the sentence that explains a refusal; one that begins with `= ` is an expression."
+                "Rules that refusals name, each with a sentence that explains the refusal; one that starts with `= ` is an expression."
             ),
             may!(
                 "machines",
@@ -78,16 +78,16 @@ pub(crate) static CHARTER: Object = Object {
             may!(
                 "interlocks",
                 Form::List(&Form::Object(&INTERLOCK)),
-                "What must hold across the actors of a run after every event."
+                "Invariants across the actors of a run, checked after every event."
             ),
-            may!("limits", Form::Object(&LIMITS), "Bounds on what one event may cost."),
-            may!("properties", Form::List(&Form::Object(&PROPERTY)), "What `charter check` has to show."),
-            may!("stream", Form::Object(&STREAM), "How recorded or arriving items become events."),
-            may!("statechart", Form::Object(&STATECHART), "Takes the statechart from another file."),
+            may!("limits", Form::Object(&LIMITS), "Limits on the cost of one event."),
+            may!("properties", Form::List(&Form::Object(&PROPERTY)), "Properties that `charter check` verifies."),
+            may!("stream", Form::Object(&STREAM), "How recorded or incoming items become events."),
+            may!("statechart", Form::Object(&STATECHART), "Imports the statechart from another file."),
             may!(
                 "projections",
                 Form::Map { key: "view", of: &Form::Object(&PROJECTION) },
-                "SQL views that a journal offers over what runs emit."
+                "SQL views over the events that runs emit."
             ),
             may!("meta", Form::Any, "Free data for tools."),
         ],
@@ -102,8 +102,8 @@ pub(crate) static CHARTER: Object = Object {
 static ROLE_ENTRY: Object = Object {
     name: "role",
     what: "a role",
-    doc: "Who may act.",
-    fields: &[&[may!("description", Form::Text, "What the role is for.")]],
+    doc: "A role of principals.",
+    fields: &[&[may!("description", Form::Text, "The purpose of the role.")]],
     may_be_empty: true,
     ..PLAIN
 };
@@ -111,11 +111,15 @@ static ROLE_ENTRY: Object = Object {
 static EVENT: Object = Object {
     name: "event",
     what: "an event declaration",
-    doc: "An event that may be sent from outside.",
+    doc: "An event that can be sent from outside.",
     fields: &[&[
-        may!("by", ROLES, "Roles that may send it; none: anybody."),
+        may!("by", ROLES, "Roles that may send it (default: anyone)."),
         may!("data", Form::Schema, "JSON Schema (2020-12) of its data."),
-        may!("whilePaused", Form::Bool, "Accepted while the run is paused too: what ends work safely (default false)."),
+        may!(
+            "whilePaused",
+            Form::Bool,
+            "Also accepted while the run is paused, to finish work safely (default false)."
+        ),
         may!("description", Form::Text, "What it means."),
     ]],
     may_be_empty: true,
@@ -125,21 +129,25 @@ static EVENT: Object = Object {
 static ACTOR: Object = Object {
     name: "actor",
     what: "an actor",
-    doc: "What may be invoked outside the run. Keys that the language does not know go to the host.",
+    doc: "What may be invoked outside the run. Unknown keys are passed to the host.",
     fields: &[&[
-        must!("kind", Form::Text, "Which executor of the host runs it: `model`, `tool`, `exec`, `http`, `human`, ..."),
+        must!(
+            "kind",
+            Form::Text,
+            "The executor of the host that runs it: `model`, `tool`, `exec`, `http`, `human`, ..."
+        ),
         may!("input", Form::Schema, "JSON Schema of the input."),
-        may!("output", Form::Schema, "JSON Schema of the output; an answer that does not fit is refused."),
-        may!("timeout", Form::Delay, "How long an invocation may take, all attempts together."),
-        may!("attemptTimeout", LENGTH_OF_TIME, "How long one attempt may take (default: what its kind allows)."),
-        may!("retry", Form::Object(&RETRY), "When it is tried again after a failure that may pass."),
+        may!("output", Form::Schema, "JSON Schema of the output; an answer that does not match is refused."),
+        may!("timeout", Form::Delay, "How long an invocation may take, including all attempts."),
+        may!("attemptTimeout", DURATION, "How long one attempt may take (default: depends on its kind)."),
+        may!("retry", Form::Object(&RETRY), "When to retry after a temporary failure."),
         may!(
             "idempotent",
             Form::Bool,
-            "Doing it twice under the same key is like doing it once: if the host stops meanwhile, it is asked again."
+            "Repeating it under the same key has no further effect: after a restart the host starts it again."
         ),
-        may!("as", ROLES, "The roles under which it sends events to its run, if it does."),
-        may!("id", Form::Text, "The name under which it sends them (default: its own)."),
+        may!("as", ROLES, "The roles under which it sends events to its run."),
+        may!("id", Form::Text, "The principal id under which it sends them (default: its name)."),
     ]],
     open: true,
     ..PLAIN
@@ -147,17 +155,17 @@ static ACTOR: Object = Object {
 
 static RETRY: Object = Object {
     name: "retry",
-    what: "a plan for further attempts",
-    doc: "Further attempts, each after a longer pause.",
+    what: "a retry policy",
+    doc: "Retries with growing pauses.",
     fields: &[&[
-        may!("attempts", Form::Int { least: 1, most: 100 }, "How often it is tried in all (default 1)."),
-        may!("backoff", LENGTH_OF_TIME, "The pause after the first attempt (default 1s)."),
-        may!("factor", Form::Any, "By how much the pause grows each time, 1 to 10 (default 2)."),
-        may!("max", LENGTH_OF_TIME, "The longest pause (default 5m)."),
+        may!("attempts", Form::Int { min: 1, max: 100 }, "The number of attempts, including the first (default 1)."),
+        may!("backoff", DURATION, "The pause after the first attempt (default 1s)."),
+        may!("factor", Form::Any, "The growth of the pause, from 1 to 10 (default 2)."),
+        may!("max", DURATION, "The longest pause (default 5m)."),
         may!(
             "jitter",
             Form::Any,
-            "How much of the pause is left to chance, 0 to 1 (default 0.5); the same for the same effect."
+            "The random part of the pause, from 0 to 1 (default 0.5); always the same for the same effect."
         ),
     ]],
     ..PLAIN
@@ -175,14 +183,14 @@ static LEDGER_ENTRY: Object = Object {
 static PROJECTION: Object = Object {
     name: "projection",
     what: "a projection",
-    doc: "An SQL view with a row for each emitted event of one type, with the columns `run`, `seq` and `at` before its own.",
+    doc: "An SQL view with a row for each emitted event of one type; the columns `run`, `seq` and `at` come first.",
     fields: &[&[
-        may!("description", Form::Text, "What a row is."),
-        must!("of", Form::Text, "Type of the emitted events."),
+        may!("description", Form::Text, "The meaning of a row."),
+        must!("of", Form::Text, "The type of the emitted events."),
         must!(
             "columns",
             Form::Map { key: "column", of: &Form::Text },
-            "Where the value of a column is in the data of the event: names of fields with dots between them."
+            "The path of each column in the data of the event: field names separated by dots."
         ),
     ]],
     ..PLAIN
@@ -191,23 +199,23 @@ static PROJECTION: Object = Object {
 static INTERLOCK: Object = Object {
     name: "interlock",
     what: "an interlock",
-    doc: "What must hold across the actors of a run after every event.",
+    doc: "An invariant across the actors of a run, checked after every event.",
     fields: &[&[
-        must!("id", Form::Text, "Its name, given in refusals."),
+        must!("id", Form::Text, "Its name, for refusals."),
         may!("description", Form::Text, "Why."),
-        may!("given", Form::Name("an actor"), "Table: id of the actor whose state is looked up."),
-        may!("machine", Form::Name("a machine"), "Table: the machine whose actors are judged."),
+        may!("given", Form::Name("an actor"), "Table: the id of the actor whose state selects the row."),
+        may!("machine", Form::Name("a machine"), "Table: the machine whose actors are checked."),
         may!(
             "allow",
             Form::Map { key: "state", of: &STATE_NAMES },
-            "Table: state of `given` -> states that actors of `machine` may be in."
+            "Table: for each state of `given`, the states that actors of `machine` may be in."
         ),
         may!(
             "final",
             Form::Word(&["settled", "always"]),
-            "Table: whether actors that were final already are judged (`settled`: not until `given` is final)."
+            "Table: whether actors that are already final are checked (`settled`: only once `given` is final)."
         ),
-        may!("assert", Form::Cel, "CEL over the candidate snapshot."),
+        may!("assert", Form::Cel, "A condition over the next snapshot, in CEL."),
     ]],
     one_of: &["allow", "assert"],
     ..PLAIN
@@ -216,17 +224,13 @@ static INTERLOCK: Object = Object {
 static LIMITS: Object = Object {
     name: "limits",
     what: "limits",
-    doc: "Bounds on what one event may cost.",
+    doc: "Limits on the cost of one event.",
     fields: &[&[
-        may!("microsteps", COUNT, "Microsteps that one event may take (default 1000)."),
-        may!("expression", Form::Int { least: 1, most: i64::MAX }, "Steps of fuel for one expression (default 10000)."),
-        may!("actors", COUNT, "Actors in a run, finished ones included (default 10000)."),
+        may!("microsteps", COUNT, "Microsteps per event (default 1000)."),
+        may!("expression", Form::Int { min: 1, max: i64::MAX }, "Fuel per expression (default 10000)."),
+        may!("actors", COUNT, "Actors in a run, including finished ones (default 10000)."),
         may!("timers", COUNT, "Timers pending in a run (default 10000)."),
-        may!(
-            "data",
-            Form::Int { least: 1, most: i64::MAX },
-            "Bytes of data that one event may carry (default 1048576)."
-        ),
+        may!("data", Form::Int { min: 1, max: i64::MAX }, "Bytes of data per event (default 1048576)."),
     ]],
     ..PLAIN
 };
@@ -234,14 +238,14 @@ static LIMITS: Object = Object {
 static PROPERTY: Object = Object {
     name: "property",
     what: "a property",
-    doc: "What `charter check` has to show.",
+    doc: "A property that `charter check` verifies.",
     fields: &[&[
         must!("id", Form::Text, "Its name."),
         may!("description", Form::Text, "Why."),
         may!("never", Form::Cel, "Holds in no reachable snapshot."),
-        may!("unless-before", Form::Text, "With `never`: or in none before an accepted event of this type."),
+        may!("unless-before", Form::Text, "With `never`: only before an event of this type was accepted."),
         may!("always", Form::Cel, "Holds in every reachable snapshot."),
-        may!("eventually", Form::Cel, "Holds sooner or later on every path, under fair answers of effects."),
+        may!("eventually", Form::Cel, "Holds eventually on every path, if effects are answered fairly."),
     ]],
     one_of: &["never", "always", "eventually"],
     ..PLAIN
@@ -250,26 +254,26 @@ static PROPERTY: Object = Object {
 static STREAM: Object = Object {
     name: "stream",
     what: "a stream",
-    doc: "How recorded or arriving items become events; expressions over `item`.",
+    doc: "How recorded or incoming items become events; expressions over `item`.",
     fields: &[&[
-        may!("run", Form::Computed, "Which run an item belongs to."),
+        may!("run", Form::Computed, "The run of an item."),
         may!("type", Form::Computed, "Event type."),
         may!("id", Form::Computed, "Event id."),
         may!("at", Form::Computed, "Time of the event."),
         may!("data", Form::Computed, "Event data."),
-        may!("to", Form::Computed, "Actor addressed."),
+        may!("to", Form::Computed, "The actor that it is for."),
         may!("by", Form::Computed, "Principal: `{id, roles}`."),
-        may!("input", Form::Computed, "Input of a run that an item opens."),
+        may!("input", Form::Computed, "The input of a run that the item starts."),
         may!(
             "clocks",
             Form::Map { key: "clock", of: &COMPUTED },
-            "Further times of an item that may be taken as its time, by name (`--clock NAME`)."
+            "Other timestamps of an item that can serve as its time, by name (`--clock NAME`)."
         ),
-        may!("duplicate", RULE, "The rule that is named when an item comes a second time."),
+        may!("duplicate", RULE, "The rule that refusals of duplicate items name."),
         may!(
             "summary",
             Form::Map { key: "name", of: &COMPUTED },
-            "What a report says of a run beside its state and ledger: expressions over the run."
+            "Values for reports besides state and ledger: expressions over the run."
         ),
     ]],
     ..PLAIN

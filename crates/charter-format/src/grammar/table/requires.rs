@@ -1,4 +1,4 @@
-//! The keys under `requires`: what the ledger must hold.
+//! The keys under `requires`: ledger requirements.
 
 use super::PLAIN;
 use super::forms::RULE;
@@ -7,10 +7,10 @@ use crate::grammar::{Form, Object};
 
 pub(super) static REQUIRE: Object = Object {
     name: "require",
-    what: "what the ledger must hold",
-    doc: "What the ledger must hold for a transition.",
+    what: "a ledger requirement",
+    doc: "A permit or obligation that a transition requires.",
     fields: &[&[
-        may!("use", Form::Object(&USE), "A live permit; one use is counted if the transition is taken."),
+        may!("use", Form::Object(&USE), "A live permit; taking the transition consumes one use."),
         may!("open", Form::Object(&REQUIRE_OPEN), "An open obligation."),
         may!("none", Form::Object(&REQUIRE_NONE), "No open obligation of the kind."),
     ]],
@@ -25,20 +25,24 @@ static USE: Object = Object {
     fields: &[&[
         must!("kind", Form::Name("an entry of `ledger`"), "An entry of `ledger`."),
         must!("key", Form::Template, "Which one."),
-        may!("when", Form::Cel, "CEL over the permit, bound to `entry`: is this use within its scope?"),
-        may!("rules", Form::Object(&PERMIT_RULES), "The rules that refusals name, by what failed."),
+        may!(
+            "when",
+            Form::Cel,
+            "Whether this use is within the scope of the permit: CEL in which `entry` is the permit."
+        ),
+        may!("rules", Form::Object(&PERMIT_RULES), "The rules that refusals name, by cause."),
     ]],
     ..PLAIN
 };
 
 static PERMIT_RULES: Object = Object {
     name: "permitRules",
-    what: "rules by what failed",
-    doc: "The rules that refusals name, by what can be wrong with a permit.",
+    what: "the rules of a permit",
+    doc: "The rules that refusals name, by what is wrong with the permit.",
     fields: &[&[
         may!("missing", RULE, "It was never granted."),
         may!("revoked", RULE, "It was revoked."),
-        may!("expired", RULE, "Its time is over."),
+        may!("expired", RULE, "It has expired."),
         may!("exhausted", RULE, "It has no uses left."),
         may!("scope", RULE, "Its `when` does not hold."),
     ]],

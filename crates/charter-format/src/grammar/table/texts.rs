@@ -1,4 +1,4 @@
-//! Texts of a certain look: ids, versions, lengths of time, names of variables.
+//! Patterns: ids, versions, durations, variable names.
 
 use crate::grammar::Pattern;
 
@@ -9,7 +9,7 @@ pub(super) static ID: Pattern = Pattern {
         text.starts_with(|c: char| c.is_ascii_lowercase())
             && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     },
-    help: "lower-case letters, digits and `-`, beginning with a letter",
+    help: "lowercase letters, digits and `-`, starting with a letter",
 };
 
 pub(super) static VERSION: Pattern = Pattern {
@@ -20,10 +20,10 @@ pub(super) static VERSION: Pattern = Pattern {
 };
 
 pub(super) static LENGTH: Pattern = Pattern {
-    what: "a length of time such as `2s`",
+    what: "a duration such as `2s`",
     regex: charter_expr::DELAY_PATTERN,
     test: |text| text.ends_with(|c: char| c.is_ascii_alphabetic()) && charter_expr::parse_delay(text).is_some(),
-    help: "the host reads it, not the charter: `500ms`, `5s`, `1h30m`, or milliseconds; no name and no expression",
+    help: "write `500ms`, `5s`, `1h30m` or milliseconds; the host reads it, so names and expressions are not allowed",
 };
 
 pub(super) static VARIABLE: Pattern = Pattern {
@@ -33,7 +33,7 @@ pub(super) static VARIABLE: Pattern = Pattern {
         text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
     },
-    help: "letters, digits and `_`, not beginning with a digit",
+    help: "letters, digits and `_`, not starting with a digit",
 };
 
 fn is_version(text: &str) -> bool {
