@@ -6,7 +6,7 @@ use charter_kernel::definition::StateKind;
 use super::Overlay;
 use super::drawing::{Drawing, drawings, is_compound, is_history};
 
-/// The charter in DOT: compound states are clusters, each machine is a cluster of its own. Names are escaped, never interpreted.
+/// Draws a charter as DOT, with a cluster for each compound state and each machine. Names are escaped.
 #[must_use]
 pub fn dot(definition: &Definition, overlay: &Overlay) -> String {
     let mut out = String::from("digraph charter {\n  compound=true;\n  rankdir=TB;\n  fontname=\"Helvetica\";\n");
@@ -26,12 +26,12 @@ struct Page<'p, 'd> {
 }
 
 impl Page<'_, '_> {
-    /// The node that stands for a state: itself, or a point inside its cluster.
+    /// The node of a state: its own, or a point inside its cluster.
     fn node(&self, id: usize) -> String {
         format!("{}{id}", self.prefix)
     }
 
-    /// Depth of recursion is that of the states, which the reader bounds; what is deeper is cut.
+    /// Recursive; states beyond the depth limit of the reader are left out.
     fn state(&self, out: &mut String, id: usize, depth: usize) {
         let Some(shape) = self.drawing.shape(id) else {
             return;
@@ -91,7 +91,7 @@ impl Page<'_, '_> {
         }
     }
 
-    /// An arrow ends at the border of a compound state, unless its other end lies inside.
+    /// Ends an arrow at the border of a compound state, unless its other end is inside.
     fn end(&self, key: &str, at: usize, other: usize) -> String {
         let is_cluster = self.drawing.shape(at).is_some_and(|shape| is_compound(shape.kind));
         if is_cluster && at != other && !self.drawing.inside(other, at) {

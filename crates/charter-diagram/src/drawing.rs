@@ -1,4 +1,4 @@
-//! A statechart as boxes and arrows, the same for all kinds of pictures.
+//! A statechart as boxes and arrows, shared by all output formats.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,29 +17,29 @@ pub(crate) struct Shape<'d> {
     pub(crate) parent: Option<usize>,
     pub(crate) children: Vec<usize>,
     pub(crate) active: bool,
-    /// Where it starts (compound states).
+    /// The initial state of a compound state.
     pub(crate) initial: Option<usize>,
-    /// Lines inside the box: what it invokes, transitions that stay in it.
+    /// The lines inside the box: invocations, and transitions without a target.
     pub(crate) lines: Vec<String>,
 }
 
-/// Transitions from one state to another one.
+/// The transitions from one state to another.
 pub(crate) struct Arrow {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// One label for each transition; may be empty texts.
+    /// The label of each transition; may be empty.
     pub(crate) labels: Vec<String>,
     pub(crate) taken: bool,
 }
 
 pub(crate) struct Drawing<'d> {
     pub(crate) name: &'d str,
-    /// In document order; the first is the root.
+    /// The states in document order; the first is the root.
     pub(crate) shapes: Vec<Shape<'d>>,
     pub(crate) arrows: Vec<Arrow>,
 }
 
-/// The statechart of the charter, then its machines.
+/// The root statechart, then the machines.
 pub(crate) fn drawings<'d>(definition: &'d Definition, overlay: &Overlay) -> Vec<Drawing<'d>> {
     let none = Marks::default();
     let root = Drawing::of(&definition.id, &definition.root, &overlay.root);
@@ -99,12 +99,12 @@ impl<'d> Drawing<'d> {
         self.shapes.get(id)
     }
 
-    /// How many states lie inside a state.
+    /// The number of descendants of a state.
     pub(crate) fn inside_count(&self, outer: usize) -> usize {
         (0..self.shapes.len()).filter(|inner| self.inside(*inner, outer)).count()
     }
 
-    /// Whether a state lies inside another one.
+    /// Whether a state is a descendant of another.
     pub(crate) fn inside(&self, inner: usize, outer: usize) -> bool {
         let mut at = self.shape(inner).and_then(|shape| shape.parent);
         while let Some(id) = at {
@@ -146,7 +146,7 @@ fn flatten<'d>(name: &'d str, root: &'d State, marks: &Marks) -> Vec<Shape<'d>> 
     shapes
 }
 
-/// Every transition of a state: its event in words, its name as the kernel gives it, and itself.
+/// The transitions of a state, each with its event as text and its name in the kernel.
 fn transitions<'s>(shape: &'s Shape<'_>) -> Vec<(String, String, &'s Transition)> {
     let (state, path) = (shape.state, &shape.path);
     let mut all = Vec::new();
@@ -196,12 +196,12 @@ fn transitions<'s>(shape: &'s Shape<'_>) -> Vec<(String, String, &'s Transition)
             .enumerate()
             .map(|(n, transition)| ("always".to_owned(), format!("{path}/always/{n}"), transition)),
     );
-    // What refuses moves nothing, and would hide what moves.
+    // Leave out transitions that refuse events: they change nothing and clutter the diagram.
     all.retain(|(_, _, transition)| transition.refuse.is_none());
     all
 }
 
-/// Finds the states that targets name, as the kernel does. What names nothing is not drawn.
+/// Resolves targets as the kernel does. Transitions to unknown states are not drawn.
 struct Names<'d> {
     ids: BTreeMap<String, usize>,
     children: BTreeMap<(usize, &'d str), usize>,
@@ -234,16 +234,16 @@ impl<'d> Names<'d> {
         self.descend(if inside { from } else { parent }, target)
     }
 
-    /// Follows `a.b.c` down. A key may itself contain dots: the longest is tried first. Each step shortens the path.
+    /// Resolves a path `a.b.c`. A key may contain dots, so the longest prefix is tried first.
     fn descend(&self, from: usize, path: &str) -> Option<usize> {
         let mut stack = vec![(from, path)];
-        // Bounded: a path with many dots and no such state is not worth an exponential search.
+        // Bounded, because a path with many dots would need an exponential search.
         for _ in 0..10_000 {
             let (from, path) = stack.pop()?;
             if let Some(child) = self.children.get(&(from, path)) {
                 return Some(*child);
             }
-            // The longest head is tried first, so it goes onto the stack last.
+            // Push the longest prefix last, so that it is tried first.
             for (end, _) in path.match_indices('.') {
                 if let (Some(head), Some(tail)) = (path.get(..end), path.get(end.saturating_add(1)..))
                     && let Some(child) = self.children.get(&(from, head))

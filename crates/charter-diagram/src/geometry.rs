@@ -1,4 +1,4 @@
-//! Points, rectangles, and ways between them.
+//! Points, rectangles and routes.
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Point {
@@ -39,7 +39,7 @@ impl Rect {
     }
 }
 
-/// A way from box to box, and where its label goes.
+/// A route between boxes, and the position of its label.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Route {
     pub(crate) points: Vec<Point>,
@@ -47,7 +47,7 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// Everything that belongs to it.
+    /// The bounding box with the label.
     pub(crate) fn extent(&self) -> impl Iterator<Item = Rect> {
         let label = Some(self.label).filter(|label| label.width > 0.0);
         self.points.iter().map(|point| Rect { x: point.x, y: point.y, width: 0.0, height: 0.0 }).chain(label)
@@ -73,7 +73,7 @@ pub(crate) fn cut_start(points: &mut Vec<Point>, rect: Rect) {
     }
 }
 
-/// A label that belonged to a part of the way that was cut off moves to the middle of the rest.
+/// Moves a label to the middle of the route if its part of the route was cut off.
 pub(crate) fn keep_label_on(route: &mut Route) {
     let centre = Point { x: route.label.x + route.label.width / 2.0, y: route.label.y + route.label.height / 2.0 };
     if route.label.width <= 0.0
@@ -96,7 +96,7 @@ pub(crate) fn keep_label_on(route: &mut Route) {
     route.label = Rect::around(middle, route.label.width, route.label.height);
 }
 
-/// Where the line from a point inside a rectangle to one outside crosses its border.
+/// The point where the line from inside a rectangle to outside crosses its border.
 fn crossing(inside: Point, outside: Point, rect: Rect) -> Point {
     let (dx, dy) = (outside.x - inside.x, outside.y - inside.y);
     let along = |from: f64, by: f64, low: f64, high: f64| {

@@ -1,9 +1,9 @@
-//! What stands beside an arrow: the event, the guard, who may do it.
+//! The labels of arrows: event, guard, roles.
 
 use charter_kernel::definition::{Guard, Transition};
 
-/// Characters of an expression that are shown; the charter has the rest.
-const EXPRESSION: usize = 36;
+/// Upper limit of characters of an expression in a label.
+const MAX_EXPRESSION: usize = 36;
 
 /// `EVENT [guard] / by role`.
 pub(crate) fn label(event: &str, transition: &Transition) -> String {
@@ -43,7 +43,7 @@ fn condition(transition: &Transition) -> Option<String> {
 }
 
 fn guard_text(guard: &Guard, depth: usize) -> String {
-    // What is deeper than that is not readable anyway, and a definition made in Rust may be deeper than a stack.
+    // A bound for readability and against stack overflow: a definition built in Rust has no depth limit.
     if depth > 8 {
         return "...".to_owned();
     }
@@ -70,7 +70,7 @@ fn push(text: &mut String, with: &str, more: &str) {
 
 fn cut(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(EXPRESSION) {
+    match line.char_indices().nth(MAX_EXPRESSION) {
         None => line,
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
     }

@@ -1,8 +1,9 @@
-//! Where boxes and arrows go: layered layout by `dagre`, nested states as its clusters.
+//! The positions of boxes and arrows: layered layout by `dagre`, with nested states as clusters.
 //!
-//! `dagre` cannot take an arrow to or from a cluster. So every compound state has a head, a node inside its cluster that stands for it:
-//! the dot of its initial state sits there, and arrows are laid out to it and then cut off at the border of the cluster. Arrows that
-//! leave a compound state downwards start at one of its last states instead, or they would run through the whole of it.
+//! `dagre` does not support arrows to or from a cluster. So every compound state has a head, a node inside its
+//! cluster with the dot of its initial state: arrows are laid out to the head and then cut off at the border of
+//! the cluster. Arrows that leave a compound state downwards start at one of its last states instead, so that
+//! they do not cross the whole cluster.
 
 use dagre::graph::{Graph, GraphOptions};
 use dagre::layout::types::LabelPos;
@@ -16,13 +17,13 @@ use super::separate::separate;
 
 #[derive(Debug, Default)]
 pub(crate) struct Layout {
-    /// By state; the first is the whole drawing.
+    /// The boxes by state; the first is the whole drawing.
     pub(crate) boxes: Vec<Rect>,
     /// The dots of compound states.
     pub(crate) dots: Vec<Option<Point>>,
-    /// From the dot of a compound state (or from a history state) to where it starts.
+    /// From the dot of a compound state, or from a history state, to the initial state.
     pub(crate) starts: Vec<Option<Route>>,
-    /// By arrow.
+    /// The routes by arrow.
     pub(crate) arrows: Vec<Route>,
     pub(crate) width: f64,
     pub(crate) height: f64,
@@ -31,12 +32,12 @@ pub(crate) struct Layout {
 pub(crate) const DOT: f64 = 12.0;
 pub(crate) const LINE: f64 = 15.0;
 pub(crate) const TITLE: f64 = 20.0;
-/// Room around the drawing.
+/// The margin of the drawing.
 const MARGIN: f64 = 16.0;
-/// Room between the border of a cluster and what is in it.
+/// The padding inside a cluster.
 pub(super) const PADDING: f64 = 12.0;
 
-/// Width of a text in the sizes of the style sheet. No font is at hand: an estimate on the generous side.
+/// The width of a text at the font sizes of the style sheet, estimated generously without the font.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let units: f64 = text
         .chars()
@@ -62,7 +63,7 @@ fn size(shape: &Shape<'_>) -> (f64, f64) {
     }
     let widest = shape.lines.iter().map(|line| text_width(line, 11.0)).fold(text_width(shape.key, 14.5), f64::max);
     if is_compound(shape.kind) {
-        // As wide as the title, so that the cluster is.
+        // As wide as the title, so that the cluster is too.
         return if shape.parent.is_none() { (DOT, DOT) } else { (widest + 8.0, DOT) };
     }
     ((widest + 24.0).max(64.0), rows(shape.lines.len()) + 34.0)
@@ -75,7 +76,7 @@ fn rows(lines: usize) -> f64 {
     lines * LINE
 }
 
-/// Lays a drawing out. The same drawing always gives the same layout.
+/// Lays out a drawing, deterministically.
 pub(crate) fn layout(drawing: &Drawing<'_>) -> Layout {
     let mut graph: Graph<NodeLabel, EdgeLabel> =
         Graph::with_options(GraphOptions { directed: true, multigraph: true, compound: true });
@@ -90,7 +91,7 @@ pub(crate) fn layout(drawing: &Drawing<'_>) -> Layout {
             let own = if is_compound(shape.kind) { cluster(id) } else { head(id) };
             graph.set_parent(&own, Some(&cluster(parent)));
         }
-        // Regions stand side by side, below the head of their state.
+        // Regions are side by side, below the head of their state.
         if let Some(parent) = shape
             .parent
             .filter(|parent| drawing.shape(*parent).is_some_and(|parent| parent.kind == StateKind::Parallel))
@@ -138,7 +139,7 @@ fn source(drawing: &Drawing<'_>, arrow: &Arrow) -> usize {
                 .copied()
                 .filter(|child| drawing.shape(*child).is_some_and(|child| !is_history(child.kind)))
         };
-        // What completes a state is where it is left; of regions, the longest.
+        // The completion of a state is its exit; of regions, the longest one.
         let finals =
             || real().filter(|child| drawing.shape(*child).is_some_and(|child| child.kind == StateKind::Final));
         let longest = || real().max_by_key(|child| drawing.inside_count(*child));
@@ -155,7 +156,7 @@ fn source(drawing: &Drawing<'_>, arrow: &Arrow) -> usize {
     at
 }
 
-/// Several arrows may be laid out from one node.
+/// The name of an arrow, because several may start at one node.
 fn arrow_name(arrow: &Arrow) -> String {
     format!("arrow{}", arrow.from)
 }
@@ -174,7 +175,7 @@ pub(crate) fn label_size(labels: &[String]) -> (f64, f64) {
     if widest > 0.0 { (widest + 10.0, rows(lines.len()) + 4.0) } else { (0.0, 0.0) }
 }
 
-/// Labels as lines: long ones are broken before the guard and before who may do it.
+/// The lines of a label: a long one is broken before the guard and before the roles.
 pub(crate) fn label_lines(labels: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     for label in labels.iter().filter(|label| !label.is_empty()) {
@@ -188,7 +189,7 @@ pub(crate) fn label_lines(labels: &[String]) -> Vec<String> {
     lines
 }
 
-/// Reads the places out of the graph.
+/// Reads the positions from the graph.
 fn collect(drawing: &Drawing<'_>, graph: &Graph<NodeLabel, EdgeLabel>) -> Layout {
     let place = |id: usize| {
         let node = graph.node(&head(id))?;
@@ -242,7 +243,7 @@ fn collect(drawing: &Drawing<'_>, graph: &Graph<NodeLabel, EdgeLabel>) -> Layout
         .chain(routes.flat_map(Route::extent))
         .fold(None, |all: Option<Rect>, own| Some(all.map_or(own, |all| all.and(own))));
     let all = all.unwrap_or_default();
-    // Clusters reach beyond what `dagre` knows of: nothing may lie left of or above the margin.
+    // Clusters extend beyond the layout of `dagre`: shift everything inside the margin.
     layout.shift(MARGIN - all.x, MARGIN - all.y);
     (layout.width, layout.height) = (all.width + 2.0 * MARGIN, all.height + 2.0 * MARGIN);
     layout
@@ -256,7 +257,7 @@ impl Layout {
     }
 }
 
-/// What lies inside a cluster: the states, and the arrows between them.
+/// The content of a cluster: its states and the arrows between them.
 fn contents(drawing: &Drawing<'_>, layout: &Layout, id: usize) -> Option<Rect> {
     let inside = |end: usize| drawing.inside(end, id);
     let pairs = drawing.arrows.iter().zip(&layout.arrows);
@@ -272,7 +273,7 @@ fn title_height(shape: &Shape<'_>) -> f64 {
     TITLE + rows(shape.lines.len()) + PADDING / 2.0
 }
 
-/// Makes room for the titles, which `dagre` knows nothing of: everything from the first content of a cluster on moves down.
+/// Makes room for titles, which `dagre` ignores: moves everything from the content of a cluster downwards.
 fn make_room(drawing: &Drawing<'_>, layout: &mut Layout) {
     let clusters = drawing.shapes.iter().enumerate().skip(1).filter(|(_, shape)| is_compound(shape.kind));
     let strips: Vec<(f64, f64)> =
@@ -289,7 +290,7 @@ fn make_room(drawing: &Drawing<'_>, layout: &mut Layout) {
     }
 }
 
-/// A cluster reaches around its contents, with its title above them; inner ones first.
+/// Fits clusters around their content and title, inner ones first.
 fn fit(drawing: &Drawing<'_>, layout: &mut Layout) {
     for (id, shape) in drawing.shapes.iter().enumerate().skip(1).rev() {
         if !is_compound(shape.kind) {
@@ -310,7 +311,7 @@ fn fit(drawing: &Drawing<'_>, layout: &mut Layout) {
     }
 }
 
-/// Cuts off what runs inside the compound states at the ends, unless the other end lies there too.
+/// Cuts off an arrow at the border of a compound state, unless its other end is inside.
 fn clip(drawing: &Drawing<'_>, boxes: &[Rect], route: &mut Route, from: usize, to: usize) {
     let border = |end: usize, other: usize| {
         let is_cluster = end != 0 && drawing.shape(end).is_some_and(|shape| is_compound(shape.kind));

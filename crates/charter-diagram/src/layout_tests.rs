@@ -1,4 +1,4 @@
-//! Layouts of random statecharts: nothing overlaps, nothing depends on chance.
+//! Layouts of random statecharts have no overlaps and are deterministic.
 
 use charter_kernel::Definition;
 use charter_kernel::definition::{On, State, StateKind, Transition};
@@ -8,7 +8,7 @@ use super::layout::{Layout, layout};
 use crate::Overlay;
 use crate::drawing::{Drawing, drawings};
 
-/// A statechart from numbers: each state goes under an earlier one (or the root), arrows go anywhere.
+/// A statechart from numbers: each state is a child of an earlier one or of the root; arrows are arbitrary.
 fn definition(parents: &[(usize, u8)], arrows: &[(usize, usize, u8)]) -> Definition {
     let mut states: Vec<State> = parents.iter().map(|_| State::default()).collect();
     for (from, to, event) in arrows {
@@ -40,7 +40,7 @@ fn definition(parents: &[(usize, u8)], arrows: &[(usize, usize, u8)]) -> Definit
     definition
 }
 
-/// Children lie inside their parents, siblings beside each other.
+/// Children are inside their parents, and siblings do not overlap.
 fn assert_apart(drawing: &Drawing<'_>, layout: &Layout) {
     for (id, shape) in drawing.shapes.iter().enumerate() {
         for (number, child) in shape.children.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Pictures of a charter: Mermaid, DOT and SVG, with a run laid over them if one is given.
+#![doc = include_str!("../README.md")]
 #![cfg_attr(
     not(test),
     deny(
@@ -30,20 +30,20 @@ pub use dot::dot;
 pub use mermaid::mermaid;
 pub use svg::{MAX_STATES, svg};
 
-/// What a run has done to one statechart.
+/// The states and transitions of a statechart to highlight.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Paths of the active states, such as `work.draft`; their ancestors are active too.
+    /// The paths of the active states, such as `work.draft`; their ancestors are active too.
     pub active: BTreeSet<String>,
-    /// Names of the transitions that were taken, as a record has them: `human_review/on/HUMAN_APPROVED/0`.
+    /// The transitions taken, by their names in records: `human_review/on/HUMAN_APPROVED/0`.
     pub taken: BTreeSet<String>,
 }
 
-/// A run laid over a picture. `Overlay::default()` marks nothing.
+/// A run to highlight in a diagram. `Overlay::default()` highlights nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overlay {
-    /// The statechart of the run itself.
+    /// The root statechart.
     pub root: Marks,
-    /// The machines, by name.
+    /// The machines by name.
     pub machines: BTreeMap<String, Marks>,
 }

@@ -1,4 +1,4 @@
-//! Mermaid `stateDiagram-v2`: renders on GitHub and in most notes programs.
+//! Mermaid `stateDiagram-v2`, which GitHub and most note-taking tools render.
 
 use charter_kernel::Definition;
 use charter_kernel::definition::{Require, StateKind};
@@ -6,7 +6,7 @@ use charter_kernel::definition::{Require, StateKind};
 use super::Overlay;
 use super::drawing::{Drawing, Shape, drawings, is_history};
 
-/// The charter as a Mermaid state diagram; each machine is a state of its own beside it. Names are escaped, never interpreted.
+/// Draws a charter as a Mermaid state diagram, with a top-level state for each machine. Names are escaped.
 #[must_use]
 pub fn mermaid(definition: &Definition, overlay: &Overlay) -> String {
     let drawings = drawings(definition, overlay);
@@ -14,7 +14,7 @@ pub fn mermaid(definition: &Definition, overlay: &Overlay) -> String {
     let mut active = Vec::new();
     for (number, drawing) in drawings.iter().enumerate() {
         let page = Page { drawing, prefix: if number == 0 { "s".to_owned() } else { format!("m{number}_") } };
-        // One chart needs no frame, unless arrows begin or end at it.
+        // A single chart needs no frame, unless arrows start or end at it.
         let framed = drawings.len() > 1 || drawing.arrows.iter().any(|arrow| arrow.from == 0 || arrow.to == 0);
         if !framed {
             page.children(&mut out, 0, 1);
@@ -40,12 +40,12 @@ struct Page<'p, 'd> {
 }
 
 impl Page<'_, '_> {
-    /// Names of states may be anything; the diagram knows them by number.
+    /// The id of a state in the diagram: its number, because names can be arbitrary text.
     fn id(&self, shape: usize) -> String {
         format!("{}{shape}", self.prefix)
     }
 
-    /// Depth of recursion is that of the states, which the reader bounds; what is deeper is cut.
+    /// Recursive; states beyond the depth limit of the reader are left out.
     fn state(&self, out: &mut String, id: usize, depth: usize) {
         let Some(shape) = self.drawing.shape(id) else {
             return;
@@ -107,7 +107,7 @@ impl Page<'_, '_> {
         }
     }
 
-    /// What has to be so before something may happen, in more words than an arrow has room for.
+    /// Notes with the requirements of transitions that are too long for labels.
     fn notes(&self, out: &mut String) {
         for (id, shape) in self.drawing.shapes.iter().enumerate().skip(1) {
             let lines = conditions(shape);
@@ -145,7 +145,7 @@ fn conditions(shape: &Shape<'_>) -> Vec<String> {
     lines
 }
 
-/// Whatever Mermaid could take for syntax, as its entity codes.
+/// Escapes Mermaid syntax as entity codes.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,15 +1,15 @@
-//! Moves states apart that lie over each other: `dagre` promises that for its nodes, but now and then not for its clusters.
+//! Separates overlapping states: `dagre` guarantees that nodes do not overlap, but not clusters.
 
 use super::drawing::Drawing;
 use super::geometry::Rect;
 use super::layout::{Layout, PADDING};
 
-/// Room between two states that were moved apart.
+/// The distance between two states that were separated.
 const GAP: f64 = 36.0;
 
-/// Pushes the right one of two siblings to the right until no two lie over each other. What contains it grows with it.
+/// Moves the right one of two overlapping siblings to the right until none overlap. Ancestors grow with it.
 pub(super) fn separate(drawing: &Drawing<'_>, layout: &mut Layout) {
-    // Each push is for good, since only what lies further right is pushed; the bound is for numbers that are none.
+    // Terminates because states only move to the right; the bound is a safeguard against NaN.
     let most = drawing.shapes.len().saturating_mul(drawing.shapes.len());
     for _ in 0..most {
         let Some((id, by)) = overlap(drawing, layout) else {
@@ -19,7 +19,7 @@ pub(super) fn separate(drawing: &Drawing<'_>, layout: &mut Layout) {
     }
 }
 
-/// The first two siblings that lie over each other, innermost first: which to push, and how far.
+/// The first overlapping siblings, innermost first: which to move, and how far.
 fn overlap(drawing: &Drawing<'_>, layout: &Layout) -> Option<(usize, f64)> {
     drawing.shapes.iter().rev().find_map(|shape| {
         let mut children: Vec<(usize, Rect)> =
@@ -36,7 +36,7 @@ fn overlap(drawing: &Drawing<'_>, layout: &Layout) -> Option<(usize, f64)> {
     })
 }
 
-/// Moves a state with everything inside it, and the ends of arrows that lie there.
+/// Moves a state with its descendants and the ends of their arrows.
 fn push(drawing: &Drawing<'_>, layout: &mut Layout, id: usize, by: f64) {
     let moves = |other: usize| other == id || drawing.inside(other, id);
     for (other, place) in layout.boxes.iter_mut().enumerate() {
@@ -61,7 +61,7 @@ fn push(drawing: &Drawing<'_>, layout: &mut Layout, id: usize, by: f64) {
             (false, false) => {}
         }
     }
-    // What it lies in reaches around it again.
+    // Grow the ancestors.
     let Some(edge) = layout.boxes.get(id).map(|own| own.x + own.width + PADDING) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! SVG by our own writer: text only, never markup from data; the same charter always gives the same bytes.
+//! SVG output: deterministic, with all data escaped.
 
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,13 +10,13 @@ use super::drawing::{Drawing, drawings};
 use super::layout::{Layout, layout};
 use super::svg_parts::{STYLE, chart, escape};
 
-/// Room above a chart for its name.
-const NAME: f64 = 34.0;
+/// The height of the name above a chart.
+const NAME_HEIGHT: f64 = 34.0;
 
-/// The charter as an SVG picture: the statechart of the run, and below it each machine.
+/// Draws a charter as SVG: the root statechart, and below it each machine.
 ///
-/// A statechart with more than [`MAX_STATES`] states or twice as many arrows is not drawn (nobody could read it, and it would take
-/// minutes): the picture says so.
+/// A statechart with more than [`MAX_STATES`] states or twice as many arrows would be unreadable and take
+/// minutes to lay out: the drawing has a message instead.
 #[must_use]
 pub fn svg(definition: &Definition, overlay: &Overlay) -> String {
     let mut body = String::new();
@@ -28,15 +28,15 @@ pub fn svg(definition: &Definition, overlay: &Overlay) -> String {
                 chart(&mut part, &drawing, &placed);
                 (placed.width, placed.height)
             }
-            Err(why) => {
-                let _ = writeln!(part, "<text class=\"line\" x=\"16\" y=\"20\">{}</text>", escape(&why));
+            Err(error) => {
+                let _ = writeln!(part, "<text class=\"line\" x=\"16\" y=\"20\">{}</text>", escape(&error.to_string()));
                 (360.0, 40.0)
             }
         };
         let _ = writeln!(body, "<text class=\"name\" x=\"16\" y=\"{:.1}\">{}</text>", top + 24.0, escape(drawing.name));
-        let _ = writeln!(body, "<g transform=\"translate(0 {:.1})\">\n{part}</g>", top + NAME);
+        let _ = writeln!(body, "<g transform=\"translate(0 {:.1})\">\n{part}</g>", top + NAME_HEIGHT);
         width = width.max(own_width).max(super::layout::text_width(drawing.name, 16.0) + 32.0);
-        top += NAME + own_height;
+        top += NAME_HEIGHT + own_height;
     }
     let name = escape(definition.title.as_deref().unwrap_or(&definition.id));
     format!(
@@ -44,14 +44,23 @@ pub fn svg(definition: &Definition, overlay: &Overlay) -> String {
     )
 }
 
-/// States of one statechart beyond which it is not drawn.
+/// Upper limit of states in a statechart for [`svg`].
 pub const MAX_STATES: usize = 250;
 
-fn place(drawing: &Drawing<'_>) -> Result<Layout, String> {
+/// Why a statechart is not drawn.
+#[derive(Debug, thiserror::Error)]
+enum DrawError {
+    #[error("{states} states and {arrows} arrows: too many to draw")]
+    TooLarge { states: usize, arrows: usize },
+    #[error("this statechart cannot be drawn")]
+    Layout,
+}
+
+fn place(drawing: &Drawing<'_>) -> Result<Layout, DrawError> {
     let (states, arrows) = (drawing.shapes.len(), drawing.arrows.len());
     if states > MAX_STATES || arrows > MAX_STATES.saturating_mul(2) {
-        return Err(format!("{states} states and {arrows} arrows: too many to draw"));
+        return Err(DrawError::TooLarge { states, arrows });
     }
-    // The layout crate is full of assertions of its own. None is known to fail, but a picture is not worth a crash.
-    catch_unwind(AssertUnwindSafe(|| layout(drawing))).map_err(|_| "this statechart cannot be drawn".to_owned())
+    // The layout crate asserts its invariants. No failure is known, but a diagram is not worth a crash.
+    catch_unwind(AssertUnwindSafe(|| layout(drawing))).map_err(|_| DrawError::Layout)
 }

@@ -1,4 +1,4 @@
-//! The parts of an SVG picture: boxes, arrows, labels.
+//! The parts of an SVG drawing: boxes, arrows, labels.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::drawing::{Drawing, Shape, is_compound, is_history};
 use super::geometry::{Point, Rect, Route};
 use super::layout::{DOT, LINE, Layout, label_lines};
 
-/// One style sheet, so that a page can restyle the picture; the arrow heads, one for each colour.
+/// The style sheet, which a page can override, and an arrowhead for each color.
 pub(crate) const STYLE: &str = r##"<defs>
 <marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 1 L9 5 L0 9 Z" fill="#57606a"/></marker>
 <marker id="head-taken" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="5" markerHeight="5" orient="auto"><path d="M0 1 L9 5 L0 9 Z" fill="#1a7f37"/></marker>
@@ -33,7 +33,7 @@ text { font-family: Helvetica, Arial, sans-serif; fill: #1f2328; }
 .taken { stroke: #1a7f37; stroke-width: 2.5; marker-end: url(#head-taken); }
 </style>"##;
 
-/// Draws a chart: groups first, then arrows, then states, then labels, so that nothing hides a text.
+/// Draws a chart: groups, arrows, states, then labels, so that nothing covers text.
 pub(crate) fn chart(out: &mut String, drawing: &Drawing<'_>, layout: &Layout) {
     let placed = || drawing.shapes.iter().zip(&layout.boxes).enumerate();
     for (_, (shape, place)) in placed().skip(1).filter(|(_, (shape, _))| is_compound(shape.kind)) {
@@ -137,7 +137,7 @@ fn text(out: &mut String, class: &str, anchor: &str, x: f64, y: f64, text: &str)
     );
 }
 
-/// A line through the points with round corners.
+/// A line through points, with rounded corners.
 fn path(out: &mut String, route: &Route, class: &str) {
     const RADIUS: f64 = 16.0;
     let Some((first, rest)) = route.points.split_first() else {
@@ -161,7 +161,7 @@ fn path(out: &mut String, route: &Route, class: &str) {
     let _ = writeln!(out, "<path class=\"{class}\" d=\"{data}\"/>");
 }
 
-/// Text for XML. Control characters have no place in it.
+/// Escapes text for XML. Control characters are dropped.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

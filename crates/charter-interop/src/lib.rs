@@ -1,4 +1,4 @@
-//! Reads and writes statecharts of other tools: XState v5 configs and SCXML documents.
+#![doc = include_str!("../README.md")]
 #![cfg_attr(
     not(test),
     deny(

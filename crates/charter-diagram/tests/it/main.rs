@@ -1,4 +1,4 @@
-//! Pictures: what they show, that data never becomes markup, that the same charter gives the same bytes.
+//! The content of diagrams, escaping, and determinism.
 
 use charter_diagram::{MAX_STATES, Marks, Overlay, dot, mermaid, svg};
 use charter_format::{ReadOptions, read};
@@ -201,7 +201,7 @@ fn a_flat_chart_needs_no_frame_in_mermaid() {
     "##);
 }
 
-/// Every tag that is opened is closed, and none comes from the charter.
+/// Every tag is closed, and none comes from the charter.
 fn tags(svg: &str) -> Vec<String> {
     let mut open = Vec::new();
     let mut seen = Vec::new();
@@ -268,7 +268,7 @@ fn names_never_become_markup() {
 }
 
 #[test]
-fn what_is_too_big_is_said_to_be() {
+fn a_large_statechart_has_a_message_instead() {
     let states: String = (0..MAX_STATES).map(|n| format!("  s{n}: {{}}\n")).collect();
     let picture = svg(&definition(&format!("charter: 1\nid: t\nstates:\n{states}")), &Overlay::default());
     assert!(picture.contains("251 states and 0 arrows: too many to draw"), "{picture}");

@@ -1,4 +1,4 @@
-//! No input makes the reader panic, recurse without end, or take long.
+//! No input makes the reader panic, recurse without bound, or take long.
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,8 @@ const GOOD: &str = include_str!("good.yaml");
 fn timed(source: &str) -> Result<Document, Diagnostics> {
     let started = Instant::now();
     let answer = read(source, "t", &ReadOptions::default());
-    // What is quadratic takes minutes. A release build answers all of these in well under a second; a debug build on a busy machine
-    // needs room.
+    // Quadratic behavior takes minutes; a release build takes well under a second, a debug build on a busy
+    // machine longer.
     assert!(started.elapsed() < Duration::from_secs(30), "took {:?}", started.elapsed());
     answer
 }
@@ -49,7 +49,7 @@ fn alias_bombs() {
     assert_eq!(code(&bomb), codes::TOO_LARGE);
     let wide = format!("a: &a {}\nb: [{}]", "x".repeat(1 << 20), "*a, ".repeat(100_000));
     assert_eq!(code(&wide), codes::TOO_LARGE);
-    // Anchors inside anchors are copied too: 100 of them around many items.
+    // Nested anchors are copied too: 100 of them around many items.
     let anchors: String = (0..100).map(|n| format!("&n{n} [")).collect();
     assert_eq!(code(&format!("a: {anchors}{}", "x, ".repeat(50_000) + &"]".repeat(100))), codes::TOO_LARGE);
     assert_eq!(code("a: &a [*a]"), codes::ALIAS);
@@ -68,7 +68,7 @@ fn a_hundred_thousand_states() {
 }
 
 #[test]
-fn a_hundred_mistakes_are_told_and_the_rest_counted() {
+fn only_the_first_hundred_errors_are_kept() {
     let source = many_states(20_000);
     for wrong in ["guard: h", "gaurd: g"] {
         let errors = timed(&source.replace("guard: g", wrong)).unwrap_err();
@@ -85,7 +85,7 @@ fn too_much_text() {
 }
 
 #[test]
-fn types_that_carry_each_other() {
+fn types_that_refer_to_each_other() {
     let mut source = "charter: 1\nid: t\ntypes:\n  big: {enum: [".to_owned();
     source.push_str(&"x, ".repeat(100_000));
     source.push_str("]}\nevents:\n");
@@ -97,7 +97,7 @@ fn any_syntax() -> impl Strategy<Value = Syntax> {
     prop_oneof![Just(Syntax::Auto), Just(Syntax::Yaml), Just(Syntax::Json)]
 }
 
-/// Reads, renders and serialises; the only question is whether that panics.
+/// Reads, renders and serializes, which must not panic.
 fn survive(source: &str, syntax: Syntax) {
     match read(source, "t", &ReadOptions { syntax, ..ReadOptions::default() }) {
         Ok(document) => {

@@ -1,9 +1,9 @@
-//! What the kernel finds wrong with a definition is shown in the source of the charter, with a caret on the word.
+//! Problems that the kernel finds are shown in the source of the charter, with a caret on the word.
 
 use charter_format::{ReadOptions, read};
 use charter_kernel::Machine;
 
-/// Line, column and what the caret underlines, for each problem.
+/// Line, column and underlined text of each problem.
 fn found(body: &str) -> Vec<String> {
     let document = read(&format!("charter: 1\nid: t\n{body}"), "t.yaml", &ReadOptions::default())
         .unwrap_or_else(|errors| panic!("{errors}"));
@@ -36,7 +36,7 @@ fn the_caret_is_on_the_word() {
 }
 
 #[test]
-fn what_is_read_compiles() {
+fn a_charter_without_errors_compiles() {
     assert_eq!(
         found("roles: {r: }\nevents: {GO: {by: r}}\nstates: {a: {on: {GO: b}, after: {1h: b}}, b: {type: final}}"),
         [""; 0]

@@ -1,4 +1,4 @@
-//! What a person is told about a charter that is wrong. Read these as a stranger would.
+//! The messages about mistakes in a charter.
 
 use charter_format::{Diagnostic, Diagnostics, ReadOptions, Severity, read};
 
@@ -27,95 +27,95 @@ macro_rules! tells {
 }
 
 tells! {
-    a_misspelt_key: "sates: {}" => "3:1 sates [unknown-key] a charter has no key `sates` (did you mean `states`?)";
+    a_misspelled_key: "sates: {}" => "3:1 sates [unknown-key] a charter has no key `sates` (did you mean `states`?)";
     an_unknown_key: "quorum_object: 1\nroles: {a: {color: red}}" =>
-        "3:1 quorum_object [unknown-key] a charter has no key `quorum_object` (its keys are `charter`, `id`, `version`, `title`, `description`, `strict`, `roles`, `types`, `events`, `guards`, `actions`, `delays`, `actors`, `ledger`, `rules`, `machines`, `interlocks`, `limits`, `properties`, `stream`, `statechart`, `projections`, `meta`, `input`, `context`, `output`, `type`, `initial`, `states`, `on`, `always`, `after`, `entry`, `exit`, `invoke`, `onDone`, `data`, `tags`)",
-        "4:13 roles.a.color [unknown-key] a role has no key `color` (its keys are `description`)";
+        "3:1 quorum_object [unknown-key] a charter has no key `quorum_object` (known keys: `charter`, `id`, `version`, `title`, `description`, `strict`, `roles`, `types`, `events`, `guards`, `actions`, `delays`, `actors`, `ledger`, `rules`, `machines`, `interlocks`, `limits`, `properties`, `stream`, `statechart`, `projections`, `meta`, `input`, `context`, `output`, `type`, `initial`, `states`, `on`, `always`, `after`, `entry`, `exit`, `invoke`, `onDone`, `data`, `tags`)",
+        "4:13 roles.a.color [unknown-key] a role has no key `color` (known keys: `description`)";
     a_number_for_a_transition: "on: {GO: 7}" =>
         "3:10 on.GO [wrong-type] expected a transition (a target, an object, or a list of them), found a number";
-    nothing_for_a_transition: "on:\n  GO:\n" =>
-        "4:3 on.GO [wrong-type] expected a transition (a target, an object, or a list of them), found nothing (write `{}` for an empty one)";
+    null_for_a_transition: "on:\n  GO:\n" =>
+        "4:3 on.GO [wrong-type] expected a transition (a target, an object, or a list of them), found null (write `{}` for an empty object)";
     a_list_of_the_wrong_things: "on: {GO: [a, 3]}" => "3:14 on.GO[1] [wrong-type] expected a transition, found a number";
     an_object_for_a_list: "properties: {id: x}" => "3:13 properties [wrong-type] expected a list of properties, found an object";
     a_version_with_two_parts: "version: 1.2" =>
         "3:10 version [wrong-type] expected a semantic version such as `1.2.0`, found a number (three numbers, such as `1.2.0`, `0.3.1` or `2.0.0-beta.1`)";
     a_bad_version: "version: v1.2.0" =>
         "3:10 version [bad-value] expected a semantic version such as `1.2.0`, found `v1.2.0` (three numbers, such as `1.2.0`, `0.3.1` or `2.0.0-beta.1`)";
-    a_number_for_text: "title: 7" => "3:8 title [wrong-type] expected text, found a number (write it in quotes)";
+    a_number_for_text: "title: 7" => "3:8 title [wrong-type] expected a string, found a number (quote it)";
     an_expression_in_braces: "on: {GO: {when: {a: b}}}" =>
-        "3:17 on.GO.when [wrong-type] expected an expression, found an object (an expression is text; quote it if it begins with `{` or `[`)";
+        "3:17 on.GO.when [wrong-type] expected an expression, found an object (an expression is a string; quote it if it starts with `{` or `[`)";
     a_comma_in_an_unquoted_expression: "on: {GO: {when: f(a, b)}}" =>
-        "3:22 on.GO.\"b)\" [unknown-key] a transition has no key `b)` (text with a comma or a brace inside `{...}` has to be quoted)";
-    yes_is_no_boolean: "strict: yes" => "3:9 strict [wrong-type] expected `true` or `false`, found text";
-    a_misspelt_word: "states: {a: {type: finl}}" =>
+        "3:22 on.GO.\"b)\" [unknown-key] a transition has no key `b)` (quote text with a comma or a brace inside `{...}`)";
+    yes_is_not_a_boolean: "strict: yes" => "3:9 strict [wrong-type] expected `true` or `false`, found a string";
+    a_misspelled_word: "states: {a: {type: finl}}" =>
         "3:20 states.a.type [bad-value] expected one of `atomic`, `compound`, `parallel`, `final`, `history`, found `finl` (did you mean `final`?)";
     a_missing_key: "actors: {a: {}}" =>
-        "3:13 actors.a [missing-key] an actor needs the key `kind` (Which executor of the host runs it: `model`, `tool`, `exec`, `http`, `human`, ...)";
+        "3:13 actors.a [missing-key] an actor needs the key `kind` (The executor of the host that runs it: `model`, `tool`, `exec`, `http`, `human`, ...)";
     two_actions_in_one: "entry: {raise: A, log: b}" =>
-        "3:19 entry.log [conflicting-keys] `raise` and `log` exclude each other in an action (an action has one key; write a list of actions, which also says their order)";
+        "3:19 entry.log [conflicting-keys] `raise` and `log` cannot both be set in an action (an action has a single key; write a list to run several in order)";
     an_action_that_does_nothing: "entry: {label: x}" =>
         "3:8 entry [conflicting-keys] an action needs one of `assign`, `raise`, `send`, `cancel`, `emit`, `log`, `spawn`, `stop`, `if`, `each`, `grant`, `revoke`, `open`, `close`";
-    a_misspelt_action: "entry: {asign: {x: 1}}" => "3:9 entry.asign [unknown-key] an action has no key `asign` (did you mean `assign`?)";
+    a_misspelled_action: "entry: {asign: {x: 1}}" => "3:9 entry.asign [unknown-key] an action has no key `asign` (did you mean `assign`?)";
     neither_key_nor_all: "ledger: {t: }\nentry: {revoke: {kind: t}}" => "4:17 entry.revoke [conflicting-keys] a permit needs one of `key`, `all`";
     both_key_and_all: "ledger: {t: }\nentry: {close: {kind: t, key: 1, all: true}}" =>
-        "4:34 entry.close.all [conflicting-keys] `key` and `all` exclude each other in an obligation";
+        "4:34 entry.close.all [conflicting-keys] `key` and `all` cannot both be set in an obligation";
     all_that_is_not_all: "ledger: {t: }\nentry: {revoke: {kind: t, all: false}}" =>
-        "4:32 entry.revoke.all [bad-value] `all: false` says nothing (write `key: ...`, or `all: true`)";
-    no_time: "after: {5 s: a}\ndelays: {x: 1.5ms, y: -5}" =>
-        "3:9 after.\"5 s\" [bad-value] `5 s` is no length of time (a time is written as `500ms`, `5s`, `1h30m`, `24h`, `2d`, as milliseconds, as a name from `delays`, or as `= CEL`)",
-        "4:13 delays.x [bad-value] `1.5ms` is no length of time (a time is written as `500ms`, `5s`, `1h30m`, `24h`, `2d`, as milliseconds, as a name from `delays`, or as `= CEL`)",
-        "4:23 delays.y [bad-value] a length of time cannot be negative, but `-5` is (a time is written as `500ms`, `5s`, `1h30m`, `24h`, `2d`, as milliseconds, as a name from `delays`, or as `= CEL`)";
+        "4:32 entry.revoke.all [bad-value] `all: false` is not allowed (write `key: ...`, or `all: true`)";
+    an_invalid_duration: "after: {5 s: a}\ndelays: {x: 1.5ms, y: -5}" =>
+        "3:9 after.\"5 s\" [bad-value] invalid duration `5 s` (write a duration such as `500ms`, `1h30m` or `2d`, milliseconds, a name from `delays`, or `= CEL`)",
+        "4:13 delays.x [bad-value] invalid duration `1.5ms` (write a duration such as `500ms`, `1h30m` or `2d`, milliseconds, a name from `delays`, or `= CEL`)",
+        "4:23 delays.y [bad-value] invalid duration `-5`: it cannot be negative (write a duration such as `500ms`, `1h30m` or `2d`, milliseconds, a name from `delays`, or `= CEL`)";
     a_time_as_a_name: "delays: {5s: 1h}" =>
-        "3:10 delays.5s [bad-value] `5s` cannot be the name of a delay (a name does not begin with a digit or `=` and has no blanks)";
+        "3:10 delays.5s [bad-value] invalid delay name `5s` (a name cannot start with a digit or `=`, or contain spaces)";
     history_keys_elsewhere: "states: {a: {target: b}, h: {type: history, initial: a}}" =>
-        "3:14 states.a.target [conflicting-keys] `target` goes with `type: history` (add `type: history`, or remove it)",
-        "3:45 states.h.initial [conflicting-keys] a history state has no `initial` (its default is `target`)";
+        "3:14 states.a.target [conflicting-keys] `target` is only allowed with `type: history` (add `type: history`, or remove the key)",
+        "3:45 states.h.initial [conflicting-keys] a history state cannot have `initial` (write its default as `target`)";
     children_that_do_not_fit: "states: {a: {type: final, states: {b: }}, c: {type: parallel}}" =>
         "3:20 states.a.type [conflicting-keys] `type: final` cannot have `states`",
-        "3:53 states.c.type [conflicting-keys] `type: parallel` needs `states`";
-    names_nobody_declared: "roles: {reviewer: }\nguards: {ready: 'true'}\non: {GO: {by: reviwer, guard: {and: [raedy, foo]}, actions: note}}\nafter: {soon: {}}" =>
-        "5:15 on.GO.by [undefined-name] there is no role `reviwer` (did you mean `reviewer`?)",
-        "5:38 on.GO.guard.and[0] [undefined-name] there is no guard `raedy` (did you mean `ready`?)",
-        "5:45 on.GO.guard.and[1] [undefined-name] there is no guard `foo` (`guards` has `ready`)",
-        "5:61 on.GO.actions [undefined-name] there is no action `note` (declare it under `actions`)",
-        "6:9 after.soon [undefined-name] there is no delay `soon` (a time is written as `500ms`, `5s`, `1h30m`, `24h`, `2d`, as milliseconds, as a name from `delays`, or as `= CEL`)";
+        "3:53 states.c.type [conflicting-keys] `type: parallel` requires `states`";
+    undeclared_names: "roles: {reviewer: }\nguards: {ready: 'true'}\non: {GO: {by: reviwer, guard: {and: [raedy, foo]}, actions: note}}\nafter: {soon: {}}" =>
+        "5:15 on.GO.by [undefined-name] undefined role `reviwer` (did you mean `reviewer`?)",
+        "5:38 on.GO.guard.and[0] [undefined-name] undefined guard `raedy` (did you mean `ready`?)",
+        "5:45 on.GO.guard.and[1] [undefined-name] undefined guard `foo` (declared under `guards`: `ready`)",
+        "5:61 on.GO.actions [undefined-name] undefined action `note` (declare it under `actions`)",
+        "6:9 after.soon [undefined-name] undefined delay `soon` (write a duration such as `500ms`, `1h30m` or `2d`, milliseconds, a name from `delays`, or `= CEL`)";
     more_names: "actors: {model: {kind: m}}\ninvoke: {src: modle}\nentry: [{spawn: {machine: pln, id: a}}, {grant: {kind: tok, key: 1}}]\ninterlocks: [{id: i, given: root, machine: plan, allow: {}}]" =>
-        "4:15 invoke.src [undefined-name] there is no actor or machine `modle` (did you mean `model`?)",
-        "5:27 entry[0].spawn.machine [undefined-name] there is no actor or machine `pln` (`actors` has `model`)",
-        "5:56 entry[1].grant.kind [undefined-name] there is no kind of permit or obligation `tok` (declare it under `ledger`)",
-        "6:44 interlocks[0].machine [undefined-name] there is no machine `plan` (declare it under `machines`)";
+        "4:15 invoke.src [undefined-name] undefined actor or machine `modle` (did you mean `model`?)",
+        "5:27 entry[0].spawn.machine [undefined-name] undefined actor or machine `pln` (declared under `actors`: `model`)",
+        "5:56 entry[1].grant.kind [undefined-name] undefined kind of permit or obligation `tok` (declare it under `ledger`)",
+        "6:44 interlocks[0].machine [undefined-name] undefined machine `plan` (declare it under `machines`)";
     an_expression_as_guard: "on: {GO: {guard: context.x > 1}}" =>
-        "3:18 on.GO.guard [undefined-name] there is no guard `context.x > 1` (`guard` names an entry of `guards`; an expression in place is written as `when`)";
-    a_type_nobody_declared: "types: {line: {type: string}}\nevents: {A: {data: {items: {$ref: '#/types/lin'}}}}" =>
-        "4:35 events.A.data.items.$ref [undefined-name] there is no type `lin` (did you mean `#/types/line`?)";
+        "3:18 on.GO.guard [undefined-name] undefined guard `context.x > 1` (`guard` takes a name from `guards`; write an inline expression as `when`)";
+    an_undeclared_type: "types: {line: {type: string}}\nevents: {A: {data: {items: {$ref: '#/types/lin'}}}}" =>
+        "4:35 events.A.data.items.$ref [undefined-name] undefined type `lin` (did you mean `#/types/line`?)";
     an_ambiguous_name: "actors: {x: {kind: m}}\nmachines: {x: {}}" =>
-        "4:12 machines.x [ambiguous-name] `x` is declared under `actors` too, and `invoke` could mean either (rename one of the two)";
-    a_literal_in_a_stream: "stream: {run: item.run}" => "3:15 stream.run [bad-value] expected an expression, which begins with `= ` (write `\"= item.run\"`)";
+        "4:12 machines.x [ambiguous-name] `x` is declared under both `actors` and `machines`; `invoke` could mean either (rename one of them)";
+    a_literal_in_a_stream: "stream: {run: item.run}" => "3:15 stream.run [bad-value] expected an expression that starts with `= ` (write `\"= item.run\"`)";
     half_an_interlock: "interlocks: [{id: a}, {id: b, allow: {}}, {id: c, assert: x, final: always}]" =>
         "3:14 interlocks[0] [conflicting-keys] an interlock needs one of `allow`, `assert`",
         "3:23 interlocks[1] [missing-key] an interlock with `allow` needs the key `given`",
         "3:23 interlocks[1] [missing-key] an interlock with `allow` needs the key `machine`",
-        "3:62 interlocks[2].final [conflicting-keys] `final` belongs to a table, not to `assert`";
+        "3:62 interlocks[2].final [conflicting-keys] `final` cannot be used with `assert`";
     a_property_without_never: "properties: [{id: a, always: x, unless-before: E}]" =>
-        "3:33 properties[0].unless-before [conflicting-keys] `unless-before` goes with `never`";
+        "3:33 properties[0].unless-before [conflicting-keys] `unless-before` is only allowed with `never`";
     blocks_and_actions_mixed: "entry: [[{log: 1}], {log: 2}]" =>
-        "3:21 entry[1] [wrong-type] a list holds either actions or lists of actions, not both (put the single actions into a list of their own)";
-    a_statechart_elsewhere: "statechart: {import: fred.json, format: xstate}" =>
-        "3:22 statechart.import [file] `fred.json` cannot be read: this document may not name other files";
+        "3:21 entry[1] [wrong-type] a list cannot mix actions and lists of actions (wrap the single actions in a list)";
+    an_import_without_files: "statechart: {import: fred.json, format: xstate}" =>
+        "3:22 statechart.import [file] cannot read `fred.json`: this document may not name other files";
     a_limit_of_nothing: "limits: {microsteps: 0}" => "3:22 limits.microsteps [bad-value] expected a number of at least 1, found 0";
     a_number_beyond_json: "context: {n: 9007199254740993}" =>
-        "3:14  [bad-number] the number `9007199254740993` is beyond 2^53-1, where readers of JSON disagree (write it in quotes, as text)";
-    no_number_of_json: "context: {n: .nan}" => "3:14  [bad-number] `.nan` is no number that JSON has (write it in quotes if it is text)";
-    a_tag: "guards:\n  g: !context.x\n" => "4:6  [tag] `!context.x` is a YAML tag; charters have none (text that begins with `!` has to be quoted)";
-    an_alias_to_nothing: "title: *x" => "3:8  [bad-alias] this alias names nothing that stands before it (text that begins with `*` has to be quoted)";
+        "3:14  [bad-number] number `9007199254740993` is out of range: JSON readers disagree beyond 2^53-1 (quote it, as text)";
+    not_a_number_in_json: "context: {n: .nan}" => "3:14  [bad-number] `.nan` is not a JSON number (quote it if it is text)";
+    a_tag: "guards:\n  g: !context.x\n" => "4:6  [tag] unexpected YAML tag `!context.x` (charters have no tags; quote text that starts with `!`)";
+    an_unknown_alias: "title: *x" => "3:8  [bad-alias] unknown alias: no anchor with this name comes before it (quote text that starts with `*`)";
     a_merge_key: "meta: &m {a: 1}\nstates: {<<: *m}" => "4:10  [merge-key] merge keys (`<<`) are not supported (write the keys out, or use an alias for a whole value)";
-    a_key_that_is_a_list: "meta: {[a]: 1}" => "3:8  [bad-key] a key has to be plain text, not a list or an object";
-    two_documents: "---\nid: u" => "3:1  [several-documents] a second YAML document begins here; a file holds one charter";
-    a_tab: "states:\n\ta: {}" => "4:2  [syntax] a tab is used for indentation (YAML is indented with spaces)";
+    a_key_that_is_a_list: "meta: {[a]: 1}" => "3:8  [bad-key] a key must be text, not a list or an object";
+    two_documents: "---\nid: u" => "3:1  [several-documents] a second YAML document starts here; a file holds one";
+    a_tab: "states:\n\ta: {}" => "4:2  [syntax] tab used for indentation (indent YAML with spaces)";
     a_ternary_without_quotes: "guards:\n  g: a ? b : c" =>
-        "4:12  [syntax] a `:` that cannot begin a value here (check the indentation; text that contains `: ` or ` #`, or begins with one of `! & * @ % [ { ` \" '`, has to be quoted as a whole)";
+        "4:12  [syntax] unexpected `:` (check the indentation; quote text that contains `: ` or ` #`, or that starts with one of `! & * @ % [ { ` \" '`)";
     half_a_quoted_expression: "guards:\n  g: \"a\" == b" =>
-        "4:10  [syntax] the value goes on after its closing quote (text that contains `: ` or ` #`, or begins with one of `! & * @ % [ { ` \" '`, has to be quoted as a whole)";
+        "4:10  [syntax] unexpected text after the closing quote (quote text that contains `: ` or ` #`, or that starts with one of `! & * @ % [ { ` \" '`)";
 }
 
 #[test]
@@ -127,43 +127,43 @@ fn the_head_of_a_charter() {
     assert_eq!(
         told("title: x"),
         "1:1 title [missing-key] a charter needs the key `charter` (Version of the charter language: 1.)\n\
-         1:1 title [missing-key] a charter needs the key `id` (Name of the charter: lower-case letters, digits and `-`.)"
+         1:1 title [missing-key] a charter needs the key `id` (Name of the charter: lowercase letters, digits and `-`.)"
     );
     assert_eq!(
         told("charter: 2\nid: t"),
-        "1:10 charter [language-version] version 2 of the charter language is not known (this program knows `1`)"
+        "1:10 charter [language-version] unsupported charter language version 2 (supported: `1`)"
     );
-    assert_eq!(told("charter: '1'\nid: t"), "1:10 charter [wrong-type] expected a whole number, found text");
+    assert_eq!(told("charter: '1'\nid: t"), "1:10 charter [wrong-type] expected an integer, found a string");
     assert_eq!(
         told("charter: 1\nid: My_Charter"),
-        "2:5 id [bad-value] expected a name such as `my-charter`, found `My_Charter` (lower-case letters, digits and `-`, beginning with a letter)"
+        "2:5 id [bad-value] expected a name such as `my-charter`, found `My_Charter` (lowercase letters, digits and `-`, starting with a letter)"
     );
 }
 
 #[test]
-fn json_is_told_about_as_json() {
+fn errors_in_json_are_about_json() {
     let told = |source: &str| line(&read(source, "t.json", &ReadOptions::default()).unwrap_err().list[0]);
-    assert_eq!(told("{\"a\": 1,}"), "1:9  [syntax] not JSON: expected a key in double quotes");
-    assert_eq!(told("{\"a\" 1}"), "1:6  [syntax] not JSON: expected `:` after the key");
-    assert_eq!(told("{\"a\": 01}"), "1:7  [syntax] not JSON: expected a value");
-    assert_eq!(told("{\"a\": [1}"), "1:9  [syntax] not JSON: the wrong closing bracket");
-    assert_eq!(told("{\"a\": \"x"), "1:7  [syntax] not JSON: this string is never closed");
+    assert_eq!(told("{\"a\": 1,}"), "1:9  [syntax] invalid JSON: expected a key in double quotes");
+    assert_eq!(told("{\"a\" 1}"), "1:6  [syntax] invalid JSON: expected `:` after the key");
+    assert_eq!(told("{\"a\": 01}"), "1:7  [syntax] invalid JSON: expected a value");
+    assert_eq!(told("{\"a\": [1}"), "1:9  [syntax] invalid JSON: mismatched closing bracket");
+    assert_eq!(told("{\"a\": \"x"), "1:7  [syntax] invalid JSON: unterminated string");
     assert_eq!(
         told("{\"a\": \"\\ud800\"}"),
-        "1:8  [syntax] not JSON: `\\u` needs four hex digits that name a character (or a pair of surrogates)"
+        "1:8  [syntax] invalid JSON: `\\u` needs four hex digits that encode a character, or a surrogate pair"
     );
-    assert_eq!(told("{} {}"), "1:4  [syntax] not JSON: the document ends here, but text follows");
+    assert_eq!(told("{} {}"), "1:4  [syntax] invalid JSON: unexpected text after the end of the document");
     assert_eq!(
         told("{\"a\": 1, \"a\": 2}"),
-        "1:10  [duplicate-key] `a` stands twice in one object (remove one of the two, or rename it)"
+        "1:10  [duplicate-key] duplicate key `a` (remove or rename one of them)"
     );
 }
 
 #[test]
-fn two_places_are_shown_when_there_are_two() {
+fn a_diagnostic_with_two_places() {
     let errors = errors("charter: 1\nid: t\nstates:\n  a: {}\n  b: {}\n  a: {}\n");
     insta::assert_snapshot!(errors.render(false), @r"
-    error[duplicate-key]: `a` stands twice in one object
+    error[duplicate-key]: duplicate key `a`
      --> t.yaml:6:3
       |
     4 |   a: {}
@@ -172,12 +172,12 @@ fn two_places_are_shown_when_there_are_two() {
     6 |   a: {}
       |   ^
       |
-      = help: remove one of the two, or rename it
+      = help: remove or rename one of them
     ");
 }
 
 #[test]
-fn as_json_for_machines() {
+fn diagnostics_as_json() {
     let errors = errors("charter: 1\nid: t\nsates: {}\n");
     assert_eq!(
         serde_json::to_string(&errors).unwrap(),
@@ -186,14 +186,14 @@ fn as_json_for_machines() {
 }
 
 #[test]
-fn in_colour_only_if_asked() {
+fn color_only_if_requested() {
     let errors = errors("charter: 1\nid: t\nsates: {}\n");
     assert!(errors.render(true).contains("\u{1b}["));
     assert!(!errors.render(false).contains("\u{1b}["));
 }
 
 #[test]
-fn warnings_do_not_stop_the_reading() {
+fn warnings_are_not_errors() {
     let source = "charter: 1\nid: t\ncontext: {m: 010, k: '=context.x', ok: '== x'}\nactors: {a: {kind: m, timeuot: 5s, other: 1}}\n";
     let document = read(source, "t.yaml", &ReadOptions::default()).unwrap();
     let warnings: Vec<String> = document.warnings.iter().map(line).collect();
@@ -201,9 +201,9 @@ fn warnings_do_not_stop_the_reading() {
     assert_eq!(
         warnings,
         [
-            "3:14 context.m [bad-number] `010` is read as a decimal number (some readers of YAML take it for octal) (leave the zeros out, or write it in quotes if it is text)",
-            "3:22 context.k [maybe-expression] this text begins with `=`, but is not an expression: a blank is missing (write `\"= context.x\"`, or `{literal: ...}` if the text is meant)",
-            "4:23 actors.a.timeuot [unknown-key] `timeuot` is passed on to the host, but looks like `timeout` (did you mean `timeout`?)",
+            "3:14 context.m [bad-number] `010` is read as a decimal number; some YAML readers treat it as octal (remove the leading zeros, or quote it if it is text)",
+            "3:22 context.k [maybe-expression] this string starts with `=` but is not an expression: the space after `=` is missing (write `\"= context.x\"`, or `{literal: ...}` to keep it as text)",
+            "4:23 actors.a.timeuot [unknown-key] `timeuot` is passed to the host, but looks like `timeout` (did you mean `timeout`?)",
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! Good charters become the core form that 03-language says they mean.
+//! The definitions of valid charters.
 
 use charter_format::{ReadOptions, read};
 use charter_kernel::Definition;
@@ -11,7 +11,7 @@ fn definition(source: &str) -> Definition {
     }
 }
 
-/// The core form of a charter whose head is `charter: 1`, `id: t`.
+/// The definition of a charter that starts with `charter: 1`, `id: t`.
 fn core(body: &str) -> Value {
     serde_json::to_value(definition(&format!("charter: 1\nid: t\n{body}"))).unwrap()
 }
@@ -67,7 +67,7 @@ states:
 "#;
 
 #[test]
-fn the_example_of_the_language_page() {
+fn an_example_with_most_keys() {
     let core = serde_json::to_value(definition(FRED)).unwrap();
     assert_eq!(
         core["root"]["context"],

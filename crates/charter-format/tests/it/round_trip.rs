@@ -38,7 +38,7 @@ fn literal() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Templates in their plain form: what computes nothing is one literal.
+/// Normalized templates: a value without expressions is one literal.
 fn template() -> impl Strategy<Value = Template> {
     let leaf = prop_oneof![literal().prop_map(Template::Literal), cel().prop_map(Template::Cel)];
     let with_cel = prop_oneof![
@@ -161,7 +161,7 @@ fn transition() -> impl Strategy<Value = Transition> {
                 refuse,
                 actions,
                 reenter,
-                // Imports only: a charter cannot say it.
+                // For imports only: a charter cannot express it.
                 parallel_domain: false,
                 description,
                 meta,
@@ -265,7 +265,7 @@ fn invoke() -> impl Strategy<Value = Invoke> {
 fn definition() -> impl Strategy<Value = Definition> {
     let charts = (state(2), state(0), vec(("[a-z]{1,2}", template()), 0..3), option::of(template()));
     (charts, block(), guard(), any::<bool>()).prop_map(|((mut root, plan, context, output), note, combined, strict)| {
-        // The root of a charter shares its keys with the charter.
+        // The root state shares the keys of the charter.
         (root.id, root.description, root.meta, root.output) = (None, None, Json::Null, None);
         if !matches!(root.kind, StateKind::Parallel | StateKind::Compound) {
             (root.kind, root.initial) = (StateKind::Atomic, None);
@@ -345,18 +345,18 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_reads_back(definition in definition()) {
+    fn a_written_definition_reads_back(definition in definition()) {
         let text = json(&definition).unwrap();
         let again = read(&text, "t.json", &ReadOptions::default()).unwrap().definition;
         prop_assert_eq!(serde_json::to_string(&again).unwrap(), serde_json::to_string(&definition).unwrap());
-        // JSON is YAML too, but for keys longer than YAML allows.
+        // JSON is also YAML, except for keys longer than YAML allows.
         let yaml = read(&text, "t.yaml", &ReadOptions { syntax: charter_format::Syntax::Yaml, ..ReadOptions::default() }).unwrap().definition;
         prop_assert_eq!(again, yaml);
     }
 }
 
 #[test]
-fn what_the_language_cannot_say_is_an_error() {
+fn definitions_that_the_language_cannot_express_are_errors() {
     let mut definition = Definition { charter: 1, id: "t".to_owned(), strict: true, ..Definition::default() };
     assert!(json(&definition).is_ok());
     definition.root.state.description = Some("lost".to_owned());
@@ -371,7 +371,7 @@ fn what_the_language_cannot_say_is_an_error() {
 }
 
 #[test]
-fn a_template_in_another_form_is_still_the_same() {
+fn templates_are_compared_after_normalization() {
     let mut definition = Definition { charter: 1, id: "t".to_owned(), strict: true, ..Definition::default() };
     let list = Template::List(vec![Template::Literal(value!(1)), Template::Object(IndexMap::new())]);
     definition.root.context.insert("x".to_owned(), list);

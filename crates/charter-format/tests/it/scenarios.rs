@@ -1,4 +1,4 @@
-//! Scenario files: what is read, and what a person is told about one that is wrong.
+//! Scenario files: reading them, and messages about mistakes.
 
 use charter_format::scenario::{Act, Tick, What, is_scenario_file, read_scenarios};
 use charter_kernel::definition::{Delay, Template};
@@ -17,7 +17,7 @@ fn told(source: &str) -> String {
 }
 
 #[test]
-fn the_example_of_the_design() {
+fn a_scenario_with_every_kind_of_step() {
     let source = "
 name: a rejected recommendation comes back with the feedback
 input: {userId: u1}
@@ -45,7 +45,7 @@ steps:
 }
 
 #[test]
-fn several_scenarios_share_what_is_on_top() {
+fn scenarios_share_the_top_level_keys() {
     let source = "
 name: both
 charter: ../door.yaml
@@ -72,7 +72,7 @@ scenarios:
 }
 
 #[test]
-fn expressions_keep_their_place() {
+fn expressions_have_places() {
     let source =
         "steps: [{send: {type: A, data: {digest: \"= digest(context.x)\"}}}, {expect: {assert: size(context.y) == 1}}]";
     let file = read_scenarios(source, "t.yaml").unwrap();
@@ -87,7 +87,7 @@ fn expressions_keep_their_place() {
 }
 
 #[test]
-fn slips_are_told_where_they_are() {
+fn mistakes_have_places() {
     assert_eq!(
         told("steps: [{sned: {type: A}}]"),
         "1:10 steps[0].sned [unknown-key] a step has no key `sned` (did you mean `send`?)"
@@ -102,11 +102,11 @@ fn slips_are_told_where_they_are() {
     );
     assert_eq!(
         told("steps: [{tick: 5sec}]"),
-        "1:16 steps[0].tick [bad-value] `5sec` is no length of time (a length such as `72h` or `1h30m`, a name from `delays`, or a moment such as `2026-11-21T10:00:00Z`)"
+        "1:16 steps[0].tick [bad-value] invalid duration `5sec` (write a duration such as `72h` or `1h30m`, a name from `delays`, or a timestamp such as `2026-11-21T10:00:00Z`)"
     );
     assert_eq!(
         told("at: noon\nsteps: []"),
-        "1:5 at [bad-value] `noon` is no moment (write RFC 3339, such as `2026-11-21T10:00:00Z`, or milliseconds since 1970)"
+        "1:5 at [bad-value] invalid timestamp `noon` (write RFC 3339, such as `2026-11-21T10:00:00Z`, or milliseconds since 1970)"
     );
     assert_eq!(
         told("name: x"),
@@ -114,12 +114,12 @@ fn slips_are_told_where_they_are() {
     );
     assert_eq!(
         told("steps: [{send: {type: A}, tick: 1h}]"),
-        "1:27 steps[0].tick [conflicting-keys] `send` and `tick` exclude each other in a step"
+        "1:27 steps[0].tick [conflicting-keys] `send` and `tick` cannot both be set in a step"
     );
 }
 
 #[test]
-fn a_charter_is_no_scenario_file() {
+fn a_charter_is_not_a_scenario_file() {
     assert!(is_scenario_file("steps: []", "x.yaml"));
     assert!(is_scenario_file("{\"scenarios\": []}", "x.json"));
     assert!(!is_scenario_file("charter: 1\nid: a\nstates: {a: {}}", "x.yaml"));

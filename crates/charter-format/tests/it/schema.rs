@@ -1,4 +1,4 @@
-//! The JSON Schema of the language: fresh, valid itself, and agreeing with the reader.
+//! The JSON Schema of the language is up to date, valid, and agrees with the reader.
 
 use charter_format::{ReadOptions, json_schema, read};
 use serde_json::{Value, json};
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/charter-1.json");
 
 #[test]
-fn the_committed_file_is_fresh() {
+fn the_committed_file_is_up_to_date() {
     let schema = json_schema();
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
         std::fs::write(FILE, serde_json::to_string_pretty(&schema).unwrap() + "\n").unwrap();
     }
     let committed: Value = serde_json::from_str(&std::fs::read_to_string(FILE).unwrap()).unwrap();
-    assert!(committed == schema, "run `UPDATE_SCHEMA=1 cargo test -p charter-format --test schema`");
+    assert!(committed == schema, "run `UPDATE_SCHEMA=1 cargo test -p charter-format schema`");
 }
 
 #[test]

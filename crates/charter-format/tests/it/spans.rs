@@ -1,4 +1,4 @@
-//! Every part of the core form is found again in the source: exactly, where it is an expression.
+//! Every part of a definition has its place in the source; expressions have exact places.
 
 use charter_format::{Document, ReadOptions, read};
 use charter_kernel::Problem;
@@ -20,7 +20,7 @@ fn within<'s>(document: &'s Document, pointer: &str, part: &str) -> &'s str {
 }
 
 #[test]
-fn an_expression_is_found_however_it_is_quoted() {
+fn expressions_have_places_in_every_quoting_style() {
     let source = r#"
 charter: 1
 id: t
@@ -61,14 +61,14 @@ states:
 }
 
 #[test]
-fn json_strings_too() {
+fn expressions_in_json_have_places() {
     let source = "{\"charter\": 1, \"id\": \"t\",\n\t\"output\": \"= a \\u0026\\u0026 \\\"q\\\" == wanted\"}";
     let document = read(source, "t.json", &ReadOptions::default()).unwrap();
     assert_eq!(within(&document, "/root/output/cel", "wanted"), "wanted");
     assert_eq!(within(&document, "/root/output/cel", "&&"), "\\u0026\\u0026");
 }
 
-/// Collects the pointers of all strings that hold an expression.
+/// Collects the pointers of all expressions.
 fn expressions(value: &Value, pointer: &str, found: &mut Vec<(String, String)>) {
     let is_cel = |key: &str| ["cel", "when", "assert", "approves", "in"].contains(&key);
     match value {
@@ -89,7 +89,7 @@ fn expressions(value: &Value, pointer: &str, found: &mut Vec<(String, String)>) 
 }
 
 #[test]
-fn every_expression_of_a_big_charter_is_found() {
+fn every_expression_of_a_large_charter_has_a_place() {
     let document = document(GOOD);
     let mut found = Vec::new();
     expressions(&serde_json::to_value(&document.definition).unwrap(), "", &mut found);
@@ -104,12 +104,12 @@ fn every_expression_of_a_big_charter_is_found() {
 }
 
 #[test]
-fn every_recorded_pointer_exists_in_the_core_form() {
+fn every_recorded_pointer_exists_in_the_definition() {
     let document = document(GOOD);
     let core = serde_json::to_value(&document.definition).unwrap();
     let mut count = 0;
     for pointer in document.pointers() {
-        // What is as usual is left out of the core form: `type: atomic`.
+        // Defaults such as `type: atomic` are left out of the definition.
         assert!(core.pointer(&pointer).is_some() || pointer.ends_with("/kind"), "{pointer}");
         count += 1;
     }
@@ -140,7 +140,7 @@ fn a_problem_of_the_kernel_is_shown_in_the_source() {
     "#);
     let missing = document.diagnose(&problem("/root/state/states/idle/on/0/transitions/0/target/0", None));
     assert_eq!((missing.line, missing.column, missing.path.as_str()), (6, 20, "states.idle.on.GO.target"));
-    // What has no place of its own is shown where its nearest ancestor is.
+    // A part without a place of its own has that of its nearest ancestor.
     let state = document.diagnose(&problem("/root/state/states/idle/kind/what/ever", None));
     assert_eq!((state.line, state.column, state.path.as_str()), (4, 3, "states.idle"));
     assert_eq!(

@@ -1,8 +1,8 @@
-//! Writes charters for other tools: as XState v5 configs and as SCXML documents.
+//! Exports: charters as XState v5 configs and as SCXML documents.
 //!
-//! The states and transitions are said in the other language, as far as it has words for them. The charter itself travels along
-//! (`meta.charter`, `<charter:definition>`) under a seal over the rest: what comes back unchanged is read back as the very same
-//! charter; what was edited on the way is read as what it now says.
+//! States and transitions are translated as far as the other language can express them. The export embeds the
+//! charter itself (`meta.charter`, `<charter:definition>`) with a seal over the rest: if the export is imported
+//! unchanged, the result is the same charter; if it was edited, the edited text is imported.
 
 mod scxml;
 pub(crate) mod xstate;
@@ -14,7 +14,7 @@ pub use self::scxml::scxml;
 pub(crate) use self::scxml::{Embedded, embedded as embedded_scxml};
 pub use self::xstate::xstate;
 
-/// A chart in pre-order, as the kernel numbers its states: definition, keys from the root down.
+/// The states of a chart in pre-order, as the kernel numbers them, each with its keys from the root.
 fn flat(root: &State) -> Vec<(&State, Vec<&str>)> {
     let mut found = Vec::new();
     let mut stack = vec![(root, Vec::new())];
@@ -29,7 +29,7 @@ fn flat(root: &State) -> Vec<(&State, Vec<&str>)> {
     found
 }
 
-/// The kind that a state has: with children it is compound even if nobody said so.
+/// The effective kind of a state: with children it is compound by default.
 fn kind(state: &State) -> StateKind {
     match state.kind {
         StateKind::Atomic if !state.states.is_empty() => StateKind::Compound,
@@ -37,7 +37,7 @@ fn kind(state: &State) -> StateKind {
     }
 }
 
-/// The core form as text: the order of its keys is meaning.
+/// The definition as text, with its keys in order.
 fn text(definition: &Definition) -> String {
     serde_json::to_string(definition).unwrap_or_default()
 }

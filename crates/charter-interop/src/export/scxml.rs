@@ -1,6 +1,6 @@
-//! A charter as an SCXML document (data model `cel`). The variables of a charter are fields of one variable, `context`, so its
-//! expressions mean the same; what SCXML has no word for stands in the namespace `urn:charter:1`, and the charter itself in its
-//! `<charter:definition>`.
+//! Exports SCXML documents (data model `cel`). The variables of a charter become fields of a variable
+//! `context`, so that expressions keep their meaning; what SCXML cannot express is in the namespace
+//! `urn:charter:1`, and the charter itself in `<charter:definition>`.
 
 use std::fmt::Write as _;
 
@@ -13,10 +13,11 @@ use crate::import::scxml::xml::CHARTER;
 const OPEN: &str = "  <charter:definition seal=\"";
 const CLOSE: &str = "]]></charter:definition>\n";
 
-/// A charter as an SCXML document. [`crate::import::scxml`] reads it back as the same charter.
+/// Exports a charter as an SCXML document, which [`crate::import::scxml`] imports as the same charter.
 ///
-/// Other SCXML processors see its states, transitions and content; conditions and values are CEL. Named guards are written out.
-/// Services (actors of the host) are invocations of the type `urn:charter:actor`, which only we can start.
+/// Other SCXML processors see its states, transitions and actions; conditions and values are CEL. Named guards
+/// are inlined. Services of the host are invocations of type `urn:charter:actor`, which other processors cannot
+/// start.
 #[must_use]
 pub fn scxml(machine: &Machine) -> String {
     let definition = machine.definition();
@@ -24,7 +25,7 @@ pub fn scxml(machine: &Machine) -> String {
     let Some(outline) = outlines.first() else {
         return String::new();
     };
-    let writer = Writer { definition, outline, ids: ids(&definition.root.state) };
+    let writer = ScxmlWriter { definition, outline, ids: ids(&definition.root.state) };
     let mut head = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let name = escape(definition.title.as_deref().unwrap_or(&definition.id));
     let _ = writeln!(
@@ -34,25 +35,25 @@ pub fn scxml(machine: &Machine) -> String {
     );
     let body = format!("{}</scxml>\n", writer.body());
     let seal = Digest::of_bytes(format!("{head}{body}").as_bytes());
-    // The end of a section of text cannot stand in one; in JSON it is only possible inside a string.
+    // A CDATA section cannot contain its end marker, which in JSON only occurs inside strings.
     let json = text(definition).replace("]]>", "]]\\u003e");
     format!("{head}{OPEN}{seal}\"><![CDATA[{json}{CLOSE}{body}")
 }
 
-/// What a document brings of a charter.
+/// The charter embedded in a document.
 pub(crate) enum Embedded {
-    /// It is as it was exported: this is it.
+    /// The document is unchanged since its export.
     Unchanged(Box<Definition>),
-    /// It was edited.
+    /// The document was edited.
     Edited,
-    /// Nothing.
-    Nothing,
+    /// There is none.
+    None,
 }
 
-/// The charter inside a document.
+/// Finds the charter embedded in a document.
 pub(crate) fn embedded(source: &str) -> Embedded {
     let Some((head, rest)) = source.split_once(OPEN) else {
-        return Embedded::Nothing;
+        return Embedded::None;
     };
     let parts = rest.split_once("\"><![CDATA[").and_then(|(seal, rest)| Some((seal, rest.split_once(CLOSE)?)));
     let Some((seal, (json, body))) = parts else {
@@ -65,7 +66,7 @@ pub(crate) fn embedded(source: &str) -> Embedded {
     }
 }
 
-/// An id for each state, by number: its own, or its path with what an id cannot have replaced; no two the same.
+/// A unique XML id for each state, by number, made from its id or path.
 fn ids(root: &State) -> Vec<String> {
     let mut taken = std::collections::HashSet::new();
     let mut found = Vec::new();
@@ -84,13 +85,13 @@ fn ids(root: &State) -> Vec<String> {
     found
 }
 
-struct Writer<'m> {
+struct ScxmlWriter<'m> {
     definition: &'m Definition,
     outline: &'m Outline<'m>,
     ids: Vec<String>,
 }
 
-impl Writer<'_> {
+impl ScxmlWriter<'_> {
     fn id(&self, number: u32) -> &str {
         self.ids.get(number as usize).map_or("", String::as_str)
     }
@@ -119,7 +120,6 @@ impl Writer<'_> {
             escape(&format!("{{{}}}", fields.join(", ")))
         );
         let states = flat(&self.definition.root.state);
-        // What the root listens to belongs to a state around everything in SCXML; one is only made where it is needed.
         let mut open: Vec<(u32, &'static str)> = Vec::new();
         for (number, (state, path)) in (0u32..).zip(&states) {
             let Some(outline) = self.outline.states.get(number as usize) else {
@@ -218,7 +218,7 @@ impl Writer<'_> {
     fn transitions(&self, state: &State, number: u32, pad: &str, out: &mut String) {
         let mut of_source = self.outline.transitions.iter().filter(|t| t.source == number);
         let mut write = |event: Option<String>, t: &Transition| {
-            // The kernel numbers the transitions of a state in the order in which they are gone through here.
+            // The kernel numbers the transitions of a state in the same order.
             let targets = of_source.next().map(|o| self.ids_of(o.targets)).unwrap_or_default();
             let mut attributes = String::new();
             if let Some(event) = event {
@@ -271,7 +271,7 @@ impl Writer<'_> {
         };
         match guard {
             Guard::Cel(cel) => translated(cel),
-            // The kernel refuses guards that go round in circles; the bound is for the reader's peace of mind.
+            // The kernel refuses cyclic guards; the bound is a safeguard.
             Guard::Name(name) if depth < 100 => self
                 .definition
                 .guards
@@ -285,7 +285,7 @@ impl Writer<'_> {
     }
 }
 
-/// Actions, as far as SCXML has them; the others are in our namespace.
+/// Actions as SCXML elements, or as elements of our namespace if SCXML has none.
 fn block(actions: &Block) -> String {
     actions.iter().map(action).collect()
 }
@@ -327,7 +327,7 @@ fn action(action: &Action) -> String {
     }
 }
 
-/// A value as CEL.
+/// A template as CEL.
 fn cel(template: &Template) -> String {
     match template {
         Template::Literal(json) => json.to_string(),
@@ -343,7 +343,7 @@ fn cel(template: &Template) -> String {
     }
 }
 
-/// What a charter calls `event`, SCXML calls `_event`.
+/// An expression with `event` renamed to `_event.data`, its name in SCXML.
 fn translated(text: &str) -> String {
     let rename = |name: &str| (name == "event").then(|| vec!["_event".to_owned(), "data".to_owned()]);
     match charter_expr::parse(text).and_then(|ast| ast.rename_roots(rename)) {
@@ -356,7 +356,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Text as the value of an attribute. What XML cannot hold at all is left out.
+/// Escapes text for an attribute. Characters that XML cannot hold are dropped.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,5 +1,5 @@
-//! A charter as an XState v5 authoring config. Named guards, actions, actors and delays stay names, to be supplied to XState's `setup`;
-//! what has no name is a `charter.guard` or `charter.action` with its core form as parameters.
+//! Exports XState v5 configs. Named guards, actions, actors and delays stay names, for XState's `setup`;
+//! inline ones become `charter.guard` and `charter.action` with their definition as parameters.
 
 use charter_kernel::definition::{Action, Delay, Guard, Invoke, State, StateKind, Template, Transition};
 use charter_kernel::{Definition, Digest, Machine, Outline};
@@ -10,11 +10,11 @@ use super::{flat, kind, text};
 use charter_format::ordered::{OrderedJson, OrderedObject};
 use charter_format::source::{Node, Value};
 
-/// A charter as an XState v5 config in JSON. [`crate::import::xstate`] reads it back as the same charter, also its roles, its ledger,
-/// its interlocks and its other machines, which stand under `meta.charter`.
+/// Exports a charter as an XState v5 config in JSON, which [`crate::import::xstate`] imports as the same
+/// charter. Roles, ledger, interlocks and other machines are under `meta.charter`.
 ///
-/// XState leaves and enters states by its own rules (see `docs/xstate.md`), and knows no authority: what a transition needs for it is
-/// under its `meta.charter`.
+/// XState exits and enters states by its own rules (see `docs/xstate.md`) and has no authority checks: the
+/// requirements of a transition are under its `meta.charter`.
 #[must_use]
 pub fn xstate(machine: &Machine) -> String {
     let definition = machine.definition();
@@ -22,7 +22,7 @@ pub fn xstate(machine: &Machine) -> String {
     let Some(outline) = outlines.first() else {
         return String::new();
     };
-    let writer = Writer {
+    let writer = XstateWriter {
         definition,
         outline,
         flat: flat(&definition.root.state),
@@ -42,7 +42,7 @@ pub fn xstate(machine: &Machine) -> String {
     serde_json::to_string_pretty(&OrderedJson::Object(config)).unwrap_or_default()
 }
 
-/// The charter that a config carries, and whether the config around it is as it was when it was exported.
+/// The charter embedded in a config, and whether the config is unchanged since its export.
 pub(crate) fn embedded(root: &Node) -> Option<(Definition, bool)> {
     let charter = root.get("meta")?.get("charter")?;
     let definition = serde_json::from_str(charter.get("definition")?.text()?).ok()?;
@@ -57,7 +57,7 @@ fn seal(config: OrderedObject) -> String {
     Digest::of_bytes(text.as_bytes()).to_string()
 }
 
-/// A node as it is written, its keys in their order.
+/// A node as JSON, with its keys in order.
 fn written(node: &Node) -> OrderedJson {
     match &node.value {
         Value::List(items) => OrderedJson::List(items.iter().map(written).collect()),
@@ -68,18 +68,18 @@ fn written(node: &Node) -> OrderedJson {
     }
 }
 
-/// What `*` matches in XState, in the words of a charter.
+/// The descriptors of a charter that match what `*` matches in XState.
 const EVERY: [&str; 4] = ["*", "done.*", "error.*", "after.*"];
 
-struct Writer<'m> {
+struct XstateWriter<'m> {
     definition: &'m Definition,
     outline: &'m Outline<'m>,
     flat: Vec<(&'m State, Vec<&'m str>)>,
-    /// What the kernel made of each transition: its number, found by where it stands in memory.
+    /// The number of each transition in the kernel, by its address in memory.
     resolved: FxHashMap<*const Transition, usize>,
 }
 
-impl Writer<'_> {
+impl XstateWriter<'_> {
     fn machine(&self) -> OrderedObject {
         let mut out = OrderedObject::default();
         out.put("id", self.definition.id.as_str());
@@ -90,7 +90,7 @@ impl Writer<'_> {
         out.put_some("description", description);
         let literal = |template: &Template| match template {
             Template::Literal(json) => json.clone(),
-            // Computed when a run starts: XState has functions for that, JSON has not.
+            // Computed when a run starts, which would be a function in XState.
             _ => Json::Null,
         };
         out.put_map("context", &self.definition.root.context, |t| OrderedJson::Json(literal(t)));
@@ -98,7 +98,7 @@ impl Writer<'_> {
         out
     }
 
-    /// `#ID.KEY.KEY`: how XState finds any state.
+    /// The absolute target of a state: `#ID.KEY.KEY`.
     fn target(&self, number: u32) -> String {
         let keys = self.flat.get(number as usize).map(|(_, path)| path.as_slice()).unwrap_or_default();
         let keys: String = keys.iter().map(|key| format!(".{}", key.replace('.', "\\."))).collect();
@@ -155,7 +155,7 @@ impl Writer<'_> {
         out
     }
 
-    /// XState begins at a child; from there on, the states on the way begin at theirs.
+    /// In XState the initial state is a child; nested initial states follow from their parents.
     fn initial(&self, state: &State, targets: &[u32], depth: usize, out: &mut OrderedObject) {
         let first = targets.first().and_then(|t| self.flat.get(*t as usize)).and_then(|(_, path)| path.get(depth));
         let key = first.copied().unwrap_or_default();
@@ -175,7 +175,7 @@ impl Writer<'_> {
         for entry in &state.on {
             let every = EVERY.iter().all(|e| entry.events.iter().any(|o| o == e));
             for event in &entry.events {
-                // What `*` matches anyway.
+                // `*` matches it anyway.
                 if every && event != "*" && EVERY.contains(&event.as_str()) {
                     continue;
                 }
@@ -212,7 +212,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The platform's events under XState's names.
+    /// The name of a platform event in XState.
     fn own_event(&self, event: &str) -> String {
         let id = |name: &str| {
             let at = self.flat.iter().position(|(state, _)| state.id.as_deref() == Some(name));
@@ -271,7 +271,7 @@ impl Writer<'_> {
             }
         }
         out.put_list("actions", &t.actions, action);
-        // XState stays in the source where all targets are inside it, whatever it is; SCXML only in a compound one.
+        // If all targets are inside the source, XState does not exit it; SCXML only if it is compound.
         let last = self.outline.states.get(source as usize).map_or(source, |s| s.last);
         let inside = !numbers.is_empty() && numbers.iter().all(|n| (source..=last).contains(n));
         let leaves = resolved.and_then(|o| o.domain).is_some_and(|domain| domain != source);
@@ -287,7 +287,7 @@ impl Writer<'_> {
     }
 }
 
-/// A name, or the core form of an action as parameters.
+/// The name of an action, or its definition as parameters.
 fn action(action: &(impl std::borrow::Borrow<Action> + ?Sized)) -> OrderedJson {
     match action.borrow() {
         Action::Name(name) => name.as_str().into(),
@@ -295,7 +295,7 @@ fn action(action: &(impl std::borrow::Borrow<Action> + ?Sized)) -> OrderedJson {
     }
 }
 
-/// What decides about a transition and XState has no word for, beside its own `meta`.
+/// The `meta` of a transition, with the requirements that XState cannot express.
 fn meta(t: &Transition) -> Json {
     let mut charter = serde_json::Map::new();
     let mut put = |key: &str, value: Json, empty: bool| {
@@ -319,7 +319,7 @@ fn meta(t: &Transition) -> Json {
     meta.into()
 }
 
-/// The transition of the core form at an address.
+/// The transition of the definition at an address.
 fn transition_at<'d>(root: &'d State, at: &str) -> Option<&'d Transition> {
     let mut state = root;
     let parts: Vec<String> = charter_expr::pointer::keys(at).skip(2).map(Into::into).collect();

@@ -1,19 +1,7 @@
-//! Reads statecharts in other languages into the core form: SCXML documents and XState configs. They are translated, not emulated
-//! (02-architecture, rule 5); the result has `strict: false`, because those languages ignore what a charter refuses.
+//! Imports: SCXML documents and XState configs as charters.
 //!
-//! ```
-//! use charter_format::import::no_files;
-//! use charter_interop::import;
-//!
-//! let source = r#"<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0" datamodel="cel">
-//!   <state id="off"><transition event="push" target="on"/></state>
-//!   <state id="on"/>
-//! </scxml>"#;
-//! let document = import::scxml(source, "lamp.scxml", &no_files)?;
-//! assert_eq!(document.definition.id, "lamp");
-//! assert!(charter_kernel::Machine::compile(document.definition).is_ok());
-//! # Ok::<(), charter_format::Diagnostics>(())
-//! ```
+//! Documents are translated, not emulated. The result has `strict: false`, because those languages ignore
+//! events that a charter refuses.
 
 pub(crate) mod scxml;
 mod xstate;
@@ -51,7 +39,7 @@ impl StatechartImporter for Importer {
     }
 }
 
-/// The id of a charter made from a title or a file name: `[a-z][a-z0-9-]*`.
+/// A charter id (`[a-z][a-z0-9-]*`) from a title or a file name.
 fn charter_id(text: &str) -> String {
     let stem = text.rsplit(['/', '\\']).next().unwrap_or(text);
     let stem = stem.split('.').next().unwrap_or(stem);

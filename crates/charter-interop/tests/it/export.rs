@@ -1,4 +1,4 @@
-//! Exports come back as the very same charter; what was edited on the way is read as what it says.
+//! Exports are imported as the same charter; edited exports are imported as edited.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ fn governed() -> Machine {
     compiled(read(GOVERNED, "g.yaml", &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}")).definition)
 }
 
-/// Every document of the SCXML suite that can be run.
+/// The documents of the SCXML suite that compile.
 fn suite() -> Vec<(PathBuf, Machine)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scxml");
     let mut found = Vec::new();
@@ -71,7 +71,7 @@ fn suite() -> Vec<(PathBuf, Machine)> {
 }
 
 #[test]
-fn an_export_comes_back_as_the_same_charter() {
+fn an_export_is_imported_as_the_same_charter() {
     let mut machines = suite();
     machines.push((PathBuf::from("governed"), governed()));
     for (path, machine) in machines {
@@ -87,7 +87,7 @@ fn an_export_comes_back_as_the_same_charter() {
 }
 
 #[test]
-fn an_edited_config_is_what_it_says_and_keeps_what_stands_beside() {
+fn an_edited_config_keeps_the_rest_of_the_charter() {
     let machine = governed();
     let edited = export::xstate(&machine).replacen("\"initial\": \"one\"", "\"initial\": \"two\"", 1);
     let back =
@@ -110,7 +110,7 @@ fn an_edited_config_is_what_it_says_and_keeps_what_stands_beside() {
 }
 
 #[test]
-fn an_edited_document_is_plain_scxml_and_says_so() {
+fn an_edited_document_is_plain_scxml_with_a_warning() {
     let source = "charter: 1\nid: c\nevents: {E: {}}\nstates: {a: {on: {E: b}}, b: {}}\n";
     let machine = compiled(read(source, "c.yaml", &ReadOptions::default()).unwrap().definition);
     let edited = export::scxml(&machine).replace("event=\"E\"", "event=\"F\"");
@@ -121,15 +121,15 @@ fn an_edited_document_is_plain_scxml_and_says_so() {
 }
 
 #[test]
-fn an_edited_document_must_not_lose_what_scxml_has_no_word_for() {
+fn an_edited_document_must_not_lose_what_scxml_cannot_express() {
     let edited = export::scxml(&governed()).replace("event=\"ASK\"", "event=\"ASKED\"");
     let errors = import::scxml(&edited, "back.scxml", &no_files).unwrap_err();
     let found: Vec<&str> = errors.list.iter().map(|d| d.message.as_str()).collect();
-    assert!(found.contains(&"`charter:by` is lost in an export that was edited"), "{found:?}");
-    assert!(found.contains(&"`<charter:action>` is lost in an export that was edited"), "{found:?}");
+    assert!(found.contains(&"`charter:by` is lost in an edited export"), "{found:?}");
+    assert!(found.contains(&"`<charter:action>` is lost in an edited export"), "{found:?}");
 }
 
-/// What becomes of a stream: the active states, the variables and the refusals, after the start and after every event.
+/// The active states, the variables and the refusals after the start and after each event.
 fn records(machine: &Machine, case: &Case) -> Vec<Json> {
     let mut seen = Vec::new();
     let look = |snapshot: &Snapshot| {
@@ -193,12 +193,12 @@ fn supplied() -> Definition {
     around
 }
 
-/// A generated config as a charter of its own: the same states with SCXML's meaning.
+/// A generated config as a charter: the same states with SCXML semantics.
 fn as_charter(case: &Case) -> Definition {
     let mut charter = format!("{{\"charter\":1,\"strict\":{},", case.seed.is_multiple_of(2)) + &case.config[1..];
     charter = charter.replace("\"#m.", "\"#");
     let around = supplied();
-    // What it names is written in front of it, as the charter would.
+    // Add the declarations that it needs.
     let parts = charter_format::json(&Definition {
         id: "m".into(),
         root: read("charter: 1\nid: m\nstates: {x: {}}", "x.yaml", &ReadOptions::default()).unwrap().definition.root,
@@ -218,9 +218,9 @@ fn as_charter(case: &Case) -> Definition {
         .definition
 }
 
-/// Charters as they are, and what was imported: exported and read back they are the very same, so they do the same.
+/// Charters and imported configs: exported and imported again, they have the same digest and behave the same.
 #[test]
-fn generated_charters_come_back_and_do_the_same() {
+fn generated_charters_round_trip() {
     let around = supplied();
     let mut ran = 0;
     for seed in 1..100 {
@@ -245,9 +245,9 @@ fn generated_charters_come_back_and_do_the_same() {
     assert!(ran > 110, "only {ran} charters");
 }
 
-/// The states of an export stand for themselves: without the charter inside, with its entries supplied, it does what it did.
+/// Without the embedded charter, but with its declarations, an exported config behaves the same.
 #[test]
-fn a_config_does_the_same_without_the_charter_inside() {
+fn a_config_behaves_the_same_without_the_embedded_charter() {
     let around = supplied();
     let (mut ran, mut differ) = (0, Vec::new());
     for seed in 1..150 {
@@ -257,7 +257,7 @@ fn a_config_does_the_same_without_the_charter_inside() {
             continue;
         };
         let exported = export::xstate(&machine);
-        // The last key of the config.
+        // `meta` is the last key of the config.
         let plain = exported.rsplit_once(",\n  \"meta\": {").unwrap().0.to_owned() + "\n}";
         let back =
             import::xstate(&plain, "plain.json", &around).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{plain}"));

@@ -1,5 +1,5 @@
-//! Documents of others that are broken, cut, repeated or huge: each is read or refused with a place and a reason, in time; none of them
-//! is the end of the program.
+//! Malformed, truncated, repetitive and huge documents: each is imported or refused with a place and a reason,
+//! in bounded time and without a panic.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// Every document that there is in a folder.
+/// All documents in a folder.
 fn collect(folder: &Path, extension: &str, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -44,7 +44,7 @@ fn collect(folder: &Path, extension: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Cuts a text into what means something in XML and JSON: words, numbers, blanks, signs.
+/// Splits a text into tokens of XML and JSON: words, numbers, spaces, punctuation.
 fn tokens(text: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let kind = |c: char| {
@@ -96,11 +96,11 @@ const ODD: [&str; 24] = [
     "\n",
 ];
 
-/// A text with some of its parts taken out, doubled, swapped, or replaced by parts of another.
+/// A text with some tokens removed, doubled, swapped, or replaced by tokens of another text.
 fn mutated(text: &str, other: &str, r: &mut Random) -> String {
     let other = tokens(other);
     let mut parts: Vec<&str> = tokens(text);
-    // Mostly one change: what is broken everywhere is only read to its first mistake.
+    // Mostly one change: a text with many errors is only read up to the first.
     for _ in 0..1 + r.below(10) / 8 * 5 {
         if parts.is_empty() {
             break;
@@ -130,7 +130,7 @@ fn mutated(text: &str, other: &str, r: &mut Random) -> String {
     parts.concat()
 }
 
-/// What is refused says where and why; what is read compiles or says where and why; what compiles can be driven.
+/// Checks that errors have a place and a message, and that what compiles can be run.
 fn survive(source: &str, read: Result<Document, Diagnostics>) -> bool {
     let document = match read {
         Ok(document) => document,
@@ -168,7 +168,7 @@ fn survive(source: &str, read: Result<Document, Diagnostics>) -> bool {
 }
 
 #[test]
-fn mutated_documents_are_read_or_refused() {
+fn mutated_documents_are_imported_or_refused() {
     let mut documents = Vec::new();
     collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scxml"), "scxml", &mut documents);
     documents.sort();
@@ -184,7 +184,7 @@ fn mutated_documents_are_read_or_refused() {
 }
 
 #[test]
-fn mutated_configs_are_read_or_refused() {
+fn mutated_configs_are_imported_or_refused() {
     let fred = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/xstate/fred.json")).unwrap();
     let around = xstate_cases::around();
     let mut around = read(&around, "a.yaml", &ReadOptions::default()).unwrap().definition;
@@ -198,7 +198,7 @@ fn mutated_configs_are_read_or_refused() {
             one.clone_from(&fred);
         }
         if seed % 7 == 0 {
-            // An export, with the charter inside.
+            // An export with an embedded charter.
             let document = import::xstate(&one, "c.json", around);
             let machine = document.ok().and_then(|d| Machine::compile(d.definition).ok());
             one = machine.map_or(one, |m| export::xstate(&m));
@@ -231,9 +231,9 @@ fn timed(what: &str, source: &str, read: impl FnOnce(&str) -> Result<Document, D
     begin.elapsed()
 }
 
-/// `LARGE_KB=5000 cargo test --release` measures what the limits of 06 speak of; the default shows that nothing is quadratic.
+/// `LARGE_KB=5000 cargo test --release` measures large documents; the default shows that nothing is quadratic.
 #[test]
-fn large_documents_take_no_longer_than_their_size() {
+fn large_documents_take_linear_time() {
     let bytes = usize::try_from(number("LARGE_KB", 500)).unwrap() << 10;
     let limit = Duration::from_millis(number("LARGE_MS", 8_000));
     let scxml = |head: &str, tail: &str, part: &dyn Fn(usize) -> String| {

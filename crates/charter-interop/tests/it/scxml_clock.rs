@@ -1,10 +1,10 @@
-//! Runs a machine to its end on a virtual clock: timers fire in their order, nobody waits.
+//! Runs a machine to its end on a virtual clock, on which timers fire without waiting.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
 use charter_kernel::{Envelope, Event, Machine, Snapshot, Step};
 use serde_json::Value as Json;
 
-/// Timers that a document may need; those that go on for ever end here.
+/// Upper limit of timers, for documents that never end.
 const MAX_TIMERS: u64 = 1_000;
 
 /// The active atomic states of the root at the end.

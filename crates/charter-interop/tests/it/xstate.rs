@@ -1,4 +1,5 @@
-//! XState configs: what is translated, what is refused with its path, FRED with its literal faults, and a comparison with XState itself.
+//! XState configs: translation, diagnostics with paths, FRED with its original faults, and a comparison with
+//! XState itself.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -18,7 +19,7 @@ fn read_importing(charter: &str, name: &str, files: &Files<'_>) -> Result<Docume
     read(charter, name, &ReadOptions { files, importer: &Importer, ..ReadOptions::default() })
 }
 
-/// A machine that is driven by events.
+/// A machine and its snapshot.
 struct Run {
     machine: Machine,
     snapshot: Snapshot,
@@ -54,8 +55,8 @@ impl Run {
         self.step(Event::Failed { invocation: invocation.into(), effect: None, error: json!({"message": "no"}) })
     }
 
-    /// Invocations that wait for an answer.
-    fn waits(&self) -> Vec<String> {
+    /// The pending invocations.
+    fn pending(&self) -> Vec<String> {
         if self.snapshot.status().is_finished() {
             return Vec::new();
         }
@@ -64,10 +65,10 @@ impl Run {
         ids
     }
 
-    /// Answers the n-th of them.
+    /// Completes or fails the n-th pending invocation.
     fn answer(&mut self, n: usize, well: bool) {
-        let waits = self.waits();
-        if let Some(id) = n.checked_rem(waits.len()).and_then(|n| waits.get(n)) {
+        let pending = self.pending();
+        if let Some(id) = n.checked_rem(pending.len()).and_then(|n| pending.get(n)) {
             if well {
                 self.done(id, json!(format!("done{n}")));
             } else {
@@ -76,7 +77,7 @@ impl Run {
         }
     }
 
-    /// Time passes; what is due fires.
+    /// Advances the time and fires due timers.
     fn wait(&mut self, ms: i64) -> &mut Run {
         let until = self.at + ms;
         while let Some(timer) = self.snapshot.next_timer().filter(|t| t.due.0 <= until) {
@@ -111,7 +112,7 @@ fn config(json: &Json, around: &Definition) -> Run {
     Run::start(document.definition)
 }
 
-/// The messages of a config that is refused, with their paths.
+/// The messages of a refused config, with their paths.
 fn refused(json: &str) -> Vec<String> {
     let errors = import::xstate(json, "c.json", &Definition::default()).unwrap_err();
     errors.list.iter().map(|d| format!("{}: {}", d.path, d.message)).collect()
@@ -137,7 +138,7 @@ fn keys_that_are_array_indices_come_first_and_ascend() {
 }
 
 #[test]
-fn a_target_that_is_the_source_does_not_leave_it_unless_it_reenters() {
+fn a_transition_to_its_source_exits_it_only_with_reenter() {
     let around = around(
         "actions: {in: {assign: {log: \"= context.log + 'i'\"}}, out: {assign: {log: \"= context.log + 'o'\"}}}",
     );
@@ -155,7 +156,7 @@ fn a_target_that_is_the_source_does_not_leave_it_unless_it_reenters() {
 }
 
 #[test]
-fn targets_are_found_as_xstate_finds_them() {
+fn targets_resolve_as_in_xstate() {
     let chart = json!({"id": "m", "initial": "a", "on": {"ROOT": ".c.d"}, "states": {
         "a": {"on": {"SIBLING": "b", "DEEP": "c.e", "ID": "#given", "BELOW": "#given.f", "MACHINE": "#m.c.d"}},
         "b": {}, "c": {"initial": "d", "states": {"d": {"on": {"CHILD": "e"}}, "e": {"id": "given", "initial": "g", "states": {"f": {}, "g": {}}}}}}});
@@ -177,7 +178,7 @@ fn targets_are_found_as_xstate_finds_them() {
 }
 
 #[test]
-fn invocations_have_the_ids_that_xstate_gives_them_and_events_of_xstate_can_be_waited_for() {
+fn invocations_and_platform_events_have_the_ids_of_xstate() {
     let around = around("actors: {w: {kind: scripted}}");
     let chart = json!({"id": "m", "initial": "a", "states": {
         "a": {"invoke": {"src": "w"}, "on": {"xstate.done.actor.0.m.a": "b", "*": "wrong"}},
@@ -192,7 +193,7 @@ fn invocations_have_the_ids_that_xstate_gives_them_and_events_of_xstate_can_be_w
 }
 
 #[test]
-fn a_history_without_a_target_stands_for_the_start_of_its_parent() {
+fn a_history_without_a_target_resolves_to_the_initial_state_of_its_parent() {
     let chart = json!({"initial": "s", "states": {"s": {"initial": "b", "states": {"a": {}, "b": {"on": {"N": "a"}}, "h": {"type": "history"}}, "on": {"OUT": "o"}}, "o": {"on": {"BACK": "s.h"}}, }});
     let mut run = config(&chart, &Definition::default());
     run.send("OUT").send("BACK");
@@ -202,7 +203,7 @@ fn a_history_without_a_target_stands_for_the_start_of_its_parent() {
 }
 
 #[test]
-fn parameters_are_seen_as_params() {
+fn parameters_are_bound_to_params() {
     let around =
         around("guards: {over: context.n > params.limit}\nactions: {add: {assign: {n: \"= context.n + params.by\"}}}");
     let chart = json!({"initial": "s", "context": {"n": 0}, "states": {"s": {
@@ -228,7 +229,7 @@ fn combinations_of_guards_as_data() {
 }
 
 #[test]
-fn what_is_missing_is_named_with_its_path() {
+fn errors_have_paths() {
     let found = refused(
         r##"{"initial": "a", "states": {
       "a": {"entry": "hello", "invoke": {"src": "work"}, "after": {"soon": "b"}, "on": {"E": {"guard": "ready", "target": "b"}, "F": null, "G": {"target": null}, "H": "nowhere", "done.x": "b"}},
@@ -238,25 +239,25 @@ fn what_is_missing_is_named_with_its_path() {
     assert_eq!(
         found.join("\n"),
         "\
-states.a.entry: no action `hello` is supplied
-states.a.invoke.src: no actor `work` is supplied
-states.a.after.soon: no delay `soon` is supplied
-states.a.on.E.guard: no guard `ready` is supplied
+states.a.entry: undefined action `hello`
+states.a.invoke.src: undefined actor `work`
+states.a.after.soon: undefined delay `soon`
+states.a.on.E.guard: undefined guard `ready`
 states.a.on.F: this transition is `null`
 states.a.on.G.target: a target is `null`
-states.a.on.H: no state `nowhere`
-states.a.on.\"done.x\": the event `done.x` cannot be sent to a charter
+states.a.on.H: undefined state `nowhere`
+states.a.on.\"done.x\": event type `done.x` is reserved
 states.b.invoke.src: the `src` of an invocation is `null`
 states.b.exit[0]: an action is `null`
 states.b.always.guard: a guard is `null`
 states.b.onDone: a state without children is never done; `onDone` is ignored
-states.b.onDone: no state has the id `nobody`
-states.c: a state with children needs `initial`"
+states.b.onDone: undefined state id `nobody`
+states.c: a state with children requires `initial`"
     );
 }
 
 #[test]
-fn fred_shows_what_xstate_shows_its_faults_included() {
+fn fred_behaves_as_in_xstate_including_its_faults() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/xstate/fred.yaml");
     let document = read_file(&path, &ReadOptions { importer: &Importer, ..ReadOptions::default() })
         .unwrap_or_else(|e| panic!("{e}"));
@@ -265,11 +266,12 @@ fn fred_shows_what_xstate_shows_its_faults_included() {
     run.send("START").done("0.fred.intake", json!({"clarificationNeeded": []}));
     assert_eq!(run.state(), "mental_models");
     run.done("0.fred.mental_models", json!([])).done("0.fred.synthesis", json!({}));
-    // The guard reads `context.decision`, which is only assigned by the very transition that it guards: confident as the decision is,
-    // a person is asked.
+    // The guard reads `context.decision`, which is assigned by the transition that it guards: a person is asked
+    // even though the decision is confident.
     run.done("0.fred.decide", json!({"confidence": 0.99, "requiresHumanApproval": false}));
     assert_eq!(run.state(), "human_review");
-    // After a rejection the guard sees the decision of the round before, and this unconfident one is executed without being asked about.
+    // After a rejection the guard sees the previous decision, and an unconfident decision is executed without
+    // approval.
     run.send("HUMAN_REJECTED").done("0.fred.synthesis", json!({}));
     run.done("0.fred.decide", json!({"confidence": 0.1, "requiresHumanApproval": true}));
     assert_eq!(run.state(), "execute");
@@ -285,7 +287,7 @@ fn fred_shows_what_xstate_shows_its_faults_included() {
 }
 
 #[test]
-fn a_charter_takes_its_statechart_from_another_file_and_says_what_is_wrong_there() {
+fn a_charter_imports_its_statechart_and_reports_errors_there() {
     let charter = "charter: 1\nid: c\nstatechart: {import: door.json, format: xstate}\nguards: {free: \"true\"}\n";
     let files = |text: &'static str| {
         move |name: &str| {
@@ -302,13 +304,13 @@ fn a_charter_takes_its_statechart_from_another_file_and_says_what_is_wrong_there
     );
     let errors = read_importing(charter, "c.yaml", &bad).unwrap_err();
     let first = &errors.list[0];
-    assert_eq!(first.message, "door.json:1:84 (`states.shut.on.OPEN.guard`): no guard `fre` is supplied");
+    assert_eq!(first.message, "door.json:1:84 (`states.shut.on.OPEN.guard`): undefined guard `fre`");
     assert_eq!((first.path.as_str(), first.help.as_deref()), ("statechart.import", Some("did you mean `free`?")));
     let errors = read(charter, "c.yaml", &ReadOptions::default()).unwrap_err();
-    assert!(errors.list[0].message.starts_with("`door.json` cannot be read"), "{}", errors.list[0].message);
+    assert!(errors.list[0].message.starts_with("cannot read `door.json`"), "{}", errors.list[0].message);
     let both = format!("{charter}initial: a\nstates: {{a: {{}}}}\n");
     let errors = read_importing(&both, "c.yaml", &good).unwrap_err();
-    assert_eq!(errors.list[0].message, "`initial` stands in `door.json`");
+    assert_eq!(errors.list[0].message, "`initial` conflicts with the imported statechart");
     let scxml = "charter: 1\nid: c\nstatechart: {import: door.json, format: scxml}\n";
     let door = files(
         r#"<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0"><state id="shut"><transition event="open" target="open"/></state><state id="open"/></scxml>"#,
@@ -317,10 +319,11 @@ fn a_charter_takes_its_statechart_from_another_file_and_says_what_is_wrong_there
     assert_eq!(Run::start(document.definition).send("open").state(), "open");
 }
 
-/// Random configs and streams through XState and through the kernel. Skipped where there is no Node or no XState: set `XSTATE_DIR` to a
-/// folder in which `npm install xstate@5` was run. `XSTATE_CASES` says how many (default 500), `XSTATE_SEED` where to begin.
+/// Runs random configs and event streams in XState and in the kernel. Skipped unless `XSTATE_DIR` is a folder in
+/// which `npm install xstate@5` was run. `XSTATE_CASES` is the number of cases (default 500), `XSTATE_SEED` the
+/// first seed.
 #[test]
-fn the_kernel_does_what_xstate_does() {
+fn the_kernel_behaves_as_xstate() {
     let Some(dir) = std::env::var_os("XSTATE_DIR") else {
         eprintln!("skipped: XSTATE_DIR is not set");
         return;
@@ -348,7 +351,7 @@ fn the_kernel_does_what_xstate_does() {
     around.root = Definition::default().root;
     let (mut compared, mut refused, mut broken) = (0, 0, 0);
     for (case, answer) in cases.iter().zip(&answers) {
-        // What XState cannot run (a config it refuses, a loop without an end) is nothing to compare with.
+        // Skip cases that XState cannot run: a refused config, an endless loop.
         let Some(expected) = answer.as_array().filter(|seen| seen.iter().all(|s| s["status"] != "error")) else {
             refused += 1;
             continue;
@@ -373,7 +376,7 @@ fn the_kernel_does_what_xstate_does() {
                 }
             }
             let log = run.snapshot.actor("root").unwrap().variable("log").cloned().unwrap_or_default();
-            let found = json!({"states": run.states(), "log": log, "status": if run.snapshot.status().is_finished() { "done" } else { "active" }, "waits": run.waits()});
+            let found = json!({"states": run.states(), "log": log, "status": if run.snapshot.status().is_finished() { "done" } else { "active" }, "waits": run.pending()});
             assert_eq!(&found, expected, "seed {}, after {:?}\n{}", case.seed, &case.events[..at], case.config);
         }
         compared += 1;
@@ -385,14 +388,14 @@ fn the_kernel_does_what_xstate_does() {
 }
 
 #[test]
-fn the_charter_around_has_the_last_word() {
+fn the_importing_charter_overrides_an_embedded_one() {
     let inner = "charter: 1\nid: inner\nroles: {nobody: {}}\nevents: {OPEN: {}}\nguards: {free: \"false\"}\nstates: {shut: {on: {OPEN: {target: open, guard: free}}}, open: {}}\n";
     let inner = Machine::compile(read(inner, "inner.yaml", &ReadOptions::default()).unwrap().definition).unwrap();
     let exported = export::xstate(&inner);
-    // On its own, an export is the charter it was made from.
+    // Imported on its own, an export is the original charter.
     let alone = import::xstate(&exported, "inner.json", &Definition::default()).unwrap();
     assert_eq!(alone.definition.digest(), inner.digest());
-    // Inside another charter it gives its states only.
+    // Imported into a charter, it provides only its states.
     let outer = "charter: 1\nid: outer\nroles: {keeper: {}}\nstatechart: {import: inner.json, format: xstate}\nguards: {free: \"true\"}\n";
     let files = |_: &str| Ok(exported.clone());
     let document = read_importing(outer, "outer.yaml", &files).unwrap_or_else(|e| panic!("{e}"));
@@ -402,7 +405,7 @@ fn the_charter_around_has_the_last_word() {
 }
 
 #[test]
-fn a_problem_of_the_kernel_is_shown_where_it_was_written() {
+fn a_problem_of_the_kernel_has_a_place_in_the_imported_file() {
     let charter = "charter: 1\nid: c\nstatechart: {import: door.json, format: xstate}\nguards: {free: \"true\"}\n";
     let door = r#"{"initial": "shut",
       "states": {"shut": {}, "both": {"id": "x", "on": {"E": "shut"}}}}"#;
@@ -413,19 +416,19 @@ fn a_problem_of_the_kernel_is_shown_where_it_was_written() {
 }
 
 #[test]
-fn what_version_4_meant_is_not_passed_over() {
+fn keys_of_xstate_4_are_errors() {
     let found = refused(
         r#"{"initial": "a", "states": {"a": {"on": {"E": {"target": "b", "cond": "yes", "internal": true}, "": "b"}, "invoke": {"src": "w", "data": {}}}, "b": {"type": "final", "data": 1}}}"#,
     );
     assert_eq!(
         found,
         [
-            "states.a.on.E.cond: `cond` is of XState 4; a transition of version 5 has none",
-            "states.a.on.E.internal: `internal` is of XState 4; a transition of version 5 has none",
-            "states.a.on.\"\": `` is no event descriptor",
-            "states.a.invoke.src: no actor `w` is supplied",
-            "states.a.invoke.data: `data` is of XState 4; an invocation of version 5 has none",
-            "states.b.data: `data` is of XState 4; a state of version 5 has none",
+            "states.a.on.E.cond: `cond` is an XState 4 key, which a transition of XState 5 does not have",
+            "states.a.on.E.internal: `internal` is an XState 4 key, which a transition of XState 5 does not have",
+            "states.a.on.\"\": invalid event descriptor ``",
+            "states.a.invoke.src: undefined actor `w`",
+            "states.a.invoke.data: `data` is an XState 4 key, which an invocation of XState 5 does not have",
+            "states.b.data: `data` is an XState 4 key, which a state of XState 5 does not have",
         ]
     );
 }

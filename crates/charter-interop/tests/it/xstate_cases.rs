@@ -1,10 +1,10 @@
-//! Random configs and streams of events, without the deviations that are named in `docs/xstate.md`. A seed makes a case, always the same.
+//! Random configs and event streams, without the deviations in `docs/xstate.md`. A seed determines a case.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::indexing_slicing)]
 
 use serde_json::{Value as Json, json};
 
 pub const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
-/// Actions that do more than write their name: an event of their own at once or later, the end of that, and what an event brings.
+/// Actions that do more than log their name: raise an event now or later, cancel it, log event data.
 pub const SPECIAL: [(&str, &str); 4] = [
     ("tell", "{raise: {type: H}}"),
     ("later", "[{cancel: later}, {send: {to: self, type: H, delay: 5ms, id: later}}]"),
@@ -15,14 +15,14 @@ pub const SPECIAL: [(&str, &str); 4] = [
     ),
 ];
 const EVENTS: [&str; 10] = ["E", "F", "G.x", "G.x.y", "G", "H", "P0", "P1", "P2", "P3"];
-/// What states with regions inside listen to, by their depth. In SCXML regions that do not take an event leave it to their ancestors
-/// even if others take it, a named deviation: so nobody inside takes these.
+/// The events of states with regions, by depth. States inside do not use them: whether an ancestor handles an
+/// event that only some regions handle is a documented deviation.
 const OUTER: [&str; 4] = ["P0", "P1", "P2", "P3"];
 const DESCRIPTORS: [&str; 8] = ["E", "F", "G.x", "G.*", "G.x.*", "H", "*", "E"];
 
 pub struct Case {
     pub seed: u64,
-    /// Text, because the order of its keys is meaning.
+    /// Text, because the order of keys matters.
     pub config: String,
     pub events: Vec<RuntimeEvent>,
 }
@@ -31,12 +31,12 @@ pub struct Case {
 pub enum RuntimeEvent {
     Event(&'static str),
     Wait(i64),
-    /// The answer of the n-th invocation that waits, and its failure.
+    /// The n-th pending invocation is done, or fails.
     Done(usize),
     Failed(usize),
 }
 
-/// A charter that supplies what the configs name.
+/// A charter with the declarations that the configs need.
 pub fn around() -> String {
     let names = NAMES.map(|n| format!("  {n}: {{assign: {{log: \"= context.log + '{n} '\"}}}}\n"));
     let special = SPECIAL.map(|(name, action)| format!("  {name}: {action}\n"));
@@ -161,7 +161,7 @@ fn path(states: &[State], at: usize) -> String {
     }
 }
 
-/// Somewhere to go: anywhere but the root.
+/// A random target other than the root.
 fn target(states: &[State], r: &mut Random) -> usize {
     1 + r.below(states.len() - 1)
 }
@@ -176,7 +176,7 @@ fn in_regions(states: &[State], mut at: usize) -> bool {
     false
 }
 
-/// A state of another region that `at` is beside, if it is in one.
+/// A state in another region, if `at` is inside a region.
 fn beside(states: &[State], mut at: usize) -> Option<usize> {
     if states[at].kind == Kind::History {
         return None;
@@ -208,7 +208,7 @@ fn is_inside(states: &[State], mut at: usize, of: usize) -> bool {
     false
 }
 
-/// A sibling further on, so that transitions which nobody sends come to an end.
+/// A later sibling, so that eventless transitions terminate.
 fn onward(states: &[State], at: usize, r: &mut Random) -> Option<String> {
     let siblings = &states[states[at].parent?].children;
     let later: Vec<usize> = siblings.iter().copied().filter(|s| *s > at && states[*s].kind != Kind::History).collect();
@@ -226,11 +226,12 @@ fn actions(r: &mut Random) -> String {
 fn transition(states: &[State], at: usize, r: &mut Random) -> String {
     let mut parts = vec![format!("\"actions\":{}", actions(r))];
     let leaf = matches!(states[at].kind, Kind::Atomic);
-    // What leaves nothing, beside regions: in SCXML the regions' ancestors are asked all the same, a named deviation.
+    // No transitions without a target inside regions: whether ancestors handle the event too is a documented
+    // deviation.
     let regions = in_regions(states, at);
     if !(leaf && !regions && r.chance(15)) {
         let mut to = target(states, r);
-        // From inside its parent, a history makes XState enter what it has not left, a named deviation.
+        // Entering a history state from inside its parent is a documented deviation.
         let looks_in = |to: usize| {
             let of = states[to].parent.filter(|_| states[to].kind == Kind::History);
             of.is_some_and(|of| of == at || is_inside(states, at, of))

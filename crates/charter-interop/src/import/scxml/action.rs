@@ -1,31 +1,31 @@
-//! Executable content (REC 4 and 5.4, 5.8): blocks of actions. One element may become several actions.
+//! Executable content (REC 4, 5.4, 5.8) as blocks of actions. An element may become several actions.
 
 use charter_kernel::definition::{Action, Block, Branch, Template};
 use indexmap::IndexMap;
 use roxmltree::Node;
 
 use super::expression::{fail, is_name, quoted};
-use super::{Reader, xml};
+use super::{ScxmlReader, xml};
 use charter_format::codes;
 
-/// An action that fails when it runs, and says why.
+/// An action that fails at run time with a message.
 pub(super) fn failing(why: &str) -> Action {
     Action::Log { value: Template::Cel(fail(why)), label: None }
 }
 
-/// Sets one place.
+/// Assigns to one location.
 pub(super) fn assign(path: String, value: Template) -> Action {
     Action::Assign(IndexMap::from_iter([(path, value)]))
 }
 
-/// An event type as a template: as it stands, or (where the kernel would not take it for a type) computed when it runs.
+/// An event type as a template: a literal, or an expression if the kernel would reject the literal.
 pub(super) fn event_type(name: &str) -> Template {
     let plain = !name.is_empty() && !name.contains('*') && !name.contains(char::is_whitespace);
     if plain { Template::Literal(name.into()) } else { Template::Cel(quoted(name)) }
 }
 
-impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
-    /// The content of an element.
+impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
+    /// The executable content of an element.
     pub(super) fn block(&mut self, parent: Node<'d, 'i>) -> Block {
         let mut block = Block::new();
         for node in xml::elements(parent) {
@@ -34,17 +34,16 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         block
     }
 
-    /// Adds what an element does, each action marked with it.
+    /// Appends the actions of an element.
     fn action(&mut self, node: Node<'d, 'i>, parent: Node<'d, 'i>, block: &mut Block) {
         let name = node.tag_name().name();
         let index = block.len().to_string();
         if !xml::is_scxml(node) {
             let (message, help) = if node.tag_name().namespace() == Some(xml::CHARTER) {
-                let message = format!("`<charter:{name}>` is lost in an export that was edited");
+                let message = format!("`<charter:{name}>` is lost in an edited export");
                 (message, super::EDITED)
             } else {
-                let help =
-                    "actions of other namespaces are not known; leaving one out would change what the document does";
+                let help = "an unknown action cannot be ignored, because the document would behave differently";
                 (format!("the action `<{name}>` is not supported"), help)
             };
             self.refuse(codes::NOT_SUPPORTED, xml::tag(node), message, Some(help));
@@ -80,7 +79,8 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
 
     fn log(&mut self, node: Node<'d, 'i>) -> Vec<Action> {
         self.only(node, &["label", "expr"]);
-        let value = xml::attribute(node, "expr").map_or_else(Template::default, |expr| self.names.value(expr.value));
+        let value =
+            xml::attribute(node, "expr").map_or_else(Template::default, |expr| self.variables.value(expr.value));
         vec![Action::Log { value, label: node.attribute("label").map(str::to_owned) }]
     }
 
@@ -92,15 +92,15 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         let content = xml::elements(node).next().is_some() || node.text().is_some_and(|text| !text.trim().is_empty());
         let value = match xml::attribute(node, "expr") {
             Some(expr) if content => {
-                self.refuse(codes::CONFLICT, expr.span, "`expr` and content exclude each other", None);
+                self.refuse(codes::CONFLICT, expr.span, "`expr` and content are mutually exclusive", None);
                 Template::default()
             }
-            Some(expr) => self.names.value(expr.value),
+            Some(expr) => self.variables.value(expr.value),
             None => self.literal_content(node),
         };
-        vec![match self.names.location(location.value) {
+        vec![match self.variables.location(location.value) {
             Ok(path) => assign(path, value),
-            Err(why) => failing(&why),
+            Err(error) => failing(&error.to_string()),
         }]
     }
 
@@ -112,13 +112,8 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             if otherwise || xml::is(child, "elseif") {
                 self.only(child, if otherwise { &[] } else { &["cond"] });
                 if branches.last().is_some_and(|last| last.when.is_none()) {
-                    let help = "`<else>` comes last, and once";
-                    self.refuse(
-                        codes::CONFLICT,
-                        xml::tag(child),
-                        "nothing of this `<if>` is tried after its `<else>`",
-                        Some(help),
-                    );
+                    let help = "an `<if>` has one `<else>`, at its end";
+                    self.refuse(codes::CONFLICT, xml::tag(child), "unreachable branch after `<else>`", Some(help));
                     continue;
                 }
                 let when = if otherwise { None } else { self.branch_condition(child, branches.len()) };
@@ -140,10 +135,11 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         let cond = self.needed(node, "cond")?;
         let index = index.to_string();
         self.inside("if", |reader| reader.inside(&index, |reader| reader.at_span("when", cond.span, |_| ())));
-        Some(self.names.condition(cond.value))
+        Some(self.variables.condition(cond.value))
     }
 
-    /// `<foreach>` goes through a copy, and its item and index are variables of the document: they are there afterwards (REC 4.6).
+    /// `<foreach>` iterates over a copy; its item and index are variables of the document that keep their last
+    /// values (REC 4.6).
     fn foreach(&mut self, node: Node<'d, 'i>) -> Vec<Action> {
         self.only(node, &["array", "item", "index"]);
         let (array, item) = (self.needed(node, "array"), self.needed(node, "item"));
@@ -153,7 +149,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         let index = xml::attribute(node, "index").filter(|index| !index.value.trim().is_empty());
         for name in [Some(item), index].into_iter().flatten() {
             let text = name.value.trim();
-            if !is_name(text) || !self.names.is_declared(text) {
+            if !is_name(text) || !self.variables.is_declared(text) {
                 return vec![failing(&format!("`{text}` cannot be the name of a variable"))];
             }
         }
@@ -171,28 +167,23 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         above.into_iter().rev().for_each(|above| self.cx.leave(above));
         self.loops = self.loops.saturating_sub(1);
         self.inside("each", |reader| reader.at_span("in", array.span, |_| ()));
-        // Adding nothing keeps a list as it is and makes anything else an error: maps are not gone through in SCXML.
-        let list = match self.names.expression(array.value) {
+        // `+ []` leaves a list unchanged and fails for anything else: SCXML does not iterate over maps.
+        let list = match self.variables.expression(array.value) {
             failed if failed.starts_with("fail(") => failed,
             list => format!("({list}) + []"),
         };
         vec![Action::Each { r#in: list, r#as: of_item, index: index.map(|_| of_index), r#do: body }]
     }
 
-    /// `<script>`: a line each `name = CEL`. A line that does not begin so goes on with the one before.
+    /// `<script>`: lines `name = CEL`. Any other line continues the previous one.
     pub(super) fn script(&mut self, node: Node<'d, 'i>) -> Vec<Action> {
         self.only(node, &["src"]);
         let text = match xml::attribute(node, "src") {
             Some(src) => match self.shared.text(src.value) {
                 Ok(text) => text,
                 Err(why) => {
-                    // REC 5.8: a document whose script cannot be loaded is rejected.
-                    self.refuse(
-                        codes::FILE,
-                        src.span,
-                        format!("the script `{}` cannot be read: {why}", src.value),
-                        None,
-                    );
+                    // REC 5.8: a document is rejected if its script cannot be loaded.
+                    self.refuse(codes::FILE, src.span, format!("cannot read script `{}`: {why}", src.value), None);
                     return Vec::new();
                 }
             },
@@ -218,16 +209,16 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         }
         for (place, value) in statements {
             let value = value.trim().trim_end_matches(';').trim_end();
-            actions.push(match self.names.location(&place) {
-                Ok(path) => assign(path, self.names.value(value)),
-                Err(why) => failing(&why),
+            actions.push(match self.variables.location(&place) {
+                Ok(path) => assign(path, self.variables.value(value)),
+                Err(error) => failing(&error.to_string()),
             });
         }
         actions
     }
 }
 
-/// `place = value`; `==`, `<=`, `>=` and `!=` assign nothing.
+/// Splits `place = value`; `==`, `<=`, `>=` and `!=` are not assignments.
 fn statement(line: &str) -> Option<(&str, &str)> {
     let (place, value) = line.split_once('=')?;
     let place = place.trim_end();

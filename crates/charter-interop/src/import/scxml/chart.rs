@@ -4,26 +4,24 @@ use charter_kernel::definition::{Chart, Initial, State, StateKind};
 use roxmltree::Node;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::expression::{Model, Names, is_name};
-use super::{Reader, xml};
+use super::expression::{DataModel, Variables, is_name};
+use super::{ScxmlReader, xml};
 use charter_format::codes;
 use charter_format::source::Span;
 
 const STATES: [&str; 4] = ["state", "parallel", "final", "history"];
 
-impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
+impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
     /// A document: the root of a run, or a machine of it.
     pub(super) fn chart(&mut self, scxml: Node<'d, 'i>) -> Chart {
         self.only(scxml, &["initial", "name", "version", "datamodel", "binding", "exmode"]);
         match xml::attribute(scxml, "version") {
             Some(version) if version.value.trim() != "1.0" => {
-                let message = format!("version `{}` of SCXML is not known", version.value);
+                let message = format!("unsupported SCXML version `{}`", version.value);
                 self.refuse(codes::LANGUAGE_VERSION, version.span, message, Some("write `version=\"1.0\"`"));
             }
             Some(_) => {}
-            None => {
-                self.warn(codes::MISSING_KEY, xml::tag(scxml), "`<scxml>` should say `version=\"1.0\"` (REC 3.2.1)")
-            }
+            None => self.warn(codes::MISSING_KEY, xml::tag(scxml), "missing `version=\"1.0\"` (REC 3.2.1)"),
         }
         let model = self.model(scxml);
         self.late = match xml::attribute(scxml, "binding") {
@@ -32,15 +30,15 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 self.refuse(
                     codes::VALUE,
                     binding.span,
-                    format!("`{}` is no binding", binding.value),
-                    Some("`early` or `late`"),
+                    format!("invalid binding `{}`", binding.value),
+                    Some("write `early` or `late`"),
                 );
                 false
             }
             _ => false,
         };
         let all = xml::inside(scxml);
-        self.names = Names::new(model, self.declared(&all));
+        self.variables = Variables::new(model, self.declared(&all));
         self.name_states(&all);
         self.document = Some(scxml);
 
@@ -54,7 +52,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         chart.state = self.at("state", scxml, |reader| {
             let mut state = reader.compound(scxml, None);
             if state.states.is_empty() {
-                reader.refuse(codes::MISSING_KEY, xml::tag(scxml), "an `<scxml>` needs a state", None);
+                reader.refuse(codes::MISSING_KEY, xml::tag(scxml), "`<scxml>` has no state", None);
             }
             state.kind = StateKind::Compound;
             state
@@ -62,23 +60,23 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         chart
     }
 
-    fn model(&mut self, scxml: Node<'d, 'i>) -> Model {
+    fn model(&mut self, scxml: Node<'d, 'i>) -> DataModel {
         let Some(model) = xml::attribute(scxml, "datamodel") else {
-            return Model::Cel;
+            return DataModel::Cel;
         };
         match model.value {
-            "cel" => Model::Cel,
-            "null" => Model::Null,
+            "cel" => DataModel::Cel,
+            "null" => DataModel::Null,
             other => {
                 let message = format!("the data model `{other}` is not supported");
-                let help = "`cel` (expressions in the Common Expression Language) or `null`; expressions are not translated from other languages";
+                let help = "write `cel` (the Common Expression Language) or `null`; expressions in other languages are not translated";
                 self.refuse(codes::NOT_SUPPORTED, model.span, message, Some(help));
-                Model::Cel
+                DataModel::Cel
             }
         }
     }
 
-    /// The variables of a document: those of `<data>`, and those that `<foreach>` declares (REC 4.6).
+    /// The variables of a document, declared by `<data>` and `<foreach>` (REC 4.6).
     fn declared(&mut self, all: &[Node<'d, 'i>]) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for node in all {
@@ -94,23 +92,18 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                     names.push(name.to_owned());
                 } else if xml::is(*node, "data") {
                     let help = if system {
-                        "names that begin with `_` are the platform's"
+                        "names that start with `_` are reserved"
                     } else {
-                        "letters, digits and `_`, so that an expression can name it"
+                        "use letters, digits and `_`, so that expressions can refer to it"
                     };
-                    self.refuse(
-                        codes::VALUE,
-                        attribute.span,
-                        format!("`{name}` cannot be the id of a variable"),
-                        Some(help),
-                    );
+                    self.refuse(codes::VALUE, attribute.span, format!("invalid variable id `{name}`"), Some(help));
                 }
             }
         }
         names
     }
 
-    /// Each state gets a key: its id, or one that no state has.
+    /// Gives each state a key: its id, or a generated one.
     fn name_states(&mut self, all: &[Node<'d, 'i>]) {
         self.keys = FxHashMap::default();
         self.ids = FxHashSet::default();
@@ -123,15 +116,15 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                     self.refuse(
                         codes::VALUE,
                         id.span,
-                        format!("`{text}` cannot be the id of a state"),
-                        Some("a name without blanks"),
+                        format!("invalid state id `{text}`"),
+                        Some("write a name without spaces"),
                     );
                 } else if !self.ids.insert(text) {
                     self.refuse(
                         codes::AMBIGUOUS,
                         id.span,
-                        format!("two states have the id `{text}`"),
-                        Some("an id is unique in its document"),
+                        format!("duplicate state id `{text}`"),
+                        Some("ids are unique in a document"),
                     );
                 }
                 self.keys.insert(state.id(), text.to_owned());
@@ -150,7 +143,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         }
     }
 
-    /// The inside of `<scxml>`, `<state>` and `<parallel>`.
+    /// The content of `<scxml>`, `<state>` and `<parallel>`.
     fn compound(&mut self, node: Node<'d, 'i>, id: Option<String>) -> State {
         let name = node.tag_name().name();
         let (document, parallel) = (name == "scxml", name == "parallel");
@@ -169,7 +162,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 "transition" if !document => self.transition(child, &mut state),
                 "initial" if name == "state" => {
                     if state.initial.is_some() {
-                        self.refuse(codes::CONFLICT, xml::tag(child), "a state has one `<initial>`", None);
+                        self.refuse(codes::CONFLICT, xml::tag(child), "more than one `<initial>` in a state", None);
                     }
                     state.initial = Some(self.at("initial", child, |reader| reader.default_transition(child)));
                 }
@@ -191,7 +184,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 self.refuse(
                     codes::CONFLICT,
                     initial.span,
-                    "the attribute `initial` and an `<initial>` exclude each other",
+                    "the attribute `initial` and `<initial>` cannot both be set",
                     None,
                 );
             }
@@ -209,12 +202,12 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             self.refuse(
                 codes::MISSING_KEY,
                 xml::tag(node),
-                "a state with a `<history>` needs states that can be active",
+                "a state with `<history>` requires other child states",
                 None,
             );
         }
         if !active && state.initial.take().is_some() {
-            self.refuse(codes::VALUE, xml::tag(node), "a state without states inside has no `initial`", None);
+            self.refuse(codes::VALUE, xml::tag(node), "a state without child states cannot have `initial`", None);
         }
         state
     }
@@ -262,8 +255,8 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 self.refuse(
                     codes::VALUE,
                     span,
-                    format!("`{other}` is no kind of history"),
-                    Some("`shallow` or `deep`"),
+                    format!("invalid history type `{other}`"),
+                    Some("write `shallow` or `deep`"),
                 );
                 StateKind::Shallow
             }
@@ -272,7 +265,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         State { id: Some(key.to_owned()), kind, initial: Some(initial), ..State::default() }
     }
 
-    /// The one transition of an `<initial>` or a `<history>`.
+    /// The transition of an `<initial>` or a `<history>`.
     fn default_transition(&mut self, node: Node<'d, 'i>) -> Initial {
         let name = node.tag_name().name();
         let mut found: Option<Initial> = None;
@@ -282,14 +275,14 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 continue;
             }
             if found.is_some() {
-                self.refuse(codes::CONFLICT, xml::tag(child), format!("`<{name}>` has one transition"), None);
+                self.refuse(codes::CONFLICT, xml::tag(child), format!("more than one transition in `<{name}>`"), None);
             }
             for no in ["event", "cond"] {
                 if let Some(attribute) = xml::attribute(child, no) {
                     self.refuse(
                         codes::CONFLICT,
                         attribute.span,
-                        format!("the transition of `<{name}>` has no `{no}`"),
+                        format!("the transition of `<{name}>` cannot have `{no}`"),
                         None,
                     );
                 }
@@ -302,13 +295,13 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             found = Some(Initial { target, actions });
         }
         if found.is_none() {
-            let message = format!("`<{name}>` needs a `<transition>` with a `target`");
+            let message = format!("`<{name}>` requires a `<transition>` with a `target`");
             self.refuse(codes::MISSING_KEY, xml::tag(node), message, None);
         }
         found.unwrap_or_default()
     }
 
-    /// State ids, as targets of the core form.
+    /// Translates state ids to targets.
     pub(super) fn targets(&mut self, attribute: xml::Attribute<'d>) -> Vec<String> {
         let mut targets = Vec::new();
         for id in attribute.value.split_whitespace() {
@@ -318,7 +311,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 let mut problem = charter_format::Diagnostic::error(
                     codes::UNDEFINED,
                     part(attribute, id),
-                    format!("no state has the id `{id}`"),
+                    format!("undefined state id `{id}`"),
                 );
                 problem.help =
                     charter_expr::nearest(id, self.ids.iter().copied()).map(|near| format!("did you mean `{near}`?"));
@@ -327,12 +320,12 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             targets.push(format!("#{id}"));
         }
         if targets.is_empty() {
-            self.refuse(codes::VALUE, attribute.span, "no state is named", Some("the id of a state"));
+            self.refuse(codes::VALUE, attribute.span, "empty target", Some("write the id of a state"));
         }
         targets
     }
 
-    /// A block of `<onentry>` or `<onexit>`: each its own, so that an error ends only one.
+    /// A block of `<onentry>` or `<onexit>`; blocks stay separate, because an error ends only its own block.
     fn blocks(&mut self, node: Node<'d, 'i>, key: &str, blocks: &mut Vec<charter_kernel::definition::Block>) {
         let index = blocks.len().to_string();
         let block = self.inside(key, |reader| reader.at(&index, node, |reader| reader.block(node)));
@@ -340,7 +333,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
     }
 }
 
-/// Where one word of an attribute stands. (Character references before it would shift it; then the whole attribute is meant.)
+/// The span of a word in an attribute; the whole attribute if character references shift it.
 fn part(attribute: xml::Attribute<'_>, word: &str) -> Span {
     let length = attribute.span.end.saturating_sub(attribute.span.start);
     match attribute.value.find(word) {

@@ -1,20 +1,22 @@
-//! `<datamodel>`, `<data>`, `<content>`, `<param>`, `<donedata>` (REC 5.2 to 5.7): values, and what an event or an invocation carries.
+//! `<datamodel>`, `<data>`, `<content>`, `<param>`, `<donedata>` (REC 5.2 to 5.7): values, and the data of
+//! events and invocations.
 
 use charter_kernel::definition::{State, Template};
 use indexmap::IndexMap;
 use roxmltree::Node;
 
-use super::expression::{Model, fail, literal};
-use super::{Reader, xml};
+use super::expression::{DataModel, fail, literal};
+use super::{ScxmlReader, xml};
 use charter_format::codes;
 
-impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
-    /// Checks a `<datamodel>`; with late binding, the variables of a state are bound when it is entered first (REC 5.3.3).
+impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
+    /// Checks a `<datamodel>`. With late binding, the variables of a state are bound on its first entry (REC
+    /// 5.3.3).
     pub(super) fn datamodel(&mut self, node: Node<'d, 'i>, document: bool, state: &mut State) {
         for child in xml::elements(node) {
             if !xml::is(child, "data") {
                 self.stray(child, "datamodel");
-            } else if self.names.model == Model::Null {
+            } else if self.variables.model == DataModel::Null {
                 self.refuse(
                     codes::CONFLICT,
                     xml::tag(child),
@@ -27,7 +29,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         }
     }
 
-    /// One variable with its first value.
+    /// A variable with its initial value.
     pub(super) fn data(&mut self, node: Node<'d, 'i>, into: &mut IndexMap<String, Template>) {
         self.only(node, &["id", "src", "expr"]);
         let Some(id) = self.needed(node, "id") else {
@@ -39,11 +41,11 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         if usize::from(src.is_some()).saturating_add(usize::from(expr.is_some())).saturating_add(usize::from(content))
             > 1
         {
-            self.refuse(codes::CONFLICT, xml::tag(node), "`src`, `expr` and content exclude each other", None);
+            self.refuse(codes::CONFLICT, xml::tag(node), "`src`, `expr` and content are mutually exclusive", None);
         }
         let name = id.value.trim();
         let value = if let Some(expr) = expr {
-            self.at_span(name, expr.span, |reader| reader.names.value(expr.value))
+            self.at_span(name, expr.span, |reader| reader.variables.value(expr.value))
         } else if let Some(src) = src {
             match self.shared.text(src.value) {
                 Ok(text) => Template::Literal(text_value(&text)),
@@ -60,13 +62,13 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             self.refuse(
                 codes::AMBIGUOUS,
                 id.span,
-                format!("two variables have the id `{name}`"),
-                Some("an id is unique in its document"),
+                format!("duplicate variable id `{name}`"),
+                Some("ids are unique in a document"),
             );
         }
     }
 
-    /// Content that is a value as it stands: JSON, a literal of CEL, XML as text, or text with its blanks made one (REC B.2.4).
+    /// Literal content: JSON, a CEL literal, XML as text, or text with normalized whitespace (REC B.2.4).
     pub(super) fn literal_content(&mut self, node: Node<'d, 'i>) -> Template {
         if xml::elements(node).next().is_some() {
             return Template::Literal(self.inner_xml(node).into());
@@ -75,14 +77,15 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         Template::Literal(text_value(&text))
     }
 
-    /// The source of what is inside an element.
+    /// The source text inside an element.
     pub(super) fn inner_xml(&self, node: Node<'d, 'i>) -> String {
         let (first, last) = (node.first_child(), node.last_child());
         let range = first.zip(last).map(|(first, last)| first.range().start..last.range().end);
         range.and_then(|range| self.cx.source().get(range)).unwrap_or_default().trim().to_owned()
     }
 
-    /// What `<donedata>`, `<send>` and `<invoke>` carry: `<content>`, or `<param>`s and the variables of a `namelist`.
+    /// The data of `<donedata>`, `<send>` and `<invoke>`: `<content>`, or `<param>`s and the variables of a
+    /// `namelist`.
     pub(super) fn payload(&mut self, node: Node<'d, 'i>, namelist: Option<xml::Attribute<'d>>) -> Option<Template> {
         let name = node.tag_name().name();
         let mut content: Option<Template> = None;
@@ -90,7 +93,12 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         for child in xml::elements(node) {
             if xml::is(child, "content") {
                 if content.is_some() {
-                    self.refuse(codes::CONFLICT, xml::tag(child), format!("`<{name}>` has one `<content>`"), None);
+                    self.refuse(
+                        codes::CONFLICT,
+                        xml::tag(child),
+                        format!("more than one `<content>` in `<{name}>`"),
+                        None,
+                    );
                 }
                 content = Some(self.content(child));
             } else if xml::is(child, "param") {
@@ -100,22 +108,27 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             }
         }
         if content.is_some() && !fields.is_empty() {
-            self.refuse(codes::CONFLICT, xml::tag(node), "`<content>` excludes `<param>` and `namelist`", None);
+            self.refuse(
+                codes::CONFLICT,
+                xml::tag(node),
+                "`<content>` cannot be combined with `<param>` or `namelist`",
+                None,
+            );
         }
         content.or_else(|| (!fields.is_empty()).then_some(Template::Object(fields)))
     }
 
-    /// The variables of a `namelist`, each under its name.
+    /// The variables of a `namelist` by name.
     pub(super) fn namelist(&mut self, namelist: Option<xml::Attribute<'d>>) -> IndexMap<String, Template> {
         let names = namelist.map_or("", |attribute| attribute.value);
         names.split_whitespace().map(|name| (name.to_owned(), self.read_location(name))).collect()
     }
 
-    /// The value at a place; one that is none is an error when it is read.
+    /// The value at a location; an invalid location fails at run time.
     fn read_location(&mut self, text: &str) -> Template {
-        Template::Cel(match self.names.location(text) {
-            Ok(_) => self.names.expression(text),
-            Err(why) => fail(&why),
+        Template::Cel(match self.variables.location(text) {
+            Ok(_) => self.variables.expression(text),
+            Err(error) => fail(&error.to_string()),
         })
     }
 
@@ -126,15 +139,19 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             return;
         };
         let value = match (xml::attribute(node, "expr"), xml::attribute(node, "location")) {
-            (Some(expr), _) => self.names.value(expr.value),
+            (Some(expr), _) => self.variables.value(expr.value),
             (None, Some(location)) => self.read_location(location.value),
             (None, None) => {
-                self.refuse(codes::MISSING_KEY, xml::tag(node), "`<param>` needs `expr` or `location`", None);
+                self.refuse(codes::MISSING_KEY, xml::tag(node), "`<param>` requires `expr` or `location`", None);
                 Template::default()
             }
         };
         if fields.insert(name.value.to_owned(), value).is_some() {
-            self.warn(codes::AMBIGUOUS, name.span, format!("`{}` is given twice; the last one counts", name.value));
+            self.warn(
+                codes::AMBIGUOUS,
+                name.span,
+                format!("duplicate parameter `{}`; the last one is used", name.value),
+            );
         }
     }
 
@@ -146,16 +163,16 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                     .children()
                     .any(|c| c.is_element() || c.text().is_some_and(|t| c.is_text() && !t.trim().is_empty()))
                 {
-                    self.refuse(codes::CONFLICT, expr.span, "`expr` and content exclude each other", None);
+                    self.refuse(codes::CONFLICT, expr.span, "`expr` and content are mutually exclusive", None);
                 }
-                self.names.value(expr.value)
+                self.variables.value(expr.value)
             }
             None => self.literal_content(node),
         }
     }
 }
 
-/// The value that a text stands for.
+/// The value of literal text.
 pub(super) fn text_value(text: &str) -> serde_json::Value {
     let text = text.trim();
     if text.is_empty() {

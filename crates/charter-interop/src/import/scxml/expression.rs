@@ -1,5 +1,5 @@
-//! Expressions of a document in our CEL: each declared variable is read from `context`, and what cannot be read at all becomes an
-//! expression that fails when it runs, because SCXML has no errors at load (REC 5.9).
+//! Translates expressions to CEL over a charter: declared variables are fields of `context`. An invalid
+//! expression becomes one that fails at run time, because SCXML reports no errors at load time (REC 5.9).
 
 use charter_expr::ast::{Kind, LinkKind, Node};
 use charter_expr::{Env, Fuel, Program, Type};
@@ -8,53 +8,68 @@ use charter_kernel::{ROOTS, SCXML_ROOTS};
 use rustc_hash::FxHashSet;
 use serde_json::Value as Json;
 
-/// What an error message needs of a text.
+/// Upper limit of a message, in characters.
 const MAX_MESSAGE: usize = 300;
 
-/// Which data model a document uses (REC 5, appendix B).
+/// The data model of a document (REC 5, appendix B).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Model {
+pub(super) enum DataModel {
     Cel,
-    /// No data and no expressions but `In`.
+    /// No data, and no expressions except `In`.
     Null,
+}
+
+/// Why a location cannot be assigned to. Part of the imported charter, as in [`fail`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum LocationError {
+    #[error("the null data model has no variables")]
+    NullDataModel,
+    #[error("`{0}` is not a place that can be assigned to")]
+    Invalid(String),
+    #[error("`{location}` is not a place that can be assigned to: {error}")]
+    Syntax { location: String, error: String },
+    #[error("`{0}` is a system variable, which cannot be assigned to")]
+    SystemVariable(String),
+    #[error("no variable `{0}` is declared")]
+    Undeclared(String),
 }
 
 /// The variables of a document.
 #[derive(Debug)]
-pub(super) struct Names {
-    pub(super) model: Model,
+pub(super) struct Variables {
+    pub(super) model: DataModel,
     declared: FxHashSet<String>,
     env: Env,
 }
 
-impl Names {
-    pub(super) fn new(model: Model, declared: impl IntoIterator<Item = String>) -> Names {
+impl Variables {
+    pub(super) fn new(model: DataModel, declared: impl IntoIterator<Item = String>) -> Variables {
         let mut env = Env::new();
         let declared: FxHashSet<String> = declared.into_iter().collect();
         for name in &declared {
             env.root(name, Type::Dyn);
         }
-        Names { model, declared, env }
+        Variables { model, declared, env }
     }
 
     pub(super) fn is_declared(&self, name: &str) -> bool {
         self.declared.contains(name)
     }
 
-    /// An expression, translated.
+    /// Translates an expression.
     pub(super) fn expression(&self, text: &str) -> String {
-        if self.model == Model::Null {
+        if self.model == DataModel::Null {
             return fail("the null data model has no expressions");
         }
         self.translate(text)
     }
 
-    /// A condition, translated.
+    /// Translates a condition.
     pub(super) fn condition(&self, text: &str) -> String {
         match self.model {
-            Model::Cel => self.translate(text),
-            Model::Null if is_in(text) => text.trim().to_owned(),
-            Model::Null => fail("the null data model has no condition but `In('state')`"),
+            DataModel::Cel => self.translate(text),
+            DataModel::Null if is_in(text) => text.trim().to_owned(),
+            DataModel::Null => fail("the null data model has no condition but `In('state')`"),
         }
     }
 
@@ -68,7 +83,7 @@ impl Names {
             let to = if self.declared.contains(name) {
                 "context"
             } else if ROOTS.contains(&name) {
-                // A name of charters means nothing here.
+                // A root of charters is undeclared in SCXML.
                 "undeclared"
             } else {
                 return None;
@@ -83,9 +98,9 @@ impl Names {
         }
     }
 
-    /// A value: a literal where it is one.
+    /// Translates a value; literals stay literals.
     pub(super) fn value(&self, text: &str) -> Template {
-        if self.model == Model::Cel
+        if self.model == DataModel::Cel
             && let Some(json) = literal(text)
         {
             return Template::Literal(json);
@@ -93,13 +108,14 @@ impl Names {
         Template::Cel(self.expression(text))
     }
 
-    /// A place that can be assigned to, as `assign` writes it: `name`, `name.field`, `name[CEL]`.
-    pub(super) fn location(&self, text: &str) -> Result<String, String> {
-        if self.model == Model::Null {
-            return Err("the null data model has no variables".into());
+    /// Translates a location to the form of `assign`: `name`, `name.field`, `name[CEL]`.
+    pub(super) fn location(&self, text: &str) -> Result<String, LocationError> {
+        if self.model == DataModel::Null {
+            return Err(LocationError::NullDataModel);
         }
-        let no = || format!("`{}` is not a place that can be assigned to", short(text));
-        let ast = charter_expr::parse(text).map_err(|error| format!("{}: {error}", no()))?;
+        let no = || LocationError::Invalid(short(text));
+        let ast = charter_expr::parse(text)
+            .map_err(|error| LocationError::Syntax { location: short(text), error: error.to_string() })?;
         let (name, links) = match &ast.root().kind {
             Kind::Ident { name, absolute: false } => (name, &[][..]),
             Kind::Postfix { base, links } => match &base.kind {
@@ -109,10 +125,10 @@ impl Names {
             _ => return Err(no()),
         };
         if SCXML_ROOTS.contains(&name.as_ref()) {
-            return Err(format!("`{name}` is a system variable, which cannot be assigned to"));
+            return Err(LocationError::SystemVariable(name.to_string()));
         }
         if !self.is_declared(name) {
-            return Err(format!("no variable `{name}` is declared"));
+            return Err(LocationError::Undeclared(name.to_string()));
         }
         let mut path = name.to_string();
         for link in links {
@@ -133,13 +149,14 @@ impl Names {
     }
 }
 
-/// An expression that fails when it is evaluated, and says why.
+/// An expression that fails at run time with a message. The message is part of the imported charter, so
+/// changing it changes the digest.
 pub(super) fn fail(why: &str) -> String {
     let why: String = why.chars().take(MAX_MESSAGE).collect();
     format!("fail({})", quoted(&why))
 }
 
-/// A text as CEL: JSON's way of writing it is one of CEL's.
+/// A CEL string literal; JSON strings are valid ones.
 pub(super) fn quoted(text: &str) -> String {
     Json::from(text).to_string()
 }
@@ -152,7 +169,7 @@ fn short(text: &str) -> String {
     }
 }
 
-/// The value of a text that is a literal, of JSON or of CEL. Nothing is computed: `2015-09-01` is a date to its author.
+/// The value of a JSON or CEL literal. Nothing is computed: `2015-09-01` is meant as a date.
 pub(super) fn literal(text: &str) -> Option<Json> {
     if let Ok(mut json) = serde_json::from_str::<Json>(text) {
         return charter_expr::json::canonical(&mut json).is_ok().then_some(json);
@@ -174,7 +191,7 @@ fn is_literal(node: &Node) -> bool {
     }
 }
 
-/// The texts that an expression certainly is, or may be: `'a'`, `c ? 'a' : 'b'`.
+/// The string literals that an expression can evaluate to: `'a'`, `c ? 'a' : 'b'`.
 pub(super) fn texts(text: &str) -> Vec<String> {
     fn collect(node: &Node, found: &mut Vec<String>) {
         match &node.kind {
@@ -193,7 +210,7 @@ pub(super) fn texts(text: &str) -> Vec<String> {
     found
 }
 
-/// `In('id')`: all that the null data model can ask (REC B.1).
+/// Whether an expression is `In('id')`, the only condition of the null data model (REC B.1).
 fn is_in(text: &str) -> bool {
     let Ok(ast) = charter_expr::parse(text) else {
         return false;
@@ -206,7 +223,7 @@ fn is_in(text: &str) -> bool {
     }
 }
 
-/// Whether a name can be written in an expression.
+/// Whether a name is valid in expressions.
 pub(super) fn is_name(text: &str) -> bool {
     charter_expr::parse(text)
         .is_ok_and(|ast| matches!(&ast.root().kind, Kind::Ident { name, absolute: false } if name.as_ref() == text))

@@ -1,4 +1,4 @@
-//! `<invoke>` (REC 6.4) and `<finalize>` (6.5): documents become machines of the charter, started as actors of the run.
+//! `<invoke>` (REC 6.4) and `<finalize>` (REC 6.5): invoked documents become machines of the charter.
 
 use charter_kernel::definition::{Action, Branch, Choose, Invoke, Template};
 use indexmap::IndexMap;
@@ -6,17 +6,17 @@ use roxmltree::Node;
 
 use super::action::assign;
 use super::expression::{fail, quoted, texts};
-use super::{Reader, xml};
+use super::{InvokeError, ScxmlReader, xml};
 use charter_format::codes;
 
-/// How SCXML calls itself (REC 6.4.2).
+/// The names of the SCXML type (REC 6.4.2).
 const SCXML: [&str; 3] = ["scxml", "http://www.w3.org/TR/scxml/", "http://www.w3.org/TR/scxml"];
-/// A key of the input that no variable has; only there so that its value is computed before the machine starts.
+/// A key of the input that cannot be a variable; its value is only evaluated, before the machine starts.
 const CHECK: &str = "#type";
-/// Stands for a machine that cannot be had.
+/// Placeholder for a machine that is not available.
 const NOTHING: &str = "nothing";
 
-impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
+impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
     pub(super) fn invoke(&mut self, node: Node<'d, 'i>) -> Invoke {
         self.only(node, &["type", "typeexpr", "src", "srcexpr", "id", "idlocation", "namelist", "autoforward"]);
         for (one, other) in [("type", "typeexpr"), ("src", "srcexpr"), ("id", "idlocation")] {
@@ -39,10 +39,10 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         }
         self.source(node, content, &mut invoke, &mut input);
         if let Some(place) = xml::attribute(node, "idlocation") {
-            match self.names.location(place.value) {
+            match self.variables.location(place.value) {
                 Ok(path) if !path.contains(['.', '[']) => invoke.id_location = Some(path),
                 Ok(_) => {
-                    let help = "name a variable; copy it to another place afterwards";
+                    let help = "write a variable, and copy the id to another location afterwards";
                     self.refuse(
                         codes::NOT_SUPPORTED,
                         place.span,
@@ -50,14 +50,14 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                         Some(help),
                     );
                 }
-                Err(why) => drop(input.insert(CHECK.into(), Template::Cel(fail(&why)))),
+                Err(error) => drop(input.insert(CHECK.into(), Template::Cel(fail(&error.to_string())))),
             }
         }
         invoke.autoforward = match xml::attribute(node, "autoforward").map(|a| (a.value, a.span)) {
             None | Some(("false", _)) => false,
             Some(("true", _)) => true,
             Some((other, span)) => {
-                self.refuse(codes::VALUE, span, format!("`{other}` is neither `true` nor `false`"), None);
+                self.refuse(codes::VALUE, span, format!("expected `true` or `false`, found `{other}`"), None);
                 false
             }
         };
@@ -68,7 +68,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         invoke
     }
 
-    /// The id given, or `STATE.NUMBER` (REC 6.4.1).
+    /// The `id`, or `STATE.NUMBER` (REC 6.4.1).
     fn invocation_id(&mut self, node: Node<'d, 'i>) -> String {
         if let Some(id) = xml::attribute(node, "id").map(|id| id.value.trim()).filter(|id| !id.is_empty()) {
             return id.to_owned();
@@ -78,7 +78,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         format!("{state}.{}", self.shared.invocations)
     }
 
-    /// An expression that fails if the type is not SCXML's.
+    /// An expression that fails unless the type is SCXML.
     fn wrong_type(&mut self, node: Node<'d, 'i>) -> Option<String> {
         if let Some(kind) = xml::attribute(node, "type") {
             let kind = kind.value.trim();
@@ -86,11 +86,11 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         }
         let expr = xml::attribute(node, "typeexpr")?;
         let known = SCXML.map(quoted).join(", ");
-        let kind = self.names.expression(expr.value);
+        let kind = self.variables.expression(expr.value);
         Some(format!("({kind}) in [{known}] ? null : {}", fail("this type cannot be invoked; there is `scxml`")))
     }
 
-    /// Which machine is started.
+    /// Determines the machine to start.
     fn source(
         &mut self,
         node: Node<'d, 'i>,
@@ -100,26 +100,26 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
     ) {
         let (src, srcexpr) = (xml::attribute(node, "src"), xml::attribute(node, "srcexpr"));
         if (src.is_some() || srcexpr.is_some()) && content.is_some() {
-            self.refuse(codes::CONFLICT, xml::tag(node), "`src` and `<content>` exclude each other", None);
+            self.refuse(codes::CONFLICT, xml::tag(node), "`src` and `<content>` cannot both be set", None);
         }
         let found = match (src, srcexpr, content) {
-            (Some(src), _, _) => self.shared.machine_of_file(src.value).map_err(|why| {
-                let why = format!("`{}` cannot be invoked: {why}", src.value);
-                self.warn(codes::FILE, src.span, why.clone());
-                why
+            (Some(src), _, _) => self.shared.machine_of_file(src.value).map_err(|cause| {
+                let error = InvokeError::File { file: src.value.to_owned(), cause: Box::new(cause) };
+                self.warn(codes::FILE, src.span, error.to_string());
+                error
             }),
             (None, Some(expr), _) => self.choose(expr, invoke, false),
             (None, None, Some(content)) => match xml::attribute(content, "expr") {
                 Some(expr) => self.choose(expr, invoke, true),
                 None => match xml::child(content, "scxml") {
                     Some(scxml) => Ok(self.inline(scxml)),
-                    None => Err("the content is no SCXML document".to_owned()),
+                    None => Err(InvokeError::NotScxml),
                 },
             },
-            (None, None, None) => Err("`<invoke>` has neither `src` nor `<content>`".to_owned()),
+            (None, None, None) => Err(InvokeError::NoSource),
         };
-        invoke.src = found.unwrap_or_else(|why| {
-            input.insert(CHECK.into(), Template::Cel(fail(&why)));
+        invoke.src = found.unwrap_or_else(|error| {
+            input.insert(CHECK.into(), Template::Cel(fail(&error.to_string())));
             self.nothing()
         });
     }
@@ -130,8 +130,8 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         name
     }
 
-    /// A machine that is chosen when the invocation starts: among the documents that the expression can give, as far as they are known now.
-    fn choose(&mut self, expr: xml::Attribute<'d>, invoke: &mut Invoke, inline: bool) -> Result<String, String> {
+    /// A machine that is chosen when the invocation starts, among the documents that are known at import time.
+    fn choose(&mut self, expr: xml::Attribute<'d>, invoke: &mut Invoke, inline: bool) -> Result<String, InvokeError> {
         let mut machines: IndexMap<String, String> = IndexMap::new();
         if inline {
             for (text, scxml) in self.documents() {
@@ -146,18 +146,18 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             }
         }
         let first = machines.values().next().cloned();
-        let value = self.names.expression(expr.value);
+        let value = self.variables.expression(expr.value);
         let what = if inline { "documents" } else { "files" };
         let Some(first) = first else {
-            let message = format!("none of the {what} that this can mean is known");
-            self.warn(codes::NOT_SUPPORTED, expr.span, format!("{message}; the invocation will fail"));
-            return Err(message);
+            let message = format!("none of the {what} that this can refer to is known; the invocation will fail");
+            self.warn(codes::NOT_SUPPORTED, expr.span, message);
+            return Err(InvokeError::UnknownChoice(what));
         };
         invoke.choose = Some(Choose { value, machines });
         Ok(first)
     }
 
-    /// The documents that are values of variables, with their text.
+    /// The documents that are values of variables, by their text.
     fn documents(&self) -> Vec<(String, Node<'d, 'i>)> {
         let Some(root) = self.document else {
             return Vec::new();
@@ -166,7 +166,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         holders.filter_map(|holder| Some((self.inner_xml(holder), xml::child(holder, "scxml")?))).collect()
     }
 
-    /// Texts that are given to variables, or stand in the expression itself.
+    /// The string literals in the expression and in the values of variables.
     fn file_names(&self, expr: &str) -> Vec<String> {
         let mut names = texts(expr);
         for node in self.document.map(xml::inside).unwrap_or_default() {
@@ -190,7 +190,8 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         name
     }
 
-    /// What runs on each event of the invocation. Empty, it takes what the event brings for the variables that were passed (REC 6.5.2).
+    /// The actions on each event of the invocation. An empty `<finalize>` updates the variables that were
+    /// passed (REC 6.5.2).
     fn finalize(&mut self, invoke: Node<'d, 'i>, node: Node<'d, 'i>) -> Vec<Action> {
         self.only(node, &[]);
         for child in xml::elements(node).filter(|c| xml::is(*c, "send") || xml::is(*c, "raise")) {
@@ -210,7 +211,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         let params = params.filter_map(|param| Some((param.attribute("name")?, param.attribute("location")?)));
         let mut actions = Vec::new();
         for (name, location) in listed.chain(params) {
-            let Ok(path) = self.names.location(location) else {
+            let Ok(path) = self.variables.location(location) else {
                 continue;
             };
             let key = quoted(name);

@@ -1,8 +1,9 @@
-//! SCXML (W3C REC 2015-09-01) into the core form: the data models `cel` and `null`, invoked documents as entries of `machines`.
+//! Imports SCXML (W3C REC 2015-09-01): the data models `cel` and `null`; invoked documents become entries of
+//! `machines`.
 //!
-//! What only shows when a document runs (an expression that cannot be read, a variable that nobody declared, a place that cannot be
-//! assigned to) is `error.execution` then, as the REC says, and not an error here. What is refused here is what is no SCXML, and what
-//! this program does not do: other data models and the HTTP event processor.
+//! As the REC demands, invalid expressions, undeclared variables and invalid locations are no errors here but
+//! raise `error.execution` at run time. Errors here are invalid SCXML and unsupported features: other data
+//! models and the HTTP event processor.
 
 mod action;
 mod chart;
@@ -14,6 +15,7 @@ mod transition;
 pub(crate) mod xml;
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 
 use charter_kernel::Definition;
@@ -22,25 +24,26 @@ use indexmap::IndexMap;
 use roxmltree::Node;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::expression::{Model, Names};
+use self::expression::{DataModel, Variables};
 use super::charter_id;
 use crate::export::Embedded;
 use charter_format::import::{DocumentBuilder, Files};
 use charter_format::source::{Node as Tree, Span, Value};
 use charter_format::{Diagnostic, Diagnostics, Document, codes};
 
-/// What to do with an export that was edited and said more than SCXML can.
-const EDITED: &str = "edit the charter and export it again; or remove what SCXML has no word for, and take the states into a charter that says it";
+/// Help for an edited export with parts that SCXML cannot express.
+const EDITED: &str = "edit the charter and export it again, or remove the parts in the `charter:` namespace and import the states into a charter";
 
-/// Files that one document may take in.
+/// Upper limit of files that a document can include.
 const MAX_FILES: usize = 100;
 
-/// Reads an SCXML document. `name` (usually a path) is for messages; `files` gives the documents and values it names with `src`.
+/// Imports an SCXML document. `name` (usually a path) is for messages; `files` returns the documents and
+/// values that it names with `src`.
 ///
-/// Limits: 16 MiB of text, 128 elements inside each other, 100 files; no document types and no entities.
+/// Limits: 16 MiB of text, a nesting depth of 128, 100 files; no document types, no entities.
 ///
 /// # Errors
-/// What is no SCXML, or is not done by this program, each with its place and the reason.
+/// Invalid SCXML and unsupported features, each with its place.
 pub fn scxml(source: &str, name: &str, files: &Files<'_>) -> Result<Document, Diagnostics> {
     let source: Arc<str> = source.into();
     let whole = Tree { span: Span::new(0, source.len()), value: Value::Null };
@@ -55,15 +58,15 @@ pub fn scxml(source: &str, name: &str, files: &Files<'_>) -> Result<Document, Di
     match crate::export::embedded_scxml(&source) {
         Embedded::Unchanged(definition) => return cx.finish(*definition, name, Arc::clone(&source), whole),
         Embedded::Edited => cx.report(
-            Diagnostic::warning(codes::AMBIGUOUS, xml::tag(tree.root_element()), "this export of a charter was edited: it is read as plain SCXML")
-                .help("its roles, ledger, interlocks and events are not taken over; take the states into a charter with `statechart: {import: ...}`"),
+            Diagnostic::warning(codes::AMBIGUOUS, xml::tag(tree.root_element()), "this exported charter was edited and is read as plain SCXML")
+                .help("its roles, ledger, interlocks and events are lost; import the states into a charter with `statechart: {import: ...}`"),
         ),
-        Embedded::Nothing => {}
+        Embedded::None => {}
     }
     let mut shared = Shared::new(files);
     let scxml = tree.root_element();
     let title = scxml.attribute("name").map(str::to_owned);
-    let mut reader = Reader::new(cx, &mut shared);
+    let mut reader = ScxmlReader::new(cx, &mut shared);
     let mut definition = Definition { charter: 1, strict: false, title, ..Definition::default() };
     definition.id = charter_id(definition.title.as_deref().unwrap_or(name));
     definition.root = reader.at("root", scxml, |reader| reader.chart(scxml));
@@ -73,14 +76,14 @@ pub fn scxml(source: &str, name: &str, files: &Files<'_>) -> Result<Document, Di
     cx.finish(definition, name, Arc::clone(&source), whole)
 }
 
-/// What the files of one document share.
+/// The state shared by all files of a document.
 struct Shared<'r> {
     files: &'r Files<'r>,
     machines: IndexMap<String, Chart>,
-    /// Names of machines that are given away.
+    /// The names of machines in use.
     taken: FxHashSet<String>,
-    by_file: FxHashMap<String, Result<String, String>>,
-    /// Counts the invocations without an id, so that no two of a run share one.
+    by_file: FxHashMap<String, Result<String, InvokeError>>,
+    /// The number of invocations without an id, for unique ids.
     invocations: u32,
 }
 
@@ -90,7 +93,7 @@ impl<'r> Shared<'r> {
         Shared { files, machines: IndexMap::new(), taken, by_file: FxHashMap::default(), invocations: 0 }
     }
 
-    /// A name for a machine that no other has.
+    /// A unique name for a machine.
     fn machine_name(&mut self, wanted: &str) -> String {
         let wanted = if wanted.is_empty() { "machine" } else { wanted };
         let mut name = wanted.to_owned();
@@ -102,67 +105,95 @@ impl<'r> Shared<'r> {
         name
     }
 
-    /// The text of a file; `file:` in front of its name says nothing more.
-    fn text(&self, file: &str) -> Result<String, String> {
+    /// The text of a file; a leading `file:` is ignored.
+    fn text(&self, file: &str) -> io::Result<String> {
         let path = file.strip_prefix("file://").or_else(|| file.strip_prefix("file:")).unwrap_or(file);
-        (self.files)(path).map_err(|e| e.to_string())
+        (self.files)(path)
     }
 
-    /// The machine that a file describes. It is read once, so a document may even invoke itself.
-    fn machine_of_file(&mut self, file: &str) -> Result<String, String> {
+    /// The machine of a file. Each file is read once, so that a document can invoke itself.
+    fn machine_of_file(&mut self, file: &str) -> Result<String, InvokeError> {
         if let Some(known) = self.by_file.get(file) {
             return known.clone();
         }
         if self.by_file.len() >= MAX_FILES {
-            return Err(format!("a document may take in {MAX_FILES} files"));
+            return Err(InvokeError::TooManyFiles);
         }
         let name = self.machine_name(&charter_id(file.trim_start_matches("file:")));
         self.by_file.insert(file.to_owned(), Ok(name.clone()));
-        let result = self.text(file).and_then(|text| self.machine_of_text(&text, &name)).map(|()| name);
+        let text = self.text(file).map_err(|error| InvokeError::Unreadable(error.to_string()));
+        let result = text.and_then(|text| self.machine_of_text(&text, &name)).map(|()| name);
         self.by_file.insert(file.to_owned(), result.clone());
         result
     }
 
     /// Reads a document into `machines`.
-    fn machine_of_text(&mut self, text: &str, name: &str) -> Result<(), String> {
-        let tree = xml::parse(text).map_err(|problem| problem.message)?;
-        let mut reader = Reader::new(DocumentBuilder::new(text), self);
-        // Its place is kept before those of the documents inside it.
+    fn machine_of_text(&mut self, text: &str, name: &str) -> Result<(), InvokeError> {
+        let tree = xml::parse(text).map_err(|problem| InvokeError::Unreadable(problem.message))?;
+        let mut reader = ScxmlReader::new(DocumentBuilder::new(text), self);
+        // Reserve its position before those of nested documents.
         reader.shared.machines.insert(name.to_owned(), Chart::default());
         let chart = reader.chart(tree.root_element());
         reader.machines();
         let list = reader.cx.into_diagnostics();
         if let Some(problem) = list.iter().find(|item| item.severity == charter_format::Severity::Error) {
-            return Err(format!("line {}, column {}: {}", problem.line, problem.column, problem.message));
+            return Err(InvokeError::Invalid {
+                line: problem.line,
+                column: problem.column,
+                message: problem.message.clone(),
+            });
         }
         self.machines.insert(name.to_owned(), chart);
         Ok(())
     }
 }
 
-/// Reads one file.
-struct Reader<'x, 'r, 'd, 'i> {
+/// Why a document cannot be invoked.
+///
+/// The message becomes part of the imported charter, as an expression that fails at run time: changing it
+/// changes the digest of the charter.
+#[derive(Debug, Clone, thiserror::Error)]
+enum InvokeError {
+    #[error("{0}")]
+    Unreadable(String),
+    #[error("a document may take in {MAX_FILES} files")]
+    TooManyFiles,
+    #[error("line {line}, column {column}: {message}")]
+    Invalid { line: usize, column: usize, message: String },
+    #[error("none of the {0} that this can mean is known")]
+    UnknownChoice(&'static str),
+    #[error("the content is no SCXML document")]
+    NotScxml,
+    #[error("`<invoke>` has neither `src` nor `<content>`")]
+    NoSource,
+    #[error("`{file}` cannot be invoked: {cause}")]
+    File { file: String, cause: Box<InvokeError> },
+}
+
+/// Reads a file.
+struct ScxmlReader<'x, 'r, 'd, 'i> {
     cx: DocumentBuilder<'d>,
     shared: &'x mut Shared<'r>,
-    /// Documents inside this one, read when the one around them is done.
+    /// Nested documents, read after this one.
     pending: VecDeque<(Node<'d, 'i>, String)>,
-    /// Of the chart that is being read.
-    names: Names,
+    /// The variables of the current chart.
+    variables: Variables,
+    /// Whether the data binding is late (REC 5.3.3).
     late: bool,
     keys: FxHashMap<roxmltree::NodeId, String>,
     ids: FxHashSet<&'d str>,
-    /// How many `<foreach>` stand around.
+    /// The nesting depth of `<foreach>`.
     loops: usize,
     document: Option<Node<'d, 'i>>,
 }
 
-impl<'x, 'r, 'd, 'i> Reader<'x, 'r, 'd, 'i> {
+impl<'x, 'r, 'd, 'i> ScxmlReader<'x, 'r, 'd, 'i> {
     fn new(cx: DocumentBuilder<'d>, shared: &'x mut Shared<'r>) -> Self {
-        Reader {
+        ScxmlReader {
             cx,
             shared,
             pending: VecDeque::new(),
-            names: Names::new(Model::Cel, []),
+            variables: Variables::new(DataModel::Cel, []),
             late: false,
             keys: FxHashMap::default(),
             ids: FxHashSet::default(),
@@ -171,17 +202,17 @@ impl<'x, 'r, 'd, 'i> Reader<'x, 'r, 'd, 'i> {
         }
     }
 
-    /// Reads the documents inside.
+    /// Reads the nested documents.
     fn machines(&mut self) {
         while let Some((scxml, name)) = self.pending.pop_front() {
-            // What its invocation passes is known to `invoke`; here the document stands for itself.
+            // `invoke` has read the input of the invocation.
             self.shared.machines.insert(name.clone(), Chart::default());
             let chart = self.inside("machines", |reader| reader.at(&name, scxml, |reader| reader.chart(scxml)));
             self.shared.machines.insert(name, chart);
         }
     }
 
-    /// Reads something one step further down in the core form, marked with its element.
+    /// Reads the part at a key of the definition, written as an element.
     fn at<T>(&mut self, key: &str, node: Node<'d, 'i>, f: impl FnOnce(&mut Self) -> T) -> T {
         let span = xml::tag(node);
         self.inside(key, |reader| {
@@ -190,7 +221,7 @@ impl<'x, 'r, 'd, 'i> Reader<'x, 'r, 'd, 'i> {
         })
     }
 
-    /// The same, marked with an attribute.
+    /// As [`Self::at`], written as an attribute.
     fn at_span<T>(&mut self, key: &str, span: Span, f: impl FnOnce(&mut Self) -> T) -> T {
         self.inside(key, |reader| {
             reader.cx.mark(span);
@@ -215,13 +246,13 @@ impl<'x, 'r, 'd, 'i> Reader<'x, 'r, 'd, 'i> {
         self.cx.report(Diagnostic::warning(code, span, message));
     }
 
-    /// Says which attributes mean nothing.
+    /// Reports unknown attributes.
     fn only(&mut self, node: Node<'d, 'i>, known: &[&str]) {
         for attribute in node.attributes() {
             let foreign = attribute.namespace().is_some();
             if attribute.namespace() == Some(xml::CHARTER) {
                 let range = attribute.range();
-                let message = format!("`charter:{}` is lost in an export that was edited", attribute.name());
+                let message = format!("`charter:{}` is lost in an edited export", attribute.name());
                 self.refuse(codes::NOT_SUPPORTED, Span::new(range.start, range.end), message, Some(EDITED));
             }
             if !foreign && !known.contains(&attribute.name()) {
@@ -238,18 +269,13 @@ impl<'x, 'r, 'd, 'i> Reader<'x, 'r, 'd, 'i> {
         }
     }
 
-    /// An element that does not belong where it stands.
+    /// Reports an element that is not allowed where it is.
     fn stray(&mut self, node: Node<'d, 'i>, parent: &str) {
         let name = node.tag_name().name();
         if xml::is_scxml(node) {
-            self.refuse(
-                codes::UNKNOWN_KEY,
-                xml::tag(node),
-                format!("`<{name}>` does not belong into `<{parent}>`"),
-                None,
-            );
+            self.refuse(codes::UNKNOWN_KEY, xml::tag(node), format!("`<{name}>` is not allowed in `<{parent}>`"), None);
         } else if node.tag_name().namespace() != Some(xml::CHARTER) {
-            self.warn(codes::UNKNOWN_KEY, xml::tag(node), format!("`<{name}>` is of another namespace; it is ignored"));
+            self.warn(codes::UNKNOWN_KEY, xml::tag(node), format!("`<{name}>` has another namespace and is ignored"));
         }
     }
 
@@ -257,16 +283,16 @@ impl<'x, 'r, 'd, 'i> Reader<'x, 'r, 'd, 'i> {
     fn needed(&mut self, node: Node<'d, 'i>, name: &str) -> Option<xml::Attribute<'d>> {
         let found = xml::attribute(node, name).filter(|a| !a.value.trim().is_empty());
         if found.is_none() {
-            let message = format!("`<{}>` needs the attribute `{name}`", node.tag_name().name());
+            let message = format!("`<{}>` requires the attribute `{name}`", node.tag_name().name());
             self.refuse(codes::MISSING_KEY, xml::tag(node), message, None);
         }
         found
     }
 
-    /// Of two attributes at most one may be there.
+    /// Reports two attributes that are mutually exclusive.
     fn either(&mut self, node: Node<'d, 'i>, one: &str, other: &str) {
         if let (Some(_), Some(second)) = (xml::attribute(node, one), xml::attribute(node, other)) {
-            let message = format!("`{one}` and `{other}` exclude each other");
+            let message = format!("`{one}` and `{other}` cannot both be set");
             self.refuse(codes::CONFLICT, second.span, message, None);
         }
     }

@@ -1,16 +1,16 @@
-//! `<send>` and `<cancel>` (REC 6.2, 6.3). All arguments are evaluated when the action runs.
+//! `<send>` and `<cancel>` (REC 6.2, 6.3). Arguments are evaluated when the action runs.
 
 use charter_kernel::definition::{Action, Delay, Send, Template};
 use roxmltree::Node;
 
 use super::action::{event_type, failing};
 use super::expression::fail;
-use super::{Reader, xml};
+use super::{ScxmlReader, xml};
 use charter_format::codes;
 
 const HTTP: [&str; 2] = ["http://www.w3.org/TR/scxml/#BasicHTTPEventProcessor", "basichttp"];
 
-impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
+impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
     pub(super) fn send(&mut self, node: Node<'d, 'i>) -> Vec<Action> {
         self.only(
             node,
@@ -38,13 +38,13 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             self.either(node, one, other);
         }
         if let Some(kind) = xml::attribute(node, "type").filter(|kind| HTTP.contains(&kind.value.trim())) {
-            let help = "events go to sessions of the same run; for the world outside, invoke an actor";
+            let help = "`<send>` reaches sessions of the same run; invoke an actor to reach the outside world";
             self.refuse(codes::NOT_SUPPORTED, kind.span, "the HTTP event processor is not supported", Some(help));
         }
         let data = self.payload(node, xml::attribute(node, "namelist"));
         let r#type = match (xml::attribute(node, "event"), xml::attribute(node, "eventexpr")) {
             (Some(event), _) => event_type(event.value.trim()),
-            (None, Some(expr)) => self.names.value(expr.value),
+            (None, Some(expr)) => self.variables.value(expr.value),
             (None, None) => Template::Cel(fail(
                 "`<send>` has no event; one without a name is nothing for the SCXML event processor",
             )),
@@ -54,10 +54,10 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         send.processor = self.text_or(node, "type", "typeexpr");
         send.id = xml::attribute(node, "id").map(|id| Template::Literal(id.value.trim().into()));
         if let Some(place) = xml::attribute(node, "idlocation") {
-            match self.names.location(place.value) {
+            match self.variables.location(place.value) {
                 Ok(path) if path == place.value.trim() && !path.contains(['.', '[']) => send.id_location = Some(path),
                 Ok(_) => {
-                    let help = "name a variable; copy it to another place afterwards";
+                    let help = "write a variable, and copy the id to another location afterwards";
                     self.refuse(
                         codes::NOT_SUPPORTED,
                         place.span,
@@ -65,7 +65,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                         Some(help),
                     );
                 }
-                Err(why) => return vec![failing(&why)],
+                Err(error) => return vec![failing(&error.to_string())],
             }
         }
         send.delay = match (xml::attribute(node, "delay"), xml::attribute(node, "delayexpr")) {
@@ -73,7 +73,7 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 Some(ms) => Delay::Ms(ms),
                 None => Delay::Cel(fail(&format!("`{}` is no length of time", delay.value))),
             }),
-            (None, Some(expr)) => Some(Delay::Cel(self.names.expression(expr.value))),
+            (None, Some(expr)) => Some(Delay::Cel(self.variables.expression(expr.value))),
             (None, None) => None,
         };
         vec![Action::Send(send)]
@@ -85,23 +85,23 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         match self.text_or(node, "sendid", "sendidexpr") {
             Some(id) => vec![Action::Cancel(id)],
             None => {
-                self.refuse(codes::MISSING_KEY, xml::tag(node), "`<cancel>` needs `sendid` or `sendidexpr`", None);
+                self.refuse(codes::MISSING_KEY, xml::tag(node), "`<cancel>` requires `sendid` or `sendidexpr`", None);
                 Vec::new()
             }
         }
     }
 
-    /// The text of one attribute, or the value of the expression in another.
+    /// The text of an attribute, or else the value of an expression attribute.
     fn text_or(&mut self, node: Node<'d, 'i>, text: &str, expr: &str) -> Option<Template> {
         match (xml::attribute(node, text), xml::attribute(node, expr)) {
             (Some(text), _) => Some(Template::Literal(text.value.trim().into())),
-            (None, Some(expr)) => Some(self.names.value(expr.value)),
+            (None, Some(expr)) => Some(self.variables.value(expr.value)),
             (None, None) => None,
         }
     }
 }
 
-/// An event type that is a literal of the wrong kind is an error when it runs, not before.
+/// Turns an invalid literal event type into an expression, so that it fails at run time.
 fn computed(kind: Template) -> Template {
     match &kind {
         Template::Literal(json) if json.as_str().is_none_or(|name| event_type(name) != kind) => {
@@ -111,7 +111,7 @@ fn computed(kind: Template) -> Template {
     }
 }
 
-/// A length of time as CSS 2 writes it (REC 6.2.4): `500ms`, `1.5s`, `.5s`, and as charters do. Only `0` has no unit.
+/// A duration as in CSS 2 (REC 6.2.4): `500ms`, `1.5s`, `.5s`; and the units of charters. Only `0` has no unit.
 fn milliseconds(text: &str) -> Option<u64> {
     let unit = text == "0" || text.ends_with(|c: char| c.is_ascii_alphabetic());
     charter_expr::parse_delay(text).filter(|_| unit).and_then(|ms| u64::try_from(ms).ok())
@@ -122,7 +122,7 @@ mod tests {
     use super::milliseconds;
 
     #[test]
-    fn lengths() {
+    fn durations() {
         for (text, ms) in
             [("1s", 1_000), (".5s", 500), ("1.5s", 1_500), ("20ms", 20), ("0s", 0), ("0", 0), ("2m", 120_000)]
         {

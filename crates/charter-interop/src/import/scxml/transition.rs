@@ -1,15 +1,15 @@
-//! `<transition>` (REC 3.5): events, conditions, targets, and the two types.
+//! `<transition>` (REC 3.5): events, conditions, targets and types.
 
 use charter_kernel::definition::{On, State, Transition};
 use roxmltree::Node;
 
-use super::{Reader, xml};
+use super::{ScxmlReader, xml};
 use charter_format::codes;
 
-/// What `*` matches in SCXML: every event, the platform's too.
+/// What `*` matches in SCXML: all events, including those of the platform.
 const EVERY: [&str; 4] = ["*", "done.*", "error.*", "after.*"];
 
-impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
+impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
     pub(super) fn transition(&mut self, node: Node<'d, 'i>, state: &mut State) {
         self.only(node, &["event", "cond", "target", "type"]);
         let event = xml::attribute(node, "event");
@@ -18,11 +18,11 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             let transition =
                 self.inside("always", |reader| reader.at(&index, node, |reader| reader.plain_transition(node)));
             if transition.when.is_none() && transition.target.is_empty() {
-                let help = "without any of them it would be taken for ever";
+                let help = "without any of them it would be taken forever";
                 self.refuse(
                     codes::MISSING_KEY,
                     xml::tag(node),
-                    "a transition needs an `event`, a `cond` or a `target`",
+                    "a transition requires an `event`, a `cond` or a `target`",
                     Some(help),
                 );
             }
@@ -47,8 +47,8 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
                 self.refuse(
                     codes::VALUE,
                     span,
-                    format!("`{other}` is no type of transition"),
-                    Some("`external` or `internal`"),
+                    format!("invalid transition type `{other}`"),
+                    Some("write `external` or `internal`"),
                 );
                 true
             }
@@ -56,10 +56,10 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
         let target = xml::attribute(node, "target").map(|target| self.targets(target)).unwrap_or_default();
         let when = xml::attribute(node, "cond").map(|cond| {
             self.at_span("when", cond.span, |_| ());
-            self.names.condition(cond.value)
+            self.variables.condition(cond.value)
         });
         let actions = self.inside("actions", |reader| reader.block(node));
-        // Without a target nothing is left, so there is nothing to enter again.
+        // Without a target no state is exited, so none is re-entered.
         let reenter = reenter && !target.is_empty();
         Transition { target, when, actions, reenter, ..Transition::default() }
     }
@@ -82,15 +82,15 @@ impl<'d, 'i> Reader<'_, '_, 'd, 'i> {
             }
         }
         for word in bad {
-            let help = "a descriptor is `name`, `name.*` or `*`";
-            self.refuse(codes::VALUE, attribute.span, format!("`{word}` is no event descriptor"), Some(help));
+            let help = "write `name`, `name.*` or `*`";
+            self.refuse(codes::VALUE, attribute.span, format!("invalid event descriptor `{word}`"), Some(help));
         }
         if attribute.value.split_whitespace().next().is_none() {
             self.refuse(
                 codes::VALUE,
                 attribute.span,
-                "no event is named",
-                Some("leave `event` out for a transition that waits for none"),
+                "empty event descriptor",
+                Some("remove `event` for a transition without one"),
             );
         }
         events

@@ -1,12 +1,12 @@
-//! Actions: names, with parameters or without. What a supplied action or guard sees of its parameters is `params`.
+//! Actions: names with or without parameters. Guards and actions read their parameters as `params`.
 
 use charter_kernel::definition::{Action, Block, Delay, Template};
 
-use super::Reader;
+use super::XstateReader;
 use charter_format::codes;
 use charter_format::source::{Node, Value};
 
-impl Reader<'_> {
+impl XstateReader<'_> {
     /// An action, or a list of them.
     pub(super) fn actions(&mut self, node: &Node) -> Block {
         node.one_or_many().iter().filter_map(|item| self.action(item)).collect()
@@ -27,17 +27,16 @@ impl Reader<'_> {
         if kind == "charter.action" {
             let action = params.and_then(|p| serde_json::from_value(p).ok());
             if action.is_none() {
-                self.refuse(codes::VALUE, node.span, "this is no action of a charter", None);
+                self.refuse(codes::VALUE, node.span, "invalid charter action", None);
             }
             return action;
         }
         if let Some(own) = kind.strip_prefix("xstate.").filter(|_| !self.definition.actions.contains_key(kind)) {
-            let help =
-                format!("write it as an action of the charter (`{own}: ...`) under a name, and use the name here");
+            let help = format!("declare it as an action of the charter (`{own}: ...`), and write its name here");
             self.refuse(
                 codes::NOT_SUPPORTED,
                 node.span,
-                format!("`{kind}` holds functions, which JSON has not kept"),
+                format!("`{kind}` contains functions, which JSON cannot hold"),
                 Some(&help),
             );
             return None;
@@ -59,7 +58,7 @@ impl Reader<'_> {
     }
 }
 
-/// An expression that sees `params`. JSON is CEL.
+/// An expression with `params` bound; JSON is valid CEL.
 pub(super) fn with_params(cel: &str, params: &str) -> String {
     format!("cel.bind(params, {params}, {cel})")
 }

@@ -1,10 +1,11 @@
-//! State nodes: kinds, children, invocations, and the order in which transitions are tried.
+//! State nodes: types, children, and the order in which transitions are tried.
 
-use charter_kernel::definition::{After, Delay, Initial, Invoke, On, State, StateKind, Template, Transition};
+use charter_kernel::definition::{After, Delay, Initial, On, State, StateKind, Template};
 
-use super::names::Kind;
-use super::{Reader, ordered};
-use charter_format::source::{Node, Span, Value};
+use super::events::{EVERY, Listener, before_wildcards};
+use super::states::StateType;
+use super::{XstateReader, ordered};
+use charter_format::source::{Node, Value};
 use charter_format::{Diagnostic, codes};
 
 const KEYS: [&str; 25] = [
@@ -34,24 +35,14 @@ const KEYS: [&str; 25] = [
     "$schema",
     "parent",
 ];
-/// What `*` matches in XState: everything, what the machine tells itself too.
-const EVERY: [&str; 4] = ["*", "done.*", "error.*", "after.*"];
-
-/// A descriptor of XState with its transitions, on the way to its place.
-struct Listener {
-    descriptor: String,
-    events: Vec<String>,
-    transitions: Vec<(Transition, Span)>,
-}
-
-impl Reader<'_> {
+impl XstateReader<'_> {
     pub(super) fn state(&mut self, node: &Node, number: usize) -> State {
         if !matches!(node.value, Value::Map(_)) {
-            self.refuse(codes::TYPE, node.span, format!("a state is an object, this is {}", node.kind()), None);
+            self.refuse(codes::TYPE, node.span, format!("expected a state (an object), found {}", node.kind()), None);
             return State::default();
         }
         self.only(node, "a state", &KEYS);
-        let kind = self.names.get(number).map_or(Kind::Atomic, |p| p.kind);
+        let kind = self.states.get(number).map_or(StateType::Atomic, |p| p.kind);
         if let Some(odd) = node
             .get("type")
             .filter(|t| !matches!(t.text(), Some("atomic" | "compound" | "parallel" | "final" | "history")))
@@ -59,11 +50,11 @@ impl Reader<'_> {
             self.refuse(
                 codes::VALUE,
                 odd.span,
-                "this is no type of a state",
-                Some("`atomic`, `compound`, `parallel`, `final` or `history`"),
+                "invalid state type",
+                Some("write `atomic`, `compound`, `parallel`, `final` or `history`"),
             );
         }
-        let mut state = State { id: self.names.explicit(number), ..State::default() };
+        let mut state = State { id: self.states.explicit(number), ..State::default() };
         state.description = node.get("description").and_then(Node::text).map(str::to_owned);
         state.meta = node.get("meta").map(Node::json).unwrap_or_default();
         state.tags = node
@@ -71,7 +62,7 @@ impl Reader<'_> {
             .map(|tags| tags.one_or_many().iter().filter_map(|t| t.text().map(str::to_owned)).collect())
             .unwrap_or_default();
         state.output = node.get("output").map(|output| Template::Literal(output.json()));
-        if kind == Kind::History {
+        if kind == StateType::History {
             self.history(node, number, &mut state);
             return state;
         }
@@ -87,7 +78,7 @@ impl Reader<'_> {
             let above = self.cx.enter("states");
             for entry in ordered(states) {
                 let key = &entry.key.text;
-                let Some(child) = self.names.child(number, key) else {
+                let Some(child) = self.states.child(number, key) else {
                     continue;
                 };
                 let read = self.inside(key, entry.key.span, |reader| reader.state(&entry.value, child));
@@ -96,22 +87,22 @@ impl Reader<'_> {
             self.cx.leave(above);
         }
         state.kind = match kind {
-            Kind::Atomic | Kind::History => StateKind::Atomic,
-            Kind::Compound => StateKind::Compound,
-            Kind::Parallel if state.states.is_empty() => StateKind::Atomic,
-            Kind::Parallel => StateKind::Parallel,
-            Kind::Final => StateKind::Final,
+            StateType::Atomic | StateType::History => StateKind::Atomic,
+            StateType::Compound => StateKind::Compound,
+            StateType::Parallel if state.states.is_empty() => StateKind::Atomic,
+            StateType::Parallel => StateKind::Parallel,
+            StateType::Final => StateKind::Final,
         };
         self.initial(node, number, kind, &mut state);
         self.listeners(node, number, &mut state);
         state
     }
 
-    fn initial(&mut self, node: &Node, number: usize, kind: Kind, state: &mut State) {
+    fn initial(&mut self, node: &Node, number: usize, kind: StateType, state: &mut State) {
         let entry = node.entry("initial");
-        if kind != Kind::Compound {
-            if let Some(entry) = entry.filter(|e| kind != Kind::Parallel && !e.value.is_null()) {
-                self.refuse(codes::VALUE, entry.key.span, "only a state with children has `initial`", None);
+        if kind != StateType::Compound {
+            if let Some(entry) = entry.filter(|e| kind != StateType::Parallel && !e.value.is_null()) {
+                self.refuse(codes::VALUE, entry.key.span, "only a state with children can have `initial`", None);
             }
             return;
         }
@@ -119,17 +110,17 @@ impl Reader<'_> {
             self.refuse(
                 codes::MISSING_KEY,
                 node.span.first(),
-                "a state with children needs `initial`",
-                Some("the key of the child to begin with"),
+                "a state with children requires `initial`",
+                Some("write the key of the initial child"),
             );
             return;
         };
         let target = entry.value.text().or_else(|| entry.value.get("target")?.text()).unwrap_or_default();
-        if self.names.child(number, target).is_none() {
+        if self.states.child(number, target).is_none() {
             self.refuse(
                 codes::UNDEFINED,
                 entry.value.span,
-                format!("no child `{target}`"),
+                format!("undefined child `{target}`"),
                 Some("`initial` is the key of a child"),
             );
         }
@@ -144,23 +135,23 @@ impl Reader<'_> {
             Some(Value::Text(text)) if text.text == "deep" => StateKind::Deep,
             _ => StateKind::Shallow,
         };
-        let Some(parent) = self.names.get(number).and_then(|p| p.parent) else {
+        let Some(parent) = self.states.get(number).and_then(|p| p.parent) else {
             return;
         };
         let mut targets = Vec::new();
         match node.entry("target") {
             Some(entry) => {
                 for target in entry.value.one_or_many() {
-                    match self.names.within(parent, target.text().unwrap_or_default()) {
-                        Ok(found) => targets.push(format!("#{}", self.names.name(found))),
-                        Err(why) => self.refuse(codes::UNDEFINED, target.span, why, None),
+                    match self.states.within(parent, target.text().unwrap_or_default()) {
+                        Ok(found) => targets.push(format!("#{}", self.states.name(found))),
+                        Err(error) => self.refuse(codes::UNDEFINED, target.span, error.to_string(), None),
                     }
                 }
             }
-            // Without a target: where its parent starts.
+            // Without a target: the initial state of its parent.
             None => {
                 for child in self.starts(parent) {
-                    targets.push(format!("#{}", self.names.name(child)));
+                    targets.push(format!("#{}", self.states.name(child)));
                 }
             }
         }
@@ -169,19 +160,20 @@ impl Reader<'_> {
 
     /// The children that a state enters by default.
     pub(super) fn starts(&self, number: usize) -> Vec<usize> {
-        let Some(place) = self.names.get(number) else {
+        let Some(place) = self.states.get(number) else {
             return Vec::new();
         };
         match place.kind {
-            Kind::Parallel => {
-                let can = |c: &usize| self.names.get(*c).is_some_and(|p| p.kind != Kind::History);
+            StateType::Parallel => {
+                let can = |c: &usize| self.states.get(*c).is_some_and(|p| p.kind != StateType::History);
                 place.children.iter().copied().filter(can).collect()
             }
-            _ => place.initial.as_deref().and_then(|key| self.names.child(number, key)).into_iter().collect(),
+            _ => place.initial.as_deref().and_then(|key| self.states.child(number, key)).into_iter().collect(),
         }
     }
 
-    /// Everything that selects transitions. XState tries the exact descriptor first, then wildcards, the longer ones before.
+    /// The transitions of a state. XState tries exact descriptors first, then wildcards from longest to
+    /// shortest.
     fn listeners(&mut self, node: &Node, number: usize, state: &mut State) {
         let mut listeners: Vec<Listener> = Vec::new();
         if let Some(on) = node.get("on") {
@@ -204,7 +196,7 @@ impl Reader<'_> {
                     entry.key.span,
                     "a state without children is never done; `onDone` is ignored",
                 );
-                problem.help = Some("what an invoked actor gives is under `onDone` of its `invoke`".to_owned());
+                problem.help = Some("for the output of an actor, write `onDone` in its `invoke`".to_owned());
                 self.cx.report(problem);
             }
         }
@@ -213,8 +205,8 @@ impl Reader<'_> {
             state.always =
                 self.inside("always", entry.key.span, |reader| reader.transitions_here(&entry.value, number));
         }
-        // `onDone` and its like replace what `on` says about the same event.
-        let name = self.names.name(number);
+        // `onDone` and `onError` override `on` for the same event.
+        let name = self.states.name(number);
         let replaced: Vec<String> = std::iter::once(format!("done.state.{name}"))
             .filter(|_| !state.on_done.is_empty())
             .chain(
@@ -263,21 +255,21 @@ impl Reader<'_> {
         };
         for (index, entry) in ordered(after).into_iter().enumerate() {
             let key = entry.key.text.trim();
-            // `Infinity` is a number for JavaScript, and no length of time; `inf` is a name.
+            // JavaScript reads `Infinity` as a number, which is not a delay; `inf` is a name.
             let number_like = key.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
             let parsed = key.parse::<f64>().ok().filter(|_| number_like || key == "Infinity");
             let delay = match parsed.ok_or(()) {
                 Ok(ms) if (0.0..9e15).contains(&ms) => {
                     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-                    // in range: just looked at
+                    // in range
                     Delay::Ms(ms as u64)
                 }
                 Ok(_) => {
                     self.refuse(
                         codes::VALUE,
                         entry.key.span,
-                        format!("`{key}` is no length of time"),
-                        Some("milliseconds, or a name from `delays`"),
+                        format!("invalid delay `{key}`"),
+                        Some("write milliseconds, or a name from `delays`"),
                     );
                     continue;
                 }
@@ -293,134 +285,5 @@ impl Reader<'_> {
             });
             state.after.push(After { key: key.to_owned(), delay, transitions });
         }
-    }
-
-    fn invocations(&mut self, node: &Node, number: usize) -> Vec<Invoke> {
-        let Some(entry) = node.entry("invoke") else {
-            return Vec::new();
-        };
-        let mut invokes = Vec::new();
-        for (index, item) in entry.value.one_or_many().iter().enumerate() {
-            self.only(
-                item,
-                "an invocation",
-                &["src", "id", "input", "onDone", "onError", "onSnapshot", "systemId", "description", "meta", "type"],
-            );
-            if let Some(snapshot) = item.entry("onSnapshot") {
-                let help = "let the actor send events instead";
-                self.refuse(
-                    codes::NOT_SUPPORTED,
-                    snapshot.key.span,
-                    "`onSnapshot` is not supported: the inside of an actor is its own",
-                    Some(help),
-                );
-            }
-            let src = item.entry("src");
-            let name = src.and_then(|s| s.value.text());
-            let (Some(src), Some(name)) = (src, name) else {
-                let span = src.map_or(item.span.first(), |s| s.value.span);
-                self.null(span, "the `src` of an invocation");
-                continue;
-            };
-            self.declared("actor", name, src.value.span);
-            let id = match item.get("id").and_then(Node::text) {
-                Some(id) => id.to_owned(),
-                // As XState makes it: the place of the invocation, and the id of its state.
-                None => format!("{index}.{}", self.names.get(number).map_or("", |p| p.id.as_str())),
-            };
-            let mut invoke = Invoke { src: name.to_owned(), id: Some(id), ..Invoke::default() };
-            invoke.input = item.get("input").map(|input| Template::Literal(input.json()));
-            let spans = item.span;
-            self.inside("invoke", entry.key.span, |reader| {
-                reader.inside(&index.to_string(), spans, |reader| {
-                    for (key, core, list) in
-                        [("onDone", "on_done", &mut invoke.on_done), ("onError", "on_error", &mut invoke.on_error)]
-                    {
-                        if let Some(entry) = item.entry(key) {
-                            *list = reader
-                                .inside(core, entry.key.span, |reader| reader.transitions_here(&entry.value, number));
-                        }
-                    }
-                });
-            });
-            invokes.push(invoke);
-        }
-        invokes
-    }
-
-    /// A descriptor as descriptors of the core form. What XState calls its own events begins with `xstate.`.
-    fn events(&mut self, descriptor: &str, span: Span) -> Option<Vec<String>> {
-        if descriptor == "*" {
-            return Some(EVERY.map(str::to_owned).to_vec());
-        }
-        let Some(own) = descriptor.strip_prefix("xstate.") else {
-            // Errors of the charter itself, which XState does not have, may be waited for.
-            let own = ["error.execution", "error.communication"].contains(&descriptor);
-            let reserved = ["done.", "error.", "after.", "charter."];
-            if !own && reserved.iter().any(|p| descriptor.starts_with(p)) {
-                let help = "`done.`, `error.`, `after.` and `charter.` begin the platform's own events, which nobody can send; rename it";
-                self.refuse(
-                    codes::NOT_SUPPORTED,
-                    span,
-                    format!("the event `{descriptor}` cannot be sent to a charter"),
-                    Some(help),
-                );
-                return None;
-            }
-            let bad = descriptor.is_empty()
-                || descriptor.contains(char::is_whitespace)
-                || descriptor.strip_suffix(".*").unwrap_or(descriptor).contains('*');
-            if bad {
-                let message = format!("`{descriptor}` is no event descriptor");
-                self.refuse(codes::VALUE, span, message, Some("an event type without blanks, `prefix.*`, or `*`"));
-                return None;
-            }
-            return Some(vec![descriptor.to_owned()]);
-        };
-        let state_name = |id: &str| self.names.by_id(id).map(|n| self.names.name(n));
-        let events = if let Some(id) = own.strip_prefix("done.state.") {
-            state_name(id)
-                .map(|name| vec![format!("done.state.{name}")])
-                .or_else(|| id.ends_with('*').then(|| vec!["done.state.*".to_owned()]))
-        } else if let Some(id) = own.strip_prefix("done.actor.") {
-            Some(vec![format!("done.invoke.{id}")])
-        } else if let Some(id) = own.strip_prefix("error.actor.") {
-            Some(vec![format!("error.invoke.{id}")])
-        } else if let Some((delay, id)) = own.strip_prefix("after.").and_then(|rest| rest.split_once('.')) {
-            state_name(id).map(|name| vec![format!("after.{delay}.{name}")])
-        } else {
-            match own {
-                "*" => Some(vec!["done.*".into(), "error.*".into(), "after.*".into()]),
-                "done.*" | "error.*" | "after.*" => Some(vec![own.to_owned()]),
-                _ => None,
-            }
-        };
-        if events.is_none() {
-            let help = "of XState's own events, those of done states, of actors that are done or have failed, and of delays can be waited for";
-            self.refuse(codes::NOT_SUPPORTED, span, format!("`{descriptor}` has no counterpart"), Some(help));
-        }
-        events
-    }
-}
-
-/// A wildcard that matches what the machine tells itself comes after what names it: then all of it stands under `on`.
-fn before_wildcards(name: &str, span: Span, state: &mut State, listeners: &mut Vec<Listener>) {
-    let mut exact = |event: String, transitions: &mut Vec<Transition>| {
-        if !transitions.is_empty() {
-            listeners.push(Listener {
-                descriptor: event.clone(),
-                events: vec![event],
-                transitions: std::mem::take(transitions).into_iter().map(|t| (t, span)).collect(),
-            });
-        }
-    };
-    for invoke in &mut state.invoke {
-        let id = invoke.id.clone().unwrap_or_default();
-        exact(format!("done.invoke.{id}"), &mut invoke.on_done);
-        exact(format!("error.invoke.{id}"), &mut invoke.on_error);
-    }
-    exact(format!("done.state.{name}"), &mut state.on_done);
-    for after in &mut state.after {
-        exact(format!("after.{}.{name}", after.key), &mut after.transitions);
     }
 }

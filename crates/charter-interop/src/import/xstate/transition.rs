@@ -1,15 +1,15 @@
-//! Transitions and guards. Where XState's transition is internal and SCXML's is not, the target is translated.
+//! Transitions and guards. Targets are translated where XState and SCXML disagree about internal transitions.
 
 use charter_kernel::definition::{Guard, Transition};
 use serde::de::DeserializeOwned;
 
-use super::Reader;
+use super::XstateReader;
 use super::action::with_params;
-use super::names::Kind;
+use super::states::StateType;
 use charter_format::codes;
 use charter_format::source::{Node, Span, Value};
 
-impl Reader<'_> {
+impl XstateReader<'_> {
     /// A target, an object, or a list of them.
     pub(super) fn transitions(&mut self, node: &Node, source: usize) -> Vec<(Transition, Span)> {
         let items: &[Node] = node.one_or_many();
@@ -17,13 +17,13 @@ impl Reader<'_> {
         items.iter().filter_map(read).collect()
     }
 
-    /// The same where the reader stands at the list that they go to.
+    /// As [`Self::transitions`], with the reader at the list that they belong to.
     pub(super) fn transitions_here(&mut self, node: &Node, source: usize) -> Vec<Transition> {
         let read = self.transitions(node, source);
         self.placed(read)
     }
 
-    /// Says where each transition of the list was written at which the reader stands.
+    /// Records the places of the transitions in the current list.
     pub(super) fn placed(&mut self, read: Vec<(Transition, Span)>) -> Vec<Transition> {
         let mut list = Vec::with_capacity(read.len());
         for (transition, span) in read {
@@ -64,13 +64,13 @@ impl Reader<'_> {
                 self.refuse(
                     codes::TYPE,
                     node.span,
-                    format!("a transition is a target or an object, this is {}", node.kind()),
+                    format!("expected a transition (a target or an object), found {}", node.kind()),
                     None,
                 );
                 return None;
             }
         }
-        // Without a target nothing is left.
+        // Without a target no state is exited.
         if read.target.is_empty() {
             (read.reenter, read.parallel_domain) = (false, false);
         }
@@ -84,7 +84,7 @@ impl Reader<'_> {
                 self.null(node.span, "a target");
                 continue;
             };
-            match self.names.target(source, text) {
+            match self.states.target(source, text) {
                 Ok(0) => self.refuse(
                     codes::NOT_SUPPORTED,
                     node.span,
@@ -92,12 +92,12 @@ impl Reader<'_> {
                     Some("name one of its states"),
                 ),
                 Ok(state) => found.push((state, text)),
-                Err(why) => self.refuse(codes::UNDEFINED, node.span, why, None),
+                Err(error) => self.refuse(codes::UNDEFINED, node.span, error.to_string(), None),
             }
         }
-        let inner = |s: &usize| *s == source || self.names.is_inside(*s, source);
+        let inner = |s: &usize| *s == source || self.states.is_inside(*s, source);
         if !read.reenter && found.iter().all(|(s, _)| inner(s)) && found.iter().any(|(s, _)| *s == source) {
-            // XState: the source stays, and what is inside it starts anew. For an atomic state that is nothing at all.
+            // In XState the source stays active and its children are re-entered; an atomic state has none.
             if let Some(other) = found.iter().find(|(s, _)| *s != source).map(|(_, t)| (*t).to_owned()) {
                 let span = nodes.first().map(|n| n.span).unwrap_or_default();
                 self.refuse(
@@ -108,27 +108,27 @@ impl Reader<'_> {
                 );
                 return;
             }
-            let inside = match self.names.get(source).map(|p| p.kind) {
-                Some(Kind::Compound | Kind::Parallel) => self.starts(source),
+            let inside = match self.states.get(source).map(|p| p.kind) {
+                Some(StateType::Compound | StateType::Parallel) => self.starts(source),
                 _ => Vec::new(),
             };
-            read.parallel_domain = self.names.is_parallel(source);
-            read.target = inside.into_iter().map(|s| format!("#{}", self.names.name(s))).collect();
+            read.parallel_domain = self.states.is_parallel(source);
+            read.target = inside.into_iter().map(|s| format!("#{}", self.states.name(s))).collect();
             return;
         }
-        read.parallel_domain = self.names.has_parallel_domain(source, found.iter().map(|(s, _)| *s), read.reenter);
+        read.parallel_domain = self.states.has_parallel_domain(source, found.iter().map(|(s, _)| *s), read.reenter);
         for (state, text) in found {
-            // A plain key of a sibling, or `.key` of a child, means the same in a charter.
+            // The key of a sibling and `.key` of a child mean the same in a charter.
             let plain = !text.trim_start_matches('.').contains(['.', '\\', '#']);
             read.target.push(if plain && source != 0 {
                 text.to_owned()
             } else {
-                format!("#{}", self.names.name(state))
+                format!("#{}", self.states.name(state))
             });
         }
     }
 
-    /// What a charter's export says about a transition and XState has no word for.
+    /// The parts of an exported transition that XState cannot express.
     fn governance(&mut self, node: &Node, read: &mut Transition) {
         let Some(meta) = node.get("meta").and_then(|m| m.get("charter")) else {
             return;
@@ -149,7 +149,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A guard of a charter that has no name: `{type: charter.guard, params: {guard, when}}`.
+    /// An exported guard without a name: `{type: charter.guard, params: {guard, when}}`.
     fn own(&mut self, node: &Node, kind: &str) -> Option<(Option<Guard>, Option<String>)> {
         if node.get("type").and_then(Node::text) != Some(kind) {
             return None;
@@ -184,7 +184,7 @@ impl Reader<'_> {
                 let value = node.get("stateValue").or_else(|| node.get("params")).map(Node::json).unwrap_or_default();
                 let cel = self.state_in(&value);
                 if cel.is_none() {
-                    self.refuse(codes::VALUE, node.span, "`stateIn` needs the id of a state or a state value", None);
+                    self.refuse(codes::VALUE, node.span, "`stateIn` requires a state id or a state value", None);
                 }
                 self.inline_guard(cel?)
             }
@@ -207,7 +207,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An expression in place is an entry of `guards`, under a name that says it.
+    /// Declares an inline expression as a guard named after it.
     fn inline_guard(&mut self, cel: String) -> Option<Guard> {
         self.definition.guards.insert(cel.clone(), Guard::Cel(cel.clone()));
         Some(Guard::Name(cel))
@@ -218,7 +218,7 @@ impl Reader<'_> {
         let mut paths = Vec::new();
         match value {
             serde_json::Value::String(text) => match text.strip_prefix('#') {
-                Some(_) => paths.push(self.names.name(self.names.target(0, text).ok()?)),
+                Some(_) => paths.push(self.states.name(self.states.target(0, text).ok()?)),
                 None => paths.push(text.clone()),
             },
             value => {

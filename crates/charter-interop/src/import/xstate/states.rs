@@ -1,4 +1,5 @@
-//! States by id and by path, and what a target means: XState's rules (`resolveTarget`), as ids of the core form.
+//! The states of a config by id and by path, and the resolution of targets by XState's rules
+//! (`resolveTarget`).
 
 use rustc_hash::FxHashMap;
 
@@ -9,22 +10,23 @@ use charter_format::{Diagnostic, codes};
 
 /// A state of the config.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct IndexedState {
     pub(super) parent: Option<usize>,
-    /// Keys from the root, joined by `.`.
+    /// The keys from the root, joined by `.`.
     pub(super) path: String,
-    /// XState's id: given, or `MACHINE.PATH`.
+    /// XState's id: the `id` of the state, or `MACHINE.PATH`.
     pub(super) id: String,
-    pub(super) given: bool,
-    pub(super) kind: Kind,
+    /// Whether the state has an `id`.
+    pub(super) has_id: bool,
+    pub(super) kind: StateType,
     pub(super) children: Vec<usize>,
-    /// The children by their keys.
+    /// The children by key.
     keys: FxHashMap<String, usize>,
     pub(super) initial: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StateType {
     Atomic,
     Compound,
     Parallel,
@@ -32,20 +34,32 @@ pub(super) enum Kind {
     History,
 }
 
+/// Why a target does not resolve.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum TargetError {
+    #[error("undefined state `{0}`")]
+    UndefinedState(String),
+    #[error("undefined state id `{0}`")]
+    UndefinedId(String),
+    #[error("`{0}` cannot be a target of the root; did you mean `.{0}`?")]
+    SiblingOfRoot(String),
+}
+
+/// All states of a config, in pre-order.
 #[derive(Debug, Default)]
-pub(super) struct Names {
-    pub(super) places: Vec<Place>,
+pub(super) struct StateIndex {
+    pub(super) list: Vec<IndexedState>,
     ids: FxHashMap<String, usize>,
 }
 
-impl Names {
-    pub(super) fn new(machine: &str, root: &Node, cx: &mut DocumentBuilder<'_>) -> Names {
-        let mut names = Names::default();
-        // Pre-order, without recursion; children get their numbers before those of the next state.
+impl StateIndex {
+    pub(super) fn new(machine: &str, root: &Node, cx: &mut DocumentBuilder<'_>) -> StateIndex {
+        let mut states_index = StateIndex::default();
+        // Pre-order without recursion, because the config may be nested deeply.
         let mut stack: Vec<(&Node, String, Option<usize>)> = vec![(root, String::new(), None)];
         while let Some((node, key, parent)) = stack.pop() {
-            let number = names.places.len();
-            let path = match parent.and_then(|p| names.places.get(p)) {
+            let number = states_index.list.len();
+            let path = match parent.and_then(|p| states_index.list.get(p)) {
                 Some(up) if !up.path.is_empty() => format!("{}.{key}", up.path),
                 _ => key.clone(),
             };
@@ -58,28 +72,28 @@ impl Names {
             let states = node.get("states");
             let empty = states.is_none_or(|states| states.entries().is_empty());
             let kind = match node.get("type").and_then(Node::text) {
-                Some("parallel") => Kind::Parallel,
-                Some("final") => Kind::Final,
-                Some("history") => Kind::History,
-                _ if node.get("history").is_some_and(|h| h.text().is_some()) => Kind::History,
-                _ if empty => Kind::Atomic,
-                _ => Kind::Compound,
+                Some("parallel") => StateType::Parallel,
+                Some("final") => StateType::Final,
+                Some("history") => StateType::History,
+                _ if node.get("history").is_some_and(|h| h.text().is_some()) => StateType::History,
+                _ if empty => StateType::Atomic,
+                _ => StateType::Compound,
             };
-            if names.ids.insert(id.clone(), number).is_some() {
+            if states_index.ids.insert(id.clone(), number).is_some() {
                 let span = node.get("id").map_or(node.span, |id| id.span);
-                cx.report(Diagnostic::error(codes::AMBIGUOUS, span, format!("two states have the id `{id}`")));
+                cx.report(Diagnostic::error(codes::AMBIGUOUS, span, format!("duplicate state id `{id}`")));
             }
-            if let Some(up) = parent.and_then(|p| names.places.get_mut(p)) {
+            if let Some(up) = parent.and_then(|p| states_index.list.get_mut(p)) {
                 up.children.push(number);
                 up.keys.insert(key.clone(), number);
             }
             let initial =
                 node.get("initial").and_then(|i| i.text().or_else(|| i.get("target")?.text())).map(str::to_owned);
-            names.places.push(Place {
+            states_index.list.push(IndexedState {
                 parent,
                 path,
                 id,
-                given: given.is_some(),
+                has_id: given.is_some(),
                 kind,
                 children: Vec::new(),
                 keys: FxHashMap::default(),
@@ -89,11 +103,11 @@ impl Names {
                 stack.push((&entry.value, entry.key.text.clone(), Some(number)));
             }
         }
-        names
+        states_index
     }
 
-    pub(super) fn get(&self, number: usize) -> Option<&Place> {
-        self.places.get(number)
+    pub(super) fn get(&self, number: usize) -> Option<&IndexedState> {
+        self.list.get(number)
     }
 
     pub(super) fn by_id(&self, id: &str) -> Option<usize> {
@@ -114,13 +128,13 @@ impl Names {
         Some(at)
     }
 
-    /// The state that a target of `source` means.
-    pub(super) fn target(&self, source: usize, target: &str) -> Result<usize, String> {
-        let missing = || format!("no state `{target}`");
+    /// Resolves a target of a transition of `source`.
+    pub(super) fn target(&self, source: usize, target: &str) -> Result<usize, TargetError> {
+        let missing = || TargetError::UndefinedState(target.to_owned());
         if let Some(id) = target.strip_prefix('#') {
             let path = split(id);
             let (first, rest) = path.split_first().ok_or_else(missing)?;
-            let at = self.by_id(first).ok_or_else(|| format!("no state has the id `{first}`"))?;
+            let at = self.by_id(first).ok_or_else(|| TargetError::UndefinedId(first.clone()))?;
             return self.descend(at, rest).ok_or_else(missing);
         }
         if let Some(path) = target.strip_prefix('.') {
@@ -128,12 +142,12 @@ impl Names {
         }
         match self.get(source).and_then(|p| p.parent) {
             Some(parent) => self.descend(parent, &split(target)).ok_or_else(missing),
-            None => Err(format!("`{target}` cannot be a target of the root; did you mean `.{target}`?")),
+            None => Err(TargetError::SiblingOfRoot(target.to_owned())),
         }
     }
 
-    /// The state that the target of a history state (or of anything read inside a state) means.
-    pub(super) fn within(&self, state: usize, target: &str) -> Result<usize, String> {
+    /// Resolves the target of a history state inside `state`.
+    pub(super) fn within(&self, state: usize, target: &str) -> Result<usize, TargetError> {
         if target.starts_with('#') { self.target(state, target) } else { self.target(state, &format!(".{target}")) }
     }
 
@@ -149,18 +163,19 @@ impl Names {
     }
 
     pub(super) fn is_parallel(&self, state: usize) -> bool {
-        self.get(state).is_some_and(|p| p.kind == Kind::Parallel)
+        self.get(state).is_some_and(|p| p.kind == StateType::Parallel)
     }
 
-    /// Does a parallel state stay while its inside is left? That is so in XState, and not in SCXML, where the least common ancestor is one.
+    /// Whether a parallel state is the domain of a transition: it stays active while its children are exited.
+    /// XState allows that; in SCXML the domain is a compound state.
     pub(super) fn has_parallel_domain(
         &self,
         source: usize,
         targets: impl Iterator<Item = usize> + Clone,
         reenter: bool,
     ) -> bool {
-        if targets.clone().any(|t| self.get(t).is_some_and(|p| p.kind == Kind::History)) {
-            // What a history stands for is known when it is entered; a domain that is not parallel is the same either way.
+        if targets.clone().any(|t| self.get(t).is_some_and(|p| p.kind == StateType::History)) {
+            // The history is resolved at run time. If no ancestor is parallel, the flag makes no difference.
             let mut up = Some(source);
             while let Some(at) = up {
                 if self.is_parallel(at) {
@@ -182,21 +197,22 @@ impl Names {
         false
     }
 
-    /// The id of the state in the core form, where it has one: as given, or where its path is the id of another state.
+    /// The explicit id of the state in the definition, if it needs one: its `id`, or if its path is the id of
+    /// another state.
     pub(super) fn explicit(&self, number: usize) -> Option<String> {
         let place = self.get(number)?;
         let shadowed =
-            || self.ids.get(&place.path).is_some_and(|n| *n != number && self.get(*n).is_some_and(|p| p.given));
-        (place.given || (place.parent.is_some() && shadowed())).then(|| place.id.clone())
+            || self.ids.get(&place.path).is_some_and(|n| *n != number && self.get(*n).is_some_and(|p| p.has_id));
+        (place.has_id || (place.parent.is_some() && shadowed())).then(|| place.id.clone())
     }
 
-    /// How the core form calls the state: in `#NAME`, and in `done.state.NAME`.
+    /// The name of the state in the definition, as in `#NAME` and `done.state.NAME`.
     pub(super) fn name(&self, number: usize) -> String {
         self.explicit(number).or_else(|| Some(self.get(number)?.path.clone())).unwrap_or_default()
     }
 }
 
-/// A path at its dots; `\.` is a dot of a key.
+/// Splits a path at its dots; `\.` is a dot inside a key.
 fn split(path: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut escaped = false;
