@@ -6,7 +6,8 @@ use charter_kernel::definition::StateKind;
 use super::Overlay;
 use super::drawing::{Drawing, drawings, is_compound, is_history};
 
-/// Draws a charter as DOT, with a cluster for each compound state and each machine. Names are escaped.
+/// Draws a charter as DOT, with a cluster for each compound state and each machine. Names are
+/// escaped.
 #[must_use]
 pub fn dot(definition: &Definition, overlay: &Overlay) -> String {
     let mut out = String::from("digraph charter {\n  compound=true;\n  rankdir=TB;\n  fontname=\"Helvetica\";\n");

@@ -43,7 +43,8 @@ fn condition(transition: &Transition) -> Option<String> {
 }
 
 fn guard_text(guard: &Guard, depth: usize) -> String {
-    // A bound for readability and against stack overflow: a definition built in Rust has no depth limit.
+    // A bound for readability and against stack overflow: a definition built in Rust has no depth
+    // limit.
     if depth > 8 {
         return "...".to_owned();
     }

@@ -1,9 +1,9 @@
 //! The positions of boxes and arrows: layered layout by `dagre`, with nested states as clusters.
 //!
-//! `dagre` does not support arrows to or from a cluster. So every compound state has a head, a node inside its
-//! cluster with the dot of its initial state: arrows are laid out to the head and then cut off at the border of
-//! the cluster. Arrows that leave a compound state downwards start at one of its last states instead, so that
-//! they do not cross the whole cluster.
+//! `dagre` does not support arrows to or from a cluster. So every compound state has a head, a node
+//! inside its cluster with the dot of its initial state: arrows are laid out to the head and then
+//! cut off at the border of the cluster. Arrows that leave a compound state downwards start at one
+//! of its last states instead, so that they do not cross the whole cluster.
 
 use dagre::graph::{Graph, GraphOptions};
 use dagre::layout::types::LabelPos;
@@ -273,7 +273,8 @@ fn title_height(shape: &Shape<'_>) -> f64 {
     TITLE + rows(shape.lines.len()) + PADDING / 2.0
 }
 
-/// Makes room for titles, which `dagre` ignores: moves everything from the content of a cluster downwards.
+/// Makes room for titles, which `dagre` ignores: moves everything from the content of a cluster
+/// downwards.
 fn make_room(drawing: &Drawing<'_>, layout: &mut Layout) {
     let clusters = drawing.shapes.iter().enumerate().skip(1).filter(|(_, shape)| is_compound(shape.kind));
     let strips: Vec<(f64, f64)> =

@@ -8,7 +8,8 @@ use super::layout::{Layout, layout};
 use crate::Overlay;
 use crate::drawing::{Drawing, drawings};
 
-/// A statechart from numbers: each state is a child of an earlier one or of the root; arrows are arbitrary.
+/// A statechart from numbers: each state is a child of an earlier one or of the root; arrows are
+/// arbitrary.
 fn definition(parents: &[(usize, u8)], arrows: &[(usize, usize, u8)]) -> Definition {
     let mut states: Vec<State> = parents.iter().map(|_| State::default()).collect();
     for (from, to, event) in arrows {

@@ -6,7 +6,8 @@ use charter_kernel::definition::{Require, StateKind};
 use super::Overlay;
 use super::drawing::{Drawing, Shape, drawings, is_history};
 
-/// Draws a charter as a Mermaid state diagram, with a top-level state for each machine. Names are escaped.
+/// Draws a charter as a Mermaid state diagram, with a top-level state for each machine. Names are
+/// escaped.
 #[must_use]
 pub fn mermaid(definition: &Definition, overlay: &Overlay) -> String {
     let drawings = drawings(definition, overlay);

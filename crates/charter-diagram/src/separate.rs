@@ -7,7 +7,8 @@ use super::layout::{Layout, PADDING};
 /// The distance between two states that were separated.
 const GAP: f64 = 36.0;
 
-/// Moves the right one of two overlapping siblings to the right until none overlap. Ancestors grow with it.
+/// Moves the right one of two overlapping siblings to the right until none overlap. Ancestors grow
+/// with it.
 pub(super) fn separate(drawing: &Drawing<'_>, layout: &mut Layout) {
     // Terminates because states only move to the right; the bound is a safeguard against NaN.
     let most = drawing.shapes.len().saturating_mul(drawing.shapes.len());

@@ -118,8 +118,8 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A diagnostic about a span. Long messages are cut; line, column and path are filled in when the
-    /// document is finished.
+    /// A diagnostic about a span. Long messages are cut; line, column and path are filled in when
+    /// the document is finished.
     #[must_use]
     pub fn new(severity: Severity, code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
@@ -178,8 +178,9 @@ impl Diagnostic {
         }
     }
 
-    /// The diagnostic in the style of rustc, with the lines it refers to. `source` is the text and `name`
-    /// the file name. The caller decides about color: this library does not know the terminal.
+    /// The diagnostic in the style of rustc, with the lines it refers to. `source` is the text and
+    /// `name` the file name. The caller decides about color: this library does not know the
+    /// terminal.
     #[must_use]
     pub fn render(&self, source: &str, name: &str, color: bool) -> String {
         let level = match self.severity {

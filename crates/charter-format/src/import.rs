@@ -1,5 +1,6 @@
 //! For crates that read statecharts written in another language: the importer that a charter with
-//! `statechart: {import, format}` calls, and the builder with which an importer makes a [`Document`].
+//! `statechart: {import, format}` calls, and the builder with which an importer makes a
+//! [`Document`].
 
 use std::io;
 use std::sync::Arc;
@@ -81,7 +82,8 @@ impl StatechartImporter for NoImporter {
     }
 }
 
-/// Collects the diagnostics of a source text and the place of each part of the definition made of it.
+/// Collects the diagnostics of a source text and the place of each part of the definition made of
+/// it.
 ///
 /// The builder stands at a part of the definition; [`enter`](Self::enter) and
 /// [`leave`](Self::leave) move it, [`mark`](Self::mark) says where that part was written.
@@ -111,7 +113,8 @@ impl<'s> DocumentBuilder<'s> {
         self.cx.report(diagnostic);
     }
 
-    /// Moves to the part at a key (or index) of the current one; returns the position to [`leave`](Self::leave) to.
+    /// Moves to the part at a key (or index) of the current one; returns the position to
+    /// [`leave`](Self::leave) to.
     pub fn enter(&mut self, key: &str) -> Position {
         Position(self.cx.down(key))
     }
@@ -126,8 +129,8 @@ impl<'s> DocumentBuilder<'s> {
         self.cx.mark(span);
     }
 
-    /// The document with this definition. `root` is the source as a tree, for the paths in messages; a
-    /// text without one passes a single node.
+    /// The document with this definition. `root` is the source as a tree, for the paths in
+    /// messages; a text without one passes a single node.
     ///
     /// # Errors
     /// The reported diagnostics, if there is an error among them.

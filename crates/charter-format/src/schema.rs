@@ -1,4 +1,5 @@
-//! The JSON Schema (2020-12) of the language, generated from the grammar table, for editors and other tools.
+//! The JSON Schema (2020-12) of the language, generated from the grammar table, for editors and
+//! other tools.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +90,8 @@ fn form(of: &Form, defs: &mut Defs) -> Json {
     }
 }
 
-/// The forms of a delay, as `read::delay` reads them: a length, milliseconds, an expression, a name from `delays`.
+/// The forms of a delay, as `read::delay` reads them: a length, milliseconds, an expression, a name
+/// from `delays`.
 pub(crate) fn delay() -> Json {
     json!({"anyOf": [
         {"type": "string", "pattern": charter_expr::DELAY_PATTERN},

@@ -55,13 +55,13 @@ fn what_a_config_lacks_is_listed_with_its_paths() {
         .collect();
     assert_eq!(lacks.len(), 18);
     assert!(
-        lacks.contains(&"states.decide.invoke.onDone[0].guard no guard `canAutoDecide` is supplied".to_owned()),
+        lacks.contains(&"states.decide.invoke.onDone[0].guard undefined guard `canAutoDecide`".to_owned()),
         "{lacks:#?}"
     );
-    assert!(lacks.contains(&"states.execute.invoke.src no actor `execute` is supplied".to_owned()), "{lacks:#?}");
+    assert!(lacks.contains(&"states.execute.invoke.src undefined actor `execute`".to_owned()), "{lacks:#?}");
     let ran = charter(&["step", &fred("fred.json"), "--events", "/dev/null"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
-    assert!(ran.err.contains("no guard `canAutoDecide` is supplied"), "{}", ran.err);
+    assert!(ran.err.contains("undefined guard `canAutoDecide`"), "{}", ran.err);
 }
 
 #[test]

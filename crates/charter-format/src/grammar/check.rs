@@ -1,5 +1,5 @@
-//! Checks a node tree against the grammar: unknown keys, missing keys, values of the wrong type. Collects all
-//! errors.
+//! Checks a node tree against the grammar: unknown keys, missing keys, values of the wrong type.
+//! Collects all errors.
 
 use charter_expr::nearest;
 

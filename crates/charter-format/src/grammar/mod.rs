@@ -1,7 +1,7 @@
 //! The types that describe the grammar of the language; the grammar itself is in [`table`].
 //!
-//! One table drives both the reader (unknown keys, suggestions, types of values) and the JSON Schema, so that
-//! they cannot drift apart.
+//! One table drives both the reader (unknown keys, suggestions, types of values) and the JSON
+//! Schema, so that they cannot drift apart.
 
 pub(crate) mod check;
 pub(crate) mod scenario;

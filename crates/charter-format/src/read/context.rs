@@ -32,8 +32,8 @@ impl<'s> Context<'s> {
         answer
     }
 
-    /// Moves to the part at a key, for readers that cannot use [`Context::at`]; returns the argument of
-    /// [`Context::up`].
+    /// Moves to the part at a key, for readers that cannot use [`Context::at`]; returns the
+    /// argument of [`Context::up`].
     pub(crate) fn down(&mut self, key: &str) -> Part {
         let above = self.here;
         self.here = self.places.enter(above, key);
@@ -59,7 +59,8 @@ impl<'s> Context<'s> {
         self.places.mark(self.here, place);
     }
 
-    /// Records that the current part is an entry: underlined at its key, or at its value if that is a scalar.
+    /// Records that the current part is an entry: underlined at its key, or at its value if that is
+    /// a scalar.
     pub(crate) fn mark_entry(&mut self, entry: &Entry) {
         match &entry.value.value {
             Value::List(_) | Value::Map(_) | Value::Null => self.mark(entry.key.span),
@@ -82,7 +83,8 @@ impl<'s> Context<'s> {
         })
     }
 
-    /// Reads each item of a list and records its place. A single item without a list has its parent's place.
+    /// Reads each item of a list and records its place. A single item without a list has its
+    /// parent's place.
     pub(crate) fn items<T>(&mut self, node: &Node, mut read: impl FnMut(&mut Self, &Node) -> T) -> Vec<T> {
         let Value::List(items) = &node.value else {
             return vec![self.at_index(0, |cx| read(cx, node))];

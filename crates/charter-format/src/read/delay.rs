@@ -25,12 +25,14 @@ pub(crate) fn read(node: &Node) -> Result<Delay, Diagnostic> {
     }
 }
 
-/// Reads a delay from text (keys of `after` are text, even if they are numbers). `None` if it is invalid.
+/// Reads a delay from text (keys of `after` are text, even if they are numbers). `None` if it is
+/// invalid.
 pub(crate) fn from_text(text: &str) -> Option<Delay> {
     if let Some(cel) = text.strip_prefix("= ") {
         return Some(Delay::Cel(cel.to_owned()));
     }
-    // A name does not begin with a digit, so that `5sec` is a mistake and not a name that nobody declared.
+    // A name does not begin with a digit, so that `5sec` is a mistake and not a name that nobody
+    // declared.
     if text.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return parse_delay(text).and_then(|ms| u64::try_from(ms).ok()).map(Delay::Ms);
     }
@@ -50,8 +52,8 @@ mod tests {
         LazyLock::new(|| jsonschema::validator_for(&crate::schema::delay()).unwrap());
 
     proptest! {
-        /// Reader and JSON Schema accept the same texts as delays; only the reader sees that a fraction is not a whole
-        /// number of milliseconds, or that a length is too long.
+        /// Reader and JSON Schema accept the same texts as delays; only the reader sees that a
+        /// fraction is not a whole number of milliseconds, or that a length is too long.
         #[test]
         fn the_schema_agrees_with_the_reader(text in r"(= )?(([0-9]{0,3}\.?[0-9]{0,2})(w|d|h|m|s|ms|us|min|)|[-+=. a-z]{1,2}|retry){0,3}") {
             let (by_reader, by_schema) = (from_text(&text).is_some(), SCHEMA.is_valid(&text.as_str().into()));

@@ -63,14 +63,15 @@ pub struct Document {
     imported: Option<Arc<Document>>,
 }
 
-/// Reads a charter from YAML or JSON. `name` (usually a path) is for messages; if it ends in `.json`, the
-/// text is JSON.
+/// Reads a charter from YAML or JSON. `name` (usually a path) is for messages; if it ends in
+/// `.json`, the text is JSON.
 ///
-/// Limits: 16 MiB of text, 1,000,000 values including the copies made for aliases, and a nesting depth of
-/// 128.
+/// Limits: 16 MiB of text, 1,000,000 values including the copies made for aliases, and a nesting
+/// depth of 128.
 ///
 /// # Errors
-/// The errors in the text, in its order; at most [`Diagnostics::MAX`]. A syntax error is always alone.
+/// The errors in the text, in its order; at most [`Diagnostics::MAX`]. A syntax error is always
+/// alone.
 pub fn read(source: &str, name: &str, options: &ReadOptions<'_>) -> Result<Document, Diagnostics> {
     let source: Arc<str> = Arc::from(source);
     let fail = |sink: Sink, root: Option<&Node>| {
@@ -110,8 +111,9 @@ pub fn read(source: &str, name: &str, options: &ReadOptions<'_>) -> Result<Docum
     Ok(Document { definition, name: name.to_owned(), source, warnings, root: Arc::new(root), places, imported })
 }
 
-/// Reads any JSON or YAML text into a value, with the rules and limits of a charter (no duplicate keys, no
-/// tags, `010` is the integer 10). For files that belong to a charter; `name` is for messages.
+/// Reads any JSON or YAML text into a value, with the rules and limits of a charter (no duplicate
+/// keys, no tags, `010` is the integer 10). For files that belong to a charter; `name` is for
+/// messages.
 ///
 /// # Errors
 /// The first error in the text.
@@ -128,8 +130,8 @@ pub fn value(source: &str, name: &str) -> Result<serde_json::Value, Diagnostics>
     }
 }
 
-/// Reads a charter from a file. The files that it names are found relative to it; `options.files` is
-/// not used. The only function of this crate that reads from the file system.
+/// Reads a charter from a file. The files that it names are found relative to it; `options.files`
+/// is not used. The only function of this crate that reads from the file system.
 ///
 /// # Errors
 /// As [`read`]; also if the file cannot be read or is not UTF-8.
@@ -187,8 +189,8 @@ pub(crate) fn finished(
 }
 
 impl Document {
-    /// Where the part of the definition at a JSON pointer was written, if that is the imported file and not
-    /// this document: `fred.json:26:12 (path)`.
+    /// Where the part of the definition at a JSON pointer was written, if that is the imported file
+    /// and not this document: `fred.json:26:12 (path)`.
     #[must_use]
     pub fn imported_place(&self, pointer: &str) -> Option<String> {
         let other = self.imported.as_ref()?;
@@ -201,15 +203,15 @@ impl Document {
         Some(statechart::place(&other.name, &at))
     }
 
-    /// Where the part of the definition at a JSON pointer was written, or else its nearest ancestor with a
-    /// place.
+    /// Where the part of the definition at a JSON pointer was written, or else its nearest ancestor
+    /// with a place.
     #[must_use]
     pub fn span(&self, pointer: &str) -> Span {
         self.places.find(pointer).span(&self.source)
     }
 
-    /// Where bytes of the text at a JSON pointer were written, with quotes and escapes accounted for. The
-    /// whole place if the part is not text in the source.
+    /// Where bytes of the text at a JSON pointer were written, with quotes and escapes accounted
+    /// for. The whole place if the part is not text in the source.
     #[must_use]
     pub fn span_within(&self, pointer: &str, bytes: (usize, usize)) -> Span {
         self.places.find(pointer).part(bytes.0, bytes.1, &self.source)

@@ -1,8 +1,8 @@
 //! Where each part of the definition was written, as a tree of JSON pointers.
 //!
-//! Not a map from pointers: a pointer repeats all keys above it, so a long key with many children would cost
-//! the product of both. Filling the tree is cheap; the index is built by the first lookup, because most
-//! charters have no errors.
+//! Not a map from pointers: a pointer repeats all keys above it, so a long key with many children
+//! would cost the product of both. Filling the tree is cheap; the index is built by the first
+//! lookup, because most charters have no errors.
 
 use std::sync::OnceLock;
 
@@ -42,7 +42,8 @@ impl Places {
 
     /// The part at a key of another one.
     pub(crate) fn enter(&mut self, parent: Part, key: &str) -> Part {
-        // The limits on the source keep these far below 2^32; otherwise the part shares its parent's place.
+        // The limits on the source keep these far below 2^32; otherwise the part shares its
+        // parent's place.
         let (Ok(start), Ok(id)) = (u32::try_from(self.keys.len()), u32::try_from(self.entries.len())) else {
             return parent;
         };
@@ -60,7 +61,8 @@ impl Places {
         }
     }
 
-    /// Pseudo-key for the key of a part, for keys that are expressions (`assign`). Not a key of definitions.
+    /// Pseudo-key for the key of a part, for keys that are expressions (`assign`). Not a key of
+    /// definitions.
     pub(crate) const KEY: &'static str = "#";
 
     /// The place of the part at a JSON pointer, or of its nearest ancestor with one.

@@ -1,5 +1,5 @@
-//! `statechart: {import: FILE, format: xstate | scxml}`: the states come from another file, the rest from
-//! the charter.
+//! `statechart: {import: FILE, format: xstate | scxml}`: the states come from another file, the
+//! rest from the charter.
 
 use std::sync::Arc;
 
@@ -40,7 +40,8 @@ pub(super) fn import(
             return None;
         }
     };
-    // SCXML and XState ignore events that a charter refuses, so an imported statechart is not strict by default.
+    // SCXML and XState ignore events that a charter refuses, so an imported statechart is not
+    // strict by default.
     definition.strict = root.get("strict").is_some_and(|strict| strict.json() == true);
     let format = match format.value.text() {
         Some("scxml") => ImportFormat::Scxml,

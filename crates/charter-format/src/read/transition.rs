@@ -132,7 +132,8 @@ fn quorum(cx: &mut Context, node: &Node) -> Quorum {
     }
 }
 
-/// `initial`: a state, or an object with actions. (History states have `target` and `actions` of their own.)
+/// `initial`: a state, or an object with actions. (History states have `target` and `actions` of
+/// their own.)
 pub(crate) fn initial(cx: &mut Context, node: &Node) -> Initial {
     match &node.value {
         Value::Map(_) => Initial {

@@ -1,5 +1,5 @@
-//! JSON Schemas. The types that a schema refers to (`#/types/NAME`) are copied into its `$defs`, so that
-//! each schema is self-contained.
+//! JSON Schemas. The types that a schema refers to (`#/types/NAME`) are copied into its `$defs`, so
+//! that each schema is self-contained.
 
 use std::collections::BTreeMap;
 
@@ -102,7 +102,8 @@ impl Types {
     }
 }
 
-/// Rewrites `#/types/NAME...` to `#/$defs/types.NAME...` and collects the names. The parser limits the depth.
+/// Rewrites `#/types/NAME...` to `#/$defs/types.NAME...` and collects the names. The parser limits
+/// the depth.
 fn rewrite(schema: &mut Json, names: &mut Vec<String>) {
     match schema {
         Json::Array(items) => items.iter_mut().for_each(|item| rewrite(item, names)),

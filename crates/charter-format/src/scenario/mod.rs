@@ -1,5 +1,5 @@
-//! Scenario files, the executable tests of charters: reading them, with the same diagnostics as charters.
-//! `charter test` runs them.
+//! Scenario files, the executable tests of charters: reading them, with the same diagnostics as
+//! charters. `charter test` runs them.
 //!
 //! ```
 //! use charter_format::scenario::{Act, read_scenarios};

@@ -21,7 +21,8 @@ pub fn is_scenario_file(source: &str, name: &str) -> bool {
     ["steps", "scenarios"].iter().any(|key| has(key)) && !has("states")
 }
 
-/// Reads a scenario file. `name` (usually a path) is for messages; if it ends in `.json`, the text is JSON.
+/// Reads a scenario file. `name` (usually a path) is for messages; if it ends in `.json`, the text
+/// is JSON.
 ///
 /// # Errors
 /// The errors in the text, in its order. A syntax error is always alone.
@@ -65,7 +66,8 @@ struct ScenarioReader<'s> {
     next: usize,
 }
 
-// The grammar check has reported what is missing or of the wrong type; defaults take its place here.
+// The grammar check has reported what is missing or of the wrong type; defaults take its place
+// here.
 impl ScenarioReader<'_> {
     fn file(&mut self, root: &Node, name: &str) -> Vec<Scenario> {
         let before = root.get("before").map(|steps| self.steps(steps));

@@ -1,5 +1,5 @@
-//! Builds the node tree from parse events, with limits on depth, number of nodes and alias expansion, and
-//! without duplicate keys.
+//! Builds the node tree from parse events, with limits on depth, number of nodes and alias
+//! expansion, and without duplicate keys.
 //!
 //! An explicit stack instead of recursion: hostile nesting cannot exhaust the call stack.
 

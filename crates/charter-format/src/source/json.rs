@@ -1,5 +1,5 @@
-//! Parses JSON (RFC 8259) into the node tree. Separate from YAML because not every JSON text is YAML, and
-//! because errors should be about JSON.
+//! Parses JSON (RFC 8259) into the node tree. Separate from YAML because not every JSON text is
+//! YAML, and because errors should be about JSON.
 
 use super::build::{Bounds, Builder};
 use super::tree::{Node, Span, Style, Text, Value};

@@ -5,7 +5,8 @@ use super::tree::{Key, Node, Span, Style, Value};
 /// Where a part of the definition was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The span to underline, or the whole scalar. 32 bits are enough for 16 MiB, and there are many of these.
+    /// The span to underline, or the whole scalar. 32 bits are enough for 16 MiB, and there are
+    /// many of these.
     start: u32,
     end: u32,
     /// For text: its style, and how many leading bytes to skip (`= `).
@@ -77,7 +78,8 @@ impl Place {
         };
         let wanted = offset.saturating_add(usize::from(skip));
         let raw = source.get(scalar.start..scalar.end).unwrap_or_default();
-        // The span of a block scalar starts after the indentation of its first line, which all lines share.
+        // The span of a block scalar starts after the indentation of its first line, which all
+        // lines share.
         let before = source.get(..scalar.start).unwrap_or_default();
         let indent = before.len().saturating_sub(before.trim_end_matches(' ').len());
         // Walk the source and count how many bytes of text each piece yields.
@@ -120,7 +122,8 @@ fn piece(rest: &str, style: Style, indent: usize) -> (usize, usize) {
     }
 }
 
-/// Line breaks and the indentation after them: folded into a space, or kept as a break in block scalars.
+/// Line breaks and the indentation after them: folded into a space, or kept as a break in block
+/// scalars.
 fn line_break(rest: &str, style: Style, indent: usize) -> (usize, usize) {
     if style == Style::Block {
         let newline = if rest.starts_with("\r\n") { 2_usize } else { 1 };

@@ -60,7 +60,8 @@ pub(crate) fn number(text: &str, span: Span) -> Result<Option<Value>, Diagnostic
     }
 }
 
-/// Whether a number is an integer depends on its value, not on how it is written: `1.0` is the integer 1.
+/// Whether a number is an integer depends on its value, not on how it is written: `1.0` is the
+/// integer 1.
 fn by_value(value: f64) -> Value {
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
     // exact: integral and within 2^53
@@ -84,7 +85,8 @@ fn too_large(text: &str, span: Span) -> Diagnostic {
     .help("quote it, as text")
 }
 
-/// Warns about numbers that YAML 1.1 and 1.2 read differently: `010` is eight in 1.1 and ten in 1.2.
+/// Warns about numbers that YAML 1.1 and 1.2 read differently: `010` is eight in 1.1 and ten in
+/// 1.2.
 pub(crate) fn leading_zero(node: &Node, text: &str) -> Option<Diagnostic> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let odd = matches!(node.value, Value::Int(_))

@@ -1,4 +1,5 @@
-//! The node tree: null, bool, int, float, text, list and ordered map, each with the bytes it came from.
+//! The node tree: null, bool, int, float, text, list and ordered map, each with the bytes it came
+//! from.
 
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -139,7 +140,8 @@ impl Node {
         }
     }
 
-    /// The items of a list, or the node itself: most lists of a charter may be written as a single item.
+    /// The items of a list, or the node itself: most lists of a charter may be written as a single
+    /// item.
     #[must_use]
     pub fn one_or_many(&self) -> &[Node] {
         match &self.value {
@@ -189,7 +191,8 @@ impl Node {
         }
     }
 
-    /// The document path of the value at a byte offset, such as `states.review.on.APPROVE[0].guard`; empty for the document itself.
+    /// The document path of the value at a byte offset, such as
+    /// `states.review.on.APPROVE[0].guard`; empty for the document itself.
     #[must_use]
     pub fn path_at(&self, offset: usize) -> String {
         let mut path = String::new();

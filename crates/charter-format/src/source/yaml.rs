@@ -1,4 +1,5 @@
-//! Parses YAML 1.2 into the node tree, from the events of `granit-parser` (the parser of `serde-saphyr`).
+//! Parses YAML 1.2 into the node tree, from the events of `granit-parser` (the parser of
+//! `serde-saphyr`).
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError};
 
@@ -73,7 +74,8 @@ fn node(text: &str, style: ScalarStyle, span: Span) -> Result<Node, Diagnostic> 
     Ok(Node { span, value })
 }
 
-/// The diagnostic of a parse error; for mistakes that are common with expressions, what to write instead.
+/// The diagnostic of a parse error; for mistakes that are common with expressions, what to write
+/// instead.
 fn explain(error: &ScanError, source: &str, bounds: &Bounds) -> Diagnostic {
     let start = error.marker().byte_offset().unwrap_or_default().min(source.len());
     let width = source.get(start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);

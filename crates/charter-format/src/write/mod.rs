@@ -34,9 +34,9 @@ impl std::error::Error for Unrepresentable {}
 /// Writes a definition as a charter in JSON, which reads back as the same definition.
 ///
 /// # Errors
-/// A definition can hold a few things that the language cannot express (an undeclared name, an inline
-/// expression inside a combination of guards, a description of the root state besides that of the charter);
-/// the error names the first. The result is verified by reading it back.
+/// A definition can hold a few things that the language cannot express (an undeclared name, an
+/// inline expression inside a combination of guards, a description of the root state besides that
+/// of the charter); the error names the first. The result is verified by reading it back.
 pub fn json(definition: &Definition) -> Result<String, Unrepresentable> {
     let text = serde_json::to_string_pretty(&charter(definition))
         .map_err(|error| Unrepresentable { at: String::new(), message: error.to_string() })?;

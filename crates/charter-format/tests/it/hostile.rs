@@ -10,8 +10,8 @@ const GOOD: &str = include_str!("good.yaml");
 fn timed(source: &str) -> Result<Document, Diagnostics> {
     let started = Instant::now();
     let answer = read(source, "t", &ReadOptions::default());
-    // Quadratic behavior takes minutes; a release build takes well under a second, a debug build on a busy
-    // machine longer.
+    // Quadratic behavior takes minutes; a release build takes well under a second, a debug build on
+    // a busy machine longer.
     assert!(started.elapsed() < Duration::from_secs(30), "took {:?}", started.elapsed());
     answer
 }

@@ -153,10 +153,7 @@ fn errors_in_json_are_about_json() {
         "1:8  [syntax] invalid JSON: `\\u` needs four hex digits that encode a character, or a surrogate pair"
     );
     assert_eq!(told("{} {}"), "1:4  [syntax] invalid JSON: unexpected text after the end of the document");
-    assert_eq!(
-        told("{\"a\": 1, \"a\": 2}"),
-        "1:10  [duplicate-key] duplicate key `a` (remove or rename one of them)"
-    );
+    assert_eq!(told("{\"a\": 1, \"a\": 2}"), "1:10  [duplicate-key] duplicate key `a` (remove or rename one of them)");
 }
 
 #[test]

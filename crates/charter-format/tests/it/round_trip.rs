@@ -367,7 +367,7 @@ fn definitions_that_the_language_cannot_express_are_errors() {
         .state
         .always
         .push(Transition { guard: Some(Guard::Name("nobody".to_owned())), ..Transition::default() });
-    assert_eq!(json(&definition).unwrap_err().message, "there is no guard `nobody` (at `always.guard`)");
+    assert_eq!(json(&definition).unwrap_err().message, "undefined guard `nobody` (at `always.guard`)");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Exports: charters as XState v5 configs and as SCXML documents.
 //!
-//! States and transitions are translated as far as the other language can express them. The export embeds the
-//! charter itself (`meta.charter`, `<charter:definition>`) with a seal over the rest: if the export is imported
-//! unchanged, the result is the same charter; if it was edited, the edited text is imported.
+//! States and transitions are translated as far as the other language can express them. The export
+//! embeds the charter itself (`meta.charter`, `<charter:definition>`) with a seal over the rest: if
+//! the export is imported unchanged, the result is the same charter; if it was edited, the edited
+//! text is imported.
 
 mod scxml;
 pub(crate) mod xstate;
@@ -14,7 +15,8 @@ pub use self::scxml::scxml;
 pub(crate) use self::scxml::{Embedded, embedded as embedded_scxml};
 pub use self::xstate::xstate;
 
-/// The states of a chart in pre-order, as the kernel numbers them, each with its keys from the root.
+/// The states of a chart in pre-order, as the kernel numbers them, each with its keys from the
+/// root.
 fn flat(root: &State) -> Vec<(&State, Vec<&str>)> {
     let mut found = Vec::new();
     let mut stack = vec![(root, Vec::new())];

@@ -1,6 +1,6 @@
-//! Exports SCXML documents (data model `cel`). The variables of a charter become fields of a variable
-//! `context`, so that expressions keep their meaning; what SCXML cannot express is in the namespace
-//! `urn:charter:1`, and the charter itself in `<charter:definition>`.
+//! Exports SCXML documents (data model `cel`). The variables of a charter become fields of a
+//! variable `context`, so that expressions keep their meaning; what SCXML cannot express is in the
+//! namespace `urn:charter:1`, and the charter itself in `<charter:definition>`.
 
 use std::fmt::Write as _;
 
@@ -13,11 +13,12 @@ use crate::import::scxml::xml::CHARTER;
 const OPEN: &str = "  <charter:definition seal=\"";
 const CLOSE: &str = "]]></charter:definition>\n";
 
-/// Exports a charter as an SCXML document, which [`crate::import::scxml`] imports as the same charter.
+/// Exports a charter as an SCXML document, which [`crate::import::scxml`] imports as the same
+/// charter.
 ///
-/// Other SCXML processors see its states, transitions and actions; conditions and values are CEL. Named guards
-/// are inlined. Services of the host are invocations of type `urn:charter:actor`, which other processors cannot
-/// start.
+/// Other SCXML processors see its states, transitions and actions; conditions and values are CEL.
+/// Named guards are inlined. Services of the host are invocations of type `urn:charter:actor`,
+/// which other processors cannot start.
 #[must_use]
 pub fn scxml(machine: &Machine) -> String {
     let definition = machine.definition();

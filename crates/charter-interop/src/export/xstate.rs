@@ -1,5 +1,6 @@
-//! Exports XState v5 configs. Named guards, actions, actors and delays stay names, for XState's `setup`;
-//! inline ones become `charter.guard` and `charter.action` with their definition as parameters.
+//! Exports XState v5 configs. Named guards, actions, actors and delays stay names, for XState's
+//! `setup`; inline ones become `charter.guard` and `charter.action` with their definition as
+//! parameters.
 
 use charter_kernel::definition::{Action, Delay, Guard, Invoke, State, StateKind, Template, Transition};
 use charter_kernel::{Definition, Digest, Machine, Outline};
@@ -10,11 +11,11 @@ use super::{flat, kind, text};
 use charter_format::ordered::{OrderedJson, OrderedObject};
 use charter_format::source::{Node, Value};
 
-/// Exports a charter as an XState v5 config in JSON, which [`crate::import::xstate`] imports as the same
-/// charter. Roles, ledger, interlocks and other machines are under `meta.charter`.
+/// Exports a charter as an XState v5 config in JSON, which [`crate::import::xstate`] imports as the
+/// same charter. Roles, ledger, interlocks and other machines are under `meta.charter`.
 ///
-/// XState exits and enters states by its own rules (see `docs/xstate.md`) and has no authority checks: the
-/// requirements of a transition are under its `meta.charter`.
+/// XState exits and enters states by its own rules (see `docs/xstate.md`) and has no authority
+/// checks: the requirements of a transition are under its `meta.charter`.
 #[must_use]
 pub fn xstate(machine: &Machine) -> String {
     let definition = machine.definition();
@@ -271,7 +272,8 @@ impl XstateWriter<'_> {
             }
         }
         out.put_list("actions", &t.actions, action);
-        // If all targets are inside the source, XState does not exit it; SCXML only if it is compound.
+        // If all targets are inside the source, XState does not exit it; SCXML only if it is
+        // compound.
         let last = self.outline.states.get(source as usize).map_or(source, |s| s.last);
         let inside = !numbers.is_empty() && numbers.iter().all(|n| (source..=last).contains(n));
         let leaves = resolved.and_then(|o| o.domain).is_some_and(|domain| domain != source);

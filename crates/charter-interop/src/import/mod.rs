@@ -1,7 +1,7 @@
 //! Imports: SCXML documents and XState configs as charters.
 //!
-//! Documents are translated, not emulated. The result has `strict: false`, because those languages ignore
-//! events that a charter refuses.
+//! Documents are translated, not emulated. The result has `strict: false`, because those languages
+//! ignore events that a charter refuses.
 
 pub(crate) mod scxml;
 mod xstate;

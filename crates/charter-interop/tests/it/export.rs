@@ -218,7 +218,8 @@ fn as_charter(case: &Case) -> Definition {
         .definition
 }
 
-/// Charters and imported configs: exported and imported again, they have the same digest and behave the same.
+/// Charters and imported configs: exported and imported again, they have the same digest and behave
+/// the same.
 #[test]
 fn generated_charters_round_trip() {
     let around = supplied();

@@ -1,7 +1,7 @@
-//! The conformance suite for SCXML, written from W3C REC 2015-09-01: `tests/scxml/SECTION/*.scxml`, a small
-//! document for each requirement. The first comment of a document says what it shows; the second, if any, its
-//! outcome other than ending in `pass`. `docs/conformance.md` is generated from them:
-//! `UPDATE_DOCS=1 cargo test -p charter-interop scxml`.
+//! The conformance suite for SCXML, written from W3C REC 2015-09-01: `tests/scxml/SECTION/*.scxml`,
+//! a small document for each requirement. The first comment of a document says what it shows; the
+//! second, if any, its outcome other than ending in `pass`. `docs/conformance.md` is generated from
+//! them: `UPDATE_DOCS=1 cargo test -p charter-interop scxml`.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,5 +1,5 @@
-//! XState configs: translation, diagnostics with paths, FRED with its original faults, and a comparison with
-//! XState itself.
+//! XState configs: translation, diagnostics with paths, FRED with its original faults, and a
+//! comparison with XState itself.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -266,12 +266,12 @@ fn fred_behaves_as_in_xstate_including_its_faults() {
     run.send("START").done("0.fred.intake", json!({"clarificationNeeded": []}));
     assert_eq!(run.state(), "mental_models");
     run.done("0.fred.mental_models", json!([])).done("0.fred.synthesis", json!({}));
-    // The guard reads `context.decision`, which is assigned by the transition that it guards: a person is asked
-    // even though the decision is confident.
+    // The guard reads `context.decision`, which is assigned by the transition that it guards: a
+    // person is asked even though the decision is confident.
     run.done("0.fred.decide", json!({"confidence": 0.99, "requiresHumanApproval": false}));
     assert_eq!(run.state(), "human_review");
-    // After a rejection the guard sees the previous decision, and an unconfident decision is executed without
-    // approval.
+    // After a rejection the guard sees the previous decision, and an unconfident decision is
+    // executed without approval.
     run.send("HUMAN_REJECTED").done("0.fred.synthesis", json!({}));
     run.done("0.fred.decide", json!({"confidence": 0.1, "requiresHumanApproval": true}));
     assert_eq!(run.state(), "execute");
@@ -319,9 +319,9 @@ fn a_charter_imports_its_statechart_and_reports_errors_there() {
     assert_eq!(Run::start(document.definition).send("open").state(), "open");
 }
 
-/// Runs random configs and event streams in XState and in the kernel. Skipped unless `XSTATE_DIR` is a folder in
-/// which `npm install xstate@5` was run. `XSTATE_CASES` is the number of cases (default 500), `XSTATE_SEED` the
-/// first seed.
+/// Runs random configs and event streams in XState and in the kernel. Skipped unless `XSTATE_DIR`
+/// is a folder in which `npm install xstate@5` was run. `XSTATE_CASES` is the number of cases
+/// (default 500), `XSTATE_SEED` the first seed.
 #[test]
 fn the_kernel_behaves_as_xstate() {
     let Some(dir) = std::env::var_os("XSTATE_DIR") else {

@@ -1,10 +1,12 @@
-//! Random configs and event streams, without the deviations in `docs/xstate.md`. A seed determines a case.
+//! Random configs and event streams, without the deviations in `docs/xstate.md`. A seed determines
+//! a case.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::indexing_slicing)]
 
 use serde_json::{Value as Json, json};
 
 pub const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
-/// Actions that do more than log their name: raise an event now or later, cancel it, log event data.
+/// Actions that do more than log their name: raise an event now or later, cancel it, log event
+/// data.
 pub const SPECIAL: [(&str, &str); 4] = [
     ("tell", "{raise: {type: H}}"),
     ("later", "[{cancel: later}, {send: {to: self, type: H, delay: 5ms, id: later}}]"),
@@ -15,8 +17,8 @@ pub const SPECIAL: [(&str, &str); 4] = [
     ),
 ];
 const EVENTS: [&str; 10] = ["E", "F", "G.x", "G.x.y", "G", "H", "P0", "P1", "P2", "P3"];
-/// The events of states with regions, by depth. States inside do not use them: whether an ancestor handles an
-/// event that only some regions handle is a documented deviation.
+/// The events of states with regions, by depth. States inside do not use them: whether an ancestor
+/// handles an event that only some regions handle is a documented deviation.
 const OUTER: [&str; 4] = ["P0", "P1", "P2", "P3"];
 const DESCRIPTORS: [&str; 8] = ["E", "F", "G.x", "G.*", "G.x.*", "H", "*", "E"];
 
@@ -226,8 +228,8 @@ fn actions(r: &mut Random) -> String {
 fn transition(states: &[State], at: usize, r: &mut Random) -> String {
     let mut parts = vec![format!("\"actions\":{}", actions(r))];
     let leaf = matches!(states[at].kind, Kind::Atomic);
-    // No transitions without a target inside regions: whether ancestors handle the event too is a documented
-    // deviation.
+    // No transitions without a target inside regions: whether ancestors handle the event too is a
+    // documented deviation.
     let regions = in_regions(states, at);
     if !(leaf && !regions && r.chance(15)) {
         let mut to = target(states, r);

@@ -1,5 +1,5 @@
-//! The grammar of the charter language, version 1, as one table: for each object its keys, their values and a
-//! line of documentation. This module has the root of a document and its declarations.
+//! The grammar of the charter language, version 1, as one table: for each object its keys, their
+//! values and a line of documentation. This module has the root of a document and its declarations.
 
 mod action;
 mod chart;

@@ -1,4 +1,5 @@
-//! Executable content (REC 4, 5.4, 5.8) as blocks of actions. An element may become several actions.
+//! Executable content (REC 4, 5.4, 5.8) as blocks of actions. An element may become several
+//! actions.
 
 use charter_kernel::definition::{Action, Block, Branch, Template};
 use indexmap::IndexMap;
@@ -138,8 +139,8 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         Some(self.variables.condition(cond.value))
     }
 
-    /// `<foreach>` iterates over a copy; its item and index are variables of the document that keep their last
-    /// values (REC 4.6).
+    /// `<foreach>` iterates over a copy; its item and index are variables of the document that keep
+    /// their last values (REC 4.6).
     fn foreach(&mut self, node: Node<'d, 'i>) -> Vec<Action> {
         self.only(node, &["array", "item", "index"]);
         let (array, item) = (self.needed(node, "array"), self.needed(node, "item"));
@@ -167,7 +168,8 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         above.into_iter().rev().for_each(|above| self.cx.leave(above));
         self.loops = self.loops.saturating_sub(1);
         self.inside("each", |reader| reader.at_span("in", array.span, |_| ()));
-        // `+ []` leaves a list unchanged and fails for anything else: SCXML does not iterate over maps.
+        // `+ []` leaves a list unchanged and fails for anything else: SCXML does not iterate over
+        // maps.
         let list = match self.variables.expression(array.value) {
             failed if failed.starts_with("fail(") => failed,
             list => format!("({list}) + []"),

@@ -325,7 +325,8 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         targets
     }
 
-    /// A block of `<onentry>` or `<onexit>`; blocks stay separate, because an error ends only its own block.
+    /// A block of `<onentry>` or `<onexit>`; blocks stay separate, because an error ends only its
+    /// own block.
     fn blocks(&mut self, node: Node<'d, 'i>, key: &str, blocks: &mut Vec<charter_kernel::definition::Block>) {
         let index = blocks.len().to_string();
         let block = self.inside(key, |reader| reader.at(&index, node, |reader| reader.block(node)));

@@ -1,5 +1,5 @@
-//! `<datamodel>`, `<data>`, `<content>`, `<param>`, `<donedata>` (REC 5.2 to 5.7): values, and the data of
-//! events and invocations.
+//! `<datamodel>`, `<data>`, `<content>`, `<param>`, `<donedata>` (REC 5.2 to 5.7): values, and the
+//! data of events and invocations.
 
 use charter_kernel::definition::{State, Template};
 use indexmap::IndexMap;
@@ -10,8 +10,8 @@ use super::{ScxmlReader, xml};
 use charter_format::codes;
 
 impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
-    /// Checks a `<datamodel>`. With late binding, the variables of a state are bound on its first entry (REC
-    /// 5.3.3).
+    /// Checks a `<datamodel>`. With late binding, the variables of a state are bound on its first
+    /// entry (REC 5.3.3).
     pub(super) fn datamodel(&mut self, node: Node<'d, 'i>, document: bool, state: &mut State) {
         for child in xml::elements(node) {
             if !xml::is(child, "data") {
@@ -68,7 +68,8 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         }
     }
 
-    /// Literal content: JSON, a CEL literal, XML as text, or text with normalized whitespace (REC B.2.4).
+    /// Literal content: JSON, a CEL literal, XML as text, or text with normalized whitespace (REC
+    /// B.2.4).
     pub(super) fn literal_content(&mut self, node: Node<'d, 'i>) -> Template {
         if xml::elements(node).next().is_some() {
             return Template::Literal(self.inner_xml(node).into());
@@ -84,8 +85,8 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         range.and_then(|range| self.cx.source().get(range)).unwrap_or_default().trim().to_owned()
     }
 
-    /// The data of `<donedata>`, `<send>` and `<invoke>`: `<content>`, or `<param>`s and the variables of a
-    /// `namelist`.
+    /// The data of `<donedata>`, `<send>` and `<invoke>`: `<content>`, or `<param>`s and the
+    /// variables of a `namelist`.
     pub(super) fn payload(&mut self, node: Node<'d, 'i>, namelist: Option<xml::Attribute<'d>>) -> Option<Template> {
         let name = node.tag_name().name();
         let mut content: Option<Template> = None;

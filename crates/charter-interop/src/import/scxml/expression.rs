@@ -1,5 +1,6 @@
-//! Translates expressions to CEL over a charter: declared variables are fields of `context`. An invalid
-//! expression becomes one that fails at run time, because SCXML reports no errors at load time (REC 5.9).
+//! Translates expressions to CEL over a charter: declared variables are fields of `context`. An
+//! invalid expression becomes one that fails at run time, because SCXML reports no errors at load
+//! time (REC 5.9).
 
 use charter_expr::ast::{Kind, LinkKind, Node};
 use charter_expr::{Env, Fuel, Program, Type};
@@ -149,8 +150,8 @@ impl Variables {
     }
 }
 
-/// An expression that fails at run time with a message. The message is part of the imported charter, so
-/// changing it changes the digest.
+/// An expression that fails at run time with a message. The message is part of the imported
+/// charter, so changing it changes the digest.
 pub(super) fn fail(why: &str) -> String {
     let why: String = why.chars().take(MAX_MESSAGE).collect();
     format!("fail({})", quoted(&why))

@@ -1,4 +1,5 @@
-//! `<invoke>` (REC 6.4) and `<finalize>` (REC 6.5): invoked documents become machines of the charter.
+//! `<invoke>` (REC 6.4) and `<finalize>` (REC 6.5): invoked documents become machines of the
+//! charter.
 
 use charter_kernel::definition::{Action, Branch, Choose, Invoke, Template};
 use indexmap::IndexMap;
@@ -11,7 +12,8 @@ use charter_format::codes;
 
 /// The names of the SCXML type (REC 6.4.2).
 const SCXML: [&str; 3] = ["scxml", "http://www.w3.org/TR/scxml/", "http://www.w3.org/TR/scxml"];
-/// A key of the input that cannot be a variable; its value is only evaluated, before the machine starts.
+/// A key of the input that cannot be a variable; its value is only evaluated, before the machine
+/// starts.
 const CHECK: &str = "#type";
 /// Placeholder for a machine that is not available.
 const NOTHING: &str = "nothing";
@@ -130,7 +132,8 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         name
     }
 
-    /// A machine that is chosen when the invocation starts, among the documents that are known at import time.
+    /// A machine that is chosen when the invocation starts, among the documents that are known at
+    /// import time.
     fn choose(&mut self, expr: xml::Attribute<'d>, invoke: &mut Invoke, inline: bool) -> Result<String, InvokeError> {
         let mut machines: IndexMap<String, String> = IndexMap::new();
         if inline {
@@ -190,8 +193,8 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         name
     }
 
-    /// The actions on each event of the invocation. An empty `<finalize>` updates the variables that were
-    /// passed (REC 6.5.2).
+    /// The actions on each event of the invocation. An empty `<finalize>` updates the variables
+    /// that were passed (REC 6.5.2).
     fn finalize(&mut self, invoke: Node<'d, 'i>, node: Node<'d, 'i>) -> Vec<Action> {
         self.only(node, &[]);
         for child in xml::elements(node).filter(|c| xml::is(*c, "send") || xml::is(*c, "raise")) {

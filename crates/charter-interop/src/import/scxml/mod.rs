@@ -1,9 +1,9 @@
-//! Imports SCXML (W3C REC 2015-09-01): the data models `cel` and `null`; invoked documents become entries of
-//! `machines`.
+//! Imports SCXML (W3C REC 2015-09-01): the data models `cel` and `null`; invoked documents become
+//! entries of `machines`.
 //!
-//! As the REC demands, invalid expressions, undeclared variables and invalid locations are no errors here but
-//! raise `error.execution` at run time. Errors here are invalid SCXML and unsupported features: other data
-//! models and the HTTP event processor.
+//! As the REC demands, invalid expressions, undeclared variables and invalid locations are no
+//! errors here but raise `error.execution` at run time. Errors here are invalid SCXML and
+//! unsupported features: other data models and the HTTP event processor.
 
 mod action;
 mod chart;
@@ -37,8 +37,8 @@ const EDITED: &str = "edit the charter and export it again, or remove the parts 
 /// Upper limit of files that a document can include.
 const MAX_FILES: usize = 100;
 
-/// Imports an SCXML document. `name` (usually a path) is for messages; `files` returns the documents and
-/// values that it names with `src`.
+/// Imports an SCXML document. `name` (usually a path) is for messages; `files` returns the
+/// documents and values that it names with `src`.
 ///
 /// Limits: 16 MiB of text, a nesting depth of 128, 100 files; no document types, no entities.
 ///
@@ -150,8 +150,8 @@ impl<'r> Shared<'r> {
 
 /// Why a document cannot be invoked.
 ///
-/// The message becomes part of the imported charter, as an expression that fails at run time: changing it
-/// changes the digest of the charter.
+/// The message becomes part of the imported charter, as an expression that fails at run time:
+/// changing it changes the digest of the charter.
 #[derive(Debug, Clone, thiserror::Error)]
 enum InvokeError {
     #[error("{0}")]

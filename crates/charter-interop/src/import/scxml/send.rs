@@ -111,7 +111,8 @@ fn computed(kind: Template) -> Template {
     }
 }
 
-/// A duration as in CSS 2 (REC 6.2.4): `500ms`, `1.5s`, `.5s`; and the units of charters. Only `0` has no unit.
+/// A duration as in CSS 2 (REC 6.2.4): `500ms`, `1.5s`, `.5s`; and the units of charters. Only `0`
+/// has no unit.
 fn milliseconds(text: &str) -> Option<u64> {
     let unit = text == "0" || text.ends_with(|c: char| c.is_ascii_alphabetic());
     charter_expr::parse_delay(text).filter(|_| unit).and_then(|ms| u64::try_from(ms).ok())

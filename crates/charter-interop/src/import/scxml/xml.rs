@@ -127,7 +127,8 @@ pub(super) fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<Attribute<
     })
 }
 
-/// All descendant elements in document order, without those of nested documents, which have their own names.
+/// All descendant elements in document order, without those of nested documents, which have their
+/// own names.
 pub(super) fn inside<'a, 'i>(scxml: Node<'a, 'i>) -> Vec<Node<'a, 'i>> {
     let mut found = Vec::new();
     let mut stack: Vec<Node<'a, 'i>> = scxml.children().rev().filter(Node::is_element).collect();

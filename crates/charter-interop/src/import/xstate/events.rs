@@ -77,8 +77,8 @@ impl XstateReader<'_> {
     }
 }
 
-/// A wildcard that matches internal events must come after their exact descriptors, so all of them move to
-/// `on`.
+/// A wildcard that matches internal events must come after their exact descriptors, so all of them
+/// move to `on`.
 pub(super) fn before_wildcards(name: &str, span: Span, state: &mut State, listeners: &mut Vec<Listener>) {
     let mut exact = |event: String, transitions: &mut Vec<Transition>| {
         if !transitions.is_empty() {

@@ -1,8 +1,9 @@
-//! Imports XState v5 configs (JSON). XState's rules are translated (descriptor order, `reenter`, ids of
-//! invocations and done events, the key order of JavaScript); nothing is emulated at run time.
+//! Imports XState v5 configs (JSON). XState's rules are translated (descriptor order, `reenter`,
+//! ids of invocations and done events, the key order of JavaScript); nothing is emulated at run
+//! time.
 //!
-//! A JSON config has names where a program has functions. The importing charter must declare each of them.
-//! `docs/xstate.md` lists the intended deviations from XState.
+//! A JSON config has names where a program has functions. The importing charter must declare each
+//! of them. `docs/xstate.md` lists the intended deviations from XState.
 
 mod action;
 mod events;
@@ -22,9 +23,9 @@ use charter_format::import::DocumentBuilder;
 use charter_format::source::{self, Entry, Node, Span, Syntax, Value};
 use charter_format::{Diagnostic, Diagnostics, Document, codes};
 
-/// Imports an XState v5 config. `name` (usually a path) is for messages. `around` declares what the config
-/// names (guards, actions, actors or machines, delays) and decides whether the charter is strict;
-/// `Definition::default()` declares nothing and is not.
+/// Imports an XState v5 config. `name` (usually a path) is for messages. `around` declares what the
+/// config names (guards, actions, actors or machines, delays) and decides whether the charter is
+/// strict; `Definition::default()` declares nothing and is not.
 ///
 /// # Errors
 /// Invalid JSON or configs, undeclared names and unsupported features, each with its place.
@@ -32,8 +33,9 @@ pub fn xstate(source: &str, name: &str, around: &Definition) -> Result<Document,
     config(source, name, around, true)
 }
 
-/// As [`xstate`]; `use_embedded` tells whether a charter that the config embeds as an export replaces
-/// `around`. It must not replace the roles and guards of a charter that imports the config.
+/// As [`xstate`]; `use_embedded` tells whether a charter that the config embeds as an export
+/// replaces `around`. It must not replace the roles and guards of a charter that imports the
+/// config.
 pub(crate) fn config(
     source: &str,
     name: &str,
@@ -55,7 +57,8 @@ pub(crate) fn config(
         Some((definition, true)) => {
             return cx.finish(definition, name, Arc::clone(&source), root);
         }
-        // Edited since the export: the chart comes from the config, the rest from the embedded charter.
+        // Edited since the export: the chart comes from the config, the rest from the embedded
+        // charter.
         Some((mut definition, false)) => {
             definition.root.context = Default::default();
             embedded = definition;
@@ -200,7 +203,8 @@ impl XstateReader<'_> {
     }
 }
 
-/// The entries of an object in the order of JavaScript: keys that are array indices first, ascending.
+/// The entries of an object in the order of JavaScript: keys that are array indices first,
+/// ascending.
 fn ordered(node: &Node) -> Vec<&Entry> {
     let index = |entry: &Entry| {
         let text = entry.key.text.as_str();

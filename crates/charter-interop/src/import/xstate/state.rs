@@ -172,8 +172,8 @@ impl XstateReader<'_> {
         }
     }
 
-    /// The transitions of a state. XState tries exact descriptors first, then wildcards from longest to
-    /// shortest.
+    /// The transitions of a state. XState tries exact descriptors first, then wildcards from
+    /// longest to shortest.
     fn listeners(&mut self, node: &Node, number: usize, state: &mut State) {
         let mut listeners: Vec<Listener> = Vec::new();
         if let Some(on) = node.get("on") {

@@ -166,8 +166,8 @@ impl StateIndex {
         self.get(state).is_some_and(|p| p.kind == StateType::Parallel)
     }
 
-    /// Whether a parallel state is the domain of a transition: it stays active while its children are exited.
-    /// XState allows that; in SCXML the domain is a compound state.
+    /// Whether a parallel state is the domain of a transition: it stays active while its children
+    /// are exited. XState allows that; in SCXML the domain is a compound state.
     pub(super) fn has_parallel_domain(
         &self,
         source: usize,
@@ -175,7 +175,8 @@ impl StateIndex {
         reenter: bool,
     ) -> bool {
         if targets.clone().any(|t| self.get(t).is_some_and(|p| p.kind == StateType::History)) {
-            // The history is resolved at run time. If no ancestor is parallel, the flag makes no difference.
+            // The history is resolved at run time. If no ancestor is parallel, the flag makes no
+            // difference.
             let mut up = Some(source);
             while let Some(at) = up {
                 if self.is_parallel(at) {
@@ -197,8 +198,8 @@ impl StateIndex {
         false
     }
 
-    /// The explicit id of the state in the definition, if it needs one: its `id`, or if its path is the id of
-    /// another state.
+    /// The explicit id of the state in the definition, if it needs one: its `id`, or if its path is
+    /// the id of another state.
     pub(super) fn explicit(&self, number: usize) -> Option<String> {
         let place = self.get(number)?;
         let shadowed =

@@ -1,4 +1,5 @@
-//! Transitions and guards. Targets are translated where XState and SCXML disagree about internal transitions.
+//! Transitions and guards. Targets are translated where XState and SCXML disagree about internal
+//! transitions.
 
 use charter_kernel::definition::{Guard, Transition};
 use serde::de::DeserializeOwned;
@@ -97,7 +98,8 @@ impl XstateReader<'_> {
         }
         let inner = |s: &usize| *s == source || self.states.is_inside(*s, source);
         if !read.reenter && found.iter().all(|(s, _)| inner(s)) && found.iter().any(|(s, _)| *s == source) {
-            // In XState the source stays active and its children are re-entered; an atomic state has none.
+            // In XState the source stays active and its children are re-entered; an atomic state
+            // has none.
             if let Some(other) = found.iter().find(|(s, _)| *s != source).map(|(_, t)| (*t).to_owned()) {
                 let span = nodes.first().map(|n| n.span).unwrap_or_default();
                 self.refuse(
