@@ -39,7 +39,7 @@ impl Page<'_, '_> {
         };
         let indent = "  ".repeat(depth);
         let node = self.node(id);
-        let colour = if shape.active { ", fillcolor=\"#d3f2dc\", color=\"#1a7f37\", penwidth=2" } else { "" };
+        let color = if shape.active { ", fillcolor=\"#d3f2dc\", color=\"#1a7f37\", penwidth=2" } else { "" };
         if is_compound(shape.kind) && depth <= 128 {
             let lines: String = shape.lines.iter().map(|line| format!("\\n{}", escape(line))).collect();
             let style = if shape.kind == StateKind::Parallel { "rounded,dashed" } else { "rounded" };
@@ -72,7 +72,7 @@ impl Page<'_, '_> {
             StateKind::Deep => "H*".to_owned(),
             _ => lines,
         };
-        out.push_str(&format!("{indent}{node} [label=\"{text}\"{shape_of}{colour}];\n"));
+        out.push_str(&format!("{indent}{node} [label=\"{text}\"{shape_of}{color}];\n"));
     }
 
     fn arrows(&self, out: &mut String) {
@@ -85,10 +85,10 @@ impl Page<'_, '_> {
         }
         for arrow in &self.drawing.arrows {
             let label: Vec<String> = arrow.labels.iter().map(|label| escape(label)).collect();
-            let colour = if arrow.taken { ", color=\"#1a7f37\", penwidth=2.5" } else { "" };
+            let color = if arrow.taken { ", color=\"#1a7f37\", penwidth=2.5" } else { "" };
             let ends = self.end("ltail", arrow.from, arrow.to) + &self.end("lhead", arrow.to, arrow.from);
             let (from, to) = (self.node(arrow.from), self.node(arrow.to));
-            out.push_str(&format!("  {from} -> {to} [label=\"{}\"{ends}{colour}];\n", label.join("\\n")));
+            out.push_str(&format!("  {from} -> {to} [label=\"{}\"{ends}{color}];\n", label.join("\\n")));
         }
     }
 

@@ -256,5 +256,5 @@ fn a_tab_is_shown_where_it_stands() {
     let file = scratch.file("x.yaml", "title: a\tb\n\tid: x\n");
     let ran = charter(&["check", &file]);
     assert!(ran.out.contains("x.yaml:2:1"), "{}", ran.out);
-    assert!(ran.out.contains("a tab is used for indentation"), "{}", ran.out);
+    assert!(ran.out.contains("tab used for indentation"), "{}", ran.out);
 }

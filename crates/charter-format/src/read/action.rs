@@ -74,9 +74,9 @@ fn read(cx: &mut Context, node: &Node, entry: &Entry, value: &Node) -> Option<Ac
         "cancel" => Action::Cancel(template(cx, value)),
         "stop" => Action::Stop(template(cx, value)),
         "log" => {
-            let said = cx.field("value", entry, template);
+            let value = cx.field("value", entry, template);
             Action::Log {
-                value: said,
+                value,
                 label: node.entry("label").map(|label| cx.field("label", label, |_, node| text(node))),
             }
         }

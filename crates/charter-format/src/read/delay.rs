@@ -31,8 +31,8 @@ pub(crate) fn from_text(text: &str) -> Option<Delay> {
     if let Some(cel) = text.strip_prefix("= ") {
         return Some(Delay::Cel(cel.to_owned()));
     }
-    // A name does not begin with a digit, so that `5sec` is a mistake and not a name that nobody
-    // declared.
+    // A name cannot start with a digit, so `5sec` is an invalid duration rather than an undeclared
+    // name.
     if text.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return parse_delay(text).and_then(|ms| u64::try_from(ms).ok()).map(Delay::Ms);
     }

@@ -39,8 +39,8 @@ fn cases() -> Vec<Case> {
             if path.extension().is_none_or(|e| e != "scxml") {
                 continue;
             }
-            let said = comments(&fs::read_to_string(&path).unwrap());
-            let second = said.get(1).map_or("", String::as_str);
+            let found = comments(&fs::read_to_string(&path).unwrap());
+            let second = found.get(1).map_or("", String::as_str);
             if second.starts_with("part of") {
                 continue;
             }
@@ -48,7 +48,7 @@ fn cases() -> Vec<Case> {
             cases.push(Case {
                 section: section.file_name().unwrap().to_string_lossy().into_owned(),
                 name: path.file_stem().unwrap().to_string_lossy().into_owned(),
-                shows: said.first().cloned().unwrap_or_default(),
+                shows: found.first().cloned().unwrap_or_default(),
                 expected: expected.to_owned(),
                 path,
             });
