@@ -11,7 +11,7 @@ ALLOWED = {
     "MIT-0", "Apache-2.0 WITH LLVM-exception", "CDLA-Permissive-2.0", "blessing",
 }
 # Crates below another may not depend on it: the arrows of ARCHITECTURE.md.
-ORDER = ["charter-expr", "charter-kernel", "charter-format", "charter-interop", "charter-diagram", "charter-typed", "charter-scenario", "charter-check", "charter-journal", "charter-workspace", "charter-runtime", "charter-models", "charter-automaton", "charter-icp-host", "charter-canister-build", "charter-canister", "charter-server", "charter-cli"]
+ORDER = ["charter-expr", "charter-kernel", "charter-format", "charter-interop", "charter-diagram", "charter-typed", "charter-scenario", "charter-check", "charter-journal", "charter-workspace", "charter-actors", "charter-runtime", "charter-models", "charter-automaton", "charter-icp-host", "charter-canister-build", "charter-canister", "charter-server", "charter-cli"]
 
 problems = []
 

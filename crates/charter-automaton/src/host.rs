@@ -3,18 +3,17 @@
 
 use std::sync::Arc;
 
+use charter_actors::{BoxFuture, Call, ConfigError, Executor, Executors, Fault, Folder, FolderError, Outcome};
 use charter_kernel::definition::ActorDecl;
-use charter_runtime::{BoxFuture, Call, Executor, Fault, Folder, Options, Outcome};
 use serde_json::Value as Json;
 
 use crate::{MockSkills, Part, PortError, Ports, Skill, SkillSource, answer, read_skills};
 
-/// Adds both kinds to a host. If the host has an executor of kind `model` already, inference can be
-/// asked of it, too.
-#[must_use]
-pub fn executors(options: Options) -> Options {
-    let model = options.executors.get("model").cloned();
-    options.executor("automaton", Parts { model }).executor("skills", Skills)
+/// Adds both kinds. If there is an executor of kind `model` already, inference can use it.
+pub fn add_executors(executors: &mut Executors) {
+    let model = executors.get("model").cloned();
+    executors.insert("automaton".to_owned(), Arc::new(Parts { model }));
+    executors.insert("skills".to_owned(), Arc::new(Skills));
 }
 
 fn fault(error: &PortError) -> Fault {
@@ -41,8 +40,8 @@ impl std::fmt::Debug for Parts {
 }
 
 impl Executor for Parts {
-    fn check(&self, _: &str, actor: &ActorDecl, _: &Folder) -> Result<(), String> {
-        Part::of(actor).map(drop)
+    fn check(&self, _: &str, actor: &ActorDecl, _: &Folder) -> Result<(), ConfigError> {
+        Part::of(actor).map(drop).map_err(ConfigError::Other)
     }
 
     fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
@@ -76,7 +75,7 @@ pub struct FolderSkills<'f> {
 
 impl SkillSource for FolderSkills<'_> {
     fn skills(&self) -> Result<Vec<Skill>, PortError> {
-        let wrong = |message: String| PortError { code: "skills", message };
+        let wrong = |e: FolderError| PortError { code: "skills", message: e.to_string() };
         let mut files = Vec::new();
         for file in self.folder.list(self.name).map_err(wrong)? {
             if file.ends_with(".md") {
@@ -89,10 +88,10 @@ impl SkillSource for FolderSkills<'_> {
 }
 
 impl Executor for Skills {
-    fn check(&self, _: &str, actor: &ActorDecl, _: &Folder) -> Result<(), String> {
+    fn check(&self, _: &str, actor: &ActorDecl, _: &Folder) -> Result<(), ConfigError> {
         match actor.config.get("folder") {
             Some(Json::String(_)) => Ok(()),
-            _ => Err("`folder` is missing: the folder beside the charter that holds the skills".into()),
+            _ => Err(ConfigError::missing("folder", "the folder beside the charter that holds the skills")),
         }
     }
 

@@ -12,10 +12,11 @@ mod support;
 
 use std::sync::Arc;
 
+use charter_actors::VirtualClock;
 use charter_automaton::host::executors;
 use charter_canister::{Bounds, PORTION, Projection, SEGMENTS, built_in, lines};
 use charter_journal::{MemoryStore, SqliteStore, Store, verify_export};
-use charter_runtime::{Charter, Limits, Options, Runtime, Send, Start, VirtualClock};
+use charter_runtime::{Charter, Limits, Options, Runtime, Send, Start};
 use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::{Value as Json, json};

@@ -41,13 +41,8 @@ pub fn start() -> Result<Option<Watched>, Failure> {
     if !VARIABLES.iter().any(|name| named(&name)) {
         return Ok(None);
     }
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .proxy(None)
-        .timeout_global(Some(Duration::from_secs(10)))
-        .build()
-        .into();
+    let options = charter_actors::ClientOptions { request: Some(Duration::from_secs(10)), ..Default::default() };
+    let agent = charter_actors::http_client(options);
     let exporter =
         SpanExporter::builder().with_http().with_http_client(Post(agent)).with_protocol(Protocol::HttpJson).build();
     let exporter = exporter.map_err(|e| Failure::new(format!("no spans are sent: {e}")))?;

@@ -10,18 +10,20 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use charter_actors::{ConfigError, Folder};
 use charter_kernel::Schema;
 use charter_kernel::definition::ActorDecl;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::ask::{Budget, Question, Watcher, ask};
+use crate::codes;
 use crate::exchange::Exchange;
-use crate::fault::{Fault, codes};
 use crate::model::Model;
 use crate::offline;
 use crate::prompt::Template;
 use crate::schema;
 use crate::transport::Transport;
+use charter_actors::Fault;
 
 /// Keys of the configuration.
 pub const KEYS: [&str; 4] = ["prompt", "calls", "budget", "offline"];
@@ -76,45 +78,47 @@ pub trait Progress: Sync {
 impl Progress for () {}
 
 impl Actor {
-    /// Reads what a charter says. `file` gives the text of a file beside the charter.
+    /// Reads the configuration of an actor.
     ///
     /// # Errors
-    /// One sentence that names the key.
-    pub fn read(decl: &ActorDecl, file: &dyn Fn(&str) -> Result<String, String>) -> Result<Actor, String> {
+    /// A value is wrong, or the template cannot be read from the charter's folder.
+    pub fn read(decl: &ActorDecl, folder: &Folder) -> Result<Actor, ConfigError> {
         let config = &decl.config;
         let template = match config.get("prompt") {
             None | Some(Json::Null) => None,
             Some(Json::String(path)) => {
-                let text = file(path)?;
-                Some(Template::parse(&text).map_err(|e| format!("`{path}`: {e}"))?)
+                let text = folder.read(path)?;
+                Some(Template::parse(&text).map_err(|e| ConfigError::Other(format!("`{path}`: {e}")))?)
             }
-            Some(other) => {
-                return Err(format!("`prompt` is a path in the charter's folder, not `{other}`"));
-            }
+            Some(other) => return Err(ConfigError::invalid("prompt", "a path inside the charter's folder", other)),
         };
         let calls = match config.get("calls") {
             None | Some(Json::Null) => None,
             Some(Json::Array(list)) if (1..=MAX_CALLS).contains(&list.len()) && list.iter().all(Json::is_object) => {
                 Some(list.clone())
             }
-            Some(_) => return Err(format!("`calls` is a list of 1 to {MAX_CALLS} objects")),
+            Some(other) => {
+                return Err(ConfigError::invalid("calls", &format!("a list of 1 to {MAX_CALLS} objects"), other));
+            }
         };
         let offline = config.get("offline").filter(|v| !v.is_null()).cloned();
         if let Some(rules) = &offline {
-            offline::check(rules).map_err(|e| format!("`offline`: {e}"))?;
+            offline::check(rules).map_err(|e| ConfigError::Other(format!("`offline`: {e}")))?;
         }
         if template.is_none() && offline.is_none() {
-            return Err("it needs a `prompt` (a path in the charter's folder), or `offline` rules".into());
+            return Err(ConfigError::missing("prompt", "a path inside the charter's folder; or give `offline` rules"));
         }
         let schema = match (&calls, &decl.output) {
             (None, output) => output.clone(),
             (Some(_), None) => None,
             (Some(_), Some(output)) => {
-                Some(schema::items(output).ok_or("with `calls` the answer is a list; its `output` needs `items`")?)
+                let items = schema::items(output);
+                let missing = || ConfigError::Other("`output` needs `items`: with `calls` the answer is a list".into());
+                Some(items.ok_or_else(missing)?)
             }
         };
         if let Some(schema) = &schema {
-            Schema::compile(schema).map_err(|e| format!("`output` is no schema: {e}"))?;
+            Schema::compile(schema).map_err(|e| ConfigError::Other(format!("`output`: {e}")))?;
         }
         Ok(Actor { template, calls, budget: budget(config.get("budget"))?, offline, schema })
     }
@@ -244,41 +248,48 @@ impl Watcher for Watching<'_> {
     }
 }
 
-fn budget(given: Option<&Json>) -> Result<Budget, String> {
-    let empty = json!({});
-    let given = given.filter(|v| !v.is_null()).unwrap_or(&empty);
-    let Some(map) = given.as_object() else {
-        return Err(format!("`budget` is an object such as `{{tokens: 20000, seconds: 60}}`, not `{given}`"));
-    };
-    if let Some(key) = map.keys().find(|k| !["tokens", "seconds"].contains(&k.as_str())) {
-        return Err(format!("`budget` has no key `{key}`; it has `tokens` and `seconds`"));
-    }
-    let tokens = match map.get("tokens") {
-        None => TOKENS,
-        Some(n) => {
-            n.as_u64().filter(|n| *n > 0).ok_or_else(|| format!("`budget.tokens` is a number above 0, not `{n}`"))?
+fn budget(given: Option<&Json>) -> Result<Budget, ConfigError> {
+    let mut budget = Budget { tokens: TOKENS, time: Duration::from_secs_f64(SECONDS) };
+    let map = match given {
+        None | Some(Json::Null) => return Ok(budget),
+        Some(Json::Object(map)) => map,
+        Some(other) => {
+            return Err(ConfigError::invalid("budget", "an object such as `{tokens: 20000, seconds: 60}`", other));
         }
     };
-    let seconds = match map.get("seconds") {
-        None => SECONDS,
-        Some(n) => n
-            .as_f64()
-            .filter(|n| *n > 0.0 && *n <= 86_400.0)
-            .ok_or_else(|| format!("`budget.seconds` is a number above 0 and at most 86400, not `{n}`"))?,
-    };
-    Ok(Budget { tokens, time: Duration::from_secs_f64(seconds) })
+    for (key, value) in map {
+        match key.as_str() {
+            "tokens" => {
+                let tokens = value.as_u64().filter(|n| *n > 0);
+                budget.tokens =
+                    tokens.ok_or_else(|| ConfigError::invalid("budget.tokens", "a number above 0", value))?;
+            }
+            "seconds" => {
+                let seconds = value.as_f64().filter(|n| *n > 0.0 && *n <= 86_400.0);
+                let expected = "a number above 0 and at most 86400";
+                let seconds = seconds.ok_or_else(|| ConfigError::invalid("budget.seconds", expected, value))?;
+                budget.time = Duration::from_secs_f64(seconds);
+            }
+            other => {
+                let nearest = charter_expr::nearest(other, ["tokens", "seconds"]).map(|n| format!("budget.{n}"));
+                return Err(ConfigError::UnknownKey { key: format!("budget.{other}"), nearest });
+            }
+        }
+    }
+    Ok(budget)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
+    use charter_actors::Folder;
     use charter_kernel::definition::ActorDecl;
     use serde_json::{Value as Json, json};
 
     use super::{Actor, Source};
-    use crate::fault::codes;
+    use crate::codes;
     use crate::model::Model;
     use crate::transport::{Request, Response, Transport, TransportError};
 
@@ -292,12 +303,10 @@ mod tests {
     }
 
     fn read(config: Json) -> Result<Actor, String> {
-        let files = |path: &str| match path {
-            "p.md" => Ok("You are {{call.name}}.\n---\n{{q}}".to_owned()),
-            other => Err(format!("there is no file `{other}` beside the charter")),
-        };
+        let files = [("p.md".to_owned(), "You are {{call.name}}.\n---\n{{q}}".to_owned())];
+        let folder = Folder::Texts(Arc::new(files.into()));
         let output = json!({"type": "array", "items": {"type": "object", "required": ["n"]}});
-        Actor::read(&decl(output, config), &files)
+        Actor::read(&decl(output, config), &folder).map_err(|e| e.to_string())
     }
 
     /// Answers with the number of the question, and fails where it is told to.
@@ -334,7 +343,7 @@ mod tests {
         let broken = Counting(Mutex::default(), Some("You are b"));
         let (answer, _) = actor.answer(Source::Model(&model, &broken), &json!({"q": 1}), Duration::from_secs(5), &());
         let fault = answer.unwrap_err();
-        assert_eq!((fault.code, &fault.details["call"]), (codes::REQUEST, &json!(1)));
+        assert_eq!((fault.code.as_str(), &fault.details["call"]), (codes::REQUEST, &json!(1)));
     }
 
     #[test]
@@ -352,17 +361,17 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_at_once() {
         for (config, message) in [
-            (json!({}), "it needs a `prompt` (a path in the charter's folder), or `offline` rules"),
-            (json!({"prompt": "x.md"}), "there is no file `x.md` beside the charter"),
-            (json!({"prompt": 1}), "`prompt` is a path in the charter's folder, not `1`"),
-            (json!({"prompt": "p.md", "calls": []}), "`calls` is a list of 1 to 16 objects"),
+            (json!({}), "missing key `prompt`: a path inside the charter's folder; or give `offline` rules"),
+            (json!({"prompt": "x.md"}), "no file `x.md` beside the charter"),
+            (json!({"prompt": 1}), "invalid `prompt`: expected a path inside the charter's folder, found `1`"),
+            (json!({"prompt": "p.md", "calls": []}), "invalid `calls`: expected a list of 1 to 16 objects, found `[]`"),
             (
                 json!({"prompt": "p.md", "budget": {"token": 1}}),
-                "`budget` has no key `token`; it has `tokens` and `seconds`",
+                "unknown key `budget.token`; did you mean `budget.tokens`?",
             ),
             (
                 json!({"prompt": "p.md", "budget": {"seconds": 0}}),
-                "`budget.seconds` is a number above 0 and at most 86400, not `0`",
+                "invalid `budget.seconds`: expected a number above 0 and at most 86400, found `0`",
             ),
         ] {
             assert_eq!(read(config).unwrap_err(), message);

@@ -8,8 +8,8 @@ use charter_kernel::Schema;
 use serde_json::Value as Json;
 
 use crate::answer::{self, MAX_BYTES};
+use crate::codes;
 use crate::exchange::{Exchange, Usage};
-use crate::fault::{Fault, codes};
 use crate::model::Model;
 use crate::prompt::Prompt;
 use crate::retry_after;
@@ -17,6 +17,7 @@ use crate::schema::wanted;
 use crate::trace;
 use crate::transport::{Request, Response, Transport, TransportError};
 use crate::wire::{self, Conversation, End};
+use charter_actors::Fault;
 
 /// Pause before the second attempt, unless the server names one; doubled each time.
 const PAUSE: Duration = Duration::from_millis(1_000);

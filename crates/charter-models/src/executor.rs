@@ -1,93 +1,84 @@
-//! Kind `model` for the host: reads the actor, asks in a thread of its own, keeps what was said.
+//! Kind `model` as an executor: reads the actor's configuration, asks on a blocking thread, stores the exchange.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use charter_actors::{BoxFuture, Call, ConfigError, Executor, Fault, Folder, Outcome};
 use charter_kernel::definition::ActorDecl;
-use charter_runtime::{BoxFuture, Call, Executor, Folder, Outcome};
 use serde_json::{Value as Json, json};
 
 use crate::actor::{Actor, KEYS, Progress, Source};
 use crate::exchange::Exchange;
-use crate::fault::codes;
 use crate::model::Model;
 use crate::transport::Transport;
 
-/// Keys that every kind of actor understands.
-const COMMON: [&str; 5] = ["idempotent", "retry", "attemptTimeout", "as", "id"];
-
-/// Hears how questions go: for a line on a terminal, never for the record.
+/// Receives the progress of questions, for a line on a terminal. The record never holds it.
 pub trait Listener: Send + Sync + 'static {
-    /// So many bytes of an answer have come. `call` is the place among the calls of the actor.
+    /// Bytes of an answer received so far. `call` is the index among the calls of the actor.
     fn received(&self, run: &str, actor: &str, call: usize, bytes: usize) {
         let _ = (run, actor, call, bytes);
     }
-    /// Something happens that costs time: a retry, a repair.
+    /// Something costs time: a retry, a repair.
     fn note(&self, run: &str, actor: &str, call: usize, sentence: &str) {
         let _ = (run, actor, call, sentence);
     }
 }
 
-/// Nobody listens.
+/// Ignores progress.
 impl Listener for () {}
 
 /// Executor of actors of kind `model`. The keys of the configuration are those of [`crate::actor`].
 ///
-/// What was said is kept as a blob of the journal: `{"effect", "actor", "attempt", "exchanges"}`; its digest is `exchange` in the details of a
-/// fault. The answer itself stands in the record. Asking a model twice changes nothing in the world, so an interrupted call is made again.
+/// The requests and responses are stored as a blob of the journal: `{"effect", "actor", "attempt", "exchanges"}`; its digest is
+/// `exchange` in the details of a fault. The answer itself is in the record. Asking a model has no effect on anything else, so an
+/// interrupted call is repeated.
 #[derive(Clone)]
 pub struct Models {
-    choice: Option<(Arc<Model>, Arc<dyn Transport>)>,
+    model: Option<(Arc<Model>, Arc<dyn Transport>)>,
     listener: Arc<dyn Listener>,
 }
 
 impl Models {
-    /// The charter's offline rules answer.
+    /// Answers with the charter's offline rules.
     #[must_use]
     pub fn offline() -> Models {
-        Models { choice: None, listener: Arc::new(()) }
+        Models { model: None, listener: Arc::new(()) }
     }
 
-    /// A model answers.
+    /// Answers with a model.
     #[must_use]
     pub fn asking(model: Model, transport: impl Transport + 'static) -> Models {
-        Models { choice: Some((Arc::new(model), Arc::new(transport))), listener: Arc::new(()) }
+        Models { model: Some((Arc::new(model), Arc::new(transport))), listener: Arc::new(()) }
     }
 
-    /// With somebody who hears how it goes.
+    /// Reports progress to a listener.
     #[must_use]
     pub fn listener(mut self, listener: impl Listener) -> Models {
         self.listener = Arc::new(listener);
         self
     }
 
-    fn ask(&self, call: &Call, stopped: Arc<AtomicBool>) -> Result<Json, charter_runtime::Fault> {
-        let read = |name: &str| call.folder().read(name);
-        let actor = Actor::read(call.actor(), &read).map_err(|why| charter_runtime::Fault::new(codes::CONFIG, &why))?;
-        let source = match &self.choice {
+    fn ask(&self, call: &Call, stopped: Arc<AtomicBool>) -> Result<Json, Fault> {
+        let actor = Actor::read(call.actor(), call.folder())?;
+        let source = match &self.model {
             None => Source::Offline,
             Some((model, transport)) => Source::Model(model, transport.as_ref()),
         };
-        let hearing = Hearing { call, listener: self.listener.as_ref(), stopped };
+        let progress = CallProgress { call, listener: self.listener.as_ref(), stopped };
         let within = Duration::from_millis(call.left());
-        let (answer, exchanges) = actor.answer(source, &call.input, within, &hearing);
-        let kept = keep(call, &exchanges);
-        answer.map_err(|fault| {
-            let mut out = charter_runtime::Fault::new(fault.code, &fault.message);
-            out.retryable = fault.retryable;
-            out.details = fault.details;
-            match kept {
-                Some(digest) => out.with("exchange", digest),
-                None => out,
-            }
+        let (answer, exchanges) = actor.answer(source, &call.input, within, &progress);
+        let stored = store(call, &exchanges);
+        answer.map_err(|fault| match stored {
+            Some(digest) => fault.with("exchange", digest),
+            None => fault,
         })
     }
 }
 
 impl std::fmt::Debug for Models {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.choice {
+        match &self.model {
             None => f.write_str("Models(offline)"),
             Some((model, _)) => write!(f, "Models({} at {})", model.title(), model.base_url),
         }
@@ -95,15 +86,11 @@ impl std::fmt::Debug for Models {
 }
 
 impl Executor for Models {
-    fn check(&self, _: &str, actor: &ActorDecl, folder: &Folder) -> Result<(), String> {
-        let known = KEYS.iter().chain(&COMMON).copied();
-        if let Some(key) = actor.config.keys().find(|k| !known.clone().any(|n| n == k.as_str())) {
-            let near = charter_expr::nearest(key, known).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
-            return Err(format!("it has no key `{key}`{near}"));
-        }
-        let read = Actor::read(actor, &|name| folder.read(name))?;
-        if self.choice.is_none() && !read.has_offline_rules() {
-            return Err("no model is configured, and it has no `offline` rules".into());
+    fn check(&self, _: &str, actor: &ActorDecl, folder: &Folder) -> Result<(), ConfigError> {
+        charter_actors::check_keys(actor, &KEYS)?;
+        let read = Actor::read(actor, folder)?;
+        if self.model.is_none() && !read.has_offline_rules() {
+            return Err(ConfigError::Other("no model is configured, and the actor has no `offline` rules".into()));
         }
         Ok(())
     }
@@ -112,37 +99,37 @@ impl Executor for Models {
         true
     }
 
-    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, charter_runtime::Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         let models = self.clone();
         Box::pin(async move {
             let stopped = Arc::new(AtomicBool::new(false));
-            // If nobody waits any more this future is dropped, and the thread stops at the next line or pause.
-            let stop = Stop(stopped.clone());
+            // If the run no longer waits, this future is dropped, and the thread stops at the next line or pause.
+            let stop = StopOnDrop(stopped.clone());
             let within = tracing::Span::current();
             let asking = move || within.in_scope(|| models.ask(&call, stopped));
             let result = tokio::task::spawn_blocking(asking).await;
             drop(stop);
-            let broken = || charter_runtime::Fault::new("failed", "the call was broken off").retryable();
-            result.unwrap_or_else(|_| Err(broken())).map(Outcome::Done)
+            let interrupted = || Fault::new("failed", "the call was interrupted").retryable();
+            result.unwrap_or_else(|_| Err(interrupted())).map(Outcome::Done)
         })
     }
 }
 
-struct Stop(Arc<AtomicBool>);
+struct StopOnDrop(Arc<AtomicBool>);
 
-impl Drop for Stop {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-struct Hearing<'a> {
+struct CallProgress<'a> {
     call: &'a Call,
     listener: &'a dyn Listener,
     stopped: Arc<AtomicBool>,
 }
 
-impl Progress for Hearing<'_> {
+impl Progress for CallProgress<'_> {
     fn run(&self) -> &str {
         &self.call.run
     }
@@ -157,18 +144,18 @@ impl Progress for Hearing<'_> {
     }
 }
 
-/// Keeps what was said; gives its digest. An answer is worth more than its history: if that cannot be kept, the answer stands.
-fn keep(call: &Call, exchanges: &[Exchange]) -> Option<String> {
+/// Stores the exchanges and returns the digest of the blob. If that fails, the answer is still good.
+fn store(call: &Call, exchanges: &[Exchange]) -> Option<String> {
     if exchanges.is_empty() {
         return None;
     }
-    let said: Vec<Json> = exchanges.iter().map(Exchange::json).collect();
-    let kept = json!({
+    let exchanges: Vec<Json> = exchanges.iter().map(Exchange::json).collect();
+    let blob = json!({
         "effect": call.effect.as_ref(),
         "actor": call.name(),
         "attempt": call.attempt,
-        "exchanges": said,
+        "exchanges": exchanges,
     });
-    let digest = call.store().put_blob(kept.to_string().as_bytes()).ok()?;
+    let digest = call.host().put_blob(blob.to_string().as_bytes()).ok()?;
     Some(digest.to_string())
 }

@@ -1,11 +1,15 @@
-//! The network: `ureq` with rustls. No redirects are followed and no proxy is taken from the environment: a key goes where it was told.
+//! Transport over HTTP and HTTPS.
 
 use std::io::BufRead as _;
 use std::time::Duration;
 
+use charter_actors::{ClientOptions, http_client};
+
 use crate::transport::{Request, Response, Transport, TransportError};
 
-/// The largest answer that is read, in bytes.
+/// Time limit for connecting.
+pub(crate) const CONNECT: Duration = Duration::from_secs(10);
+/// Upper limit of an answer, in bytes.
 pub(crate) const MAX_BYTES: u64 = 8 << 20;
 
 /// Sends requests over HTTP and HTTPS.
@@ -16,13 +20,7 @@ pub struct Http {
 
 impl Default for Http {
     fn default() -> Http {
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(None)
-            .timeout_connect(Some(Duration::from_secs(10)))
-            .build();
-        Http { agent: config.into() }
+        Http { agent: http_client(ClientOptions { connect: Some(CONNECT), request: None }) }
     }
 }
 

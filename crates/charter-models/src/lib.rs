@@ -43,9 +43,9 @@ pub mod actor;
 pub mod answer;
 pub mod ask;
 pub mod cassette;
+pub mod codes;
 mod exchange;
 mod executor;
-mod fault;
 #[cfg(feature = "http")]
 mod http;
 mod model;
@@ -63,7 +63,6 @@ pub mod wire;
 
 pub use exchange::{Exchange, Said, Usage};
 pub use executor::{Listener, Models};
-pub use fault::{Fault, codes};
 #[cfg(feature = "http")]
 pub use http::Http;
 pub use model::{Model, Provider};

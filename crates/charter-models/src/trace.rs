@@ -6,8 +6,8 @@ use tracing::Span;
 use tracing::field::Empty;
 
 use crate::exchange::Exchange;
-use crate::fault::Fault;
 use crate::model::{Model, Provider};
+use charter_actors::Fault;
 
 /// Around a question, with its retries and its repair.
 pub(crate) fn chat(model: &Model, run: &str) -> Span {
@@ -43,7 +43,7 @@ pub(crate) fn answered(span: &Span, answer: &Result<Json, Fault>, exchange: &Exc
     span.record("gen_ai.usage.output_tokens", exchange.usage.output);
     span.record("charter.requests", exchange.requests);
     if let Err(fault) = answer {
-        span.record("error.type", fault.code);
+        span.record("error.type", fault.code.as_str());
         span.record("otel.status_code", "ERROR");
     }
 }

@@ -9,9 +9,10 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use charter_actors::{Folder, Workspaces};
 use charter_journal::MemoryStore;
 use charter_kernel::{Digest, Principal};
-use charter_runtime::{Charter, Folder, Options, Runtime, SendEvent, Workspaces};
+use charter_runtime::{Charter, Options, Runtime, SendEvent};
 use serde_json::json;
 use support::{again, sentinel, with};
 

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use charter_actors::Folder;
 use charter_journal::{MemoryStore, Store};
 use charter_kernel::Principal;
 use charter_models::Tools;
-use charter_runtime::{Charter, Folder, Options, Runtime, Start};
+use charter_runtime::{Charter, Options, Runtime, Start};
 use serde_json::{Value as Json, json};
 
 const PROGRAM: &str = "{command: [python3, server.py], env: {GREETING: hello}}";
@@ -185,7 +186,7 @@ fn the_page_is_right() {
     let actors = &charter.machine().definition().actors;
     assert_eq!(actors.len(), 2);
     for (name, actor) in actors {
-        charter_runtime::Executor::check(&tools, name, actor, &folder).unwrap();
+        charter_actors::Executor::check(&tools, name, actor, &folder).unwrap();
     }
     let sources = [include_str!("../src/tool/mod.rs"), include_str!("../src/tool/post.rs")];
     assert!(!sources.iter().any(|s| s.contains("Fault::new(\"")));

@@ -1,24 +1,19 @@
 //! What a host takes: which charters, judged before anything of them is kept, and which ids of runs.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use charter_actors::{ActorConfig, ConfigError, Executor, Executors};
 
-use crate::call::Executor;
-use crate::charter::{Charter, Service};
+use crate::charter::Charter;
 use crate::error::RuntimeError;
 use crate::options::{Limits, Options};
 
-type Executors = BTreeMap<String, Arc<dyn Executor>>;
-
-/// What a host has against an actor of a charter.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError {
+/// A host does not accept an actor of a charter.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("actor `{actor}`: {error}")]
+pub struct ActorError {
     /// The entry of `actors`.
     pub actor: String,
-    /// One sentence.
-    pub why: String,
-    /// The kind, if the host has no executor for it.
-    pub unknown_kind: Option<String>,
+    /// What is wrong with its configuration.
+    pub error: ConfigError,
 }
 
 impl Options {
@@ -32,10 +27,10 @@ impl Options {
         admit(&self.limits, &self.executors, charter)
     }
 
-    /// What a host that is set up like this has against the actors of a charter, in the order of their names.
+    /// What such a host does not accept about the actors of a charter, in the order of their names.
     #[must_use]
-    pub fn objections(&self, charter: &Charter) -> Vec<ConfigError> {
-        objections(&self.executors, charter).collect()
+    pub fn actor_errors(&self, charter: &Charter) -> Vec<ActorError> {
+        actor_errors(&self.executors, charter).collect()
     }
 }
 
@@ -56,40 +51,31 @@ pub(crate) fn admit(limits: &Limits, executors: &Executors, charter: &Charter) -
             });
         }
     }
-    match objections(executors, charter).next() {
+    match actor_errors(executors, charter).next() {
         None => Ok(()),
-        Some(first) => Err(RuntimeError::Charter {
-            charter: definition.id.clone(),
-            why: format!("actor `{}`: {}", first.actor, first.why),
-        }),
+        Some(first) => Err(RuntimeError::Charter { charter: definition.id.clone(), why: first.to_string() }),
     }
 }
 
-fn objections<'a>(executors: &'a Executors, charter: &'a Charter) -> impl Iterator<Item = ConfigError> + 'a {
-    charter.actors.iter().filter_map(move |(name, service)| {
-        let executor = executors.get(service.kind.as_ref());
-        let why = match executor {
-            Some(executor) => against(executor.as_ref(), name, service, charter)?,
-            None => {
-                let kinds: Vec<String> = executors.keys().map(|k| format!("`{k}`")).collect();
-                format!("this host has no executor for the kind `{}`; it has {}", service.kind, kinds.join(", "))
-            }
+fn actor_errors<'a>(executors: &'a Executors, charter: &'a Charter) -> impl Iterator<Item = ActorError> + 'a {
+    charter.actors.values().filter_map(move |actor| {
+        let checked = match executors.get(actor.kind.as_ref()) {
+            Some(executor) => check(executor.as_ref(), actor, charter),
+            None => Err(ConfigError::UnknownKind {
+                kind: actor.kind.to_string(),
+                known: executors.keys().cloned().collect(),
+            }),
         };
-        Some(ConfigError {
-            actor: name.clone(),
-            why,
-            unknown_kind: executor.is_none().then(|| service.kind.to_string()),
-        })
+        checked.err().map(|error| ActorError { actor: actor.name.to_string(), error })
     })
 }
 
-fn against(executor: &dyn Executor, name: &str, service: &Service, charter: &Charter) -> Option<String> {
+fn check(executor: &dyn Executor, actor: &ActorConfig, charter: &Charter) -> Result<(), ConfigError> {
     let declared = &charter.machine.definition().roles;
-    let mut roles = service.conduct.roles.iter();
-    if let Some(role) = roles.find(|r| !declared.contains_key(*r)) {
-        return Some(format!("`as` names the role `{role}`, which the charter does not declare"));
+    match actor.policy.roles.iter().find(|role| !declared.contains_key(*role)) {
+        Some(role) => Err(ConfigError::Other(format!("`as`: the charter does not declare the role `{role}`"))),
+        None => executor.check(&actor.name, &actor.decl, &charter.folder),
     }
-    executor.check(name, &service.decl, &charter.folder).err()
 }
 
 /// Whether a run may have this id.

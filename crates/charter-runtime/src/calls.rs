@@ -1,20 +1,17 @@
 //! Actors at work: started after the commit that asks for them, tried again when they fail, stopped when nobody waits any more.
 
 use std::collections::BTreeMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
 
+use charter_actors::{Call, Fault};
 use charter_journal::StoreError;
-use charter_kernel::{EffectId, check_answer};
+use charter_kernel::EffectId;
 use serde_json::Value as Json;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::AbortHandle;
-use tracing::Instrument as _;
 
-use crate::call::{Call, Executor, Fault, Outcome};
+use crate::attempts::Work;
 use crate::charter::Charter;
-use crate::clock::ActivityGuard;
 use crate::error::RuntimeError;
 use crate::mailbox::{AGAIN, Queued};
 use crate::publish::{Publisher, RuntimeEvent, Working};
@@ -25,7 +22,7 @@ use crate::task_tracker::TaskTracker;
 pub(crate) struct Calls {
     live: Mutex<BTreeMap<(Arc<str>, EffectId), Live>>,
     pub(crate) tally: TaskTracker,
-    permits: Semaphore,
+    pub(crate) permits: Semaphore,
 }
 
 struct Live {
@@ -80,7 +77,7 @@ impl Calls {
         }
     }
 
-    fn attempt(&self, run: &Arc<str>, effect: EffectId, attempt: u32, since: i64) -> Option<Working> {
+    pub(crate) fn attempt(&self, run: &Arc<str>, effect: EffectId, attempt: u32, since: i64) -> Option<Working> {
         let mut live = lock(&self.live);
         let working = &mut live.get_mut(&(run.clone(), effect))?.working;
         working.attempt = attempt;
@@ -134,36 +131,29 @@ impl Inner {
             });
             return;
         };
+        let mut call =
+            Call::new(self.clone(), service.clone(), charter.folder.clone(), run.clone(), id, invocation, input);
+        call.attempt = attempt;
         let working = Working {
             run: run.clone(),
-            effect: id.text(run).into(),
-            invocation: invocation.clone(),
+            effect: call.effect.clone(),
+            invocation: call.invocation.clone(),
             src: src.clone(),
             kind: service.kind.clone(),
             attempt,
             since: self.clock.now(),
         };
-        let call = Call {
-            run: run.clone(),
-            effect: working.effect.clone(),
-            invocation,
-            attempt,
-            input,
-            deadline: i64::MAX,
-            id,
-            charter: charter.clone(),
-            service,
-            inner: self.clone(),
-        };
+        let max_data = charter.machine.definition().limits.data;
+        let work = Work { inner: self.clone(), call, actor: service, executor, max_data };
         let key = (run.clone(), id);
         let mut live = lock(&self.calls.live);
         self.calls.tally.up();
         let existing = Existing { calls: self.calls.clone(), key: key.clone() };
-        // In this order, also if it never gets its turn: who waits for the last call to end finds nothing left of it.
-        let parts = (call, executor, self.clock.work(), existing);
+        // Dropped in this order, also if the task never runs: whoever waits for the last call to end finds nothing left of it.
+        let parts = (work, self.clock.work(), existing);
         let task = self.handle.spawn(async move {
-            let (call, executor, work, existing) = parts;
-            work_on(call, executor, not_before, work).await;
+            let (work, activity, existing) = parts;
+            work.run(not_before, activity).await;
             drop(existing);
         });
         live.insert(key, Live { task: task.abort_handle(), working });
@@ -214,11 +204,16 @@ impl Inner {
     }
 
     /// Tells the journal that an attempt has failed.
-    async fn note(self: &Arc<Self>, call: &Call, error: Json, retry_at: i64) -> Result<Receipt, RuntimeError> {
+    pub(crate) async fn note(
+        self: &Arc<Self>,
+        call: &Call,
+        error: Json,
+        retry_at: i64,
+    ) -> Result<Receipt, RuntimeError> {
         let (reply, receiver) = oneshot::channel();
         let mail = Input::Attempt {
             invocation: call.invocation.to_string(),
-            effect: call.id,
+            effect: call.effect_id,
             attempt: call.attempt,
             error,
             retry_at,
@@ -240,110 +235,4 @@ impl Inner {
         self.deliver(run, Queued::new(mail, self.clock.work()), false)?;
         receiver.await.unwrap_or(Err(RuntimeError::Closing))
     }
-}
-
-/// From the first attempt to the answer.
-async fn work_on(mut call: Call, executor: Arc<dyn Executor>, not_before: i64, work: ActivityGuard) {
-    let inner = call.inner.clone();
-    let clock = inner.clock.clone();
-    let conduct = call.service.conduct.clone();
-    let mut work = Some(work);
-    if not_before > clock.now() {
-        clock.sleep_until(not_before).await;
-    }
-    loop {
-        let permit = match inner.calls.permits.try_acquire() {
-            Ok(permit) => permit,
-            Err(_) => {
-                // Who waits for its turn is not at work.
-                work.take();
-                let Ok(permit) = inner.calls.permits.acquire().await else {
-                    return;
-                };
-                work = Some(clock.work());
-                permit
-            }
-        };
-        let now = clock.now();
-        let Some(working) = inner.calls.attempt(&call.run, call.id, call.attempt, now) else {
-            return;
-        };
-        inner.publisher.tell(RuntimeEvent::Began(working.clone()));
-        let most = conduct.attempt_timeout.or(executor.attempt_timeout());
-        call.deadline = most.map_or(i64::MAX, |ms| now.saturating_add(ms));
-        let span = crate::trace::attempt(&working);
-        let result = attempt(&call, executor.as_ref()).instrument(span.clone()).await;
-        crate::trace::ended(&span, &result);
-        drop(span);
-        let mut results = vec![result];
-        if inner.faults.twice {
-            results.push(attempt(&call, executor.as_ref()).await);
-        }
-        drop(permit);
-        let last = call.attempt >= conduct.retry.attempts;
-        if let Some(Err(fault)) = results.first()
-            && fault.retryable
-            && !last
-        {
-            let at = clock.now().saturating_add(conduct.retry.pause(&call.effect, call.attempt));
-            inner.publisher.tell(RuntimeEvent::Retrying { work: working, error: fault.json(), at });
-            // If it cannot be written, the answer will not be either, and says so.
-            let _ = inner.note(&call, fault.json(), at).await;
-            clock.sleep_until(at).await;
-            call.attempt = call.attempt.saturating_add(1);
-            continue;
-        }
-        if results.iter().any(|r| matches!(r, Ok(Outcome::Waits))) {
-            inner.publisher.tell(RuntimeEvent::Waiting(working));
-            return;
-        }
-        let mut answers = results.into_iter().map(|result| match result {
-            Ok(Outcome::Done(output)) => Ok(output),
-            Ok(Outcome::Waits) => Ok(Json::Null),
-            Err(fault) if call.attempt > 1 => Err(fault.with("attempts", call.attempt).json()),
-            Err(fault) => Err(fault.json()),
-        });
-        let give = |outcome| inner.give(&call.run, &call.invocation, call.id, outcome);
-        match (answers.next(), answers.next()) {
-            (Some(first), Some(second)) => drop(tokio::join!(give(first), give(second))),
-            (Some(only), None) => give(only).await,
-            (None, _) => {}
-        }
-        drop(work);
-        return;
-    }
-}
-
-/// One attempt, within its time, its answer checked.
-async fn attempt(call: &Call, executor: &dyn Executor) -> Result<Outcome, Fault> {
-    let mut alarm = call.inner.clock.alarm_at(call.deadline);
-    let mut work = executor.call(call.clone());
-    let guarded =
-        std::future::poll_fn(|cx| match std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
-            Ok(poll) => poll,
-            Err(_) => Poll::Ready(Err(Fault::new("panic", "the executor has a bug and broke down"))),
-        });
-    let result = tokio::select! {
-        biased;
-        result = guarded => Some(result),
-        () = &mut alarm => None,
-    };
-    // First the work, then the alarm: a clock that is moved by hand counts on it.
-    drop(work);
-    drop(alarm);
-    let outcome = match result {
-        Some(result) => result?,
-        None => {
-            return Err(Fault::new(
-                "timeout",
-                &format!("an attempt of `{}` took too long (`attemptTimeout`)", call.name()),
-            )
-            .retryable());
-        }
-    };
-    if let Outcome::Done(output) = &outcome {
-        let most = call.charter.machine.definition().limits.data;
-        check_answer(call.name(), output, most, call.service.output.as_ref())?;
-    }
-    Ok(outcome)
 }

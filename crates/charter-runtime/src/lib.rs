@@ -2,9 +2,10 @@
 //!
 //! ```
 //! use std::sync::Arc;
+//! use charter_actors::{Folder, VirtualClock};
 //! use charter_journal::MemoryStore;
 //! use charter_kernel::{Principal, Status};
-//! use charter_runtime::{Charter, Folder, Options, Runtime, SendEvent, Start, VirtualClock};
+//! use charter_runtime::{Charter, Options, Runtime, SendEvent, Start};
 //! use serde_json::json;
 //!
 //! let source = "
@@ -47,7 +48,7 @@
 //! **The way of an event**: [`Runtime::send`] puts it into the run's mailbox; the kernel judges it; its record is committed; only then
 //! the answer is given, subscribers are told, and the effects are executed. Answers and timers come back the same way.
 //!
-//! **Actors** are run by an [`Executor`] that is chosen by the actor's `kind`; `docs/actors.md` describes those that every host has.
+//! **Actors** are run by an [`Executor`](charter_actors::Executor) that is chosen by the actor's `kind`; `docs/actors.md` describes those that every host has.
 //!
 //! **After a crash** everything that was open is found in the journal: timers keep their deadlines, actors that are idempotent are
 //! asked again under the same key, and of the others the run is told that their outcome is not known.
@@ -75,14 +76,12 @@
 #![allow(clippy::result_large_err)]
 
 mod admit;
+mod attempts;
 mod bounds;
-mod call;
 mod calls;
 mod charter;
-mod clock;
-mod config;
 mod error;
-mod executors;
+mod host;
 mod mailbox;
 mod options;
 mod publish;
@@ -91,21 +90,11 @@ mod runtime;
 mod task_tracker;
 mod timer_queue;
 mod trace;
-mod virtual_clock;
 
-pub use admit::{ConfigError, check_run_id};
-pub use call::{Call, Executor, Fault, Outcome};
-pub use charter::{Charter, Folder};
-#[cfg(unix)]
-pub use charter_workspace::{DiffLine, FileDiff, LineKind};
-pub use clock::{ActivityGuard, BoxFuture, Clock, SystemClock};
-pub use config::{ActorPolicy, Retry, delay, texts};
+pub use admit::{ActorError, check_run_id};
+pub use charter::Charter;
 pub use error::RuntimeError;
-#[cfg(unix)]
-pub use executors::Workspaces;
-pub use executors::{Exec, Http, Human, Journal, Scripted};
-pub use options::{Faults, FindFolder, FindSecret, Limits, NewId, Options};
+pub use options::{Faults, FindFolder, Limits, NewId, Options};
 pub use publish::{Recorded, RuntimeEvent, Subscription, Working};
 pub use recovery::Recovery;
 pub use runtime::{Receipt, Runtime, SendEvent, Start, Task, View};
-pub use virtual_clock::VirtualClock;

@@ -1,21 +1,14 @@
 //! How a runtime is set up: clock, ids, executors, limits, faults for tests.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use charter_actors::{Clock, Executor, Executors, Folder, SystemClock};
 use charter_journal::StoredCharter;
-
-use crate::call::Executor;
-use crate::charter::Folder;
-use crate::clock::{Clock, SystemClock};
-use crate::executors;
 
 /// Makes ids of runs.
 pub type NewId = Arc<dyn Fn() -> String + Send + Sync>;
 /// Finds the folder of a charter that the journal knows and nobody has added since the runtime was opened.
 pub type FindFolder = Arc<dyn Fn(&StoredCharter) -> Folder + Send + Sync>;
-/// Gives the secret of a name; charters name secrets, the host has them.
-pub type FindSecret = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// How a runtime is set up. [`Options::default`] is right for a program on one machine.
 #[derive(Clone)]
@@ -25,7 +18,7 @@ pub struct Options {
     /// Where ids of runs come from; default: UUIDs of version 7, which sort by time.
     pub new_id: NewId,
     /// Who does the work of actors, by `kind`. Default: `exec`, `http`, `scripted`, `human`.
-    pub executors: BTreeMap<String, Arc<dyn Executor>>,
+    pub executors: Executors,
     /// The folder of a charter from the journal. Default: the one that its name (a path) lies in, if there is one.
     pub find_folder: FindFolder,
     /// Bounds.
@@ -39,7 +32,7 @@ impl Default for Options {
         Options {
             clock: Arc::new(SystemClock),
             new_id: Arc::new(|| uuid::Uuid::now_v7().to_string()),
-            executors: executors::standard(),
+            executors: charter_actors::standard(),
             find_folder: Arc::new(|stored| {
                 let path = std::path::Path::new(&stored.name);
                 match path.parent() {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use charter_actors::Fault;
 use charter_journal::{OpenEffect, SourceKind};
 use charter_kernel::{EffectId, Event};
 
-use crate::call::Fault;
 use crate::calls::InvocationRequest;
 use crate::error::RuntimeError;
 use crate::mailbox::RunState;
@@ -82,7 +82,7 @@ async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: 
     for i in open {
         let service = state.charter.actors.get(i.src.as_ref());
         let executor = service.and_then(|s| inner.executors.get(s.kind.as_ref()));
-        let asked = service.and_then(|s| s.conduct.idempotent);
+        let asked = service.and_then(|s| s.policy.idempotent);
         // An actor that nobody can run here has certainly not been at work here; it fails as one does that is asked for now.
         let again = asked.or_else(|| executor.map(|e| e.is_idempotent())).unwrap_or(true);
         let effect = i.effect.text(run);

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use charter_actors::ActivityGuard;
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
-use crate::clock::ActivityGuard;
 use crate::runtime::{Inner, Input};
 
 #[derive(Default)]

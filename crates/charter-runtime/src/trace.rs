@@ -1,11 +1,11 @@
 //! Spans for whoever watches the host (`tracing`): one for each record and for each attempt of an actor. Names, ids and numbers only, never data:
 //! what events, inputs and answers hold stays in the journal, which is the record; this is not.
 
+use charter_actors::{Fault, Outcome};
 use charter_journal::Record;
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::call::{Fault, Outcome};
 use crate::publish::Working;
 
 /// A record is durable.

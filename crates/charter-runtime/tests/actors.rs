@@ -2,10 +2,9 @@
 
 mod common;
 
+use charter_actors::{BoxFuture, Call, Executor, Fault, Outcome, VirtualClock};
 use charter_kernel::Status;
-use charter_runtime::{
-    BoxFuture, Call, Executor, Fault, Faults, Options, Outcome, RuntimeEvent, SendEvent, VirtualClock,
-};
+use charter_runtime::{Faults, Options, RuntimeEvent, SendEvent};
 use common::*;
 use serde_json::{Value as Json, json};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -448,38 +447,41 @@ fn what_an_agent_has_sent_is_not_sent_again_after_a_crash() {
 fn mistakes_are_found_before_a_run_starts() {
     let cases = [
         ("{kind: modell}", "actor `work`: this host has no executor for the kind `modell`; it has "),
-        ("{kind: human, by: [user, 7]}", "actor `work`: `by` is a text or a list of texts, not `[\"user\",7]`"),
-        ("{kind: human, titel: x}", "actor `work`: it has no key `titel`; did you mean `title`?"),
-        ("{kind: scripted}", "actor `work`: `answers` is missing: a list of answers, or the name of a file with one"),
-        ("{kind: scripted, answers: a.yaml}", "actor `work`: `a.yaml` cannot be read: the charter has no folder here"),
+        (
+            "{kind: human, by: [user, 7]}",
+            "actor `work`: invalid `by`: expected a string or a list of strings, found `[\"user\",7]`",
+        ),
+        ("{kind: human, titel: x}", "actor `work`: unknown key `titel`; did you mean `title`?"),
+        ("{kind: scripted}", "actor `work`: missing key `answers`: a list of answers, or the name of a file with one"),
+        (
+            "{kind: scripted, answers: a.yaml}",
+            "actor `work`: cannot read `a.yaml`: this host has no files beside the charter",
+        ),
         (
             "{kind: scripted, answers: [{outputs: 1}]}",
-            "actor `work`: `answers`: answer 1: it has no key `outputs`; did you mean `output`?",
+            "actor `work`: `answers`: answer 1: unknown key `outputs`; did you mean `output`?",
         ),
         ("{kind: scripted, answers: [{output: '= input.'}]}", "actor `work`: `answers`: answer 1: `= input.`: "),
         (
             "{kind: scripted, as: operator, answers: [{}]}",
-            "actor `work`: `as` names the role `operator`, which the charter does not declare",
+            "actor `work`: `as`: the charter does not declare the role `operator`",
         ),
         (
             "{kind: exec, command: ls -l}",
-            "actor `work`: `command` is a list of texts, the program first: no shell looks at it",
+            "actor `work`: invalid `command`: expected a list of strings, the program first (no shell interprets it), found ",
         ),
-        (
-            "{kind: exec, command: [ls]}",
-            "actor `work`: a command works in the charter's folder, but the charter has no folder in the file system here",
-        ),
+        ("{kind: exec, command: [ls]}", "actor `work`: the charter has no folder in the file system of this host"),
         (
             "{kind: http, url: 'ftp://x/y'}",
-            "actor `work`: `ftp://x/y`: the scheme `ftp` is not allowed; `https` is, and `http` to this machine",
+            "actor `work`: `url`: `ftp://x/y`: the scheme must be `https`, or `http` to this machine",
         ),
         (
             "{kind: http, url: 'http://example.org/'}",
-            "actor `work`: `http://example.org/`: `http` is not encrypted and may only go to this machine; use `https`",
+            "actor `work`: `url`: `http://example.org/`: `http` is not encrypted and allowed to this machine only; use `https`",
         ),
         (
             "{kind: http, url: 'http://localhost/', headers: {authorization: {secret: TOKEN}}}",
-            "actor `work`: this host has no secret `TOKEN` (header `authorization`)",
+            "actor `work`: `headers`: this host has no secret `TOKEN` for the header `authorization`",
         ),
     ];
     block_on(async {

@@ -5,9 +5,10 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use charter_actors::VirtualClock;
 use charter_journal::*;
 use charter_kernel::Digest;
-use charter_runtime::{RuntimeError, VirtualClock};
+use charter_runtime::RuntimeError;
 use common::*;
 use serde_json::json;
 

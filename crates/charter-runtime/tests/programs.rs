@@ -9,9 +9,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use charter_actors::Folder;
 use charter_journal::MemoryStore;
 use charter_kernel::Principal;
-use charter_runtime::{Charter, Folder, Options, Runtime, SendEvent, Start};
+use charter_runtime::{Charter, Options, Runtime, SendEvent, Start};
 use serde_json::{Value as Json, json};
 
 fn source(actor: &str) -> String {

@@ -6,14 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use charter_automaton::{MockInference, MockSigner, MockSkills, Ports, answer, host::executors};
+use charter_actors::{BoxFuture, Call, Executor, Fault, Folder, Outcome, VirtualClock};
+use charter_automaton::{MockInference, MockSigner, MockSkills, Ports, answer, host::add_executors};
 use charter_journal::{MemoryStore, Store};
 use charter_kernel::Principal;
-use charter_runtime::{
-    BoxFuture, Call, Charter, Executor, Fault, Folder, Limits, Options, Outcome, Runtime, SendEvent, Start,
-    VirtualClock,
-};
+use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start};
 use serde_json::{Value as Json, json};
+
+/// A host with the executors of the automaton.
+fn with_executors(mut options: Options) -> Options {
+    add_executors(&mut options.executors);
+    options
+}
 
 const BEGIN: i64 = 1_795_255_200_000;
 
@@ -99,7 +103,7 @@ fn block_on(work: impl Future<Output = ()>) {
 #[test]
 fn the_loop_wakes_it_and_each_turn_is_remembered_once() {
     block_on(async {
-        let h = open(Arc::new(MemoryStore::new()), VirtualClock::new(BEGIN), executors).await;
+        let h = open(Arc::new(MemoryStore::new()), VirtualClock::new(BEGIN), with_executors).await;
         h.start(json!({"wake": "Please sign this"})).await;
         assert_eq!(h.states(), ["Sleeping"]);
         assert_eq!(h.turns(), [("completed".to_owned(), Json::Null)]);
@@ -152,16 +156,17 @@ fn a_host_killed_in_a_turn_reports_it_as_failed_and_nothing_is_done_twice() {
             let clock = VirtualClock::new(BEGIN);
             let done = Arc::new(AtomicU32::new(0));
             let h = open(store.clone(), clock.clone(), |o| {
-                executors(o).executor("automaton", Hangs { part, done: done.clone() })
+                with_executors(o).executor("automaton", Hangs { part, done: done.clone() })
             })
             .await;
             h.start(json!({"wake": "Say hello", "loop": false})).await;
             assert_eq!(h.states(), [state]);
             h.runtime.shutdown(Duration::ZERO).await;
 
-            let h =
-                open(store, clock, |o| executors(o).executor("automaton", Hangs { part: "none", done: done.clone() }))
-                    .await;
+            let h = open(store, clock, |o| {
+                with_executors(o).executor("automaton", Hangs { part: "none", done: done.clone() })
+            })
+            .await;
             h.clock.settle().await;
             assert_eq!(h.states(), ["Faulted"], "{part}");
             assert_eq!(done.load(Ordering::SeqCst), acted, "{part}: no action twice");
@@ -183,12 +188,12 @@ fn the_soul_survives_a_restart_and_its_history_is_in_the_journal() {
     block_on(async {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let clock = VirtualClock::new(BEGIN);
-        let h = open(store.clone(), clock.clone(), executors).await;
+        let h = open(store.clone(), clock.clone(), with_executors).await;
         h.start(json!({})).await;
         assert!(h.send("UpdateSoul", json!({"text": "Be brief."})).await);
         assert!(!h.send("UpdateSoul", json!({"text": " "})).await);
         h.runtime.shutdown(Duration::ZERO).await;
-        let h = open(store, clock, executors).await;
+        let h = open(store, clock, with_executors).await;
         assert_eq!(h.variable("soul").await, json!({"text": "Be brief.", "version": 2}));
         let records = h.store.records("a", 0, 100).unwrap();
         let history: Vec<_> = records
@@ -204,7 +209,7 @@ fn the_soul_survives_a_restart_and_its_history_is_in_the_journal() {
 fn a_stub_says_that_nothing_is_configured() {
     block_on(async {
         let (store, clock) = (Arc::new(MemoryStore::new()), VirtualClock::new(BEGIN));
-        let h = open(store, clock, executors).await;
+        let h = open(store, clock, with_executors).await;
         h.start(json!({"wake": "x", "inference": "stub"})).await;
         let reason = "not-configured: the inference port is not configured: choose another adapter for it";
         assert_eq!(h.variable("lastError").await["reason"], reason);
@@ -245,7 +250,7 @@ impl Executor for Model {
 fn a_model_thinks_within_the_same_bounds() {
     block_on(async {
         let (store, clock) = (Arc::new(MemoryStore::new()), VirtualClock::new(BEGIN));
-        let h = open(store, clock, |o| executors(o.executor("model", Model))).await;
+        let h = open(store, clock, |o| with_executors(o.executor("model", Model))).await;
         h.start(json!({"wake": "hello", "inference": "model"})).await;
         assert_eq!(h.states(), ["Sleeping"]);
         assert_eq!(h.variable("episodes").await[0]["reply"], "hello!");

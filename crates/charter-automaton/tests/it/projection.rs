@@ -3,12 +3,19 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use charter_automaton::host::executors;
+use charter_actors::VirtualClock;
+use charter_automaton::host::add_executors;
 use charter_journal::SqliteStore;
 use charter_kernel::Principal;
-use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start, VirtualClock};
+use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start};
 use rusqlite::Connection;
 use serde_json::{Value as Json, json};
+
+/// A host with the executors of the automaton.
+fn with_executors(mut options: Options) -> Options {
+    add_executors(&mut options.executors);
+    options
+}
 
 /// A journal that is deleted with the test, in memory where possible: durability is not tested
 /// here.
@@ -75,7 +82,7 @@ fn a_thousand_random_turns_are_in_the_projection_also_after_a_rebuild() {
         let store = Arc::new(SqliteStore::open(&file.path()).unwrap());
         let limits = Limits { events_per_second: 0, ..Limits::default() };
         let options = Options { limits, ..Options::default().clock(clock.clone()) };
-        let (runtime, _) = Runtime::open(store, executors(options)).await.unwrap();
+        let (runtime, _) = Runtime::open(store, with_executors(options)).await.unwrap();
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/automaton");
         let charter = Charter::load(&PathBuf::from(path).join("charter.yaml")).unwrap();
         let charter = runtime.add(charter).await.unwrap();

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use charter_actors::VirtualClock;
 use charter_automaton::host::executors;
 use charter_journal::{MemoryStore, Store};
-use charter_runtime::{Charter, Limits, Options, Runtime, Send, Start, VirtualClock};
+use charter_runtime::{Charter, Limits, Options, Runtime, Send, Start};
 use serde_json::{Value as Json, json};
 
 use super::*;

@@ -2,9 +2,10 @@
 
 use std::cmp::Reverse;
 
+use charter_actors::ConfigError;
 use charter_check::{Finding, Report, Severity};
 use charter_expr::nearest;
-use charter_runtime::ConfigError;
+use charter_runtime::ActorError;
 
 use crate::io::Failure;
 use crate::load::Loaded;
@@ -33,11 +34,11 @@ pub(super) fn add(loaded: &Loaded, report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-fn finding(loaded: &Loaded, objection: &ConfigError, kinds: &[String]) -> Finding {
-    let (name, why) = (&objection.actor, &objection.why);
+fn finding(loaded: &Loaded, objection: &ActorError, kinds: &[String]) -> Finding {
+    let (name, why) = (&objection.actor, objection.error.to_string());
     let at = charter_expr::pointer::join("/actors", name);
-    let Some(kind) = &objection.unknown_kind else {
-        let at = match key(loaded, name, why) {
+    let ConfigError::UnknownKind { kind, .. } = &objection.error else {
+        let at = match key(loaded, name, &why) {
             Some(key) => format!("{at}/config/{key}"),
             None => at,
         };

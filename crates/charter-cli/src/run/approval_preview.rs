@@ -186,7 +186,7 @@ fn compare(
     view: &View,
     host: &Host,
 ) -> Result<(), String> {
-    use charter_runtime::LineKind;
+    use charter_actors::LineKind;
     let workspace = workspace.ok_or("the run does not say in which folder")?;
     let diffs = host.workspaces.review(view.snapshot.run(), workspace, value).map_err(|e| e.to_string())?;
     for (change, diff) in changes.iter_mut().zip(diffs) {

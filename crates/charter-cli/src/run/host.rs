@@ -6,9 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use charter_actors::{FindSecret, Folder};
 use charter_journal::{SqliteStore, StoredCharter};
 use charter_models::{Model, Models, cassette::Cassette};
-use charter_runtime::{Charter, ConfigError, FindSecret, Folder, Options, Recovery, Runtime, RuntimeError};
+use charter_runtime::{ActorError, Charter, Options, Recovery, Runtime, RuntimeError};
 
 use super::model_progress::ModelProgress;
 use crate::bundled;
@@ -25,7 +26,7 @@ pub(crate) struct Host {
     pub(crate) recovery: Recovery,
     /// What changes folders, to show what it would do.
     #[cfg(unix)]
-    pub(crate) workspaces: charter_runtime::Workspaces,
+    pub(crate) workspaces: charter_actors::Workspaces,
     /// Who answers for models, in words.
     pub(crate) models: String,
     /// How questions to models go.
@@ -50,7 +51,7 @@ impl Host {
         let workspaces = {
             let mut folder = store.path().as_os_str().to_owned();
             folder.push("-files");
-            charter_runtime::Workspaces::new(folder)
+            charter_actors::Workspaces::new(folder)
         };
         let options = options(chosen.models, secrets());
         #[cfg(unix)]
@@ -99,11 +100,12 @@ impl Host {
 /// Who does the work of actors in this program.
 fn options(models: Models, secrets: FindSecret) -> Options {
     let options = Options { find_folder: Arc::new(folder_of), ..Options::default() };
-    let options = options
+    let mut options = options
         .executor("model", models)
-        .executor("http", charter_runtime::Http::default().secrets(secrets.clone()))
+        .executor("http", charter_actors::Http::default().secrets(secrets.clone()))
         .executor("tool", tools(secrets));
-    charter_automaton::host::executors(options)
+    charter_automaton::host::add_executors(&mut options.executors);
+    options
 }
 
 /// The same for judging a charter, before there is a journal with files beside it.
@@ -111,7 +113,7 @@ fn options_to_judge(models: Models, secrets: FindSecret) -> Options {
     let options = options(models, secrets);
     // It keeps nothing until it is asked for something.
     #[cfg(unix)]
-    let options = options.executor("workspace", charter_runtime::Workspaces::new("."));
+    let options = options.executor("workspace", charter_actors::Workspaces::new("."));
     options
 }
 
@@ -124,7 +126,7 @@ pub(crate) fn admits(charter: &Charter, run: Option<&str>, models: &models::Args
 
 /// What `charter run` would have against the actors of a charter, whatever models and secrets there are; and the kinds of actors that
 /// this program knows.
-pub(crate) fn objections(loaded: &Loaded) -> Result<(Vec<ConfigError>, Vec<String>), Failure> {
+pub(crate) fn objections(loaded: &Loaded) -> Result<(Vec<ActorError>, Vec<String>), Failure> {
     if loaded.document.definition.actors.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
@@ -138,7 +140,7 @@ pub(crate) fn objections(loaded: &Loaded) -> Result<(Vec<ConfigError>, Vec<Strin
     if cfg!(not(feature = "tools")) {
         options.executors.remove("tool");
     }
-    Ok((options.objections(&charter), kinds))
+    Ok((options.actor_errors(&charter), kinds))
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -166,15 +168,15 @@ fn tools(_: FindSecret) -> absent::Tools {
 /// Stands where tools are not built in, and says so.
 #[cfg(not(feature = "tools"))]
 mod absent {
-    use charter_runtime::{BoxFuture, Call, Executor, Fault, Folder, Outcome};
+    use charter_actors::{BoxFuture, Call, ConfigError, Executor, Fault, Folder, Outcome};
 
     const WHY: &str = "this program was built without tools of MCP servers; build it with `--features tools`";
 
     pub(super) struct Tools;
 
     impl Executor for Tools {
-        fn check(&self, _: &str, _: &charter_kernel::definition::ActorDecl, _: &Folder) -> Result<(), String> {
-            Err(WHY.into())
+        fn check(&self, _: &str, _: &charter_kernel::definition::ActorDecl, _: &Folder) -> Result<(), ConfigError> {
+            Err(ConfigError::Other(WHY.into()))
         }
 
         fn call(&self, _: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {

@@ -3,15 +3,15 @@
 //!
 //! The one place that knows the crate `rmcp`.
 
+mod config;
 mod post;
-mod wanted;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use charter_actors::{BoxFuture, Call, ConfigError, Executor, Fault, FindSecret, Folder, Outcome};
 use charter_kernel::definition::ActorDecl;
-use charter_runtime::{BoxFuture, Call, Executor, Fault, FindSecret, Folder, Outcome};
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult};
 use rmcp::service::{ClientInitializeError, RoleClient, RunningService, ServiceError};
@@ -20,10 +20,10 @@ use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::Value as Json;
 use tracing::Instrument as _;
 
-use crate::fault::codes;
+use crate::codes;
 use crate::{offline, trace};
+use config::{Server, ToolConfig};
 use post::Post;
-use wanted::{Server, Wanted};
 
 /// The largest answer of a tool, in bytes of its JSON: the limit of an event.
 const MAX_BYTES: usize = 1 << 20;
@@ -49,8 +49,7 @@ pub struct Tools {
 
 impl Default for Tools {
     fn default() -> Tools {
-        let env = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8")];
-        Tools { env: env.map(|(k, v)| (k.to_owned(), v.to_owned())).into(), secret: Arc::new(|_| None) }
+        Tools { env: charter_actors::default_env(), secret: Arc::new(|_| None) }
     }
 }
 
@@ -61,13 +60,11 @@ impl std::fmt::Debug for Tools {
 }
 
 impl Executor for Tools {
-    fn check(&self, _: &str, actor: &ActorDecl, folder: &Folder) -> Result<(), String> {
-        let wanted = Wanted::read(actor, &self.secret)?;
-        match wanted.server {
+    fn check(&self, _: &str, actor: &ActorDecl, folder: &Folder) -> Result<(), ConfigError> {
+        match ToolConfig::read(actor, &self.secret)?.server {
             Server::Url { .. } => Ok(()),
-            Server::Program { .. } => {
-                folder.path(".").map(drop).map_err(|why| format!("a server works in the charter's folder, but {why}"))
-            }
+            // A program runs in the charter's folder.
+            Server::Program { .. } => Ok(folder.path(".").map(drop)?),
         }
     }
 
@@ -92,30 +89,30 @@ impl Executor for Tools {
 
 impl Tools {
     async fn run(&self, call: &Call) -> Result<Json, Fault> {
-        let config = |why: String| Fault::new(codes::CONFIG, &why);
-        let wanted = Wanted::read(call.actor(), &self.secret).map_err(config)?;
-        let arguments = match &wanted.arguments {
+        let config = ToolConfig::read(call.actor(), &self.secret)?;
+        let arguments = match &config.arguments {
             None => call.input.as_ref().clone(),
             Some(rules) => {
-                offline::answer(rules, &call.input, &Json::Null).map_err(|e| config(format!("`arguments`: {e}")))?
+                let computed = offline::answer(rules, &call.input, &Json::Null);
+                computed.map_err(|e| Fault::new(codes::CONFIG, format!("`arguments`: {e}")))?
             }
         };
         let Json::Object(arguments) = arguments else {
-            return Err(config("the arguments of a tool are an object".into()));
+            return Err(Fault::new(codes::CONFIG, "the arguments of a tool must be an object"));
         };
-        let mut params = CallToolRequestParams::new(wanted.tool.clone()).with_arguments(arguments);
+        let mut params = CallToolRequestParams::new(config.tool.clone()).with_arguments(arguments);
         let key = Json::from(call.effect.as_ref());
         params.meta.get_or_insert_default().insert("charter/effect".to_owned(), key);
-        let connected = self.connect(call, &wanted.server).await;
-        let (server, post) = connected.map_err(|fault| clean(fault, &wanted.server))?;
+        let connected = self.connect(call, &config.server).await;
+        let (server, post) = connected.map_err(|fault| clean(fault, &config.server))?;
         let result = server.call_tool(params).await;
         // Asks the server to end; what it does not do by itself is done when it is dropped.
         drop(server.cancel().await);
         let idempotent = call.config("idempotent") == Some(&Json::Bool(true));
         result
-            .map_err(|e| failed(&wanted.tool, &e, post.as_ref(), idempotent))
-            .and_then(|result| answer(&wanted.tool, result))
-            .map_err(|fault| clean(fault, &wanted.server))
+            .map_err(|e| failed(&config.tool, &e, post.as_ref(), idempotent))
+            .and_then(|result| answer(&config.tool, result))
+            .map_err(|fault| clean(fault, &config.server))
     }
 
     async fn connect(
@@ -141,7 +138,7 @@ impl Tools {
     }
 
     fn start(&self, call: &Call, command: &[String], env: &[(String, String)]) -> Result<TokioChildProcess, Fault> {
-        let folder = call.folder().path(".").map_err(|why| Fault::new(codes::CONFIG, &why))?;
+        let folder = call.folder().path(".").map_err(ConfigError::from)?;
         let Some((program, words)) = command.split_first() else {
             return Err(Fault::new(codes::CONFIG, "`server.command` is empty"));
         };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
+use charter_actors::{ClientOptions, http_client};
 use futures_core::Stream;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
@@ -16,7 +17,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use ureq::http::{HeaderName, HeaderValue};
 
-use crate::http::MAX_BYTES;
+use crate::http::{CONNECT, MAX_BYTES};
 use crate::sse;
 
 /// How long the end of a session may take; nobody needs it.
@@ -44,15 +45,9 @@ type Failed = StreamableHttpError<PostError>;
 
 impl Post {
     pub(super) fn new(headers: Vec<(HeaderName, HeaderValue)>, within: Duration) -> Post {
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(None)
-            .timeout_connect(Some(Duration::from_secs(10)))
-            .build();
         let now = Instant::now();
         Post {
-            agent: config.into(),
+            agent: http_client(ClientOptions { connect: Some(CONNECT), request: None }),
             headers: Arc::new(headers),
             until: now.checked_add(within).unwrap_or(now),
             status: Arc::new(AtomicU16::new(0)),

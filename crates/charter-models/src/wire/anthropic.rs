@@ -5,9 +5,9 @@ use serde_json::{Value as Json, json};
 
 use super::{Conversation, End, Reply, count, protocol, text};
 use crate::exchange::Usage;
-use crate::fault::Fault;
 use crate::model::Model;
 use crate::transport::Request;
+use charter_actors::Fault;
 
 const VERSION: &str = "2023-06-01";
 const TOOL: &str = "answer";

@@ -4,10 +4,10 @@ use serde_json::{Value as Json, json};
 
 use super::{Conversation, End, Reply, count, protocol, text};
 use crate::exchange::Usage;
-use crate::fault::Fault;
 use crate::model::Model;
 use crate::schema::plain;
 use crate::transport::Request;
+use charter_actors::Fault;
 
 pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     let contents: Vec<Json> = talk

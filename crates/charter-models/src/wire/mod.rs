@@ -6,11 +6,12 @@ mod openai;
 
 use serde_json::Value as Json;
 
+use crate::codes;
 use crate::exchange::Usage;
-use crate::fault::{Fault, codes};
 use crate::model::{Model, Provider};
 use crate::sse;
 use crate::transport::{Request, Response};
+use charter_actors::Fault;
 
 /// What is said to a model in one request.
 #[derive(Debug, Clone, Copy)]

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use charter_actors::Workspaces;
 use charter_journal::{MemoryStore, Store};
 use charter_kernel::{Digest, Principal};
 use charter_models::Models;
-use charter_runtime::{Charter, Options, Receipt, Runtime, SendEvent, Start, View, Workspaces};
+use charter_runtime::{Charter, Options, Receipt, Runtime, SendEvent, Start, View};
 use serde_json::{Value as Json, json};
 
 pub(crate) struct Host {

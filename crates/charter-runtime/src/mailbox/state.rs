@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use charter_actors::ActivityGuard;
 use charter_journal::Chain;
 use charter_kernel::{Snapshot, Status};
 use rustc_hash::FxHashSet;
 
 use crate::charter::Charter;
-use crate::clock::ActivityGuard;
 use crate::error::RuntimeError;
 use crate::runtime::{Inner, Input, blocking, lock};
 
@@ -79,15 +79,17 @@ impl RunState {
 }
 
 impl Inner {
-    /// A run from the journal.
+    /// Reads a run from the journal.
     pub(crate) async fn load(self: &Arc<Self>, run: &str) -> Result<Box<RunState>, RuntimeError> {
         let (inner, run) = (self.clone(), run.to_owned());
-        blocking(move || {
-            let info = inner.store.run(&run)?.ok_or_else(|| RuntimeError::UnknownRun(run.clone()))?;
-            let charter = inner.charter(info.charter)?;
-            let loaded = charter_journal::load(inner.store.as_ref(), &charter.machine, &run)?;
-            Ok(Box::new(RunState::new(charter, loaded.snapshot, loaded.chain, info.updated)))
-        })
-        .await?
+        blocking(move || inner.load_now(&run)).await?
+    }
+
+    /// Reads a run from the journal, on a thread that may wait for it.
+    pub(crate) fn load_now(&self, run: &str) -> Result<Box<RunState>, RuntimeError> {
+        let info = self.store.run(run)?.ok_or_else(|| RuntimeError::UnknownRun(run.to_owned()))?;
+        let charter = self.charter(info.charter)?;
+        let loaded = charter_journal::load(self.store.as_ref(), &charter.machine, run)?;
+        Ok(Box::new(RunState::new(charter, loaded.snapshot, loaded.chain, info.updated)))
     }
 }

@@ -76,12 +76,17 @@ impl Runtime {
 impl Inner {
     /// A run as it is now, without touching its mailbox.
     pub(crate) async fn look(self: &Arc<Self>, run: &str) -> Result<(Arc<Charter>, Snapshot), RuntimeError> {
-        let cell = lock(&self.cells).get(run).cloned();
-        if let Some(seen) = cell.and_then(|c| c.view()) {
-            return Ok(seen);
+        if let Some(view) = self.view_in_memory(run) {
+            return Ok(view);
         }
         let state = self.load(run).await?;
         let snapshot = state.snapshot.ok_or_else(|| RuntimeError::NeverStarted(run.into()))?;
         Ok((state.charter, snapshot))
+    }
+
+    /// A run as it is now, if it is in memory.
+    pub(crate) fn view_in_memory(&self, run: &str) -> Option<(Arc<Charter>, Snapshot)> {
+        let found = lock(&self.cells).get(run).cloned();
+        found.and_then(|run| run.view())
     }
 }

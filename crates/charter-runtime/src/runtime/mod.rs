@@ -4,11 +4,11 @@ mod look;
 mod request;
 mod tasks;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use charter_actors::{Clock, Executors};
 use charter_journal::Store;
 use charter_kernel::{Digest, Principal, is_larger};
 use rustc_hash::FxHashMap;
@@ -20,10 +20,8 @@ pub(crate) use tasks::{may, task_roles};
 
 use crate::admit;
 use crate::bounds::Rates;
-use crate::call::Executor;
 use crate::calls::Calls;
 use crate::charter::Charter;
-use crate::clock::Clock;
 use crate::error::RuntimeError;
 use crate::mailbox::{Queued, Run};
 use crate::options::{Faults, FindFolder, Limits, NewId, Options};
@@ -58,7 +56,7 @@ pub(crate) struct Inner {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Limits,
     pub(crate) faults: Faults,
-    pub(crate) executors: BTreeMap<String, Arc<dyn Executor>>,
+    pub(crate) executors: Executors,
     pub(crate) publisher: Publisher,
     pub(crate) wheel: Arc<TimerQueue>,
     pub(crate) calls: Arc<Calls>,

@@ -24,7 +24,7 @@ impl Runtime {
     /// # Errors
     /// As [`Runtime::complete`].
     pub async fn decline(&self, task: &str, reason: &str, by: Principal) -> Result<Receipt, RuntimeError> {
-        let error = crate::Fault::new("declined", reason).with("by", by.id.as_str()).json();
+        let error = charter_actors::Fault::new("declined", reason).with("by", by.id.as_str()).json();
         self.settle_task(task, Err(error), by).await
     }
 
@@ -93,7 +93,7 @@ impl Inner {
 /// Roles that may answer a task of an actor.
 pub(crate) fn task_roles(charter: &Charter, src: &str) -> Vec<String> {
     let config = charter.actors.get(src).and_then(|s| s.decl.config.get("by"));
-    config.and_then(|by| crate::config::texts("by", by).ok()).unwrap_or_default()
+    config.and_then(|by| charter_actors::texts("by", by).ok()).unwrap_or_default()
 }
 
 /// Whether a principal has one of the roles; an empty list asks for none.

@@ -4,11 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use charter_actors::{Folder, VirtualClock};
 use charter_journal::{MemoryStore, Store};
 use charter_kernel::{Digest, Principal};
-use charter_runtime::{
-    Charter, Folder, Limits, Options, Receipt, Recovery, Runtime, RuntimeError, SendEvent, Start, VirtualClock,
-};
+use charter_runtime::{Charter, Limits, Options, Receipt, Recovery, Runtime, RuntimeError, SendEvent, Start};
 use serde_json::{Value as Json, json};
 
 pub const BEGIN: i64 = 1_795_255_200_000;

@@ -1,23 +1,26 @@
-//! A copy of a folder beside the charter, for a run that tries things out: `scratch:example`.
+//! `scratch:NAME`: a copy of the folder NAME beside the charter, made for one run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::call::Call;
-use crate::charter::Folder;
+use crate::executor::Fault;
+use crate::folder::Folder;
 
-/// The copy's path; it is made when it is asked for first.
-pub(super) fn path(name: &str, call: &Call, store: &Path) -> Result<PathBuf, String> {
+/// The path of the copy, which is made on the first call.
+pub(super) fn path(name: &str, call: &Call, store: &Path) -> Result<PathBuf, Fault> {
+    let fault = |why: String| Fault::new("scratch", &why);
     let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if !plain {
-        return Err(format!("`scratch:{name}` is no name of a folder beside the charter"));
+        return Err(fault(format!("`scratch:{name}` does not name a folder beside the charter")));
     }
     let to = place(&call.run, store);
     if to.exists() {
         return Ok(to);
     }
     let temporary = to.with_extension("new");
-    let cannot = |e: std::io::Error| format!("the copy of `{name}` cannot be made: {e}");
+    let cannot = |e: std::io::Error| fault(format!("cannot copy the folder `{name}`: {e}"));
+    let missing = || fault(format!("no folder `{name}` beside the charter"));
     let _ = fs::remove_dir_all(&temporary);
     match call.folder() {
         Folder::Dir(dir) => copy(&dir.join(name), &temporary).map_err(cannot)?,
@@ -34,24 +37,22 @@ pub(super) fn path(name: &str, call: &Call, store: &Path) -> Result<PathBuf, Str
                 any = true;
             }
             if !any {
-                return Err(format!("there is no folder `{name}` beside the charter"));
+                return Err(missing());
             }
         }
-        Folder::None => {
-            return Err(format!("there is no folder `{name}`: the charter has no folder here"));
-        }
+        Folder::None => return Err(missing()),
     }
     fs::rename(&temporary, &to).map_err(cannot)?;
     Ok(to)
 }
 
-/// Where the copy of a run is: beside the store, never inside it, because what is inside is ours alone.
+/// Where the copy of a run is: beside the store, not inside it, since everything inside belongs to the store.
 pub(super) fn place(run: &str, store: &Path) -> PathBuf {
     let root = PathBuf::from(format!("{}-scratch", store.display()));
     root.join(run.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_"))
 }
 
-/// Files and folders; links are left out.
+/// Copies files and folders; symbolic links are left out.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {

@@ -1,37 +1,38 @@
-//! Time as the runtime sees it: a trait, and the system's clock. Tests use [`VirtualClock`](crate::VirtualClock), on which hours pass at once.
+//! Where hosts and executors get the time from: a trait, and the system's clock. Tests use [`VirtualClock`](crate::VirtualClock),
+//! on which hours pass instantly.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A future in a box, as traits need it.
+/// A boxed future, as object-safe traits need it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Where the runtime gets its time from. Times are milliseconds since 1970-01-01T00:00:00Z.
+/// A source of time. Times are milliseconds since 1970-01-01T00:00:00Z.
 pub trait Clock: Send + Sync + 'static {
-    /// What time it is.
+    /// The time now.
     fn now(&self) -> i64;
 
-    /// Waits until a moment; the caller does nothing else meanwhile.
+    /// Waits until a time; the caller does nothing else meanwhile.
     fn sleep_until(&self, at: i64) -> BoxFuture<'static, ()>;
 
-    /// Waits until a moment beside other work, which may be over first.
+    /// Waits until a time while the caller also does other work, which may end first.
     fn alarm_at(&self, at: i64) -> BoxFuture<'static, ()> {
         self.sleep_until(at)
     }
 
-    /// Says that something is at work until the answer is dropped: a clock that is moved by hand waits for it.
+    /// Marks an activity that lasts until the guard is dropped. A virtual clock stands still during activities.
     fn work(&self) -> ActivityGuard {
         ActivityGuard::default()
     }
 }
 
-/// Something is at work. Only a clock that is moved by hand looks at it.
+/// An activity. Only a virtual clock counts them.
 #[derive(Default)]
 pub struct ActivityGuard(pub(crate) Option<Arc<dyn ActivityProbe>>);
 
-/// Counts what is at work.
+/// Counts activities.
 pub(crate) trait ActivityProbe: Send + Sync {
     fn up(&self);
     fn down(&self);
@@ -45,8 +46,8 @@ impl std::fmt::Debug for ActivityGuard {
 
 impl Drop for ActivityGuard {
     fn drop(&mut self) {
-        if let Some(gauge) = &self.0 {
-            gauge.down();
+        if let Some(probe) = &self.0 {
+            probe.down();
         }
     }
 }
@@ -55,8 +56,8 @@ impl Drop for ActivityGuard {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
-/// The longest sleep at a stretch: if the system's clock is set meanwhile, it is noticed within this time.
-const STRETCH: Duration = Duration::from_secs(20);
+/// Longest single sleep: a change of the system's clock is noticed within this time.
+const MAX_SLEEP: Duration = Duration::from_secs(20);
 
 impl Clock for SystemClock {
     fn now(&self) -> i64 {
@@ -74,7 +75,7 @@ impl Clock for SystemClock {
                 let Some(left) = u64::try_from(left).ok().filter(|ms| *ms > 0) else {
                     return;
                 };
-                tokio::time::sleep(Duration::from_millis(left).min(STRETCH)).await;
+                tokio::time::sleep(Duration::from_millis(left).min(MAX_SLEEP)).await;
             }
         })
     }

@@ -1,15 +1,14 @@
-//! The actor of another kind that a workspace actor asks: it sees the input with what may be shown, under its own configuration.
-
-use std::sync::Arc;
+//! Delegation: a workspace actor asks an actor of another kind, which sees the input with the approved contents.
 
 use charter_kernel::definition::ActorDecl;
 use serde_json::{Value as Json, json};
 
 use super::KEYS;
-use crate::call::{Call, Fault, Outcome};
-use crate::charter::Service;
+use crate::call::Call;
+use crate::config::ActorConfig;
+use crate::executor::{Fault, Outcome};
 
-/// The configuration of the actor that is asked: what is not the workspace's.
+/// The configuration of the other actor: the keys that are not the workspace's.
 pub(super) fn decl(actor: &ActorDecl, kind: &str) -> ActorDecl {
     let mut inner = actor.clone();
     inner.kind = kind.into();
@@ -17,42 +16,37 @@ pub(super) fn decl(actor: &ActorDecl, kind: &str) -> ActorDecl {
     inner
 }
 
-/// Who the proposer (or curator) is: the actor under the kind that was asked.
+/// The name of the proposer or curator: the kind that was asked, and the id of the actor.
 pub(super) fn name(call: &Call, kind: &str) -> String {
     format!("{}:{}", kind, call.principal().id)
 }
 
-/// Asks; `schema` is what the answer looks like, unless the configuration says otherwise.
+/// Asks an actor of kind `kind`. `schema` is that of the answer unless the configuration has one.
 pub(super) async fn ask(call: &Call, kind: &str, input: Json, schema: Option<Json>) -> Result<Json, Fault> {
-    let Some(executor) = call.inner.executors.get(kind).cloned().filter(|_| kind != "workspace") else {
+    let Some(executor) = call.host().executor(kind).filter(|_| kind != "workspace") else {
         return Err(Fault::new(
             "no-executor",
             &format!("this host has no executor of kind `{kind}`, which `by` of `{}` names", call.name()),
         ));
     };
-    let mut inner = decl(call.actor(), kind);
+    let mut decl = decl(call.actor(), kind);
     if let Some(schema) = call.config("answer").cloned().or(schema) {
-        inner.output = Some(schema);
+        decl.output = Some(schema);
     }
-    inner.input = None;
-    let mut asked = call.clone();
-    asked.input = Arc::new(input);
-    asked.service = Arc::new(Service {
-        name: call.service.name.clone(),
-        kind: kind.into(),
-        decl: inner,
-        conduct: call.service.conduct.clone(),
-        output: None,
-    });
-    match executor.call(asked).await? {
+    decl.input = None;
+    let actor = &call.actor;
+    let other =
+        ActorConfig { name: actor.name.clone(), kind: kind.into(), decl, policy: actor.policy.clone(), output: None };
+    match executor.call(call.delegate(other, input)).await? {
         Outcome::Done(answer) => Ok(answer),
-        Outcome::Waits => {
-            Err(Fault::new("config", &format!("an actor of kind `{kind}` waits for somebody; it cannot be asked here")))
-        }
+        Outcome::Waits => Err(Fault::new(
+            "config",
+            &format!("an actor of kind `{kind}` answers later, so a workspace actor cannot ask it"),
+        )),
     }
 }
 
-/// The JSON form of a changeset, as it is asked for.
+/// The JSON Schema of a changeset.
 pub(super) fn changeset_schema() -> Json {
     json!({
         "type": "object",

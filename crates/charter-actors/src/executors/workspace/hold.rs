@@ -1,5 +1,5 @@
-//! Which run has which workspace: from its first work on it until it rests (no timer, nothing at work) or ends; whichever process
-//! works for it.
+//! Which run holds which workspace: from its first call until it is idle (no timer, no open invocation) or ends, also across
+//! processes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use charter_kernel::{Snapshot, Status};
 use charter_workspace::{Error, Store, Watch, Workspace};
 
 use crate::call::Call;
-use crate::publish::{RuntimeEvent, Subscription};
-use crate::runtime::lock;
+use crate::host::{RunUpdate, RunUpdates};
+use crate::lock;
 
-/// Workspaces that are held.
+/// The workspaces that runs hold.
 #[derive(Debug, Default)]
 pub(super) struct Holds {
     held: Mutex<BTreeMap<PathBuf, Held>>,
@@ -25,7 +25,7 @@ struct Held {
 }
 
 impl Holds {
-    /// The workspace, opened for the run of the call if it is not held by another one.
+    /// The workspace, opened for the run of the call unless another run holds it.
     pub(super) fn take(
         self: &Arc<Self>,
         path: &Path,
@@ -37,7 +37,7 @@ impl Holds {
         let path = path
             .canonicalize()
             .map_err(|source| Error::Io { doing: format!("open the workspace `{shown}`"), source })?;
-        // A run of this journal may have it that no process has worked for since this one was started.
+        // A run that was started by another process, and has had no call in this one, may hold it.
         let before = Workspace::last_holder(&path, &Store::open(store)?);
         if let Some(other) = before.filter(|other| **other != *call.run)
             && self.is_busy(&other, call)
@@ -45,7 +45,7 @@ impl Holds {
             return Err(Error::Locked { path: shown, holder: Some(other) });
         }
         loop {
-            // Opened under the lock: two calls of one run must not refuse each other.
+            // Opened under the lock, so that two calls of one run do not lock each other out.
             let mut held = lock(&self.held);
             let other = match held.get(&path) {
                 None => return self.open(&mut held, path, store, call, watch),
@@ -53,7 +53,7 @@ impl Holds {
                 Some(other) => other.run.clone(),
             };
             drop(held);
-            // It may have come to rest a moment ago, and nobody has told us yet.
+            // It may have become idle a moment ago, before its update arrived.
             if self.is_busy(&other, call) {
                 return Err(Error::Locked { path: shown, holder: Some(other.to_string()) });
             }
@@ -61,10 +61,9 @@ impl Holds {
         }
     }
 
-    /// Whether that run has not come to rest.
+    /// Whether a run is not idle.
     fn is_busy(&self, run: &str, call: &Call) -> bool {
-        let view = call.inner.handle.block_on(call.inner.look(run));
-        view.is_ok_and(|(_, snapshot)| !at_rest(&snapshot))
+        call.host().snapshot(run).is_ok_and(|snapshot| !is_idle(&snapshot))
     }
 
     fn open(
@@ -78,7 +77,8 @@ impl Holds {
         let workspace = Workspace::open(&path, &Store::open(store)?, &call.run, watch)?;
         let workspace = Arc::new(Mutex::new(workspace));
         held.insert(path.clone(), Held { run: call.run.clone(), workspace: workspace.clone() });
-        call.inner.handle.spawn(release_at_rest(Arc::clone(self), path, call.run.clone(), call.subscribe()));
+        let release = release_when_idle(Arc::clone(self), path, call.run.clone(), call.updates());
+        tokio::runtime::Handle::current().spawn(release);
         Ok(workspace)
     }
 
@@ -90,10 +90,10 @@ impl Holds {
     }
 }
 
-async fn release_at_rest(holds: Arc<Holds>, path: PathBuf, run: Arc<str>, mut news: Subscription) {
-    while let Some(happening) = news.next().await {
-        if let RuntimeEvent::Recorded(recorded) = happening
-            && recorded.snapshot.as_ref().is_none_or(at_rest)
+async fn release_when_idle(holds: Arc<Holds>, path: PathBuf, run: Arc<str>, mut updates: Box<dyn RunUpdates>) {
+    while let Some(update) = updates.next().await {
+        if let RunUpdate::Recorded(snapshot) = update
+            && snapshot.as_ref().is_none_or(is_idle)
         {
             break;
         }
@@ -101,8 +101,8 @@ async fn release_at_rest(holds: Arc<Holds>, path: PathBuf, run: Arc<str>, mut ne
     holds.release(&path, &run);
 }
 
-/// Nothing is at work, and nothing will happen by itself.
-fn at_rest(snapshot: &Snapshot) -> bool {
+/// Whether nothing will happen in the run by itself.
+fn is_idle(snapshot: &Snapshot) -> bool {
     match snapshot.status() {
         Status::Active => snapshot.timers().is_empty() && !snapshot.invocations().any(|(_, i)| !i.is_machine()),
         Status::Paused => false,

@@ -1,4 +1,4 @@
-//! A clock that is moved by hand: it stands still while anything is at work, and hours pass at once when nothing is.
+//! A clock for tests: it stands still during activities, and hours pass instantly between them.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -10,12 +10,12 @@ use tokio::sync::Notify;
 
 use crate::clock::{ActivityGuard, ActivityProbe, BoxFuture, Clock};
 
-/// A clock that is moved by hand. Clones are the same clock.
+/// A clock that only moves when told to. Clones share the same time.
 ///
 /// ```
 /// # let rt = tokio::runtime::Builder::new_current_thread().build().unwrap();
 /// # rt.block_on(async {
-/// use charter_runtime::{Clock, VirtualClock};
+/// use charter_actors::{Clock, VirtualClock};
 /// let clock = VirtualClock::new(0);
 /// let work = clock.work();
 /// let sleeper = { let clock = clock.clone(); tokio::spawn(async move { clock.sleep_until(3_600_000).await; let at = clock.now(); drop(work); at }) };
@@ -35,10 +35,10 @@ struct Inner {
 struct State {
     now: i64,
     next: u64,
-    /// By moment, then in the order in which they lay down.
+    /// By time, then in the order in which they began.
     sleepers: BTreeMap<(i64, u64), Option<Waker>>,
-    /// How many are at work and not asleep.
-    working: i64,
+    /// Activities that are not asleep.
+    active: i64,
 }
 
 impl Inner {
@@ -48,8 +48,8 @@ impl Inner {
 
     fn count(&self, by: i64) {
         let mut state = self.lock();
-        state.working = state.working.saturating_add(by);
-        if state.working <= 0 {
+        state.active = state.active.saturating_add(by);
+        if state.active <= 0 {
             drop(state);
             self.idle.notify_waiters();
         }
@@ -66,30 +66,30 @@ impl ActivityProbe for Inner {
 }
 
 impl VirtualClock {
-    /// A clock that stands at a moment (milliseconds since 1970).
+    /// A clock at a time (milliseconds since 1970).
     #[must_use]
     pub fn new(now: i64) -> VirtualClock {
         VirtualClock(Arc::new(Inner {
-            state: Mutex::new(State { now, next: 0, sleepers: BTreeMap::new(), working: 0 }),
+            state: Mutex::new(State { now, next: 0, sleepers: BTreeMap::new(), active: 0 }),
             idle: Notify::new(),
         }))
     }
 
-    /// Waits until nothing is at work: all that is left waits for time, for a person, or for an event.
+    /// Waits until there is no activity: everything left waits for time, for a person, or for an event.
     pub async fn settle(&self) {
         loop {
             let idle = self.0.idle.notified();
             tokio::pin!(idle);
-            // Enlisted before looking, or a notice in between would be missed.
+            // Registered before the check: a notification in between would be missed.
             idle.as_mut().enable();
-            if self.0.lock().working <= 0 {
+            if self.0.lock().active <= 0 {
                 return;
             }
             idle.await;
         }
     }
 
-    /// Lets time pass: everything that is due meanwhile happens at its own moment, one after the other.
+    /// Lets time pass: everything that is due meanwhile happens at its own time, one after the other.
     pub async fn advance(&self, ms: i64) {
         let until = self.now().saturating_add(ms.max(0));
         loop {
@@ -101,7 +101,7 @@ impl VirtualClock {
         self.settle().await;
     }
 
-    /// Lets time pass until nothing sleeps any more, but at most so long. Gives the time that passed.
+    /// Lets time pass until nothing sleeps any more, at most `at_most` milliseconds. Returns the time that passed.
     pub async fn run(&self, at_most: i64) -> i64 {
         let begin = self.now();
         let until = begin.saturating_add(at_most.max(0));
@@ -114,14 +114,14 @@ impl VirtualClock {
         }
     }
 
-    /// When the next sleeper is due; none if nothing sleeps (or only for ever).
+    /// When the next sleeper is due; none if nothing sleeps, or only without end.
     #[must_use]
     pub fn next(&self) -> Option<i64> {
         let state = self.0.lock();
         state.sleepers.first_key_value().map(|((at, _), _)| *at).filter(|at| *at < i64::MAX)
     }
 
-    /// Moves to the next sleeper's moment, at most to `until`, and wakes it. Gives false if nobody sleeps till then.
+    /// Moves to the time of the next sleeper, at most to `until`, and wakes it. Returns false if no sleeper is due until then.
     fn wake(&self, until: i64) -> bool {
         let mut state = self.0.lock();
         let due = state.sleepers.first_key_value().map(|((at, _), _)| *at).filter(|at| *at <= until);
@@ -130,9 +130,9 @@ impl VirtualClock {
             return false;
         };
         state.now = state.now.max(at);
-        // One at a time, so that what happens at the same moment happens in one order.
+        // One at a time, so that sleepers with the same time wake in a fixed order.
         if let Some((_, waker)) = state.sleepers.pop_first() {
-            state.working = state.working.saturating_add(1);
+            state.active = state.active.saturating_add(1);
             drop(state);
             if let Some(waker) = waker {
                 waker.wake();
@@ -160,7 +160,7 @@ impl VirtualClock {
 impl std::fmt::Debug for VirtualClock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = self.0.lock();
-        write!(f, "VirtualClock({}, {} at work, {} asleep)", state.now, state.working, state.sleepers.len())
+        write!(f, "VirtualClock({}, {} active, {} asleep)", state.now, state.active, state.sleepers.len())
     }
 }
 
@@ -180,13 +180,13 @@ impl Clock for VirtualClock {
     }
 }
 
-/// One sleep. It is in the list of sleepers from the beginning, not only once it is polled.
+/// One sleep. It is in the list of sleepers from the start, not only from its first poll.
 ///
-/// What sleeps is not at work (`idles`), so it counts one less while it is in the list; who is woken counts one more until it has
-/// dropped the sleep (an alarm) or goes on working (a sleeper), so that the clock does not run away in between.
+/// A sleeper (`idles`) is not active, so the count is one lower while it is in the list. A woken sleep raises the count by one: a
+/// sleeper goes on as an activity, an alarm counts until it is dropped. So the clock does not move on before they have run.
 struct Sleep {
     clock: Arc<Inner>,
-    /// None: it was over before it began.
+    /// None: its time had passed when it began.
     id: Option<(i64, u64)>,
     idles: bool,
 }

@@ -1,29 +1,31 @@
-//! Kind `human`: a task that waits until a person answers it, or until the charter goes on without.
+//! Kind `human`: a task that waits until a person answers it, or until the charter goes on without an answer.
 
 use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;
 
-use crate::call::{Call, Executor, Fault, Outcome};
-use crate::charter::Folder;
+use crate::call::Call;
 use crate::clock::BoxFuture;
 use crate::config::texts;
+use crate::error::ConfigError;
+use crate::executor::{Executor, Fault, Outcome};
+use crate::folder::Folder;
 
 /// Kind `human`. Configuration: `title` (what the task is about), `by` (roles that may answer; default: anybody).
 ///
-/// It does nothing by itself: the invocation stays open, is listed by [`crate::Runtime::tasks`], and ends with
-/// [`crate::Runtime::complete`] or [`crate::Runtime::decline`], with its timeout, or when the charter leaves the state.
+/// It does nothing by itself: the invocation stays open and is listed as a task. It ends when somebody completes or declines the
+/// task, when the invocation times out, or when the charter leaves the state.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Human;
 
 impl Executor for Human {
-    fn check(&self, _: &str, actor: &ActorDecl, _: &Folder) -> Result<(), String> {
-        super::known(&actor.config, &["title", "by"])?;
+    fn check(&self, _: &str, actor: &ActorDecl, _: &Folder) -> Result<(), ConfigError> {
+        super::check_keys(actor, &["title", "by"])?;
         if let Some(by) = actor.config.get("by") {
             texts("by", by)?;
         }
         match actor.config.get("title") {
             None | Some(Json::String(_)) => Ok(()),
-            Some(other) => Err(format!("`title` is a text, not `{other}`")),
+            Some(other) => Err(ConfigError::invalid("title", "a string", other)),
         }
     }
 

@@ -1,0 +1,188 @@
+//! Kind `http`: posts the input as JSON; the response is JSON, within limits. Redirects are not followed.
+
+use std::time::Duration;
+
+use charter_kernel::definition::ActorDecl;
+use serde_json::Value as Json;
+use ureq::http::Uri;
+
+use super::exec::max_output;
+use crate::call::Call;
+use crate::client::{ClientOptions, http_client};
+use crate::clock::BoxFuture;
+use crate::error::ConfigError;
+use crate::executor::{Executor, Fault, FindSecret, Outcome};
+use crate::folder::Folder;
+
+/// Kind `http`. Configuration: `url`, `headers` (a text, or `{secret: NAME}`), `maxOutput` (bytes).
+///
+/// The effect's id is sent as `Idempotency-Key`. `https` may go anywhere; `http` only to this machine, unless the host allows more.
+#[derive(Clone)]
+pub struct Http {
+    /// Whether `http`, which is not encrypted, may leave this machine.
+    pub plain_anywhere: bool,
+    /// Looks up the secrets that headers name.
+    pub secret: FindSecret,
+    agent: ureq::Agent,
+}
+
+impl Default for Http {
+    fn default() -> Http {
+        Http {
+            plain_anywhere: false,
+            secret: std::sync::Arc::new(|_| None),
+            agent: http_client(ClientOptions::default()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Http {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Http(plain_anywhere: {})", self.plain_anywhere)
+    }
+}
+
+impl Executor for Http {
+    fn check(&self, _: &str, actor: &ActorDecl, _: &Folder) -> Result<(), ConfigError> {
+        super::check_keys(actor, &["url", "headers", "maxOutput"])?;
+        self.url(actor)?;
+        self.headers(actor)?;
+        max_output(actor).map(drop)
+    }
+
+    fn attempt_timeout(&self) -> Option<i64> {
+        Some(super::ATTEMPT)
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
+        let request = self.request(&call);
+        let agent = self.agent.clone();
+        Box::pin(async move {
+            let request = request?;
+            // If the run no longer waits, the thread still finishes the request; its answer is dropped.
+            super::blocking(move || request.post(&agent)).await
+        })
+    }
+}
+
+/// A request. The thread that sends it holds nothing of the host.
+struct Request {
+    url: String,
+    headers: Vec<(String, String)>,
+    body: String,
+    max_output: u64,
+    timeout: Duration,
+}
+
+impl Http {
+    /// Looks up secrets that headers name with `secret`.
+    #[must_use]
+    pub fn secrets(self, secret: FindSecret) -> Http {
+        Http { secret, ..self }
+    }
+
+    fn url(&self, actor: &ActorDecl) -> Result<String, ConfigError> {
+        let expected = "a URL that begins with `https://`";
+        let value = actor.config.get("url").ok_or_else(|| ConfigError::missing("url", expected))?;
+        let invalid = || ConfigError::invalid("url", expected, value);
+        let text = value.as_str().ok_or_else(invalid)?;
+        let uri: Uri = text.parse().map_err(|_| invalid())?;
+        let host = uri.host().unwrap_or_default();
+        let local = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
+        let refused = |why: &str| Err(ConfigError::Other(format!("`url`: `{text}`: {why}")));
+        match uri.scheme_str() {
+            Some("https") if cfg!(feature = "tls") => Ok(text.to_owned()),
+            Some("https") => refused("this program was built without `https`"),
+            Some("http") if local || self.plain_anywhere => Ok(text.to_owned()),
+            Some("http") => refused("`http` is not encrypted and allowed to this machine only; use `https`"),
+            Some(_) => refused("the scheme must be `https`, or `http` to this machine"),
+            None => Err(invalid()),
+        }
+    }
+
+    fn headers(&self, actor: &ActorDecl) -> Result<Vec<(String, String)>, ConfigError> {
+        let Some(headers) = actor.config.get("headers") else {
+            return Ok(Vec::new());
+        };
+        let invalid =
+            || ConfigError::invalid("headers", "an object with a string or `{secret: NAME}` for each header", headers);
+        let pair = |(name, value): (&String, &Json)| {
+            let value = match value {
+                Json::String(value) => value.clone(),
+                Json::Object(map) => {
+                    let secret = map.get("secret").and_then(Json::as_str).filter(|_| map.len() == 1);
+                    let secret = secret.ok_or_else(invalid)?;
+                    let missing = || format!("`headers`: this host has no secret `{secret}` for the header `{name}`");
+                    (self.secret)(secret).ok_or_else(|| ConfigError::Other(missing()))?
+                }
+                _ => return Err(invalid()),
+            };
+            // The message must not show a secret.
+            let valid = ureq::http::HeaderName::try_from(name.as_str()).is_ok()
+                && ureq::http::HeaderValue::try_from(&value).is_ok();
+            match valid {
+                true => Ok((name.clone(), value)),
+                false => Err(ConfigError::Other(format!(
+                    "`headers`: the header `{name}` has a name or value that HTTP does not allow"
+                ))),
+            }
+        };
+        headers.as_object().ok_or_else(invalid)?.iter().map(pair).collect()
+    }
+
+    fn request(&self, call: &Call) -> Result<Request, Fault> {
+        let mut headers = self.headers(call.actor())?;
+        headers.push(("idempotency-key".into(), call.effect.to_string()));
+        headers.push(("charter-run".into(), call.run.to_string()));
+        Ok(Request {
+            url: self.url(call.actor())?,
+            headers,
+            body: call.input.to_string(),
+            max_output: max_output(call.actor())?,
+            timeout: Duration::from_millis(call.left().max(1)),
+        })
+    }
+}
+
+impl Request {
+    fn post(&self, agent: &ureq::Agent) -> Result<Outcome, Fault> {
+        let limit = self.max_output;
+        let mut request =
+            agent.post(&self.url).header("content-type", "application/json").header("accept", "application/json");
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        let request = request.config().timeout_global(Some(self.timeout)).build();
+        let response = request.send(&self.body);
+        let mut response = response.map_err(|e| failure(&e))?;
+        let status = response.status();
+        let body = response.body_mut().with_config().limit(limit).read_to_vec().map_err(|e| match e {
+            ureq::Error::BodyExceedsLimit(_) => {
+                Fault::new("too-large", &format!("the response has more than {limit} bytes (`maxOutput`)"))
+            }
+            e => failure(&e),
+        })?;
+        if !status.is_success() {
+            let shown: String = String::from_utf8_lossy(&body).chars().take(500).collect();
+            let fault = Fault::new("failed", &format!("the server responded with {status}"))
+                .with("status", status.as_u16())
+                .with("body", shown);
+            let temporary = status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429);
+            return Err(if temporary { fault.retryable() } else { fault });
+        }
+        if body.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Outcome::Done(Json::Null));
+        }
+        let value = serde_json::from_slice(&body);
+        value
+            .map(Outcome::Done)
+            .map_err(|e| Fault::new("malformed", &format!("the response is not JSON: {e}")).retryable())
+    }
+}
+
+fn failure(e: &ureq::Error) -> Fault {
+    match e {
+        ureq::Error::Timeout(_) => Fault::new("timeout", "the server did not respond in time").retryable(),
+        e => Fault::new("start", &format!("cannot reach the server: {e}")).retryable(),
+    }
+}

@@ -1,0 +1,69 @@
+//! The standard executors.
+
+mod exec;
+mod http;
+mod human;
+mod journal;
+mod script;
+mod scripted;
+#[cfg(unix)]
+mod workspace;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use charter_kernel::definition::ActorDecl;
+
+use crate::error::ConfigError;
+use crate::executor::{Executor, Executors, Fault};
+
+pub use exec::Exec;
+pub use http::Http;
+pub use human::Human;
+pub use journal::Journal;
+pub use scripted::Scripted;
+#[cfg(unix)]
+pub use workspace::Workspaces;
+
+/// The executors that every host has: `exec`, `http`, `human`, `journal` and `scripted`, with their defaults.
+#[must_use]
+pub fn standard() -> Executors {
+    BTreeMap::from([
+        ("exec".to_owned(), Arc::new(Exec::default()) as Arc<dyn Executor>),
+        ("http".to_owned(), Arc::new(Http::default())),
+        ("human".to_owned(), Arc::new(Human)),
+        ("journal".to_owned(), Arc::new(Journal)),
+        ("scripted".to_owned(), Arc::new(Scripted)),
+    ])
+}
+
+/// Time limit of an attempt of `exec` and `http` by default: ten minutes, in milliseconds.
+const ATTEMPT: i64 = 600_000;
+
+/// The environment of commands by default: `PATH=/usr/local/bin:/usr/bin:/bin` and `LANG=C.UTF-8`.
+#[must_use]
+pub fn default_env() -> BTreeMap<String, String> {
+    let env = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8")];
+    env.map(|(k, v)| (k.to_owned(), v.to_owned())).into()
+}
+
+/// Keys that every kind of actor has.
+const COMMON: [&str; 5] = ["idempotent", "retry", "attemptTimeout", "as", "id"];
+
+/// Checks that a configuration has no other keys than those of the kind (`keys`) and those that every kind has.
+///
+/// # Errors
+/// The first unknown key.
+pub fn check_keys(actor: &ActorDecl, keys: &[&str]) -> Result<(), ConfigError> {
+    let known = keys.iter().chain(&COMMON).copied();
+    match actor.config.keys().find(|key| !known.clone().any(|k| k == key.as_str())) {
+        None => Ok(()),
+        Some(key) => Err(ConfigError::unknown_key(key, known)),
+    }
+}
+
+/// Runs something that waits for a disk or a server on a thread for blocking work.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
+    let result = tokio::task::spawn_blocking(work).await;
+    result.unwrap_or_else(|_| Err(Fault::new("failed", "the call was interrupted").retryable()))
+}

@@ -1,0 +1,81 @@
+//! Reads the input of a workspace actor, and the answers of actors that it asks.
+
+use std::collections::BTreeMap;
+
+use charter_kernel::Digest;
+use charter_workspace::{Changeset, Insight, ListedFile, RelPath, dogs, json as form};
+use serde_json::{Map, Value as Json, json};
+
+use crate::call::Call;
+use crate::executor::Fault;
+
+/// The kind of the other actor.
+pub(super) fn by(call: &Call) -> Option<&str> {
+    call.config("by").and_then(Json::as_str)
+}
+
+/// Sets a member of an object.
+pub(super) fn set(value: &mut Json, key: &str, to: Json) {
+    match value {
+        Json::Object(map) => drop(map.insert(key.to_owned(), to)),
+        other => *other = Json::Object(Map::from_iter([(key.to_owned(), to)])),
+    }
+}
+
+/// A number of the configuration.
+pub(super) fn limit<T: TryFrom<u64>>(call: &Call, key: &str, default: T) -> T {
+    let given = call.config(key).and_then(Json::as_u64);
+    given.and_then(|n| T::try_from(n).ok()).unwrap_or(default)
+}
+
+/// The key of an apply and of its rollback: run and cycle.
+pub(super) fn key(call: &Call) -> Result<String, Fault> {
+    match call.input.get("cycle").and_then(Json::as_u64) {
+        Some(cycle) => Ok(format!("{}/{cycle}", call.run)),
+        None => Err(Fault::new("config", "the input has no `cycle`: the number of the cycle")),
+    }
+}
+
+/// The files of an input: path and digest.
+pub(super) fn approved(input: &Json) -> Result<Vec<(RelPath, Digest)>, Fault> {
+    let wrong = |why: String| Fault::new("config", &why);
+    let files = input.get("files").and_then(Json::as_array).ok_or_else(|| wrong("the input has no `files`".into()))?;
+    let one = |file: &Json| {
+        let text = |key: &str| file.get(key).and_then(Json::as_str).unwrap_or_default();
+        let path =
+            RelPath::parse(text("path")).map_err(|fault| wrong(format!("the path `{}` {fault}", text("path"))))?;
+        let digest = Digest::parse(text("sha256")).ok_or_else(|| wrong(format!("`{path}` has no `sha256`")))?;
+        Ok((path, digest))
+    };
+    files.iter().map(one).collect()
+}
+
+/// The listed files that an answer selects.
+pub(super) fn selected(files: &[ListedFile], answer: &Json) -> Result<Vec<ListedFile>, Fault> {
+    let wrong = |why: String| Fault::new("selection", &why).retryable();
+    let paths = answer
+        .get("select")
+        .and_then(Json::as_array)
+        .ok_or_else(|| wrong("the answer has no `select`, a list of paths".into()))?;
+    let mut chosen = BTreeMap::new();
+    for path in paths {
+        let file = files.iter().find(|f| path.as_str() == Some(&f.path));
+        let file = file.ok_or_else(|| wrong(format!("`{path}` is not among the listed files")))?;
+        chosen.insert(file.path.clone(), file.clone());
+    }
+    Ok(chosen.into_values().collect())
+}
+
+/// The insights of an answer or an input.
+pub(super) fn insights(value: &Json) -> Result<Vec<Insight>, Fault> {
+    let list = value.get("insights").cloned().unwrap_or_else(|| json!([]));
+    serde_json::from_value(list).map_err(|e| Fault::new("insight", &format!("invalid `insights`: {e}")))
+}
+
+/// A changeset as an actor writes it: the JSON form, or the text form as a string or as the member `text`.
+pub(super) fn read_changeset(answer: &Json) -> Result<Changeset, charter_workspace::ChangesetError> {
+    match answer.as_str().or_else(|| answer.get("text").and_then(Json::as_str)) {
+        Some(text) => dogs::read(text.as_bytes()),
+        None => form::of_value(answer),
+    }
+}

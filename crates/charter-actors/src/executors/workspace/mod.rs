@@ -1,0 +1,248 @@
+//! Kind `workspace`: an agent's work on a folder that changes only with an approval. What each step does to the folder is in
+//! `charter-workspace`; this module connects it with a run: who asks, what was approved, what may be shown to whom.
+
+mod delegate;
+mod hold;
+mod input;
+mod scratch;
+mod steps;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use charter_kernel::definition::ActorDecl;
+use charter_workspace::{Error, VerifyCommand, Watch, Workspace};
+use serde_json::Value as Json;
+
+use crate::call::Call;
+use crate::clock::BoxFuture;
+use crate::config::{delay, texts};
+use crate::error::ConfigError;
+use crate::executor::{Executor, Fault, Outcome};
+use crate::folder::Folder;
+use crate::lock;
+use hold::Holds;
+
+/// Kind `workspace`. The input of every actor has `workspace`, a folder (`scratch:NAME` is a copy of the folder NAME beside the
+/// charter, made for the run). Configuration:
+///
+/// | `do` | input | output |
+/// |---|---|---|
+/// | `curate` | `patterns`, `cleared` | `{files: [{path, size, sha256, kind}], curator, passedOver, insights}` |
+/// | `plan`, `reflect` | `files`, and anything else | the answer of the other actor |
+/// | `propose` | `files` | `{changeset, digest, proposer}`: the manifest; contents go into the store |
+/// | `apply` | `cycle`, `changeset`, `approval: {by, digest, proposer}`, `verify` | a report of what was done |
+/// | `rollback` | `cycle`, `needed` | `{restored}` |
+/// | `remember` | `cycle`, `insights` | `{}` |
+///
+/// `by`: the kind of the other actor that is asked (`scripted`, `model`, `exec`, ...), with its configuration beside it; it sees the
+/// input, with the contents of the approved files in `files`. `answer`: the schema of its answer, where that differs from the output.
+/// `maxFiles`, `maxFileBytes`, `maxBytes` limit what it is shown; `verify` (a command), `verifyTimeout`, `verifyOutput`.
+///
+/// `apply` does nothing unless the record that requests it is an approval of exactly that changeset.
+#[derive(Debug, Clone)]
+pub struct Workspaces {
+    /// Where contents, checkpoints and the history of workspaces are kept: a folder beside the database.
+    folder: PathBuf,
+    /// Environment of `verify` commands. Default: [`default_env`](crate::default_env).
+    pub env: BTreeMap<String, String>,
+    holds: Arc<Holds>,
+}
+
+/// What an actor does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Task {
+    Curate,
+    Plan,
+    Propose,
+    Apply,
+    Rollback,
+    Reflect,
+    Remember,
+}
+
+const TASKS: [(&str, Task); 7] = [
+    ("curate", Task::Curate),
+    ("plan", Task::Plan),
+    ("propose", Task::Propose),
+    ("apply", Task::Apply),
+    ("rollback", Task::Rollback),
+    ("reflect", Task::Reflect),
+    ("remember", Task::Remember),
+];
+
+/// Keys of this kind; with `by`, the others belong to the other actor.
+const KEYS: [&str; 9] =
+    ["do", "by", "answer", "maxFiles", "maxFileBytes", "maxBytes", "verify", "verifyTimeout", "verifyOutput"];
+
+/// Bytes of a command's output that a fault holds.
+const MAX_OUTPUT_IN_FAULT: usize = 4 << 10;
+
+impl Workspaces {
+    /// Keeps its store in a folder, which must lie outside every workspace.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>) -> Workspaces {
+        Workspaces { folder: folder.into(), env: super::default_env(), holds: Arc::default() }
+    }
+
+    /// The folder that a run means by `workspace`: for `scratch:NAME`, the copy that was made for the run.
+    #[must_use]
+    pub fn place(&self, run: &str, workspace: &str) -> PathBuf {
+        match workspace.strip_prefix("scratch:") {
+            Some(_) => scratch::place(run, &self.folder),
+            None => PathBuf::from(workspace),
+        }
+    }
+
+    /// What a changeset (an answer of `propose`) would change in the workspace of a run as it is now, for the approver to read.
+    ///
+    /// # Errors
+    /// It is not a changeset, or its contents are not in the store.
+    pub fn review(
+        &self,
+        run: &str,
+        workspace: &str,
+        changeset: &Json,
+    ) -> Result<Vec<charter_workspace::FileDiff>, Error> {
+        let store = charter_workspace::Store::open(&self.folder)?;
+        charter_workspace::review(&self.place(run, workspace), changeset, &store)
+    }
+}
+
+impl Executor for Workspaces {
+    fn check(&self, name: &str, actor: &ActorDecl, folder: &Folder) -> Result<(), ConfigError> {
+        let task = task(actor)?;
+        let expected = "the kind of the actor to ask, such as `scripted` or `model`";
+        match actor.config.get("by") {
+            None if matches!(task, Task::Plan | Task::Propose | Task::Reflect) => {
+                Err(ConfigError::missing("by", expected))
+            }
+            None => super::check_keys(actor, &KEYS),
+            Some(Json::String(by)) if by == "scripted" => {
+                super::Scripted.check(name, &delegate::decl(actor, by), folder)
+            }
+            Some(Json::String(_)) => Ok(()),
+            Some(other) => Err(ConfigError::invalid("by", expected, other)),
+        }?;
+        verify(actor, &Json::Null, &self.env).map(drop)
+    }
+
+    fn is_idempotent(&self) -> bool {
+        // Reading may be repeated; a repeated apply finds the result of the first one under its key.
+        true
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
+        let workspaces = self.clone();
+        Box::pin(async move {
+            let output = match task(call.actor())? {
+                Task::Curate => workspaces.curate(&call).await,
+                Task::Plan => workspaces.plan(&call).await,
+                Task::Propose => workspaces.propose(&call).await,
+                Task::Apply => workspaces.apply(&call).await,
+                Task::Rollback => workspaces.roll_back(&call).await,
+                Task::Reflect => workspaces.reflect(&call).await,
+                Task::Remember => workspaces.remember(&call).await,
+            };
+            output.map(Outcome::Done)
+        })
+    }
+}
+
+fn task(actor: &ActorDecl) -> Result<Task, ConfigError> {
+    let value = actor.config.get("do").unwrap_or(&Json::Null);
+    let found = TASKS.iter().find(|(word, _)| value.as_str() == Some(word));
+    found.map(|(_, task)| *task).ok_or_else(|| {
+        let all = TASKS.map(|(word, _)| word).join("`, `");
+        ConfigError::invalid("do", &format!("one of `{all}`"), value)
+    })
+}
+
+/// The `verify` command: that of the input, or else that of the configuration.
+fn verify(
+    actor: &ActorDecl,
+    command: &Json,
+    env: &BTreeMap<String, String>,
+) -> Result<Option<VerifyCommand>, ConfigError> {
+    let command = if command.is_null() { actor.config.get("verify").unwrap_or(&Json::Null) } else { command };
+    if command.is_null() {
+        return Ok(None);
+    }
+    let mut verify = VerifyCommand::new(texts("verify", command)?);
+    if let Some(limit) = actor.config.get("verifyTimeout") {
+        verify.time_limit = Duration::from_millis(u64::try_from(delay("verifyTimeout", limit)?).unwrap_or_default());
+    }
+    if let Some(limit) = actor.config.get("verifyOutput").and_then(Json::as_u64) {
+        verify.output_limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    }
+    verify.environment.clone_from(env);
+    Ok(Some(verify))
+}
+
+/// Stops the work when it is dropped: before its next write, and what was written is undone.
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+struct StopFlag(Arc<AtomicBool>);
+
+impl Watch for StopFlag {
+    fn before(&mut self, _: &'static str, _: &str) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Workspaces {
+    /// Runs `work` on the workspace of a call, on a thread for blocking work.
+    async fn on<T: Send + 'static>(
+        &self,
+        call: &Call,
+        work: impl FnOnce(&Workspace, &mut dyn Watch) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let (workspaces, call) = (self.clone(), call.clone());
+        let stop = Arc::new(AtomicBool::new(false));
+        let _stop = StopOnDrop(stop.clone());
+        let done = tokio::task::spawn_blocking(move || {
+            let path = workspaces.path(&call)?;
+            let mut watch = StopFlag(stop);
+            let workspace = workspaces.holds.take(&path, &workspaces.folder, &call, &mut watch).map_err(fault)?;
+            let workspace = lock(&workspace);
+            work(&workspace, &mut watch).map_err(fault)
+        });
+        done.await.map_err(|_| Fault::new("internal", "the work on the workspace was interrupted"))?
+    }
+
+    /// The folder that the input names.
+    fn path(&self, call: &Call) -> Result<PathBuf, Fault> {
+        let Some(name) = call.input.get("workspace").and_then(Json::as_str) else {
+            return Err(Fault::new("config", "the input has no `workspace`: the path of a folder"));
+        };
+        match name.strip_prefix("scratch:") {
+            Some(name) => scratch::path(name, call, &self.folder),
+            None => Ok(PathBuf::from(name)),
+        }
+    }
+}
+
+fn fault(error: Error) -> Fault {
+    let fault = Fault::new(error.code(), &error.to_string());
+    match error {
+        Error::Verify { output, .. } => {
+            let start = output.char_indices().rev().nth(MAX_OUTPUT_IN_FAULT).map_or(0, |(at, _)| at);
+            fault.with("output", output.get(start..).unwrap_or_default())
+        }
+        Error::Locked { .. } => fault.retryable(),
+        _ => fault,
+    }
+}

@@ -1,0 +1,197 @@
+//! The steps of an agent's work: curate, plan, propose, apply, roll back, reflect, remember.
+
+use std::collections::BTreeMap;
+
+use charter_kernel::Digest;
+use charter_workspace::{ApplyRequest, Approval, Changeset, CurateOptions, FileKind, Insight, ListedFile, RelPath};
+use serde_json::{Value as Json, json};
+
+use super::input::{approved, by, insights, key, limit, read_changeset, selected, set};
+use super::{Workspaces, delegate, verify};
+use crate::call::Call;
+use crate::config::texts;
+use crate::executor::Fault;
+
+/// Bytes of contents that an actor is shown by default.
+const MAX_SHOWN: u64 = 1 << 20;
+/// How many more answers an actor may give after its changeset is refused with a reason.
+const MAX_REPAIRS: usize = 2;
+/// Insights that are part of the answer of `curate`: the latest ones.
+const MAX_INSIGHTS: usize = 20;
+
+impl Workspaces {
+    pub(super) async fn curate(&self, call: &Call) -> Result<Json, Fault> {
+        let patterns = match call.input.get("patterns") {
+            None | Some(Json::Null) => Vec::new(),
+            Some(list) => texts("patterns", list)?,
+        };
+        let default = CurateOptions::default();
+        let request = CurateOptions {
+            patterns,
+            max_files: limit(call, "maxFiles", 500),
+            max_file_bytes: limit(call, "maxFileBytes", default.max_file_bytes),
+        };
+        let cleared = call.input.get("cleared").is_some_and(|c| !c.is_null());
+        let found = self.on(call, move |workspace, watch| {
+            if cleared && workspace.dirty()?.is_some() {
+                workspace.clear_dirty(watch)?;
+            }
+            let learned = workspace.learned()?;
+            let newest = learned.into_iter().rev().take(MAX_INSIGHTS).rev().map(|l| l.insight);
+            Ok((workspace.curate(&request)?, newest.collect::<Vec<_>>()))
+        });
+        let (listing, insights) = found.await?;
+        let mut output = json!({"passedOver": listing.skipped, "insights": insights});
+        let (files, curator) = match by(call) {
+            None => (listing.files.into_iter().filter(|f| f.kind == FileKind::Text).collect(), call.principal().id),
+            Some(kind) => {
+                let mut input = (*call.input).clone();
+                set(&mut input, "files", json!(listing.files));
+                let schema = json!({"type": "object", "required": ["select"], "properties": {"select": {"type": "array", "items": {"type": "string"}}}});
+                let answer = delegate::ask(call, kind, input, Some(schema)).await?;
+                (selected(&listing.files, &answer)?, delegate::name(call, kind))
+            }
+        };
+        let most = limit(call, "maxBytes", MAX_SHOWN);
+        let size: u64 = files.iter().map(|f: &ListedFile| f.size).sum();
+        if size > most {
+            let why = format!(
+                "the {} files have {size} bytes in total; the limit is {most}; select fewer with `patterns`, such as `src/**`",
+                files.len()
+            );
+            return Err(Fault::new("too-large", &why));
+        }
+        set(&mut output, "files", json!(files));
+        set(&mut output, "curator", curator.into());
+        Ok(output)
+    }
+
+    /// Asks the other actor, which sees the contents of the approved files.
+    pub(super) async fn plan(&self, call: &Call) -> Result<Json, Fault> {
+        let input = self.with_contents(call).await?;
+        delegate::ask(call, by(call).unwrap_or_default(), input, None).await
+    }
+
+    /// The input with the contents of the files that it names. Each must have the approved digest.
+    async fn with_contents(&self, call: &Call) -> Result<Json, Fault> {
+        let mut input = (*call.input).clone();
+        let files = approved(&input)?;
+        let bundle = self.on(call, move |workspace, _| workspace.bundle(&files)).await?;
+        let described = |(path, bytes): (&RelPath, &Vec<u8>)| {
+            let mut file = json!({"path": path.as_str(), "size": bytes.len(), "sha256": Digest::of_bytes(bytes).hex()});
+            if let Ok(text) = std::str::from_utf8(bytes) {
+                set(&mut file, "content", text.into());
+            }
+            file
+        };
+        let files: Vec<Json> = bundle.files.iter().map(described).collect();
+        set(&mut input, "files", files.into());
+        Ok(input)
+    }
+
+    pub(super) async fn propose(&self, call: &Call) -> Result<Json, Fault> {
+        let mut input = self.with_contents(call).await?;
+        let shown: BTreeMap<RelPath, Digest> = approved(&call.input)?.into_iter().collect();
+        let kind = by(call).unwrap_or_default();
+        let mut tries = 0usize;
+        let changeset = loop {
+            let answer = delegate::ask(call, kind, input.clone(), Some(delegate::changeset_schema())).await?;
+            match read_changeset(&answer).and_then(|c| c.bind(&shown)) {
+                Ok(changeset) => break changeset,
+                Err(refused) if tries >= MAX_REPAIRS => {
+                    return Err(Fault::new("changeset", &refused.to_string()).retryable());
+                }
+                // The next question holds the reason.
+                Err(refused) => set(&mut input, "refused", refused.to_string().into()),
+            }
+            tries = tries.saturating_add(1);
+        };
+        let output = json!({"changeset": changeset.manifest(), "digest": changeset.digest().hex(), "proposer": delegate::name(call, kind)});
+        let keep = self.on(call, move |workspace, watch| {
+            for content in changeset.changes().iter().filter_map(|c| c.content.as_ref()) {
+                workspace.store().put(content, watch)?;
+            }
+            Ok(())
+        });
+        keep.await.map(|()| output)
+    }
+
+    pub(super) async fn apply(&self, call: &Call) -> Result<Json, Fault> {
+        let (key, approval) = (key(call)?, self.approval(call).await?);
+        let manifest = call.input.get("changeset").cloned().unwrap_or_default();
+        let command = call.input.get("verify").cloned().unwrap_or_default();
+        let verify = verify(call.actor(), &command, &self.env)?;
+        let applied = self.on(call, move |workspace, watch| {
+            let changeset = Changeset::from_manifest(&manifest, workspace.store())?;
+            let order = ApplyRequest { key: &key, changeset: &changeset, approval: &approval, verify: verify.as_ref() };
+            workspace.apply(order, watch)
+        });
+        Ok(json!(applied.await?))
+    }
+
+    /// The approval. The record that requests the apply must itself be an approval of the changeset, by the approver of the input.
+    async fn approval(&self, call: &Call) -> Result<Approval, Fault> {
+        let unapproved = |why: &str| Fault::new("unapproved", why);
+        let text = |key: &str| {
+            call.input.pointer(&format!("/approval/{key}")).and_then(Json::as_str).unwrap_or_default().to_owned()
+        };
+        let (by, proposer) = (text("by"), text("proposer"));
+        let changeset =
+            Digest::parse(&text("digest")).ok_or_else(|| unapproved("the input has no `approval.digest`"))?;
+        let (host, run, seq) = (call.host().clone(), call.run.clone(), call.effect_id.seq);
+        let read = move || host.records(&run, seq, 1).map_err(|e| Fault::new("journal", &e.to_string()));
+        let records = crate::executors::blocking(read).await?;
+        let record = records.first().filter(|r| r.seq == seq);
+        let record = record.ok_or_else(|| unapproved(&format!("record {seq} is not in the journal")))?;
+        let same = |a: &charter_journal::Approval<'_>| Digest::parse(&a.digest) == Some(changeset);
+        if !record.approvals.iter().any(same) {
+            return Err(unapproved(&format!("record {seq} requests it and is not an approval of {changeset}")));
+        }
+        if record.by.id != by {
+            return Err(unapproved(&format!("record {seq} is by `{}`, but the input says `{by}`", record.by.id)));
+        }
+        if proposer.is_empty() {
+            return Err(unapproved("the input has no `approval.proposer`"));
+        }
+        Ok(Approval { changeset, approver: by, proposer })
+    }
+
+    pub(super) async fn roll_back(&self, call: &Call) -> Result<Json, Fault> {
+        if call.input.get("needed") == Some(&Json::Bool(false)) {
+            return Ok(json!({"restored": []}));
+        }
+        let key = key(call)?;
+        let restored = self.on(call, move |workspace, watch| workspace.roll_back(&key, watch)).await?;
+        Ok(json!({"restored": restored}))
+    }
+
+    pub(super) async fn reflect(&self, call: &Call) -> Result<Json, Fault> {
+        let key = key(call)?;
+        let input = (*call.input).clone();
+        match delegate::ask(call, by(call).unwrap_or_default(), input, None).await {
+            Ok(answer) => {
+                let insights = insights(&answer)?;
+                self.on(call, move |workspace, watch| workspace.learn(&key, &insights, watch)).await?;
+                Ok(answer)
+            }
+            Err(fault) => {
+                // Keeps that the changes were applied, although the reflection on them is missing.
+                let insight = Insight {
+                    outcome: charter_workspace::CycleOutcome::Partial,
+                    category: "reflection".into(),
+                    description: format!("applied, but the reflection failed: {}", fault.message),
+                    tags: Vec::new(),
+                    evidence: call.input.get("goal").cloned().unwrap_or_default(),
+                };
+                let _ = self.on(call, move |workspace, watch| workspace.learn(&key, &[insight], watch)).await;
+                Err(fault)
+            }
+        }
+    }
+
+    pub(super) async fn remember(&self, call: &Call) -> Result<Json, Fault> {
+        let (key, insights) = (format!("{}/failed", key(call)?), insights(&call.input)?);
+        self.on(call, move |workspace, watch| workspace.learn(&key, &insights, watch)).await?;
+        Ok(json!({}))
+    }
+}

@@ -1,0 +1,120 @@
+//! The files beside a charter, which its actors read.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::FolderError;
+
+/// The largest file that is read, in bytes.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// The most files of a listing.
+const MAX_FILES: usize = 1000;
+
+/// The files beside a charter. The host decides where they are; a charter can only name files inside.
+#[derive(Debug, Clone, Default)]
+pub enum Folder {
+    /// There are none.
+    #[default]
+    None,
+    /// A folder of the file system.
+    Dir(PathBuf),
+    /// Texts by name, such as those built into a program.
+    Texts(Arc<BTreeMap<String, String>>),
+}
+
+impl Folder {
+    /// The folder of the file system, if it is one: the working directory of commands.
+    #[must_use]
+    pub fn dir(&self) -> Option<&Path> {
+        match self {
+            Folder::Dir(dir) => Some(dir),
+            _ => None,
+        }
+    }
+
+    /// Reads a text file.
+    ///
+    /// # Errors
+    /// There is no such file, it lies outside, is too large, or is not UTF-8.
+    pub fn read(&self, name: &str) -> Result<String, FolderError> {
+        let path = inside(name)?;
+        match self {
+            Folder::None => Err(FolderError::NoFolder(name.into())),
+            Folder::Texts(texts) => texts.get(name).cloned().ok_or_else(|| FolderError::NotFound(name.into())),
+            Folder::Dir(dir) => {
+                let full = dir.join(path);
+                let size = std::fs::metadata(&full).map_err(|e| cannot(name, &e))?.len();
+                if size > MAX_BYTES {
+                    return Err(FolderError::TooLarge { name: name.into(), size, limit: MAX_BYTES });
+                }
+                std::fs::read_to_string(&full).map_err(|e| cannot(name, &e))
+            }
+        }
+    }
+
+    /// The files directly inside a subfolder, as names that [`Folder::read`] accepts, sorted. A subfolder that does not exist is empty.
+    ///
+    /// # Errors
+    /// It lies outside, cannot be read, or has more than 1,000 files.
+    pub fn list(&self, name: &str) -> Result<Vec<String>, FolderError> {
+        let path = inside(name)?;
+        let mut names: Vec<String> = match self {
+            Folder::None => Vec::new(),
+            Folder::Texts(texts) => {
+                let directly = |key: &&String| Path::new(key.as_str()).parent() == Some(path);
+                texts.keys().filter(directly).cloned().collect()
+            }
+            Folder::Dir(dir) => match std::fs::read_dir(dir.join(path)) {
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+                entries => entries.and_then(|entries| files(path, entries)).map_err(|e| cannot(name, &e))?,
+            },
+        };
+        if names.len() > MAX_FILES {
+            return Err(FolderError::TooMany { name: name.into(), count: names.len(), limit: MAX_FILES });
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// The path of a file or subfolder in the file system.
+    ///
+    /// # Errors
+    /// It lies outside, or the folder is not in the file system.
+    pub fn path(&self, name: &str) -> Result<PathBuf, FolderError> {
+        let path = inside(name)?;
+        Ok(self.dir().ok_or(FolderError::NotInFileSystem)?.join(path))
+    }
+}
+
+/// The regular files of a folder. Names that are not UTF-8 are left out: no charter can name them.
+fn files(folder: &Path, entries: std::fs::ReadDir) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type()?.is_file()
+            && let Some(name) = folder.join(entry.file_name()).to_str()
+        {
+            names.push(name.to_owned());
+        }
+    }
+    Ok(names)
+}
+
+fn cannot(name: &str, error: &std::io::Error) -> FolderError {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => FolderError::NotFound(name.into()),
+        _ => FolderError::Io { name: name.into(), error: error.to_string() },
+    }
+}
+
+/// A relative path that does not leave its folder.
+fn inside(name: &str) -> Result<&Path, FolderError> {
+    let path = Path::new(name);
+    let stays = path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+    if name.is_empty() || !stays {
+        return Err(FolderError::Outside(name.into()));
+    }
+    Ok(path)
+}

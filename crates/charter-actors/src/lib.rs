@@ -1,0 +1,55 @@
+#![doc = include_str!("../README.md")]
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::unreachable,
+    clippy::todo
+)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects
+    )
+)]
+
+mod call;
+mod client;
+mod clock;
+mod config;
+mod error;
+mod executor;
+mod executors;
+mod folder;
+mod host;
+mod policy;
+mod virtual_clock;
+
+pub use call::Call;
+#[cfg(unix)]
+pub use charter_workspace::{DiffLine, FileDiff, LineKind};
+pub use client::{ClientOptions, http_client};
+pub use clock::{ActivityGuard, BoxFuture, Clock, SystemClock};
+pub use config::{ActorConfig, delay, texts};
+pub use error::{ConfigError, FolderError};
+pub use executor::{Executor, Executors, Fault, FindSecret, Outcome};
+#[cfg(unix)]
+pub use executors::Workspaces;
+pub use executors::{Exec, Http, Human, Journal, Scripted, check_keys, default_env, standard};
+pub use folder::Folder;
+pub use host::{ActorEvent, CallHost, Delivery, RunUpdate, RunUpdates};
+pub use policy::{ActorPolicy, Retry};
+pub use virtual_clock::VirtualClock;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A poisoned lock is taken all the same: what these locks guard is consistent between any two statements.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,132 @@
+//! The keys that every kind of actor has: retries, idempotency, time limit of an attempt, identity.
+
+use charter_kernel::Digest;
+use charter_kernel::definition::ActorDecl;
+use serde_json::Value as Json;
+
+use crate::config::{delay, texts};
+use crate::error::ConfigError;
+
+/// Longest pause between two attempts by default: five minutes.
+const MAX_PAUSE: i64 = 300_000;
+/// Upper limit of `retry.attempts`.
+const MAX_ATTEMPTS: u64 = 100;
+
+/// The keys of an actor's configuration that are the same for every kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ActorPolicy {
+    /// Whether repeating a call under the same key has no further effect: an interrupted call may be repeated.
+    pub idempotent: Option<bool>,
+    /// When a failed call is attempted again.
+    pub retry: Retry,
+    /// Time limit of one attempt, in milliseconds (`attemptTimeout`); none: the default of the kind.
+    pub attempt_timeout: Option<i64>,
+    /// The roles under which it may send events to its run (`as`).
+    pub roles: Vec<String>,
+    /// The id under which it sends events (`id`); default: its name.
+    pub id: Option<String>,
+}
+
+/// `retry` of an actor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Retry {
+    /// Number of attempts in all.
+    pub attempts: u32,
+    /// Pause after the first failure, in milliseconds.
+    pub backoff: i64,
+    /// Factor by which the pause grows with each attempt.
+    pub factor: f64,
+    /// Longest pause, in milliseconds.
+    pub max: i64,
+    /// Fraction of the pause that is random, 0 to 1.
+    pub jitter: f64,
+}
+
+impl Default for Retry {
+    fn default() -> Retry {
+        Retry { attempts: 1, backoff: 1_000, factor: 2.0, max: MAX_PAUSE, jitter: 0.5 }
+    }
+}
+
+impl Retry {
+    /// The pause after attempt `attempt` (the first is 1) of an effect, in milliseconds. It is the same each time for the same effect
+    /// and attempt: the random part is derived from the effect's id.
+    #[must_use]
+    pub fn pause(&self, effect: &str, attempt: u32) -> i64 {
+        let doublings = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
+        let full = (self.backoff as f64 * self.factor.powi(doublings)).min(self.max as f64);
+        let Digest(hash) = Digest::of_bytes(format!("{effect}#{attempt}").as_bytes());
+        let seed = hash.iter().take(6).fold(0u64, |n, b| n.wrapping_mul(256).wrapping_add(u64::from(*b)));
+        let random = seed as f64 / (1u64 << 48) as f64;
+        let pause = full * (1.0 - self.jitter * random);
+        // Between 0 and `max`, so the cast loses nothing.
+        pause.max(0.0) as i64
+    }
+}
+
+impl ActorPolicy {
+    /// Reads the common keys of an actor.
+    ///
+    /// # Errors
+    /// The first value that is wrong.
+    pub fn read(decl: &ActorDecl) -> Result<ActorPolicy, ConfigError> {
+        let config = &decl.config;
+        let idempotent = match config.get("idempotent") {
+            None | Some(Json::Null) => None,
+            Some(Json::Bool(b)) => Some(*b),
+            Some(other) => return Err(ConfigError::invalid("idempotent", "`true` or `false`", other)),
+        };
+        let attempt_timeout = match config.get("attemptTimeout") {
+            None | Some(Json::Null) => None,
+            Some(value) => Some(delay("attemptTimeout", value)?.max(1)),
+        };
+        let roles = match config.get("as") {
+            None | Some(Json::Null) => Vec::new(),
+            Some(value) => texts("as", value)?,
+        };
+        let id = match config.get("id") {
+            None | Some(Json::Null) => None,
+            Some(Json::String(id)) if !id.is_empty() => Some(id.clone()),
+            Some(other) => {
+                return Err(ConfigError::invalid("id", "a nonempty string, the sender of its events", other));
+            }
+        };
+        let retry = config.get("retry").map(retry).transpose()?.unwrap_or_default();
+        Ok(ActorPolicy { idempotent, retry, attempt_timeout, roles, id })
+    }
+}
+
+fn retry(value: &Json) -> Result<Retry, ConfigError> {
+    let mut out = Retry::default();
+    let Json::Object(map) = value else {
+        return Err(ConfigError::invalid("retry", "an object such as `{attempts: 3, backoff: 2s}`", value));
+    };
+    for (key, value) in map {
+        match key.as_str() {
+            "attempts" => {
+                let n = value.as_u64().filter(|n| (1..=MAX_ATTEMPTS).contains(n)).and_then(|n| u32::try_from(n).ok());
+                out.attempts = n.ok_or_else(|| {
+                    ConfigError::invalid("retry.attempts", &format!("a number from 1 to {MAX_ATTEMPTS}"), value)
+                })?;
+            }
+            "backoff" => out.backoff = delay("retry.backoff", value)?,
+            "max" => out.max = delay("retry.max", value)?,
+            "factor" => {
+                let factor = value.as_f64().filter(|f| (1.0..=10.0).contains(f));
+                out.factor =
+                    factor.ok_or_else(|| ConfigError::invalid("retry.factor", "a number from 1 to 10", value))?;
+            }
+            "jitter" => {
+                let jitter = value.as_f64().filter(|f| (0.0..=1.0).contains(f));
+                out.jitter =
+                    jitter.ok_or_else(|| ConfigError::invalid("retry.jitter", "a number from 0 to 1", value))?;
+            }
+            other => {
+                let known = ["attempts", "backoff", "factor", "max", "jitter"];
+                let nearest = charter_expr::nearest(other, known).map(|n| format!("retry.{n}"));
+                return Err(ConfigError::UnknownKey { key: format!("retry.{other}"), nearest });
+            }
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,128 @@
+//! The work of one invocation: attempts with pauses between them, until there is an answer.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::task::Poll;
+
+use charter_actors::{ActivityGuard, ActorConfig, Call, Executor, Fault, Outcome};
+use charter_kernel::check_answer;
+use serde_json::Value as Json;
+use tracing::Instrument as _;
+
+use crate::publish::RuntimeEvent;
+use crate::runtime::Inner;
+
+/// An invocation that is being worked on.
+pub(crate) struct Work {
+    pub(crate) inner: Arc<Inner>,
+    /// The next attempt.
+    pub(crate) call: Call,
+    pub(crate) actor: Arc<ActorConfig>,
+    pub(crate) executor: Arc<dyn Executor>,
+    /// Upper limit of the answer, in bytes of JSON.
+    pub(crate) max_data: u64,
+}
+
+impl Work {
+    /// From the first attempt, not before a time, to the answer.
+    pub(crate) async fn run(mut self, not_before: i64, activity: ActivityGuard) {
+        let inner = self.inner.clone();
+        let clock = &inner.clock;
+        let policy = &self.actor.clone().policy;
+        let mut activity = Some(activity);
+        if not_before > clock.now() {
+            clock.sleep_until(not_before).await;
+        }
+        loop {
+            let permit = match inner.calls.permits.try_acquire() {
+                Ok(permit) => permit,
+                Err(_) => {
+                    // Waiting for a permit is not an activity.
+                    activity.take();
+                    let Ok(permit) = inner.calls.permits.acquire().await else {
+                        return;
+                    };
+                    activity = Some(clock.work());
+                    permit
+                }
+            };
+            let now = clock.now();
+            let call = &mut self.call;
+            let Some(working) = inner.calls.attempt(&call.run, call.effect_id, call.attempt, now) else {
+                return;
+            };
+            inner.publisher.tell(RuntimeEvent::Began(working.clone()));
+            let limit = policy.attempt_timeout.or(self.executor.attempt_timeout());
+            call.deadline = limit.map_or(i64::MAX, |ms| now.saturating_add(ms));
+            let span = crate::trace::attempt(&working);
+            let result = self.attempt().instrument(span.clone()).await;
+            crate::trace::ended(&span, &result);
+            drop(span);
+            let mut results = vec![result];
+            if inner.faults.twice {
+                results.push(self.attempt().await);
+            }
+            drop(permit);
+            let call = &mut self.call;
+            if let Some(Err(fault)) = results.first()
+                && fault.retryable
+                && call.attempt < policy.retry.attempts
+            {
+                let at = clock.now().saturating_add(policy.retry.pause(&call.effect, call.attempt));
+                inner.publisher.tell(RuntimeEvent::Retrying { work: working, error: fault.json(), at });
+                // If this cannot be written, the answer cannot be written either, which is reported.
+                let _ = inner.note(call, fault.json(), at).await;
+                clock.sleep_until(at).await;
+                call.attempt = call.attempt.saturating_add(1);
+                continue;
+            }
+            if results.iter().any(|r| matches!(r, Ok(Outcome::Waits))) {
+                inner.publisher.tell(RuntimeEvent::Waiting(working));
+                return;
+            }
+            let mut answers = results.into_iter().map(|result| match result {
+                Ok(Outcome::Done(output)) => Ok(output),
+                Ok(Outcome::Waits) => Ok(Json::Null),
+                Err(fault) if call.attempt > 1 => Err(fault.with("attempts", call.attempt).json()),
+                Err(fault) => Err(fault.json()),
+            });
+            let give = |outcome| inner.give(&call.run, &call.invocation, call.effect_id, outcome);
+            match (answers.next(), answers.next()) {
+                (Some(first), Some(second)) => drop(tokio::join!(give(first), give(second))),
+                (Some(only), None) => give(only).await,
+                (None, _) => {}
+            }
+            drop(activity);
+            return;
+        }
+    }
+
+    /// One attempt, within its time limit; the answer is checked.
+    async fn attempt(&self) -> Result<Outcome, Fault> {
+        let call = &self.call;
+        let mut alarm = self.inner.clock.alarm_at(call.deadline);
+        let mut work = self.executor.call(call.clone());
+        let guarded =
+            std::future::poll_fn(|cx| match std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+                Ok(poll) => poll,
+                Err(_) => Poll::Ready(Err(Fault::new("panic", "the executor panicked; this is a bug in it"))),
+            });
+        let result = tokio::select! {
+            biased;
+            result = guarded => Some(result),
+            () = &mut alarm => None,
+        };
+        // The work before the alarm: a virtual clock does not move on until the alarm is dropped.
+        drop(work);
+        drop(alarm);
+        let Some(result) = result else {
+            let message = format!("an attempt of `{}` exceeded its time limit (`attemptTimeout`)", call.name());
+            return Err(Fault::new("timeout", &message).retryable());
+        };
+        let outcome = result?;
+        if let Outcome::Done(output) = &outcome {
+            check_answer(call.name(), output, self.max_data, self.actor.output.as_ref())?;
+        }
+        Ok(outcome)
+    }
+}
