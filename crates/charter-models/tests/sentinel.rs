@@ -248,10 +248,10 @@ fn wrong_configurations_are_told_at_the_start() {
     };
     check("do: curate").unwrap();
     for (actor, expected) in [
-        ("do: dance", "`do` says what it does: `curate`, `plan`"),
-        ("do: propose", "`by` is missing"),
-        ("do: plan, by: scripted", "`answers` is missing"),
-        ("do: curate, maxFile: 1", "it has no key `maxFile`; did you mean `maxFiles`?"),
+        ("do: dance", "invalid `do`: expected one of `curate`, `plan`"),
+        ("do: propose", "missing key `by`"),
+        ("do: plan, by: scripted", "missing key `answers`"),
+        ("do: curate, maxFile: 1", "unknown key `maxFile`; did you mean `maxFiles`?"),
         ("do: apply, verify: 3", "`verify`"),
     ] {
         let error = check(actor).expect_err(actor);

@@ -167,9 +167,9 @@ fn what_is_wrong_is_said_before_a_run_begins() {
     assert!(said("arguments: '= input.'").contains("is no expression"));
     let at = |server: &str| called_at(server, "add", "").unwrap_err().to_string();
     assert!(at("{url: 'http://example.org/mcp'}").contains("begins with `https://`"));
-    assert!(at("{url: 'https://example.org/mcp', header: {}}").contains("did you mean `headers`?"));
+    assert!(at("{url: 'https://example.org/mcp', header: {}}").contains("did you mean `server.headers`?"));
     assert!(at("{url: 'https://example.org', headers: {a: {secret: B}}}").contains("no secret `B`"));
-    assert!(at("{}").contains("`server.command` is a list"));
+    assert!(at("{}").contains("invalid `server.command`: expected a list"));
 }
 
 #[test]

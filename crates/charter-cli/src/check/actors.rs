@@ -63,7 +63,8 @@ fn key<'a>(loaded: &'a Loaded, name: &str, why: &str) -> Option<&'a str> {
     let mut quoted = why.split('`').skip(1).step_by(2);
     quoted.find_map(|word| {
         let mut all = actor.config.iter();
-        let found = all.find(|(key, value)| *key == word || value.as_str() == Some(word));
+        let outer = word.split('.').next().unwrap_or_default();
+        let found = all.find(|(key, value)| *key == outer || value.as_str() == Some(word));
         found.map(|(key, _)| key.as_str())
     })
 }
