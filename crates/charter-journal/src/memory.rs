@@ -127,6 +127,10 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
+    fn blocks(&self) -> bool {
+        false
+    }
+
     fn submit(&self, batch: Vec<Append>, reply: Reply) {
         reply(self.try_append(batch));
     }

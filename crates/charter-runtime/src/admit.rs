@@ -1,4 +1,4 @@
-//! What a host takes: which charters, judged before anything of them is kept, and which ids of runs.
+//! Admission: which charters and run ids a host accepts, checked before anything is stored.
 
 use charter_actors::{ActorConfig, ConfigError, Executor, Executors};
 
@@ -17,37 +17,36 @@ pub struct ActorError {
 }
 
 impl Options {
-    /// Whether a host that is set up like this would take a charter, and a run with this id: what [`Runtime::add`](crate::Runtime::add)
-    /// and [`Runtime::start`](crate::Runtime::start) refuse without looking into a journal.
+    /// Whether a host with these options accepts a charter, and a run with this id: the checks of [`Runtime::add`](crate::Runtime::add)
+    /// and [`Runtime::start`](crate::Runtime::start) that need no journal.
     ///
     /// # Errors
-    /// As those say.
+    /// As theirs.
     pub fn admits(&self, charter: &Charter, run: Option<&str>) -> Result<(), RuntimeError> {
         run.map_or(Ok(()), check_run_id)?;
         admit(&self.limits, &self.executors, charter)
     }
 
-    /// What such a host does not accept about the actors of a charter, in the order of their names.
+    /// The actors of a charter that such a host does not accept, in the order of their names.
     #[must_use]
     pub fn actor_errors(&self, charter: &Charter) -> Vec<ActorError> {
         actor_errors(&self.executors, charter).collect()
     }
 }
 
-/// Whether a charter may be hosted.
+/// Whether a host accepts a charter.
 pub(crate) fn admit(limits: &Limits, executors: &Executors, charter: &Charter) -> Result<(), RuntimeError> {
     let definition = charter.machine.definition();
-    let asked = &definition.limits;
     let bounds = [
-        ("actors_per_run", limits.actors_per_run, asked.actors, "actors"),
-        ("timers_per_run", limits.timers_per_run, asked.timers, "timers"),
+        ("actors_per_run", limits.actors_per_run, definition.limits.actors, "actors"),
+        ("timers_per_run", limits.timers_per_run, definition.limits.timers, "timers"),
     ];
-    for (limit, most, asked, key) in bounds {
-        if most > 0 && asked > most {
+    for (limit, max, requested, key) in bounds {
+        if max > 0 && requested > max {
             return Err(RuntimeError::Limit {
                 limit,
-                value: most.into(),
-                what: format!("the charter `{}` asks for `limits.{key}: {asked}`", definition.id),
+                value: max.into(),
+                what: format!("the charter `{}` requests `limits.{key}: {requested}`", definition.id),
             });
         }
     }
@@ -78,13 +77,13 @@ fn check(executor: &dyn Executor, actor: &ActorConfig, charter: &Charter) -> Res
     }
 }
 
-/// Whether a run may have this id.
+/// Checks the id of a run.
 ///
 /// # Errors
 /// [`RuntimeError::BadRunId`].
 pub fn check_run_id(run: &str) -> Result<(), RuntimeError> {
-    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
-    if run.is_empty() || run.len() > 128 || !run.chars().all(fine) {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    if run.is_empty() || run.len() > 128 || !run.chars().all(allowed) {
         return Err(RuntimeError::BadRunId(run.chars().take(140).collect()));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! A charter as the host holds it: compiled, with the folder that its actors read from.
+//! A charter on a host: compiled, with the folder that its actors read from.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use charter_kernel::{Digest, Machine};
 
 use crate::error::RuntimeError;
 
-/// A charter as the host holds it. Share it in an `Arc`.
+/// A charter on a host. Share it in an `Arc`.
 #[derive(Debug)]
 pub struct Charter {
     pub(crate) machine: Arc<Machine>,
@@ -21,7 +21,7 @@ pub struct Charter {
 }
 
 impl Charter {
-    /// From a document that was read.
+    /// Compiles a document.
     ///
     /// # Errors
     /// It does not compile, or the configuration of an actor is wrong.
@@ -31,10 +31,10 @@ impl Charter {
         Charter::of(Arc::new(machine), stored, folder)
     }
 
-    /// From a folder with a `charter.yaml`, or from the path of a charter; its folder is the one it lies in.
+    /// Reads a charter from its path, or from a folder with a `charter.yaml`. The folder of its actors is the one it lies in.
     ///
     /// # Errors
-    /// It cannot be read or does not compile (the message has the places), or the configuration of an actor is wrong.
+    /// It cannot be read or does not compile (the message has the positions), or the configuration of an actor is wrong.
     pub fn load(path: &Path) -> Result<Charter, RuntimeError> {
         let file = if path.is_dir() { path.join("charter.yaml") } else { path.to_owned() };
         let document = charter_format::read_file(
@@ -46,7 +46,7 @@ impl Charter {
         Charter::new(&document, Folder::Dir(folder.to_owned()))
     }
 
-    /// From a compiled machine; `name` and `source` are kept with its runs.
+    /// From a compiled machine; `name` and `source` are stored with its runs.
     ///
     /// # Errors
     /// The configuration of an actor is wrong.
@@ -74,13 +74,13 @@ impl Charter {
         self.stored.digest
     }
 
-    /// Compiled.
+    /// The compiled machine.
     #[must_use]
     pub fn machine(&self) -> &Arc<Machine> {
         &self.machine
     }
 
-    /// As it is kept with its runs.
+    /// The charter as it is stored with its runs.
     #[must_use]
     pub fn stored(&self) -> &StoredCharter {
         &self.stored

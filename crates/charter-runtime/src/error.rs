@@ -1,55 +1,54 @@
-//! What can go wrong with a host. Refusals are no errors: they come as records.
+//! Errors of a host. Refusals are not errors: they are records.
 
 use charter_journal::{ReplayError, StoreError};
 use charter_kernel::Digest;
 
-/// Why the runtime could not do what it was asked. Nothing was written, unless it says so.
+/// Why a host could not do what was requested. Nothing was written, unless the error says so.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RuntimeError {
-    /// The journal.
+    /// The journal failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A run could not be made again from its records.
+    /// A run could not be restored from its records.
     #[error(transparent)]
     Replay(#[from] ReplayError),
     /// No such run.
-    #[error("there is no run `{0}` in this journal")]
+    #[error("no run `{0}` in this journal")]
     UnknownRun(String),
-    /// The run's start was refused; it never was.
-    #[error("run `{0}` never started: its start was refused (record 0 says why)")]
+    /// The run's start was refused.
+    #[error("run `{0}` never started: its start was refused (record 0 has the reason)")]
     NeverStarted(String),
-    /// A run of that id exists, and was not started with this.
-    #[error("there is a run `{0}` already, started with something else; choose another id, or leave it out")]
+    /// A run with this id exists, and was started with another charter or input.
+    #[error("run `{0}` exists and was started with another charter or input; choose another id, or omit it")]
     RunExists(String),
-    /// The id of a run is not written like one.
-    #[error("`{0}` cannot be the id of a run: 1 to 128 letters, digits, `-`, `_`, `.` or `:`")]
+    /// The id of a run has the wrong length or characters.
+    #[error("invalid run id `{0}`: expected 1 to 128 letters, digits, `-`, `_`, `.` or `:`")]
     BadRunId(String),
-    /// It was opened by something else than a tokio runtime.
+    /// It was opened outside a tokio runtime.
     #[error(
-        "the host lives on a tokio runtime with timers: open it in one (`#[tokio::main]`, or a `Builder` with `enable_time`)"
+        "no tokio runtime: open the host inside one that has timers (`#[tokio::main]`, or a `Builder` with `enable_time`)"
     )]
     NoTokio,
-    /// The charter was not given to the runtime, and is not in its journal.
-    #[error("the charter {0} is not known here; add it before a run of it starts")]
+    /// The charter was not added, and is not in the journal.
+    #[error("unknown charter {0}: add it before a run of it starts")]
     UnknownCharter(Digest),
-    /// The charter cannot be hosted.
-    #[error("the charter `{charter}` cannot be run here: {why}")]
+    /// The host does not accept the charter.
+    #[error("cannot run the charter `{charter}` on this host: {why}")]
     Charter {
         /// Its id.
         charter: String,
         /// Why.
         why: String,
     },
-    /// An event with this id was recorded already, and said something else (code `stale`).
-    #[error(
-        "the event id `{id}` was used in run `{run}` for something else (record {seq}); an id belongs to one event"
-    )]
+    /// An event with this id and other content is recorded (code `stale`).
+    #[error("the event id `{id}` belongs to another event of run `{run}` (record {seq}); use a new id")]
     IdTaken {
         /// The run.
         run: String,
         /// The id.
         id: String,
-        /// The record that has it.
+        /// The record of that event.
         seq: u64,
     },
     /// A limit of the host. `limit` names the option, `value` is what it is set to.
@@ -59,11 +58,11 @@ pub enum RuntimeError {
         limit: &'static str,
         /// Its value.
         value: u64,
-        /// What reached it.
+        /// What exceeds it.
         what: String,
     },
-    /// There is nothing of that name that waits for a person.
-    #[error("run `{run}`: no task `{task}` waits for a person")]
+    /// No such task is open.
+    #[error("run `{run}`: no open task `{task}`")]
     NoTask {
         /// The run.
         run: String,
@@ -71,18 +70,18 @@ pub enum RuntimeError {
         task: String,
     },
     /// The task is for others.
-    #[error("run `{run}`: the task `{task}` is for {roles}, and `{by}` is none of them")]
+    #[error("run `{run}`: the task `{task}` is for the roles {roles}; `{by}` has none of them")]
     NotYours {
         /// The run.
         run: String,
         /// The effect.
         task: String,
-        /// Who may, in words.
+        /// The roles, separated by commas.
         roles: String,
-        /// Who tried.
+        /// The principal that tried.
         by: String,
     },
-    /// The runtime is shutting down, or was.
-    #[error("the host is shutting down and takes no more events")]
+    /// The host is shutting down, or has shut down.
+    #[error("the host is shutting down and accepts no more events")]
     Closing,
 }

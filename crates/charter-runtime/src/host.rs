@@ -1,4 +1,4 @@
-//! This host, as executors see it.
+//! This host as executors see it.
 
 use std::sync::Arc;
 
@@ -7,8 +7,9 @@ use charter_journal::{Record, StoreError};
 use charter_kernel::{Digest, Snapshot};
 
 use crate::error::RuntimeError;
-use crate::publish::{RuntimeEvent, Subscription};
-use crate::runtime::{Inner, SendEvent};
+use crate::events::{RuntimeEvent, Subscription};
+use crate::inner::Inner;
+use crate::request::SendEvent;
 
 impl CallHost for Inner {
     fn clock(&self) -> &Arc<dyn Clock> {

@@ -1,4 +1,4 @@
-//! How a runtime is set up: clock, ids, executors, limits, faults for tests.
+//! The setup of a host: clock, ids, executors, limits, injected faults.
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use charter_journal::StoredCharter;
 
 /// Makes ids of runs.
 pub type NewId = Arc<dyn Fn() -> String + Send + Sync>;
-/// Finds the folder of a charter that the journal knows and nobody has added since the runtime was opened.
+/// Finds the folder of a charter that is in the journal and has not been added since the host was opened.
 pub type FindFolder = Arc<dyn Fn(&StoredCharter) -> Folder + Send + Sync>;
 
-/// How a runtime is set up. [`Options::default`] is right for a program on one machine.
+/// The setup of a host. [`Options::default`] suits a program on one machine.
 #[derive(Clone)]
 pub struct Options {
-    /// Where time comes from.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
-    /// Where ids of runs come from; default: UUIDs of version 7, which sort by time.
+    /// Makes ids of runs; default: UUIDs of version 7, which sort by time.
     pub new_id: NewId,
-    /// Who does the work of actors, by `kind`. Default: `exec`, `http`, `scripted`, `human`.
+    /// Executors of actors, by `kind`. Default: [`charter_actors::standard`].
     pub executors: Executors,
-    /// The folder of a charter from the journal. Default: the one that its name (a path) lies in, if there is one.
+    /// Finds the folder of a charter from the journal. Default: the folder of the file that the charter is named after, if it exists.
     pub find_folder: FindFolder,
-    /// Bounds.
+    /// Limits.
     pub limits: Limits,
-    /// Faults that tests ask for.
-    pub faults: Faults,
+    /// Faults to inject in tests.
+    pub inject: FaultInjection,
 }
 
 impl Default for Options {
@@ -41,7 +41,7 @@ impl Default for Options {
                 }
             }),
             limits: Limits::default(),
-            faults: Faults::default(),
+            inject: FaultInjection::default(),
         }
     }
 }
@@ -54,7 +54,7 @@ impl Options {
         self
     }
 
-    /// With another clock.
+    /// Sets the clock.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Options {
         self.clock = Arc::new(clock);
@@ -69,24 +69,24 @@ impl std::fmt::Debug for Options {
     }
 }
 
-/// Bounds of a host. 0 means: none. Reaching one is [`crate::RuntimeError::Limit`], which names it.
+/// Limits of a host; 0 means no limit. Exceeding one is [`crate::RuntimeError::Limit`], which names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Records of a run. Events from outside are refused from here on (but `charter.cancel`); answers and timers until twice as many.
+    /// Records of a run. Beyond it, events from outside are rejected except `charter.cancel`; answers and timers beyond twice as many.
     pub records_per_run: u64,
-    /// Bytes of data that an event may carry, on top of what the charter says.
+    /// Bytes of an event's data, in addition to the limit of the charter.
     pub data_bytes: u64,
-    /// Events per second that a principal may send, on average; twice as many at once.
+    /// Events per second of a principal, on average; bursts may have twice as many.
     pub events_per_second: u32,
-    /// The most that a charter may ask for as `limits.actors`.
+    /// Upper limit of `limits.actors` of a charter.
     pub actors_per_run: u32,
-    /// The most that a charter may ask for as `limits.timers`.
+    /// Upper limit of `limits.timers` of a charter.
     pub timers_per_run: u32,
-    /// Actors at work at the same time, over all runs; others wait for their turn.
+    /// Concurrent calls of actors, over all runs; further calls wait.
     pub calls_at_once: u32,
-    /// Events that may wait for one run.
+    /// Events that wait for one run.
     pub mailbox: u32,
-    /// Runs that are kept in memory; others are made again from the journal when something happens to them.
+    /// Runs in memory; others are restored from the journal when they receive an input.
     pub runs_in_memory: u32,
 }
 
@@ -105,9 +105,9 @@ impl Default for Limits {
     }
 }
 
-/// Faults that tests ask for.
+/// Faults to inject in tests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Faults {
-    /// Every effect is executed twice, and both answers are given.
+pub struct FaultInjection {
+    /// Executes every effect twice and gives both answers to the run.
     pub twice: bool,
 }

@@ -1,4 +1,4 @@
-//! What a journal says is still open, taken up when it is opened: timers with their deadlines, actors that were at work.
+//! Resuming what a journal has open when it is opened: timers with their deadlines, and calls of actors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,32 +7,32 @@ use charter_actors::Fault;
 use charter_journal::{OpenEffect, SourceKind};
 use charter_kernel::{EffectId, Event};
 
-use crate::calls::InvocationRequest;
+use crate::calls::registry::InvocationRequest;
 use crate::error::RuntimeError;
-use crate::mailbox::RunState;
-use crate::runtime::{Inner, blocking};
+use crate::inner::Inner;
+use crate::mailbox::run::RunState;
 
-/// Effects that are read from the journal at once.
+/// Effects and records that are read at a time.
 const PAGE: usize = 1_000;
 
 /// What was found open when a journal was opened.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// Effects that are executed again: their actors are idempotent.
+    /// Effects that are executed again, because their actors are idempotent.
     pub resumed: Vec<String>,
-    /// Effects whose outcome is not known: their actors are not idempotent, and the run is told so (`error.invoke.ID`, code `unknown`).
+    /// Effects whose outcome is unknown, because their actors are not idempotent. The run receives `error.invoke.ID` with the code
+    /// `unknown`.
     pub unknown: Vec<String>,
     /// Runs with timers.
     pub timers: usize,
-    /// Runs that could not be taken up, and why.
+    /// Runs that could not be resumed, and why.
     pub failed: Vec<(String, RuntimeError)>,
 }
 
 pub(crate) async fn recover(inner: &Arc<Inner>) -> Result<Recovery, RuntimeError> {
     let mut recovery = Recovery::default();
-    let host = inner.clone();
-    let timers = blocking(move || host.store.pending_timers(i64::MAX, usize::MAX >> 1)).await??;
+    let timers = inner.with_store(|inner| inner.store.pending_timers(i64::MAX, usize::MAX >> 1)).await??;
     let mut next: BTreeMap<String, i64> = BTreeMap::new();
     for timer in timers {
         let due = next.entry(timer.run).or_insert(timer.due);
@@ -40,7 +40,7 @@ pub(crate) async fn recover(inner: &Arc<Inner>) -> Result<Recovery, RuntimeError
     }
     recovery.timers = next.len();
     for (run, due) in next {
-        inner.wheel.set(&run.as_str().into(), Some(due), || inner.clock.work());
+        inner.timers.set(&run.as_str().into(), Some(due), || inner.clock.work());
     }
     for run in runs_with_open_effects(inner).await? {
         match inner.load(&run).await {
@@ -51,10 +51,9 @@ pub(crate) async fn recover(inner: &Arc<Inner>) -> Result<Recovery, RuntimeError
     Ok(recovery)
 }
 
-/// Runs in which an actor is at work, or should be.
+/// Runs with open invocations of actors.
 pub(crate) async fn runs_with_open_effects(inner: &Arc<Inner>) -> Result<Vec<String>, RuntimeError> {
-    let inner = inner.clone();
-    blocking(move || {
+    let read = |inner: &Inner| {
         let mut runs: Vec<String> = Vec::new();
         let mut after: Option<OpenEffect> = None;
         loop {
@@ -69,22 +68,22 @@ pub(crate) async fn runs_with_open_effects(inner: &Arc<Inner>) -> Result<Vec<Str
                 _ => return Ok(runs),
             }
         }
-    })
-    .await?
+    };
+    inner.with_store(read).await?
 }
 
-/// Takes up what a run has asked for and got no answer to.
+/// Resumes the open invocations of a run.
 async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: &mut Recovery) {
     let Some(snapshot) = &state.snapshot else {
         return;
     };
     let open: Vec<_> = snapshot.invocations().filter(|(_, i)| !i.is_machine()).map(|(_, i)| i.clone()).collect();
     for i in open {
-        let service = state.charter.actors.get(i.src.as_ref());
-        let executor = service.and_then(|s| inner.executors.get(s.kind.as_ref()));
-        let asked = service.and_then(|s| s.policy.idempotent);
-        // An actor that nobody can run here has certainly not been at work here; it fails as one does that is asked for now.
-        let again = asked.or_else(|| executor.map(|e| e.is_idempotent())).unwrap_or(true);
+        let actor = state.charter.actors.get(i.src.as_ref());
+        let executor = actor.and_then(|a| inner.executors.get(a.kind.as_ref()));
+        let declared = actor.and_then(|a| a.policy.idempotent);
+        // An actor without an executor has not run on this host; it fails like a new call of it.
+        let idempotent = declared.or_else(|| executor.map(|e| e.is_idempotent())).unwrap_or(true);
         let effect = i.effect.text(run);
         let (attempt, not_before) = match attempts(inner, run, i.effect).await {
             Ok(found) => found,
@@ -93,11 +92,11 @@ async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: 
                 return;
             }
         };
-        // Between two attempts it was certainly not at work.
+        // No attempt was running during the pause between two attempts.
         let paused = attempt > 1 && not_before > inner.clock.now();
-        if again || paused {
+        if idempotent || paused {
             recovery.resumed.push(effect);
-            let asked = InvocationRequest {
+            let request = InvocationRequest {
                 effect: i.effect,
                 invocation: i.id.clone(),
                 src: i.src.clone(),
@@ -105,11 +104,11 @@ async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: 
                 attempt,
                 not_before,
             };
-            inner.invoke(&state.charter, run, asked);
+            inner.invoke(&state.charter, run, request);
         } else {
             let fault = Fault::new(
                 "unknown",
-                &format!("the host stopped while `{}` was at work; whether it has done its work is not known", i.src),
+                format!("the host stopped during a call of `{}`; whether the call took effect is unknown", i.src),
             );
             recovery.unknown.push(effect);
             inner.give(run, &i.id, i.effect, Err(fault.json())).await;
@@ -117,10 +116,10 @@ async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: 
     }
 }
 
-/// Which attempt of an effect comes next, and when, as its run's records say.
+/// The next attempt of an effect and its earliest start, according to the records of its run.
 async fn attempts(inner: &Arc<Inner>, run: &Arc<str>, effect: EffectId) -> Result<(u32, i64), RuntimeError> {
-    let (inner, run) = (inner.clone(), run.clone());
-    blocking(move || {
+    let run = run.clone();
+    let read = move |inner: &Inner| {
         let name = effect.text(&run);
         let (mut next, mut not_before) = (1, i64::MIN);
         let mut from = effect.seq;
@@ -141,6 +140,6 @@ async fn attempts(inner: &Arc<Inner>, run: &Arc<str>, effect: EffectId) -> Resul
                 None => return Ok((next, not_before)),
             }
         }
-    })
-    .await?
+    };
+    inner.with_store(read).await?
 }

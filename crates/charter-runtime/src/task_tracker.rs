@@ -1,10 +1,10 @@
-//! Counts what goes on, and tells when nothing does.
+//! Counts running tasks, and waits until there are none.
 
 use std::sync::Mutex;
 
 use tokio::sync::Notify;
 
-use crate::runtime::lock;
+use crate::sync::lock;
 
 #[derive(Default)]
 pub(crate) struct TaskTracker {
@@ -27,16 +27,17 @@ impl TaskTracker {
         }
     }
 
-    /// Waits until nothing goes on.
+    /// Waits until no task runs.
     pub(crate) async fn zero(&self) {
         loop {
-            let notice = self.zero.notified();
-            tokio::pin!(notice);
-            notice.as_mut().enable();
+            let notified = self.zero.notified();
+            tokio::pin!(notified);
+            // Registered before the check: a notification in between would be missed.
+            notified.as_mut().enable();
             if *lock(&self.count) == 0 {
                 return;
             }
-            notice.await;
+            notified.await;
         }
     }
 }

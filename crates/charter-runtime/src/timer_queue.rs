@@ -1,32 +1,32 @@
-//! The timers of all runs: one entry for each run, its next one. One task waits for the earliest.
+//! The timers of all runs: one entry per run, its next one. One task waits for the earliest.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex};
 
-use charter_actors::ActivityGuard;
+use charter_actors::{ActivityGuard, Clock};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
-use crate::runtime::{Inner, Input};
+use crate::sync::lock;
 
 #[derive(Default)]
 pub(crate) struct TimerQueue {
     state: Mutex<State>,
-    kick: Notify,
+    changed: Notify,
 }
 
 #[derive(Default)]
 struct State {
     by_time: BTreeSet<(i64, Arc<str>)>,
     by_run: FxHashMap<Arc<str>, i64>,
-    /// Held by whoever has brought an earlier timer until the task has seen it.
-    kick: Option<ActivityGuard>,
+    /// An activity from the arrival of a new earliest timer until the task has seen it.
+    unseen: Option<ActivityGuard>,
 }
 
 impl TimerQueue {
-    /// The next timer of a run; none: it has none.
-    pub(crate) fn set(&self, run: &Arc<str>, due: Option<i64>, work: impl FnOnce() -> ActivityGuard) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Sets the next timer of a run; none: it has none.
+    pub(crate) fn set(&self, run: &Arc<str>, due: Option<i64>, activity: impl FnOnce() -> ActivityGuard) {
+        let mut state = lock(&self.state);
         let state = &mut *state;
         let old = match due {
             Some(due) => state.by_run.insert(run.clone(), due),
@@ -42,15 +42,15 @@ impl TimerQueue {
             let earliest = state.by_time.first().is_none_or(|(first, _)| due < *first);
             state.by_time.insert((due, run.clone()));
             if earliest {
-                state.kick.get_or_insert_with(work);
-                self.kick.notify_one();
+                state.unseen.get_or_insert_with(activity);
+                self.changed.notify_one();
             }
         }
     }
 
-    /// Runs with timers that are due, and when the next one is.
-    fn due(&self, now: i64) -> (Vec<Arc<str>>, i64, Option<ActivityGuard>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Removes the timers that are due. Returns their runs, the time of the next timer, and the guard of a new earliest timer.
+    fn take_due(&self, now: i64) -> (Vec<Arc<str>>, i64, Option<ActivityGuard>) {
+        let mut state = lock(&self.state);
         let mut runs = Vec::new();
         while let Some((due, run)) = state.by_time.first().cloned() {
             if due > now {
@@ -61,31 +61,23 @@ impl TimerQueue {
             runs.push(run);
         }
         let next = state.by_time.first().map_or(i64::MAX, |(due, _)| *due);
-        (runs, next, state.kick.take())
+        (runs, next, state.unseen.take())
     }
 
-    /// Waits for timers, for ever. Each run fires its own.
-    pub(crate) async fn turn(inner: Weak<Inner>) {
-        let mut _work = ActivityGuard::default();
-        let mut first = true;
+    /// Waits for timers until `fire` returns false. `fire` tells a run to fire its timers.
+    pub(crate) async fn run(self: Arc<Self>, clock: Arc<dyn Clock>, fire: impl Fn(&Arc<str>) -> bool) {
+        let _activity = clock.work();
         loop {
-            let (sleep, wheel) = {
-                let Some(inner) = inner.upgrade() else { return };
-                if first {
-                    _work = inner.clock.work();
-                    first = false;
+            let sleep = {
+                let (runs, next, _unseen) = self.take_due(clock.now());
+                if !runs.iter().all(&fire) {
+                    return;
                 }
-                let (runs, next, kick) = inner.wheel.due(inner.clock.now());
-                for run in runs {
-                    inner.post(&run, Input::Due);
-                }
-                let sleep = inner.clock.sleep_until(next);
-                drop(kick);
-                (sleep, inner.wheel.clone())
+                clock.sleep_until(next)
             };
             tokio::select! {
                 () = sleep => {}
-                () = wheel.kick.notified() => {}
+                () = self.changed.notified() => {}
             }
         }
     }

@@ -1,14 +1,14 @@
-//! Spans for whoever watches the host (`tracing`): one for each record and for each attempt of an actor. Names, ids and numbers only, never data:
-//! what events, inputs and answers hold stays in the journal, which is the record; this is not.
+//! Spans (`tracing`): one for each record and for each attempt of an actor. They hold names, ids and numbers, never data: the content
+//! of events, inputs and answers stays in the journal.
 
 use charter_actors::{Fault, Outcome};
 use charter_journal::Record;
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::publish::Working;
+use crate::events::Working;
 
-/// A record is durable.
+/// Writes the span of a durable record.
 pub(crate) fn record(record: &Record) {
     let span = tracing::info_span!(
         "charter.record",
@@ -26,11 +26,11 @@ pub(crate) fn record(record: &Record) {
     if let Some(refusal) = &record.refusal {
         span.record("charter.refusal", tracing::field::display(refusal.code));
     }
-    // It has no duration: the commit is over.
+    // Entered and left at once: the commit has already happened.
     drop(span.entered());
 }
 
-/// Around one attempt of an actor.
+/// The span of one attempt of an actor.
 pub(crate) fn attempt(working: &Working) -> Span {
     tracing::info_span!(
         "charter.call",
@@ -45,7 +45,7 @@ pub(crate) fn attempt(working: &Working) -> Span {
     )
 }
 
-/// How it ended.
+/// Notes how an attempt ended.
 pub(crate) fn ended(span: &Span, result: &Result<Outcome, Fault>) {
     if let Err(fault) = result {
         span.record("error.type", fault.code.as_str());

@@ -1,10 +1,11 @@
-//! One mailbox per run: its mail is handled one after the other, by a task that exists only while there is some. What waits together
-//! is committed together; effects are executed after the commit, answers given after it.
+//! One mailbox per run: a task that exists only while there is input handles it in order. Inputs that wait together are committed
+//! together; effects start and replies are sent after the commit.
 
-mod judge;
+mod evaluate;
+mod load;
 mod perform;
 mod repeated;
-mod state;
+pub(crate) mod run;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,42 +14,86 @@ use charter_journal::{Append, Chain, StoreError};
 use rustc_hash::FxHashSet;
 use tokio::sync::oneshot;
 
-pub(crate) use perform::AGAIN;
-pub(crate) use state::{Queued, Run, RunState};
-
 use crate::error::RuntimeError;
-use crate::runtime::{Inner, Input, lock};
-use judge::{BATCH, Batch, Evaluation};
-use perform::{drop_reply, fail};
+use crate::inner::{Inner, RETRY_WRITE};
+use crate::request::{Input, Receipt, Reply, SendEvent};
+use crate::sync::lock;
+use charter_kernel::is_larger;
+use evaluate::{Batch, Evaluation, MAX_BATCH};
+use perform::{fail, fail_staged};
+use run::{Queued, Run, RunState};
 
 impl Inner {
-    /// Puts a letter into a mailbox, and sees to it that somebody handles it.
-    pub(crate) fn deliver(self: &Arc<Self>, run: &str, letter: Queued, bounded: bool) -> Result<(), RuntimeError> {
-        let mut cells = lock(&self.cells);
-        let (run, cell) = match cells.get_key_value(run) {
-            Some((run, cell)) => (run.clone(), cell.clone()),
-            None => {
-                let (run, cell): (Arc<str>, Arc<Run>) = (run.into(), Arc::default());
-                cells.insert(run.clone(), cell.clone());
-                (run, cell)
-            }
-        };
-        let mut inside = lock(&cell.inside);
-        let most = self.limits.mailbox;
-        if bounded && most > 0 && inside.queue.len() >= most as usize {
+    pub(crate) async fn send(self: &Arc<Self>, send: SendEvent) -> Result<Receipt, RuntimeError> {
+        self.open_for(&send.by)?;
+        let limit = self.limits.data_bytes;
+        if limit > 0 && is_larger(&send.data, limit) {
             return Err(RuntimeError::Limit {
-                limit: "mailbox",
-                value: most.into(),
-                what: format!("too many events wait for run `{run}`"),
+                limit: "data_bytes",
+                value: limit,
+                what: format!("the data of `{}` is too large", send.r#type),
             });
         }
-        inside.queue.push_back(letter);
-        if !inside.draining {
-            inside.draining = true;
+        let run: Arc<str> = send.run.as_str().into();
+        self.ask(&run, |reply| Input::Event { send: Box::new(send), reply }).await
+    }
+
+    /// Puts an input from outside into a mailbox and waits for the reply.
+    pub(crate) async fn ask(
+        self: &Arc<Self>,
+        run: &str,
+        input: impl FnOnce(Reply) -> Input,
+    ) -> Result<Receipt, RuntimeError> {
+        let (reply, receiver) = oneshot::channel();
+        self.deliver(run, input(reply), true)?;
+        receiver.await.unwrap_or(Err(RuntimeError::Closing))
+    }
+
+    /// Puts an input of the host itself into a mailbox and waits for the reply.
+    pub(crate) async fn ask_self(
+        self: &Arc<Self>,
+        run: &str,
+        input: impl FnOnce(Reply) -> Input,
+    ) -> Result<Receipt, RuntimeError> {
+        let (reply, receiver) = oneshot::channel();
+        self.deliver(run, input(reply), false)?;
+        receiver.await.unwrap_or(Err(RuntimeError::Closing))
+    }
+
+    /// Puts an input of the host itself into a mailbox.
+    pub(crate) fn post(self: &Arc<Self>, run: &str, input: Input) {
+        // Without a bound it cannot fail.
+        let _ = self.deliver(run, input, false);
+    }
+
+    /// Puts an input into a mailbox, and starts a task for it if there is none. Only inputs from outside are bounded.
+    fn deliver(self: &Arc<Self>, id: &str, input: Input, bounded: bool) -> Result<(), RuntimeError> {
+        let queued = Queued::new(input, self.clock.work());
+        let mut runs = lock(&self.runs);
+        let (id, run) = match runs.get_key_value(id) {
+            Some((id, run)) => (id.clone(), run.clone()),
+            None => {
+                let (id, run): (Arc<str>, Arc<Run>) = (id.into(), Arc::default());
+                runs.insert(id.clone(), run.clone());
+                (id, run)
+            }
+        };
+        let mut mailbox = lock(&run.mailbox);
+        let limit = self.limits.mailbox;
+        if bounded && limit > 0 && mailbox.queue.len() >= limit as usize {
+            return Err(RuntimeError::Limit {
+                limit: "mailbox",
+                value: limit.into(),
+                what: format!("too many events wait for run `{id}`"),
+            });
+        }
+        mailbox.queue.push_back(queued);
+        if !mailbox.draining {
+            mailbox.draining = true;
             self.drains.up();
-            let (inner, cell) = (self.clone(), cell.clone());
+            let (inner, run) = (self.clone(), run.clone());
             self.handle.spawn(async move {
-                inner.drain(&run, &cell).await;
+                inner.drain(&id, &run).await;
                 let drains = inner.drains.clone();
                 drop(inner);
                 drains.down();
@@ -57,65 +102,65 @@ impl Inner {
         Ok(())
     }
 
-    /// Handles mail until there is none.
-    async fn drain(self: &Arc<Self>, run: &Arc<str>, cell: &Run) {
-        let mut state = lock(&cell.inside).state.take();
+    /// Handles inputs until there are none.
+    async fn drain(self: &Arc<Self>, id: &Arc<str>, run: &Run) {
+        let mut state = lock(&run.mailbox).state.take();
         loop {
-            let letters: Vec<Queued> = {
-                let mut inside = lock(&cell.inside);
-                let count = inside.queue.len().min(BATCH);
-                inside.queue.drain(..count).collect()
+            let queued: Vec<Queued> = {
+                let mut mailbox = lock(&run.mailbox);
+                let count = mailbox.queue.len().min(MAX_BATCH);
+                mailbox.queue.drain(..count).collect()
             };
-            if letters.is_empty() && self.rest(run, cell, &mut state) {
+            if queued.is_empty() && self.put_back(id, run, &mut state) {
                 return;
             }
-            self.handle_mail(run, cell, &mut state, letters).await;
+            self.handle(id, run, &mut state, queued).await;
         }
     }
 
-    /// Puts the run away. Gives false if mail has come meanwhile.
-    fn rest(&self, run: &Arc<str>, cell: &Run, state: &mut Option<Box<RunState>>) -> bool {
-        let mut cells = lock(&self.cells);
-        let mut inside = lock(&cell.inside);
-        if !inside.queue.is_empty() {
+    /// Puts the run's state back into its mailbox, or drops the run. Returns false if an input has arrived meanwhile.
+    fn put_back(&self, id: &Arc<str>, run: &Run, state: &mut Option<Box<RunState>>) -> bool {
+        let mut runs = lock(&self.runs);
+        let mut mailbox = lock(&run.mailbox);
+        if !mailbox.queue.is_empty() {
             return false;
         }
-        inside.draining = false;
-        let over = state.as_ref().is_none_or(|s| s.snapshot.as_ref().is_none_or(|s| s.status().is_finished()));
-        let most = self.limits.runs_in_memory;
-        if over || (most > 0 && cells.len() > most as usize) {
-            cells.remove(run);
+        mailbox.draining = false;
+        let finished = state.as_ref().is_none_or(|s| s.snapshot.as_ref().is_none_or(|s| s.status().is_finished()));
+        let limit = self.limits.runs_in_memory;
+        if finished || (limit > 0 && runs.len() > limit as usize) {
+            runs.remove(id);
         } else {
-            inside.state = state.take();
+            mailbox.state = state.take();
         }
         true
     }
 
-    /// Handles some mail: judges it, commits, then does what it asks for.
-    async fn handle_mail(
+    /// Evaluates inputs, commits their records, then performs what they request.
+    async fn handle(
         self: &Arc<Self>,
-        run: &Arc<str>,
-        cell: &Run,
+        id: &Arc<str>,
+        run: &Run,
         state: &mut Option<Box<RunState>>,
-        letters: Vec<Queued>,
+        queued: Vec<Queued>,
     ) {
-        let mut works = Vec::with_capacity(letters.len());
-        let mut mails: VecDeque<Input> = letters
+        let mut activities = Vec::with_capacity(queued.len());
+        let mut inputs: VecDeque<Input> = queued
             .into_iter()
-            .map(|l| {
-                works.push(l._work);
-                l.mail
+            .map(|q| {
+                activities.push(q.activity);
+                q.input
             })
             .collect();
-        while !mails.is_empty() {
+        while !inputs.is_empty() {
             if state.is_none() {
-                match self.begin(run, &mut mails).await {
+                match self.begin(id, &inputs).await {
                     Ok(fresh) => *state = Some(fresh),
                     Err(e) => {
-                        if mails.iter().any(|m| matches!(m, Input::Due)) {
-                            self.publisher.trouble(Some(run), format!("its timer cannot fire: {e}"));
+                        if inputs.iter().any(|i| matches!(i, Input::Due)) {
+                            self.publisher.trouble(Some(id), format!("its timer cannot fire: {e}"));
                         }
-                        mails.drain(..).for_each(|m| fail(m, &e));
+                        inputs.drain(..).for_each(|i| fail(i, &e));
                         return;
                     }
                 }
@@ -123,60 +168,65 @@ impl Inner {
             let Some(current) = state.as_ref() else {
                 return;
             };
-            let mut batch = Batch { state: (**current).clone(), made: Vec::new(), ids: FxHashSet::default() };
-            while let Some(mail) = mails.pop_front() {
-                if let Evaluation::Later(mail) = self.judge(run, &mut batch, mail) {
-                    mails.push_front(mail);
+            let exists = current.chain.next_seq() > 0;
+            let lookups = match self.look_up(id, exists, inputs.iter()).await {
+                Ok(lookups) => lookups,
+                Err(e) => {
+                    inputs.drain(..).for_each(|i| fail(i, &e));
+                    return;
+                }
+            };
+            let mut batch =
+                Batch { state: (**current).clone(), staged: Vec::new(), ids: FxHashSet::default(), lookups };
+            while let Some(input) = inputs.pop_front() {
+                if let Evaluation::Later(input) = self.evaluate(id, &mut batch, input) {
+                    inputs.push_front(input);
                     break;
                 }
-                if batch.made.len() >= BATCH {
+                if batch.staged.len() >= MAX_BATCH {
                     break;
                 }
             }
-            if batch.made.is_empty() {
-                self.set_timer(run, state.as_deref());
+            if batch.staged.is_empty() {
+                self.set_timer(id, state.as_deref());
                 continue;
             }
-            let appends: Vec<Append> = batch.made.iter().map(|m| m.append.clone()).collect();
+            let appends: Vec<Append> = batch.staged.iter().map(|s| s.append.clone()).collect();
             match self.commit(appends).await {
                 Ok(()) => {
-                    lock(&cell.inside).view = batch.state.snapshot.clone().map(|s| (batch.state.charter.clone(), s));
+                    lock(&run.mailbox).view = batch.state.snapshot.clone().map(|s| (batch.state.charter.clone(), s));
                     *state = Some(Box::new(batch.state));
-                    self.set_timer(run, state.as_deref());
+                    self.set_timer(id, state.as_deref());
                     if let Some(state) = state.as_ref() {
-                        batch.made.into_iter().for_each(|made| self.perform(run, state, made));
-                        self.reconcile(run, state);
+                        batch.staged.into_iter().for_each(|staged| self.perform(id, state, staged));
+                        self.stop_obsolete_calls(id, state);
                     }
                 }
                 Err(e) => {
-                    self.publisher.trouble(Some(run), e.to_string());
-                    let again = matches!(e, StoreError::NotWritten { .. });
+                    self.publisher.trouble(Some(id), e.to_string());
+                    let not_written = matches!(e, StoreError::NotWritten { .. });
                     let e = RuntimeError::Store(e);
-                    batch.made.into_iter().for_each(|made| drop_reply(made, &e));
-                    if again {
+                    batch.staged.into_iter().for_each(|staged| fail_staged(staged, &e));
+                    if not_written {
                         // Timers that were due still are.
-                        let later = self.clock.now().saturating_add(AGAIN);
-                        self.wheel.set(run, Some(later), || self.clock.work());
+                        let later = self.clock.now().saturating_add(RETRY_WRITE);
+                        self.timers.set(id, Some(later), || self.clock.work());
                     } else {
-                        // Whether it was written is not known now: the journal will say.
+                        // It may or may not be written: the journal decides.
                         *state = None;
-                        lock(&cell.inside).view = None;
+                        lock(&run.mailbox).view = None;
                     }
                 }
             }
         }
-        drop(works);
+        drop(activities);
     }
 
-    /// The run that the first letter is for: from the journal, or a new one.
-    async fn begin(
-        self: &Arc<Self>,
-        run: &Arc<str>,
-        mails: &mut VecDeque<Input>,
-    ) -> Result<Box<RunState>, RuntimeError> {
-        match (self.load(run).await, mails.front()) {
+    /// The run of the first input: from the journal, or a new one.
+    async fn begin(self: &Arc<Self>, id: &Arc<str>, inputs: &VecDeque<Input>) -> Result<Box<RunState>, RuntimeError> {
+        match (self.load(id).await, inputs.front()) {
             (Err(RuntimeError::UnknownRun(_)), Some(Input::Start { charter, .. })) => {
-                Ok(Box::new(RunState::new(charter.clone(), None, Chain::new(run), i64::MIN)))
+                Ok(Box::new(RunState::new(charter.clone(), None, Chain::new(id), i64::MIN)))
             }
             (loaded, _) => loaded,
         }

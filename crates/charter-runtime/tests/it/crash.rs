@@ -1,7 +1,7 @@
 //! The process is killed at random points under load, and opened again: nothing acknowledged is lost, nothing happens twice, every run
 //! goes on to its end.
 //!
-//! Short here; `CHARTER_KILLS=500 cargo test -p charter-runtime --test crash --release` is the long form, `CHARTER_SEED` repeats a try.
+//! Short here; `CHARTER_KILLS=500 cargo test -p charter-runtime --release crash::` is the long form, `CHARTER_SEED` repeats a try.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
@@ -139,7 +139,10 @@ fn snapshots(folder: &Path) -> String {
 
 fn spawn(test: &str, variables: &[(&str, &std::ffi::OsStr)]) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).stdout(Stdio::null()).stderr(Stdio::inherit());
+    command
+        .args(["--exact", &format!("crash::{test}"), "--nocapture", "--test-threads=1"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::inherit());
     command.envs(variables.iter().copied());
     command.spawn().unwrap()
 }

@@ -1,5 +1,4 @@
 //! sentinel on the embedded host, offline, with a folder of its own.
-#![allow(dead_code)] // not every test file needs all of it
 
 use std::fs;
 use std::path::{Path, PathBuf};

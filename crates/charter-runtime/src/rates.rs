@@ -1,27 +1,27 @@
-//! How often a principal may send events: a bucket of tokens for each.
+//! How often a principal may send events: a token bucket for each.
 
 use rustc_hash::FxHashMap;
 
 use crate::error::RuntimeError;
 
-/// More principals than this are not remembered: those whose buckets are full are forgotten.
-const MOST: usize = 10_000;
+/// Number of principals from which those with full buckets are forgotten.
+const MAX_PRINCIPALS: usize = 10_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Rates {
-    /// Thousandths of an event that are left, and when they were counted.
+    /// Thousandths of an event that are left, and when they were last computed.
     buckets: FxHashMap<String, (i64, i64)>,
 }
 
 impl Rates {
-    /// Takes an event of a principal, or says that it sends too many.
+    /// Takes the tokens of one event.
     pub(crate) fn take(&mut self, by: &str, now: i64, per_second: u32) -> Result<(), RuntimeError> {
         if per_second == 0 {
             return Ok(());
         }
         let rate = i64::from(per_second);
         let full = rate.saturating_mul(2_000);
-        if self.buckets.len() >= MOST && !self.buckets.contains_key(by) {
+        if self.buckets.len() >= MAX_PRINCIPALS && !self.buckets.contains_key(by) {
             self.buckets
                 .retain(|_, (left, at)| left.saturating_add(now.saturating_sub(*at).saturating_mul(rate)) < full);
         }
@@ -34,7 +34,7 @@ impl Rates {
                 limit: "events_per_second",
                 value: per_second.into(),
                 what: format!(
-                    "`{by}` sends too many events; the next one is taken in {} ms",
+                    "`{by}` sends too many events; the next one is accepted in {} ms",
                     1_000i64.saturating_sub(*left).checked_div(rate).unwrap_or(0).saturating_add(1)
                 ),
             });
@@ -56,7 +56,7 @@ mod tests {
             took += 1;
         }
         assert_eq!(took, 20, "twice the rate at once");
-        assert!(rates.take("bob", 0, 10).is_ok(), "each has a bucket of its own");
+        assert!(rates.take("bob", 0, 10).is_ok(), "each principal has its own bucket");
         assert!(rates.take("ana", 99, 10).is_err());
         assert!(rates.take("ana", 100, 10).is_ok());
         assert!(rates.take("ana", 100, 10).is_err());

@@ -1,14 +1,12 @@
 //! The door of the host: starting, sending, ids, limits, what is legal, timers.
 
-mod common;
-
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use crate::common::*;
 use charter_journal::{MemoryStore, RunFilter};
 use charter_kernel::Status;
 use charter_runtime::{Limits, Options, RuntimeError, SendEvent, Start};
-use common::*;
 use serde_json::json;
 
 const DOOR: &str = "

@@ -1,6 +1,5 @@
 //! No byte of a workspace changes without an approval of exactly that changeset, by a person with the role who is not its proposer:
 //! sentinel on a real folder, under hostile streams, judged by what is in the folder and in the journal.
-#![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,20 +8,17 @@
     clippy::arithmetic_side_effects
 )]
 
-#[path = "support/sentinel.rs"]
-mod support;
-
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::sentinel_host::{Host, sentinel};
 use charter_journal::Verdict;
 use charter_kernel::{Digest, Principal};
 use charter_runtime::SendEvent;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use support::{Host, sentinel};
 
 const PEOPLE: [&str; 3] = ["ana", "bo", "eve"];
 const ROLES: [&[&str]; 4] = [&["approver"], &["operator"], &["operator", "approver"], &[]];

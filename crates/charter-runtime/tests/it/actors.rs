@@ -1,11 +1,9 @@
 //! Actors: answers, failures, retries, time limits, events that they send, people, what a restart does to them.
 
-mod common;
-
+use crate::common::*;
 use charter_actors::{BoxFuture, Call, Executor, Fault, Outcome, VirtualClock};
 use charter_kernel::Status;
-use charter_runtime::{Faults, Options, RuntimeEvent, SendEvent};
-use common::*;
+use charter_runtime::{FaultInjection, Options, RuntimeEvent, SendEvent};
 use serde_json::{Value as Json, json};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -210,7 +208,7 @@ fn every_effect_twice_changes_nothing_but_the_record_of_it() {
     block_on(async {
         let source = one("{kind: scripted, answers: [{output: 1}]}");
         let once = host(&source).await;
-        let twice = host_with(&source, |o| Options { faults: Faults { twice: true }, ..o }).await;
+        let twice = host_with(&source, |o| Options { inject: FaultInjection { twice: true }, ..o }).await;
         for h in [&once, &twice] {
             h.start("r", json!({})).await;
             assert_eq!(result(h, "r").await, (Status::Done, json!(1)));

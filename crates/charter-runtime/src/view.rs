@@ -1,29 +1,30 @@
-//! Looking at runs without changing them: now, from now on, and until something holds.
+//! Reading runs: as they are now, their events from now on, and until a condition holds.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use charter_journal::{RunFilter, RunInfo};
 use charter_kernel::{Legal, Principal, Snapshot};
 
-use super::request::View;
-use super::{Inner, Runtime, blocking, lock};
 use crate::charter::Charter;
 use crate::error::RuntimeError;
-use crate::publish::Subscription;
+use crate::events::Subscription;
+use crate::inner::Inner;
+use crate::request::View;
+use crate::runtime::Runtime;
+use crate::sync::lock;
 
 impl Runtime {
     /// A run as it is now.
     ///
     /// # Errors
-    /// There is no such run, or it cannot be made again from its records.
+    /// There is no such run, or it cannot be restored from its records.
     pub async fn view(&self, run: &str) -> Result<View, RuntimeError> {
         let (charter, snapshot) = self.inner.look(run).await?;
-        let tasks = self.inner.tasks_of(&charter, &snapshot);
+        let tasks = crate::tasks::of(&charter, &snapshot);
         Ok(View { charter, snapshot, working: self.inner.calls.of_run(run), tasks })
     }
 
-    /// What a principal may send to a run now.
+    /// The events that a principal may send to a run now.
     ///
     /// # Errors
     /// As [`Runtime::view`].
@@ -32,13 +33,12 @@ impl Runtime {
         Ok(charter.machine.legal(&snapshot, by, self.inner.clock.now()))
     }
 
-    /// Runs, as the journal lists them.
+    /// The runs of the journal.
     ///
     /// # Errors
     /// The journal cannot be read.
     pub async fn runs(&self, filter: RunFilter) -> Result<Vec<RunInfo>, RuntimeError> {
-        let inner = self.inner.clone();
-        Ok(blocking(move || inner.store.runs(&filter)).await??)
+        Ok(self.inner.with_store(move |inner| inner.store.runs(&filter)).await??)
     }
 
     /// What happens from now on, in one run or in all.
@@ -47,7 +47,7 @@ impl Runtime {
         self.inner.publisher.subscribe(run)
     }
 
-    /// Waits until a run has ended, and gives it as it is then.
+    /// Waits until a run has ended.
     ///
     /// # Errors
     /// As [`Runtime::view`]; [`RuntimeError::Closing`] if the host ends first.
@@ -55,18 +55,18 @@ impl Runtime {
         self.until(run, |snapshot| snapshot.status().is_finished()).await
     }
 
-    /// Waits until something holds of a run, and gives it as it is then.
+    /// Waits until a condition holds for a run.
     ///
     /// # Errors
     /// As [`Runtime::ended`].
     pub async fn until(&self, run: &str, mut holds: impl FnMut(&Snapshot) -> bool) -> Result<View, RuntimeError> {
-        let mut news = self.subscribe(Some(run));
+        let mut events = self.subscribe(Some(run));
         loop {
             let view = self.view(run).await?;
             if holds(&view.snapshot) {
                 return Ok(view);
             }
-            if self.inner.closing.load(Ordering::SeqCst) || news.next().await.is_none() {
+            if self.inner.is_closing() || events.next().await.is_none() {
                 return Err(RuntimeError::Closing);
             }
         }
@@ -74,7 +74,7 @@ impl Runtime {
 }
 
 impl Inner {
-    /// A run as it is now, without touching its mailbox.
+    /// A run as it is now, past its mailbox.
     pub(crate) async fn look(self: &Arc<Self>, run: &str) -> Result<(Arc<Charter>, Snapshot), RuntimeError> {
         if let Some(view) = self.view_in_memory(run) {
             return Ok(view);
@@ -86,7 +86,7 @@ impl Inner {
 
     /// A run as it is now, if it is in memory.
     pub(crate) fn view_in_memory(&self, run: &str) -> Option<(Arc<Charter>, Snapshot)> {
-        let found = lock(&self.cells).get(run).cloned();
+        let found = lock(&self.runs).get(run).cloned();
         found.and_then(|run| run.view())
     }
 }

@@ -1,15 +1,13 @@
 //! The disk is full for a while: senders are told, answers and timers wait, and everything goes on when there is space again.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::common::*;
 use charter_actors::VirtualClock;
 use charter_journal::*;
 use charter_kernel::Digest;
 use charter_runtime::RuntimeError;
-use common::*;
 use serde_json::json;
 
 /// A store that takes nothing while it is full.

@@ -9,8 +9,8 @@ use charter_kernel::check_answer;
 use serde_json::Value as Json;
 use tracing::Instrument as _;
 
-use crate::publish::RuntimeEvent;
-use crate::runtime::Inner;
+use crate::events::RuntimeEvent;
+use crate::inner::Inner;
 
 /// An invocation that is being worked on.
 pub(crate) struct Work {
@@ -48,10 +48,10 @@ impl Work {
             };
             let now = clock.now();
             let call = &mut self.call;
-            let Some(working) = inner.calls.attempt(&call.run, call.effect_id, call.attempt, now) else {
+            let Some(working) = inner.calls.begin_attempt(&call.run, call.effect_id, call.attempt, now) else {
                 return;
             };
-            inner.publisher.tell(RuntimeEvent::Began(working.clone()));
+            inner.publisher.publish(RuntimeEvent::Began(working.clone()));
             let limit = policy.attempt_timeout.or(self.executor.attempt_timeout());
             call.deadline = limit.map_or(i64::MAX, |ms| now.saturating_add(ms));
             let span = crate::trace::attempt(&working);
@@ -59,7 +59,7 @@ impl Work {
             crate::trace::ended(&span, &result);
             drop(span);
             let mut results = vec![result];
-            if inner.faults.twice {
+            if inner.inject.twice {
                 results.push(self.attempt().await);
             }
             drop(permit);
@@ -69,7 +69,7 @@ impl Work {
                 && call.attempt < policy.retry.attempts
             {
                 let at = clock.now().saturating_add(policy.retry.pause(&call.effect, call.attempt));
-                inner.publisher.tell(RuntimeEvent::Retrying { work: working, error: fault.json(), at });
+                inner.publisher.publish(RuntimeEvent::Retrying { work: working, error: fault.json(), at });
                 // If this cannot be written, the answer cannot be written either, which is reported.
                 let _ = inner.note(call, fault.json(), at).await;
                 clock.sleep_until(at).await;
@@ -77,7 +77,7 @@ impl Work {
                 continue;
             }
             if results.iter().any(|r| matches!(r, Ok(Outcome::Waits))) {
-                inner.publisher.tell(RuntimeEvent::Waiting(working));
+                inner.publisher.publish(RuntimeEvent::Waiting(working));
                 return;
             }
             let mut answers = results.into_iter().map(|result| match result {

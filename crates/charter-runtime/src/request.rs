@@ -1,4 +1,4 @@
-//! What a host is asked, and what it answers.
+//! What a host receives, and what it returns.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use tokio::sync::oneshot;
 
 use crate::charter::Charter;
 use crate::error::RuntimeError;
-use crate::publish::Working;
+use crate::events::Working;
 
 /// A run to start.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// The charter ([`Runtime::add`](crate::Runtime::add) gave its digest).
+    /// The charter, by the digest that [`Runtime::add`](crate::Runtime::add) returned.
     pub charter: Digest,
-    /// Its id; none: the host makes one. The same id with the same input is the same run.
+    /// Id of the run; none: the host makes one. The same id with the same input is the same run.
     pub run: Option<String>,
-    /// What it starts with.
+    /// Input of the run.
     pub input: Json,
-    /// Who starts it.
+    /// The principal that starts it.
     pub by: Principal,
 }
 
@@ -29,17 +29,17 @@ pub struct Start {
 pub struct SendEvent {
     /// The run.
     pub run: String,
-    /// The actor it is for; none: the root.
+    /// The actor of the run that receives it; none: the root.
     pub to: Option<String>,
-    /// Event type; run control too (`charter.pause`, `charter.resume`, `charter.cancel`).
+    /// Event type; also `charter.pause`, `charter.resume` and `charter.cancel`.
     pub r#type: String,
     /// Event data.
     pub data: Json,
-    /// Who sends it, as the host has authenticated it.
+    /// The sender, as the host has authenticated it.
     pub by: Principal,
-    /// The sender's idempotency key: the same id with the same content gives the first answer again, and nothing happens.
+    /// The sender's idempotency key: the same id with the same content returns the first result again and changes nothing.
     pub id: Option<String>,
-    /// The last record the sender has seen; if the run has changed since, the event is refused as `stale`.
+    /// The last record that the sender has seen; if the run has changed since, the event is refused as `stale`.
     pub expected_seq: Option<u64>,
 }
 
@@ -50,14 +50,14 @@ impl SendEvent {
         SendEvent { run: run.into(), to: None, r#type: r#type.into(), data, by, id: None, expected_seq: None }
     }
 
-    /// For an actor of the run.
+    /// Sends it to an actor of the run.
     #[must_use]
     pub fn to(mut self, actor: &str) -> SendEvent {
         self.to = Some(actor.into());
         self
     }
 
-    /// With an idempotency key.
+    /// Sets the idempotency key.
     #[must_use]
     pub fn id(mut self, id: &str) -> SendEvent {
         self.id = Some(id.into());
@@ -65,19 +65,19 @@ impl SendEvent {
     }
 }
 
-/// An event was recorded, whatever became of it.
+/// An event was recorded, accepted or refused.
 #[derive(Debug, Clone)]
 pub struct Receipt {
-    /// The record, durable.
+    /// The record; it is durable.
     pub record: Record,
-    /// The run after it (of a repeated event: as it is now); none if its start was refused.
+    /// The run after it (for a repeated event, as it is now); none if the start was refused.
     pub snapshot: Option<Snapshot>,
-    /// The event had been recorded before, under the same id; nothing has happened now.
+    /// The event was recorded earlier, under the same id; this call changed nothing.
     pub repeated: bool,
 }
 
 impl Receipt {
-    /// Why it was refused; none if it was not.
+    /// Why it was refused; none if it was accepted.
     #[must_use]
     pub fn refusal(&self) -> Option<&Explanation> {
         self.record.refusal.as_deref()
@@ -97,14 +97,14 @@ pub struct View {
     pub charter: Arc<Charter>,
     /// Its snapshot.
     pub snapshot: Snapshot,
-    /// Actors at work for it on this host right now.
+    /// Actors that work for it on this host now.
     pub working: Vec<Working>,
     /// Tasks that wait for a person.
     pub tasks: Vec<Task>,
 }
 
 impl View {
-    /// Whether nothing can happen any more although the run goes on: no timer, nothing at work, no event that anybody could send.
+    /// Whether the run is active and can never go on: no timer, no open invocation, no event that any principal may send.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         let s = &self.snapshot;
@@ -113,17 +113,17 @@ impl View {
         }
         let machine = &self.charter.machine;
         let anybody = Principal { id: String::new(), roles: machine.definition().roles.keys().cloned().collect() };
-        // What is legal depends on time only through permits that end, so any moment will do.
+        // Legality depends on time only through permits that expire, so any time gives the same answer.
         machine.legal(s, &anybody, i64::from(u32::MAX)).is_empty()
     }
 }
 
-/// Something that waits for a person: an invocation of an actor of kind `human`.
+/// An open invocation of an actor of kind `human`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     /// The run.
     pub run: String,
-    /// The effect, `RUN/SEQ/INDEX`: what [`Runtime::complete`](crate::Runtime::complete) is given.
+    /// The effect, `RUN/SEQ/INDEX`: the argument of [`Runtime::complete`](crate::Runtime::complete).
     pub effect: String,
     /// The actor of the run that waits.
     pub actor: String,
@@ -133,9 +133,9 @@ pub struct Task {
     pub src: String,
     /// What it is about (`title` of the actor).
     pub title: Option<String>,
-    /// Who may answer (`by` of the actor); empty: anybody.
+    /// Roles that may answer (`by` of the actor); empty: anybody.
     pub by: Vec<String>,
-    /// What the person is shown.
+    /// The input of the invocation, for the person to read.
     pub input: Json,
     /// JSON Schema of the answer, if the charter has one.
     pub output: Option<Json>,
@@ -143,7 +143,7 @@ pub struct Task {
 
 pub(crate) type Reply = oneshot::Sender<Result<Receipt, RuntimeError>>;
 
-/// What comes into a mailbox.
+/// An entry of a mailbox.
 pub(crate) enum Input {
     Start {
         charter: Arc<Charter>,
@@ -161,7 +161,7 @@ pub(crate) enum Input {
         person: Option<Principal>,
         reply: Reply,
     },
-    /// An attempt has failed, and another one follows: for the record.
+    /// An attempt has failed and another one follows; for the record.
     Attempt {
         invocation: String,
         effect: EffectId,

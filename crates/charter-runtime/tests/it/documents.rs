@@ -1,20 +1,18 @@
 //! The examples of `docs/actors.md` are what the host takes.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::common::block_on;
 use charter_actors::{Folder, Http};
 use charter_journal::MemoryStore;
 use charter_runtime::{Charter, Options, Runtime};
-use common::block_on;
 
-const PAGE: &str = include_str!("../../../docs/actors.md");
+const PAGE: &str = include_str!("../../../../docs/actors.md");
 
 fn blocks() -> Vec<String> {
     let fenced = PAGE.split("```yaml\n").skip(1);
-    // Tools are tried where their executor is: `charter-models`, tests/tool.rs.
+    // Tools are tried where their executor is: `charter-models`, tests/it/tool.rs.
     fenced
         .filter(|b| !b.contains("kind: tool"))
         .map(|b| b.split("```").next().unwrap().replace("https://scores.example.org", "http://localhost"))
@@ -70,18 +68,18 @@ fn every_example_is_taken() {
 #[test]
 fn every_code_of_the_host_is_on_the_page() {
     let sources = [
-        include_str!("../src/attempts.rs"),
-        include_str!("../src/calls.rs"),
-        include_str!("../src/recovery.rs"),
-        include_str!("../src/runtime/mod.rs"),
-        include_str!("../src/host.rs"),
-        include_str!("../../charter-actors/src/call.rs"),
-        include_str!("../../charter-actors/src/executor.rs"),
-        include_str!("../../charter-actors/src/executors/mod.rs"),
-        include_str!("../../charter-actors/src/executors/exec.rs"),
-        include_str!("../../charter-actors/src/executors/http.rs"),
-        include_str!("../../charter-actors/src/executors/scripted.rs"),
-        include_str!("../../charter-actors/src/executors/journal.rs"),
+        include_str!("../../src/calls/attempts.rs"),
+        include_str!("../../src/calls/mod.rs"),
+        include_str!("../../src/recovery.rs"),
+        include_str!("../../src/tasks.rs"),
+        include_str!("../../src/host.rs"),
+        include_str!("../../../charter-actors/src/call.rs"),
+        include_str!("../../../charter-actors/src/executor.rs"),
+        include_str!("../../../charter-actors/src/executors/mod.rs"),
+        include_str!("../../../charter-actors/src/executors/exec.rs"),
+        include_str!("../../../charter-actors/src/executors/http.rs"),
+        include_str!("../../../charter-actors/src/executors/scripted.rs"),
+        include_str!("../../../charter-actors/src/executors/journal.rs"),
     ];
     for source in sources {
         let flat = source.split_whitespace().collect::<Vec<_>>().join(" ").replace("( ", "(");

@@ -1,4 +1,4 @@
-//! What subscribers are told: what was recorded, and what goes on beside the records.
+//! Events for subscribers: records, and what happens beside them.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use tokio::sync::broadcast;
 
 use crate::charter::Charter;
 
-/// How many happenings a slow subscriber may be behind.
-const BEHIND: usize = 4_096;
+/// Events that are kept for a slow subscriber.
+const MAX_BEHIND: usize = 4_096;
 
-/// Something happened. Cheap to clone. What is not a record is told once and kept nowhere.
+/// Something happened in a host. Cheap to clone. Only records are stored; the other events are published once.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum RuntimeEvent {
     /// A record is durable.
     Recorded(Recorded),
-    /// The charter tells its subscribers something (`emit`).
+    /// The charter emitted an event (`emit`).
     Emitted {
         /// The run.
         run: Arc<str>,
@@ -29,45 +29,45 @@ pub enum RuntimeEvent {
         /// Event data.
         data: Json,
     },
-    /// The charter has a line for people (`log`).
+    /// The charter wrote a log line (`log`).
     Logged {
         /// The run.
         run: Arc<str>,
         /// The record it belongs to.
         seq: u64,
-        /// What stands in front.
+        /// Its label.
         label: Option<String>,
-        /// What it says.
+        /// Its value.
         value: Json,
     },
-    /// An actor begins to work.
+    /// An attempt of an actor begins.
     Began(Working),
-    /// An attempt failed, and there will be another one.
+    /// An attempt failed, and another one follows.
     Retrying {
-        /// Which work.
+        /// The call.
         work: Working,
         /// Why it failed: `{code, message, ...}`.
         error: Json,
-        /// When it is tried again, milliseconds since 1970.
+        /// Time of the next attempt, milliseconds since 1970.
         at: i64,
     },
     /// A task waits for a person.
     Waiting(Working),
-    /// The work of an actor was stopped, because nobody waits for it any more.
+    /// A call was stopped, because its run no longer waits for it.
     Stopped(Working),
-    /// Something needs a person who looks after the host.
+    /// Something that the operator of the host should know.
     Trouble {
-        /// The run, if it is one's.
+        /// The run that it concerns, if any.
         run: Option<Arc<str>>,
         /// One sentence.
         message: String,
     },
-    /// The subscriber was too slow, and so many happenings were not kept for it; the records are in the journal.
+    /// The subscriber was too slow and missed this many events; the records are in the journal.
     Missed(u64),
 }
 
 impl RuntimeEvent {
-    /// The run it is about.
+    /// The run that it concerns.
     #[must_use]
     pub fn run(&self) -> Option<&str> {
         match self {
@@ -92,7 +92,7 @@ pub struct Recorded {
     pub snapshot: Option<Snapshot>,
 }
 
-/// An actor at work on an effect.
+/// A running call of an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Working {
     /// The run.
@@ -105,9 +105,9 @@ pub struct Working {
     pub src: Arc<str>,
     /// Its kind.
     pub kind: Arc<str>,
-    /// Which attempt; the first is 1.
+    /// Number of the attempt; the first is 1.
     pub attempt: u32,
-    /// When it began, milliseconds since 1970.
+    /// Start of the attempt, milliseconds since 1970.
     pub since: i64,
 }
 
@@ -116,21 +116,21 @@ pub(crate) struct Publisher(broadcast::Sender<RuntimeEvent>);
 
 impl Publisher {
     pub(crate) fn new() -> Publisher {
-        Publisher(broadcast::channel(BEHIND).0)
+        Publisher(broadcast::channel(MAX_BEHIND).0)
     }
-    pub(crate) fn tell(&self, happening: RuntimeEvent) {
-        // Nobody listens: nobody misses it.
-        let _ = self.0.send(happening);
+    pub(crate) fn publish(&self, event: RuntimeEvent) {
+        // It fails if there is no subscriber.
+        let _ = self.0.send(event);
     }
     pub(crate) fn trouble(&self, run: Option<&Arc<str>>, message: String) {
-        self.tell(RuntimeEvent::Trouble { run: run.cloned(), message });
+        self.publish(RuntimeEvent::Trouble { run: run.cloned(), message });
     }
     pub(crate) fn subscribe(&self, run: Option<&str>) -> Subscription {
         Subscription { receiver: self.0.subscribe(), run: run.map(Into::into) }
     }
 }
 
-/// What happens from now on, of one run or of all.
+/// The events of one run or of all, from the subscription on.
 #[derive(Debug)]
 pub struct Subscription {
     receiver: broadcast::Receiver<RuntimeEvent>,
@@ -138,43 +138,43 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// From now on only what happens in one run; of what has happened since it was subscribed, too.
+    /// Keeps only the events of one run, also of those that have not been received yet.
     #[must_use]
     pub fn only(mut self, run: &str) -> Subscription {
         self.run = Some(run.into());
         self
     }
 
-    /// The next thing that happens; none once the runtime is gone.
+    /// Waits for the next event; none once the runtime is gone.
     pub async fn next(&mut self) -> Option<RuntimeEvent> {
         loop {
-            let happening = match self.receiver.recv().await {
-                Ok(happening) => happening,
+            let event = match self.receiver.recv().await {
+                Ok(event) => event,
                 Err(broadcast::error::RecvError::Lagged(count)) => RuntimeEvent::Missed(count),
                 Err(broadcast::error::RecvError::Closed) => return None,
             };
-            if self.wants(&happening) {
-                return Some(happening);
+            if self.wants(&event) {
+                return Some(event);
             }
         }
     }
 
-    /// What has happened already, without waiting; none if there is nothing new.
+    /// The next event that has happened already; none if there is none.
     pub fn try_next(&mut self) -> Option<RuntimeEvent> {
         loop {
-            let happening = match self.receiver.try_recv() {
-                Ok(happening) => happening,
+            let event = match self.receiver.try_recv() {
+                Ok(event) => event,
                 Err(broadcast::error::TryRecvError::Lagged(count)) => RuntimeEvent::Missed(count),
                 Err(_) => return None,
             };
-            if self.wants(&happening) {
-                return Some(happening);
+            if self.wants(&event) {
+                return Some(event);
             }
         }
     }
 
-    fn wants(&self, happening: &RuntimeEvent) -> bool {
-        match (&self.run, happening.run()) {
+    fn wants(&self, event: &RuntimeEvent) -> bool {
+        match (&self.run, event.run()) {
             (Some(wanted), Some(run)) => wanted.as_ref() == run,
             _ => true,
         }

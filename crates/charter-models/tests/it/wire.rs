@@ -1,18 +1,15 @@
 //! Models over the network, against a server on the loopback interface that speaks the providers' wire formats, errors and limits included.
-#![cfg(feature = "http")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::servers::{Act, JSON, Server, anthropic, gemini, openai, server};
 use charter_actors::Fault;
 use charter_models::ask::{Budget, Question, Watcher, ask};
 use charter_models::cassette::{Cassette, Recorder};
 use charter_models::{Exchange, Http, Model, Prompt, Secret, Template, Transport, codes};
 use serde_json::{Value as Json, json};
-use support::{Act, JSON, Server, anthropic, gemini, openai, server};
 
 const KEY: &str = "sk-very-secret-0123456789";
 const GOOD: &str = r#"{"sure": 0.9, "text": "ja, gewiß"}"#;

@@ -1,5 +1,4 @@
 //! Actors of kind `tool`, with an MCP server written by hand.
-#![cfg(feature = "tools")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::Path;
@@ -45,7 +44,7 @@ states:
 "
     );
     let document = charter_format::read(&source, "caller.yaml", &Default::default()).unwrap_or_else(|e| panic!("{e}"));
-    let folder = Folder::Dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support"));
+    let folder = Folder::Dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it"));
     let rt = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     rt.block_on(async {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
@@ -111,7 +110,7 @@ struct Served(std::process::Child, String);
 
 impl Served {
     fn new() -> Served {
-        let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/server.py");
+        let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/server.py");
         let mut child = std::process::Command::new("python3")
             .args([server, "http"])
             .stdout(std::process::Stdio::piped())
@@ -174,7 +173,7 @@ fn what_is_wrong_is_said_before_a_run_begins() {
 
 #[test]
 fn the_page_is_right() {
-    let page = include_str!("../../../docs/actors.md");
+    let page = include_str!("../../../../docs/actors.md");
     let block = page.split("```yaml\n").find(|b| b.contains("kind: tool"));
     let block = block.unwrap().split("```").next().unwrap();
     let actors: String = block.lines().map(|l| format!("  {l}\n")).collect();
@@ -188,7 +187,7 @@ fn the_page_is_right() {
     for (name, actor) in actors {
         charter_actors::Executor::check(&tools, name, actor, &folder).unwrap();
     }
-    let sources = [include_str!("../src/tool/mod.rs"), include_str!("../src/tool/post.rs")];
+    let sources = [include_str!("../../src/tool/mod.rs"), include_str!("../../src/tool/post.rs")];
     assert!(!sources.iter().any(|s| s.contains("Fault::new(\"")));
     for code in ["tool-failed", "unavailable", "authentication", "protocol", "too-large", "config"] {
         assert!(page.contains(&format!("`{code}`")), "{code}");

@@ -1,44 +1,48 @@
-//! What the kernel says to a piece of mail, in the state that the mail before it leads to; nothing is written yet.
+//! Evaluating inputs: each one in the state after the one before it. Nothing is written yet.
 
 use std::sync::Arc;
 
 use charter_journal::{MAX_RECORD_BYTES, StoreError};
-use charter_kernel::{Envelope, Event, Principal, Refusal, Snapshot, Step};
+use charter_kernel::{Envelope, Event, Principal, Refusal, Step};
 use rustc_hash::FxHashSet;
 
-use super::perform::Made;
-use super::state::RunState;
+use super::load::Lookups;
+use super::perform::Staged;
+use super::run::RunState;
 use crate::charter::Charter;
 use crate::error::RuntimeError;
-use crate::runtime::{Inner, Input, Reply, SendEvent, Start, may, task_roles};
+use crate::inner::Inner;
+use crate::request::{Input, Reply, SendEvent, Start};
+use crate::tasks;
 
-/// How many events of one run are committed together at most.
-pub(super) const BATCH: usize = 64;
+/// Upper limit of inputs of one run that are committed together.
+pub(super) const MAX_BATCH: usize = 64;
 
-/// A batch in the making: the run as it will be, and what leads there.
+/// Records that are committed together, and the run after them.
 pub(super) struct Batch {
     pub(super) state: RunState,
-    pub(super) made: Vec<Made>,
+    pub(super) staged: Vec<Staged>,
+    /// Ids of the events in the batch.
     pub(super) ids: FxHashSet<String>,
+    pub(super) lookups: Lookups,
 }
 
-/// What is to be done with a letter.
+/// The result of evaluating an input.
 pub(super) enum Evaluation {
     /// It is in the batch, or was answered without a record.
     Done,
-    /// It needs what the batch has not written yet; it comes first in the next one.
+    /// It depends on a record that the batch has not written yet: it comes first in the next batch.
     Later(Input),
 }
 
 impl Inner {
-    /// Puts a letter through the kernel.
-    pub(super) fn judge(self: &Arc<Self>, run: &Arc<str>, batch: &mut Batch, mail: Input) -> Evaluation {
-        // What was due before comes before.
+    /// Evaluates an input, after the timers that are due.
+    pub(super) fn evaluate(&self, run: &Arc<str>, batch: &mut Batch, input: Input) -> Evaluation {
         self.fire(run, batch);
-        match mail {
+        match input {
             Input::Due => Evaluation::Done,
-            Input::Start { charter, start, reply } => self.judge_start(run, batch, charter, start, reply),
-            Input::Event { send, reply } => self.judge_event(run, batch, send, reply),
+            Input::Start { charter, start, reply } => self.evaluate_start(run, batch, charter, start, reply),
+            Input::Event { send, reply } => self.evaluate_event(run, batch, send, reply),
             Input::Answer { invocation, effect, outcome, person, reply } => {
                 let Some(snapshot) = &batch.state.snapshot else {
                     drop(reply.send(Err(RuntimeError::NeverStarted(run.to_string()))));
@@ -46,7 +50,7 @@ impl Inner {
                 };
                 let (invocation, by) = match person {
                     None => (invocation, Principal::system()),
-                    Some(person) => match task(run, &batch.state.charter, snapshot, effect, &person) {
+                    Some(person) => match tasks::invocation(run, &batch.state.charter, snapshot, effect, &person) {
                         Ok(invocation) => (invocation, person),
                         Err(e) => {
                             drop(reply.send(Err(e)));
@@ -55,36 +59,36 @@ impl Inner {
                     },
                 };
                 let event = Event::answer(invocation, effect, outcome);
-                self.step_of_host(run, batch, event, by, reply)
+                self.evaluate_own(run, batch, event, by, reply)
             }
             Input::Attempt { invocation, effect, attempt, error, retry_at, reply } => {
                 let event = Event::Attempt { invocation, effect, attempt, error, retry_at: retry_at.into() };
-                self.step_of_host(run, batch, event, Principal::system(), reply)
+                self.evaluate_own(run, batch, event, Principal::system(), reply)
             }
         }
     }
 
-    /// An event of the host's own: it is taken when events from outside no longer are.
-    fn step_of_host(&self, run: &Arc<str>, batch: &mut Batch, event: Event, by: Principal, reply: Reply) -> Evaluation {
+    /// An event of the host itself: its limit of records is twice that of events from outside.
+    fn evaluate_own(&self, run: &Arc<str>, batch: &mut Batch, event: Event, by: Principal, reply: Reply) -> Evaluation {
         if batch.state.snapshot.is_none() {
             drop(reply.send(Err(RuntimeError::NeverStarted(run.to_string()))));
         } else if self.is_full(batch, 2) {
             self.publisher.trouble(
                 Some(run),
                 format!(
-                    "run `{run}` has twice as many records as it may have, and stands still; `charter.cancel` ends it"
+                    "run `{run}` has twice as many records as the limit and cannot go on; `charter.cancel` ends it"
                 ),
             );
             drop(reply.send(Err(self.full(run))));
         } else {
-            self.step(batch, None, None, event, by, None, Some(reply));
+            self.stage(batch, None, None, event, by, None, Some(reply));
         }
         Evaluation::Done
     }
 
     /// Fires the timers that are due.
     pub(super) fn fire(&self, run: &Arc<str>, batch: &mut Batch) {
-        for _ in 0..BATCH {
+        for _ in 0..MAX_BATCH {
             let now = self.now(&batch.state);
             let Some((id, generation)) =
                 batch.state.timer().filter(|t| t.due.0 <= now).map(|t| (t.id.clone(), t.generation))
@@ -95,15 +99,15 @@ impl Inner {
                 return;
             }
             let event = Event::Timer { timer: id.to_string(), generation };
-            let before = batch.made.len();
-            self.step(batch, None, None, event, Principal::system(), None, None);
-            if batch.made.len() == before {
+            let before = batch.staged.len();
+            self.stage(batch, None, None, event, Principal::system(), None, None);
+            if batch.staged.len() == before {
                 return;
             }
             let state = &mut batch.state;
-            let refused = batch.made.last().and_then(|m| m.append.record.refusal.as_deref());
+            let refused = batch.staged.last().and_then(|m| m.append.record.refusal.as_deref());
             if let (Some(why), Some(snapshot)) = (refused, &state.snapshot) {
-                // It stays pending. It would be refused for ever: it is tried again when the run has changed.
+                // The timer stays pending. It is not tried again before the run has changed, since the result would be the same.
                 if state.refused.0 != snapshot.seq() {
                     state.refused = (snapshot.seq(), FxHashSet::default());
                 }
@@ -123,8 +127,8 @@ impl Inner {
         self.clock.now().max(state.last)
     }
 
-    fn judge_start(
-        self: &Arc<Self>,
+    fn evaluate_start(
+        &self,
         run: &Arc<str>,
         batch: &mut Batch,
         charter: Arc<Charter>,
@@ -132,25 +136,19 @@ impl Inner {
         reply: Reply,
     ) -> Evaluation {
         if batch.state.chain.next_seq() > 0 {
-            if !batch.made.is_empty() {
+            if !batch.staged.is_empty() {
                 return Evaluation::Later(Input::Start { charter, start, reply });
             }
-            drop(reply.send(self.started_before(run, batch, &charter, &start)));
+            drop(reply.send(self.repeated_start(run, batch, &charter, &start)));
             return Evaluation::Done;
         }
         batch.state.charter = charter;
         let Start { input, by, .. } = *start;
-        self.step(batch, None, None, Event::Start { input }, by, None, Some(reply));
+        self.stage(batch, None, None, Event::Start { input }, by, None, Some(reply));
         Evaluation::Done
     }
 
-    fn judge_event(
-        self: &Arc<Self>,
-        run: &Arc<str>,
-        batch: &mut Batch,
-        send: Box<SendEvent>,
-        reply: Reply,
-    ) -> Evaluation {
+    fn evaluate_event(&self, run: &Arc<str>, batch: &mut Batch, send: Box<SendEvent>, reply: Reply) -> Evaluation {
         if batch.state.snapshot.is_none() {
             drop(reply.send(Err(RuntimeError::NeverStarted(run.to_string()))));
             return Evaluation::Done;
@@ -159,16 +157,10 @@ impl Inner {
             if batch.ids.contains(id) {
                 return Evaluation::Later(Input::Event { send, reply });
             }
-            match self.store.find(run, id) {
-                Ok(None) => {}
-                Ok(Some(first)) => {
-                    drop(reply.send(self.said_before(run, batch, &send, first)));
-                    return Evaluation::Done;
-                }
-                Err(e) => {
-                    drop(reply.send(Err(e.into())));
-                    return Evaluation::Done;
-                }
+            if let Some(first) = batch.lookups.by_id.get(id).cloned() {
+                let result = first.map_err(RuntimeError::from);
+                drop(reply.send(result.and_then(|first| self.repeated_event(run, batch, &send, first))));
+                return Evaluation::Done;
             }
         }
         if send.r#type != "charter.cancel" && self.is_full(batch, 1) {
@@ -176,13 +168,13 @@ impl Inner {
             return Evaluation::Done;
         }
         let SendEvent { to, r#type, data, by, id, expected_seq, .. } = *send;
-        self.step(batch, id, to, Event::External { r#type, data }, by, expected_seq, Some(reply));
+        self.stage(batch, id, to, Event::External { r#type, data }, by, expected_seq, Some(reply));
         Evaluation::Done
     }
 
-    /// The kernel's step, and its record.
+    /// Takes the kernel's step and stages its record.
     #[allow(clippy::too_many_arguments)] // the parts of an envelope
-    fn step(
+    fn stage(
         &self,
         batch: &mut Batch,
         id: Option<String>,
@@ -195,7 +187,7 @@ impl Inner {
         let at = self.now(&batch.state);
         let state = &mut batch.state;
         let envelope = Envelope { seq: state.chain.next_seq(), to, event, by, at: at.into(), expected_seq };
-        let outcome = outcome(state, &envelope);
+        let outcome = step(state, &envelope);
         let append =
             state.chain.append(&state.charter.machine, id.as_deref(), &envelope, state.snapshot.as_ref(), &outcome);
         let size = append.record.text().len();
@@ -216,13 +208,13 @@ impl Inner {
             state.snapshot = Some(step.snapshot);
             effects = step.effects;
         }
-        batch.made.push(Made { append, effects, after: state.snapshot.clone(), reply });
+        batch.staged.push(Staged { append, effects, after: state.snapshot.clone(), reply });
     }
 
-    /// Whether a run has as many records as it may have, `times` over.
+    /// Whether a run has `times` as many records as the limit.
     fn is_full(&self, batch: &Batch, times: u64) -> bool {
-        let most = self.limits.records_per_run;
-        most > 0 && batch.state.chain.next_seq() >= most.saturating_mul(times)
+        let limit = self.limits.records_per_run;
+        limit > 0 && batch.state.chain.next_seq() >= limit.saturating_mul(times)
     }
 
     fn full(&self, run: &str) -> RuntimeError {
@@ -234,31 +226,11 @@ impl Inner {
     }
 }
 
-pub(super) fn outcome(state: &RunState, envelope: &Envelope) -> Result<Step, Refusal> {
+/// The kernel's step; nothing is staged.
+pub(super) fn step(state: &RunState, envelope: &Envelope) -> Result<Step, Refusal> {
     match (&envelope.event, &state.snapshot) {
         (Event::Start { .. }, None) => state.charter.machine.start(state.chain.run(), envelope),
         (_, Some(snapshot)) => state.charter.machine.step(snapshot, envelope),
         (_, None) => Err(charter_kernel::Code::Finished.into()),
     }
-}
-
-/// The invocation that waits for a person's answer.
-fn task(
-    run: &str,
-    charter: &Charter,
-    snapshot: &Snapshot,
-    effect: charter_kernel::EffectId,
-    by: &Principal,
-) -> Result<String, RuntimeError> {
-    let name = effect.text(run);
-    let human = |src: &str| charter.actors.get(src).is_some_and(|s| s.kind.as_ref() == "human");
-    let found = snapshot.invocations().find(|(_, i)| i.effect == effect && !i.is_machine() && human(&i.src));
-    let Some((_, i)) = found.filter(|_| !snapshot.status().is_finished()) else {
-        return Err(RuntimeError::NoTask { run: run.into(), task: name });
-    };
-    let roles = task_roles(charter, &i.src);
-    if !may(&roles, by) {
-        return Err(RuntimeError::NotYours { run: run.into(), task: name, roles: roles.join(", "), by: by.id.clone() });
-    }
-    Ok(i.id.to_string())
 }

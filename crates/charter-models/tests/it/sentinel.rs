@@ -1,20 +1,16 @@
 //! sentinel on real folders, offline; and actors of kind `workspace` by themselves.
-#![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-#[path = "support/sentinel.rs"]
-mod support;
 
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::sentinel_host::{again, sentinel, with};
 use charter_actors::{Folder, Workspaces};
 use charter_journal::MemoryStore;
 use charter_kernel::{Digest, Principal};
 use charter_runtime::{Charter, Options, Runtime, SendEvent};
 use serde_json::json;
-use support::{again, sentinel, with};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn from_a_goal_to_applied_changes() {

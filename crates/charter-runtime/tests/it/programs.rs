@@ -1,8 +1,6 @@
 //! Commands and servers: what goes in, what comes out, what is cut off. With real processes and the system's clock.
 #![cfg(unix)]
 
-mod common;
-
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
@@ -53,7 +51,7 @@ async fn begin(actor: &str, folder: &Path, input: Json) -> Runtime {
 
 /// The output of the run: what the actor gave, or its error.
 fn run_in(folder: &Path, actor: &str, input: Json) -> Json {
-    common::block_on(async {
+    crate::common::block_on(async {
         let runtime = begin(actor, folder, input).await;
         let view = runtime.ended("r").await.unwrap();
         view.snapshot.output().cloned().unwrap_or_default()
@@ -155,7 +153,7 @@ fn a_command_that_takes_too_long_is_killed_with_all_it_has_started() {
 #[test]
 fn a_command_that_nobody_waits_for_is_killed() {
     let folder = tempfile::tempdir().unwrap();
-    common::block_on(async {
+    crate::common::block_on(async {
         let runtime = begin(&format!("{{kind: exec, {TREE}}}"), folder.path(), json!({})).await;
         // The shell makes the file before it writes to it.
         while std::fs::read_to_string(folder.path().join("self")).unwrap_or_default() == "" {

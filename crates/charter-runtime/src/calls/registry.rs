@@ -1,0 +1,122 @@
+//! The calls that are running.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use charter_kernel::EffectId;
+use serde_json::Value as Json;
+use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
+
+use crate::events::{Publisher, RuntimeEvent, Working};
+use crate::sync::lock;
+use crate::task_tracker::TaskTracker;
+
+/// The running calls of a host, by run and effect.
+pub(crate) struct Calls {
+    running: Mutex<BTreeMap<(Arc<str>, EffectId), RunningCall>>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) permits: Semaphore,
+}
+
+struct RunningCall {
+    task: AbortHandle,
+    working: Working,
+}
+
+const FIRST: EffectId = EffectId { seq: 0, index: 0 };
+const LAST: EffectId = EffectId { seq: u64::MAX, index: u32::MAX };
+
+/// An invocation that a run requests.
+pub(crate) struct InvocationRequest {
+    pub(crate) effect: EffectId,
+    pub(crate) invocation: Arc<str>,
+    pub(crate) src: Arc<str>,
+    pub(crate) input: Arc<Json>,
+    /// The attempt to begin with.
+    pub(crate) attempt: u32,
+    /// Earliest start, milliseconds since 1970.
+    pub(crate) not_before: i64,
+}
+
+/// Held by the task of a call; removes the call when the task ends in any way.
+pub(crate) struct Registration {
+    calls: Arc<Calls>,
+    key: (Arc<str>, EffectId),
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        lock(&self.calls.running).remove(&self.key);
+        self.calls.tasks.down();
+    }
+}
+
+impl Calls {
+    pub(crate) fn new(at_once: u32) -> Calls {
+        let permits = if at_once == 0 { Semaphore::MAX_PERMITS } else { at_once as usize };
+        Calls { running: Mutex::default(), tasks: TaskTracker::default(), permits: Semaphore::new(permits) }
+    }
+
+    /// Registers a call. `spawn` starts its task, which holds the registration.
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        effect: EffectId,
+        working: Working,
+        spawn: impl FnOnce(Registration) -> AbortHandle,
+    ) {
+        let key = (working.run.clone(), effect);
+        // Locked until the call is in the map: its task may end at once.
+        let mut running = lock(&self.running);
+        self.tasks.up();
+        let task = spawn(Registration { calls: self.clone(), key: key.clone() });
+        running.insert(key, RunningCall { task, working });
+    }
+
+    /// The running calls of a run.
+    pub(crate) fn of_run(&self, run: &str) -> Vec<Working> {
+        let run: Arc<str> = run.into();
+        lock(&self.running).range((run.clone(), FIRST)..=(run, LAST)).map(|(_, c)| c.working.clone()).collect()
+    }
+
+    /// Notes that an attempt begins. None: the call has been stopped.
+    pub(crate) fn begin_attempt(&self, run: &Arc<str>, effect: EffectId, attempt: u32, since: i64) -> Option<Working> {
+        let mut running = lock(&self.running);
+        let working = &mut running.get_mut(&(run.clone(), effect))?.working;
+        working.attempt = attempt;
+        working.since = since;
+        Some(working.clone())
+    }
+
+    /// Stops a call.
+    pub(crate) fn cancel(&self, run: &Arc<str>, effect: EffectId, publisher: &Publisher) {
+        let stopped = lock(&self.running).remove(&(run.clone(), effect));
+        if let Some(call) = stopped {
+            call.task.abort();
+            publisher.publish(RuntimeEvent::Stopped(call.working));
+        }
+    }
+
+    /// Stops the calls of a run that are not wanted.
+    pub(crate) fn retain(&self, run: &Arc<str>, publisher: &Publisher, wanted: impl Fn(EffectId) -> bool) {
+        let unwanted: Vec<EffectId> = {
+            let running = lock(&self.running);
+            let of_run = running.range((run.clone(), FIRST)..=(run.clone(), LAST));
+            of_run.map(|((_, effect), _)| *effect).filter(|e| !wanted(*e)).collect()
+        };
+        for effect in unwanted {
+            // A call whose answer has just been recorded has ended, so it is not reported as stopped.
+            let call = lock(&self.running).remove(&(run.clone(), effect));
+            if let Some(call) = call.filter(|c| !c.task.is_finished()) {
+                call.task.abort();
+                publisher.publish(RuntimeEvent::Stopped(call.working));
+            }
+        }
+    }
+
+    pub(crate) fn abort_all(&self) {
+        for call in lock(&self.running).values() {
+            call.task.abort();
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The state of a host, shared by all of its handles and tasks.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use charter_actors::{Clock, Executors};
+use charter_journal::Store;
+use charter_kernel::{Digest, Principal};
+use rustc_hash::FxHashMap;
+
+use crate::calls::registry::Calls;
+use crate::charter::Charter;
+use crate::error::RuntimeError;
+use crate::events::Publisher;
+use crate::mailbox::run::Run;
+use crate::options::{FaultInjection, FindFolder, Limits, NewId, Options};
+use crate::rates::Rates;
+use crate::sync::{blocking, lock};
+use crate::task_tracker::TaskTracker;
+use crate::timer_queue::TimerQueue;
+
+/// Pause before a write that failed for lack of space is tried again, in milliseconds.
+pub(crate) const RETRY_WRITE: i64 = 1_000;
+
+pub(crate) struct Inner {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) limits: Limits,
+    pub(crate) inject: FaultInjection,
+    pub(crate) executors: Executors,
+    pub(crate) publisher: Publisher,
+    pub(crate) timers: Arc<TimerQueue>,
+    pub(crate) calls: Arc<Calls>,
+    /// Tasks that handle mailboxes.
+    pub(crate) drains: Arc<TaskTracker>,
+    /// Runs in memory.
+    pub(crate) runs: Mutex<FxHashMap<Arc<str>, Arc<Run>>>,
+    pub(crate) handle: tokio::runtime::Handle,
+    pub(crate) new_id: NewId,
+    pub(crate) timer_task: Mutex<Option<tokio::task::AbortHandle>>,
+    find_folder: FindFolder,
+    charters: Mutex<FxHashMap<Digest, Arc<Charter>>>,
+    rates: Mutex<Rates>,
+    closing: AtomicBool,
+}
+
+impl Inner {
+    pub(crate) fn new(store: Arc<dyn Store>, options: Options, handle: tokio::runtime::Handle) -> Inner {
+        Inner {
+            store,
+            clock: options.clock,
+            calls: Arc::new(Calls::new(options.limits.calls_at_once)),
+            limits: options.limits,
+            inject: options.inject,
+            executors: options.executors,
+            publisher: Publisher::new(),
+            timers: Arc::default(),
+            drains: Arc::default(),
+            runs: Mutex::default(),
+            handle,
+            new_id: options.new_id,
+            timer_task: Mutex::default(),
+            find_folder: options.find_folder,
+            charters: Mutex::default(),
+            rates: Mutex::default(),
+            closing: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the host accepts an event of a principal now.
+    pub(crate) fn open_for(&self, by: &Principal) -> Result<(), RuntimeError> {
+        if self.is_closing() {
+            return Err(RuntimeError::Closing);
+        }
+        lock(&self.rates).take(&by.id, self.clock.now(), self.limits.events_per_second)
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+    }
+
+    /// Reads or writes the store: on a thread for blocking work, unless the store never waits.
+    pub(crate) async fn with_store<T: Send + 'static>(
+        self: &Arc<Self>,
+        f: impl FnOnce(&Inner) -> T + Send + 'static,
+    ) -> Result<T, RuntimeError> {
+        if !self.store.blocks() {
+            return Ok(f(self));
+        }
+        let inner = self.clone();
+        blocking(move || f(&inner)).await
+    }
+
+    pub(crate) fn keep_charter(&self, charter: &Arc<Charter>) {
+        lock(&self.charters).insert(charter.digest(), charter.clone());
+    }
+
+    /// A charter that was added, or that is in the journal.
+    pub(crate) async fn charter(self: &Arc<Self>, digest: Digest) -> Result<Arc<Charter>, RuntimeError> {
+        if let Some(charter) = lock(&self.charters).get(&digest) {
+            return Ok(charter.clone());
+        }
+        self.with_store(move |inner| inner.charter_now(digest)).await?
+    }
+
+    /// As [`Inner::charter`], on a thread that may wait for the store.
+    pub(crate) fn charter_now(&self, digest: Digest) -> Result<Arc<Charter>, RuntimeError> {
+        if let Some(charter) = lock(&self.charters).get(&digest) {
+            return Ok(charter.clone());
+        }
+        let stored = self.store.charter(digest)?.ok_or(RuntimeError::UnknownCharter(digest))?;
+        let machine = charter_journal::machine(self.store.as_ref(), digest)?;
+        let folder = (self.find_folder)(&stored);
+        let charter = Arc::new(Charter::of(Arc::new(machine), stored, folder)?);
+        Ok(lock(&self.charters).entry(digest).or_insert(charter).clone())
+    }
+}

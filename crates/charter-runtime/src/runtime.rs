@@ -1,0 +1,137 @@
+//! The handle of a host: opens a journal, starts runs, sends events, shuts down.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use charter_journal::Store;
+use charter_kernel::Digest;
+
+use crate::admit;
+use crate::charter::Charter;
+use crate::error::RuntimeError;
+use crate::inner::Inner;
+use crate::options::Options;
+use crate::recovery::{self, Recovery};
+use crate::request::{Input, Receipt, SendEvent, Start};
+use crate::sync::lock;
+
+/// A host in this process. Clones are handles of the same host. It ends with [`Runtime::shutdown`], or when the last handle is
+/// dropped: running calls are aborted then, and resumed when the journal is opened again.
+#[derive(Clone)]
+pub struct Runtime {
+    pub(crate) inner: Arc<Inner>,
+    _last: Arc<LastHandle>,
+}
+
+/// Dropped with the last handle.
+struct LastHandle(Arc<Inner>);
+
+impl Drop for LastHandle {
+    fn drop(&mut self) {
+        self.0.close();
+        self.0.calls.abort_all();
+        stop_timers(&self.0);
+    }
+}
+
+fn stop_timers(inner: &Inner) {
+    if let Some(task) = lock(&inner.timer_task).take() {
+        task.abort();
+    }
+}
+
+impl Runtime {
+    /// Opens a journal and resumes what it has open. The host lives on the current tokio runtime, which must have timers
+    /// (`enable_time`).
+    ///
+    /// A run that cannot be resumed is reported in [`Recovery::failed`] and does not affect the others.
+    ///
+    /// # Errors
+    /// The journal cannot be read, or there is no current tokio runtime ([`RuntimeError::NoTokio`]).
+    pub async fn open(store: Arc<dyn Store>, options: Options) -> Result<(Runtime, Recovery), RuntimeError> {
+        let handle = tokio::runtime::Handle::try_current().map_err(|_| RuntimeError::NoTokio)?;
+        let inner = Arc::new(Inner::new(store, options, handle));
+        let recovery = recovery::recover(&inner).await?;
+        let weak = Arc::downgrade(&inner);
+        let fire = move |run: &Arc<str>| match weak.upgrade() {
+            Some(inner) => {
+                inner.post(run, Input::Due);
+                true
+            }
+            None => false,
+        };
+        let task = inner.handle.spawn(inner.timers.clone().run(inner.clock.clone(), fire));
+        *lock(&inner.timer_task) = Some(task.abort_handle());
+        let last = Arc::new(LastHandle(inner.clone()));
+        Ok((Runtime { inner, _last: last }, recovery))
+    }
+
+    /// Adds a charter, so that runs of it can start. Its folder is used for its runs from now on.
+    ///
+    /// # Errors
+    /// It exceeds a limit of the host, names a kind of actor that the host does not have, or the configuration of an actor is wrong;
+    /// or the journal failed.
+    pub async fn add(&self, charter: Charter) -> Result<Arc<Charter>, RuntimeError> {
+        admit::admit(&self.inner.limits, &self.inner.executors, &charter)?;
+        let charter = Arc::new(charter);
+        let added = charter.clone();
+        self.inner.with_store(move |inner| inner.store.put_charter(&added.stored)).await??;
+        self.inner.keep_charter(&charter);
+        Ok(charter)
+    }
+
+    /// Starts a run. Returns when record 0 is durable; the start may have been refused.
+    ///
+    /// # Errors
+    /// See [`RuntimeError`].
+    pub async fn start(&self, start: Start) -> Result<Receipt, RuntimeError> {
+        let inner = &self.inner;
+        inner.open_for(&start.by)?;
+        let charter = inner.charter(start.charter).await?;
+        let run: Arc<str> = start.run.clone().unwrap_or_else(|| (inner.new_id)()).into();
+        admit::check_run_id(&run)?;
+        inner.ask(&run, |reply| Input::Start { charter, start: Box::new(start), reply }).await
+    }
+
+    /// Sends an event to a run. Returns when its record is durable; the event may have been refused, with a reason.
+    ///
+    /// # Errors
+    /// See [`RuntimeError`].
+    pub async fn send(&self, send: SendEvent) -> Result<Receipt, RuntimeError> {
+        self.inner.send(send).await
+    }
+
+    /// The journal.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.store
+    }
+
+    /// A charter that was added, or that a run in the journal follows.
+    ///
+    /// # Errors
+    /// It is not known, or cannot be read.
+    pub async fn charter(&self, digest: Digest) -> Result<Arc<Charter>, RuntimeError> {
+        self.inner.charter(digest).await
+    }
+
+    /// Ends the host: accepts no more events, waits for running calls (at most `grace`), then aborts them. Aborted calls are resumed
+    /// when the journal is opened again. Drop the store as well to let another process open it.
+    pub async fn shutdown(&self, grace: Duration) {
+        let inner = &self.inner;
+        inner.close();
+        let _ = tokio::time::timeout(grace, inner.calls.tasks.zero()).await;
+        inner.calls.abort_all();
+        inner.calls.tasks.zero().await;
+        inner.drains.zero().await;
+        stop_timers(inner);
+        // Wakes subscribers that wait for an event.
+        inner.publisher.trouble(None, "the host has shut down".into());
+    }
+}
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Runtime")
+    }
+}

@@ -1,0 +1,15 @@
+//! Locks, and threads for work that waits for a disk.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::error::RuntimeError;
+
+/// A poisoned lock is taken all the same: what these locks guard is consistent between any two statements.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs something that waits for a disk on a thread for blocking work.
+pub(crate) async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> Result<T, RuntimeError> {
+    tokio::task::spawn_blocking(f).await.map_err(|_| RuntimeError::Closing)
+}
