@@ -70,7 +70,7 @@ pub enum RuntimeError {
         task: String,
     },
     /// The task is for others.
-    #[error("run `{run}`: the task `{task}` is for the roles {roles}; `{by}` has none of them")]
+    #[error("run `{run}`: the task `{task}` requires one of the roles {roles}; `{by}` has none of them")]
     NotYours {
         /// The run.
         run: String,

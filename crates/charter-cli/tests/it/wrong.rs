@@ -226,7 +226,7 @@ fn a_run_that_is_not_taken_in_makes_no_journal_and_a_fork_has_an_id() {
     assert_eq!((ran.code, ran.out.as_str()), (0, "one\n"), "{}", ran.err);
     for id in ["", "a b"] {
         let err = refused(&["fork", "one", "--at", "0", "--as", id, "--db", &db]);
-        assert!(err.contains("cannot be the id of a run"), "{err}");
+        assert!(err.contains("invalid run id"), "{err}");
     }
 }
 

@@ -349,14 +349,14 @@ fn a_person_answers_a_task() {
         );
         let task = tasks[0].effect.clone();
         let e = h.runtime.complete(&task, json!({"good": true}), who("eve", &["guest"])).await.unwrap_err();
-        assert_eq!(e.to_string(), "run `r`: the task `r/0/0` is for user, and `eve` is none of them");
+        assert_eq!(e.to_string(), "run `r`: the task `r/0/0` requires one of the roles user; `eve` has none of them");
         // What does not fit is refused, and the task goes on waiting.
         let bad = h.runtime.complete(&task, json!({"god": true}), who("ana", &["user"])).await.unwrap();
         assert_eq!(bad.refusal().unwrap().code.word(), "schema");
         let good = h.runtime.complete(&task, json!({"good": true}), who("ana", &["user"])).await.unwrap();
         assert_eq!((good.record.by.id.as_str(), good.record.state[0].as_ref()), ("ana", "done"));
         let e = h.runtime.complete(&task, json!({"good": true}), who("ana", &["user"])).await.unwrap_err();
-        assert_eq!(e.to_string(), "run `r`: no task `r/0/0` waits for a person");
+        assert_eq!(e.to_string(), "run `r`: no open task `r/0/0`");
         h.start("s", json!({})).await;
         h.runtime.decline("s/0/0", "not my business", who("ana", &["user"])).await.unwrap();
         let error = json!({"code": "declined", "message": "not my business", "retryable": false, "by": "ana"});
@@ -490,7 +490,7 @@ fn mistakes_are_found_before_a_run_starts() {
                 Err(e) => e,
             };
             let said = e.to_string();
-            let said = said.strip_prefix("the charter `one` cannot be run here: ").unwrap_or(&said);
+            let said = said.strip_prefix("cannot run the charter `one` on this host: ").unwrap_or(&said);
             assert!(said.starts_with(expected), "{actor}\n{said}");
         }
     });

@@ -79,14 +79,14 @@ fn a_run_is_started_once() {
         let made = h.runtime.start(start(None, json!({}))).await.unwrap();
         assert_eq!(made.record.run, "r1");
         let bad = h.runtime.start(start(Some("a/b"), json!({}))).await.unwrap_err();
-        assert_eq!(bad.to_string(), "`a/b` cannot be the id of a run: 1 to 128 letters, digits, `-`, `_`, `.` or `:`");
+        assert_eq!(bad.to_string(), "invalid run id `a/b`: expected 1 to 128 letters, digits, `-`, `_`, `.` or `:`");
         // A start that is refused is recorded, and such a run never was.
         let refused = h.start("b", json!({"key": 7})).await;
         assert_eq!(refused.refusal().unwrap().code.word(), "schema");
         let e = h.try_send(SendEvent::new("b", "OPEN", json!({}), who("ana", &["user"]))).await.unwrap_err();
         assert_eq!(e, RuntimeError::NeverStarted("b".into()));
         let e = h.try_send(SendEvent::new("c", "OPEN", json!({}), who("ana", &["user"]))).await.unwrap_err();
-        assert_eq!(e.to_string(), "there is no run `c` in this journal");
+        assert_eq!(e.to_string(), "no run `c` in this journal");
     });
 }
 
@@ -171,13 +171,13 @@ fn limits_name_themselves() {
         let many = h.try_send(SendEvent::new("a", "OPEN", json!({}), by("eve"))).await.unwrap_err();
         assert_eq!(
             many.to_string(),
-            "`eve` sends too many events; the next one is taken in 501 ms: the limit `events_per_second` of this host is 2"
+            "`eve` sends too many events; the next one is accepted in 501 ms: the limit `events_per_second` of this host is 2"
         );
         let greedy = format!("{DOOR}limits: {{actors: 20000}}\n");
         let e = h.runtime.add(charter(&greedy)).await.unwrap_err();
         assert_eq!(
             e.to_string(),
-            "the charter `door` asks for `limits.actors: 20000`: the limit `actors_per_run` of this host is 10000"
+            "the charter `door` requests `limits.actors: 20000`: the limit `actors_per_run` of this host is 10000"
         );
     });
 }
