@@ -91,9 +91,9 @@ impl<M: Memory + Clone> Automaton<M> {
         let mut automaton =
             Automaton { charter, run: Run::new(run), stable, pending: VecDeque::new(), recent: VecDeque::new() };
         let record = automaton.step(now, Event::Start { input }, by)?;
-        match &record.refusal {
+        match record.explanation(Some(&automaton.charter.machine)) {
             None => Ok(automaton),
-            Some(why) => Err(Broken::Start(why.message.clone())),
+            Some(why) => Err(Broken::Start(why.message)),
         }
     }
 
@@ -187,7 +187,7 @@ impl<M: Memory + Clone> Automaton<M> {
                 let failed = outcome.is_err();
                 let answer = |outcome| Event::answer(&*invocation, effect, outcome);
                 let record = self.step(now, answer(outcome), Principal::system())?;
-                let refused = record.refusal.as_ref().map(|why| {
+                let refused = record.explanation(None).map(|why| {
                     let why = format!("{} ({})", why.message, why.code);
                     fault("refused", &format!("the run refuses the answer: {why}"))
                 });

@@ -300,6 +300,7 @@ fn refusals(page: Page) -> Result<Refusals, Error> {
     let mut refusals = found.map_err(failed)?;
     let next = refusals.get(most as usize).map(|r| r.seq);
     refusals.truncate(most as usize);
+    with(|c| view::say_refusals(&c.automaton, &mut refusals)).map_err(failed)?;
     Ok(Refusals { refusals, next })
 }
 

@@ -97,7 +97,7 @@ pub(crate) fn send(r#type: &str, data: Json, by: charter_kernel::Principal) -> R
     let Some(record) = made.into_iter().next_back() else {
         return Err(Error::Failed { message: "nothing was written".into() });
     };
-    match crate::view::refusal(&record) {
+    match with(|c| crate::view::refusal(&record, Some(&c.automaton.charter().machine))) {
         None => Ok(record),
         Some(refusal) => Err(Error::Refused(refusal)),
     }

@@ -39,7 +39,7 @@ CREATE TABLE IF NOT EXISTS refusals(
   type TEXT NOT NULL,
   by TEXT NOT NULL,
   code TEXT NOT NULL,
-  message TEXT NOT NULL
+  rule TEXT
 );
 ";
 
@@ -231,7 +231,7 @@ impl Projection {
                 r.event.r#type,
                 r.by.id,
                 refusal.code.word(),
-                refusal.message
+                refusal.rule
             ])?;
             return Ok(());
         }
@@ -308,7 +308,7 @@ impl Projection {
     /// # Errors
     /// SQLite cannot.
     pub fn refusals(&self, sql: &Connection, from: u64, limit: u32) -> Result<Vec<Refused>, Broken> {
-        let select = "SELECT seq, at, type, by, code, message FROM refusals WHERE seq >= ?1 ORDER BY seq LIMIT ?2";
+        let select = "SELECT seq, at, type, by, code FROM refusals WHERE seq >= ?1 ORDER BY seq LIMIT ?2";
         let mut select = sql.prepare_cached(select).map_err(broken)?;
         let rows = select.query_map(params![integer(from), limit.saturating_add(1)], |row| {
             Ok(Refused {
@@ -317,7 +317,8 @@ impl Projection {
                 kind: row.get(2)?,
                 by: row.get(3)?,
                 code: row.get(4)?,
-                message: row.get(5)?,
+                // Said by the caller, from the record.
+                message: String::new(),
             })
         });
         rows.and_then(Iterator::collect).map_err(broken)

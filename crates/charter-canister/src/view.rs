@@ -1,13 +1,13 @@
 //! From what the automaton holds to what callers get.
 
 use charter_journal::{Fields, export_header};
-use charter_kernel::Principal;
+use charter_kernel::{Machine, Principal};
 use ic_stable_structures::Memory;
 use serde_json::Value as Json;
 
 use crate::api::{
-    Check, Events, ExportArgs, ExportPart, LastError, Outcome, PAGE_BYTES, Page, Reason, Record, Refusal, Runtime,
-    Skill, Soul, TurnEnd, TurnInFlight,
+    Check, Events, ExportArgs, ExportPart, LastError, Outcome, PAGE_BYTES, Page, Reason, Record, Refusal, Refused,
+    Runtime, Skill, Soul, TurnEnd, TurnInFlight,
 };
 use crate::automaton::Automaton;
 use crate::charter::built_in_digest;
@@ -23,15 +23,25 @@ fn ms(at: i64) -> u64 {
 }
 
 /// Why a record was refused.
-pub(crate) fn refusal(record: &Fields<'_>) -> Option<Refusal> {
-    let why = record.refusal.as_deref()?;
+pub(crate) fn refusal(record: &Fields<'_>, machine: Option<&Machine>) -> Option<Refusal> {
+    let why = record.explanation(machine)?;
     Some(Refusal {
         seq: record.seq,
         code: why.code.word().into(),
-        message: why.message.clone(),
+        message: why.message,
         state: record.state.iter().map(ToString::to_string).collect(),
-        legal: why.legal.clone(),
+        legal: why.legal,
     })
+}
+
+/// Says the refusals of the projection, which holds no sentences.
+pub(crate) fn say_refusals<M: Memory + Clone>(a: &Automaton<M>, refused: &mut [Refused]) -> Result<(), Broken> {
+    for row in refused {
+        let record = a.stable.log.record(row.seq)?;
+        let why = record.explanation(Some(&a.charter().machine));
+        row.message = why.map(|why| why.message).unwrap_or_default();
+    }
+    Ok(())
 }
 
 pub(crate) fn turn_end(turn: &LastTurn) -> TurnEnd {
@@ -133,7 +143,7 @@ pub(crate) fn events<M: Memory + Clone>(a: &Automaton<M>, page: &Page) -> Result
             from: r.from.iter().map(ToString::to_string).collect(),
             state: r.state.iter().map(ToString::to_string).collect(),
             transitions: r.transitions.iter().map(ToString::to_string).collect(),
-            refusal: refusal(&r).map(|f| Reason { code: f.code, message: f.message }),
+            refusal: refusal(&r, Some(&a.charter().machine)).map(|f| Reason { code: f.code, message: f.message }),
             prev: r.prev.to_string(),
             hash: r.hash.to_string(),
         });
@@ -221,7 +231,7 @@ mod tests {
         let error = start(json!({"loop": 1})).err().unwrap();
         assert_eq!(
             error.to_string(),
-            "the charter refuses to start: the input does not fit the charter's `input` schema: \
+            "the charter refuses to start: the input does not match the charter's `input` schema: \
              at `/loop`: 1 is not of type \"boolean\""
         );
         let mut automaton = start(json!({})).ok().unwrap();
@@ -232,8 +242,8 @@ mod tests {
         };
         let made = automaton.handle(0, mail).unwrap();
         assert_eq!(
-            refusal(made.last().unwrap()).unwrap().message,
-            "the data of `WakeRequested` does not fit its schema: at `/reason`: 1 is not of type \"string\""
+            refusal(made.last().unwrap(), None).unwrap().message,
+            "the data of `WakeRequested` does not match its schema: at `/reason`: 1 is not of type \"string\""
         );
     }
 }

@@ -133,12 +133,13 @@ struct Detail {
     message: Cow<'static, str>,
     help: Option<Cow<'static, str>>,
     span: Option<Span>,
+    expression: Option<Box<str>>,
 }
 
 impl EvalError {
     /// An error without a place; the evaluator adds the place of the call.
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> EvalError {
-        EvalError(Box::new(Detail { kind, message: message.into(), help: None, span: None }))
+        EvalError(Box::new(Detail { kind, message: message.into(), help: None, span: None, expression: None }))
     }
 
     /// Adds what would be right.
@@ -173,6 +174,22 @@ impl EvalError {
     /// Where in the source.
     pub fn span(&self) -> Option<Span> {
         self.0.span
+    }
+
+    /// Names the expression that failed, unless it is named already.
+    pub fn in_expression(&mut self, source: &str) {
+        self.0.expression.get_or_insert_with(|| source.into());
+    }
+
+    /// The expression that failed, if it was named with [`EvalError::in_expression`].
+    pub fn expression(&self) -> Option<&str> {
+        self.0.expression.as_deref()
+    }
+
+    /// The part of the expression that failed, where it is known.
+    pub fn part(&self) -> Option<&str> {
+        let span = self.0.span?;
+        self.expression()?.get(span.start..span.end)
     }
 
     /// Whether `||`, `&&` and macros may go on and let another operand decide.

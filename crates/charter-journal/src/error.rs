@@ -72,6 +72,12 @@ pub enum StoreError {
         /// The newest supported version.
         known: i64,
     },
+    /// The file holds records of version 1, of which there was no release.
+    #[error("`{path}` is a journal made by a pre-release of Charter (record version 1); it cannot be read")]
+    PreRelease {
+        /// The file.
+        path: String,
+    },
     /// The file is not a journal.
     #[error("`{path}` is not a journal: {why}")]
     NotAJournal {

@@ -19,7 +19,7 @@ pub(crate) enum Change<'r> {
     },
     Refusal {
         code: &'r str,
-        message: &'r str,
+        rule: Option<&'r str>,
     },
     Effect {
         index: usize,
@@ -78,7 +78,7 @@ pub(crate) enum Change<'r> {
 /// Says what a record changes, in order.
 pub(crate) fn project<'r, E>(r: &'r Fields<'_>, mut put: impl FnMut(Change<'r>) -> Result<(), E>) -> Result<(), E> {
     if let Some(refusal) = &r.refusal {
-        return put(Change::Refusal { code: refusal.code.word(), message: &refusal.message });
+        return put(Change::Refusal { code: refusal.code.word(), rule: refusal.rule.as_deref() });
     }
     for (index, name) in r.transitions.iter().enumerate() {
         put(Change::Transition { index, name })?;

@@ -1,4 +1,4 @@
-//! Actors of a run: how machines come to be actors, take events in turn, and end (SCXML 6.4).
+//! Actors of a run: how machines become actors, take events in turn, and end (SCXML 6.4).
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use smallvec::SmallVec;
 use crate::algorithm::Begin;
 use crate::envelope::EffectId;
 use crate::event::Ev;
-use crate::invocations::place;
-use crate::judge::Enabled;
 use crate::machine::{NO_SERVICE, StateId};
 use crate::refusal::Refusal;
+use crate::selection::Enabled;
 use crate::snapshot::{Actor, Context, Identity, Invocation, Status, ThinVec, TimerKind};
+use crate::step::NoteKind;
 use crate::transaction::{Fault, MAX_GENERATIONS, Queued, Session, StepTransaction};
 
-/// Stands for the effect of an invoked machine, which is no effect: the run does its work itself.
+/// Stands for the effect of an invoked machine: there is none, because the run executes it itself.
 pub(crate) const MACHINE_EFFECT: EffectId = EffectId { seq: 0, index: u32::MAX };
 
-/// An actor that has not begun.
+/// An actor that has not started.
 pub(crate) fn new_actor(identity: Identity) -> Actor {
     Actor {
         status: Status::Active,
@@ -32,13 +32,14 @@ pub(crate) fn new_actor(identity: Identity) -> Actor {
     }
 }
 
-/// The id of the actor that an invocation starts. In imports an invocation id belongs to the session that gave it (SCXML 6.4.1), so
-/// below the root it stands behind the id of its owner; charters name all actors of a run in one space.
+/// The id of the actor that an invocation starts. In imports an invocation id belongs to the session
+/// that gave it (SCXML 6.4.1), so below the root it is prefixed with the id of its owner; in charters
+/// the ids of all actors of a run share one namespace.
 pub(crate) fn child_id(strict: bool, owner: &str, invocation: &Arc<str>) -> Arc<str> {
     if strict || owner == "root" { invocation.clone() } else { format!("{owner}/{invocation}").into() }
 }
 
-/// What [`child_id`] was made of: the id of the invocation that an actor answers to.
+/// The inverse of [`child_id`]: the id of the invocation that an actor answers.
 pub(crate) fn invocation_of(strict: bool, actor: &Actor) -> Arc<str> {
     let owner = actor.identity().parent.as_deref().filter(|_| !strict);
     let name = owner.and_then(|owner| actor.identity().id.strip_prefix(owner)?.strip_prefix('/'));
@@ -66,7 +67,8 @@ impl StepTransaction<'_> {
                     self.before_selection(actor_ix, &ev, &mut session)?;
                     let enabled = self.select(actor_ix, &ev, &mut session)?;
                     if enabled.is_empty() && self.m.definition.strict && !crate::compile::is_platform(ev.name()) {
-                        self.note(actor_ix, None, format!("nothing takes `{}`, sent by `{}`", ev.name(), next.from));
+                        let note = NoteKind::Unhandled { event: ev.name().to_string(), from: next.from.to_string() };
+                        self.note(actor_ix, None, note);
                     }
                     self.deliver(actor_ix, &ev, enabled, session)?;
                 }
@@ -83,14 +85,14 @@ impl StepTransaction<'_> {
         enabled: Enabled,
         selecting: Session,
     ) -> Result<(), Refusal> {
-        // Errors of conditions were queued while selecting; they come before anything the transitions raise.
+        // Errors of guards were queued during selection, before anything that the transitions raise.
         if selecting.internal.is_empty() {
             return self.macrostep(actor_ix, Begin::Event(ev, enabled));
         }
         self.macrostep_with(actor_ix, Begin::Event(ev, enabled), selecting)
     }
 
-    /// Makes an actor out of a chart; it starts when its turn in the queue comes.
+    /// Adds an actor that runs a chart; its start is queued.
     pub(crate) fn add_actor(
         &mut self,
         actor_ix: usize,
@@ -107,36 +109,31 @@ impl StepTransaction<'_> {
         };
         let limit = self.m.definition.limits.actors;
         if self.s.actors.0.len() >= limit as usize {
-            return Err(Fault::execution(format!("more than {limit} actors (`limits.actors`)")));
+            return Err(Fault::execution("too-many-actors").with("limit", limit));
         }
         if id.is_empty() || matches!(id.as_ref(), "self" | "parent") || id.starts_with("#_") {
-            return Err(Fault::execution(format!("`{id}` cannot be the id of an actor")));
+            return Err(Fault::execution("invalid-actor-id").with("name", &*id));
         }
-        // What an invocation leaves behind is cleared away at the end of the step; what was spawned stays, and so does its id.
+        // Invoked actors that have ended are removed at the end of the step; spawned ones stay, and
+        // their ids stay taken.
         let taken = self.s.actors.find(&id).is_some_and(|a| a.status == Status::Active || !a.identity().invocation);
         if taken {
-            return Err(Fault::execution(format!("there is an actor `{id}` already")));
+            return Err(Fault::execution("actor-exists").with("name", &*id));
         }
         let mut generations = 0usize;
         let mut up = Some(self.actor(actor_ix).identity().id.clone());
         while let Some(parent) = up {
             generations = generations.saturating_add(1);
             if generations > MAX_GENERATIONS {
-                return Err(Fault::execution(format!("machines start machines more than {MAX_GENERATIONS} deep")));
+                return Err(Fault::execution("too-many-generations").with("limit", MAX_GENERATIONS));
             }
             up = self.s.actors.find(&parent).and_then(|a| a.identity().parent.clone());
         }
         let target = self.m.chart(chart);
         if let Some(schema) = &target.input
-            && let Some(misfit) = schema.misfits(&input).into_iter().next()
+            && !schema.fits(&input)
         {
-            let message = format!(
-                "the input of machine `{}` does not fit its schema: {}{}",
-                target.shape.machine,
-                place(&misfit.at),
-                misfit.message
-            );
-            return Err(Fault { communication: false, code: "schema", message, send_id: None });
+            return Err(Fault::input(&target.shape.machine, &schema.misfit_details(&input)));
         }
         let parent = self.actor(actor_ix).identity().id.clone();
         let mut actor = new_actor(Identity {
@@ -147,7 +144,7 @@ impl StepTransaction<'_> {
             shape: target.shape.clone(),
         });
         if invoked {
-            // Imports bind what is passed to variables of the same name (SCXML 6.4); charters read `input`.
+            // Imports bind parameters to variables of the same name (SCXML 6.4); charters read `input`.
             if !self.m.definition.strict
                 && let Json::Object(fields) = &*input
             {
@@ -173,7 +170,7 @@ impl StepTransaction<'_> {
         Ok(())
     }
 
-    /// Ends a machine before its time: its exit handlers run, and its parent hears nothing of it any more.
+    /// Cancels a machine: its exit actions run, and its parent gets no more events from it.
     pub(crate) fn cancel_actor(&mut self, actor_ix: usize) -> Result<(), Refusal> {
         if self.actor(actor_ix).status != Status::Active {
             return Ok(());
@@ -198,16 +195,16 @@ impl StepTransaction<'_> {
                 if !self.actor(child).identity().invocation && self.actor(child).identity().parent.is_some() =>
             {
                 if child == actor_ix {
-                    return Err(Fault::execution("an actor cannot stop itself; it ends in a final state").into());
+                    return Err(Fault::execution("stop-itself").into());
                 }
                 self.cancel_actor(child)?;
                 Ok(())
             }
-            _ => Err(Fault::execution(format!("there is no spawned actor `{id}` to stop")).into()),
+            _ => Err(Fault::execution("no-spawned-actor").with("name", id).into()),
         }
     }
 
-    /// An actor has reached its end.
+    /// An actor has reached a final state.
     pub(crate) fn finish_actor(&mut self, actor_ix: usize, output: Json, failed: bool) {
         let actor = self.actor_mut(actor_ix);
         actor.status = if failed { Status::Failed } else { Status::Done };
@@ -233,8 +230,9 @@ impl StepTransaction<'_> {
         }
     }
 
-    /// After the last event: the run ends with its root, and what invocations left behind is cleared away.
-    pub(crate) fn settle(&mut self) -> Result<(), Refusal> {
+    /// After the last event: the run ends with its root, and invoked actors that have ended are
+    /// removed.
+    pub(crate) fn clean_up(&mut self) -> Result<(), Refusal> {
         if self.ended {
             for actor_ix in (1..self.s.actors.0.len()).rev() {
                 self.cancel_actor(actor_ix)?;

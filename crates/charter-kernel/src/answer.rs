@@ -1,10 +1,10 @@
-//! Answers of actors: what a host looks at before it gives one to a run, so that every host says the same about it.
+//! Checks of an actor's answer, which every host makes before it gives the answer to a run.
 
 use serde_json::Value as Json;
 
 use crate::schema::{Misfit, Schema};
 
-/// Why an answer may not be given to a run. Asking the actor again may help.
+/// Why an answer cannot be given to a run. Asking the actor again may help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct BadAnswer {
@@ -12,12 +12,12 @@ pub struct BadAnswer {
     pub code: &'static str,
     /// One sentence.
     pub message: String,
-    /// Where it does not fit its schema, in order of place; empty with every other code.
+    /// Where it does not match its schema, in order of place; empty for every other code.
     pub misfits: Vec<Misfit>,
 }
 
-/// Whether the answer of the actor `name` may be given to a run: its JSON text has at most `most` bytes (`limits.data`), and it fits
-/// the actor's `output` schema, if there is one.
+/// Checks the answer of the actor `name`: its JSON text has at most `max` bytes (`limits.data`), and it
+/// matches the actor's `output` schema, if there is one.
 ///
 /// ```
 /// use charter_kernel::{Schema, check_answer};
@@ -29,17 +29,17 @@ pub struct BadAnswer {
 /// assert_eq!(why.code, "schema");
 /// assert_eq!(
 ///     why.message,
-///     "the answer of `judge` does not fit its schema: \"score\" is a required property"
+///     "the answer of `judge` does not match its schema: \"score\" is a required property"
 /// );
 /// ```
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn check_answer(name: &str, output: &Json, most: u64, schema: Option<&Schema>) -> Result<(), BadAnswer> {
-    if is_larger(output, most) {
+pub fn check_answer(name: &str, output: &Json, max: u64, schema: Option<&Schema>) -> Result<(), BadAnswer> {
+    if is_larger(output, max) {
         return Err(BadAnswer {
             code: "too-large",
-            message: format!("the answer of `{name}` has more than {most} bytes (`limits.data`)"),
+            message: format!("the answer of `{name}` has more than {max} bytes (`limits.data`)"),
             misfits: Vec::new(),
         });
     }
@@ -54,14 +54,14 @@ pub fn check_answer(name: &str, output: &Json, most: u64, schema: Option<&Schema
     let first = first.unwrap_or_default();
     Err(BadAnswer {
         code: "schema",
-        message: format!("the answer of `{name}` does not fit its schema{first}"),
+        message: format!("the answer of `{name}` does not match its schema{first}"),
         misfits,
     })
 }
 
-/// Whether the JSON text of a value has more than `most` bytes. No text is made for it.
+/// Whether the JSON text of a value has more than `max` bytes. The text is not built.
 #[must_use]
-pub fn is_larger(value: &Json, most: u64) -> bool {
+pub fn is_larger(value: &Json, max: u64) -> bool {
     struct Left(u64);
     impl std::io::Write for Left {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -73,7 +73,7 @@ pub fn is_larger(value: &Json, most: u64) -> bool {
             Ok(())
         }
     }
-    serde_json::to_writer(Left(most), value).is_err()
+    serde_json::to_writer(Left(max), value).is_err()
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_not_looked_at_further() {
+    fn a_large_answer_is_not_validated() {
         let schema = Schema::compile(&json!({"type": "object"})).unwrap();
         let why = check_answer("a", &json!("long"), 5, Some(&schema)).unwrap_err();
         assert_eq!(why.code, "too-large");
@@ -103,13 +103,16 @@ mod tests {
     }
 
     #[test]
-    fn the_first_misfit_is_said_with_its_place_and_all_are_given() {
+    fn the_message_has_the_first_misfit_and_the_list_has_all() {
         let schema = Schema::compile(&json!({
             "properties": {"a": {"type": "integer"}, "b": {"type": "string"}},
         }));
         let schema = schema.unwrap();
         let why = check_answer("a", &json!({"b": 2, "a": "x"}), 99, Some(&schema)).unwrap_err();
-        assert_eq!(why.message, "the answer of `a` does not fit its schema: at `/a` \"x\" is not of type \"integer\"");
+        assert_eq!(
+            why.message,
+            "the answer of `a` does not match its schema: at `/a` \"x\" is not of type \"integer\""
+        );
         let places: Vec<&str> = why.misfits.iter().map(|m| m.at.as_str()).collect();
         assert_eq!(places, ["/a", "/b"]);
     }

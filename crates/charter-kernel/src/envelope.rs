@@ -1,4 +1,5 @@
-//! What comes in: an event with everything the kernel may know about its arrival. Time, sender and answers are data here.
+//! Envelopes: an event with everything that the kernel may know about its arrival. Time, sender and
+//! answers are data.
 
 use charter_expr::{Object, Str, Value};
 use serde::{Deserialize, Serialize};
@@ -6,20 +7,22 @@ use serde_json::Value as Json;
 
 use crate::time::Timestamp;
 
-/// One thing that happens to a run. Nothing else influences a step: the same envelopes give the same steps on every host.
+/// An event for a run. Nothing else influences a step: the same envelopes give the same steps on every
+/// host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
-    /// The place its record will have in the journal; dense from 0. Ids of effects are made of it.
+    /// The sequence number of its record, dense from 0. Ids of effects contain it.
     pub seq: u64,
-    /// The actor it is for; `None`: the root (for answers: whoever asked).
+    /// The actor it is for; `None`: the root, or for an answer the actor that awaits it.
     pub to: Option<String>,
-    /// What happened.
+    /// The event.
     pub event: Event,
-    /// Who says so. For answers, timers and other events of the host it is not looked at.
+    /// The sender. It is ignored for answers, timers and other events of the host.
     pub by: Principal,
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// The last sequence number the sender has seen; if the run has changed since, the event is refused as `stale`.
+    /// The last sequence number that the sender has seen; if the run has changed since, the event is
+    /// refused as `stale`.
     pub expected_seq: Option<u64>,
 }
 
@@ -44,12 +47,13 @@ impl Envelope {
     }
 }
 
-/// What happened. Only [`Event::External`] can come from a person or a program; the others are made by the host, so no sender can forge them.
+/// The kinds of events. Only [`Event::External`] can come from a person or a program; the host makes
+/// the others, so that no sender can forge them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// The run begins (`charter.start`).
+    /// The run starts (`charter.start`).
     Start {
-        /// What it begins with.
+        /// Its input.
         input: Json,
     },
     /// Sent by a principal; also run control (`charter.pause`, `charter.resume`, `charter.cancel`).
@@ -63,7 +67,7 @@ pub enum Event {
     Done {
         /// Id of the invocation.
         invocation: String,
-        /// The effect that is answered; `None`: the one that is active now.
+        /// The effect that is answered; `None`: the current one.
         effect: Option<EffectId>,
         /// The answer.
         output: Json,
@@ -72,35 +76,36 @@ pub enum Event {
     Failed {
         /// Id of the invocation.
         invocation: String,
-        /// The effect that is answered; `None`: the one that is active now.
+        /// The effect that is answered; `None`: the current one.
         effect: Option<EffectId>,
         /// `{code, message, ...}`.
         error: Json,
     },
-    /// An attempt of an invoked actor has failed, and the host will make another one. Changes nothing: it is told for the record.
+    /// An attempt of an invoked actor has failed, and the host will make another one. It changes
+    /// nothing, but it is recorded.
     Attempt {
         /// Id of the invocation.
         invocation: String,
-        /// The effect that is being worked on.
+        /// The effect that is being executed.
         effect: EffectId,
         /// Which attempt it was; the first is 1.
         attempt: u32,
         /// `{code, message, ...}`.
         error: Json,
-        /// When the next one begins.
+        /// When the next attempt starts.
         retry_at: Timestamp,
     },
     /// A timer is due.
     Timer {
         /// Its id, from [`crate::Timer`].
         timer: String,
-        /// Its generation; another than the pending one is ignored.
+        /// Its generation; any other than that of the pending timer is ignored.
         generation: u64,
     },
 }
 
 impl Event {
-    /// What came of the work that an effect asked for: its answer, or why it failed.
+    /// The answer of the actor that an effect started, or its error.
     #[must_use]
     pub fn answer(invocation: impl Into<String>, effect: EffectId, outcome: Result<Json, Json>) -> Event {
         let (invocation, effect) = (invocation.into(), Some(effect));
@@ -111,12 +116,13 @@ impl Event {
     }
 }
 
-/// Which effect: the record that asked for it and the place among that record's effects. With the run's id in front it is its idempotency key.
+/// The id of an effect: the record that requests it and its index among the effects of that record. With
+/// the run's id in front it is the idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EffectId {
     /// Sequence number of the record.
     pub seq: u64,
-    /// Place among its effects.
+    /// Index among its effects.
     pub index: u32,
 }
 
@@ -136,13 +142,13 @@ impl EffectId {
     }
 }
 
-/// Who acts, as the host has authenticated it.
+/// A sender, as the host has authenticated it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Principal {
-    /// Who.
+    /// Its id.
     #[serde(default)]
     pub id: String,
-    /// As what.
+    /// Its roles.
     #[serde(default)]
     pub roles: Vec<String>,
 }

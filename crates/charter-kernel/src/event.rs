@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::machine::{EventId, NONE};
 
-/// Where an event comes from (SCXML `_event.type`).
+/// The origin of an event (SCXML `_event.type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// From a principal.
@@ -38,11 +38,11 @@ pub(crate) struct Ev<'e> {
     pub(crate) name: Name<'e>,
     pub(crate) data: Data<'e>,
     pub(crate) origin: Origin,
-    /// SCXML's other fields, where there are any.
+    /// The other fields of SCXML's `_event`, if any.
     pub(crate) meta: Option<Arc<Meta>>,
 }
 
-/// SCXML `_event` fields that charters do not see.
+/// Fields of SCXML's `_event` that charters do not have.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Meta {
     pub(crate) send_id: Option<Arc<str>>,

@@ -1,7 +1,9 @@
-//! The short way for the commonest event: one that is refused, or that only moves a run from one state to another.
+//! A fast path for the most common event: one that is refused, or that only moves a run from one
+//! state to another.
 //!
-//! It is an optimisation and nothing else: whatever is not plain gives `None`, and the algorithm decides. The laws in `tests/laws.rs`
-//! hold both ways against each other.
+//! It is an optimization and decides nothing itself: whether a transition is enabled is decided by
+//! [`evaluate`], and for everything that is not trivial it gives `None`, so that the algorithm runs.
+//! The tests of the kernel's laws compare the two.
 
 use std::sync::Arc;
 
@@ -9,42 +11,43 @@ use smallvec::SmallVec;
 
 use crate::definition::StateKind;
 use crate::event::Ev;
-use crate::judge::{candidates, rank};
 use crate::machine::{Chart, Domain, Machine, NONE, RoleSet, StateId, StateNode, Transition, TransitionId};
 use crate::refusal::Code;
 use crate::scope::EvalContext;
+use crate::selection::{Evaluation, GuardError, candidates, evaluate, rank};
 use crate::snapshot::{Actor, Actors, Snapshot, Status, ThinVec, Vote};
 use crate::step::{Step, Taken, Verdict};
 
-/// What a plain transition does: the states it leaves are those after `domain`, the states it enters follow in document order.
+/// What a trivial transition does: it exits the states after `domain`, and enters these states, in
+/// document order.
 #[derive(Debug, Clone)]
 pub(crate) struct Move {
     domain: StateId,
     entered: Box<[StateId]>,
 }
 
-/// For each transition of a chart, what it does if that is plain.
+/// For each transition of a chart, what it does if it is trivial.
 pub(crate) fn moves(chart: &Chart) -> Vec<Option<Move>> {
     let single = !chart.has_always && !chart.forwards && !chart.has_parallel;
     if !single {
         return chart.transitions.iter().map(|_| None).collect();
     }
-    let mut loud = Loud(vec![0]);
+    let mut counts = NontrivialCounts(vec![0]);
     let mut sum = 0u32;
     for node in &chart.states {
-        sum = sum.saturating_add(u32::from(is_loud(node)));
-        loud.0.push(sum);
+        sum = sum.saturating_add(u32::from(!is_trivial_to_exit(node)));
+        counts.0.push(sum);
     }
-    let plain = |t| plain_move(chart, t, &loud);
-    chart.transitions.iter().map(plain).collect()
+    chart.transitions.iter().map(|t| trivial_move(chart, t, &counts)).collect()
 }
 
-/// How many loud states stand before each state in document order. A chart may have 100,000 states with a transition each: looking at
-/// all states for each transition would take minutes.
-struct Loud(Vec<u32>);
+/// How many states that are not trivial precede each state in document order. A chart may have
+/// 100,000 states with a transition each: looking at all states for each transition would take
+/// minutes.
+struct NontrivialCounts(Vec<u32>);
 
-impl Loud {
-    /// Whether something happens on leaving or entering a state inside this one.
+impl NontrivialCounts {
+    /// Whether exiting or entering a state inside this one has any other effect.
     fn any_inside(&self, chart: &Chart, domain: StateId) -> bool {
         let before = |id: StateId| self.0.get(id as usize).copied().unwrap_or(u32::MAX);
         let (first, end) = (domain.saturating_add(1), chart.state(domain).last.saturating_add(1));
@@ -52,30 +55,31 @@ impl Loud {
     }
 }
 
-/// Nothing happens on entering or leaving such a state.
-fn is_quiet(node: &StateNode) -> bool {
-    let silent = node.entry.is_empty()
+/// Entering or exiting such a state changes the configuration and nothing else.
+fn is_trivial(node: &StateNode) -> bool {
+    node.entry.is_empty()
         && node.exit.is_empty()
         && node.invokes.is_empty()
         && node.after.is_empty()
-        && node.data.is_empty();
-    silent && node.histories.is_empty() && matches!(node.kind, StateKind::Atomic | StateKind::Compound)
+        && node.data.is_empty()
+        && node.histories.is_empty()
+        && matches!(node.kind, StateKind::Atomic | StateKind::Compound)
 }
 
-/// A final state that nothing happens on leaving may be left the short way, but not entered.
-fn is_loud(node: &StateNode) -> bool {
+/// A final state without exit actions is trivial to exit, but not to enter.
+fn is_trivial_to_exit(node: &StateNode) -> bool {
     match node.kind {
-        StateKind::Final => !node.exit.is_empty(),
-        _ => !is_quiet(node),
+        StateKind::Final => node.exit.is_empty(),
+        _ => is_trivial(node),
     }
 }
 
-fn plain_move(chart: &Chart, t: &Transition, loud: &Loud) -> Option<Move> {
+fn trivial_move(chart: &Chart, t: &Transition, counts: &NontrivialCounts) -> Option<Move> {
     let simple = t.block.is_empty() && t.requires.is_empty() && t.approves.is_none() && t.quorum.is_none();
     let (Domain::State(domain), [target]) = (t.domain, t.targets.as_slice()) else {
         return None;
     };
-    if !simple || loud.any_inside(chart, domain) {
+    if !simple || counts.any_inside(chart, domain) {
         return None;
     }
     let mut entered = vec![*target];
@@ -91,7 +95,7 @@ fn plain_move(chart: &Chart, t: &Transition, loud: &Loud) -> Option<Move> {
         let ([next], true) = (initial.targets.as_slice(), initial.block.is_empty()) else {
             return None;
         };
-        // Only a direct child: a deeper start would skip the states between.
+        // Only a direct child: a deeper initial state would skip the states between.
         if chart.state(*next).parent != down {
             return None;
         }
@@ -102,15 +106,16 @@ fn plain_move(chart: &Chart, t: &Transition, loud: &Loud) -> Option<Move> {
 }
 
 impl Machine {
-    /// Tries the short way for an external event; `None`: the algorithm has to decide.
+    /// Tries the fast path for an external event; `None`: the algorithm has to run.
     ///
-    /// It tells what to do and leaves the doing to the caller: a step is large, and each frame it is handed through copies it.
+    /// It gives the move and leaves the step to the caller ([`Machine::moved`]): a step is large, and
+    /// each frame that returns it copies it.
     pub(crate) fn fast_path(
         &self,
         snapshot: &Snapshot,
         actor_ix: usize,
         ev: &Ev<'_>,
-        eyes: &EvalContext<'_>,
+        ctx: &EvalContext<'_>,
         held: RoleSet,
     ) -> Option<Result<(TransitionId, &Move), Code>> {
         if self.only_algorithm
@@ -132,48 +137,44 @@ impl Machine {
             let node = chart.state(state);
             for id in candidates(node, ev).iter().copied() {
                 let t = chart.transition(id);
-                if t.refuse.is_some() {
+                // Evaluating these twice, here and in the algorithm, would cost more than it saves.
+                if t.refuse.is_some() || t.approves.is_some() || t.quorum.is_some() {
                     return None;
                 }
-                if !t.by.admits(held) {
-                    furthest = furthest.or(Some(Code::Authority));
-                    continue;
-                }
-                if let Some(guard) = &t.guard {
-                    match eyes.guard(guard) {
-                        Ok(true) => {}
-                        Ok(false) => {
-                            if furthest.is_none_or(|f| rank(Code::Guard) > rank(f)) {
-                                furthest = Some(Code::Guard);
-                            }
-                            continue;
-                        }
-                        // The failure has to be noted.
-                        Err(_) => return None,
+                let mut guard = GuardError::default();
+                match evaluate(ctx, held, Some(ev), id, t, &mut guard) {
+                    Evaluation::Enabled => {
+                        let trivial = chart.moves.get(id as usize)?.as_ref()?;
+                        return Some(Ok((id, trivial)));
                     }
+                    // The algorithm notes the error of a guard.
+                    Evaluation::Failed(code) if guard.0.is_none() => {
+                        if furthest.is_none_or(|f| rank(code) > rank(f)) {
+                            furthest = Some(code);
+                        }
+                    }
+                    _ => return None,
                 }
-                let plain = chart.moves.get(id as usize)?.as_ref()?;
-                return Some(Ok((id, plain)));
             }
             state = node.parent;
         }
         self.definition.strict.then(|| Err(furthest.unwrap_or(Code::Unhandled)))
     }
 
-    /// The step of a plain transition, made in one piece: what did not change is shared with the snapshot before.
+    /// The step of a trivial transition. What did not change is shared with the snapshot before.
     #[inline(always)]
-    pub(crate) fn moved(&self, before: &Snapshot, actor_ix: usize, id: TransitionId, plain: &Move, seq: u64) -> Step {
+    pub(crate) fn moved(&self, before: &Snapshot, actor_ix: usize, id: TransitionId, trivial: &Move, seq: u64) -> Step {
         let mut taken = SmallVec::new();
         let mut moved = |old: &Actor| {
             let chart = self.chart(old.chart());
             taken = SmallVec::from_buf([Taken::by(old, id)]);
-            // One region: what is inside the domain stands at the end.
-            let stay = old.configuration.partition_point(|s| !chart.inside(*s, plain.domain));
+            // With a single region, the states inside the domain are at the end.
+            let stay = old.configuration.partition_point(|s| !chart.inside(*s, trivial.domain));
             let kept = old.configuration.get(..stay).unwrap_or_default();
             let mut configuration = SmallVec::new();
             configuration.extend_from_slice(kept);
-            configuration.extend_from_slice(&plain.entered);
-            let left = |v: &&Vote| !chart.inside(chart.transition(v.transition).source, plain.domain);
+            configuration.extend_from_slice(&trivial.entered);
+            let left = |v: &&Vote| !chart.inside(chart.transition(v.transition).source, trivial.domain);
             Arc::new(Actor {
                 status: old.status,
                 configuration,

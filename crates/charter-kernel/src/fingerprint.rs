@@ -1,6 +1,8 @@
-//! What decides about the future of a run, as bytes: two snapshots of the same essence go the same ways. For exploration.
+//! The fingerprint of a snapshot: the bytes of everything that decides about the future of the run, for
+//! exploration.
 //!
-//! Left out is what only names or dates things: sequence numbers, ids of effects, generations, absolute times (timers keep their order).
+//! Names and dates are left out: sequence numbers, ids of effects, generations, absolute times (timers
+//! keep their order).
 
 use std::io::Write as _;
 
@@ -9,9 +11,9 @@ use serde_json::Value as Json;
 use crate::machine::Machine;
 use crate::snapshot::{Actor, Snapshot, Timer, TimerKind};
 
-/// Chooses what of the data counts: writes what it wants of a value, or nothing.
+/// Selects the data that counts: writes the relevant part of a value, or nothing.
 pub trait FingerprintFilter {
-    /// A context variable of a chart, both by number as in [`crate::Outline`].
+    /// A context variable of a chart; the numbers are those of [`crate::Outline`].
     fn variable(&self, chart: usize, slot: usize, value: &Json, out: &mut Vec<u8>);
     /// The input of an actor.
     fn input(&self, chart: usize, value: &Json, out: &mut Vec<u8>);
@@ -20,18 +22,18 @@ pub trait FingerprintFilter {
 }
 
 impl Machine {
-    /// Writes the essence of a snapshot.
-    pub fn fingerprint(&self, s: &Snapshot, lens: &dyn FingerprintFilter, out: &mut Vec<u8>) {
+    /// Writes the fingerprint of a snapshot.
+    pub fn fingerprint(&self, s: &Snapshot, filter: &dyn FingerprintFilter, out: &mut Vec<u8>) {
         out.push(s.status as u8);
-        // Who was there first decides nothing.
+        // The order of creation does not matter.
         let mut actors: Vec<&Actor> = s.actors().collect();
         actors.sort_by(|a, b| a.identity().id.cmp(&b.identity().id));
         for actor in actors {
-            self.actor_essence(actor, lens, out);
+            self.actor_fingerprint(actor, filter, out);
         }
         number(out, s.timers.len());
         for timer in &s.timers {
-            timer_essence(timer, out);
+            timer_fingerprint(timer, out);
         }
         for held in s.held.iter() {
             text(out, &held.actor);
@@ -43,11 +45,11 @@ impl Machine {
             text(out, key);
             out.push(entry.status as u8);
             number(out, entry.uses.and_then(|u| usize::try_from(u).ok()).unwrap_or(usize::MAX));
-            lens.entry(&entry.data, out);
+            filter.entry(&entry.data, out);
         }
     }
 
-    fn actor_essence(&self, a: &Actor, lens: &dyn FingerprintFilter, out: &mut Vec<u8>) {
+    fn actor_fingerprint(&self, a: &Actor, filter: &dyn FingerprintFilter, out: &mut Vec<u8>) {
         let chart = a.chart() as usize;
         text(out, &a.identity().id);
         out.extend_from_slice(&a.chart().to_le_bytes());
@@ -63,11 +65,11 @@ impl Machine {
         }
         for (slot, value) in a.context.values.iter().enumerate() {
             match value {
-                Some(value) => lens.variable(chart, slot, value, out),
+                Some(value) => filter.variable(chart, slot, value, out),
                 None => out.push(0),
             }
         }
-        lens.input(chart, &a.identity().input, out);
+        filter.input(chart, &a.identity().input, out);
         number(out, a.invocations.len());
         for i in &a.invocations {
             text(out, &i.id);
@@ -84,7 +86,7 @@ impl Machine {
     }
 }
 
-fn timer_essence(t: &Timer, out: &mut Vec<u8>) {
+fn timer_fingerprint(t: &Timer, out: &mut Vec<u8>) {
     text(out, &t.actor);
     match &t.what {
         TimerKind::After { state, index } => {

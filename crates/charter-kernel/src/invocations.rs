@@ -1,8 +1,9 @@
-//! Invocations of an actor: machines and services begin when their state has come to rest, and end when it is left (SCXML 6.4).
+//! Invocations of an actor: machines and services start at the end of the macrostep that enters their
+//! state, and end when it is exited (SCXML 6.4).
 
 use std::sync::Arc;
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use smallvec::SmallVec;
 
 use crate::actors::child_id;
@@ -11,10 +12,11 @@ use crate::machine::{NO_SERVICE, Src, StateId};
 use crate::refusal::Refusal;
 use crate::snapshot::{Invocation, TimerKind};
 use crate::step::EffectKind;
-use crate::transaction::{Fault, Queued, Session, StepTransaction};
+use crate::transaction::{Fault, FaultCode, Queued, Session, StepTransaction};
 
 impl StepTransaction<'_> {
-    /// Before an external event is matched: `finalize` of the invocation it comes from, and copies for those that want every event.
+    /// Before an external event is matched: runs `finalize` of the invocation that it comes from, and
+    /// forwards it to the invocations with `autoforward`.
     pub(crate) fn before_selection(
         &mut self,
         actor_ix: usize,
@@ -43,7 +45,7 @@ impl StepTransaction<'_> {
         Ok(())
     }
 
-    /// The state is still active at the end of the macrostep: what it invokes starts now.
+    /// Starts the invocations of a state that is still active at the end of the macrostep.
     pub(crate) fn start_invocations(
         &mut self,
         actor_ix: usize,
@@ -54,7 +56,7 @@ impl StepTransaction<'_> {
         let chart = self.chart(actor_ix);
         for number in &chart.state(state).invokes {
             let invoke = chart.invoke(*number);
-            let input = match invoke.input.as_ref().map(|t| self.eyes(actor_ix, ev, &[]).value(t)).transpose() {
+            let input = match invoke.input.as_ref().map(|t| self.context(actor_ix, ev, &[]).value(t)).transpose() {
                 Ok(input) => input.unwrap_or_default(),
                 Err(e) => {
                     let fault = self.fault_event(e.into());
@@ -79,8 +81,8 @@ impl StepTransaction<'_> {
             };
             let started = started.and_then(|()| self.start_timeout(actor_ix, *number, ev));
             if let Err(fault) = started {
-                let ev = if fault.code == "schema" {
-                    self.answer_event(&invoke.id, Err(json!({"code": fault.code, "message": fault.message})))
+                let ev = if fault.code == FaultCode::Schema {
+                    self.answer_event(&invoke.id, Err(fault.error()))
                 } else {
                     self.fault_event(fault)
                 };
@@ -90,17 +92,15 @@ impl StepTransaction<'_> {
         Ok(())
     }
 
-    /// What an invocation starts: the machine it names, or the one that the value of an expression names.
+    /// What an invocation starts: the machine that it names, or that the value of an expression names.
     fn chosen(&self, actor_ix: usize, invoke: &crate::machine::Invoke, ev: Option<&Ev<'_>>) -> Result<Src, Fault> {
         let Some((program, machines)) = &invoke.choose else {
             return Ok(invoke.src);
         };
-        let value = self.eyes(actor_ix, ev, &[]).cel(program)?;
+        let value = self.context(actor_ix, ev, &[]).cel(program)?;
         let text = value.as_str().unwrap_or_default();
         let found = machines.iter().find(|(known, _)| known.as_ref() == text).map(|(_, src)| *src);
-        found.ok_or_else(|| {
-            Fault::execution(format!("no machine is known for `{}`", text.chars().take(60).collect::<String>()))
-        })
+        found.ok_or_else(|| Fault::execution("no-machine").with("name", text.chars().take(60).collect::<String>()))
     }
 
     fn start_timeout(&mut self, actor_ix: usize, number: u32, ev: Option<&Ev<'_>>) -> Result<(), Fault> {
@@ -112,7 +112,7 @@ impl StepTransaction<'_> {
         let Some(delay) = invoke.timeout.as_ref().or(of_service) else {
             return Ok(());
         };
-        let delay = self.eyes(actor_ix, ev, &[]).delay(delay)?;
+        let delay = self.context(actor_ix, ev, &[]).delay(delay)?;
         let actor = self.actor(actor_ix).identity().id.clone();
         let Some(effect) = self.actor(actor_ix).invocations.iter().find(|i| i.id == invoke.id).map(|i| i.effect) else {
             return Ok(());
@@ -121,7 +121,7 @@ impl StepTransaction<'_> {
         self.set_timer(timer, actor, delay, TimerKind::Timeout { invocation: invoke.id.clone(), effect })
     }
 
-    /// Asks the host for a service.
+    /// Requests a service from the host.
     pub(crate) fn start_service(
         &mut self,
         actor_ix: usize,
@@ -131,19 +131,13 @@ impl StepTransaction<'_> {
         state: Option<StateId>,
     ) -> Result<(), Fault> {
         if self.actor(actor_ix).invocations.iter().any(|i| i.id == id) {
-            return Err(Fault::execution(format!("an invocation `{id}` is at work already")));
+            return Err(Fault::execution("invocation-exists").with("name", &*id));
         }
         let decl = self.m.service(service);
         if let Some(schema) = &decl.input
-            && let Some(misfit) = schema.misfits(&input).into_iter().next()
+            && !schema.fits(&input)
         {
-            let message = format!(
-                "the input of `{}` does not fit its schema: {}{}",
-                decl.name,
-                place(&misfit.at),
-                misfit.message
-            );
-            return Err(Fault { communication: false, code: "schema", message, send_id: None });
+            return Err(Fault::input(&decl.name, &schema.misfit_details(&input)));
         }
         let actor = self.actor(actor_ix).identity().id.clone();
         let kind = EffectKind::Invoke {
@@ -164,7 +158,7 @@ impl StepTransaction<'_> {
         Ok(())
     }
 
-    /// A state is left (or, with none, the actor ends): what it invoked is cancelled.
+    /// Cancels the invocations of a state that is exited; with none, of an actor that ends.
     pub(crate) fn cancel_invocations(&mut self, actor_ix: usize, state: Option<StateId>) -> Result<(), Refusal> {
         let of_state = |i: &Invocation| state.is_none() || i.state == state;
         let gone: SmallVec<[Arc<Invocation>; 2]> =
@@ -195,8 +189,4 @@ impl StepTransaction<'_> {
             Ok(())
         }
     }
-}
-
-pub(super) fn place(at: &str) -> String {
-    if at.is_empty() { String::new() } else { format!("at `{at}`: ") }
 }

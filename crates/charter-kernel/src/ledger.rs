@@ -1,4 +1,4 @@
-//! The ledger of a run: permits and obligations, for what outlives a state (03, "Ledger").
+//! The ledger of a run: permits and obligations, which outlive states.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use charter_expr::{Object, Str, Value};
 use serde_json::Value as Json;
 
 use crate::refusal::Code;
-use crate::snapshot::Keyed;
+use crate::snapshot::{Keyed, Snapshot};
 use crate::time::Timestamp;
 
 /// Permits and obligations of a run, by kind and key.
@@ -27,34 +27,34 @@ pub(crate) struct Kind {
 /// A permit or an obligation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Where it is in its life.
+    /// Its status.
     pub status: EntryStatus,
-    /// Uses left; none: without limit.
+    /// Uses left; none: unlimited.
     pub uses: Option<u64>,
     /// A permit: until when (exclusive).
     pub expires: Option<Timestamp>,
     /// An obligation: when it is overdue.
     pub due: Option<Timestamp>,
-    /// Its scope and whatever else belongs to it.
+    /// Its scope and other data.
     pub data: Arc<Json>,
-    /// How an obligation was fulfilled.
+    /// How an obligation was closed.
     pub how: Option<Arc<Json>>,
 }
 
-/// Where an entry is in its life.
+/// The status of a ledger entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryStatus {
     /// A permit that can be used.
     Granted,
-    /// A permit that was ended.
+    /// A permit that was revoked.
     Revoked,
-    /// A permit whose time is over.
+    /// A permit that has expired.
     Expired,
     /// A permit with no uses left.
     Exhausted,
-    /// An obligation not fulfilled yet.
+    /// An obligation that is not fulfilled yet.
     Open,
-    /// An obligation not fulfilled in time; it can still be closed.
+    /// An obligation that was not fulfilled in time; it can still be closed.
     Overdue,
     /// An obligation that was fulfilled.
     Closed,
@@ -78,6 +78,17 @@ impl EntryStatus {
     pub(crate) fn parse(word: &str) -> Option<EntryStatus> {
         use EntryStatus::{Closed, Exhausted, Expired, Granted, Open, Overdue, Revoked};
         [Granted, Revoked, Expired, Exhausted, Open, Overdue, Closed].into_iter().find(|s| s.word() == word)
+    }
+}
+
+impl Snapshot {
+    /// The snapshot as expressions read it at a time: permits that expire by then have expired.
+    pub(crate) fn with_expired_permits(&self, at: Timestamp) -> Snapshot {
+        let mut snapshot = self.clone();
+        if let Some(ledger) = &mut snapshot.ledger {
+            Ledger::expire(ledger, at);
+        }
+        snapshot
     }
 }
 
@@ -106,7 +117,8 @@ impl Ledger {
         })
     }
 
-    /// The entries that are new or other than `before`: kind, key, entry; by kind as declared, then by key. Entries never go away.
+    /// The entries that are new or differ from `before`: kind, key, entry; by kind as declared, then by
+    /// key. Entries are never removed.
     pub fn changes<'a>(&'a self, before: Option<&'a Ledger>) -> impl Iterator<Item = (&'a str, &'a str, &'a Entry)> {
         let same_ledger = before.is_some_and(|b| std::ptr::eq(b, self));
         let kinds = self.names.iter().zip(&self.kinds).enumerate().filter(move |_| !same_ledger);
@@ -131,8 +143,8 @@ impl Ledger {
         self.kinds.get(kind as usize)?.entries.get(key)
     }
 
-    /// Permits whose time is over at `now` become expired. Time only ever takes away here: what has expired stays so.
-    pub(crate) fn settle(this: &mut Arc<Ledger>, now: Timestamp) {
+    /// Permits that expire by `now` become expired, for good.
+    pub(crate) fn expire(this: &mut Arc<Ledger>, now: Timestamp) {
         let over = |e: &Entry| e.status == EntryStatus::Granted && e.expires.is_some_and(|t| t <= now);
         if !this.kinds.iter().any(|k| k.entries.values().any(|e| over(e))) {
             return;
@@ -144,7 +156,7 @@ impl Ledger {
         }
     }
 
-    /// Why a permit cannot be used, if it cannot (its scope apart).
+    /// A permit that can be used, its scope apart; or why not.
     pub(crate) fn usable(&self, kind: u32, key: &str) -> Result<&Entry, Code> {
         let entry = self.get(kind, key).ok_or(Code::PermitMissing)?;
         match entry.status {
@@ -193,7 +205,7 @@ impl Ledger {
         }
     }
 
-    /// Ends permits: one, or all that are granted.
+    /// Revokes one permit, or all that are granted.
     pub(crate) fn revoke(&mut self, kind: u32, key: Option<&str>) -> bool {
         let Some(kind) = self.kinds.get_mut(kind as usize) else {
             return false;
@@ -220,7 +232,7 @@ impl Ledger {
         }
     }
 
-    /// Fulfils obligations: one, or all that are open. Gives the keys that were closed.
+    /// Closes one obligation, or all that are open. Gives the keys that were closed.
     pub(crate) fn close(&mut self, kind: u32, key: Option<&str>, how: Option<&Arc<Json>>) -> Vec<Arc<str>> {
         let Some(kind) = self.kinds.get_mut(kind as usize) else {
             return Vec::new();

@@ -1,15 +1,26 @@
-//! What would be legal now: the events a principal may send, and whether anything can happen at all.
+//! Which events a principal may send now, and whether anything can happen to a run at all.
 
 use serde_json::Value as Json;
 
 use crate::envelope::{Envelope, Event, Principal};
 use crate::event::{Data, Ev, Name, Origin};
-use crate::judge::active_candidates;
-use crate::machine::{Machine, RoleSet};
+use crate::machine::{Machine, RoleSet, Transition};
 use crate::refusal::Code;
 use crate::scope::EvalContext;
+use crate::selection::{Evaluation, Observer, Unmet, active_candidates, evaluate};
 use crate::snapshot::{Actor, Snapshot, Status};
 use crate::time::Timestamp;
+
+/// Evaluates candidates before the event is there: checks that read its data are skipped.
+struct WithoutData;
+
+impl<'a> Observer<'a> for WithoutData {
+    type Leaf = ();
+    const HAS_DATA: bool = false;
+    fn leaf(_: &'a charter_expr::Program) {}
+    fn named(_: &'a str, (): ()) {}
+    fn unmet(&mut self, _: &EvalContext<'a>, _: &'a Transition, _: Unmet<'a, ()>) {}
+}
 
 /// An event that may be sent now.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,15 +33,15 @@ pub struct Legal {
     pub data: Option<Json>,
     /// What it means, if declared.
     pub description: Option<String>,
-    /// Whether its data can still make the answer no.
+    /// Whether it can still be refused because of its data.
     pub depends_on_data: bool,
 }
 
 impl Machine {
     /// The events that `principal` may send now, to any actor of the run, in the order of their declaration.
     ///
-    /// Authority, conditions, requirements and interlocks are taken into account as far as they do not depend on data that is not
-    /// there yet; [`Legal::depends_on_data`] says where the data may still make the answer no.
+    /// Authority, guards, requirements and interlocks are taken into account as far as they do not
+    /// depend on the event's data; [`Legal::depends_on_data`] tells where the data still decides.
     #[must_use]
     pub fn legal(&self, snapshot: &Snapshot, principal: &Principal, at: impl Into<Timestamp>) -> Vec<Legal> {
         let at = at.into();
@@ -42,7 +53,7 @@ impl Machine {
         let held = self.held(&envelope);
         let declared: Vec<u32> =
             self.events.list.iter().zip(0u32..).filter(|(i, _)| i.declared).map(|(_, id)| id).collect();
-        // Not strict: what is not declared may be sent too, if some state names it.
+        // A lenient machine also accepts events that are not declared, if a state names them.
         let named = self
             .events
             .list
@@ -50,10 +61,7 @@ impl Machine {
             .zip(0u32..)
             .filter(|(i, _)| !self.definition.strict && !i.declared && !crate::compile::is_platform(&i.name));
         let all: Vec<u32> = declared.into_iter().chain(named.map(|(_, id)| id)).collect();
-        let mut settled = snapshot.clone();
-        if let Some(ledger) = &mut settled.ledger {
-            crate::ledger::Ledger::settle(ledger, at);
-        }
+        let expired = snapshot.with_expired_permits(at);
         for id in all {
             let Some(info) = self.events.info(id) else {
                 continue;
@@ -63,14 +71,15 @@ impl Machine {
             }
             let decl = self.definition.events.get(info.name.as_ref());
             let schema = decl.and_then(|d| d.data.as_ref());
-            for actor in settled.actors().filter(|a| a.status == Status::Active) {
-                let Some(depends) = self.possible(&settled, actor, id, &envelope.by, held, at) else {
+            for actor in expired.actors().filter(|a| a.status == Status::Active) {
+                let Some(depends) = self.possible(&expired, actor, id, &envelope.by, held, at) else {
                     continue;
                 };
                 let empty = Json::Object(serde_json::Map::new());
                 let fits_empty = info.schema.as_ref().is_none_or(|s| s.fits(&empty));
                 if !depends {
-                    // Nothing that decides reads the data: a trial with the least data tells about interlocks and errors too.
+                    // No check reads the data, so a trial step with minimal data also finds interlocks
+                    // and errors of actions.
                     envelope.to = Some(actor.identity().id.to_string());
                     let data = if fits_empty { empty } else { sample(schema, 0) };
                     envelope.event = Event::External { r#type: info.name.to_string(), data };
@@ -93,7 +102,7 @@ impl Machine {
         out
     }
 
-    /// Could some transition of this actor take the event? `Some(true)`: it depends on the data.
+    /// Whether a transition of this actor could take the event. `Some(true)`: it depends on the data.
     fn possible(
         &self,
         snapshot: &Snapshot,
@@ -107,31 +116,25 @@ impl Machine {
         let nothing = Json::Object(serde_json::Map::new());
         let ev =
             Ev { id, name: Name::Borrowed(name), data: Data::Borrowed(&nothing), origin: Origin::External, meta: None };
-        let eyes =
+        let ctx =
             EvalContext { machine: self, snapshot, actor, event: Some(&ev), by, now: at, locals: &[], entry: None };
         let chart = self.chart(actor.chart());
         let mut depends = None;
         let mut may_be_forbidden = false;
         for (tid, t) in active_candidates(chart, &actor.configuration, &ev) {
-            if !t.by.admits(held) || t.quorum.as_ref().is_some_and(|q| !q.of.admits(held)) {
-                continue;
-            }
-            if t.refuse.is_some() {
-                if t.reads_event {
-                    may_be_forbidden = true;
-                } else if self.why_not(&eyes, actor, tid, t, held).is_some() {
-                    break;
-                }
-            } else if t.reads_event {
-                depends = Some(true);
-            } else if self.why_not(&eyes, actor, tid, t, held).is_none() {
-                return Some(depends.unwrap_or(may_be_forbidden));
+            match evaluate(&ctx, held, Some(&ev), tid, t, &mut WithoutData) {
+                Evaluation::Enabled | Evaluation::Vote => return Some(depends.unwrap_or(may_be_forbidden)),
+                Evaluation::Refused => break,
+                Evaluation::Unknown if t.refuse.is_some() => may_be_forbidden = true,
+                Evaluation::Unknown => depends = Some(true),
+                Evaluation::Failed(_) => {}
             }
         }
         depends
     }
 
-    /// Can nothing happen to the run any more, whoever sends whatever? Neither timers nor answers are awaited, and no event is taken.
+    /// Whether nothing can happen to the run any more: no timer or answer is awaited, and no event of
+    /// any sender has a transition.
     #[must_use]
     pub fn is_stuck(&self, snapshot: &Snapshot) -> bool {
         if snapshot.status != Status::Active
@@ -153,7 +156,8 @@ impl Machine {
     }
 }
 
-/// The least data that may fit a schema: what is required, with the plainest values. Only used to try an event whose data decides nothing.
+/// Minimal data for a schema: the required members with simple values. Only used to try an event whose
+/// data no check reads.
 fn sample(schema: Option<&Json>, depth: usize) -> Json {
     let Some(schema) = schema.filter(|_| depth < 8) else {
         return Json::Null;

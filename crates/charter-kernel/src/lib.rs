@@ -1,4 +1,4 @@
-//! The kernel: `(machine, snapshot, envelope) -> step or refusal`. It does no I/O and knows no clock.
+//! The kernel: `(machine, snapshot, envelope) -> step or refusal`. It does no I/O and reads no clock.
 //!
 //! ```
 //! use charter_kernel::{Code, Definition, Envelope, Event, Machine, Principal};
@@ -60,7 +60,6 @@ mod fast_path;
 mod fingerprint;
 mod interlock;
 mod invocations;
-mod judge;
 mod ledger;
 mod legal;
 mod machine;
@@ -73,6 +72,7 @@ mod restore;
 mod run;
 mod schema;
 mod scope;
+mod selection;
 mod snapshot;
 mod step;
 mod time;
@@ -83,6 +83,7 @@ pub use answer::{BadAnswer, check_answer, is_larger};
 pub use definition::Definition;
 pub use digest::Digest;
 pub use envelope::{EffectId, Envelope, Event, Principal};
+pub use explain::RefusalContext;
 pub use fingerprint::FingerprintFilter;
 pub use ledger::{Entry, EntryStatus, Ledger};
 pub use legal::Legal;
@@ -90,10 +91,13 @@ pub use machine::Machine;
 pub use outline::{Outline, StateOutline, TransitionOutline};
 pub use problem::Problem;
 pub use query::Query;
-pub use refusal::{Candidate, Code, Explanation, Refusal};
+pub use refusal::{
+    ApprovalDetails, Candidate, CandidateDetails, Cause, Code, Explanation, ExpressionError, LedgerDetails, Refusal,
+    RefusalDetails,
+};
 pub use restore::RestoreError;
-pub use schema::{Kind, Misfit, Schema, View};
+pub use schema::{Kind, Misfit, MisfitDetails, Schema, View};
 pub use scope::{ROOTS, SCXML_ROOTS};
 pub use snapshot::{Actor, Invocation, Snapshot, Status, Timer};
-pub use step::{Effect, EffectKind, Note, Step, TimerChange, Verdict};
+pub use step::{Effect, EffectKind, Note, NoteKind, Step, TimerChange, Verdict};
 pub use time::{Millis, Timestamp, parse_delay};

@@ -1,4 +1,4 @@
-//! What records and people call the things of a step: transitions by name, effects and timers as JSON.
+//! The names of a step's parts in records: transitions by name, effects and timers as JSON.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,8 @@ use crate::snapshot::Snapshot;
 use crate::step::{Effect, EffectKind, Step, TimerChange};
 
 impl Machine {
-    /// Names of the transitions that a step took, in order; those of another actor than `to` with its id in front (`plan-1:PENDING/on/SELECT/0`).
+    /// Names of the transitions that a step took, in order; those of another actor than `to` are
+    /// prefixed with its id (`plan-1:PENDING/on/SELECT/0`).
     pub fn transition_names<'a>(&'a self, step: &'a Step, to: &str) -> impl Iterator<Item = Cow<'a, str>> {
         step.taken.iter().map(move |t| {
             let name = &self.chart(t.chart).transition(t.transition).name;
@@ -23,7 +24,8 @@ impl Machine {
         step.taken.iter().map(|t| self.chart(t.chart).transition(t.transition).at.as_ref())
     }
 
-    /// The approvals among the transitions that a step took: actor, name of the transition, what it approves (as written in the charter).
+    /// The approvals among the transitions that a step took: actor, name of the transition, and the
+    /// expression that it approves.
     pub fn approvals<'a>(&'a self, step: &'a Step) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
         step.taken.iter().filter_map(|t| {
             let transition = self.chart(t.chart).transition(t.transition);
@@ -47,7 +49,7 @@ impl Machine {
 }
 
 impl Event {
-    /// The event type as records have it.
+    /// The event type as a record holds it.
     #[must_use]
     pub fn type_name<'a>(&'a self, snapshot: Option<&'a Snapshot>) -> Cow<'a, str> {
         match self {
@@ -78,7 +80,7 @@ impl Event {
 }
 
 impl Effect {
-    /// As it stands in a record.
+    /// Its JSON in a record.
     #[must_use]
     pub fn json(&self, run: &str) -> Json {
         let mut out = match &self.kind {
@@ -105,7 +107,7 @@ impl Effect {
 }
 
 impl TimerChange {
-    /// As it stands in a record; times in milliseconds since 1970.
+    /// Its JSON in a record; times are in milliseconds since 1970.
     #[must_use]
     pub fn json(&self) -> Json {
         match self {

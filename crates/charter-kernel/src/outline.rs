@@ -1,12 +1,13 @@
-//! The compiled statecharts as tools see them: names resolved, states and transitions numbered. For checks, coverage and pictures.
+//! The compiled statecharts for tools (checks, coverage, diagrams): names resolved, states and
+//! transitions numbered.
 
 use crate::definition::StateKind;
 use crate::event::{Data, Ev, Name, Origin};
-use crate::judge::candidates;
 use crate::machine::{Chart, Domain, Machine, NONE};
+use crate::selection::candidates;
 
-/// A compiled statechart. States are numbered in document order, the chart itself is state 0, and the descendants of a state are the
-/// numbers after it up to [`StateOutline::last`].
+/// A compiled statechart. States are numbered in document order; the chart itself is state 0, and the
+/// descendants of a state are the numbers after it up to [`StateOutline::last`].
 #[derive(Debug)]
 pub struct Outline<'m> {
     /// Name of the machine; `root` for the run's own chart.
@@ -36,7 +37,7 @@ pub struct StateOutline<'m> {
     pub children: &'m [u32],
     /// History states among its children.
     pub histories: &'m [u32],
-    /// Where it starts (a compound state) or what it stands for at first (a history state).
+    /// The initial states of a compound state, or the default targets of a history state.
     pub initial: &'m [u32],
     /// Eventless transitions, in document order.
     pub always: &'m [u32],
@@ -53,7 +54,8 @@ pub struct TransitionOutline<'m> {
     pub source: u32,
     /// Empty: targetless.
     pub targets: &'m [u32],
-    /// What it exits: the active descendants of this state. None: nothing (targetless), or it depends on a history.
+    /// It exits the active descendants of this state. None: it exits nothing (targetless), or the domain
+    /// depends on a history state.
     pub domain: Option<u32>,
 }
 
@@ -103,7 +105,8 @@ impl Outline<'_> {
         self.chart.find(name)
     }
 
-    /// Transitions of one state (its ancestors apart) that match an event type, in the order in which they are tried.
+    /// Transitions of one state (not of its ancestors) that match an event type, in the order in which
+    /// they are tried.
     #[must_use]
     pub fn candidates(&self, state: u32, event: &str) -> Vec<u32> {
         let Some(node) = self.chart.states.get(state as usize) else {

@@ -1,4 +1,4 @@
-//! Questions about a snapshot from outside of a step: what properties, reports and pages ask.
+//! Expressions over a snapshot outside of a step, for properties, reports and pages.
 
 use charter_expr::{CompileError, EvalError, Fuel, Program};
 use serde_json::Value as Json;
@@ -9,7 +9,7 @@ use crate::scope::EvalContext;
 use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
 
-/// A compiled expression over a snapshot: it sees what a guard sees, but `event` and `entry`.
+/// A compiled expression over a snapshot. It reads what a guard reads, except `event` and `entry`.
 #[derive(Debug, Clone)]
 pub struct Query {
     program: Program,
@@ -27,16 +27,17 @@ impl Machine {
     /// Compiles an expression over snapshots.
     ///
     /// # Errors
-    /// It does not parse, or a name in it means nothing.
+    /// It does not parse, or a name in it is unknown.
     pub fn query(&self, cel: &str) -> Result<Query, CompileError> {
         let (env, _) = crate::scope::env(self.definition.strict);
         Ok(Query { program: Program::compile(cel, &env)? })
     }
 
-    /// Evaluates an expression as the actor `actor` sees the run at the time `at` (milliseconds since 1970). Nothing changes.
+    /// Evaluates an expression in the scope of the actor `actor` at the time `at` (milliseconds since
+    /// 1970).
     ///
     /// # Errors
-    /// The evaluation failed, e.g. because a field is missing or there is no such actor.
+    /// The evaluation failed, for example because a field is missing or there is no such actor.
     pub fn ask(
         &self,
         snapshot: &Snapshot,
@@ -47,7 +48,7 @@ impl Machine {
         let none = || EvalError::new(charter_expr::ErrorKind::Unbound, format!("there is no actor `{actor}`"));
         let by = Principal::system();
         let actor = snapshot.actor(actor).ok_or_else(none)?;
-        let eyes = EvalContext {
+        let ctx = EvalContext {
             machine: self,
             snapshot,
             actor,
@@ -57,6 +58,6 @@ impl Machine {
             locals: &[],
             entry: None,
         };
-        query.program.eval(&eyes, &mut Fuel::new(self.definition.limits.expression))?.to_json()
+        query.program.eval(&ctx, &mut Fuel::new(self.definition.limits.expression))?.to_json()
     }
 }

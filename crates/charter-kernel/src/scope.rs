@@ -1,5 +1,6 @@
-//! What an expression of a charter can see, and how values are computed from it.
+//! What the expressions of a charter can read, and how values are computed with them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use charter_expr::{Env, ErrorKind, EvalError, Fuel, FunctionId, Key, List, Map, Program, RootId, Scope, Type, Value};
@@ -10,13 +11,15 @@ use crate::envelope::Principal;
 use crate::event::{Ev, Meta, Origin};
 use crate::ledger::Entry;
 use crate::machine::{Functions, Guard, Machine, Template};
+use crate::selection::Observer;
 use crate::snapshot::{Actor, Snapshot};
 use crate::time::{Millis, Timestamp};
 
-/// The names every expression of a charter may use, in the order of their slots. `entry` means something in `requires` only.
+/// The names that every expression of a charter may use, in the order of their slots. `entry` has a
+/// value in `requires` only.
 pub const ROOTS: [&str; 9] = ["context", "event", "by", "now", "run", "actors", "ledger", "input", "entry"];
 
-/// SCXML's system variables (REC 5.10): further names in a machine that is not strict.
+/// SCXML's system variables (REC 5.10): more names, in a machine that is not strict.
 pub const SCXML_ROOTS: [&str; 4] = ["_event", "_name", "_sessionid", "_ioprocessors"];
 
 /// The environment that expressions are compiled in.
@@ -35,7 +38,7 @@ pub(crate) fn env(strict: bool) -> (Env, Functions) {
     (env, functions)
 }
 
-/// What is visible at one moment to one actor.
+/// What an expression of one actor reads.
 #[derive(Clone, Copy)]
 pub(crate) struct EvalContext<'a> {
     pub(crate) machine: &'a Machine,
@@ -61,18 +64,18 @@ impl<'a> Scope<'a> for EvalContext<'a> {
             6 => Value::object(self.snapshot.ledger.as_deref()?),
             7 => Value::from_json(&self.actor.identity().input),
             8 => Value::object(self.entry?),
-            other => return self.further(other.checked_sub(ROOTS.len())?),
+            other => return self.more_roots(other.checked_sub(ROOTS.len())?),
         })
     }
 
     fn call(&self, function: FunctionId, args: &[Value<'a>], fuel: &mut Fuel) -> Result<Value<'a>, EvalError> {
         let f = &self.machine.functions;
         let Some(arg) = args.first() else {
-            return Err(EvalError::new(ErrorKind::NoSuchOverload, "a function of the kernel takes one argument"));
+            return Err(EvalError::new(ErrorKind::NoSuchOverload, "this function takes one argument"));
         };
         if function == f.is_in || function == f.is_in_scxml {
             let Some(path) = arg.as_str() else {
-                return Err(EvalError::new(ErrorKind::NoSuchOverload, "`in()` takes the path of a state, as a string"));
+                return Err(EvalError::new(ErrorKind::NoSuchOverload, "`in()` takes the path of a state as a string"));
             };
             let chart = self.machine.chart(self.actor.chart());
             return match chart.find(path) {
@@ -98,8 +101,9 @@ impl<'a> Scope<'a> for EvalContext<'a> {
 }
 
 impl<'a> EvalContext<'a> {
-    /// What comes after the fixed roots: SCXML's system variables where there are any, then what `each` binds.
-    fn further(&self, place: usize) -> Option<Value<'a>> {
+    /// The roots after the fixed ones: SCXML's system variables in a lenient machine, then the
+    /// variables that `each` binds.
+    fn more_roots(&self, place: usize) -> Option<Value<'a>> {
         if self.machine.definition.strict {
             return self.locals.get(place).map(|l| Value::from_json(l));
         }
@@ -121,41 +125,53 @@ impl<'a> EvalContext<'a> {
     }
 
     pub(crate) fn cel(&self, program: &'a Program) -> Result<Value<'a>, EvalError> {
-        program.eval(self, &mut Fuel::new(self.machine.definition.limits.expression))
+        let mut result = program.eval(self, &mut Fuel::new(self.machine.definition.limits.expression));
+        if let Err(e) = &mut result {
+            e.in_expression(program.source());
+        }
+        result
     }
 
     /// A condition: anything but a bool is an error.
     pub(crate) fn holds(&self, program: &'a Program) -> Result<bool, EvalError> {
         let value = self.cel(program)?;
         value.as_bool().ok_or_else(|| {
-            EvalError::new(
-                ErrorKind::NoSuchOverload,
-                format!("a condition gives a bool, this one gave a {}", value.type_name()),
-            )
+            let message = format!("a condition must be a bool, not a {}", value.type_name());
+            wrong(ErrorKind::NoSuchOverload, message, Some(program))
         })
     }
 
-    /// A guard. An error does not hold, nor does its negation; a combination that is decided without it is decided.
-    pub(crate) fn guard(&self, guard: &'a Guard) -> Result<bool, EvalError> {
+    /// A guard, and the expression that decided. An error means that neither the guard nor its
+    /// negation holds; `and` and `or` ignore an error if another operand decides.
+    pub(crate) fn guard<O: Observer<'a>>(&self, guard: &'a Guard) -> (Result<bool, EvalError>, O::Leaf) {
         match guard {
-            Guard::Cel(program) => self.holds(program),
-            Guard::Named(named) => self.guard(&named.1),
-            Guard::Not(guard) => self.guard(guard).map(|b| !b),
-            Guard::And(all) => self.combine(all, false),
-            Guard::Or(any) => self.combine(any, true),
+            Guard::Cel(program) => (self.holds(program), O::leaf(program)),
+            Guard::Named(named) => {
+                let (holds, leaf) = self.guard::<O>(&named.1);
+                (holds, O::named(&named.0, leaf))
+            }
+            Guard::Not(guard) => {
+                let (holds, leaf) = self.guard::<O>(guard);
+                (holds.map(|b| !b), leaf)
+            }
+            Guard::And(all) => self.combine::<O>(all, false),
+            Guard::Or(any) => self.combine::<O>(any, true),
         }
     }
 
-    fn combine(&self, guards: &'a [Guard], decides: bool) -> Result<bool, EvalError> {
-        let mut error = None;
+    fn combine<O: Observer<'a>>(&self, guards: &'a [Guard], decides: bool) -> (Result<bool, EvalError>, O::Leaf) {
+        let (mut error, mut first) = (None, None);
         for guard in guards {
-            match self.guard(guard) {
-                Ok(b) if b == decides => return Ok(decides),
-                Ok(_) => {}
-                Err(e) => error = error.or(Some(e)),
+            match self.guard::<O>(guard) {
+                (Ok(b), leaf) if b == decides => return (Ok(decides), leaf),
+                (Ok(_), leaf) => first = first.or(Some(leaf)),
+                (Err(e), leaf) => error = error.or(Some((e, leaf))),
             }
         }
-        error.map_or(Ok(!decides), Err)
+        match error {
+            Some((e, leaf)) => (Err(e), leaf),
+            None => (Ok(!decides), first.unwrap_or_default()),
+        }
     }
 
     /// Computes a value.
@@ -178,24 +194,24 @@ impl<'a> EvalContext<'a> {
         })
     }
 
-    /// Computes a value that has to be a text (a key, an id, an event type). Numbers and bools are written out.
+    /// Computes a string (a key, an id, an event type). Numbers and bools are converted.
     pub(crate) fn text(&self, template: &'a Template) -> Result<Arc<str>, EvalError> {
         Ok(match &*self.value(template)? {
             Json::String(s) => s.as_str().into(),
             other @ (Json::Number(_) | Json::Bool(_)) => other.to_string().into(),
             _ => {
-                return Err(EvalError::new(ErrorKind::InvalidArgument, "a text is needed here"));
+                let message = "a key, an id or an event type must be a string, a number or a bool";
+                return Err(wrong(ErrorKind::InvalidArgument, message, program_of(template)));
             }
         })
     }
 
-    /// Computes a moment: a timestamp, RFC 3339 text, milliseconds since 1970, or a length of time from now; null is none.
-    pub(crate) fn moment(&self, template: &'a Template) -> Result<Option<Timestamp>, EvalError> {
+    /// Computes a time: a timestamp, an RFC 3339 string, milliseconds since 1970, or a duration from
+    /// now; null is none.
+    pub(crate) fn timestamp(&self, template: &'a Template) -> Result<Option<Timestamp>, EvalError> {
         let bad = || {
-            EvalError::new(
-                ErrorKind::InvalidArgument,
-                "a time is needed here: a timestamp, an RFC 3339 text with offset, milliseconds since 1970, or a length such as `24h`",
-            )
+            let message = "a time must be a timestamp, an RFC 3339 string with an offset, milliseconds since 1970, or a duration such as `24h`";
+            wrong(ErrorKind::InvalidArgument, message, program_of(template))
         };
         let value = match template {
             Template::Cel(program) => self.cel(program)?,
@@ -220,17 +236,15 @@ impl<'a> EvalContext<'a> {
         }
     }
 
-    /// Computes a length of time in milliseconds; a negative one is none.
+    /// Computes a delay; a negative one counts as zero.
     pub(crate) fn delay(&self, delay: &'a crate::machine::Delay) -> Result<Millis, EvalError> {
         let program = match delay {
             crate::machine::Delay::Ms(ms) => return Ok(*ms),
             crate::machine::Delay::Cel(program) => program,
         };
         let bad = || {
-            EvalError::new(
-                ErrorKind::InvalidArgument,
-                "a length of time is needed here: a duration, milliseconds, or a text such as `24h`",
-            )
+            let message = "a delay must be a duration, milliseconds, or a string such as `24h`";
+            wrong(ErrorKind::InvalidArgument, message, Some(program))
         };
         let ms = match &self.cel(program)? {
             Value::Duration(d) => d.millis(),
@@ -241,12 +255,25 @@ impl<'a> EvalContext<'a> {
     }
 }
 
+fn program_of(template: &Template) -> Option<&Program> {
+    if let Template::Cel(program) = template { Some(program) } else { None }
+}
+
+/// The error of an expression whose value cannot be used where it stands.
+fn wrong(kind: ErrorKind, message: impl Into<Cow<'static, str>>, program: Option<&Program>) -> EvalError {
+    let mut error = EvalError::new(kind, message);
+    if let Some(program) = program {
+        error.in_expression(program.source());
+    }
+    error
+}
+
 /// The id of an actor's session (SCXML 5.10): the run's id for the root, else `RUN/ACTOR`.
 pub(crate) fn session_id(run: &str, actor: &str) -> String {
     if actor == "root" { run.to_string() } else { format!("{run}/{actor}") }
 }
 
-/// `_event` with SCXML's seven fields (REC 5.10.1); what is blank is null.
+/// `_event` with SCXML's seven fields (REC 5.10.1); blank fields are null.
 fn scxml_event<'a>(ev: &'a Ev<'a>) -> Value<'a> {
     if ev.name() == "charter.start" {
         return Value::Null; // unbound until the first event
@@ -256,7 +283,7 @@ fn scxml_event<'a>(ev: &'a Ev<'a>) -> Value<'a> {
         Origin::Internal => "internal",
         Origin::Platform => "platform",
     };
-    // What is done or has failed gives its data as it is; charters see it under `output` and `error`.
+    // SCXML has the output or error itself here; charters read it under `output` and `error`.
     let data = match ev.origin {
         Origin::Platform => ev.data().get("output").or_else(|| ev.data().get("error")).unwrap_or(ev.data()),
         _ => ev.data(),
@@ -284,7 +311,7 @@ fn map<'a, const N: usize>(fields: [(&'a str, Value<'a>); N]) -> Value<'a> {
 /// An item, and its position or key.
 type Item = (Arc<Json>, Arc<Json>);
 
-/// Turns a list (or the values of a map, with their keys) into what `each` walks through.
+/// The items of a list with their positions, or the values of a map with their keys, for `each`.
 pub(crate) fn items(value: &Value<'_>) -> Result<Vec<Item>, EvalError> {
     let mut out = Vec::new();
     match value {
@@ -300,7 +327,7 @@ pub(crate) fn items(value: &Value<'_>) -> Result<Vec<Item>, EvalError> {
             }
         }
         _ => {
-            return Err(EvalError::new(ErrorKind::InvalidArgument, "`each` walks through a list or a map"));
+            return Err(EvalError::new(ErrorKind::InvalidArgument, "`each` needs a list or a map"));
         }
     }
     Ok(out)

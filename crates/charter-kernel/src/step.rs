@@ -1,38 +1,41 @@
-//! What comes out: an accepted event, with the new snapshot and what the host has to do.
+//! The result of an accepted event: the new snapshot, and what the host has to do.
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use smallvec::SmallVec;
 
 use crate::envelope::EffectId;
 use crate::machine::TransitionId;
+use crate::refusal::ExpressionError;
 use crate::snapshot::{Actor, Snapshot, Timer};
 
-/// An event was applied, whole.
+/// The result of an event that was not refused.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// How.
+    /// Whether it changed the run.
     pub verdict: Verdict,
-    /// The run afterwards.
+    /// The run after it.
     pub snapshot: Snapshot,
     /// What the host does after the commit, in order.
     pub effects: Vec<Effect>,
-    /// Timers set and taken back, in order.
+    /// Timers set and cancelled, in order.
     pub timers: Vec<TimerChange>,
-    /// Conditions that failed to evaluate (and so did not hold), and in-run events that nobody took.
+    /// Guards that could not be evaluated (and so did not hold), and events of actors without a
+    /// transition.
     pub notes: Vec<Note>,
     pub(crate) taken: SmallVec<[Taken; 1]>,
 }
 
-/// What became of an event that was not refused.
+/// How an event that was not refused was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// Transitions were taken.
     Accepted,
     /// A vote towards a quorum.
     Vote,
-    /// Nothing takes it: not strict, or a platform event.
+    /// No transition: a lenient machine, or a platform event.
     Ignored,
     /// An answer to a cancelled or earlier invocation.
     Late,
@@ -54,7 +57,7 @@ impl Verdict {
 /// A transition that was taken, by an actor.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Taken {
-    /// None: the root, whose id needs no reference to be counted.
+    /// None: the root, so that no reference count has to change.
     actor: Option<Arc<str>>,
     pub(crate) chart: u32,
     pub(crate) transition: TransitionId,
@@ -76,9 +79,9 @@ impl Taken {
 /// Something for the host to do, after the commit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
-    /// Record and place; with the run's id in front it is the idempotency key.
+    /// Record and position; with the run's id in front, the idempotency key.
     pub id: EffectId,
-    /// The actor that wants it.
+    /// The actor that requested it.
     pub actor: Arc<str>,
     /// What.
     pub kind: EffectKind,
@@ -98,25 +101,25 @@ pub enum EffectKind {
         /// Its input.
         input: Arc<Json>,
     },
-    /// Stop a service; nobody waits for its answer any more.
+    /// Stop a service; its answer is not awaited any more.
     Cancel {
         /// Id of the invocation.
         invocation: Arc<str>,
         /// The effect that started it.
         effect: EffectId,
     },
-    /// Tell subscribers.
+    /// An event for subscribers.
     Emit {
         /// Event type.
         r#type: Arc<str>,
         /// Event data.
         data: Json,
     },
-    /// A line for people.
+    /// A line for a log.
     Log {
-        /// A word in front of it.
+        /// A prefix.
         label: Option<Box<str>>,
-        /// What to say.
+        /// The value to log.
         value: Json,
     },
 }
@@ -134,12 +137,12 @@ impl EffectKind {
     }
 }
 
-/// A timer was set or taken back.
+/// A timer was set or cancelled.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TimerChange {
     /// Send [`crate::Event::Timer`] when it is due.
     Set(Arc<Timer>),
-    /// No longer wanted. A host may also let it fire: its generation is over, and the kernel ignores it.
+    /// Not needed any more. A host may also let it fire: the kernel ignores an old generation.
     Cancel {
         /// The timer's id.
         id: Arc<str>,
@@ -148,13 +151,34 @@ pub enum TimerChange {
     },
 }
 
-/// Something worth recording that changed no verdict.
+/// Something worth recording that did not change the verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// The actor concerned.
     pub actor: Arc<str>,
-    /// Address in the core form, if there is one.
+    /// JSON pointer into the core form of the charter, if there is one.
     pub at: Option<Arc<str>>,
-    /// One sentence.
-    pub message: String,
+    /// What happened; [`Note::message`] says it in words.
+    pub kind: NoteKind,
+}
+
+/// What a note is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum NoteKind {
+    /// A guard could not be evaluated and so does not hold.
+    Guard(ExpressionError),
+    /// An event that an actor of the run sent has no transition.
+    Unhandled {
+        /// Its type.
+        event: String,
+        /// The actor that sent it.
+        from: String,
+    },
+    /// A timer was refused while other timers of the same tick were accepted; in no record.
+    TimerRefused {
+        /// Why.
+        message: String,
+    },
 }

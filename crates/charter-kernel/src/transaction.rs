@@ -1,27 +1,29 @@
-//! A step in the making: a candidate snapshot and what has been gathered so far. Dropped whole if the event is refused.
+//! A step in progress: a candidate snapshot and what was gathered so far. All of it is dropped if
+//! the event is refused.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use charter_expr::EvalError;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use smallvec::SmallVec;
 
 use crate::envelope::{EffectId, Principal};
 use crate::event::{Ev, Meta, Origin};
 use crate::ledger::Ledger;
 use crate::machine::{Chart, EventId, Machine, RoleSet, StateId, TransitionId};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{Cause, Code, ExpressionError, Refusal};
 use crate::scope::EvalContext;
 use crate::snapshot::{Actor, Snapshot, Timer, TimerKind};
-use crate::step::{Effect, EffectKind, Note, Step, Taken, TimerChange, Verdict};
+use crate::step::{Effect, EffectKind, Note, NoteKind, Step, Taken, TimerChange, Verdict};
 use crate::time::{Millis, Timestamp};
 
-/// Actions that one event may run; keeps nested `each` from running for minutes within the microstep limit.
+/// Upper limit of the actions that one event runs: nested `each` could run for minutes within the
+/// microstep limit.
 const MAX_ACTIONS: u32 = 100_000;
-/// Notes are for people; more of them say nothing new.
+/// Upper limit of the notes of a step: more of them say nothing new.
 const MAX_NOTES: usize = 20;
-/// How deep machines may invoke or spawn machines.
+/// Upper limit of the depth to which machines invoke or spawn machines.
 pub(crate) const MAX_GENERATIONS: usize = 64;
 
 pub(crate) struct StepTransaction<'m> {
@@ -31,7 +33,8 @@ pub(crate) struct StepTransaction<'m> {
     pub(crate) held: RoleSet,
     pub(crate) seq: u64,
     pub(crate) at: Timestamp,
-    /// Events between actors, in the order in which they were sent; the external queues of all of them in one.
+    /// Events between actors, in the order in which they were sent: the external queues of all actors
+    /// in one.
     pub(crate) queue: VecDeque<Queued>,
     pub(crate) effects: Vec<Effect>,
     pub(crate) timers: Vec<TimerChange>,
@@ -50,10 +53,11 @@ pub(crate) struct Queued {
     pub(crate) event: Option<Ev<'static>>,
 }
 
-/// What belongs to one macrostep of one actor.
+/// The state of one macrostep of one actor.
 pub(crate) struct Session {
     pub(crate) internal: VecDeque<Ev<'static>>,
-    /// States entered and not left since: their invocations start at the end (SCXML `statesToInvoke`).
+    /// States entered and not exited since: their invocations start at the end (SCXML
+    /// `statesToInvoke`).
     pub(crate) to_invoke: SmallVec<[StateId; 4]>,
     pub(crate) running: bool,
 }
@@ -64,31 +68,96 @@ impl Session {
     }
 }
 
-/// Why an action could not be done: becomes `error.execution` or `error.communication`.
+/// Why an action failed: becomes `error.execution` or `error.communication`.
 #[derive(Debug)]
 pub(crate) struct Fault {
-    pub(crate) communication: bool,
-    pub(crate) code: &'static str,
-    pub(crate) message: String,
+    pub(crate) code: FaultCode,
+    /// What `error` has beside `code` and `message`: a `reason`, and the values that it is about.
+    pub(crate) details: Map<String, Json>,
     pub(crate) send_id: Option<Arc<str>>,
 }
 
-impl Fault {
-    pub(crate) fn execution(message: impl Into<String>) -> Fault {
-        Fault { communication: false, code: "execution", message: message.into(), send_id: None }
+/// The codes of the kernel's own errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FaultCode {
+    Execution,
+    Communication,
+    Expression,
+    Schema,
+    Timeout,
+}
+
+impl FaultCode {
+    fn word(self) -> &'static str {
+        match self {
+            FaultCode::Execution => "execution",
+            FaultCode::Communication => "communication",
+            FaultCode::Expression => "expression",
+            FaultCode::Schema => "schema",
+            FaultCode::Timeout => "timeout",
+        }
     }
-    pub(crate) fn communication(message: impl Into<String>) -> Fault {
-        Fault { communication: true, code: "communication", message: message.into(), send_id: None }
+
+    /// The `message` of the error event. It can get into snapshots, so it is fixed: changing one
+    /// needs a new record version.
+    fn message(self) -> &'static str {
+        match self {
+            FaultCode::Execution => "an action failed",
+            FaultCode::Communication => "an event could not be delivered",
+            FaultCode::Expression => "an expression could not be evaluated",
+            FaultCode::Schema => "the input does not match its schema",
+            FaultCode::Timeout => "no answer in time",
+        }
+    }
+}
+
+impl Fault {
+    pub(crate) fn new(code: FaultCode, reason: &str) -> Fault {
+        let details = Map::from_iter([("reason".to_string(), Json::from(reason))]);
+        Fault { code, details, send_id: None }
+    }
+
+    pub(crate) fn execution(reason: &str) -> Fault {
+        Fault::new(FaultCode::Execution, reason)
+    }
+
+    pub(crate) fn communication(reason: &str) -> Fault {
+        Fault::new(FaultCode::Communication, reason)
+    }
+
+    /// Adds a value.
+    pub(crate) fn with(mut self, key: &str, value: impl Into<Json>) -> Fault {
+        self.details.insert(key.to_string(), value.into());
+        self
+    }
+
+    /// The input of an actor does not match its schema.
+    pub(crate) fn input(name: &str, misfits: &[crate::schema::MisfitDetails]) -> Fault {
+        let misfits = serde_json::to_value(misfits).unwrap_or_default();
+        Fault::new(FaultCode::Schema, "input").with("name", name).with("misfits", misfits)
+    }
+
+    /// `error` of its event.
+    pub(crate) fn error(self) -> Json {
+        let code = self.code;
+        Json::Object(self.with("code", code.word()).with("message", code.message()).details)
     }
 }
 
 impl From<EvalError> for Fault {
     fn from(e: EvalError) -> Fault {
-        Fault { communication: false, code: "expression", message: e.to_string(), send_id: None }
+        let error = ExpressionError::from(&e);
+        let fault = Fault::new(FaultCode::Expression, "expression").with("error", error.error);
+        let fields = [("expression", error.expression), ("part", error.part)];
+        fields.into_iter().fold(fault, |fault, (key, text)| match text {
+            Some(text) => fault.with(key, text),
+            None => fault,
+        })
     }
 }
 
-// Positions of actors come from `Actors::position` or from a loop over them, and no actor is removed before the step is finished.
+// Indexes of actors come from `Actors::position` or from a loop over the actors, and no actor is removed
+// before the end of the step.
 #[allow(clippy::indexing_slicing)]
 impl<'m> StepTransaction<'m> {
     #[inline]
@@ -132,8 +201,8 @@ impl<'m> StepTransaction<'m> {
         }
     }
 
-    /// What an actor sees while it handles `event`.
-    pub(crate) fn eyes<'a>(
+    /// What the expressions of an actor read while it handles `event`.
+    pub(crate) fn context<'a>(
         &'a self,
         actor_ix: usize,
         event: Option<&'a Ev<'a>>,
@@ -154,11 +223,8 @@ impl<'m> StepTransaction<'m> {
     pub(crate) fn count_microstep(&mut self) -> Result<(), Refusal> {
         self.microsteps = self.microsteps.saturating_add(1);
         if self.microsteps > self.m.definition.limits.microsteps {
-            let message = format!(
-                "one event may take {} microsteps (`limits.microsteps`); this one does not come to rest",
-                self.m.definition.limits.microsteps
-            );
-            return Err(Refusal::with(Code::Runaway, None, message));
+            let limit = u64::from(self.m.definition.limits.microsteps);
+            return Err(Refusal::because(Code::Runaway, Cause::Microsteps { limit }));
         }
         Ok(())
     }
@@ -166,15 +232,15 @@ impl<'m> StepTransaction<'m> {
     pub(crate) fn count_action(&mut self) -> Result<(), Refusal> {
         self.actions = self.actions.saturating_add(1);
         if self.actions > MAX_ACTIONS {
-            return Err(Refusal::with(Code::Runaway, None, format!("one event may run {MAX_ACTIONS} actions")));
+            return Err(Refusal::because(Code::Runaway, Cause::Actions { limit: u64::from(MAX_ACTIONS) }));
         }
         Ok(())
     }
 
-    pub(crate) fn note(&mut self, actor_ix: usize, at: Option<Arc<str>>, message: String) {
+    pub(crate) fn note(&mut self, actor_ix: usize, at: Option<Arc<str>>, kind: NoteKind) {
         if self.notes.len() < MAX_NOTES {
             let actor = self.actor(actor_ix).identity().id.clone();
-            self.notes.push(Note { actor, at, message });
+            self.notes.push(Note { actor, at, kind });
         }
     }
 
@@ -189,7 +255,7 @@ impl<'m> StepTransaction<'m> {
         id
     }
 
-    /// A number that the run has not used yet.
+    /// The next number of the run's counter.
     pub(crate) fn fresh(&mut self) -> u64 {
         self.s.counter = self.s.counter.saturating_add(1);
         self.s.counter
@@ -208,11 +274,14 @@ impl<'m> StepTransaction<'m> {
     }
 
     pub(crate) fn fault_event(&self, fault: Fault) -> Ev<'static> {
-        let name = if fault.communication { "error.communication" } else { "error.execution" };
-        let mut ev =
-            self.named(name, json!({"error": {"code": fault.code, "message": fault.message}}), Origin::Platform);
-        if fault.send_id.is_some() {
-            ev.meta = Some(Arc::new(Meta { send_id: fault.send_id, ..Meta::default() }));
+        let name = match fault.code {
+            FaultCode::Communication => "error.communication",
+            _ => "error.execution",
+        };
+        let send_id = fault.send_id.clone();
+        let mut ev = self.named(name, json!({"error": fault.error()}), Origin::Platform);
+        if send_id.is_some() {
+            ev.meta = Some(Arc::new(Meta { send_id, ..Meta::default() }));
         }
         ev
     }
@@ -233,7 +302,7 @@ impl<'m> StepTransaction<'m> {
         self.set_timer_at(id, actor, due, what)
     }
 
-    /// The time that timers count from: stands still while the run is paused.
+    /// The time that timers count from; it stands still while the run is paused.
     fn clock(&self) -> Timestamp {
         self.s.paused_at.unwrap_or(self.at)
     }
@@ -247,10 +316,7 @@ impl<'m> StepTransaction<'m> {
     ) -> Result<(), Fault> {
         self.cancel_timers(|t| t.id == id);
         if self.s.timers.len() >= self.m.definition.limits.timers as usize {
-            return Err(Fault::execution(format!(
-                "more than {} timers (`limits.timers`)",
-                self.m.definition.limits.timers
-            )));
+            return Err(Fault::execution("too-many-timers").with("limit", self.m.definition.limits.timers));
         }
         let generation = self.fresh();
         let timer = Arc::new(Timer { id, generation, due, actor, what });

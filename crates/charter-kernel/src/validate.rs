@@ -1,15 +1,16 @@
-//! What is checked of every piece of data that comes in: size, depth, and that its numbers mean the same in every JSON reader.
+//! Checks of all data that comes in: its size, its depth, and that its numbers mean the same to every
+//! JSON reader.
 
 use std::borrow::Cow;
 
 use serde_json::Value as Json;
 
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{Cause, Code, Refusal};
 
-/// Nesting of data; what `serde_json` reads is never deeper.
+/// Upper limit of the nesting of data; `serde_json` reads no more either.
 pub(crate) const MAX_DEPTH: usize = 128;
 
-/// Lets data in, in canonical form; borrowed if it was canonical already.
+/// Validates data and gives it in canonical form; borrowed if it is canonical already.
 pub(crate) fn validate_event(data: &Json, limit: u64) -> Result<Cow<'_, Json>, Refusal> {
     let mut canonical = true;
     let mut size = 0u64;
@@ -24,7 +25,8 @@ pub(crate) fn validate_event(data: &Json, limit: u64) -> Result<Cow<'_, Json>, R
             return Err(too_large(limit));
         }
         if depth_of_top > MAX_DEPTH {
-            return Err(Refusal::with(Code::TooLarge, None, format!("the data nests deeper than {MAX_DEPTH}")));
+            let limit = u64::try_from(MAX_DEPTH).unwrap_or(u64::MAX);
+            return Err(Refusal::because(Code::TooLarge, Cause::Depth { limit }));
         }
         let mut next = Vec::new();
         for value in level {
@@ -41,28 +43,23 @@ pub(crate) fn validate_event(data: &Json, limit: u64) -> Result<Cow<'_, Json>, R
     let mut data = data.clone();
     match charter_expr::json::canonical(&mut data) {
         Ok(()) => Ok(Cow::Owned(data)),
-        Err(e) => Err(Refusal::with(Code::Schema, None, e.to_string())),
+        Err(e) => Err(Refusal::because(Code::Schema, Cause::Number { at: e.pointer })),
     }
 }
 
 fn too_large(limit: u64) -> Refusal {
-    Refusal::with(
-        Code::TooLarge,
-        None,
-        format!(
-            "the data is larger than {limit} bytes (`limits.data`); keep large values elsewhere and send their digest"
-        ),
-    )
+    Refusal::because(Code::TooLarge, Cause::Size { limit })
 }
 
-/// Adds the size of one value without its children (about what its JSON takes), and gives the children that have to be looked at.
+/// Adds the size of one value without its children (about that of its JSON), and its children to the
+/// values that are still to be measured.
 fn measure<'j>(value: &'j Json, size: &mut u64, canonical: &mut bool, children: &mut Vec<&'j Json>) {
     let mut add = |n: usize| *size = size.saturating_add(u64::try_from(n).unwrap_or(u64::MAX));
     match value {
         Json::Null | Json::Bool(_) => add(4),
         Json::Number(n) => {
             add(8);
-            // An int within the safe range is canonical; anything else is looked at by the slow path.
+            // An int within the safe range is canonical; the slow path looks at all other numbers.
             let safe = |i: i64| i.unsigned_abs() < 1 << 53;
             let fractional = |f: f64| f.fract() != 0.0;
             *canonical &= match n.as_i64() {

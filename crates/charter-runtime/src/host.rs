@@ -25,8 +25,13 @@ impl CallHost for Inner {
             let ActorEvent { run, to, r#type, data, by, id } = event;
             let send = SendEvent { run: run.to_string(), to, r#type, data, by, id: Some(id), expected_seq: None };
             let receipt = Inner::send(&self, send).await.map_err(|e| Fault::new("send", &e.to_string()))?;
+            let charter = match receipt.is_refused() {
+                true => self.charter(receipt.record.charter).await.ok(),
+                false => None,
+            };
+            let machine = charter.as_ref().map(|c| c.machine().as_ref());
             Ok(Delivery {
-                refusal: receipt.record.refusal.clone(),
+                refusal: receipt.explanation(machine).map(Box::new),
                 snapshot_seq: receipt.snapshot.as_ref().map(Snapshot::seq),
                 repeated: receipt.repeated,
             })

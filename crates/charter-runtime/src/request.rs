@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_journal::{Record, Verdict};
-use charter_kernel::{Digest, EffectId, Explanation, Principal, Snapshot, Status};
+use charter_kernel::{Digest, EffectId, Explanation, Machine, Principal, RefusalDetails, Snapshot, Status};
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
@@ -77,10 +77,16 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// Why it was refused; none if it was accepted.
+    /// Why it was refused; none if it was not. [`Receipt::explanation`] says it in words.
     #[must_use]
-    pub fn refusal(&self) -> Option<&Explanation> {
+    pub fn refusal(&self) -> Option<&RefusalDetails> {
         self.record.refusal.as_deref()
+    }
+
+    /// Why it was refused, in words. With the charter, the sentences of its rules are said too.
+    #[must_use]
+    pub fn explanation(&self, machine: Option<&Machine>) -> Option<Explanation> {
+        self.record.explanation(machine)
     }
 
     /// Whether it was refused.

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use charter_kernel::{
-    Code, Effect, EffectId, Envelope, Event, Explanation, Machine, Note, Principal, Refusal, Snapshot, Timer,
-    TimerChange, Verdict,
+    Cause, Code, Effect, EffectId, Envelope, Event, Explanation, Machine, Note, NoteKind, Principal, Refusal,
+    RefusalContext, RefusalDetails, Snapshot, Timer, TimerChange, Verdict,
 };
 use serde_json::Value as Json;
 
@@ -154,22 +154,18 @@ impl<'m> Session<'m> {
         outcome
     }
 
-    /// Refuses an event without asking the kernel, e.g. because its id was used for another event.
-    pub fn refuse(&mut self, input: SessionEvent, code: Code, message: String) -> StepOutcome<'m> {
+    /// Refuses an event whose id was used for another event, in record `seq`. The kernel does not see it.
+    pub fn refuse_reused_id(&mut self, input: SessionEvent, id: &str, seq: u64) -> StepOutcome<'m> {
         let envelope = self.envelope(input);
         let mut outcome = StepOutcome::new(envelope.seq, self.addressee(&envelope));
         let legal = self.machine.legal(&self.snapshot, &envelope.by, envelope.at);
         let mut legal: Vec<String> = legal.into_iter().map(|l| l.r#type).collect();
         legal.dedup();
-        outcome.refuse(Explanation {
-            code,
-            message,
-            rule: None,
-            candidates: Vec::new(),
-            misfits: Vec::new(),
-            interlock: None,
-            legal,
-        });
+        let mut details = RefusalDetails::new(Code::Stale);
+        details.cause = Some(Cause::IdReused { id: id.to_owned(), seq });
+        details.legal = legal;
+        let story = details.explain(&RefusalContext::new(self.machine, Some(&self.snapshot), &envelope));
+        outcome.refuse(story);
         outcome
     }
 
@@ -348,7 +344,7 @@ impl<'m> Tick<'m> {
         outcome.notes.extend(explanations.map(|(actor, explanation)| Note {
             actor: actor.into(),
             at: None,
-            message: format!("a timer was refused: {}", explanation.message),
+            kind: NoteKind::TimerRefused { message: explanation.message },
         }));
         outcome
     }

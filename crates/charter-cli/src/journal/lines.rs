@@ -1,7 +1,7 @@
 //! A record as a line for people; texts that come from outside are kept from writing to the terminal.
 
 use charter_journal::{Record, Verdict};
-use charter_kernel::Misfit;
+use charter_kernel::{Machine, Misfit};
 use serde_json::Value as Json;
 
 use crate::io::Paint;
@@ -25,7 +25,7 @@ impl Lines {
     }
 
     /// The line of a record, with its line break.
-    pub(crate) fn line(&mut self, record: &Record) -> String {
+    pub(crate) fn line(&mut self, record: &Record, machine: Option<&Machine>) -> String {
         let paint = self.paint;
         let mut out = String::new();
         let (day, time) = day_and_time(record.at);
@@ -45,7 +45,7 @@ impl Lines {
             paint.strong(&kind),
             rest.trim_end()
         ));
-        if let Some(refusal) = &record.refusal {
+        if let Some(refusal) = record.explanation(machine) {
             let why = format!("{}: {}", refusal.code, clean(&refusal.message));
             out.push_str(&format!("{:31}{}\n", "", why));
         }

@@ -41,7 +41,7 @@ pub struct Args {
     db: Db,
 }
 
-/// Runs the command. With `--json`: the records themselves, as they are kept.
+/// Runs the command. With `--json`: the records, with the sentences of refusals.
 ///
 /// # Errors
 /// There is no such run, or the journal cannot be read.
@@ -50,13 +50,15 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let mut head = find(&store, &args.run)?;
     let mut next = args.from;
     let mut lines: Option<Lines> = None;
+    // Only for the sentences of rules: without the charter, the rules are named.
+    let machine = charter_journal::machine(&store, head.charter).ok();
     loop {
         let page = store.records(&head.run, next, PAGE)?;
         let lines = lines.get_or_insert_with(|| Lines::new(Paint(io.colour_out), &page));
         for record in page.iter().filter(|r| wanted(args, r)) {
             match machine_output {
-                true => writeln!(io.out, "{}", record.text())?,
-                false => io.out.write_all(lines.line(record).as_bytes())?,
+                true => writeln!(io.out, "{}", record.shown(machine.as_ref()))?,
+                false => io.out.write_all(lines.line(record, machine.as_ref()).as_bytes())?,
             }
         }
         if let Some(last) = page.last() {

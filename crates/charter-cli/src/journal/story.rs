@@ -1,6 +1,7 @@
 //! `charter explain RUN SEQ`: why something was taken or refused, in words.
 
 use charter_journal::{Record, Store, Verdict};
+use charter_kernel::Machine;
 use serde_json::{Value as Json, json};
 
 use super::lines::{clean, further, short, when};
@@ -18,16 +19,18 @@ pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) 
     let Some(record) = record.filter(|r| r.seq == seq) else {
         return Err(Failure::new(format!("run `{}` has no record {seq}; its last one is {}", info.run, info.seq)));
     };
+    let machine = charter_journal::machine(&store, info.charter).ok();
+    let machine = machine.as_ref();
     if machine_output {
-        let json: Json = serde_json::to_value(&record).unwrap_or_default();
-        writeln!(io.out, "{}", json!({"record": json, "story": story(&record, Paint(false))}))?;
+        let json: Json = serde_json::from_str(&record.shown(machine)).unwrap_or_default();
+        writeln!(io.out, "{}", json!({"record": json, "story": story(&record, machine, Paint(false))}))?;
     } else {
-        writeln!(io.out, "{}", story(&record, Paint(io.colour_out)).trim_end())?;
+        writeln!(io.out, "{}", story(&record, machine, Paint(io.colour_out)).trim_end())?;
     }
     Ok(Exit::Yes)
 }
 
-fn story(record: &Record, paint: Paint) -> String {
+fn story(record: &Record, machine: Option<&Machine>, paint: Paint) -> String {
     let mut out = Vec::new();
     let roles = match record.by.roles.is_empty() {
         true => String::new(),
@@ -51,8 +54,8 @@ fn story(record: &Record, paint: Paint) -> String {
     }
     out.push(String::new());
     out.push(verdict(record, paint));
-    if let Some(refusal) = &record.refusal {
-        refused(refusal, &clean(&record.by.id), paint, &mut out);
+    if let Some(refusal) = record.explanation(machine) {
+        refused(&refusal, &clean(&record.by.id), paint, &mut out);
     }
     taken(record, paint, &mut out);
     out.join("\n")
@@ -128,8 +131,8 @@ fn taken(record: &Record, paint: Paint, out: &mut Vec<String>) {
         let due = timer.due.map(|due| format!(", due {}", when(due)));
         out.push(format!("  timer {}: {}{}", timer.what.word(), timer.timer, due.unwrap_or_default()));
     }
-    for note in &record.notes {
-        out.push(format!("  {}: {}", paint.warning("note"), text(note, "message")));
+    for note in record.note_messages() {
+        out.push(format!("  {}: {}", paint.warning("note"), clean(&note)));
     }
     if let Some(status) = record.status.filter(|s| s.is_finished()) {
         out.push(format!("  the run is {}", paint.strong(status.word())));

@@ -105,7 +105,7 @@ impl Follow {
                 false => 0,
             };
             if receipt.is_refused() {
-                send::show_refusal(&receipt.record, io)?;
+                send::show_refusal(&receipt.record, host, io)?;
             }
             if refused > 0 && (self.reply != Reply::Ask || refused >= MAX_REFUSED) {
                 break host.wait(host.runtime.view(run))?;

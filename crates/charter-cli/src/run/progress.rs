@@ -2,8 +2,10 @@
 //! at work and for how long.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use charter_journal::{Record, SourceKind, Verdict};
+use charter_kernel::Machine;
 use charter_runtime::{RuntimeEvent, View, Working};
 
 use super::host::Host;
@@ -26,6 +28,7 @@ pub(crate) struct Progress {
     answered: BTreeSet<String>,
     /// States of the charter.
     states: Vec<String>,
+    machine: Option<Arc<Machine>>,
     hearing: ModelProgress,
 }
 
@@ -40,6 +43,7 @@ impl Progress {
             seen: None,
             answered: BTreeSet::new(),
             states: Vec::new(),
+            machine: None,
             hearing: ModelProgress::default(),
         }
     }
@@ -49,6 +53,7 @@ impl Progress {
         self.seen = seen;
         let definition = view.charter.machine().definition();
         self.states = definition.root.state.states.keys().cloned().collect();
+        self.machine = Some(view.charter.machine().clone());
     }
 
     /// Whom to ask how questions to models go.
@@ -124,7 +129,8 @@ impl Progress {
                     return Ok(());
                 }
                 let more = story::of_record(&r.record, paint);
-                std::iter::once(record(&r.record, paint)).chain(more).collect::<Vec<_>>().join("\n  ")
+                let machine = self.machine.as_deref();
+                std::iter::once(record(&r.record, machine, paint)).chain(more).collect::<Vec<_>>().join("\n  ")
             }
             RuntimeEvent::Began(work) if work.attempt > 1 => {
                 self.hearing.forget(&self.run, &work.src);
@@ -241,7 +247,7 @@ fn elapsed(ms: i64) -> String {
 }
 
 /// A record in a few words.
-fn record(record: &Record, paint: Paint) -> String {
+fn record(record: &Record, machine: Option<&Machine>, paint: Paint) -> String {
     let actor = match record.to.as_ref() {
         "root" => String::new(),
         actor => format!("{}: ", paint.strong(&clean(actor))),
@@ -263,7 +269,7 @@ fn record(record: &Record, paint: Paint) -> String {
         SourceKind::Error => format!("  {} {}", paint.error(&format!("{invocation} failed:")), clean(&failure(record))),
         SourceKind::Timer => format!("  {}", clean(&record.event.r#type)),
     };
-    let verdict = match (record.verdict, &record.refusal) {
+    let verdict = match (record.verdict, record.explanation(machine)) {
         (Verdict::Accepted, _) => String::new(),
         (Verdict::Refused, Some(refusal)) => {
             format!("  {} {}", paint.error(&format!("refused ({}):", refusal.code)), clean(&refusal.message))

@@ -62,7 +62,10 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let receipt = host.wait(host.runtime.send(send))?;
     let record = &receipt.record;
     match machine_output {
-        true => writeln!(io.out, "{}", record.text())?,
+        true => {
+            let charter = host.wait(host.runtime.charter(record.charter)).ok();
+            writeln!(io.out, "{}", record.shown(charter.as_ref().map(|c| c.machine().as_ref())))?;
+        }
         false => {
             writeln!(io.out, "{}", short_line(record, Paint(io.colour_out)))?;
             if receipt.repeated {
@@ -77,7 +80,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         false => Exit::Yes,
     };
     if receipt.is_refused() && !machine_output {
-        show_refusal(record, io)?;
+        show_refusal(record, &host, io)?;
     }
     if !args.detach && !receipt.is_refused() {
         let view = follow::settle(&host, &run, news, record.seq, io)?;
@@ -90,8 +93,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
 }
 
 /// A refusal in words, on standard error.
-pub(crate) fn show_refusal(record: &Record, io: &mut Io<'_>) -> Result<(), Failure> {
-    let Some(refusal) = &record.refusal else {
+pub(crate) fn show_refusal(record: &Record, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
+    let charter = host.wait(host.runtime.charter(record.charter)).ok();
+    let Some(refusal) = record.explanation(charter.as_ref().map(|c| c.machine().as_ref())) else {
         return Ok(());
     };
     let paint = Paint(io.colour_err);

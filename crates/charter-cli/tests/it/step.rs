@@ -206,7 +206,7 @@ fn a_start_that_is_refused_is_a_line_and_an_explanation() {
     assert_eq!((ran.code, &line["verdict"], &line["code"]), (1, &json!("refused"), &json!("schema")));
     assert_eq!(
         ran.err,
-        "refused (schema): the input does not fit the charter's `input` schema: at `/author`: 7 is not of type \"string\"\n"
+        "refused (schema): the input does not match the charter's `input` schema: at `/author`: 7 is not of type \"string\"\n"
     );
     // Each place once, also where there are several.
     let input = r#"{"loop":1,"wake":2}"#;

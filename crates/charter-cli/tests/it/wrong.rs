@@ -194,7 +194,7 @@ fn a_record_that_is_not_there_yet_is_told_as_that() {
     let db = scratch.0.join("x.db").display().to_string();
     charter(&["run", &door, "--db", &db, "--run", "one"]);
     let ran = charter(&["send", "one", "OPEN", "--expect", "9", "--db", &db]);
-    let told = "the sender has seen record 9, but there is none yet; the last one is 0";
+    let told = "the sender expects record 9 to be the last one, but the last one is 0";
     assert!(ran.out.contains(told) || ran.err.contains(told), "{}{}", ran.out, ran.err);
     assert_eq!(ran.code, 1);
     for nothing in [" ", "-- nothing", ";"] {

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use charter_kernel::{
-    Actor, Code, Digest, EffectId, Entry, Envelope, Event, Machine, Note, Refusal, Snapshot, Status, Step, canonical,
+    Actor, Code, Digest, EffectId, Entry, Envelope, Event, Machine, Note, Refusal, RefusalDetails, Snapshot, Status,
+    Step, canonical,
 };
 use serde_json::{Value as Json, json};
 
@@ -77,7 +78,10 @@ impl<'a> RecordBuilder<'a> {
             event,
             expected_seq: envelope.expected_seq,
             verdict: step.map_or(Verdict::Refused, |s| s.verdict.into()),
-            refusal: outcome.as_ref().err().map(|refusal| Box::new(explain(machine, before, envelope, refusal))),
+            refusal: outcome
+                .as_ref()
+                .err()
+                .map(|refusal| Box::new(refusal_details(machine, before, envelope, refusal))),
             state: if step.is_some() { states(after) } else { from.clone() },
             from,
             transitions: step.map(|s| machine.transition_names(s, &to).collect()).unwrap_or_default(),
@@ -261,13 +265,13 @@ fn can_be_kept(data: &Json) -> bool {
     false
 }
 
-/// The story of a refusal, told of the event as it is kept, so that it is told again in the same words when the record is replayed.
-fn explain(
+/// The details of a refusal, of the event as the record holds it, so that a replay finds the same ones.
+fn refusal_details(
     machine: &Machine,
     before: Option<&Snapshot>,
     envelope: &Envelope,
     refusal: &Refusal,
-) -> charter_kernel::Explanation {
+) -> RefusalDetails {
     let mut kept = Cow::Borrowed(envelope);
     let data = match &envelope.event {
         Event::Start { input } => Some(input),
@@ -288,7 +292,7 @@ fn explain(
             Event::Timer { .. } => {}
         }
     }
-    machine.explain(before, &kept, refusal)
+    machine.refusal_details(before, &kept, refusal)
 }
 
 fn timers<'a>(envelope: &'a Envelope, before: Option<&Snapshot>, step: &'a Step) -> Vec<TimerField<'a>> {
@@ -339,8 +343,11 @@ fn approvals<'a>(machine: &'a Machine, envelope: &'a Envelope, step: &'a Step) -
 }
 
 fn note(n: &Note) -> Json {
-    match &n.at {
-        Some(at) => json!({"actor": n.actor.as_ref(), "at": at.as_ref(), "message": n.message}),
-        None => json!({"actor": n.actor.as_ref(), "message": n.message}),
+    // Plain data with text keys always has a JSON form.
+    let mut note = serde_json::to_value(&n.kind).unwrap_or_default();
+    if let Json::Object(map) = &mut note {
+        map.insert("actor".into(), n.actor.as_ref().into());
+        map.extend(n.at.as_ref().map(|at| ("at".to_string(), at.as_ref().into())));
     }
+    note
 }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use charter_kernel::{Digest, Explanation, Principal, Status};
+use charter_kernel::{Digest, Principal, RefusalDetails, Status};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
@@ -12,7 +12,7 @@ use super::{FORMAT, RecordError, TimerField, text, timestamp};
 /// What a record says. Fields that say nothing (no effects: still `[]`; no refusal, no timers, ...) are left out of the text as noted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Fields<'a> {
-    /// Version of the format: 1.
+    /// Version of the format: 2.
     pub v: u32,
     /// The run.
     pub run: Cow<'a, str>,
@@ -41,7 +41,7 @@ pub struct Fields<'a> {
     pub verdict: Verdict,
     /// Why it was refused; left out otherwise.
     #[serde(default)]
-    pub refusal: Option<Box<Explanation>>,
+    pub refusal: Option<Box<RefusalDetails>>,
     /// Active atomic states of the actor before, as paths, in document order.
     pub from: Vec<Cow<'a, str>>,
     /// The same afterwards.
@@ -248,12 +248,9 @@ impl Fields<'static> {
         reader.disable_recursion_limit();
         let mut fields = Fields::deserialize(&mut reader)
             .and_then(|f| reader.end().map(|()| f))
-            .map_err(|e| RecordError::NotARecord(e.to_string()))?;
+            .map_err(|e| version_error(line).unwrap_or_else(|| RecordError::NotARecord(e.to_string())))?;
         if fields.v != FORMAT {
-            return Err(RecordError::NotARecord(format!(
-                "version {} of the format is not known; this program knows {FORMAT}",
-                fields.v
-            )));
+            return Err(unknown_version(fields.v.into()));
         }
         // Numbers mean what they say, however they are written (a double of 1e17 is written as an integer).
         charter_expr::json::normalize(fields.event.data.to_mut());
@@ -338,6 +335,19 @@ impl Fields<'_> {
     #[must_use]
     pub fn status_word(&self) -> &'static str {
         self.status.map_or("refused", Status::word)
+    }
+}
+
+/// The error of a text that is a record of another version.
+fn version_error(line: &str) -> Option<RecordError> {
+    let version = text::json_of(line).ok()?.get("v")?.as_u64()?;
+    (version != u64::from(FORMAT)).then(|| unknown_version(version))
+}
+
+fn unknown_version(version: u64) -> RecordError {
+    match version {
+        1 => RecordError::PreRelease,
+        _ => RecordError::NotARecord(format!("record version {version}; this program reads version {FORMAT}")),
     }
 }
 

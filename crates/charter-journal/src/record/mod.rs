@@ -1,9 +1,10 @@
-//! The record: one line of the journal, its fields and its text (04, "The record").
+//! The record: one line of the journal, its fields and its text.
 
 mod builder;
 mod fields;
 mod input;
 mod scanner;
+mod shown;
 mod text;
 mod timer;
 pub(crate) mod timestamp;
@@ -21,7 +22,7 @@ pub(crate) use text::{MAX_DEPTH, depth, json_of, rehash};
 pub use timer::{TimerField, TimerWord};
 
 /// The version of the record format.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// What record 0 has as `prev`: 64 zeros.
 pub const GENESIS: Digest = Digest([0; 32]);
@@ -39,6 +40,9 @@ pub enum RecordError {
     /// The text is not a record of this version.
     #[error("this is not a record: {0}")]
     NotARecord(String),
+    /// The record is of version 1, of which there was no release.
+    #[error("journal made by a pre-release of Charter (record version 1); it cannot be read")]
+    PreRelease,
     /// The data of the event was not kept, because it was refused at the door (too large, or numbers that JSON cannot keep).
     #[error(
         "the data of this event was not kept: the event was refused at the door; the record has its digest and size"

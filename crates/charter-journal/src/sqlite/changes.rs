@@ -59,9 +59,9 @@ pub(super) fn put_changes(to: &mut Prepared<'_>, r: &Fields<'_>, waiting: &mut b
                 "INSERT INTO transitions(run, seq, idx, transition) VALUES (?1, ?2, ?3, ?4)",
                 params![run, seq, number(index), name],
             ),
-            Change::Refusal { code, message } => to.execute(
-                "INSERT INTO refusals(run, seq, at, type, by, code, message) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![run, seq, r.at_text(), r.event.r#type, r.by.id, code, message],
+            Change::Refusal { code, rule } => to.execute(
+                "INSERT INTO refusals(run, seq, at, type, by, code, rule) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                params![run, seq, r.at_text(), r.event.r#type, r.by.id, code, rule],
             ),
             Change::Effect {
                 index,

@@ -251,6 +251,7 @@ fn check(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
         Err(e) => Err(failed("opening the journal", &e)),
         Ok((0, 0, 0)) => Ok(Found::Empty),
         Ok((schema::APPLICATION, schema::VERSION, _)) => Ok(Found::Journal),
+        Ok((schema::APPLICATION, 1, _)) => Err(StoreError::PreRelease { path: shown() }),
         Ok((schema::APPLICATION, found, _)) if found > schema::VERSION => {
             Err(StoreError::Newer { path: shown(), found, known: schema::VERSION })
         }

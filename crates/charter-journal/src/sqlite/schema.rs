@@ -8,7 +8,7 @@ use super::views;
 use crate::error::StoreError;
 
 /// Schema version, in `PRAGMA user_version`.
-pub(crate) const VERSION: i64 = 1;
+pub(crate) const VERSION: i64 = 2;
 
 /// `PRAGMA application_id`: "chrt".
 pub(crate) const APPLICATION: i64 = 0x6368_7274;
@@ -78,7 +78,7 @@ CREATE TABLE refusals(
   type TEXT NOT NULL,
   by TEXT NOT NULL,
   code TEXT NOT NULL,
-  message TEXT NOT NULL
+  rule TEXT
 ) STRICT;
 CREATE TABLE effects(
   run TEXT NOT NULL,

@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub)] // parts are unused without the feature `sqlite`
 
 use charter_journal::{Append, Chain, Record, Store, StoredCharter};
-use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Snapshot, Step};
+use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Refusal, Snapshot, Step};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -221,6 +221,31 @@ pub fn any_act() -> impl Strategy<Value = Act> {
     ]
 }
 
+/// A record holds no sentence, but the same one is made of it as of the refusal itself.
+fn check_refusal(
+    machine: &Machine,
+    before: Option<&Snapshot>,
+    envelope: &Envelope,
+    refusal: &Refusal,
+    record: &Record,
+) {
+    let details = serde_json::to_value(record.refusal.as_deref()).unwrap_or_default();
+    for part in [&details, &details["candidates"][0], &details["misfits"][0]] {
+        assert_eq!(part.get("message"), None, "{details}");
+    }
+    let story = record.explanation(Some(machine));
+    let direct = machine.explain(before, envelope, refusal);
+    if matches!(envelope.event, Event::External { .. }) {
+        assert_eq!(story.as_ref(), Some(&direct));
+    }
+    let read = Record::read(record.text()).unwrap_or_else(|e| panic!("{e}"));
+    let without_charter = read.explanation(None).unwrap_or_else(|| panic!("{details}"));
+    assert_eq!(without_charter.code, refusal.code);
+    assert!(!without_charter.message.is_empty(), "{details}");
+    let shown: Json = serde_json::from_str(&record.shown(Some(machine))).unwrap_or_default();
+    assert_eq!(shown["refusal"]["message"], json!(story.map(|s| s.message)));
+}
+
 /// A run driven by acts, without a store: it returns the records to append.
 pub struct Driver<'m> {
     pub machine: &'m Machine,
@@ -243,6 +268,9 @@ impl<'m> Driver<'m> {
         };
         let append = self.chain.append(self.machine, id, &envelope, self.snapshot.as_ref(), &outcome);
         self.chain.advance(&append);
+        if let Err(refusal) = &outcome {
+            check_refusal(self.machine, self.snapshot.as_ref(), &envelope, refusal, &append.record);
+        }
         if let Ok(Step { snapshot, .. }) = outcome {
             self.snapshot = Some(snapshot);
         }

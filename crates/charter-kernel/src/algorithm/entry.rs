@@ -1,23 +1,23 @@
-//! Which states a transition leaves and enters: the functions of the algorithm that only look (`computeEntrySet`, `getTransitionDomain`,
-//! `removeConflictingTransitions`, `isInFinalState`).
+//! The functions of the algorithm without side effects: `computeEntrySet`, `getTransitionDomain`,
+//! `removeConflictingTransitions`, `isInFinalState`.
 
 use smallvec::SmallVec;
 
 use crate::definition::StateKind;
-use crate::judge::Enabled;
 use crate::machine::{Chart, Domain, NONE, StateId, TransitionId};
+use crate::selection::Enabled;
 use crate::snapshot::Actor;
 
 /// States in document order.
 pub(super) type StateSet = SmallVec<[StateId; 6]>;
 
-/// What a microstep enters (appendix D, `computeEntrySet`).
+/// The states that a microstep enters (appendix D, `computeEntrySet`).
 #[derive(Default)]
 pub(crate) struct EntrySet {
     pub(super) states: StateSet,
-    /// Entered without a target inside: their `initial` content runs.
+    /// Entered by default: the content of their `initial` runs.
     pub(super) defaults: SmallVec<[StateId; 4]>,
-    /// Parent and history state whose default content runs.
+    /// History states whose default content runs, with their parents.
     pub(super) histories: SmallVec<[(StateId, StateId); 1]>,
 }
 
@@ -28,7 +28,7 @@ impl EntrySet {
         }
     }
 
-    /// Is the state, or something inside it, in the set?
+    /// Whether the state or a descendant is in the set.
     fn touches(&self, chart: &Chart, state: StateId) -> bool {
         let from = self.states.partition_point(|s| *s < state);
         self.states.get(from).is_some_and(|s| *s <= chart.state(state).last)
@@ -52,7 +52,7 @@ pub(super) fn add_entry_set(
     }
 }
 
-/// Appendix D, `addDescendantStatesToEnter`. Recursion is bounded by the nesting that `compile` allows.
+/// Appendix D, `addDescendantStatesToEnter`. `compile` limits the nesting, and so the recursion.
 pub(super) fn add_descendants(chart: &Chart, actor: &Actor, state: StateId, entry: &mut EntrySet) {
     let node = chart.state(state);
     match node.kind {
@@ -98,8 +98,9 @@ pub(super) fn add_descendants(chart: &Chart, actor: &Actor, state: StateId, entr
     }
 }
 
-/// Appendix D, `addAncestorStatesToEnter`. It ends at what is active, too: the ancestors that a history state adds may not have been left
-/// (REC 3.10: as if the stored states were the targets), and an active state is not entered again.
+/// Appendix D, `addAncestorStatesToEnter`. It also stops at an active state: ancestors that a history
+/// state adds may not have been exited (REC 3.10: as if the stored states were the targets), and an
+/// active state is not entered again.
 fn add_ancestors(chart: &Chart, actor: &Actor, state: StateId, until: StateId, entry: &mut EntrySet) {
     let mut up = chart.state(state).parent;
     while up != NONE {
@@ -110,7 +111,7 @@ fn add_ancestors(chart: &Chart, actor: &Actor, state: StateId, until: StateId, e
         }
         if node.kind == StateKind::Parallel {
             for child in &node.children {
-                // Where the parallel state stays, regions that were left start anew.
+                // If the parallel state stays active, only regions that were exited are entered.
                 let left = !stays || !actor.is_active(*child);
                 if left && !entry.touches(chart, *child) {
                     add_descendants(chart, actor, *child, entry);
@@ -129,7 +130,7 @@ pub(super) fn stored(actor: &Actor, history: StateId) -> Option<&[StateId]> {
     actor.history.get(at).map(|(_, states)| states.as_slice())
 }
 
-/// Appendix D, `getEffectiveTargetStates`: what history targets stand for now.
+/// Appendix D, `getEffectiveTargetStates`: replaces history targets by stored states or defaults.
 fn effective_targets(chart: &Chart, actor: &Actor, targets: &[StateId]) -> StateSet {
     let mut out = StateSet::new();
     let mut seen = 0usize;
@@ -143,7 +144,7 @@ fn effective_targets(chart: &Chart, actor: &Actor, targets: &[StateId]) -> State
         } else if let Some(stored) = stored(actor, t) {
             out.extend(stored.iter().copied());
         } else if let Some(initial) = &node.initial {
-            // History states that stand for each other would go round in circles.
+            // Guards against history states whose defaults are each other.
             seen = seen.saturating_add(1);
             if seen <= chart.states.len() {
                 stack.extend(initial.targets.iter().rev().copied());
@@ -185,12 +186,14 @@ pub(super) fn domain(chart: &Chart, actor: &Actor, t: TransitionId) -> Option<St
     }
 }
 
-/// Appendix D, `removeConflictingTransitions`: exit sets that meet; the inner source wins, else the one selected first.
+/// Appendix D, `removeConflictingTransitions`: of two transitions whose exit sets intersect, the one with
+/// the inner source wins, else the one selected first.
 pub(crate) fn remove_conflicting(chart: &Chart, actor: &Actor, enabled: Enabled) -> Enabled {
     if enabled.len() < 2 {
         return enabled;
     }
-    let meets = |a: StateId, b: StateId| actor.configuration.iter().any(|s| chart.inside(*s, a) && chart.inside(*s, b));
+    let intersect =
+        |a: StateId, b: StateId| actor.configuration.iter().any(|s| chart.inside(*s, a) && chart.inside(*s, b));
     let mut kept: SmallVec<[(TransitionId, Option<StateId>); 4]> = SmallVec::new();
     for t in enabled {
         let (mine, source) = (domain(chart, actor, t), chart.transition(t).source);
@@ -198,7 +201,7 @@ pub(crate) fn remove_conflicting(chart: &Chart, actor: &Actor, enabled: Enabled)
         let mut dropped = false;
         for (other, theirs) in &kept {
             if let (Some(a), Some(b)) = (mine, theirs)
-                && meets(a, *b)
+                && intersect(a, *b)
             {
                 if chart.inside(source, chart.transition(*other).source) {
                     evicted.push(*other);

@@ -1,7 +1,8 @@
-//! The algorithm: SCXML 1.0 (W3C REC 2015-09-01), appendix D, for one actor. Read it beside the specification; the names are the same.
+//! The algorithm: SCXML 1.0 (W3C REC 2015-09-01), appendix D, for one actor. The names are those of the
+//! specification.
 //!
-//! A macrostep runs until no transition is enabled and the internal queue is empty. Exit all, run all content, enter all: in lock step
-//! for all regions.
+//! A macrostep runs until no transition is enabled and the internal queue is empty. A microstep exits
+//! states, runs content and enters states, each for all regions together.
 
 mod entry;
 mod states;
@@ -13,9 +14,10 @@ pub(crate) use entry::remove_conflicting;
 
 use crate::definition::StateKind;
 use crate::event::{Ev, Origin};
-use crate::judge::{Enabled, Evaluation};
+use crate::explain::short;
 use crate::machine::{NONE, StateId, TransitionId};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{Cause, Code, Refusal};
+use crate::selection::{Enabled, Evaluation};
 use crate::transaction::{Session, StepTransaction};
 use entry::{EntrySet, add_descendants, add_entry_set, domain};
 
@@ -28,12 +30,13 @@ pub(crate) enum Begin<'e> {
 }
 
 impl StepTransaction<'_> {
-    /// Appendix D, `mainEventLoop`, one turn: from an external event to the next time the actor waits for one.
+    /// Appendix D, one turn of `mainEventLoop`: handles an external event until the actor waits for the
+    /// next one.
     pub(crate) fn macrostep(&mut self, actor_ix: usize, begin: Begin<'_>) -> Result<(), Refusal> {
         self.macrostep_with(actor_ix, begin, Session::new())
     }
 
-    /// The same, with events on the internal queue already.
+    /// The same, with events in the internal queue.
     pub(crate) fn macrostep_with(
         &mut self,
         actor_ix: usize,
@@ -63,8 +66,8 @@ impl StepTransaction<'_> {
                     let Some(ev) = session.internal.pop_front() else {
                         break;
                     };
-                    // An internal event counts even if nothing takes it: a failing condition raises an error each
-                    // time it is tried, and could go on for ever.
+                    // An internal event counts even if no transition takes it: a guard that cannot be
+                    // evaluated raises an error each time it is tried, which could go on forever.
                     self.count_microstep()?;
                     enabled = self.select(actor_ix, &ev, &mut session)?;
                     if enabled.is_empty() && self.m.definition.strict && ev.name().starts_with("error.") {
@@ -105,7 +108,7 @@ impl StepTransaction<'_> {
             if self.actor(actor_ix).context.values.get(*slot as usize).is_some_and(Option::is_some) {
                 continue;
             }
-            match self.eyes(actor_ix, Some(ev), &[]).value(template) {
+            match self.context(actor_ix, Some(ev), &[]).value(template) {
                 Ok(value) => self.bind(actor_ix, *slot, value),
                 Err(e) => {
                     let fault = self.fault_event(e.into());
@@ -162,22 +165,22 @@ impl StepTransaction<'_> {
             return Ok(Enabled::new());
         }
         let mut enabled = Enabled::new();
-        let mut judged: SmallVec<[(TransitionId, bool); 4]> = SmallVec::new();
+        let mut evaluated: SmallVec<[(TransitionId, bool); 4]> = SmallVec::new();
         let configuration = self.actor(actor_ix).configuration.clone();
         for atomic in configuration.iter().filter(|s| chart.state(**s).is_atomic()) {
             let mut state = *atomic;
             'up: while state != NONE {
                 for t in &chart.state(state).always {
-                    let known = judged.iter().find(|(k, _)| k == t).map(|(_, b)| *b);
+                    let known = evaluated.iter().find(|(k, _)| k == t).map(|(_, b)| *b);
                     let holds = match known {
                         Some(known) => known,
-                        None => match self.judge(actor_ix, *t, current, None, session) {
+                        None => match self.evaluate(actor_ix, *t, current, None, session) {
                             Evaluation::Refused => return Err(self.refusal_of(actor_ix, *t, current)),
-                            judged => judged == Evaluation::Enabled,
+                            evaluation => evaluation == Evaluation::Enabled,
                         },
                     };
                     if known.is_none() {
-                        judged.push((*t, holds));
+                        evaluated.push((*t, holds));
                     }
                     if holds {
                         if !enabled.contains(t) {
@@ -194,14 +197,14 @@ impl StepTransaction<'_> {
 
     /// Appendix D, `selectTransitions`, for an event of the run itself.
     pub(crate) fn select(&mut self, actor_ix: usize, ev: &Ev<'_>, session: &mut Session) -> Result<Enabled, Refusal> {
-        let selection = self.select_judged(actor_ix, ev, session);
+        let selection = self.select_transitions(actor_ix, ev, session);
         match selection.refused {
             Some(t) => Err(self.refusal_of(actor_ix, t, Some(ev))),
             None => Ok(selection.enabled),
         }
     }
 
-    /// Appendix D, `exitInterpreter`. The configuration is kept, so that one sees where the actor ended.
+    /// Appendix D, `exitInterpreter`. The configuration is kept, to show where the actor ended.
     pub(crate) fn exit_interpreter(
         &mut self,
         actor_ix: usize,
@@ -226,7 +229,7 @@ impl StepTransaction<'_> {
             .find(|s| chart.state(*s).kind == StateKind::Final && chart.state(*s).parent == 0);
         let failed = top.is_some_and(|s| chart.state(s).failed);
         let output = match (&chart.output, top) {
-            (Some(template), _) => match self.eyes(actor_ix, ev, &[]).json(template) {
+            (Some(template), _) => match self.context(actor_ix, ev, &[]).json(template) {
                 Ok(value) => value,
                 Err(e) => {
                     let fault = self.fault_event(e.into());
@@ -243,11 +246,6 @@ impl StepTransaction<'_> {
 }
 
 fn unhandled_error(ev: &Ev<'_>) -> Refusal {
-    let text =
-        |key: &str| ev.data().get("error").and_then(|e| e.get(key)).and_then(Json::as_str).unwrap_or("").to_string();
-    let mut refusal = Refusal::with(Code::Execution, Some(ev.name().to_string()), text("message"));
-    if let Some(detail) = &mut refusal.detail {
-        detail.at = Some(text("at")).filter(|at| !at.is_empty());
-    }
-    refusal
+    let error = short(ev.data().get("error").cloned().unwrap_or_default());
+    Refusal::because(Code::Execution, Cause::Unhandled { event: ev.name().to_string(), error })
 }

@@ -1,4 +1,4 @@
-//! Leaving and entering states: the procedures `exitStates` and `enterStates` of the algorithm, and what belongs to them.
+//! Exiting and entering states: `exitStates` and `enterStates` of the algorithm.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use crate::snapshot::TimerKind;
 use crate::transaction::{Session, StepTransaction};
 
 impl StepTransaction<'_> {
-    /// Appendix D, `exitStates`: history first, for all of them; then exit handlers, innermost first.
+    /// Appendix D, `exitStates`: records history for all of them, then runs exit actions, innermost
+    /// state first.
     pub(super) fn exit_states(
         &mut self,
         actor_ix: usize,
@@ -73,7 +74,7 @@ impl StepTransaction<'_> {
         }
     }
 
-    /// Exit handlers of one state, then its invocations and timers.
+    /// Runs the exit actions of one state, then cancels its invocations and timers.
     pub(super) fn exit_state(
         &mut self,
         actor_ix: usize,
@@ -154,7 +155,7 @@ impl StepTransaction<'_> {
         };
         self.actor_mut(actor_ix).bound.list().insert(place, state);
         for (slot, template) in &self.chart(actor_ix).state(state).data {
-            match self.eyes(actor_ix, ev, &[]).value(template) {
+            match self.context(actor_ix, ev, &[]).value(template) {
                 Ok(value) => self.bind(actor_ix, *slot, value),
                 Err(e) => {
                     let fault = self.fault_event(e.into());
@@ -179,7 +180,7 @@ impl StepTransaction<'_> {
         ev: Option<&Ev<'_>>,
         session: &mut Session,
     ) {
-        let result = self.eyes(actor_ix, ev, &[]).delay(&after.delay).map_err(Into::into).and_then(|delay| {
+        let result = self.context(actor_ix, ev, &[]).delay(&after.delay).map_err(Into::into).and_then(|delay| {
             let actor = self.actor(actor_ix).identity().id.clone();
             let id =
                 if actor.as_ref() == "root" { after.timer.clone() } else { format!("{actor}:{}", after.timer).into() };
@@ -192,8 +193,8 @@ impl StepTransaction<'_> {
         }
     }
 
-    /// A final state was entered: its parent is done, and so may be what is around it (SCXML 3.7). Where the REC leaves the completion of
-    /// an outer parallel by an inner one open, it counts.
+    /// A final state was entered: its parent is done, and so may be the states around it (SCXML 3.7). The
+    /// REC does not say whether a parallel state completes the parallel state around it; here it does.
     fn enter_final(&mut self, actor_ix: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) {
         let chart = self.chart(actor_ix);
         let node = chart.state(state);
@@ -222,7 +223,8 @@ impl StepTransaction<'_> {
         }
     }
 
-    /// What a final state gives. A field that fails to evaluate is left out, and the error comes before the done event (SCXML 5.5, 5.7).
+    /// The output of a final state. A field that cannot be evaluated is left out, and its error event
+    /// precedes the done event (SCXML 5.5, 5.7).
     pub(crate) fn done_data(
         &mut self,
         actor_ix: usize,
@@ -234,9 +236,9 @@ impl StepTransaction<'_> {
             return Json::Null;
         };
         let mut faults = Vec::new();
-        let eyes = self.eyes(actor_ix, ev, &[]);
+        let ctx = self.context(actor_ix, ev, &[]);
         let mut compute = |t| {
-            eyes.json(t).unwrap_or_else(|e| {
+            ctx.json(t).unwrap_or_else(|e| {
                 faults.push(e);
                 Json::Null
             })
@@ -245,12 +247,12 @@ impl StepTransaction<'_> {
             crate::machine::Template::Object(fields) => {
                 let mut map = serde_json::Map::new();
                 for (key, t) in fields {
-                    match eyes.json(t) {
+                    match ctx.json(t) {
                         Ok(value) => drop(map.insert(key.to_string(), value)),
                         Err(e) => faults.push(e),
                     }
                 }
-                // Imports: where no parameter is left there is no data (SCXML 5.5).
+                // Imports: if no parameter is left, there is no data (SCXML 5.5).
                 if map.is_empty() && !faults.is_empty() && !self.m.definition.strict {
                     Json::Null
                 } else {

@@ -1,4 +1,4 @@
-//! `assign`: values go into context variables, and into places inside them.
+//! `assign`: sets context variables and parts of them.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::event::Ev;
 use crate::machine::{Assign, Segment};
 use crate::transaction::{Fault, StepTransaction};
 
-/// The way into a context variable: a key or an index each.
+/// The path into a context variable: keys and indexes.
 type Keys = SmallVec<[Json; 2]>;
 
 impl StepTransaction<'_> {
-    /// All values are computed before the first variable is set; then either all are set or none.
+    /// Computes all values before it sets the first variable; sets all of them or none.
     pub(super) fn assign(
         &mut self,
         actor_ix: usize,
@@ -23,16 +23,16 @@ impl StepTransaction<'_> {
     ) -> Result<(), Fault> {
         let mut values: SmallVec<[(Arc<Json>, Keys); 2]> = SmallVec::new();
         {
-            let eyes = self.eyes(actor_ix, ev, locals);
+            let ctx = self.context(actor_ix, ev, locals);
             for assign in assigns {
                 let mut keys = Keys::new();
                 for segment in &assign.path {
                     keys.push(match segment {
                         Segment::Key(key) => Json::String(key.to_string()),
-                        Segment::Computed(program) => eyes.cel(program)?.to_json()?,
+                        Segment::Computed(program) => ctx.cel(program)?.to_json()?,
                     });
                 }
-                values.push((eyes.value(&assign.value)?, keys));
+                values.push((ctx.value(&assign.value)?, keys));
             }
         }
         if let ([assign], [(value, keys)]) = (assigns, values.as_slice())
@@ -51,19 +51,21 @@ impl StepTransaction<'_> {
                 continue;
             }
             let whole = place.get_or_insert_with(|| Arc::new(Json::Object(serde_json::Map::new())));
-            if let Err(message) = put(Arc::make_mut(whole), &keys, Json::clone(&value)) {
+            if let Err(fault) = put(Arc::make_mut(whole), &keys, Json::clone(&value)) {
                 let name =
                     self.chart(actor_ix).shape.slots.get(assign.slot as usize).map_or("", AsRef::as_ref).to_string();
                 self.actor_mut(actor_ix).context = before;
-                return Err(Fault::execution(format!("cannot assign inside `{name}`: {message}")));
+                return Err(fault.with("name", name));
             }
         }
         Ok(())
     }
 }
 
-/// Sets a value inside a value. Objects on the way are made; lists take an index, or their length to append.
-fn put(mut at: &mut Json, keys: &[Json], value: Json) -> Result<(), String> {
+/// Sets a part of a value. Missing objects are created; an index of a list may be its length, to
+/// append.
+fn put(mut at: &mut Json, keys: &[Json], value: Json) -> Result<(), Fault> {
+    let fault = |key: &Json| Fault::execution("assign").with("key", key.clone());
     let mut rest = keys;
     while let Some((key, tail)) = rest.split_first() {
         rest = tail;
@@ -81,26 +83,27 @@ fn put(mut at: &mut Json, keys: &[Json], value: Json) -> Result<(), String> {
                     Json::String(text) => text.parse().ok(),
                     other => other.as_u64().and_then(|i| usize::try_from(i).ok()),
                 };
-                let index = index.filter(|i| *i <= len).ok_or_else(|| format!("index {key} of a list of {len}"))?;
+                let outside = || fault(key).with("length", len);
+                let index = index.filter(|i| *i <= len).ok_or_else(outside)?;
                 if index == len {
                     list.push(Json::Null);
                 }
-                list.get_mut(index).ok_or_else(|| format!("index {key} of a list of {len}"))?
+                list.get_mut(index).ok_or_else(outside)?
             }
-            (other, key) => return Err(format!("{key} of {}", kind_of(other))),
+            (other, key) => return Err(fault(key).with("type", type_of(other))),
         };
     }
     *at = value;
     Ok(())
 }
 
-fn kind_of(json: &Json) -> &'static str {
+fn type_of(json: &Json) -> &'static str {
     match json {
         Json::Null => "null",
-        Json::Bool(_) => "a bool",
-        Json::Number(_) => "a number",
-        Json::String(_) => "a text",
-        Json::Array(_) => "a list",
-        Json::Object(_) => "an object",
+        Json::Bool(_) => "boolean",
+        Json::Number(_) => "number",
+        Json::String(_) => "string",
+        Json::Array(_) => "array",
+        Json::Object(_) => "object",
     }
 }

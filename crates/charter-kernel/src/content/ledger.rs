@@ -1,4 +1,4 @@
-//! The actions that write the ledger: permits are granted and revoked, obligations opened and closed.
+//! The actions that write the ledger: grant and revoke permits, open and close obligations.
 
 use std::sync::Arc;
 
@@ -18,52 +18,38 @@ impl StepTransaction<'_> {
         ev: Option<&Ev<'_>>,
         locals: &[Arc<Json>],
     ) -> Result<(), Fault> {
-        let eyes = self.eyes(actor_ix, ev, locals);
-        let name = |kind: u32| self.m.ledger.get(kind as usize).map_or("", AsRef::as_ref);
+        let ctx = self.context(actor_ix, ev, locals);
+        let machine = self.m;
+        let about = |reason: &str, kind: u32, key: Option<&str>| {
+            Fault::execution(reason).with("kind", machine.ledger_name(kind)).with("name", key.unwrap_or_default())
+        };
         match action {
             Action::Grant { kind, key, uses, expires, data } => {
-                let key = eyes.text(key)?;
-                let uses = match uses.as_ref().map(|t| eyes.json(t)).transpose()? {
+                let key = ctx.text(key)?;
+                let uses = match uses.as_ref().map(|t| ctx.json(t)).transpose()? {
                     None | Some(Json::Null) => None,
-                    Some(n) => Some(
-                        n.as_u64()
-                            .filter(|n| *n > 0)
-                            .ok_or_else(|| Fault::execution("`uses` is a whole number, at least 1"))?,
-                    ),
+                    Some(n) => Some(n.as_u64().filter(|n| *n > 0).ok_or_else(|| Fault::execution("uses"))?),
                 };
-                let expires = expires.as_ref().map(|t| eyes.moment(t)).transpose()?.flatten();
-                let data = data.as_ref().map(|t| eyes.value(t)).transpose()?.unwrap_or_default();
+                let expires = expires.as_ref().map(|t| ctx.timestamp(t)).transpose()?.flatten();
+                let data = data.as_ref().map(|t| ctx.value(t)).transpose()?.unwrap_or_default();
                 let status =
                     if expires.is_some_and(|t| t <= self.at) { EntryStatus::Expired } else { EntryStatus::Granted };
                 let entry = Entry { status, uses, expires, due: None, data, how: None };
-                let fault = Fault::execution(format!(
-                    "the permit `{}` `{key}` was granted before; a key is used once in a run",
-                    name(*kind)
-                ));
+                let fault = about("already-granted", *kind, Some(&key));
                 if self.ledger_mut().insert(*kind, key, entry) { Ok(()) } else { Err(fault) }
             }
             Action::Revoke { kind, key } => {
-                let key = key.as_ref().map(|t| eyes.text(t)).transpose()?;
-                let fault = || {
-                    Fault::execution(format!(
-                        "there is no permit `{}` `{}` to revoke",
-                        name(*kind),
-                        key.as_deref().unwrap_or("")
-                    ))
-                };
-                let fault = fault();
+                let key = key.as_ref().map(|t| ctx.text(t)).transpose()?;
+                let fault = about("no-permit", *kind, key.as_deref());
                 if self.ledger_mut().revoke(*kind, key.as_deref()) { Ok(()) } else { Err(fault) }
             }
             Action::Open { kind, key, due, data } => {
-                let key = eyes.text(key)?;
-                let due = due.as_ref().map(|t| eyes.moment(t)).transpose()?.flatten();
-                let data = data.as_ref().map(|t| eyes.value(t)).transpose()?.unwrap_or_default();
+                let key = ctx.text(key)?;
+                let due = due.as_ref().map(|t| ctx.timestamp(t)).transpose()?.flatten();
+                let data = data.as_ref().map(|t| ctx.value(t)).transpose()?.unwrap_or_default();
                 let entry = Entry { status: EntryStatus::Open, uses: None, expires: None, due, data, how: None };
-                let fault = Fault::execution(format!(
-                    "the obligation `{}` `{key}` was opened before; a key is used once in a run",
-                    name(*kind)
-                ));
-                let timer = format!("due/{}/{key}", name(*kind)).into();
+                let fault = about("already-opened", *kind, Some(&key));
+                let timer = format!("due/{}/{key}", self.m.ledger_name(*kind)).into();
                 if !self.ledger_mut().insert(*kind, key.clone(), entry) {
                     return Err(fault);
                 }
@@ -76,13 +62,9 @@ impl StepTransaction<'_> {
                 }
             }
             Action::Close { kind, key, how } => {
-                let key = key.as_ref().map(|t| eyes.text(t)).transpose()?;
-                let how = how.as_ref().map(|t| eyes.value(t)).transpose()?;
-                let fault = Fault::execution(format!(
-                    "the obligation `{}` `{}` is not open",
-                    name(*kind),
-                    key.as_deref().unwrap_or("")
-                ));
+                let key = key.as_ref().map(|t| ctx.text(t)).transpose()?;
+                let how = how.as_ref().map(|t| ctx.value(t)).transpose()?;
+                let fault = about("not-open", *kind, key.as_deref());
                 let closed = self.ledger_mut().close(*kind, key.as_deref(), how.as_ref());
                 if closed.is_empty() && key.is_some() {
                     return Err(fault);

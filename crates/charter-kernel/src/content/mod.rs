@@ -1,5 +1,5 @@
-//! Executable content: a block runs in order and stops at its first error, which becomes an event at the end of the internal queue
-//! (SCXML 4 and 5.10). Arguments are evaluated when the action runs, never later.
+//! Executable content: a block runs in order and stops at its first error, which is queued as an event at
+//! the end of the internal queue (SCXML 4 and 5.10). Arguments are evaluated when the action runs.
 
 mod assign;
 mod ledger;
@@ -17,7 +17,7 @@ use crate::snapshot::TimerKind;
 use crate::step::EffectKind;
 use crate::transaction::{Fault, Session, StepTransaction};
 
-/// An action failed, or the whole event has to be refused.
+/// Why a block stopped: an action failed, or the event has to be refused.
 pub(crate) enum Stop {
     Fault(Fault),
     Refuse(Refusal),
@@ -36,7 +36,7 @@ impl From<Refusal> for Stop {
 }
 
 impl StepTransaction<'_> {
-    /// Runs a block; its first error ends it and is queued.
+    /// Runs a block; its first error stops it and is queued.
     pub(crate) fn run_block(
         &mut self,
         actor_ix: usize,
@@ -82,53 +82,60 @@ impl StepTransaction<'_> {
         session: &mut Session,
     ) -> Result<(), Stop> {
         match action {
-            // A named block sees no names bound around its use.
+            // A named block does not see the variables bound where it is used.
             Action::Named(block) => self.actions(actor_ix, block, ev, &mut Vec::new(), session)?,
             Action::Assign(assigns) => self.assign(actor_ix, assigns, ev, locals)?,
             Action::Raise { kind, data } => {
-                let data = data.as_ref().map(|t| self.eyes(actor_ix, ev, locals).value(t)).transpose()?;
+                let data = data.as_ref().map(|t| self.context(actor_ix, ev, locals).value(t)).transpose()?;
                 let (id, name) = self.event_type(actor_ix, kind, ev, locals)?;
                 session.internal.push_back(Ev::new(id, name, data.unwrap_or_default(), Origin::Internal));
             }
             Action::Send(send) => self.send(actor_ix, send, ev, locals, session)?,
             Action::Cancel(id) => {
-                let id = self.eyes(actor_ix, ev, locals).text(id)?;
+                let id = self.context(actor_ix, ev, locals).text(id)?;
                 let actor = self.actor(actor_ix).identity().id.clone();
                 self.cancel_timers(|t| {
                     t.actor == actor && matches!(&t.what, TimerKind::Send { send_id: Some(s), .. } if *s == id)
                 });
             }
             Action::Emit { kind, data } => {
-                let kind = self.eyes(actor_ix, ev, locals).text(kind)?;
-                let data =
-                    data.as_ref().map(|t| self.eyes(actor_ix, ev, locals).json(t)).transpose()?.unwrap_or(Json::Null);
+                let kind = self.context(actor_ix, ev, locals).text(kind)?;
+                let data = data
+                    .as_ref()
+                    .map(|t| self.context(actor_ix, ev, locals).json(t))
+                    .transpose()?
+                    .unwrap_or(Json::Null);
                 let actor = self.actor(actor_ix).identity().id.clone();
                 self.effect(actor, EffectKind::Emit { r#type: kind, data });
             }
             Action::Log { value, label } => {
-                let value = self.eyes(actor_ix, ev, locals).json(value)?;
+                let value = self.context(actor_ix, ev, locals).json(value)?;
                 let actor = self.actor(actor_ix).identity().id.clone();
                 self.effect(actor, EffectKind::Log { label: label.clone(), value });
             }
             Action::Spawn { what, id, input } => {
-                let id = self.eyes(actor_ix, ev, locals).text(id)?;
-                let input =
-                    input.as_ref().map(|t| self.eyes(actor_ix, ev, locals).value(t)).transpose()?.unwrap_or_default();
+                let id = self.context(actor_ix, ev, locals).text(id)?;
+                let input = input
+                    .as_ref()
+                    .map(|t| self.context(actor_ix, ev, locals).value(t))
+                    .transpose()?
+                    .unwrap_or_default();
                 match what {
                     Src::Chart(chart) => self.add_actor(actor_ix, *chart, id, input, false, None)?,
                     Src::Service(service) => self.start_service(actor_ix, *service, id, input, None)?,
                 }
             }
             Action::Stop(id) => {
-                let id = self.eyes(actor_ix, ev, locals).text(id)?;
+                let id = self.context(actor_ix, ev, locals).text(id)?;
                 self.stop_actor(actor_ix, &id)?;
             }
             Action::If(branches) => {
                 for (when, block) in branches {
                     let holds = match when {
                         None => true,
-                        // A condition that fails is false, and an error besides (SCXML 5.9.1): the next branch is tried.
-                        Some(program) => match self.eyes(actor_ix, ev, locals).holds(program) {
+                        // A condition that cannot be evaluated counts as false and raises an error (SCXML
+                        // 5.9.1); the next branch is tried.
+                        Some(program) => match self.context(actor_ix, ev, locals).holds(program) {
                             Ok(holds) => holds,
                             Err(e) => {
                                 let fault = self.fault_event(e.into());
@@ -144,8 +151,8 @@ impl StepTransaction<'_> {
             }
             Action::Each { list, index, depth, block } => {
                 let list = {
-                    let eyes = self.eyes(actor_ix, ev, locals);
-                    items(&eyes.cel(list)?)?
+                    let ctx = self.context(actor_ix, ev, locals);
+                    items(&ctx.cel(list)?)?
                 };
                 for (item, key) in list {
                     locals.truncate(*depth as usize);
@@ -174,7 +181,7 @@ impl StepTransaction<'_> {
         match kind {
             TypeName::Known(id) => Ok((*id, self.event_name(*id))),
             TypeName::Computed(t) => {
-                let name = self.eyes(actor_ix, ev, locals).text(t)?;
+                let name = self.context(actor_ix, ev, locals).text(t)?;
                 Ok((self.m.events.id(&name), name))
             }
         }

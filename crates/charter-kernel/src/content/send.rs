@@ -1,4 +1,4 @@
-//! `send`: who receives an event, now or later, and how the answers of services become events.
+//! `send`: the receiver of an event, delays, and the events for the answers of services.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::snapshot::{Status, TimerKind};
 use crate::time::Millis;
 use crate::transaction::{Fault, Queued, Session, StepTransaction};
 
-/// Where an event of an action goes.
+/// The receiver of an event of an action.
 enum Receiver {
     Internal,
     Actor(Arc<str>),
@@ -25,26 +25,27 @@ impl StepTransaction<'_> {
         locals: &[Arc<Json>],
         session: &mut Session,
     ) -> Result<(), Fault> {
-        let eyes = self.eyes(actor_ix, ev, locals);
-        let mut given_id = send.id.as_ref().map(|t| eyes.text(t)).transpose()?;
+        let ctx = self.context(actor_ix, ev, locals);
+        let mut given_id = send.id.as_ref().map(|t| ctx.text(t)).transpose()?;
         if let Some(slot) = send.id_location {
-            // The place receives the id even if the event cannot be sent, so that the error can be told by it (SCXML 6.2.1).
+            // The location is set even if the event cannot be sent, so that the error can be matched to it
+            // (SCXML 6.2.1).
             let fresh = self.fresh();
             let made: Arc<str> = format!("send.{fresh}").into();
             self.bind(actor_ix, slot, Arc::new(Json::String(made.to_string())));
             given_id = Some(made);
         }
-        let eyes = self.eyes(actor_ix, ev, locals);
+        let ctx = self.context(actor_ix, ev, locals);
         let mut with_id = |mut fault: Fault| {
             fault.send_id.clone_from(&given_id);
             fault
         };
         let data =
-            send.data.as_ref().map(|t| eyes.value(t)).transpose().map_err(|e| with_id(e.into()))?.unwrap_or_default();
+            send.data.as_ref().map(|t| ctx.value(t)).transpose().map_err(|e| with_id(e.into()))?.unwrap_or_default();
         let delay =
-            send.delay.as_ref().map(|d| eyes.delay(d)).transpose().map_err(|e| with_id(e.into()))?.unwrap_or_default();
-        let to = send.to.as_ref().map(|t| eyes.text(t)).transpose().map_err(|e| with_id(e.into()))?;
-        let processor = send.processor.as_ref().map(|t| eyes.text(t)).transpose().map_err(|e| with_id(e.into()))?;
+            send.delay.as_ref().map(|d| ctx.delay(d)).transpose().map_err(|e| with_id(e.into()))?.unwrap_or_default();
+        let to = send.to.as_ref().map(|t| ctx.text(t)).transpose().map_err(|e| with_id(e.into()))?;
+        let processor = send.processor.as_ref().map(|t| ctx.text(t)).transpose().map_err(|e| with_id(e.into()))?;
         if let Some(p) = processor
             && !matches!(
                 p.as_ref(),
@@ -54,16 +55,14 @@ impl StepTransaction<'_> {
                     | "http://www.w3.org/TR/scxml#SCXMLEventProcessor"
             )
         {
-            return Err(with_id(Fault::execution(format!("no event processor `{p}`; there is `scxml`"))));
+            return Err(with_id(Fault::execution("event-processor").with("name", &*p)));
         }
         let (id, name) = self.event_type(actor_ix, &send.kind, ev, locals).map_err(&mut with_id)?;
         let receiver = self.receiver(actor_ix, to.as_deref(), delay > Millis(0)).map_err(&mut with_id)?;
         let send_id = given_id.clone();
         let sender = self.actor(actor_ix).identity().id.clone();
         match receiver {
-            Receiver::Internal if delay > Millis(0) => {
-                Err(with_id(Fault::execution("an event for the internal queue cannot be delayed")))
-            }
+            Receiver::Internal if delay > Millis(0) => Err(with_id(Fault::execution("delayed-internal"))),
             Receiver::Internal => {
                 let mut ev = Ev::new(id, name, data, Origin::Internal);
                 if send_id.is_some() {
@@ -84,10 +83,10 @@ impl StepTransaction<'_> {
         }
     }
 
-    /// Puts an event into the queue of another actor (or its own external one).
+    /// Puts an event into the queue of another actor, or into the actor's own external queue.
     pub(crate) fn post(&mut self, actor_ix: usize, to: Arc<str>, mut ev: Ev<'static>, send_id: Option<Arc<str>>) {
         let actor = self.actor(actor_ix);
-        // The parent of a cancelled actor hears nothing of it any more (SCXML 6.4).
+        // The parent of a cancelled actor gets no more events from it (SCXML 6.4).
         if actor.status != Status::Active && actor.identity().parent.as_ref() == Some(&to) {
             return;
         }
@@ -106,41 +105,38 @@ impl StepTransaction<'_> {
     fn receiver(&self, actor_ix: usize, to: Option<&str>, later: bool) -> Result<Receiver, Fault> {
         let me = self.actor(actor_ix);
         let actor = |id: &str| {
-            // A delayed event may be for somebody who is not there yet.
+            // A delayed event may be for an actor that does not exist yet.
             let there = self.s.actors.find(id).map(|a| (a.identity().id.clone(), a.status));
             match there {
-                // A session that has ended is no session any more (SCXML 6.2.4).
+                // A session that has ended cannot be addressed (SCXML 6.2.4).
                 Some((_, status)) if !self.m.definition.strict && status != Status::Active => {
-                    Err(Fault::communication(format!("the session `{id}` has ended")))
+                    Err(Fault::communication("session-ended").with("name", id))
                 }
                 Some((id, _)) => Ok(Receiver::Actor(id)),
                 None if later => Ok(Receiver::Actor(id.into())),
-                None => Err(Fault::communication(format!("no actor `{id}` in this run"))),
+                None => Err(Fault::communication("no-actor").with("name", id)),
             }
         };
         match to {
             None | Some("self") => Ok(Receiver::Actor(me.identity().id.clone())),
             Some("#_internal") => Ok(Receiver::Internal),
-            Some("parent" | "#_parent") => me
-                .identity()
-                .parent
-                .clone()
-                .map(Receiver::Actor)
-                .ok_or_else(|| Fault::communication("this actor has no parent")),
+            Some("parent" | "#_parent") => {
+                me.identity().parent.clone().map(Receiver::Actor).ok_or_else(|| Fault::communication("no-parent"))
+            }
             Some(to) => {
                 if let Some(session) = to.strip_prefix("#_scxml_") {
                     let run = self.s.run.id.as_ref();
                     return match session.strip_prefix(run) {
                         Some("") => actor("root"),
                         Some(rest) => actor(rest.strip_prefix('/').unwrap_or(rest)),
-                        None => Err(Fault::communication(format!("no session `{session}`"))),
+                        None => Err(Fault::communication("no-session").with("name", session)),
                     };
                 }
                 if let Some(id) = to.strip_prefix("#_") {
                     return actor(&crate::actors::child_id(self.m.definition.strict, &me.identity().id, &id.into()));
                 }
                 if !self.m.definition.strict && self.s.actors.find(to).is_none() {
-                    return Err(Fault::execution(format!("`{to}` is not a target that an event can be sent to")));
+                    return Err(Fault::execution("invalid-target").with("name", to));
                 }
                 actor(to)
             }

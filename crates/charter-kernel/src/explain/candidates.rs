@@ -1,15 +1,15 @@
-//! Why each transition that might have taken an event did not.
+//! Why each transition that might have been taken was not: an observer of [`evaluate`].
 
 use charter_expr::Program;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
-use super::words::{quoted, roles_of};
+use crate::digest::Digest;
 use crate::envelope::Envelope;
 use crate::event::Ev;
-use crate::judge::{self, active_candidates};
-use crate::machine::{Guard, Machine, Require, RoleSet, Template, Transition};
-use crate::refusal::{Candidate, Code};
+use crate::machine::{Machine, Require, Template, Transition};
+use crate::refusal::{ApprovalDetails, CandidateDetails, Code, LedgerDetails};
 use crate::scope::EvalContext;
+use crate::selection::{Evaluation, Observer, Unmet, active_candidates, evaluate};
 use crate::snapshot::{Actor, Snapshot};
 
 impl Machine {
@@ -19,234 +19,159 @@ impl Machine {
         actor: &Actor,
         ev: &Ev<'_>,
         envelope: &Envelope,
-    ) -> Vec<Candidate> {
+    ) -> Vec<CandidateDetails> {
         let held = self.held(envelope);
-        let mut settled = snapshot.clone();
-        if let Some(ledger) = &mut settled.ledger {
-            crate::ledger::Ledger::settle(ledger, envelope.at);
+        let snapshot = snapshot.with_expired_permits(envelope.at);
+        let ctx = self.context_of(&snapshot, actor, ev, envelope);
+        let mut out = Vec::new();
+        for (id, t) in active_candidates(self.chart(actor.chart()), &actor.configuration, ev) {
+            let mut explainer = Explainer { machine: self, details: details_of(t) };
+            let evaluation = evaluate(&ctx, held, Some(ev), id, t, &mut explainer);
+            let mut details = explainer.details;
+            match evaluation {
+                // That a rule does not forbid the event explains nothing.
+                Evaluation::Failed(code) if t.refuse.is_some() && code != Code::Stale => continue,
+                Evaluation::Failed(code) => details.failed = code,
+                Evaluation::Refused => {
+                    details.failed = Code::Rule;
+                    if let Some(rule) = t.refuse {
+                        details.rule = Some(self.rule_name(rule).to_string());
+                        details.read = self.rule_reads(rule, &ctx);
+                    }
+                }
+                Evaluation::Enabled | Evaluation::Vote | Evaluation::Unknown => continue,
+            }
+            out.push(details);
         }
-        let eyes = EvalContext {
-            machine: self,
-            snapshot: &settled,
-            actor,
-            event: Some(ev),
-            by: &envelope.by,
-            now: envelope.at,
-            locals: &[],
-            entry: None,
-        };
-        let chart = self.chart(actor.chart());
-        let all = active_candidates(chart, &actor.configuration, ev);
-        all.into_iter().filter_map(|(id, t)| self.why_not(&eyes, actor, id, t, held)).collect()
+        out
+    }
+}
+
+fn details_of(t: &Transition) -> CandidateDetails {
+    CandidateDetails {
+        transition: t.name.to_string(),
+        at: t.at.to_string(),
+        failed: Code::Unhandled,
+        rule: None,
+        guard: None,
+        expression: None,
+        error: None,
+        read: Map::new(),
+        roles: Vec::new(),
+        quorum: None,
+        approval: None,
+        ledger: None,
+    }
+}
+
+/// Takes down which check failed, on what, and the values it read.
+struct Explainer<'m> {
+    machine: &'m Machine,
+    details: CandidateDetails,
+}
+
+impl Explainer<'_> {
+    fn expression<'a>(&mut self, ctx: &EvalContext<'a>, program: &'a Program) {
+        self.details.expression = Some(program.source().to_string());
+        self.details.read.extend(reads(ctx, program));
     }
 
-    /// Why a transition is not enabled; none if it is.
-    pub(crate) fn why_not(
-        &self,
-        eyes: &EvalContext<'_>,
-        actor: &Actor,
-        id: u32,
-        t: &Transition,
-        held: RoleSet,
-    ) -> Option<Candidate> {
-        let of_rule = |failed, rule: Option<u32>, program: Option<&Program>, message| {
-            Some(Candidate {
-                transition: t.name.to_string(),
-                failed,
-                rule: rule.map(|rule| self.rule_name(rule).to_string()),
-                expression: program.map(|p| p.source().to_string()),
-                read: program.map(|p| reads(eyes, p)).unwrap_or_default(),
-                message,
-            })
-        };
-        let candidate =
-            |failed: Code, program: Option<&Program>, message: String| of_rule(failed, None, program, message);
-        let who = if eyes.by.id.is_empty() { "the sender".to_string() } else { format!("`{}`", eyes.by.id) };
-        if !t.by.admits(held) {
-            if t.refuse.is_some() {
-                return None;
-            }
-            return candidate(
-                Code::Authority,
-                None,
-                format!("only {} may take this; {who} has {}", self.role_names(t.by), roles_of(eyes.by)),
-            );
-        }
-        if let Some(guard) = &t.guard
-            && let Some((program, name, error)) = failing(eyes, guard)
-        {
-            let called = name.map(|n| format!("guard `{n}`")).unwrap_or_else(|| format!("`{}`", program.source()));
-            if t.refuse.is_some() {
-                return None; // that it is not forbidden explains nothing
-            }
-            let message = match error {
-                Some(e) => format!("{called} could not be evaluated and so does not hold: {e}"),
-                None => format!("{called} does not hold"),
-            };
-            return candidate(Code::Guard, Some(program), message);
-        }
-        if let Some(program) = &t.approves
-            && !judge::approves(eyes, t)
-        {
-            let shown = eyes.event.and_then(|e| e.data().get("digest")).and_then(Json::as_str);
-            let message = match (shown, eyes.cel(program).and_then(|v| v.to_json())) {
-                (None, Ok(_)) => {
-                    "an approval names what it approves: `digest` is missing from the data of the event".to_string()
-                }
-                (Some(shown), Ok(value)) => {
-                    format!(
-                        "the approval is for {shown}, but what would be approved now is {}",
-                        crate::digest::Digest::of_json(&value).hex()
-                    )
-                }
-                (_, Err(e)) => format!("what is to be approved could not be evaluated: {e}"),
-            };
-            return candidate(Code::Stale, Some(program), message);
-        }
-        for require in &t.requires {
-            if let Err(code) = judge::requirement(eyes, require) {
-                if t.refuse.is_some() {
-                    return None;
-                }
-                let (program, message) = self.requirement_message(eyes, require, code);
-                let Some(rule) = require.rule(code) else {
-                    return candidate(code, program, message);
-                };
-                let message = format!("{}: {message}", self.sentence(rule, eyes));
-                return of_rule(code, Some(rule), program, message);
-            }
-        }
-        if let Some(rule) = t.refuse {
-            let message = self.sentence(rule, eyes);
-            return of_rule(Code::Rule, Some(rule), None, message);
-        }
-        let quorum = t.quorum.as_ref()?;
-        if !quorum.of.admits(held) {
-            return candidate(
-                Code::Authority,
-                None,
-                format!("the quorum is of {}; {who} has {}", self.role_names(quorum.of), roles_of(eyes.by)),
-            );
-        }
-        let digest = crate::digest::Digest::of_json(eyes.event.map_or(&Json::Null, Ev::data));
-        let voted = actor
-            .votes
-            .iter()
-            .any(|v| v.transition == id && v.digest == digest && v.by.iter().any(|b| b.as_ref() == eyes.by.id));
-        if voted {
-            candidate(
-                Code::Authority,
-                None,
-                format!("{who} has voted already; {} different principals are needed", quorum.count),
-            )
-        } else {
-            None
-        }
-    }
-
-    fn requirement_message<'p>(
-        &self,
-        eyes: &EvalContext<'_>,
-        require: &'p Require,
-        code: Code,
-    ) -> (Option<&'p Program>, String) {
+    fn requirement<'a>(&mut self, ctx: &EvalContext<'a>, require: &'a Require, code: Code) {
         let (kind, key, when) = match require {
             Require::Use { kind, key, when, .. } => (*kind, Some(key), when.as_ref()),
             Require::Open { kind, key, .. } => (*kind, Some(key), None),
             Require::None { kind, .. } => (*kind, None, None),
         };
-        let name = self.ledger.get(kind as usize).map_or("", AsRef::as_ref);
-        let program = key.and_then(|t| if let Template::Cel(p) = t { Some(p) } else { None });
-        let key = match key.map(|t| eyes.text(t)) {
-            Some(Ok(key)) => key.to_string(),
-            Some(Err(e)) => {
-                return (program, format!("the key of the `{name}` could not be evaluated: {e}"));
+        let mut ledger =
+            LedgerDetails { kind: self.machine.ledger_name(kind).to_string(), key: None, open: Vec::new() };
+        match key.map(|t| ctx.text(t)) {
+            Some(Ok(key)) => ledger.key = Some(key.to_string()),
+            Some(Err(e)) => self.details.error = Some((&e).into()),
+            None => {
+                let open = ctx.snapshot.ledger.iter().flat_map(|l| l.open_keys(kind));
+                ledger.open = open.map(|key| key.to_string()).collect();
             }
-            None => String::new(),
-        };
-        match code {
-            Code::PermitMissing => (program, format!("there is no `{name}` `{key}`")),
-            Code::PermitRevoked => (program, format!("the `{name}` `{key}` was revoked")),
-            Code::PermitExpired => (program, format!("the `{name}` `{key}` has expired")),
-            Code::PermitExhausted => (program, format!("the `{name}` `{key}` has no uses left")),
-            Code::PermitScope => (
-                when,
-                format!(
-                    "the `{name}` `{key}` does not cover this: `{}` does not hold",
-                    when.map_or("", Program::source)
-                ),
-            ),
-            Code::ObligationMissing => (program, format!("no `{name}` `{key}` is open")),
-            _ => {
-                let open: Vec<&str> =
-                    eyes.snapshot.ledger.iter().flat_map(|l| l.open_keys(kind)).map(AsRef::as_ref).collect();
-                (None, format!("`{name}` still open: {}", quoted(&open)))
+        }
+        let scope = when.filter(|_| code == Code::PermitScope);
+        if let Some(program) = scope.or_else(|| key.and_then(program_of)) {
+            self.expression(ctx, program);
+        }
+        if let Some(rule) = require.rule(code) {
+            self.details.rule = Some(self.machine.rule_name(rule).to_string());
+            self.details.read.extend(self.machine.rule_reads(rule, ctx));
+        }
+        self.details.ledger = Some(ledger);
+    }
+}
+
+impl<'a> Observer<'a> for Explainer<'_> {
+    type Leaf = Option<(&'a Program, Option<&'a str>)>;
+
+    fn leaf(program: &'a Program) -> Self::Leaf {
+        Some((program, None))
+    }
+
+    fn named(name: &'a str, leaf: Self::Leaf) -> Self::Leaf {
+        // The innermost name is the one that leads to the expression.
+        leaf.map(|(program, inner)| (program, inner.or(Some(name))))
+    }
+
+    fn unmet(&mut self, ctx: &EvalContext<'a>, t: &'a Transition, unmet: Unmet<'a, Self::Leaf>) {
+        match unmet {
+            Unmet::Roles => self.details.roles = self.machine.role_names(t.by),
+            Unmet::Guard { leaf, error } => {
+                self.details.error = error.as_ref().map(Into::into);
+                if let Some((program, name)) = leaf {
+                    self.details.guard = name.map(str::to_string);
+                    self.expression(ctx, program);
+                }
             }
+            Unmet::Approval => {
+                let Some(program) = &t.approves else { return };
+                let sent = ctx.event.and_then(|e| e.data().get("digest")).and_then(Json::as_str);
+                let current = ctx.cel(program).and_then(|v| v.to_json());
+                self.details.error = current.as_ref().err().map(Into::into);
+                self.details.approval = Some(ApprovalDetails {
+                    sent: sent.map(str::to_string),
+                    current: current.ok().map(|value| Digest::of_json(&value).to_string()),
+                });
+                self.expression(ctx, program);
+            }
+            Unmet::Requirement(require, code) => self.requirement(ctx, require, code),
+            Unmet::QuorumRoles => {
+                let quorum = t.quorum.as_ref();
+                self.details.quorum = quorum.map(|q| q.count);
+                self.details.roles = quorum.map(|q| self.machine.role_names(q.of)).unwrap_or_default();
+            }
+            Unmet::Voted => self.details.quorum = t.quorum.as_ref().map(|q| q.count),
         }
     }
 }
 
-/// The part of a guard that decides against it: its program, the name of the guard it belongs to, the error if there was one.
-fn failing<'g>(eyes: &EvalContext<'g>, guard: &'g Guard) -> Option<(&'g Program, Option<&'g str>, Option<String>)> {
-    match guard {
-        Guard::Cel(p) => match eyes.holds(p) {
-            Ok(true) => None,
-            Ok(false) => Some((p, None, None)),
-            Err(e) => Some((p, None, Some(e.to_string()))),
-        },
-        Guard::Named(named) => failing(eyes, &named.1).map(|(p, inner, e)| (p, inner.or(Some(&*named.0)), e)),
-        Guard::And(all) => all.iter().find_map(|g| failing(eyes, g)),
-        Guard::Or(any) => {
-            if eyes.guard(guard) == Ok(true) {
-                return None;
-            }
-            any.iter().find_map(|g| failing(eyes, g))
-        }
-        Guard::Not(inner) => match eyes.guard(inner) {
-            Ok(false) => None,
-            Ok(true) => first_program(inner).map(|p| (p, guard_name(inner), None)),
-            Err(e) => first_program(inner).map(|p| (p, guard_name(inner), Some(e.to_string()))),
-        },
-    }
+fn program_of(template: &Template) -> Option<&Program> {
+    if let Template::Cel(program) = template { Some(program) } else { None }
 }
 
-fn guard_name(guard: &Guard) -> Option<&str> {
-    if let Guard::Named(named) = guard { Some(&named.0) } else { None }
-}
-
-fn first_program(guard: &Guard) -> Option<&Program> {
-    match guard {
-        Guard::Cel(p) => Some(p),
-        Guard::Named(named) => first_program(&named.1),
-        Guard::And(list) | Guard::Or(list) => list.iter().find_map(first_program),
-        Guard::Not(inner) => first_program(inner),
-    }
-}
-
-/// The values a program read, by path. Large ones are cut: a refusal is for people.
-fn reads(eyes: &EvalContext<'_>, program: &Program) -> serde_json::Map<String, Json> {
-    let mut map = serde_json::Map::new();
+/// The values that a program reads, by path; long ones are cut.
+pub(crate) fn reads(ctx: &EvalContext<'_>, program: &Program) -> Map<String, Json> {
+    let mut map = Map::new();
     for path in program.reads() {
-        let value = path.eval(eyes).and_then(|v| v.to_json()).unwrap_or(Json::Null);
+        let value = path.eval(ctx).and_then(|v| v.to_json()).unwrap_or(Json::Null);
         map.insert(path.text().to_string(), short(value));
     }
     map
 }
 
-fn short(value: Json) -> Json {
+/// Cuts a long value: a refusal is for people.
+pub(crate) fn short(value: Json) -> Json {
     const MAX: usize = 500;
-    match value {
-        Json::String(s) if s.chars().count() > MAX => {
-            Json::String(format!("{}…", s.chars().take(MAX).collect::<String>()))
-        }
+    let cut = |text: &str| Json::String(format!("{}…", text.chars().take(MAX).collect::<String>()));
+    match &value {
+        Json::String(s) if s.chars().count() > MAX => cut(s),
         Json::Array(_) | Json::Object(_) => {
             let text = value.to_string();
-            if text.len() > MAX {
-                Json::String(format!("{}…", text.chars().take(MAX).collect::<String>()))
-            } else {
-                value
-            }
+            if text.len() > MAX { cut(&text) } else { value }
         }
-        other => other,
+        _ => value,
     }
 }

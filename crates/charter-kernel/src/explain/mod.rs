@@ -1,145 +1,235 @@
-//! The whole story of a refusal: looks again at what the refused step looked at. A refusal itself stays small, because most callers only
-//! want its code.
+//! Why an event was refused. A [`Refusal`] stays small, because most callers want its code only;
+//! this looks again at what the refused step looked at.
+//!
+//! [`Machine::refusal_details`] gives what a record holds; [`RefusalDetails::explain`] makes
+//! sentences of it, from the record alone or with the charter at hand.
 
 mod candidates;
-mod words;
+mod rules;
+mod text;
 
 use std::borrow::Cow;
 
-use crate::envelope::{Envelope, Event};
+pub(crate) use candidates::{reads, short};
+
+use crate::envelope::{Envelope, Event, Principal};
 use crate::event::{Data, Ev, Name, Origin};
-use crate::machine::Machine;
-use crate::refusal::{Code, Explanation, Refusal};
-use crate::snapshot::Snapshot;
+use crate::machine::{Machine, RoleSet};
+use crate::refusal::{Cause, Code, Explanation, Refusal, RefusalDetails};
+use crate::schema::MisfitDetails;
+use crate::scope::EvalContext;
+use crate::snapshot::{Actor, Snapshot};
+use crate::time::Timestamp;
 use crate::validate;
-use words::{first_misfit, plain};
+
+/// What the sentences of a refusal name besides its details. A record holds all of it but the
+/// charter.
+#[derive(Debug, Clone)]
+pub struct RefusalContext<'a> {
+    /// Event type.
+    pub event: Cow<'a, str>,
+    /// The invocation, if the event is the answer to one.
+    pub invocation: Option<&'a str>,
+    /// The sender.
+    pub by: &'a Principal,
+    /// The actor that it is for.
+    pub to: Cow<'a, str>,
+    /// Its active states.
+    pub state: Vec<&'a str>,
+    /// When.
+    pub at: Timestamp,
+    /// The last record that the sender had seen.
+    pub expected_seq: Option<u64>,
+    /// The charter. Without it the sentences of its rules are not known.
+    pub machine: Option<&'a Machine>,
+}
+
+impl<'a> RefusalContext<'a> {
+    /// For an event that was refused just now.
+    #[must_use]
+    pub fn new(machine: &'a Machine, snapshot: Option<&'a Snapshot>, envelope: &'a Envelope) -> RefusalContext<'a> {
+        let to = envelope.to.as_deref().unwrap_or("root");
+        let invocation = match &envelope.event {
+            Event::Done { invocation, .. } | Event::Failed { invocation, .. } | Event::Attempt { invocation, .. } => {
+                Some(invocation.as_str())
+            }
+            Event::Start { .. } | Event::External { .. } | Event::Timer { .. } => None,
+        };
+        RefusalContext {
+            event: envelope.event.type_name(snapshot),
+            invocation,
+            by: &envelope.by,
+            to: to.into(),
+            state: snapshot.and_then(|s| s.actors.find(to)).into_iter().flat_map(Actor::state).collect(),
+            at: envelope.at,
+            expected_seq: envelope.expected_seq,
+            machine: Some(machine),
+        }
+    }
+}
 
 impl Machine {
-    /// Tells why an event was refused: give the snapshot it was refused on (none for [`Machine::start`]) and the same envelope.
+    /// Explains why an event was refused: give the snapshot that it was refused on (none for
+    /// [`Machine::start`]) and the same envelope.
     #[must_use]
     pub fn explain(&self, snapshot: Option<&Snapshot>, envelope: &Envelope, refusal: &Refusal) -> Explanation {
-        self.explain_with(snapshot, envelope, refusal, true)
+        let details = self.refusal_details(snapshot, envelope, refusal);
+        details.explain(&RefusalContext::new(self, snapshot, envelope))
     }
 
-    /// The same without `legal`, but where the sentence needs it: finding out what is legal takes longer than all the rest.
+    /// The same without `legal`, unless the sentence names it: finding out what is legal takes longer
+    /// than all the rest.
     #[must_use]
     pub fn explain_briefly(&self, snapshot: Option<&Snapshot>, envelope: &Envelope, refusal: &Refusal) -> Explanation {
         let legal = refusal.code == Code::Unhandled;
-        self.explain_with(snapshot, envelope, refusal, legal)
+        let details = self.details(snapshot, envelope, refusal, legal);
+        details.explain(&RefusalContext::new(self, snapshot, envelope))
     }
 
-    fn explain_with(
+    /// What a record holds of a refusal.
+    #[must_use]
+    pub fn refusal_details(
+        &self,
+        snapshot: Option<&Snapshot>,
+        envelope: &Envelope,
+        refusal: &Refusal,
+    ) -> RefusalDetails {
+        self.details(snapshot, envelope, refusal, true)
+    }
+
+    fn details(
         &self,
         snapshot: Option<&Snapshot>,
         envelope: &Envelope,
         refusal: &Refusal,
         with_legal: bool,
-    ) -> Explanation {
-        let mut story = Explanation {
-            code: refusal.code,
-            message: String::new(),
-            rule: None,
-            candidates: Vec::new(),
-            misfits: Vec::new(),
-            interlock: None,
-            legal: Vec::new(),
-        };
-        if let Some(detail) = &refusal.detail {
-            story.message.clone_from(&detail.message);
-            if refusal.code == Code::Interlock {
-                story.interlock.clone_from(&detail.subject);
-                story.message = format!("interlock `{}`: {}", detail.subject.as_deref().unwrap_or(""), detail.message);
-            }
-            if refusal.code == Code::Rule {
-                story.rule.clone_from(&detail.subject);
-            }
-            if refusal.code == Code::Execution {
-                story.message =
-                    format!("nothing handles `{}`: {}", detail.subject.as_deref().unwrap_or(""), detail.message);
-            }
+    ) -> RefusalDetails {
+        let mut details = RefusalDetails::new(refusal.code);
+        if let Some(detail) = refusal.detail.as_deref() {
+            details.rule.clone_from(&detail.rule);
+            details.interlock.clone_from(&detail.interlock);
+            details.read.clone_from(&detail.read);
+            details.cause.clone_from(&detail.cause);
         }
         let Some(snapshot) = snapshot.filter(|s| s.charter() == self.digest) else {
-            if story.message.is_empty() {
-                story.message = self.start_message(envelope, refusal.code, &mut story.misfits);
+            if let (Event::Start { input }, Code::Schema, None) = (&envelope.event, refusal.code, &details.cause) {
+                details.misfits = self.chart(0).input.as_ref().map(|s| s.misfit_details(input)).unwrap_or_default();
             }
-            return story;
+            return details;
         };
         if with_legal {
             let legal = self.legal(snapshot, &envelope.by, envelope.at);
-            story.legal = legal.into_iter().map(|l| l.r#type).collect();
-            story.legal.dedup();
+            details.legal = legal.into_iter().map(|l| l.r#type).collect();
+            details.legal.dedup();
         }
-        if let Event::External { r#type, data } = &envelope.event {
-            let admitted = validate::validate_event(data, self.definition.limits.data).unwrap_or(Cow::Borrowed(data));
-            let ev = Ev {
-                id: self.events.id(r#type),
-                name: Name::Borrowed(r#type),
-                data: Data::Borrowed(&admitted),
-                origin: Origin::External,
-                meta: None,
-            };
-            let to = envelope.to.as_deref().unwrap_or("root");
-            if refusal.code == Code::Schema && story.message.is_empty() {
-                story.misfits = self
-                    .events
-                    .info(ev.id)
-                    .and_then(|i| i.schema.as_ref())
-                    .map(|s| s.misfits(&admitted))
-                    .unwrap_or_default();
-                story.rule = self.rule_of_schema(r#type, &story.misfits);
-            }
-            if let Some(actor) = snapshot.actors.find(to)
-                && judged_late(refusal.code, self.door_authority(envelope, ev.id))
-            {
-                story.candidates = self.candidates(snapshot, actor, &ev, envelope);
-            }
-            if story.message.is_empty() {
-                story.message = self.message(snapshot, envelope, &ev, to, &story);
-            }
-            if let (Code::Schema, Some(rule)) = (refusal.code, &story.rule)
-                && let Some(said) = self.say(rule, snapshot, envelope)
-            {
-                story.message = format!("{said}{}", first_misfit(&story.misfits));
-            }
-            let decided = story.candidates.iter().find(|c| c.failed == refusal.code);
-            if let Some(candidate) = decided.filter(|_| story.rule.is_none()) {
-                story.rule.clone_from(&candidate.rule);
-            }
-        } else if story.message.is_empty() {
-            if let (Code::Schema, Event::Done { invocation, effect, output }) = (refusal.code, &envelope.event) {
-                let of = |i: &crate::snapshot::Invocation| {
+        match &envelope.event {
+            Event::External { r#type, data } => self.external_details(snapshot, envelope, r#type, data, &mut details),
+            Event::Done { invocation, effect, output } if refusal.code == Code::Schema && details.cause.is_none() => {
+                let answered = |i: &crate::snapshot::Invocation| {
                     i.id.as_ref() == invocation && effect.is_none_or(|e| e == i.effect)
                 };
-                let found = snapshot.invocations().find(|(_, i)| of(i)).map(|(_, i)| i.service);
-                let schema = found.and_then(|n| self.services.get(n as usize)).and_then(|s| s.output.as_ref());
-                story.misfits = schema.map(|s| s.misfits(output)).unwrap_or_default();
-                story.message =
-                    format!("the output of `{invocation}` does not fit its schema{}", first_misfit(&story.misfits));
-            } else {
-                story.message = plain(refusal.code).to_string();
+                let service = snapshot.invocations().find(|(_, i)| answered(i)).map(|(_, i)| i.service);
+                let schema = service.and_then(|n| self.services.get(n as usize)).and_then(|s| s.output.as_ref());
+                details.misfits = schema.map(|s| s.misfit_details(output)).unwrap_or_default();
             }
+            _ => {}
         }
-        story
+        details
     }
 
-    fn start_message(&self, envelope: &Envelope, code: Code, misfits: &mut Vec<crate::schema::Misfit>) -> String {
-        match (&envelope.event, code) {
-            (Event::Start { input }, Code::Schema) => {
-                *misfits = self.chart(0).input.as_ref().map(|s| s.misfits(input)).unwrap_or_default();
-                format!("the input does not fit the charter's `input` schema{}", first_misfit(misfits))
+    fn external_details(
+        &self,
+        snapshot: &Snapshot,
+        envelope: &Envelope,
+        name: &str,
+        data: &serde_json::Value,
+        details: &mut RefusalDetails,
+    ) {
+        let data = validate::validate_event(data, self.definition.limits.data).unwrap_or(Cow::Borrowed(data));
+        let ev = Ev {
+            id: self.events.id(name),
+            name: Name::Borrowed(name),
+            data: Data::Borrowed(&data),
+            origin: Origin::External,
+            meta: None,
+        };
+        let to = envelope.to.as_deref().unwrap_or("root");
+        let actor = snapshot.actors.find(to);
+        let required = self.roles_to_send(name, ev.id);
+        let may_send = required.admits(self.held(envelope));
+        if let Some(actor) = actor.filter(|_| may_send && comes_from_candidates(details.code)) {
+            details.candidates = self.candidates(snapshot, actor, &ev, envelope);
+        }
+        match details.code {
+            Code::Authority if !may_send => details.roles = self.role_names(required),
+            Code::Schema if details.cause.is_none() => {
+                let schema = self.events.info(ev.id).and_then(|i| i.schema.as_ref());
+                details.misfits = schema.map(|s| s.misfit_details(&data)).unwrap_or_default();
+                details.rule = self.rule_of_schema(name, &details.misfits);
+                if let (Some(rule), Some(actor)) = (details.rule.as_deref().and_then(|r| self.rule(r)), actor) {
+                    details.read = self.rule_reads(rule, &self.context_of(snapshot, actor, &ev, envelope));
+                }
             }
-            _ => plain(code).to_string(),
+            Code::Finished => {
+                details.cause = Some(match (snapshot.status.is_finished(), actor) {
+                    (false, Some(actor)) => {
+                        Cause::Finished { actor: Some(to.to_string()), status: actor.status.word().to_string() }
+                    }
+                    _ => Cause::Finished { actor: None, status: snapshot.status.word().to_string() },
+                });
+            }
+            Code::UnknownActor => {
+                let known = snapshot.actors().map(|a| a.id().to_string()).take(10).collect();
+                details.cause = Some(Cause::Actors { known });
+            }
+            Code::Stale if details.candidates.is_empty() => {
+                let ahead = envelope.expected_seq.is_some_and(|seen| seen >= envelope.seq);
+                let last = if ahead { envelope.seq.saturating_sub(1) } else { snapshot.seq };
+                details.cause = Some(Cause::Changed { last });
+            }
+            _ => {}
+        }
+        if details.rule.is_none() {
+            let decided = details.candidates.iter().find(|c| c.failed == details.code);
+            details.rule = decided.and_then(|c| c.rule.clone());
         }
     }
 
-    /// Was the event itself refused for lack of authority, before any transition was looked at?
-    fn door_authority(&self, envelope: &Envelope, id: u32) -> bool {
-        let required = self.events.info(id).filter(|i| i.declared).map(|i| i.by).unwrap_or_default();
-        !required.admits(self.held(envelope))
+    /// What an expression sees that is evaluated for an event from outside.
+    fn context_of<'a>(
+        &'a self,
+        snapshot: &'a Snapshot,
+        actor: &'a Actor,
+        ev: &'a Ev<'a>,
+        envelope: &'a Envelope,
+    ) -> EvalContext<'a> {
+        EvalContext {
+            machine: self,
+            snapshot,
+            actor,
+            event: Some(ev),
+            by: &envelope.by,
+            now: envelope.at,
+            locals: &[],
+            entry: None,
+        }
     }
 
-    /// The rule that the part of a schema belongs to which the data does not fit: the keyword `rule` beside it.
-    fn rule_of_schema(&self, event: &str, misfits: &[crate::schema::Misfit]) -> Option<String> {
+    /// The roles of which a sender needs one, before any transition is looked at.
+    fn roles_to_send(&self, name: &str, id: u32) -> RoleSet {
+        if crate::run::CONTROL.contains(&name) {
+            return RoleSet::OPERATOR;
+        }
+        self.events.info(id).filter(|i| i.declared).map(|i| i.by).unwrap_or_default()
+    }
+
+    fn role_names(&self, set: RoleSet) -> Vec<String> {
+        let bits = self.roles.iter().enumerate();
+        bits.filter(|(i, _)| set.0 & (1u128 << (i & 127)) != 0).map(|(_, name)| name.to_string()).collect()
+    }
+
+    /// The rule of the part of a schema that the data does not match: the keyword `rule` beside it.
+    fn rule_of_schema(&self, event: &str, misfits: &[MisfitDetails]) -> Option<String> {
         let schema = self.definition.events.get(event)?.data.as_ref()?;
         misfits.iter().find_map(|misfit| {
             let (around, _) = misfit.rule.rsplit_once('/')?;
@@ -148,21 +238,20 @@ impl Machine {
     }
 }
 
-/// Codes that are given after candidates were judged.
-fn judged_late(code: Code, refused_at_door: bool) -> bool {
-    !refused_at_door
-        && matches!(
-            code,
-            Code::Authority
-                | Code::Guard
-                | Code::Rule
-                | Code::Stale
-                | Code::PermitMissing
-                | Code::PermitRevoked
-                | Code::PermitExpired
-                | Code::PermitExhausted
-                | Code::PermitScope
-                | Code::ObligationMissing
-                | Code::ObligationOpen
-        )
+/// Whether candidates were evaluated before an event was refused with this code.
+fn comes_from_candidates(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Authority
+            | Code::Guard
+            | Code::Rule
+            | Code::Stale
+            | Code::PermitMissing
+            | Code::PermitRevoked
+            | Code::PermitExpired
+            | Code::PermitExhausted
+            | Code::PermitScope
+            | Code::ObligationMissing
+            | Code::ObligationOpen
+    )
 }

@@ -29,7 +29,7 @@ pub(crate) struct Chart {
     pub(crate) has_always: bool,
     /// Whether any state is parallel: then several atomic states may be active.
     pub(crate) has_parallel: bool,
-    /// For each transition: what it does, if that is plain.
+    /// For each transition, what it does if it is trivial.
     pub(crate) moves: Vec<Option<crate::fast_path::Move>>,
     /// Whether any invocation has `finalize` or `autoforward`.
     pub(crate) forwards: bool,
@@ -41,8 +41,9 @@ pub(crate) struct Chart {
     pub(crate) output: Option<Template>,
 }
 
-// Numbers of states, transitions and invocations are made by `compile` for this very chart and checked when a snapshot is restored;
-// a snapshot of another charter is refused before any of them is looked up. So these look-ups, and only these, index.
+// `compile` assigns the numbers of states, transitions and invocations of this chart; `restore` checks
+// those of a snapshot, and a snapshot of another charter is refused before a lookup. So only these
+// lookups index.
 #[allow(clippy::indexing_slicing)]
 impl Chart {
     #[inline]
@@ -60,7 +61,7 @@ impl Chart {
         &self.invokes[id as usize]
     }
 
-    /// Is `inner` a proper descendant of `outer`?
+    /// Whether `inner` is a proper descendant of `outer`.
     #[inline]
     pub(crate) fn inside(&self, inner: StateId, outer: StateId) -> bool {
         inner > outer && inner <= self.state(outer).last
@@ -91,9 +92,10 @@ pub(crate) struct StateNode {
     pub(crate) exit: Vec<Block>,
     /// Numbers into [`Chart::invokes`].
     pub(crate) invokes: Vec<u32>,
-    /// Event type -> transitions that match it, in document order; sorted by event type. Holds the types named exactly in this state.
+    /// Event type -> transitions that match it, in document order; sorted by event type. Has the types
+    /// that this state names exactly.
     pub(crate) exact: Vec<(EventId, SmallVec<[TransitionId; 2]>)>,
-    /// Transitions with a wildcard, in document order: all that a type not in `exact` can match.
+    /// Transitions with a wildcard, in document order: all that match a type that is not in `exact`.
     pub(crate) patterns: Vec<(Pattern, TransitionId)>,
     pub(crate) always: Vec<TransitionId>,
     pub(crate) after: Vec<After>,
@@ -145,7 +147,7 @@ pub(crate) struct Initial {
 pub(crate) struct After {
     pub(crate) delay: Delay,
     pub(crate) event: EventId,
-    /// `STATE/after/KEY`, to which the id of the actor is prefixed.
+    /// `STATE/after/KEY`; the id of the actor is prefixed to it.
     pub(crate) timer: Arc<str>,
 }
 
@@ -158,7 +160,8 @@ pub(crate) struct Transition {
     pub(crate) at: Arc<str>,
     pub(crate) source: StateId,
     pub(crate) targets: SmallVec<[StateId; 1]>,
-    /// The domain (SCXML 3.13, `getTransitionDomain`), unless a history target makes it depend on the configuration.
+    /// The domain (SCXML 3.13, `getTransitionDomain`), unless it depends on the configuration because of
+    /// a history target.
     pub(crate) domain: Domain,
     pub(crate) internal: bool,
     /// A parallel state may be the domain.
@@ -169,10 +172,10 @@ pub(crate) struct Transition {
     pub(crate) approves: Option<Program>,
     pub(crate) requires: Vec<Require>,
     pub(crate) quorum: Option<Quorum>,
-    /// Number of the rule in whose name the event is refused.
+    /// Number of the rule that refuses the event.
     pub(crate) refuse: Option<u32>,
     pub(crate) block: Block,
-    /// Whether anything that decides about it reads `event` (then it cannot be judged before the event is there).
+    /// Whether a check reads `event` (then it cannot be evaluated without the event's data).
     pub(crate) reads_event: bool,
 }
 
@@ -192,7 +195,7 @@ pub(crate) struct Quorum {
     pub(crate) of: RoleSet,
 }
 
-/// What each value of an expression stands for.
+/// The source that each value of an expression selects.
 pub(crate) type Choices = Vec<(Box<str>, Src)>;
 
 /// What an invocation or a spawn starts.
@@ -200,7 +203,7 @@ pub(crate) type Choices = Vec<(Box<str>, Src)>;
 pub(crate) enum Src {
     /// A chart of this machine.
     Chart(u32),
-    /// A service: the host's work.
+    /// A service of the host.
     Service(u32),
 }
 
@@ -208,7 +211,7 @@ pub(crate) enum Src {
 pub(crate) struct Invoke {
     pub(crate) id: Arc<str>,
     pub(crate) src: Src,
-    /// What `src` is instead, by the value of an expression.
+    /// Selects the source by the value of an expression, instead of `src`.
     pub(crate) choose: Option<(Program, Choices)>,
     pub(crate) input: Option<Template>,
     pub(crate) timeout: Option<Delay>,

@@ -1,4 +1,4 @@
-//! What the tables refer to: guards, requirements, values and actions, compiled.
+//! Compiled guards, requirements, values and actions.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) enum Require {
         kind: u32,
         key: Template,
         when: Option<Program>,
-        /// Which rule a refusal names, by what failed.
+        /// The rule that a refusal names, by code.
         rules: SmallVec<[(Code, u32); 2]>,
     },
     Open {
@@ -64,10 +64,10 @@ pub(crate) enum Delay {
     Cel(Program),
 }
 
-/// A block of actions; named ones are shared.
+/// A block of actions; named blocks are shared.
 pub(crate) type Block = Vec<Action>;
 
-/// An event type in an action: known now, or computed.
+/// An event type in an action: constant or computed.
 #[derive(Debug)]
 pub(crate) enum TypeName {
     Known(EventId),
@@ -100,7 +100,7 @@ pub(crate) struct Assign {
     pub(crate) value: Template,
 }
 
-/// A step into a context variable.
+/// A segment of a path into a context variable.
 #[derive(Debug)]
 pub(crate) enum Segment {
     Key(Box<str>),

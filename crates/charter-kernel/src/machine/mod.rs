@@ -1,7 +1,8 @@
-//! The compiled machine: a definition turned into tables of small integers, once.
+//! The compiled machine: a definition as tables of small integers.
 //!
-//! States of a chart are numbered in document order (pre-order), so document order is `<`, exit order is `>`, and the descendants of a
-//! state are the numbers after it up to [`StateNode::last`]. The root of a chart is state 0.
+//! States of a chart are numbered in document order (pre-order), so document order is `<`, exit order is
+//! `>`, and the descendants of a state are the numbers after it up to [`StateNode::last`]. The root of
+//! a chart is state 0.
 
 mod chart;
 mod content;
@@ -24,13 +25,13 @@ use crate::schema::Schema;
 /// Number of an event type in the machine.
 pub(crate) type EventId = u32;
 
-/// No state, no event: also the number of an event type that no part of the definition mentions.
+/// No state; no event; an event type that the definition does not mention.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Stands for the number of the service of an invoked machine.
+/// Stands for the service of an invoked machine.
 pub(crate) const NO_SERVICE: u32 = NONE;
 
-/// A charter, compiled: what [`crate::Machine::step`] runs on. Immutable; share it in an `Arc`.
+/// A compiled charter. Immutable; share it in an `Arc`.
 #[derive(Debug)]
 pub struct Machine {
     pub(crate) definition: Arc<Definition>,
@@ -38,7 +39,7 @@ pub struct Machine {
     pub(crate) events: Events,
     pub(crate) roles: Vec<Box<str>>,
     pub(crate) ledger: Arc<[Box<str>]>,
-    /// Fields of events that anything reads; none: events are needed as they are.
+    /// The fields of events that an expression reads; none: events are needed whole.
     pub(crate) event_reads: Option<Vec<Vec<Box<str>>>>,
     /// Rules that refusals name, with their sentences.
     pub(crate) rules: Vec<(Arc<str>, Template)>,
@@ -51,7 +52,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The same machine without the short way for plain events (`lane`): for tests that hold the two against each other.
+    /// The same machine without the fast path, for tests that compare the two.
     #[doc(hidden)]
     #[must_use]
     pub fn only_algorithm(mut self) -> Machine {
@@ -62,7 +63,7 @@ impl Machine {
     /// Checks and compiles a definition.
     ///
     /// # Errors
-    /// Everything that is wrong with it (at most 100 problems), each with its address.
+    /// The problems of the definition (at most 100), each with its address.
     pub fn compile(definition: Definition) -> Result<Machine, Vec<Problem>> {
         crate::compile::compile(Arc::new(definition))
     }
@@ -73,16 +74,17 @@ impl Machine {
         &self.definition
     }
 
-    /// The fields of events (of their data) that anything in the charter reads, as paths; none if it needs events as they are.
+    /// The paths into event data that the charter reads; none if it needs the data whole.
     ///
-    /// An event reduced to them is judged like the whole one by [`Machine::step_checked`]: for hosts that read events of many fields at a
-    /// high rate.
+    /// [`Machine::step_checked`] gives the same result for an event reduced to them: for hosts that read
+    /// events of many fields at a high rate.
     #[must_use]
     pub fn event_reads(&self) -> Option<&[Vec<Box<str>>]> {
         self.event_reads.as_deref()
     }
 
-    /// Is this event declared, and does its data surely fit? False: cannot say; [`Machine::step`] decides.
+    /// Whether this event is declared and its data certainly matches its schema. False means unknown:
+    /// [`Machine::step`] decides.
     #[must_use]
     pub fn surely_fits(&self, event: &str, data: impl crate::schema::View) -> bool {
         let info = self.events.info(self.events.id(event));
@@ -105,7 +107,8 @@ pub(crate) struct Functions {
     pub(crate) is_in_scxml: FunctionId,
     /// `digest(x)`.
     pub(crate) digest: FunctionId,
-    /// `fail("why")`, in machines that are not strict: what an import could not read is an error when it runs (SCXML 5.9).
+    /// `fail("why")`, in lenient machines: an expression that an import could not read is an error when
+    /// it runs (SCXML 5.9).
     pub(crate) fail: Option<FunctionId>,
 }
 
@@ -136,7 +139,7 @@ pub(crate) struct EventInfo {
     pub(crate) while_paused: bool,
 }
 
-/// A set of roles, as bits; empty as a requirement means: anybody.
+/// A set of roles, as bits. Empty as a requirement: any sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RoleSet(pub(crate) u128);
 
@@ -145,7 +148,7 @@ impl RoleSet {
 
     pub(crate) const OPERATOR: RoleSet = RoleSet(2);
 
-    /// Does a principal with the roles `held` satisfy this requirement?
+    /// Whether a principal with the roles `held` satisfies this requirement.
     pub(crate) fn admits(self, held: RoleSet) -> bool {
         self.0 == 0 || self.0 & held.0 != 0
     }
@@ -157,6 +160,10 @@ impl Machine {
     #[inline]
     pub(crate) fn chart(&self, id: u32) -> &Chart {
         &self.charts[id as usize]
+    }
+
+    pub(crate) fn ledger_name(&self, id: u32) -> &str {
+        self.ledger.get(id as usize).map_or("", AsRef::as_ref)
     }
 
     pub(crate) fn service(&self, id: u32) -> &Service {

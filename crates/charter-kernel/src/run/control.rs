@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::envelope::Envelope;
 use crate::machine::{Machine, RoleSet};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{Cause, Code, Refusal};
 use crate::snapshot::{Snapshot, Status};
 use crate::step::{Step, Verdict};
 use crate::time::Millis;
 use crate::transaction::StepTransaction;
 
-/// Run control (03): the only types that begin with `charter.` and may be sent from outside.
+/// Run control: the only types beginning with `charter.` that may be sent from outside.
 pub(crate) const CONTROL: [&str; 3] = ["charter.pause", "charter.resume", "charter.cancel"];
 
 impl Machine {
@@ -21,34 +21,35 @@ impl Machine {
         name: &str,
         held: RoleSet,
     ) -> Result<Step, Refusal> {
-        let mut work = self.work(snapshot, envelope, held);
+        let mut tx = self.begin(snapshot, envelope, held);
         match (name, snapshot.status) {
             ("charter.pause", Status::Active) => {
-                work.s.status = Status::Paused;
-                work.s.paused_at = Some(envelope.at);
-                Ok(work.step(Verdict::Accepted))
+                tx.s.status = Status::Paused;
+                tx.s.paused_at = Some(envelope.at);
+                Ok(tx.step(Verdict::Accepted))
             }
             ("charter.pause", _) => Err(Code::Paused.into()),
             ("charter.resume", Status::Paused) => {
-                work.resume()?;
-                work.finish(Some(snapshot), Verdict::Accepted)
+                tx.resume()?;
+                tx.finish(Some(snapshot), Verdict::Accepted)
             }
-            ("charter.resume", _) => Err(Refusal::with(Code::Unhandled, None, "the run is not paused".into())),
+            ("charter.resume", _) => Err(Refusal::because(Code::Unhandled, Cause::NotPaused)),
             _ => {
-                work.s.status = Status::Active;
-                work.s.paused_at = None;
-                work.ended = true;
-                work.cancel_actor(0)?;
-                work.settle()?;
-                work.s.status = Status::Cancelled;
-                Ok(work.step(Verdict::Accepted))
+                tx.s.status = Status::Active;
+                tx.s.paused_at = None;
+                tx.ended = true;
+                tx.cancel_actor(0)?;
+                tx.clean_up()?;
+                tx.s.status = Status::Cancelled;
+                Ok(tx.step(Verdict::Accepted))
             }
         }
     }
 }
 
 impl StepTransaction<'_> {
-    /// Time goes on from where it stood, then the answers that waited are taken in the order in which they came.
+    /// Timers continue with the time they had left, then held answers are taken in the order in which
+    /// they arrived.
     fn resume(&mut self) -> Result<(), Refusal> {
         let stood = self.at.since(self.s.paused_at.unwrap_or(self.at)).max(Millis(0));
         self.s.status = Status::Active;

@@ -1,4 +1,4 @@
-//! Events from outside: checks at the door, then the short way or the algorithm.
+//! Events from outside: checks of the event, then the fast path or the algorithm.
 
 use serde_json::Value as Json;
 
@@ -23,7 +23,7 @@ impl Machine {
         checked: bool,
     ) -> Result<Step, Refusal> {
         let data = match checked {
-            // Small by now; its numbers still have to be canonical.
+            // Its size is known to be small; its numbers still have to be canonical.
             true => validate::validate_event(data, u64::MAX)?,
             false => validate::validate_event(data, self.definition.limits.data)?,
         };
@@ -50,7 +50,8 @@ impl Machine {
         if actor.is_some_and(|a| a.status != Status::Active) {
             return Err(Code::Finished.into());
         }
-        // Stale: the run has changed since the sender looked, or the sender claims to have seen what is not there yet.
+        // The run has changed since the sender looked, or the sender claims to have seen a record that
+        // does not exist yet.
         if envelope.expected_seq.is_some_and(|seen| seen < snapshot.seq || seen >= envelope.seq) {
             return Err(Code::Stale.into());
         }
@@ -75,8 +76,8 @@ impl Machine {
         let ev = Ev { id, name: Name::Borrowed(name), data, origin: Origin::External, meta: None };
         if let Some(actor) = actor {
             let (machine, by, now) = (self, &envelope.by, envelope.at);
-            let eyes = EvalContext { machine, snapshot, actor, event: Some(&ev), by, now, locals: &[], entry: None };
-            match self.fast_path(snapshot, actor_ix, &ev, &eyes, held) {
+            let ctx = EvalContext { machine, snapshot, actor, event: Some(&ev), by, now, locals: &[], entry: None };
+            match self.fast_path(snapshot, actor_ix, &ev, &ctx, held) {
                 Some(Ok((id, plain))) => {
                     return Ok(self.moved(snapshot, actor_ix, id, plain, envelope.seq));
                 }
@@ -84,12 +85,12 @@ impl Machine {
                 None => {}
             }
         }
-        let mut work = self.work(snapshot, envelope, held);
+        let mut tx = self.begin(snapshot, envelope, held);
         let mut session = Session::new();
-        work.before_selection(actor_ix, &ev, &mut session)?;
-        let selection = work.select_judged(actor_ix, &ev, &mut session);
+        tx.before_selection(actor_ix, &ev, &mut session)?;
+        let selection = tx.select_transitions(actor_ix, &ev, &mut session);
         if selection.refused.is_some() {
-            // `explain` finds the transition again, and says the sentence.
+            // `explain` finds the transition again.
             return Err(Code::Rule.into());
         }
         if selection.enabled.is_empty() && selection.votes.is_empty() {
@@ -97,13 +98,13 @@ impl Machine {
                 return Err(selection.furthest.unwrap_or(Code::Unhandled).into());
             }
         } else if !selection.votes.is_empty() {
-            work.vote(actor_ix, &selection.votes, &ev);
+            tx.vote(actor_ix, &selection.votes, &ev);
             if selection.enabled.is_empty() {
-                return Ok(work.step(Verdict::Vote));
+                return Ok(tx.step(Verdict::Vote));
             }
         }
-        work.deliver(actor_ix, &ev, selection.enabled, session)?;
-        work.finish(Some(snapshot), Verdict::Accepted)
+        tx.deliver(actor_ix, &ev, selection.enabled, session)?;
+        tx.finish(Some(snapshot), Verdict::Accepted)
     }
 }
 

@@ -1,4 +1,5 @@
-//! The kernel's function: `(machine, snapshot, envelope) -> step or refusal`. Checks at the door, then the algorithm, then the interlocks.
+//! The kernel's function, `(machine, snapshot, envelope) -> step or refusal`: checks of the event, then
+//! the algorithm, then the interlocks.
 
 mod control;
 mod external;
@@ -15,7 +16,7 @@ use crate::algorithm::Begin;
 use crate::envelope::{Envelope, Event};
 use crate::ledger::Ledger;
 use crate::machine::{Machine, RoleSet};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{Cause, Code, Refusal};
 use crate::snapshot::{Actors, Identity, RunName, Snapshot, Status, ThinVec};
 use crate::step::{Step, Verdict};
 use crate::time::Timestamp;
@@ -26,7 +27,8 @@ impl Machine {
     /// Starts a run: record 0.
     ///
     /// # Errors
-    /// A refusal, e.g. `schema` if the input does not fit, or `execution` if the context cannot be computed.
+    /// A refusal, for example `schema` if the input does not match, or `execution` if the context cannot
+    /// be computed.
     pub fn start(&self, run: &str, envelope: &Envelope) -> Result<Step, Refusal> {
         let Event::Start { input } = &envelope.event else {
             return Err(Code::Reserved.into());
@@ -56,16 +58,15 @@ impl Machine {
             held: ThinVec::default(),
             counter: 0,
         };
-        let mut work =
-            StepTransaction::new(self, snapshot, &envelope.by, self.held(envelope), envelope.seq, envelope.at);
-        work.macrostep(0, Begin::Start)?;
-        work.finish(None, Verdict::Accepted)
+        let mut tx = StepTransaction::new(self, snapshot, &envelope.by, self.held(envelope), envelope.seq, envelope.at);
+        tx.macrostep(0, Begin::Start)?;
+        tx.finish(None, Verdict::Accepted)
     }
 
-    /// Applies an event, whole (to quiescence) or not at all.
+    /// Applies an event completely (until the run is quiescent) or not at all.
     ///
     /// # Errors
-    /// A refusal; nothing has changed. [`Machine::explain`] tells the whole story.
+    /// A refusal; nothing has changed. [`Machine::explain`] gives the reasons.
     pub fn step(&self, snapshot: &Snapshot, envelope: &Envelope) -> Result<Step, Refusal> {
         if snapshot.run.digest != self.digest {
             return Err(Code::CharterMismatch.into());
@@ -92,7 +93,7 @@ impl Machine {
         }
     }
 
-    /// Nothing happens, and the record says so: not even the number of the snapshot changes.
+    /// A step that changes nothing, not even the sequence number of the snapshot.
     fn unchanged(&self, snapshot: &Snapshot, envelope: &Envelope, verdict: Verdict) -> Step {
         let mut step =
             StepTransaction::new(self, snapshot.clone(), &envelope.by, RoleSet::SYSTEM, envelope.seq, envelope.at)
@@ -101,8 +102,8 @@ impl Machine {
         step
     }
 
-    /// The same for an external event whose data is known to fit its schema and to be within the limits, and may be reduced to
-    /// [`Machine::event_reads`]. It is not looked at again.
+    /// As [`Machine::step`], for an external event whose data is known to match its schema and to be
+    /// within the limits; it may be reduced to [`Machine::event_reads`]. The data is not checked again.
     ///
     /// # Errors
     /// As [`Machine::step`].
@@ -115,7 +116,7 @@ impl Machine {
         }
     }
 
-    /// The roles of a sender, as bits. `system` is nobody's to claim.
+    /// The roles of a sender, as bits. No sender can claim `system`.
     pub(crate) fn held(&self, envelope: &Envelope) -> RoleSet {
         let mut set = RoleSet::default();
         for role in &envelope.by.roles {
@@ -127,27 +128,27 @@ impl Machine {
         set
     }
 
-    fn work<'m>(&'m self, snapshot: &Snapshot, envelope: &'m Envelope, held: RoleSet) -> StepTransaction<'m> {
+    fn begin<'m>(&'m self, snapshot: &Snapshot, envelope: &'m Envelope, held: RoleSet) -> StepTransaction<'m> {
         let mut s = snapshot.clone();
         if let Some(ledger) = &mut s.ledger {
-            Ledger::settle(ledger, envelope.at);
+            Ledger::expire(ledger, envelope.at);
         }
         StepTransaction::new(self, s, &envelope.by, held, envelope.seq, envelope.at)
     }
 }
 
 impl StepTransaction<'_> {
-    /// To quiescence, then the interlocks, then the end of the run if its root has ended.
+    /// Runs until the run is quiescent, checks the interlocks, and ends the run if its root has ended.
     fn finish(mut self, before: Option<&Snapshot>, unless_taken: Verdict) -> Result<Step, Refusal> {
         self.quiesce()?;
         if !self.m.interlocks.is_empty() {
             self.interlocks(before)?;
         }
-        self.settle()?;
+        self.clean_up()?;
         let moved = !self.taken.is_empty() || !self.effects.is_empty();
         let verdict = match unless_taken {
             Verdict::Ignored if moved => Verdict::Accepted,
-            // Not strict: an event that moved nothing is ignored.
+            // In a lenient machine an event that changed nothing is ignored.
             Verdict::Accepted
                 if !moved
                     && before.is_some_and(|b| {
@@ -173,6 +174,5 @@ fn check_time(at: Timestamp) -> Result<(), Refusal> {
     if at.is_in_range() {
         return Ok(());
     }
-    let message = "the time of the event is outside the years 1 to 9999";
-    Err(Refusal::with(Code::Schema, None, message.into()))
+    Err(Refusal::because(Code::Schema, Cause::Time))
 }

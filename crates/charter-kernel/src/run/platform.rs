@@ -1,4 +1,4 @@
-//! What the platform brings: answers of services, and timers that are due.
+//! Events of the platform: answers of services, and timers that are due.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::machine::{Machine, NO_SERVICE, RoleSet};
 use crate::refusal::{Code, Refusal};
 use crate::snapshot::{Held, Invocation, Snapshot, Status, TimerKind};
 use crate::step::{EffectKind, Step, Verdict};
-use crate::transaction::{Session, StepTransaction};
+use crate::transaction::{Fault, FaultCode, Session, StepTransaction};
 
 impl Machine {
-    /// Which invocation an answer belongs to: owner and invocation.
+    /// The invocation that an answer belongs to, and its owner.
     pub(super) fn owner<'s>(
         &self,
         snapshot: &'s Snapshot,
@@ -56,19 +56,19 @@ impl Machine {
         {
             return Err(Code::Schema.into());
         }
-        let mut work = self.work(snapshot, envelope, RoleSet::SYSTEM);
-        let owner = work.actor(actor_ix).identity().id.clone();
+        let mut tx = self.begin(snapshot, envelope, RoleSet::SYSTEM);
+        let owner = tx.actor(actor_ix).identity().id.clone();
         if snapshot.status == Status::Paused {
-            // It waits; a second answer to the same effect is late.
+            // The answer is held; a second one for the same effect is late.
             if snapshot.held.iter().any(|h| h.effect == invocation.effect) {
                 return Ok(late());
             }
             let held = Held { actor: owner, invocation: invocation.id.clone(), effect: invocation.effect, outcome };
-            work.s.held.list().push(Arc::new(held));
-            return Ok(work.step(Verdict::Accepted));
+            tx.s.held.list().push(Arc::new(held));
+            return Ok(tx.step(Verdict::Accepted));
         }
-        work.take_answer(actor_ix, invocation.effect, id, outcome)?;
-        work.finish(Some(snapshot), Verdict::Ignored)
+        tx.take_answer(actor_ix, invocation.effect, id, outcome)?;
+        tx.finish(Some(snapshot), Verdict::Ignored)
     }
 
     pub(super) fn timer(
@@ -81,61 +81,61 @@ impl Machine {
         let timer =
             snapshot.timers.iter().find(|t| t.id.as_ref() == id && t.generation == generation && t.due <= envelope.at);
         let Some(timer) = timer.filter(|_| snapshot.status == Status::Active) else {
-            // Of an earlier generation, early, or of a paused or finished run: nothing happens, and the record says so.
+            // A timer of an earlier generation, not due, or of a paused or finished run changes nothing.
             return Ok(self.unchanged(snapshot, envelope, Verdict::Ignored));
         };
-        let mut work = self.work(snapshot, envelope, RoleSet::SYSTEM);
-        work.s.timers.retain(|t| !(t.id == timer.id && t.generation == generation));
-        let Some(actor_ix) = work.s.actors.position(&timer.actor) else {
-            return work.finish(Some(snapshot), Verdict::Ignored);
+        let mut tx = self.begin(snapshot, envelope, RoleSet::SYSTEM);
+        tx.s.timers.retain(|t| !(t.id == timer.id && t.generation == generation));
+        let Some(actor_ix) = tx.s.actors.position(&timer.actor) else {
+            return tx.finish(Some(snapshot), Verdict::Ignored);
         };
         match &timer.what {
             TimerKind::After { state, index } => {
                 let event = usize::try_from(*index)
                     .ok()
-                    .and_then(|i| work.chart(actor_ix).state(*state).after.get(i))
+                    .and_then(|i| tx.chart(actor_ix).state(*state).after.get(i))
                     .map(|a| a.event);
                 if let Some(event) = event {
-                    let ev = work.known(event, json!({}), Origin::Platform);
-                    work.receive(actor_ix, &ev)?;
+                    let ev = tx.known(event, json!({}), Origin::Platform);
+                    tx.receive(actor_ix, &ev)?;
                 }
             }
             TimerKind::Send { to, kind, data, send_id } => {
                 let ev = Ev::new(self.events.id(kind), kind.clone(), data.clone(), Origin::Sent);
-                work.post(actor_ix, to.clone(), ev, send_id.clone());
+                tx.post(actor_ix, to.clone(), ev, send_id.clone());
             }
             TimerKind::Timeout { invocation, effect } => {
-                let owner = work.actor(actor_ix).identity().id.clone();
+                let owner = tx.actor(actor_ix).identity().id.clone();
                 let cancel = EffectKind::Cancel { invocation: invocation.clone(), effect: *effect };
-                let service = work.actor(actor_ix).invocations.iter().find(|i| i.id == *invocation).map(|i| i.service);
+                let service = tx.actor(actor_ix).invocations.iter().find(|i| i.id == *invocation).map(|i| i.service);
                 match service {
                     Some(NO_SERVICE) => {
                         let id = invocation.clone();
-                        work.actor_mut(actor_ix).invocations.retain(|i| i.id != id);
+                        tx.actor_mut(actor_ix).invocations.retain(|i| i.id != id);
                         let id = child_id(self.definition.strict, &owner, &id);
-                        if let Some(child) = work.s.actors.position(&id) {
-                            work.cancel_actor(child)?;
+                        if let Some(child) = tx.s.actors.position(&id) {
+                            tx.cancel_actor(child)?;
                         }
                     }
-                    Some(_) => drop(work.effect(owner, cancel)),
-                    None => return work.finish(Some(snapshot), Verdict::Ignored),
+                    Some(_) => drop(tx.effect(owner, cancel)),
+                    None => return tx.finish(Some(snapshot), Verdict::Ignored),
                 }
-                let error = json!({"code": "timeout", "message": format!("`{invocation}` has not answered in time"), "retryable": true});
-                work.take_answer(actor_ix, *effect, invocation, Err(error))?;
+                let fault = Fault::new(FaultCode::Timeout, "timeout").with("retryable", true);
+                tx.take_answer(actor_ix, *effect, invocation, Err(fault.error()))?;
             }
             TimerKind::Due { kind, key } => {
-                work.ledger_mut().set_overdue(*kind, key);
-                let name = self.ledger.get(*kind as usize).map_or("", AsRef::as_ref);
-                let ev = work.named("charter.overdue", json!({"kind": name, "key": key.as_ref()}), Origin::Platform);
-                work.receive(actor_ix, &ev)?;
+                tx.ledger_mut().set_overdue(*kind, key);
+                let name = self.ledger_name(*kind);
+                let ev = tx.named("charter.overdue", json!({"kind": name, "key": key.as_ref()}), Origin::Platform);
+                tx.receive(actor_ix, &ev)?;
             }
         }
-        work.finish(Some(snapshot), Verdict::Ignored)
+        tx.finish(Some(snapshot), Verdict::Ignored)
     }
 }
 
 impl StepTransaction<'_> {
-    /// A platform event reaches an actor.
+    /// Delivers a platform event to an actor.
     fn receive(&mut self, actor_ix: usize, ev: &Ev<'_>) -> Result<(), Refusal> {
         let mut session = Session::new();
         self.before_selection(actor_ix, ev, &mut session)?;
@@ -143,7 +143,7 @@ impl StepTransaction<'_> {
         self.deliver(actor_ix, ev, enabled, session)
     }
 
-    /// The answer of a service is taken: the invocation is over before its event is matched.
+    /// Takes the answer of a service. The invocation ends before its event is matched.
     pub(super) fn take_answer(
         &mut self,
         actor_ix: usize,

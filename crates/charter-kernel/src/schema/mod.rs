@@ -1,8 +1,10 @@
 //! JSON Schema (2020-12), compiled once. The `jsonschema` crate decides; this module fixes options and error texts, and `plain` answers first
 //! where it can.
 
+mod misfit;
 mod plain;
 
+pub use misfit::{Misfit, MisfitDetails};
 pub use plain::{Kind, View};
 
 use charter_expr::schema::SchemaNode;
@@ -21,17 +23,6 @@ impl std::fmt::Debug for Schema {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Schema")
     }
-}
-
-/// Where a value does not fit its schema.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Misfit {
-    /// JSON pointer into the value; empty for the whole.
-    pub at: String,
-    /// JSON pointer into the schema.
-    pub rule: String,
-    /// What is wrong.
-    pub message: String,
 }
 
 /// How many misfits are reported at most.
@@ -66,32 +57,17 @@ impl Schema {
     /// Why a value does not fit; at most ten, in order of place.
     #[must_use]
     pub fn misfits(&self, value: &Json) -> Vec<Misfit> {
-        let mut all: Vec<Misfit> = self
-            .validator
-            .iter_errors(value)
-            .take(MAX_MISFITS)
-            .map(|e| Misfit {
-                at: e.instance_path().to_string(),
-                rule: e.schema_path().to_string(),
-                message: shorten(&e.to_string()),
-            })
-            .collect();
+        self.misfit_details(value).iter().map(Misfit::from).collect()
+    }
+
+    /// The same without sentences, as records hold it.
+    #[must_use]
+    pub fn misfit_details(&self, value: &Json) -> Vec<MisfitDetails> {
+        let mut all: Vec<MisfitDetails> =
+            self.validator.iter_errors(value).take(MAX_MISFITS).map(|e| MisfitDetails::of(&e)).collect();
         all.sort_by(|a, b| (&a.at, &a.rule).cmp(&(&b.at, &b.rule)));
         all
     }
-}
-
-/// The crate prints the whole offending value into its message; a hostile value must not make a long refusal.
-fn shorten(text: &str) -> String {
-    const MAX: usize = 200;
-    if text.len() <= MAX {
-        return text.to_string();
-    }
-    // Keep the end, where the rule is said.
-    let head: String = text.chars().take(60).collect();
-    let count = text.chars().count();
-    let tail: String = text.chars().skip(count.saturating_sub(120)).collect();
-    format!("{head} … {tail}")
 }
 
 /// What a misfit's `rule` points to; `$ref` on the way is followed, as far as it stays in the schema.

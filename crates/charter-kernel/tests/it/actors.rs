@@ -72,7 +72,7 @@ states: {s: {invoke: {src: w, onDone: t}}, t: {}}
         Envelope::host(1, Event::Done { invocation: "w".into(), effect: None, output: json!({"ok": "yes"}) }, 0);
     let story = run.apply(&envelope).map(|_| ()).unwrap_err();
     assert_eq!(story.code.word(), "schema");
-    assert!(story.message.starts_with("the output of `w` does not fit its schema: at `/ok`"), "{}", story.message);
+    assert!(story.message.starts_with("the output of `w` does not match its schema: at `/ok`"), "{}", story.message);
     run.done("w", json!({"ok": true}));
     assert_eq!(run.state(), "t");
 }

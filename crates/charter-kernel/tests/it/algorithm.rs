@@ -335,12 +335,12 @@ states:
       E: {actions: {assign: {'o.list[1]': 5, 'o[context.k]': new, 'o.deep.er': 1}}}
       APPEND: {actions: {assign: {'o.list[size(context.o.list)]': 9}}}
       BAD: {actions: {assign: {'o.list[7]': 9}}}
-      error.execution: {actions: {log: '= event.error.message'}}
+      error.execution: {actions: {log: '= [event.error.message, event.error.reason, event.error.name, string(event.error.key), string(event.error.length)].join()'}}
 ";
     let mut run = Run::start(&format!("strict: false\n{chart}"));
     run.send("E").send("APPEND").send("BAD");
     assert_eq!(run.var("o"), json!({"list": [1, 5, 9], "x": "new", "deep": {"er": 1}}));
-    assert_eq!(run.logged(), "cannot assign inside `o`: index 7 of a list of 3");
+    assert_eq!(run.logged(), "an action failedassigno73");
 }
 
 #[test]

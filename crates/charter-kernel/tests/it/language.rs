@@ -59,9 +59,9 @@ states:
     assert_eq!(json!(candidate.read), json!({"context.amount": 50, "context.limit": 10}));
     assert_eq!(story.legal, Vec::<String>::new());
     let story = run.try_send("RAISE", json!({})).map(|_| ()).unwrap_err();
-    assert_eq!(story.message, "`RAISE` may be sent by `boss`; `ana` (with role clerk) may not");
+    assert_eq!(story.message, "`RAISE` may be sent only by `boss`; `ana` has the role `clerk`");
     let story = run.try_send("NEVER", json!({})).map(|_| ()).unwrap_err();
-    assert_eq!(story.message, "nothing takes `NEVER` while `root` is in `s`; nothing is legal now for this sender");
+    assert_eq!(story.message, "no transition for `NEVER` while `root` is in `s`; the sender may send no event now");
     run.by("bea", &["boss"]);
     assert_eq!(run.try_send("NEVER", json!({})).map(|_| ()).unwrap_err().legal, ["RAISE"]);
     run.send("RAISE");
@@ -330,7 +330,7 @@ fn a_start_that_does_not_fit_is_refused() {
     let envelope = Envelope::host(0, Event::Start { input: json!({}) }, 0);
     let refusal = machine.start("r", &envelope).unwrap_err();
     let story = machine.explain(None, &envelope, &refusal);
-    assert!(story.message.starts_with("the input does not fit"), "{}", story.message);
+    assert!(story.message.starts_with("the input does not match"), "{}", story.message);
     assert_eq!(
         Run::try_start("context: {a: '= 1 / 0'}\nstates: {s: {}}", json!({})).map(|_| ()).unwrap_err().code.word(),
         "execution"
@@ -371,4 +371,39 @@ fn what_is_wrong_with_a_definition_is_said_with_its_place() {
         "bad-target"
     );
     assert_eq!(all("events: {E: {}}\nstates: {s: {on: {EE: s}}}"), "undeclared-event");
+}
+
+/// A record holds the reason of a failed action; the sentence is made when it is shown.
+#[test]
+fn a_refusal_says_which_action_failed() {
+    for (action, expected) in [
+        ("{assign: {'o.list[7]': 9}}", "cannot assign inside `o`: index 7 of a list of 1"),
+        ("{assign: {'o.text.deep': 9}}", "cannot assign inside `o`: key deep of a value of type string"),
+        ("{assign: {n: '= context.o.nope + 1'}}", "`context.o.nope + 1`: there is no such field (at `.nope`)"),
+        ("{assign: {n: '= 1 / context.n'}}", "`1 / context.n`: division by zero"),
+        ("{stop: nobody}", "there is no spawned actor `nobody` to stop"),
+        ("{send: {to: nobody, type: X}}", "there is no actor `nobody` in this run"),
+        ("{revoke: {kind: token, key: k}}", "there is no permit `token` `k` to revoke"),
+        ("{close: {kind: duty, key: k}}", "the obligation `duty` `k` is not open"),
+        ("{grant: {kind: token, key: k, uses: 0}}", "`uses` must be a whole number of at least 1"),
+        ("{spawn: {machine: m, id: self, input: {}}}", "invalid actor id `self`"),
+        (
+            "{spawn: {machine: m, id: a, input: 5}}",
+            "the input of `m` does not match its schema: 5 is not of type \"object\"",
+        ),
+    ] {
+        let chart = format!(
+            "
+context: {{o: {{list: [1], text: x}}, n: 0}}
+ledger: {{token: {{}}, duty: {{}}}}
+machines: {{m: {{input: {{type: object}}, initial: s, states: {{s: {{}}}}}}}}
+events: {{E: {{}}, X: {{}}}}
+states: {{s: {{on: {{E: {{actions: [{action}]}}}}}}}}
+"
+        );
+        let mut run = Run::start(&chart);
+        let story = run.try_send("E", json!({})).map(|_| ()).unwrap_err();
+        let event = if expected.contains("no actor") { "error.communication" } else { "error.execution" };
+        assert_eq!(story.message, format!("`{event}` was raised and no transition handles it: {expected}"));
+    }
 }

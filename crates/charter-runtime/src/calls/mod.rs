@@ -83,7 +83,7 @@ impl Inner {
         }
         let fault = match answer {
             Ok(receipt) if receipt.is_refused() => {
-                let why = receipt.refusal().map(|r| format!("{} ({})", r.message, r.code)).unwrap_or_default();
+                let why = receipt.explanation(None).map(|r| format!("{} ({})", r.message, r.code)).unwrap_or_default();
                 Fault::new("refused", format!("the run refused the answer: {why}"))
             }
             Ok(_) => return,

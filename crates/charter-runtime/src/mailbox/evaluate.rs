@@ -105,7 +105,8 @@ impl Inner {
                 return;
             }
             let state = &mut batch.state;
-            let refused = batch.staged.last().and_then(|m| m.append.record.refusal.as_deref());
+            let machine = Some(&*state.charter.machine);
+            let refused = batch.staged.last().and_then(|m| m.append.record.explanation(machine));
             if let (Some(why), Some(snapshot)) = (refused, &state.snapshot) {
                 // The timer stays pending. It is not tried again before the run has changed, since the result would be the same.
                 if state.refused.0 != snapshot.seq() {

@@ -239,7 +239,7 @@ impl<'a> Runner<'a> {
             return Err(fault(codes::UNEXPECTED_REFUSAL, message, None));
         }
         if outcome.timers_refused > 0 {
-            let notes: Vec<&str> = outcome.notes.iter().map(|n| n.message.as_str()).collect();
+            let notes: Vec<String> = outcome.notes.iter().map(|n| n.message()).collect();
             return Err(fault(codes::UNEXPECTED_REFUSAL, notes.join("; "), None));
         }
         self.took(outcome);

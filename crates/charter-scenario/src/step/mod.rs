@@ -4,7 +4,7 @@ mod input;
 mod keys;
 mod output;
 
-use charter_kernel::{Code, Explanation, Machine};
+use charter_kernel::{Explanation, Machine};
 use serde_json::Value as Json;
 
 use crate::lines::{self, RawLine};
@@ -112,10 +112,7 @@ impl<'m> StepSession<'m> {
                     out.extend_from_slice(line);
                     return Ok(LineResult::Accepted);
                 }
-                KeyUse::Conflict(seq) => {
-                    let message = format!("the id `{id}` was used for another event, in record {seq}");
-                    session.refuse(*event, Code::Stale, message)
-                }
+                KeyUse::Conflict(seq) => session.refuse_reused_id(*event, &id, seq),
                 KeyUse::New(content) => {
                     new_key = Some((id, content));
                     session.apply(*event)

@@ -35,12 +35,12 @@ struct NoteLine<'a> {
     actor: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<&'a str>,
-    message: &'a str,
+    message: String,
 }
 
 impl<'a> NoteLine<'a> {
     fn of(note: &'a Note) -> NoteLine<'a> {
-        NoteLine { actor: &note.actor, at: note.at.as_deref(), message: &note.message }
+        NoteLine { actor: &note.actor, at: note.at.as_deref(), message: note.message() }
     }
 }
 

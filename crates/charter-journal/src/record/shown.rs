@@ -1,0 +1,79 @@
+//! Records as people read them. A record holds no sentence; the sentences are made here, from its
+//! fields and, for the rules of a charter, from the charter.
+
+use std::borrow::Cow;
+
+use charter_kernel::{Explanation, Machine, NoteKind, RefusalContext, Timestamp};
+use serde_json::Value as Json;
+
+use super::{Fields, Record, json_of};
+
+impl Fields<'_> {
+    /// Why the event was refused, in words; none if it was not. Without the charter, the rules that
+    /// forbid it are named, but not said.
+    #[must_use]
+    pub fn explanation(&self, machine: Option<&Machine>) -> Option<Explanation> {
+        let ctx = RefusalContext {
+            event: Cow::Borrowed(&self.event.r#type),
+            invocation: self.source.invocation.as_deref(),
+            by: &self.by,
+            to: Cow::Borrowed(&self.to),
+            state: self.from.iter().map(AsRef::as_ref).collect(),
+            at: Timestamp(self.source.at.unwrap_or(self.at)),
+            expected_seq: self.expected_seq,
+            machine: machine.filter(|m| m.digest() == self.charter),
+        };
+        self.refusal.as_ref().map(|refusal| refusal.explain(&ctx))
+    }
+
+    /// The notes of the record, in words.
+    pub fn note_messages(&self) -> impl Iterator<Item = String> {
+        self.notes.iter().filter_map(note_message)
+    }
+}
+
+impl Record {
+    /// The record for output: its JSON, with a `message` for each refusal, candidate, misfit and
+    /// note. Its hash is that of [`Record::text`], without them.
+    #[must_use]
+    pub fn shown(&self, machine: Option<&Machine>) -> Cow<'_, str> {
+        if self.refusal.is_none() && self.notes.is_empty() {
+            return Cow::Borrowed(self.text());
+        }
+        let Ok(mut json) = json_of(self.text()) else {
+            return Cow::Borrowed(self.text());
+        };
+        if let Some(story) = self.explanation(machine) {
+            let refusal = json.get_mut("refusal");
+            if let Some(refusal) = refusal {
+                let candidates = story.candidates.iter().map(|c| c.message.as_str());
+                say_each(refusal.get_mut("candidates"), candidates);
+                say_each(refusal.get_mut("misfits"), story.misfits.iter().map(|m| m.message.as_str()));
+                say(refusal, &story.message);
+            }
+        }
+        if let Some(Json::Array(notes)) = json.get_mut("notes") {
+            for note in notes {
+                if let Some(message) = note_message(note) {
+                    say(note, &message);
+                }
+            }
+        }
+        Cow::Owned(charter_kernel::digest::canonical(&json))
+    }
+}
+
+fn say(object: &mut Json, message: &str) {
+    if let Json::Object(map) = object {
+        map.insert("message".into(), message.into());
+    }
+}
+
+fn say_each<'a>(list: Option<&mut Json>, messages: impl Iterator<Item = &'a str>) {
+    let items = list.and_then(Json::as_array_mut).into_iter().flatten();
+    items.zip(messages).for_each(|(item, message)| say(item, message));
+}
+
+fn note_message(note: &Json) -> Option<String> {
+    serde_json::from_value::<NoteKind>(note.clone()).ok().map(|kind| kind.message())
+}

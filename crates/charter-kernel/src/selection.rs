@@ -1,0 +1,397 @@
+//! Selects transitions (SCXML appendix D, `selectTransitions`) and decides whether one is enabled.
+//!
+//! [`evaluate`] is the only place where that is decided. The algorithm, the fast path, `legal` and
+//! `explain` call it with an [`Observer`] that takes note of what they need.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use charter_expr::{EvalError, Program};
+use serde_json::Value as Json;
+use smallvec::SmallVec;
+
+use crate::algorithm::remove_conflicting;
+use crate::digest::Digest;
+use crate::event::{Ev, Origin};
+use crate::machine::{Chart, NONE, Quorum, Require, RoleSet, StateNode, Transition, TransitionId};
+use crate::refusal::{Cause, Code, Detail, Refusal};
+use crate::scope::EvalContext;
+use crate::step::NoteKind;
+use crate::transaction::{Session, StepTransaction};
+
+/// Transitions that will be taken, in the order of selection.
+pub(crate) type Enabled = SmallVec<[TransitionId; 4]>;
+
+/// The result of evaluating a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Evaluation {
+    Enabled,
+    /// Everything holds, but more principals have to send the event.
+    Vote,
+    /// Everything holds, and the transition says that the event is to be refused.
+    Refused,
+    Failed(Code),
+    /// The answer depends on the event's data, which the observer does not have.
+    Unknown,
+}
+
+/// The result of a selection.
+pub(crate) struct Selection {
+    pub(crate) enabled: Enabled,
+    pub(crate) votes: SmallVec<[TransitionId; 1]>,
+    /// The transition that refuses the event.
+    pub(crate) refused: Option<TransitionId>,
+    /// The code of the candidate that passed the most checks before it failed.
+    pub(crate) furthest: Option<Code>,
+}
+
+/// Orders the codes of failed candidates by how many checks were passed before.
+pub(crate) fn rank(code: Code) -> u8 {
+    match code {
+        Code::Authority => 1,
+        Code::Guard => 2,
+        Code::Stale => 3,
+        _ => 4,
+    }
+}
+
+/// The check that a candidate failed.
+pub(crate) enum Unmet<'a, L> {
+    /// `by`: the sender has none of the roles.
+    Roles,
+    /// `guard` or `when`: the expression that decided, and the error if it could not be evaluated.
+    Guard { leaf: L, error: Option<EvalError> },
+    /// `approves`: the event does not name the digest of the current value.
+    Approval,
+    /// An entry of `requires`.
+    Requirement(&'a Require, Code),
+    /// `quorum`: the sender has none of the roles.
+    QuorumRoles,
+    /// `quorum`: the sender has voted already.
+    Voted,
+}
+
+/// What a caller of [`evaluate`] wants to know besides the result. Monomorphized: `()` costs
+/// nothing.
+pub(crate) trait Observer<'a> {
+    /// What is kept of an expression of a guard.
+    type Leaf: Copy + Default;
+    /// Whether the event's data is known. If not, checks that read it are skipped and the result
+    /// is [`Evaluation::Unknown`].
+    const HAS_DATA: bool = true;
+
+    fn leaf(program: &'a Program) -> Self::Leaf;
+    fn named(name: &'a str, leaf: Self::Leaf) -> Self::Leaf;
+    fn unmet(&mut self, ctx: &EvalContext<'a>, t: &'a Transition, unmet: Unmet<'a, Self::Leaf>);
+}
+
+/// Observes nothing.
+impl<'a> Observer<'a> for () {
+    type Leaf = ();
+    #[inline(always)]
+    fn leaf(_: &'a Program) {}
+    #[inline(always)]
+    fn named(_: &'a str, (): ()) {}
+    #[inline(always)]
+    fn unmet(&mut self, _: &EvalContext<'a>, _: &'a Transition, _: Unmet<'a, ()>) {}
+}
+
+/// Keeps the error of a guard that could not be evaluated.
+#[derive(Default)]
+pub(crate) struct GuardError(pub(crate) Option<EvalError>);
+
+impl<'a> Observer<'a> for GuardError {
+    type Leaf = ();
+    #[inline(always)]
+    fn leaf(_: &'a Program) {}
+    #[inline(always)]
+    fn named(_: &'a str, (): ()) {}
+    #[inline(always)]
+    fn unmet(&mut self, _: &EvalContext<'a>, _: &'a Transition, unmet: Unmet<'a, ()>) {
+        if let Unmet::Guard { error, .. } = unmet {
+            self.0 = error;
+        }
+    }
+}
+
+/// Whether a transition is enabled: roles, guard, approval, requirements, quorum, in this order;
+/// the first check that fails decides.
+///
+/// `sender` is the event if one is being selected for; none for eventless transitions.
+#[inline]
+pub(crate) fn evaluate<'a, O: Observer<'a>>(
+    ctx: &EvalContext<'a>,
+    held: RoleSet,
+    sender: Option<&Ev<'_>>,
+    id: TransitionId,
+    t: &'a Transition,
+    observer: &mut O,
+) -> Evaluation {
+    if !t.by.admits(roles_for(held, sender)) {
+        observer.unmet(ctx, t, Unmet::Roles);
+        return Evaluation::Failed(Code::Authority);
+    }
+    let unknown = !O::HAS_DATA && t.reads_event;
+    if !unknown {
+        if let Some(guard) = &t.guard {
+            let (holds, leaf) = ctx.guard::<O>(guard);
+            if holds != Ok(true) {
+                observer.unmet(ctx, t, Unmet::Guard { leaf, error: holds.err() });
+                return Evaluation::Failed(Code::Guard);
+            }
+        }
+        if let Some(program) = &t.approves
+            && !approves(ctx, program)
+        {
+            observer.unmet(ctx, t, Unmet::Approval);
+            return Evaluation::Failed(Code::Stale);
+        }
+        for require in &t.requires {
+            if let Err(code) = requirement(ctx, require) {
+                observer.unmet(ctx, t, Unmet::Requirement(require, code));
+                return Evaluation::Failed(code);
+            }
+        }
+    }
+    let result = match &t.quorum {
+        Some(quorum) => vote(ctx, held, sender, id, t, quorum, observer),
+        None if t.refuse.is_some() => Evaluation::Refused,
+        None => Evaluation::Enabled,
+    };
+    match result {
+        Evaluation::Enabled | Evaluation::Vote | Evaluation::Refused if unknown => Evaluation::Unknown,
+        result => result,
+    }
+}
+
+/// The roles that count for an event: the sender's, or the system's for events of the run itself
+/// and of its host.
+fn roles_for(held: RoleSet, ev: Option<&Ev<'_>>) -> RoleSet {
+    if ev.is_some_and(|e| e.origin == Origin::External) { held } else { RoleSet::SYSTEM }
+}
+
+/// Whether `event.digest` is the digest of the value that is to be approved.
+fn approves<'a>(ctx: &EvalContext<'a>, program: &'a Program) -> bool {
+    let Ok(value) = ctx.cel(program).and_then(|v| v.to_json()) else {
+        return false;
+    };
+    let named = ctx.event.and_then(|e| e.data().get("digest")).and_then(Json::as_str);
+    named.and_then(Digest::parse) == Some(Digest::of_json(&value))
+}
+
+/// Whether a requirement of the ledger holds.
+fn requirement<'a>(ctx: &EvalContext<'a>, require: &'a Require) -> Result<(), Code> {
+    let ledger = ctx.snapshot.ledger.as_deref();
+    match require {
+        Require::Use { kind, key, when, .. } => {
+            let key = ctx.text(key).map_err(|_| Code::PermitMissing)?;
+            let entry = ledger.ok_or(Code::PermitMissing)?.usable(*kind, &key)?;
+            match when {
+                Some(when) => match (EvalContext { entry: Some(entry), ..*ctx }).holds(when) {
+                    Ok(true) => Ok(()),
+                    Ok(false) | Err(_) => Err(Code::PermitScope),
+                },
+                None => Ok(()),
+            }
+        }
+        Require::Open { kind, key, .. } => {
+            let key = ctx.text(key).map_err(|_| Code::ObligationMissing)?;
+            let open = ledger.and_then(|l| l.get(*kind, &key)).is_some_and(|e| e.is_open());
+            if open { Ok(()) } else { Err(Code::ObligationMissing) }
+        }
+        Require::None { kind, .. } => {
+            let open = ledger.is_some_and(|l| l.open_keys(*kind).next().is_some());
+            if open { Err(Code::ObligationOpen) } else { Ok(()) }
+        }
+    }
+}
+
+fn vote<'a, O: Observer<'a>>(
+    ctx: &EvalContext<'a>,
+    held: RoleSet,
+    sender: Option<&Ev<'_>>,
+    id: TransitionId,
+    t: &'a Transition,
+    quorum: &Quorum,
+    observer: &mut O,
+) -> Evaluation {
+    let sender = sender.filter(|e| e.origin == Origin::External && quorum.of.admits(held));
+    let Some(ev) = sender else {
+        observer.unmet(ctx, t, Unmet::QuorumRoles);
+        return Evaluation::Failed(Code::Authority);
+    };
+    if quorum.count <= 1 {
+        return Evaluation::Enabled;
+    }
+    let digest = Digest::of_json(ev.data());
+    let Some(vote) = ctx.actor.votes.iter().find(|v| v.transition == id && v.digest == digest) else {
+        return Evaluation::Vote;
+    };
+    // A principal counts once towards a quorum.
+    if vote.by.iter().any(|id| id.as_ref() == ctx.by.id) {
+        observer.unmet(ctx, t, Unmet::Voted);
+        return Evaluation::Failed(Code::Authority);
+    }
+    let count = u32::try_from(vote.by.len()).unwrap_or(u32::MAX).saturating_add(1);
+    if count >= quorum.count { Evaluation::Enabled } else { Evaluation::Vote }
+}
+
+/// Transitions of a state that match an event, in document order.
+pub(crate) fn candidates<'c>(node: &'c StateNode, ev: &Ev<'_>) -> Cow<'c, [TransitionId]> {
+    if ev.is_known()
+        && let Ok(at) = node.exact.binary_search_by_key(&ev.id, |(id, _)| *id)
+    {
+        let list = node.exact.get(at).map(|(_, list)| list.as_ref());
+        return Cow::Borrowed(list.unwrap_or_default());
+    }
+    let mut out = Vec::new();
+    for (pattern, t) in &node.patterns {
+        if pattern.matches(ev.name()) && out.last() != Some(t) {
+            out.push(*t);
+        }
+    }
+    out.into()
+}
+
+/// All candidates for an event in the active states, innermost state first: for reports.
+pub(crate) fn active_candidates<'c>(
+    chart: &'c Chart,
+    configuration: &[u32],
+    ev: &Ev<'_>,
+) -> Vec<(TransitionId, &'c Transition)> {
+    let mut out: Vec<(TransitionId, &Transition)> = Vec::new();
+    for atomic in configuration.iter().filter(|s| chart.state(**s).is_atomic()) {
+        let mut state = *atomic;
+        while state != NONE {
+            for t in candidates(chart.state(state), ev).iter().copied() {
+                if !out.iter().any(|(k, _)| *k == t) {
+                    out.push((t, chart.transition(t)));
+                }
+            }
+            state = chart.state(state).parent;
+        }
+    }
+    out
+}
+
+impl StepTransaction<'_> {
+    /// Evaluates one candidate. A guard that cannot be evaluated does not hold; the error is noted,
+    /// and in a lenient machine it is raised as `error.execution` (SCXML 5.9.1).
+    pub(crate) fn evaluate(
+        &mut self,
+        actor_ix: usize,
+        id: TransitionId,
+        ev: Option<&Ev<'_>>,
+        sender: Option<&Ev<'_>>,
+        session: &mut Session,
+    ) -> Evaluation {
+        let transition = self.chart(actor_ix).transition(id);
+        let mut guard = GuardError::default();
+        let ctx = self.context(actor_ix, ev, &[]);
+        let result = evaluate(&ctx, self.held, sender, id, transition, &mut guard);
+        if let Some(e) = guard.0 {
+            self.note(actor_ix, Some(transition.at.clone()), NoteKind::Guard((&e).into()));
+            if !self.m.definition.strict {
+                let fault = self.fault_event(e.into());
+                session.internal.push_back(fault);
+            }
+        }
+        result
+    }
+
+    /// The refusal that a transition with `refuse` asks for, with the values that its rule names.
+    pub(crate) fn refusal_of(&self, actor_ix: usize, t: TransitionId, ev: Option<&Ev<'_>>) -> Refusal {
+        let Some(rule) = self.chart(actor_ix).transition(t).refuse else {
+            return Code::Rule.into();
+        };
+        let ctx = self.context(actor_ix, ev, &[]);
+        let detail = Detail {
+            rule: Some(self.m.rule_name(rule).into()),
+            read: self.m.rule_reads(rule, &ctx),
+            ..Detail::default()
+        };
+        Refusal::with(Code::Rule, detail)
+    }
+
+    /// Appendix D, `selectTransitions`: for each active atomic state, in document order, the first
+    /// transition that is enabled in it or in its ancestors.
+    pub(crate) fn select_transitions(&mut self, actor_ix: usize, ev: &Ev<'_>, session: &mut Session) -> Selection {
+        let chart = self.chart(actor_ix);
+        let mut out = Selection { enabled: Enabled::new(), votes: SmallVec::new(), refused: None, furthest: None };
+        // Two regions may share an ancestor: each candidate is evaluated once.
+        let mut evaluated: SmallVec<[(TransitionId, Evaluation); 4]> = SmallVec::new();
+        let count = self.actor(actor_ix).configuration.len();
+        for place in 0..count {
+            let Some(atomic) = self.actor(actor_ix).configuration.get(place).copied() else {
+                break;
+            };
+            if !chart.state(atomic).is_atomic() {
+                continue;
+            }
+            let mut state = atomic;
+            'up: while state != NONE {
+                let node = chart.state(state);
+                for t in candidates(node, ev).iter().copied() {
+                    let known = evaluated.iter().find(|(k, _)| *k == t).map(|(_, e)| *e);
+                    let evaluation = known.unwrap_or_else(|| self.evaluate(actor_ix, t, Some(ev), Some(ev), session));
+                    if known.is_none() {
+                        evaluated.push((t, evaluation));
+                    }
+                    match evaluation {
+                        Evaluation::Enabled => {
+                            if !out.enabled.contains(&t) {
+                                out.enabled.push(t);
+                            }
+                            break 'up;
+                        }
+                        Evaluation::Vote => {
+                            if !out.votes.contains(&t) {
+                                out.votes.push(t);
+                            }
+                            break 'up;
+                        }
+                        Evaluation::Refused => {
+                            out.refused = Some(t);
+                            return out;
+                        }
+                        // That a rule does not forbid the event is not a reason to refuse it.
+                        Evaluation::Failed(_) if chart.transition(t).refuse.is_some() => {}
+                        Evaluation::Failed(code) => {
+                            if out.furthest.is_none_or(|f| rank(code) > rank(f)) {
+                                out.furthest = Some(code);
+                            }
+                        }
+                        Evaluation::Unknown => {}
+                    }
+                }
+                state = node.parent;
+            }
+        }
+        out.enabled = remove_conflicting(chart, self.actor(actor_ix), out.enabled);
+        out
+    }
+
+    /// Takes one use off each permit that a transition needs. Another transition of the same step
+    /// may have taken the last one.
+    pub(crate) fn count_uses(
+        &mut self,
+        actor_ix: usize,
+        transition: &Transition,
+        ev: Option<&Ev<'_>>,
+    ) -> Result<(), Refusal> {
+        for require in &transition.requires {
+            let Require::Use { kind, key, .. } = require else {
+                continue;
+            };
+            let key: Arc<str> = match self.context(actor_ix, ev, &[]).text(key) {
+                Ok(key) => key,
+                Err(_) => return Err(Code::PermitMissing.into()),
+            };
+            self.ledger_mut().count_use(*kind, &key).map_err(|code| {
+                let kind = self.m.ledger_name(*kind).to_string();
+                Refusal::because(code, Cause::Permit { kind, key: key.to_string() })
+            })?;
+        }
+        Ok(())
+    }
+}
