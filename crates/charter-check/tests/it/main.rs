@@ -4,7 +4,6 @@
 mod explore;
 mod lints;
 mod properties;
-mod second_opinion;
 mod support;
 mod table;
 mod types;

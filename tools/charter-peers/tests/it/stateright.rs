@@ -1,10 +1,17 @@
-//! Exact state counts of small charters, compared with models of the same machines in `stateright`.
+//! Exact state counts of small charters, compared with `stateright` models of the same machines.
 
-use crate::support::machine;
+use ::stateright::{Checker, Model, Property};
 use charter_check::{Options, explore};
-use stateright::{Checker, Model};
+use charter_format::{ReadOptions, read};
+use charter_kernel::Machine;
 
-/// The numbers of states and edges.
+fn machine(source: &str) -> Machine {
+    let source = format!("charter: 1\nid: t\n{source}");
+    let document = read(&source, "t.yaml", &ReadOptions::default()).unwrap();
+    Machine::compile(document.definition).unwrap()
+}
+
+/// States and edges.
 fn counts(source: &str) -> (usize, usize) {
     let exploration = explore(&machine(source), &Options::default());
     let explored = exploration.explored();
@@ -20,7 +27,7 @@ where
     model.checker().spawn_bfs().join().unique_state_count()
 }
 
-/// Regions with cycles, and a transition out of all of them.
+/// Three cyclic regions, and one transition that leaves all of them.
 const REGIONS: &str = "
 initial: work
 states:
@@ -65,8 +72,8 @@ impl Model for Regions {
         }
         Some(Some(s))
     }
-    fn properties(&self) -> Vec<stateright::Property<Self>> {
-        vec![stateright::Property::always("bounded", |_, s: &Self::State| s.is_none_or(|s| s[2] < 2))]
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![Property::always("bounded", |_, s: &Self::State| s.is_none_or(|s| s[2] < 2))]
     }
 }
 
@@ -75,12 +82,12 @@ fn regions() {
     // 3 * 3 * 2 and the end; A, B and STOP everywhere, C in half of them.
     assert_eq!(counts(REGIONS), (19, 18 * 3 + 9));
     assert_eq!(stateright_count(Regions), 19);
-    // The same with the kernel: a property disables the table.
+    // The same through the kernel: a property disables the table-driven exploration.
     let slow = format!("{REGIONS}properties: [{{id: p, always: 'true'}}]\n");
     assert_eq!(counts(&slow), (19, 18 * 3 + 9));
 }
 
-/// An invocation with three retries.
+/// An invocation that is retried three times.
 const RETRY: &str = "
 actors: {work: {kind: tool, output: {type: object}}}
 context: {n: 0, said: null}
@@ -100,7 +107,7 @@ states:
 struct Retry;
 
 impl Model for Retry {
-    /// Phase (0 working, 1 done, 2 failed) and count.
+    /// Phase (0 running, 1 done, 2 failed) and the number of retries.
     type State = (u8, u8);
     type Action = bool;
     fn init_states(&self) -> Vec<Self::State> {
@@ -118,14 +125,14 @@ impl Model for Retry {
             false => (2, n),
         })
     }
-    fn properties(&self) -> Vec<stateright::Property<Self>> {
-        vec![stateright::Property::always("bounded", |_, s: &Self::State| s.1 <= 3)]
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![Property::always("bounded", |_, s: &Self::State| s.1 <= 3)]
     }
 }
 
 #[test]
 fn retries() {
-    assert_eq!(counts(RETRY), (9, 8), "no condition reads the message, so it does not count");
+    assert_eq!(counts(RETRY), (9, 8), "the error message, which no guard reads, does not multiply states");
     assert_eq!(stateright_count(Retry), 9);
 }
 
@@ -144,7 +151,8 @@ states:
 struct Permit;
 
 impl Model for Permit {
-    /// Voter (0 none, 1 ana, 2 ben); uses left once granted; over.
+    /// Who has voted (0 nobody, 1 ana, 2 ben), the uses left once the permit is granted, and
+    /// whether the deadline has passed.
     type State = (u8, Option<u8>, bool);
     type Action = &'static str;
     fn init_states(&self) -> Vec<Self::State> {
@@ -167,8 +175,8 @@ impl Model for Permit {
             _ => None,
         }
     }
-    fn properties(&self) -> Vec<stateright::Property<Self>> {
-        vec![stateright::Property::always("bounded", |_, s: &Self::State| s.1.is_none_or(|n| n <= 2))]
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![Property::always("bounded", |_, s: &Self::State| s.1.is_none_or(|n| n <= 2))]
     }
 }
 

@@ -1,13 +1,12 @@
-//! One guard over a context of 40 leaves: this crate, native code, and the `cel` crate in the same run.
-//!
-//! `cargo bench -p charter-expr`
+//! One guard over a context of 40 leaves: `charter-expr`, native code and the `cel` crate in the same
+//! run: `cargo bench -p charter-peers --bench guard`.
 
 use charter_expr::{Env, Fuel, Program, RootId, Scope, Type, Value, check, parse};
 use divan::{Bencher, black_box};
 use serde_json::{Value as Json, json};
 
 fn main() {
-    // Many iterations a sample: a guard is shorter than the clock's resolution.
+    // Many iterations per sample: one guard takes less than the clock's resolution.
     divan::Divan::from_args().sample_size(1000).sample_count(100).main();
 }
 
@@ -28,7 +27,7 @@ fn context() -> Json {
     context
 }
 
-/// Two roots over JSON, as the kernel has them.
+/// Two roots over JSON, as in the kernel.
 struct Data<'d> {
     event: &'d Json,
     context: &'d Json,

@@ -1,5 +1,5 @@
-//! Speed of the exploration: with the table (only the configuration matters) and with the kernel.
-//! `stateright` explores the same machine in the same run. `cargo bench -p charter-check`.
+//! Exploration speed, table-driven and through the kernel, beside `stateright` on the same machine in
+//! the same run: `cargo bench -p charter-peers --bench explore`.
 
 use charter_check::{Options, explore};
 use charter_format::{ReadOptions, read};
@@ -18,7 +18,7 @@ fn machine(source: &str) -> Machine {
     Machine::compile(document.definition).expect("a machine")
 }
 
-/// A million states: six regions of ten states, each with an event that leads to the next state.
+/// A million states: six regions of ten states, each with an event that leads to the next.
 fn regions(regions: usize, states: usize, rest: &str) -> String {
     let mut source = String::from("charter: 1\nid: bench\nevents: {");
     for r in 0..regions {
@@ -47,7 +47,7 @@ fn configurations_alone_1m(bencher: divan::Bencher) {
 
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn kernel_steps_16k(bencher: divan::Bencher) {
-    // A property disables the table.
+    // A property disables the table-driven exploration.
     let machine = machine(&regions(7, 4, "properties: [{id: p, never: 'false'}]\n"));
     bencher.counter(divan::counter::ItemsCount::new(4usize.pow(7))).bench(|| {
         let found = explore(&machine, &Options::default());

@@ -1,6 +1,6 @@
-//! A second opinion: generated expressions against the `cel` crate, where that one follows the specification.
+//! Generated expressions, compared with the `cel` crate where it follows the CEL specification.
 
-use cel::objects::Value as Theirs;
+use ::cel::objects::Value as Theirs;
 use charter_expr::{Env, Fuel, Program, RootId, Scope, Type, Value};
 use proptest::prelude::*;
 
@@ -40,8 +40,8 @@ fn theirs(source: &str) -> Option<String> {
             other => format!("{other:?}"),
         }
     }
-    let program = cel::Program::compile(source).unwrap_or_else(|e| panic!("{source}: {e}"));
-    let mut scope = cel::Context::default();
+    let program = ::cel::Program::compile(source).unwrap_or_else(|e| panic!("{source}: {e}"));
+    let mut scope = ::cel::Context::default();
     scope.add_variable("x", X).unwrap();
     scope.add_variable("s", "abc").unwrap();
     scope.add_variable("l", vec![1_i64, 2, 3]).unwrap();
@@ -107,7 +107,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_same_as_the_cel_crate(source in prop_oneof![int(), boolean(), text()]) {
+    fn agrees_with_the_cel_crate(source in prop_oneof![int(), boolean(), text()]) {
         prop_assert_eq!(ours(&source), theirs(&source), "{}", source);
     }
 }

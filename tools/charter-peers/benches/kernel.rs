@@ -1,8 +1,8 @@
-//! The kernel beside its peers, in one run: `cargo bench -p charter-kernel`. Goals are in the design (06, "Performance"); compare ratios,
-//! not figures.
+//! The kernel beside its peers in one run: `cargo bench -p charter-peers --bench kernel`. Compare
+//! ratios, not absolute figures.
 //!
-//! - `flat`: a machine of six states in a circle, one event. Peers: a hand-written `match`, `rust-fsm`, `statig`.
-//! - `shapes`: a parallel, a deeply nested and a guarded machine; a refusal; a session that assigns.
+//! - `flat`: a ring of six states, one event. Peers: a hand-written `match`, `rust-fsm`, `statig`.
+//! - `shapes`: parallel, deeply nested and guarded machines; the digest of a snapshot.
 //! - `compile`: a charter of 1,000 states.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs, unreachable_pub)]
 

@@ -1,0 +1,4 @@
+//! Differential tests against other crates.
+
+mod cel;
+mod stateright;
