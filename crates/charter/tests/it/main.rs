@@ -1,0 +1,38 @@
+//! The examples run to their end.
+#![allow(unreachable_pub)]
+
+#[path = "../../examples/check.rs"]
+mod check;
+#[path = "../../examples/embed.rs"]
+mod embed;
+#[path = "../../examples/executor.rs"]
+mod executor;
+#[path = "../../examples/step.rs"]
+mod step;
+#[path = "../../examples/store.rs"]
+mod store;
+
+#[test]
+fn check_finds_the_violation() {
+    check::main().unwrap();
+}
+
+#[test]
+fn embed_ends() {
+    embed::main().unwrap();
+}
+
+#[test]
+fn executor_answers() {
+    executor::main().unwrap();
+}
+
+#[test]
+fn step_reaches_the_final_state() {
+    step::main().unwrap();
+}
+
+#[test]
+fn store_verifies() {
+    store::main().unwrap();
+}
