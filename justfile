@@ -1,0 +1,42 @@
+# What CI does, by hand: `just --list`. Each recipe is one step of `.ci/run`.
+
+# Show the recipes
+default:
+    @just --list
+
+# Everything CI checks, in its order
+ci:
+    .ci/run
+
+# Tests of the default members: everything but the canister and tools/
+test:
+    cargo test
+
+# Tests of the whole workspace, property tests with their full number of cases
+test-all:
+    .ci/run tests
+
+# Formatting, lints and documentation
+lint:
+    .ci/run lint
+
+# Dependency arrows, licenses, words, line lengths
+tidy:
+    .ci/run tidy
+
+# `charter check` and `charter test` for the bundled charters
+charters:
+    .ci/run charters
+
+# WebAssembly builds and the Candid interface of the canister
+wasm:
+    .ci/run wasm
+
+# Benchmarks beside their peers
+bench:
+    cargo bench -p charter-peers
+    cargo bench -p charter-journal -- quick
+
+# The release binary, as packages ship it
+dist:
+    cargo build --profile dist --locked --bin charter
