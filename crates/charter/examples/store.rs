@@ -117,6 +117,6 @@ pub async fn main() -> Result<(), Box<dyn Error>> {
     runtime.ended("run-1").await?;
 
     let report = verify(store.as_ref(), None)?;
-    println!("{} commits, {} records verified", store.commits.load(Ordering::Relaxed), report.records);
+    println!("{} commits, {} records verified", store.commits.load(Ordering::Relaxed), report.records());
     Ok(())
 }
