@@ -19,7 +19,7 @@ states:
   opened: {on: {CLOSE: closed}}
 ";
 
-pub fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let document = charter::format::read(SOURCE, "door.yaml", &Default::default())?;
     let machine = Machine::compile(document.definition.clone()).map_err(|problems| format!("{problems:?}"))?;
     let report = check(&document, &machine, &Options::default());

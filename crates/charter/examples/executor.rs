@@ -40,7 +40,7 @@ impl Executor for Upper {
 }
 
 #[tokio::main(flavor = "current_thread")]
-pub async fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) async fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::default().executor("upper", Upper);
     let (runtime, _) = Runtime::open(Arc::new(MemoryStore::new()), options).await?;
     let document = charter::format::read(SOURCE, "shout.yaml", &Default::default())?;

@@ -21,7 +21,7 @@ states:
   home: {type: final}
 ";
 
-pub fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let document = charter::format::read(SOURCE, "errand.yaml", &Default::default())?;
     let machine = Machine::compile(document.definition).map_err(|problems| format!("{problems:?}"))?;
 

@@ -106,7 +106,7 @@ impl Store for Counting {
 }
 
 #[tokio::main(flavor = "current_thread")]
-pub async fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) async fn main() -> Result<(), Box<dyn Error>> {
     let store = Arc::new(Counting::default());
     let (runtime, _) = Runtime::open(store.clone(), Options::default()).await?;
     let source = "{charter: 1, id: short, states: {a: {always: b}, b: {type: final}}}";

@@ -1,5 +1,4 @@
 //! The examples run to their end.
-#![allow(unreachable_pub)]
 
 #[path = "../../examples/check.rs"]
 mod check;
