@@ -1,6 +1,6 @@
 //! Checks a charter from code: findings with lines, and the trace that leads to a violated property.
 //!
-//! `cargo run -p charter --features check --example check`
+//! `cargo run -p charter --example check`
 
 use std::error::Error;
 
