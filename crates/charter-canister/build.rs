@@ -1,4 +1,5 @@
-//! Puts the charter into the canister: its core form, so that the canister needs no reader of YAML, and its skills.
+//! Embeds the charter into the canister: its core form, so that the canister needs no YAML reader,
+//! and its skills.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! The automaton: a run, its stable structures, and what it waits for. Every step is written before anything is done because of it.
+//! The automaton: a run, its stable structures and its open invocations. Each step is written
+//! before its effects are executed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,53 +10,53 @@ use ic_stable_structures::Memory;
 use serde_json::Value as Json;
 
 use crate::charter::{Charter, built_in};
-use crate::error::Broken;
+use crate::error::CanisterError;
 use crate::log::Bounds;
 use crate::run::{Run, Stepped};
 use crate::stable::Stable;
-use crate::work::{fault, perform};
+use crate::work::{error_json, perform};
 
-/// How many timers fire before an event, at most; as on the embedded host.
+/// Upper limit of timers that fire before an event; the same as on the embedded host.
 const MAX_TIMERS: usize = 64;
 
-/// How many records are held for the projection; more are read from the log.
+/// Number of records cached for the projection; older ones are read from the log.
 const MAX_RECENT: usize = 256;
 
-/// What came in.
+/// Something for the run to process.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Mail {
-    /// Only time has passed.
+pub enum Input {
+    /// Nothing but the passing of time: fire the timers that are due.
     Due,
-    /// An event from somebody.
+    /// An event from a principal.
     Event {
         /// Type of the event.
         r#type: String,
         /// Its data.
         data: Json,
-        /// Who sends it.
+        /// The sender.
         by: Principal,
     },
-    /// What came of the work of an actor.
+    /// The answer to an invocation.
     Answer {
         /// The invocation.
         invocation: Arc<str>,
-        /// The effect that asked.
+        /// The effect that requested it.
         effect: EffectId,
         /// The output, or the error.
         outcome: Result<Json, Json>,
     },
 }
 
-/// Work that the run asks for.
+/// An invocation that the run requests.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
-    /// The effect that asks: the same work has the same.
+pub struct InvocationRequest {
+    /// The effect that requests it; the idempotency key.
     pub effect: EffectId,
-    /// The invocation that its answer is for.
+    /// The invocation to answer.
     pub invocation: Arc<str>,
     /// The entry of `actors`.
     pub actor: Arc<str>,
-    /// What it is given.
+    /// Its input.
     pub input: Arc<Json>,
 }
 
@@ -63,17 +64,17 @@ pub struct Asked {
 pub struct Automaton<M: Memory> {
     charter: Charter,
     run: Run,
-    /// What survives.
+    /// What survives an upgrade.
     pub stable: Stable<M>,
-    pending: VecDeque<Asked>,
+    pending: VecDeque<InvocationRequest>,
     recent: VecDeque<Record>,
 }
 
 impl<M: Memory + Clone> Automaton<M> {
-    /// A new automaton: record 0 is its start. `memory` gives the memories of [`Stable`].
+    /// Creates an automaton; record 0 is its start. `memory` returns the memories of [`Stable`].
     ///
     /// # Errors
-    /// The charter refuses to start; stable memory is not empty, or there is no room.
+    /// The charter refuses to start, stable memory is not empty, or it is full.
     pub fn start(
         memory: impl Fn(u8) -> M,
         run: &str,
@@ -81,10 +82,10 @@ impl<M: Memory + Clone> Automaton<M> {
         now: i64,
         input: Json,
         by: Principal,
-    ) -> Result<Automaton<M>, Broken> {
+    ) -> Result<Automaton<M>, CanisterError> {
         let mut stable = Stable::open(memory, bounds)?;
         if stable.charter()?.is_some() {
-            return Err(Broken::Stable("an automaton is there already".into()));
+            return Err(CanisterError::Stable("it already holds an automaton".into()));
         }
         let charter = Charter::compile(built_in())?;
         stable.put_charter(&charter.stored)?;
@@ -93,17 +94,17 @@ impl<M: Memory + Clone> Automaton<M> {
         let record = automaton.step(now, Event::Start { input }, by)?;
         match record.explanation(Some(&automaton.charter.machine)) {
             None => Ok(automaton),
-            Some(why) => Err(Broken::Start(why.message)),
+            Some(why) => Err(CanisterError::Start(why.message)),
         }
     }
 
-    /// An automaton from what survived, exactly as it was; [`Automaton::recover`] then takes up what was at work.
+    /// Opens an automaton from stable memory, exactly as it was. Call [`Automaton::recover`] next.
     ///
     /// # Errors
-    /// What is there is not what it should be.
-    pub fn open(memory: impl Fn(u8) -> M) -> Result<Automaton<M>, Broken> {
+    /// Stable memory is damaged.
+    pub fn open(memory: impl Fn(u8) -> M) -> Result<Automaton<M>, CanisterError> {
         let stable = Stable::open(memory, Bounds::default())?;
-        let missing = |what: &str| Broken::Stable(format!("{what} is missing"));
+        let missing = |what: &str| CanisterError::Stable(format!("{what} is missing"));
         let charter = stable.charter()?.ok_or_else(|| missing("the charter"))?;
         let charter = Charter::compile(charter)?;
         let last = stable.log.end().checked_sub(1);
@@ -113,34 +114,34 @@ impl<M: Memory + Clone> Automaton<M> {
         Ok(Automaton { charter, run, stable, pending: VecDeque::new(), recent: VecDeque::new() })
     }
 
-    /// Takes up what was at work when the host was stopped: what may be done twice is asked for again, for the rest the run is told that
-    /// its outcome is not known (code `unknown`). Gives the records that were made.
+    /// Continues after a stop of the host: idempotent invocations are requested again, and the
+    /// others are answered with an error whose code is `unknown`. Returns the new records.
     ///
     /// # Errors
     /// As [`Automaton::handle`].
-    pub fn recover(&mut self, now: i64) -> Result<Vec<Record>, Broken> {
-        let open = self.open_work();
+    pub fn recover(&mut self, now: i64) -> Result<Vec<Record>, CanisterError> {
+        let open = self.open_requests();
         let mut made = Vec::new();
-        for asked in open {
-            let again = self.charter.actor(&asked.actor).is_none_or(|a| a.idempotent);
-            if again {
-                self.pending.push_back(asked);
+        for request in open {
+            let idempotent = self.charter.actor(&request.actor).is_none_or(|a| a.idempotent);
+            if idempotent {
+                self.pending.push_back(request);
                 continue;
             }
             let message = format!(
                 "the host stopped while `{}` was at work; whether it has done its work is not known",
-                asked.actor
+                request.actor
             );
             made.extend(self.handle(
                 now,
-                Mail::Answer {
-                    invocation: asked.invocation,
-                    effect: asked.effect,
-                    outcome: Err(fault("unknown", &message)),
+                Input::Answer {
+                    invocation: request.invocation,
+                    effect: request.effect,
+                    outcome: Err(error_json("unknown", &message)),
                 },
             )?);
         }
-        // An upgrade may have come from a canister that wrote them otherwise.
+        // The version before the upgrade may have written them in another way.
         if let Some(snapshot) = self.run.snapshot()
             && !self.stable.differences(snapshot).is_empty()
         {
@@ -149,28 +150,29 @@ impl<M: Memory + Clone> Automaton<M> {
         Ok(made)
     }
 
-    /// The work that the run waits for.
+    /// The open invocations of the run.
     #[must_use]
-    pub fn open_work(&self) -> Vec<Asked> {
+    pub fn open_requests(&self) -> Vec<InvocationRequest> {
         let Some(snapshot) = self.run.snapshot() else {
             return Vec::new();
         };
         let services = snapshot.invocations().filter(|(_, i)| !i.is_machine());
-        let asked = services.map(|(_, i)| Asked {
+        let requests = services.map(|(_, i)| InvocationRequest {
             effect: i.effect,
             invocation: i.id.clone(),
             actor: i.src.clone(),
             input: i.input.clone(),
         });
-        asked.collect()
+        requests.collect()
     }
 
-    /// Puts what came in through the kernel, with the timers that are due before it; writes each record, and the state after it. Gives the
-    /// records, that of the mail last (for [`Mail::Due`] there may be none).
+    /// Processes an input, after the timers that are due. Each record is written together with the
+    /// state after it. Returns the records, the input's last (none for [`Input::Due`] if no timer
+    /// is due).
     ///
     /// # Errors
-    /// It could not be written. The message has to be undone, then.
-    pub fn handle(&mut self, now: i64, mail: Mail) -> Result<Vec<Record>, Broken> {
+    /// Stable memory cannot be written. The message must be rolled back then.
+    pub fn handle(&mut self, now: i64, input: Input) -> Result<Vec<Record>, CanisterError> {
         let mut made = Vec::new();
         for _ in 0..MAX_TIMERS {
             let Some(event) = self.run.due(now) else {
@@ -178,21 +180,22 @@ impl<M: Memory + Clone> Automaton<M> {
             };
             made.push(self.step(now, event, Principal::system())?);
         }
-        match mail {
-            Mail::Due => {}
-            Mail::Event { r#type, data, by } => {
+        match input {
+            Input::Due => {}
+            Input::Event { r#type, data, by } => {
                 made.push(self.step(now, Event::External { r#type, data }, by)?);
             }
-            Mail::Answer { invocation, effect, outcome } => {
+            Input::Answer { invocation, effect, outcome } => {
                 let failed = outcome.is_err();
                 let answer = |outcome| Event::answer(&*invocation, effect, outcome);
                 let record = self.step(now, answer(outcome), Principal::system())?;
                 let refused = record.explanation(None).map(|why| {
                     let why = format!("{} ({})", why.message, why.code);
-                    fault("refused", &format!("the run refuses the answer: {why}"))
+                    error_json("refused", &format!("the run refuses the answer: {why}"))
                 });
                 made.push(record);
-                // What the run refuses becomes a failure, so that the charter hears of it.
+                // An answer that the run refuses becomes an error, so that the charter can handle
+                // it.
                 if let Some(error) = refused.filter(|_| !failed) {
                     made.push(self.step(now, answer(Err(error)), Principal::system())?);
                 }
@@ -201,18 +204,18 @@ impl<M: Memory + Clone> Automaton<M> {
         Ok(made)
     }
 
-    /// One step: the kernel's, then stable memory.
-    fn step(&mut self, now: i64, event: Event, by: Principal) -> Result<Record, Broken> {
+    /// One step of the kernel, written to stable memory.
+    fn step(&mut self, now: i64, event: Event, by: Principal) -> Result<Record, CanisterError> {
         let stepped = self.run.step(&self.charter.machine, now, event, by);
         self.stable.commit(&stepped, self.run.snapshot())?;
         let Stepped { record, effects, .. } = stepped;
         for effect in effects {
             match effect.kind {
                 EffectKind::Invoke { invocation, src, input, .. } => {
-                    self.pending.push_back(Asked { effect: effect.id, invocation, actor: src, input })
+                    self.pending.push_back(InvocationRequest { effect: effect.id, invocation, actor: src, input })
                 }
                 EffectKind::Cancel { effect, .. } => self.pending.retain(|a| a.effect != effect),
-                // Both are in the record; whoever wants them reads them there.
+                // Both are in the record, where readers find them.
                 EffectKind::Emit { .. } | EffectKind::Log { .. } => {}
             }
         }
@@ -223,40 +226,41 @@ impl<M: Memory + Clone> Automaton<M> {
         Ok(record)
     }
 
-    /// Takes the next work that was asked for; it is given to nobody else.
-    pub fn take_work(&mut self) -> Option<Asked> {
+    /// Takes the next requested invocation.
+    pub fn take_request(&mut self) -> Option<InvocationRequest> {
         self.pending.pop_front()
     }
 
-    /// Whether work was asked for that nobody has taken.
+    /// Whether an invocation is requested and not taken yet.
     #[must_use]
-    pub fn has_work(&self) -> bool {
+    pub fn has_request(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Does the work of an effect that the run waits for; changes nothing. None: nobody waits for it (any more).
+    /// Computes the answer to an open invocation; changes nothing. None if the run does not wait
+    /// for it.
     #[must_use]
     pub fn perform(&self, effect: EffectId) -> Option<Result<Json, Json>> {
-        let asked = self.open_work().into_iter().find(|a| a.effect == effect)?;
-        Some(perform(&self.charter, &asked.actor, &asked.input))
+        let request = self.open_requests().into_iter().find(|a| a.effect == effect)?;
+        Some(perform(&self.charter, &request.actor, &request.input))
     }
 
-    /// When something has to happen next, in milliseconds since 1970: the next timer of the run.
+    /// When the next timer of the run is due, in milliseconds since 1970.
     #[must_use]
     pub fn next_due(&self) -> Option<i64> {
         self.run.next_due()
     }
 
-    /// A record: one that was made just now, or from the log.
+    /// A record, from the cache or the log.
     ///
     /// # Errors
-    /// It is not there (any more).
-    pub fn record(&self, seq: u64) -> Result<Record, Broken> {
+    /// It is not stored, or no longer.
+    pub fn record(&self, seq: u64) -> Result<Record, CanisterError> {
         let recent = self.recent.iter().rev().find(|r| r.seq == seq);
         recent.cloned().map_or_else(|| self.stable.log.record(seq), Ok)
     }
 
-    /// The records before this one are in the projection: they need not be held for it.
+    /// Drops cached records before this one: the projection has them.
     pub fn forget_before(&mut self, seq: u64) {
         self.recent.retain(|r| r.seq >= seq);
     }
@@ -273,13 +277,13 @@ impl<M: Memory + Clone> Automaton<M> {
         &self.run
     }
 
-    /// The state of the run. There is one: an automaton whose start was refused is never made.
+    /// The snapshot of the run. An automaton always has one, because a refused start creates none.
     #[must_use]
     pub fn snapshot(&self) -> Option<&Snapshot> {
         self.run.snapshot()
     }
 
-    /// Whether a turn is in flight.
+    /// Whether a turn is in progress.
     #[must_use]
     pub fn in_turn(&self) -> bool {
         self.stable.view().turn.is_some()

@@ -1,6 +1,8 @@
-//! The methods of the canister. Controllers change things, everybody may look; what is not for the caller is turned away before any work.
+//! The methods of the canister. Controllers may change things, everybody may read; a caller without
+//! the right is rejected before any work.
 //!
-//! Each is thin: who calls, how large is it, and on to [`crate::host`] or [`crate::view`].
+//! Each method checks the caller and the size of the input, then calls [`crate::host`] or
+//! [`crate::view`].
 
 use charter_kernel::Principal;
 use ic_cdk::api::{accept_message, canister_self, is_controller, msg_caller, msg_method_name};
@@ -16,17 +18,17 @@ use crate::log::Bounds;
 use crate::platform::with_sql;
 use crate::view;
 
-/// What only the canister itself may call.
+/// Methods that only the canister itself may call.
 const OWN: [&str; 2] = ["work", "tick"];
 
-/// The smallest segment of the log.
-const LEAST: u64 = 16;
+/// Lower limit of the records in a segment of the log.
+const MIN_SEGMENT_RECORDS: u64 = 16;
 
 fn controller(caller: candid::Principal) -> Principal {
     Principal::new(&caller.to_text(), &["controller"])
 }
 
-/// The caller, as the kernel sees it.
+/// The caller as a principal, if it is a controller.
 fn authorized() -> Result<Principal, Error> {
     let caller = msg_caller();
     match is_controller(&caller) {
@@ -35,7 +37,7 @@ fn authorized() -> Result<Principal, Error> {
     }
 }
 
-/// Whether the canister calls itself.
+/// Fails unless the canister calls itself.
 fn own() -> Result<(), Error> {
     let caller = msg_caller();
     match caller == canister_self() {
@@ -56,7 +58,7 @@ fn within(what: &str, parts: &[&str]) -> Result<(), Error> {
     }
 }
 
-/// Sends an event that asks for nothing that has to be waited for.
+/// Sends an event that starts no turn.
 fn change(what: &str, by: Principal, data: Json) -> Result<Receipt, Error> {
     let sent = send(what, data, by);
     settle();
@@ -87,7 +89,7 @@ fn init(args: Option<InitArgs>) {
     put("inference", adapter.map(Json::from));
     let usual = Bounds::default();
     let bounds = history.map_or(usual, |h: History| Bounds {
-        records: h.segment_records.clamp(LEAST, usual.records.saturating_mul(64)),
+        records: h.segment_records.clamp(MIN_SEGMENT_RECORDS, usual.records.saturating_mul(64)),
         bytes: h.segment_bytes.clamp(1 << 16, usual.bytes.saturating_mul(64)),
     });
     host::begin(bounds, Json::Object(input), controller(msg_caller()));
@@ -98,7 +100,8 @@ fn post_upgrade() {
     host::resume();
 }
 
-/// What comes from outside costs nothing unless a controller sends it. (Looking is done by queries, which do not come through here.)
+/// Ingress messages cost nothing unless a controller sends them. (Queries do not come through
+/// here.)
 #[inspect_message]
 fn inspect_message() {
     if is_controller(&msg_caller()) && !OWN.contains(&msg_method_name().as_str()) {
@@ -106,7 +109,8 @@ fn inspect_message() {
     }
 }
 
-/// Wakes it, and answers when the turn has ended. Who does not wait for the answer changes nothing: the turn goes on.
+/// Starts a turn and answers when it has ended. The turn continues even if the caller stops
+/// waiting.
 #[update]
 async fn wake(args: WakeArgs) -> Result<TurnEnd, Error> {
     let by = authorized()?;
@@ -126,7 +130,7 @@ async fn wake(args: WakeArgs) -> Result<TurnEnd, Error> {
     ended(number)
 }
 
-/// The turn that has ended; it may be that another one has ended since.
+/// A turn that has ended, not necessarily the last one.
 fn ended(number: Option<u64>) -> Result<TurnEnd, Error> {
     let message = |message: &str| Error::Failed { message: message.into() };
     let Some(number) = number else {
@@ -139,7 +143,7 @@ fn ended(number: Option<u64>) -> Result<TurnEnd, Error> {
     let query = TurnsQuery { after: number.checked_sub(1), ..TurnsQuery::default() };
     let found = with(|c| with_sql(|sql| c.projection.turns(sql, &query, 1)));
     let found = found.map_err(failed)?.into_iter().find(|t| t.turn == number);
-    let turn = found.ok_or_else(|| message("the turn goes on; `turns` will have it"))?;
+    let turn = found.ok_or_else(|| message("the turn has not ended; call `turns` later"))?;
     Ok(TurnEnd {
         number,
         id: turn.id,
@@ -153,25 +157,25 @@ fn ended(number: Option<u64>) -> Result<TurnEnd, Error> {
     })
 }
 
-/// Lays it to sleep.
+/// Puts the automaton to sleep.
 #[update]
 fn sleep() -> Result<Receipt, Error> {
     change("SleepRequested", authorized()?, json!({}))
 }
 
-/// Whether a timer wakes it.
+/// Sets whether a timer wakes the automaton.
 #[update]
 fn set_loop(enabled: bool) -> Result<Receipt, Error> {
     change("SetLoop", authorized()?, json!({"enabled": enabled}))
 }
 
-/// Somebody looked at the fault; it may go on.
+/// Resets a fault after a controller has looked at it.
 #[update]
 fn reset_fault() -> Result<Receipt, Error> {
     change("ResetFault", authorized()?, json!({}))
 }
 
-/// Changes who it is, from the next turn on.
+/// Changes the soul, from the next turn on.
 #[update]
 fn update_soul(text: String) -> Result<Receipt, Error> {
     let by = authorized()?;
@@ -179,7 +183,7 @@ fn update_soul(text: String) -> Result<Receipt, Error> {
     change("UpdateSoul", by, json!({"text": text}))
 }
 
-/// Changes a setting; keys of the soul and the system are protected.
+/// Changes a setting; the keys of the soul and the system are protected.
 #[update]
 fn config_set(key: String, value: String) -> Result<Receipt, Error> {
     let by = authorized()?;
@@ -210,7 +214,7 @@ fn skill_install(skill: NewSkill) -> Result<Receipt, Error> {
     change("InstallSkill", by, data)
 }
 
-/// Whether a skill is part of the context of a turn.
+/// Sets whether a skill is part of the context of a turn.
 #[update]
 fn skill_enable(name: String, enabled: bool) -> Result<Receipt, Error> {
     let by = authorized()?;
@@ -218,7 +222,7 @@ fn skill_enable(name: String, enabled: bool) -> Result<Receipt, Error> {
     change("EnableSkill", by, json!({"name": name, "enabled": enabled}))
 }
 
-/// Drops the SQL projection and makes it again from the log, in portions.
+/// Drops the SQL projection and rebuilds it from the log, in portions.
 #[update]
 fn replay() -> Result<Projection, Error> {
     authorized()?;
@@ -226,20 +230,20 @@ fn replay() -> Result<Projection, Error> {
     projection()
 }
 
-/// How it is.
+/// The state of the automaton.
 #[query]
 fn runtime() -> Runtime {
     let by = controller(msg_caller());
     with(|c| view::runtime(&c.automaton, host::now(), &by))
 }
 
-/// Who it is.
+/// The soul.
 #[query]
 fn soul() -> Soul {
     with(|c| view::soul(&c.automaton))
 }
 
-/// All settings, with the keys of the soul and the system.
+/// All settings, including the keys of the soul and the system.
 #[query]
 fn config() -> Vec<Setting> {
     let all = with(|c| c.automaton.stable.settings()).into_iter();
@@ -250,7 +254,7 @@ fn config() -> Vec<Setting> {
 #[query]
 fn config_get(key: String) -> Result<String, Error> {
     let found = with(|c| c.automaton.stable.setting(&key));
-    found.ok_or_else(|| Error::NotFound { message: format!("there is no setting `{key}`") })
+    found.ok_or_else(|| Error::NotFound { message: format!("no setting `{key}`") })
 }
 
 /// The skills.
@@ -304,7 +308,7 @@ fn refusals(page: Page) -> Result<Refusals, Error> {
     Ok(Refusals { refusals, next })
 }
 
-/// How far the SQL projection is.
+/// The state of the SQL projection.
 #[query]
 fn projection() -> Result<Projection, Error> {
     with(|c| {
@@ -328,19 +332,19 @@ fn projection() -> Result<Projection, Error> {
     })
 }
 
-/// Whether what is kept agrees with the run.
+/// Whether the stored data agrees with the run.
 #[query]
 fn check() -> Check {
     with(|c| view::check(&c.automaton))
 }
 
-/// The journal, in parts: one after the other they are a file that `charter verify` reads.
+/// The journal in parts; concatenated, they are a file that `charter verify` reads.
 #[query]
 fn export(args: ExportArgs) -> Result<ExportPart, Error> {
     with(|c| view::export(&c.automaton, &args)).map_err(failed)
 }
 
-/// The work of a turn; only for the canister itself.
+/// Answers an invocation; only for the canister itself.
 #[update(hidden = true)]
 fn work(seq: u64, index: u32) -> Work {
     match own() {
@@ -349,7 +353,7 @@ fn work(seq: u64, index: u32) -> Work {
     }
 }
 
-/// Fires what is due; only for the canister itself.
+/// Fires the timers that are due; only for the canister itself.
 #[update(hidden = true)]
 fn tick() {
     match own() {
@@ -362,11 +366,11 @@ ic_cdk::export_candid!();
 
 #[cfg(test)]
 mod tests {
-    /// The interface that callers have is the one that is committed.
+    /// The committed interface is the one that the code exports.
     #[test]
-    fn the_committed_interface_is_this_one() {
+    fn the_committed_interface_is_current() {
         let made = super::__export_service();
         let kept = include_str!("../automaton.did");
-        assert!(kept.lines().eq(made.lines()), "`scripts/canister.sh did --write` writes it:\n{made}");
+        assert!(kept.lines().eq(made.lines()), "run `scripts/canister.sh did --write`; the interface is:\n{made}");
     }
 }

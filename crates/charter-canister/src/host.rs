@@ -1,9 +1,11 @@
-//! The canister as a host: holds the automaton between messages, wakes it in time, and has its work done in messages of its own.
+//! The canister as a host: keeps the automaton between messages, wakes it on time, and answers
+//! invocations in messages of their own.
 //!
-//! A turn is a chain of messages. Each step ends in stable memory before the message that made it ends; the work that it asks for is done
-//! in another one (a call of the canister to itself), so a trap there undoes nothing but itself, and its rejection is the run's answer.
-//! Nobody drives a turn whose chain breaks in the middle (a trap in a callback, an upgrade): then the charter's timers end it (the time of
-//! an invocation, the lease of the turn), or [`resume`] does.
+//! A turn is a chain of messages. Each step is in stable memory before its message ends. An
+//! invocation is answered in another message (a call of the canister to itself), so a trap there
+//! rolls back only that message, and the rejection becomes the answer. If the chain breaks (a trap
+//! in a callback, an upgrade), the charter's timers end the turn (the timeout of the invocation or
+//! the lease of the turn), or [`resume`] does.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -15,20 +17,20 @@ use ic_cdk_timers::{TimerId, clear_timer, set_timer};
 use serde_json::Value as Json;
 
 use crate::api::{Error, Work};
-use crate::automaton::{Asked, Automaton, Mail};
-use crate::error::Broken;
+use crate::automaton::{Automaton, Input, InvocationRequest};
+use crate::error::CanisterError;
 use crate::log::Bounds;
 use crate::platform::{Memory, memory, set_up, with_sql};
 use crate::projection::Projection;
-use crate::work::fault;
+use crate::work::error_json;
 
-/// After this time a timer's work is tried again if it trapped.
-const AGAIN: Duration = Duration::from_secs(60);
+/// Delay before a timer is retried whose message trapped.
+const RETRY_DELAY: Duration = Duration::from_secs(60);
 
-/// How much of a trap's message is kept.
+/// Upper limit of the stored message of a trap, in characters.
 const MAX_REASON: usize = 512;
 
-/// What the heap holds between messages; all of it is made again from stable memory after an upgrade.
+/// What the heap holds between messages; restored from stable memory after an upgrade.
 pub(crate) struct Canister {
     pub(crate) automaton: Automaton<Memory>,
     pub(crate) projection: Projection,
@@ -36,7 +38,7 @@ pub(crate) struct Canister {
 
 thread_local! {
     static CANISTER: RefCell<Option<Canister>> = const { RefCell::new(None) };
-    /// The timer that is set: for when (milliseconds since 1970), and which.
+    /// The timer that is set: due time in milliseconds since 1970, and its id.
     static ARMED: Cell<Option<(i64, TimerId)>> = const { Cell::new(None) };
 }
 
@@ -45,20 +47,20 @@ pub(crate) fn now() -> i64 {
     i64::try_from(time() / 1_000_000).unwrap_or(i64::MAX)
 }
 
-/// Undoes the message.
-fn undo(why: &Broken) -> ! {
-    ic_cdk::api::trap(format!("the automaton cannot go on: {why}"))
+/// Rolls back the message.
+fn undo(why: &CanisterError) -> ! {
+    ic_cdk::api::trap(format!("the automaton cannot continue: {why}"))
 }
 
-/// The canister; a message that finds none is undone.
+/// Accesses the canister; traps if there is none.
 pub(crate) fn with<R>(f: impl FnOnce(&mut Canister) -> R) -> R {
     CANISTER.with_borrow_mut(|canister| match canister {
         Some(canister) => f(canister),
-        None => undo(&Broken::Stable("it has not been opened".into())),
+        None => undo(&CanisterError::Stable("it has not been opened".into())),
     })
 }
 
-/// A new automaton.
+/// Creates the automaton.
 pub(crate) fn begin(bounds: Bounds, input: Json, by: charter_kernel::Principal) {
     set_up();
     let run = canister_self().to_text();
@@ -66,7 +68,7 @@ pub(crate) fn begin(bounds: Bounds, input: Json, by: charter_kernel::Principal) 
     hold(made.unwrap_or_else(|e| undo(&e)));
 }
 
-/// The automaton after an upgrade: as it was, what was at work answered for, its timers set again.
+/// Restores the automaton after an upgrade, answers interrupted invocations, and sets its timers.
 pub(crate) fn resume() {
     set_up();
     let mut automaton = Automaton::open(memory).unwrap_or_else(|e| undo(&e));
@@ -84,18 +86,18 @@ fn hold(mut automaton: Automaton<Memory>) {
     settle();
 }
 
-/// Gives something to the automaton.
-fn handle(mail: Mail) -> Vec<Record> {
+/// Passes an input to the automaton.
+fn handle(mail: Input) -> Vec<Record> {
     let made = with(|c| c.automaton.handle(now(), mail));
     made.unwrap_or_else(|e| undo(&e))
 }
 
-/// Gives an event to the automaton, in the name of a caller.
+/// Sends an event to the automaton for a caller.
 pub(crate) fn send(r#type: &str, data: Json, by: charter_kernel::Principal) -> Result<Record, Error> {
     let r#type = r#type.to_owned();
-    let made = handle(Mail::Event { r#type, data, by });
+    let made = handle(Input::Event { r#type, data, by });
     let Some(record) = made.into_iter().next_back() else {
-        return Err(Error::Failed { message: "nothing was written".into() });
+        return Err(Error::Failed { message: "no record was written".into() });
     };
     match with(|c| crate::view::refusal(&record, Some(&c.automaton.charter().machine))) {
         None => Ok(record),
@@ -103,7 +105,7 @@ pub(crate) fn send(r#type: &str, data: Json, by: charter_kernel::Principal) -> R
     }
 }
 
-/// What every message ends with: the projection is brought up to date, the timer is set.
+/// Ends a message: updates the projection and sets the timer.
 pub(crate) fn settle() {
     let behind = with(|c| {
         // A turn is projected when it has ended, in one transaction.
@@ -118,14 +120,14 @@ pub(crate) fn settle() {
     arm(behind.unwrap_or(false));
 }
 
-/// Sets the timer for what comes next: at once if something is left to do, else when the charter's next timer is due.
+/// Sets the timer: to now if something is left to do, else to the charter's next timer.
 fn arm(at_once: bool) {
-    let due = match at_once || with(|c| c.automaton.has_work()) {
+    let due = match at_once || with(|c| c.automaton.has_request()) {
         true => Some(now()),
         false => with(|c| c.automaton.next_due()),
     };
     let armed = ARMED.get();
-    // One that should have fired already is set anew.
+    // A timer that is overdue is set again.
     if armed.map(|(at, _)| at) == due && due.is_some_and(|at| at > now()) {
         return;
     }
@@ -136,51 +138,52 @@ fn arm(at_once: bool) {
         let ns = u128::try_from(due).unwrap_or_default().saturating_mul(1_000_000);
         let left = ns.saturating_sub(time().into());
         let delay = Duration::from_nanos(u64::try_from(left).unwrap_or(u64::MAX / 4));
-        (due, set_timer(delay.min(AN_AGE), woken()))
+        (due, set_timer(delay.min(MAX_DELAY), woken()))
     }));
 }
 
-/// No timer is set for later than this; it is set anew then.
-const AN_AGE: Duration = Duration::from_secs(365 * 86_400);
+/// Upper limit of a delay; the timer is then set again.
+const MAX_DELAY: Duration = Duration::from_secs(365 * 86_400);
 
-/// The timer has fired. First another one is set, which is what is left if anything here traps.
+/// The timer has fired. Another one is set first, in case anything here traps.
 async fn woken() {
-    let later = now().saturating_add(i64::try_from(AGAIN.as_millis()).unwrap_or(60_000));
-    ARMED.set(Some((later, set_timer(AGAIN, again()))));
+    let later = now().saturating_add(i64::try_from(RETRY_DELAY.as_millis()).unwrap_or(60_000));
+    ARMED.set(Some((later, set_timer(RETRY_DELAY, again()))));
     match Call::unbounded_wait(canister_self(), "tick").await {
         Ok(_) => drive().await,
-        Err(e) => debug_print(format!("the timer could not do its work: {e}")),
+        Err(e) => debug_print(format!("the message of the timer failed: {e}")),
     }
 }
 
-/// As [`woken`]; boxed, because one leads to the other.
+/// As [`woken`]; boxed, because the two call each other.
 fn again() -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
     Box::pin(async { woken().await })
 }
 
-/// The timer's own message: fires what is due.
+/// The message of the timer: fires the timers that are due.
 pub(crate) fn tick() {
-    handle(Mail::Due);
+    handle(Input::Due);
 }
 
-/// Has the work done that was asked for, one after the other, until there is none. Who asked for a turn waits here for its end.
+/// Answers requested invocations one after the other until none is left. The caller of `wake` waits
+/// here for the end of the turn.
 pub(crate) async fn drive() {
-    while let Some(asked) = with(|c| c.automaton.take_work()) {
-        // This message ends at the call: from here on the timers watch over the turn.
+    while let Some(request) = with(|c| c.automaton.take_request()) {
+        // This message ends at the call; from here on the timers guard the turn.
         arm(false);
-        if let Some(outcome) = ask(&asked).await {
-            handle(Mail::Answer { invocation: asked.invocation, effect: asked.effect, outcome });
+        if let Some(outcome) = invoke(&request).await {
+            handle(Input::Answer { invocation: request.invocation, effect: request.effect, outcome });
         }
     }
     settle();
 }
 
-/// Has a piece of work done in a message of its own. None: nobody waits for it any more.
-async fn ask(asked: &Asked) -> Option<Result<Json, Json>> {
-    let call = Call::unbounded_wait(canister_self(), "work").with_args(&(asked.effect.seq, asked.effect.index));
+/// Answers an invocation in a message of its own. None if the run no longer waits for it.
+async fn invoke(request: &InvocationRequest) -> Option<Result<Json, Json>> {
+    let call = Call::unbounded_wait(canister_self(), "work").with_args(&(request.effect.seq, request.effect.index));
     let broke = |what: &str, why: String| {
         let why: String = why.chars().take(MAX_REASON).collect();
-        Err(fault("panic", &format!("the adapter of `{}` {what}: {why}", asked.actor)))
+        Err(error_json("panic", &format!("the adapter of `{}` {what}: {why}", request.actor)))
     };
     let read = |text: String| serde_json::from_str::<Json>(&text);
     let answer = match call.await {
@@ -201,7 +204,7 @@ async fn ask(asked: &Asked) -> Option<Result<Json, Json>> {
     }
 }
 
-/// The work of an effect; nothing is written here.
+/// Computes the answer to an effect; writes nothing.
 pub(crate) fn work(seq: u64, index: u32) -> Work {
     let effect = charter_kernel::EffectId { seq, index };
     match with(|c| c.automaton.perform(effect)) {
@@ -211,7 +214,7 @@ pub(crate) fn work(seq: u64, index: u32) -> Work {
     }
 }
 
-/// Makes the projection anew: drops it; timers fill it in portions.
+/// Drops the projection; timers fill it again in portions.
 pub(crate) fn replay() -> Result<(), Error> {
     let dropped = with(|c| with_sql(|sql| c.projection.anew(sql, &mut c.automaton)));
     dropped.map_err(failed)?;
@@ -219,6 +222,6 @@ pub(crate) fn replay() -> Result<(), Error> {
     Ok(())
 }
 
-pub(crate) fn failed(e: Broken) -> Error {
+pub(crate) fn failed(e: CanisterError) -> Error {
     Error::Failed { message: e.to_string() }
 }

@@ -1,8 +1,9 @@
-//! The start of the wasm: constructors run once.
+//! The start function of the module: runs constructors once.
 //!
-//! A library for WASI that exports no `_initialize` has every export wrapped in calls of its constructors: SQLite's file system would be
-//! made anew with each message. This one is called when the canister is installed or upgraded (the build makes it the start function).
-//! Exporting a symbol, and calling the linker's, are the only `unsafe` in this crate's own words.
+//! Without `_initialize`, the linker wraps every export in calls of the constructors, and SQLite's
+//! file system would be created again for each message. The build makes this function the start
+//! function, which runs at install and upgrade. Exporting a symbol and calling one of the linker
+//! are the only uses of `unsafe` in this crate.
 #![allow(unsafe_code)]
 
 unsafe extern "C" {
@@ -12,6 +13,7 @@ unsafe extern "C" {
 /// Runs the constructors.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn _initialize() {
-    // SAFETY: the function that the linker makes takes nothing and is called once, before anything else.
+    // SAFETY: the linker generates this function; it has no parameters and is called once, before
+    // anything else.
     unsafe { __wasm_call_ctors() }
 }

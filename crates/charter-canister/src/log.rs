@@ -1,24 +1,26 @@
-//! The episodic log: the records of the run, as texts, in stable memory. Bounded: it consists of segments, and the oldest is dropped whole.
+//! The episodic log: the records of the run, as text, in stable memory. It is bounded: it consists
+//! of segments, and the oldest segment is dropped as a whole.
 //!
-//! A segment begins with an anchor: the record before its first one, and the snapshot after that record. So what remains can be verified
-//! from there on: the anchor's hash is its own, the snapshot is the one that it names, the first record of the segment names its hash.
+//! A segment begins with an anchor: the record before its first one, and the snapshot after that
+//! record. The remaining log can be verified from there: the anchor hashes to its own hash, names
+//! the digest of the snapshot, and is named by the first record of the segment.
 
 use charter_journal::Record;
 use ic_stable_structures::{Cell, Log, Memory};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Broken;
+use crate::error::CanisterError;
 use crate::form;
 
-/// Of how many segments a log consists. Between `SEGMENTS - 1` and `SEGMENTS` segments' worth of records are kept.
+/// Number of segments of a log. It holds between `SEGMENTS - 1` and `SEGMENTS` segments of records.
 pub const SEGMENTS: usize = 4;
 
-/// How much history is kept.
+/// Limits of the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Records of a segment at most.
+    /// Upper limit of records in a segment.
     pub records: u64,
-    /// Bytes of a segment, after which the next one is begun.
+    /// Size of a segment in bytes after which the next one begins.
     pub bytes: u64,
 }
 
@@ -29,24 +31,24 @@ impl Default for Bounds {
     }
 }
 
-/// What comes before the first record of a segment.
+/// The state before the first record of a segment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Anchor {
-    /// The text of the record before.
+    /// The text of the previous record.
     pub record: String,
     /// The text of the snapshot after it.
     pub snapshot: String,
 }
 
-/// Which segment holds what.
+/// The layout of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Plan {
     bounds: Bounds,
-    /// Segments in use, oldest first: place among the memories, first record.
+    /// Segments in use, oldest first: index of the memory, first record.
     used: Vec<(usize, u64)>,
 }
 
-/// The log. All of its content is in its memories; only the plan is also held here.
+/// The log. Its content is in its memories; only the layout is cached.
 pub struct EpisodicLog<M: Memory> {
     plan: Cell<Vec<u8>, M>,
     known: Plan,
@@ -55,11 +57,12 @@ pub struct EpisodicLog<M: Memory> {
 }
 
 impl<M: Memory + Clone> EpisodicLog<M> {
-    /// Opens a log, or makes one; `bounds` is for a new one. The memories: one for the plan, two for each of [`SEGMENTS`] segments.
+    /// Opens or creates a log; `bounds` is for a new one. It needs one memory for the layout and
+    /// two for each of [`SEGMENTS`] segments.
     ///
     /// # Errors
-    /// What is there is no log.
-    pub fn open(plan: M, memories: Vec<(M, M)>, bounds: Bounds) -> Result<EpisodicLog<M>, Broken> {
+    /// The memory holds something else.
+    pub fn open(plan: M, memories: Vec<(M, M)>, bounds: Bounds) -> Result<EpisodicLog<M>, CanisterError> {
         let plan = Cell::init(plan, Vec::new());
         let known = match plan.get().as_slice() {
             [] => Plan { bounds, used: Vec::new() },
@@ -69,50 +72,51 @@ impl<M: Memory + Clone> EpisodicLog<M> {
         Ok(EpisodicLog { plan, known, segments, memories })
     }
 
-    /// How much is kept.
+    /// The limits of the history.
     #[must_use]
     pub fn bounds(&self) -> Bounds {
         self.known.bounds
     }
 
-    /// The number of the first record that is there.
+    /// The number of the first stored record.
     #[must_use]
     pub fn first(&self) -> u64 {
         self.known.used.first().map_or(0, |(_, first)| *first)
     }
 
-    /// The number that the next record has.
+    /// The number of the next record.
     #[must_use]
     pub fn end(&self) -> u64 {
         let Some((place, first)) = self.known.used.last() else {
             return 0;
         };
         let count = self.segments.get(*place).map_or(0, Log::len);
-        // The anchor is an entry, too.
+        // The anchor is an entry as well.
         first.saturating_add(count.saturating_sub(1))
     }
 
-    /// The bytes of all records that are there, anchors included.
+    /// The size of all stored records and anchors, in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let used = self.known.used.iter();
         used.filter_map(|(place, _)| self.segments.get(*place)).map(Log::log_size_bytes).fold(0, u64::saturating_add)
     }
 
-    /// Whether the next record begins a segment.
+    /// Whether the next record begins a segment and needs an anchor.
     #[must_use]
     pub fn needs_anchor(&self) -> bool {
         let last = self.known.used.last();
         last.is_none_or(|(place, _)| self.is_full(*place))
     }
 
-    /// Writes the next record. `anchor`: what comes before it, if [it is needed](EpisodicLog::needs_anchor).
+    /// Appends the next record. `anchor` is the state before it, if
+    /// [needed](EpisodicLog::needs_anchor).
     ///
     /// # Errors
-    /// It is not the next one; there is no room.
-    pub fn append(&mut self, record: &Record, anchor: Option<Anchor>) -> Result<(), Broken> {
+    /// It is not the next record, or the memory is full.
+    pub fn append(&mut self, record: &Record, anchor: Option<Anchor>) -> Result<(), CanisterError> {
         if record.seq != self.end() {
-            return Err(Broken::Stable(format!(
+            return Err(CanisterError::Stable(format!(
                 "record {} does not follow record {} of the log",
                 record.seq,
                 self.end()
@@ -132,9 +136,9 @@ impl<M: Memory + Clone> EpisodicLog<M> {
         })
     }
 
-    /// Begins the next segment; the oldest one makes room for it if it must.
-    fn begin_segment(&mut self, first: u64, anchor: Anchor) -> Result<usize, Broken> {
-        let missing = || Broken::Stable("a segment of the log has no memory".into());
+    /// Begins the next segment, in place of the oldest one if all are in use.
+    fn begin_segment(&mut self, first: u64, anchor: Anchor) -> Result<usize, CanisterError> {
+        let missing = || CanisterError::Stable("a segment of the log has no memory".into());
         let place = match self.known.used.len() < self.segments.len() {
             true => self.known.used.len(),
             false => self.known.used.first().ok_or_else(missing)?.0,
@@ -151,17 +155,17 @@ impl<M: Memory + Clone> EpisodicLog<M> {
         Ok(place)
     }
 
-    fn write(&self, place: usize, bytes: &Vec<u8>) -> Result<(), Broken> {
+    fn write(&self, place: usize, bytes: &Vec<u8>) -> Result<(), CanisterError> {
         let log = self.segments.get(place);
         let written = log.map(|log| log.append(bytes));
         match written {
             Some(Ok(_)) => Ok(()),
-            Some(Err(e)) => Err(Broken::Stable(format!("the log cannot grow: {e:?}"))),
-            None => Err(Broken::Stable("a segment of the log has no memory".into())),
+            Some(Err(e)) => Err(CanisterError::Stable(format!("the log cannot grow: {e:?}"))),
+            None => Err(CanisterError::Stable("a segment of the log has no memory".into())),
         }
     }
 
-    /// The text of a record; none if it is not there (any more, or yet).
+    /// The text of a record; none if it is not stored, or no longer.
     #[must_use]
     pub fn text(&self, seq: u64) -> Option<String> {
         let used = self.known.used.iter().rev();
@@ -174,18 +178,18 @@ impl<M: Memory + Clone> EpisodicLog<M> {
     /// A record.
     ///
     /// # Errors
-    /// It is not there, or is no record.
-    pub fn record(&self, seq: u64) -> Result<Record, Broken> {
-        let bad = |why: String| Broken::Stable(format!("record {seq}: {why}"));
+    /// It is not stored, or damaged.
+    pub fn record(&self, seq: u64) -> Result<Record, CanisterError> {
+        let bad = |why: String| CanisterError::Stable(format!("record {seq}: {why}"));
         let text = self.text(seq).ok_or_else(|| bad("it is missing".into()))?;
         Record::read(&text).map_err(|e| bad(e.to_string()))
     }
 
-    /// What comes before [`EpisodicLog::first`]; none if nothing does.
+    /// The state before [`EpisodicLog::first`]; none if that is record 0.
     ///
     /// # Errors
     /// It is damaged.
-    pub fn anchor(&self) -> Result<Option<Anchor>, Broken> {
+    pub fn anchor(&self) -> Result<Option<Anchor>, CanisterError> {
         let Some((place, first)) = self.known.used.first().copied().filter(|(_, f)| *f > 0) else {
             return Ok(None);
         };

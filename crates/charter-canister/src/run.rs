@@ -1,4 +1,5 @@
-//! A run in memory: gives events to the kernel and makes their records, as the embedded host does. Keeps nothing, knows no clock.
+//! A run in memory: passes events to the kernel and builds their records, as the embedded host
+//! does. It stores nothing and knows no clock.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,27 +8,27 @@ use charter_journal::{Chain, Record};
 use charter_kernel::{Code, Effect, Envelope, Event, Machine, Principal, Snapshot, Status, Step, Timer};
 use serde_json::Value as Json;
 
-use crate::error::Broken;
+use crate::error::CanisterError;
 
 /// A run after its last record.
 #[derive(Debug, Clone)]
 pub struct Run {
     snapshot: Option<Snapshot>,
     chain: Chain,
-    /// Time of its last record: within a run time does not go back.
+    /// Time of its last record: time does not go back within a run.
     last: i64,
-    /// Timers whose event was refused by the snapshot with this number: tried again when it has changed.
+    /// Timers whose event was refused at this snapshot; they are retried after it has changed.
     refused: (u64, BTreeSet<(Arc<str>, u64)>),
 }
 
-/// What became of an event.
+/// The result of processing an event.
 #[derive(Debug)]
 pub struct Stepped {
     /// The record.
     pub record: Record,
-    /// The text of the snapshot after it; none if there is none, because the start was refused.
+    /// The text of the snapshot after it; none if the start was refused.
     pub text: Option<String>,
-    /// What the charter asks of its host.
+    /// The effects to execute.
     pub effects: Vec<Effect>,
     /// The snapshot before it.
     pub before: Option<Snapshot>,
@@ -39,19 +40,19 @@ impl Run {
     pub fn new(id: &str) -> Run {
         Run {
             snapshot: None,
-            // Every step's snapshot is wanted: it is what is kept.
+            // Each snapshot is written to stable memory.
             chain: Chain::new(id).snapshot_every(1),
             last: i64::MIN,
             refused: Default::default(),
         }
     }
 
-    /// A run as it was after its last record; `snapshot` is the text that was kept with it.
+    /// Restores a run after its last record; `snapshot` is the stored text.
     ///
     /// # Errors
-    /// The two do not belong together, or to this charter.
-    pub fn restore(machine: &Machine, last: &Record, snapshot: &str) -> Result<Run, Broken> {
-        let bad = |why: String| Broken::Stable(why);
+    /// The record and the snapshot do not belong together, or not to this charter.
+    pub fn restore(machine: &Machine, last: &Record, snapshot: &str) -> Result<Run, CanisterError> {
+        let bad = |why: String| CanisterError::Stable(why);
         if charter_kernel::Digest::of_bytes(snapshot.as_bytes()) != last.snapshot {
             return Err(bad(format!("the snapshot is not the one after record {}", last.seq)));
         }
@@ -67,7 +68,7 @@ impl Run {
         })
     }
 
-    /// Its state; none: its start was refused, or it has not started.
+    /// Its snapshot; none if it has not started or its start was refused.
     #[must_use]
     pub fn snapshot(&self) -> Option<&Snapshot> {
         self.snapshot.as_ref()
@@ -93,7 +94,7 @@ impl Run {
         self.timer().map(|t| t.due.0)
     }
 
-    /// The event of the next timer that is due.
+    /// The event of the next timer, if it is due.
     #[must_use]
     pub fn due(&self, now: i64) -> Option<Event> {
         let now = now.max(self.last);
@@ -125,7 +126,7 @@ impl Run {
         Stepped { record: append.record, text: append.snapshot, effects, before }
     }
 
-    /// A timer whose event is refused would be refused for ever: it waits for the run to change.
+    /// The same event would be refused again, so the timer waits for the run to change.
     fn remember_refused(&mut self, event: &Event) {
         let (Event::Timer { timer, generation }, Some(snapshot)) = (event, &self.snapshot) else {
             return;

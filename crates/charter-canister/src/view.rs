@@ -1,4 +1,4 @@
-//! From what the automaton holds to what callers get.
+//! Converts the state of the automaton into the types of the interface.
 
 use charter_journal::{Fields, export_header};
 use charter_kernel::{Machine, Principal};
@@ -11,18 +11,18 @@ use crate::api::{
 };
 use crate::automaton::Automaton;
 use crate::charter::built_in_digest;
-use crate::error::Broken;
+use crate::error::CanisterError;
 use crate::projection::duration;
 use crate::stable::LastTurn;
 
-/// How many records [`check`] looks at.
+/// Number of records that [`check`] reads.
 const CHECKED: u64 = 100;
 
 fn ms(at: i64) -> u64 {
     u64::try_from(at).unwrap_or_default()
 }
 
-/// Why a record was refused.
+/// The refusal of a record, if it has one.
 pub(crate) fn refusal(record: &Fields<'_>, machine: Option<&Machine>) -> Option<Refusal> {
     let why = record.explanation(machine)?;
     Some(Refusal {
@@ -35,7 +35,7 @@ pub(crate) fn refusal(record: &Fields<'_>, machine: Option<&Machine>) -> Option<
 }
 
 /// Says the refusals of the projection, which holds no sentences.
-pub(crate) fn say_refusals<M: Memory + Clone>(a: &Automaton<M>, refused: &mut [Refused]) -> Result<(), Broken> {
+pub(crate) fn say_refusals<M: Memory + Clone>(a: &Automaton<M>, refused: &mut [Refused]) -> Result<(), CanisterError> {
     for row in refused {
         let record = a.stable.log.record(row.seq)?;
         let why = record.explanation(Some(&a.charter().machine));
@@ -58,7 +58,7 @@ pub(crate) fn turn_end(turn: &LastTurn) -> TurnEnd {
     }
 }
 
-/// How it is.
+/// The state of the automaton.
 pub(crate) fn runtime<M: Memory + Clone>(a: &Automaton<M>, now: i64, by: &Principal) -> Runtime {
     let view = a.stable.view();
     let machine = &a.charter().machine;
@@ -92,7 +92,7 @@ pub(crate) fn runtime<M: Memory + Clone>(a: &Automaton<M>, now: i64, by: &Princi
     }
 }
 
-/// Who it is, from the stable map.
+/// The soul, from the stable map.
 pub(crate) fn soul<M: Memory + Clone>(a: &Automaton<M>) -> Soul {
     let version = a.stable.setting("soul.version").and_then(|v| v.parse().ok());
     Soul { text: a.stable.setting("soul.text").unwrap_or_default(), version: version.unwrap_or_default() }
@@ -122,7 +122,7 @@ pub(crate) fn skills<M: Memory + Clone>(a: &Automaton<M>) -> Vec<Skill> {
 ///
 /// # Errors
 /// A record is damaged.
-pub(crate) fn events<M: Memory + Clone>(a: &Automaton<M>, page: &Page) -> Result<Events, Broken> {
+pub(crate) fn events<M: Memory + Clone>(a: &Automaton<M>, page: &Page) -> Result<Events, CanisterError> {
     let (first, end) = (a.stable.log.first(), a.stable.log.end());
     let begin = page.from.unwrap_or(first).max(first);
     let stop = end.min(begin.saturating_add(page.limit().into()));
@@ -155,8 +155,8 @@ pub(crate) fn events<M: Memory + Clone>(a: &Automaton<M>, page: &Page) -> Result
 /// A part of the exported journal.
 ///
 /// # Errors
-/// A record is damaged, or has been dropped since the export began.
-pub fn export<M: Memory + Clone>(a: &Automaton<M>, args: &ExportArgs) -> Result<ExportPart, Broken> {
+/// A record is damaged, or was dropped since the export began.
+pub fn export<M: Memory + Clone>(a: &Automaton<M>, args: &ExportArgs) -> Result<ExportPart, CanisterError> {
     let log = &a.stable.log;
     let to = args.to.unwrap_or(log.end()).min(log.end());
     let mut text = String::new();
@@ -173,7 +173,7 @@ pub fn export<M: Memory + Clone>(a: &Automaton<M>, args: &ExportArgs) -> Result<
     };
     while next < to && text.len() < PAGE_BYTES {
         let line = log.text(next).ok_or_else(|| {
-            Broken::Stable(format!("record {next} is not there (any more); export again from the start"))
+            CanisterError::Stable(format!("record {next} is no longer stored; export again from the start"))
         })?;
         text.push_str(&line);
         text.push('\n');
@@ -182,7 +182,7 @@ pub fn export<M: Memory + Clone>(a: &Automaton<M>, args: &ExportArgs) -> Result<
     Ok(ExportPart { text, next: (next < to).then_some(next), to })
 }
 
-/// Whether what is kept agrees with the run.
+/// Whether the stored data agrees with the run.
 pub(crate) fn check<M: Memory + Clone>(a: &Automaton<M>) -> Check {
     let log = &a.stable.log;
     let last = log.end().saturating_sub(1);
@@ -216,10 +216,10 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     use super::*;
-    use crate::automaton::Mail;
+    use crate::automaton::Input;
     use crate::log::Bounds;
 
-    fn start(input: Json) -> Result<Automaton<impl Memory + Clone>, Broken> {
+    fn start(input: Json) -> Result<Automaton<impl Memory + Clone>, CanisterError> {
         let memories = MemoryManager::init(DefaultMemoryImpl::default());
         let memory = |id| memories.get(MemoryId::new(id));
         let by = Principal::new("ana", &["controller"]);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_said_once() {
+    fn schema_errors_are_reported_once() {
         let error = start(json!({"loop": 1})).err().unwrap();
         assert_eq!(
             error.to_string(),
@@ -235,7 +235,7 @@ mod tests {
              at `/loop`: 1 is not of type \"boolean\""
         );
         let mut automaton = start(json!({})).ok().unwrap();
-        let mail = Mail::Event {
+        let mail = Input::Event {
             r#type: "WakeRequested".into(),
             data: json!({"reason": 1}),
             by: Principal::new("ana", &["controller"]),

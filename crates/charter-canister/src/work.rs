@@ -1,4 +1,5 @@
-//! The work of a turn: what an actor is asked, through the ports, its answer checked. The same faults as on the embedded host.
+//! Answers invocations through the ports and validates the answers. Errors are the same as on the
+//! embedded host.
 
 use charter_automaton::{Inference, MockSigner, Part, Ports, Signer, StubInference, answer};
 use charter_kernel::{BadAnswer, check_answer};
@@ -6,15 +7,15 @@ use serde_json::{Value as Json, json};
 
 use crate::charter::{BuiltInSkills, Charter};
 
-/// Does the work of an actor; no access to the run, and no effect on it: what comes out is given to the run as an answer.
+/// Computes the answer of an actor, without access to the run.
 ///
 /// # Errors
-/// The fault, as the charter sees it in `event.error`: `{code, message, retryable}`.
+/// The error as the charter sees it in `event.error`: `{code, message, retryable}`.
 pub fn perform(charter: &Charter, name: &str, input: &Json) -> Result<Json, Json> {
     let Some(actor) = charter.actor(name) else {
-        return Err(fault("no-executor", &no_executor(name, "")));
+        return Err(error_json("no-executor", &no_executor(name, "")));
     };
-    let wrong = |why: String| fault("config", &why);
+    let wrong = |why: String| error_json("config", &why);
     let (part, signer, inference): (_, &dyn Signer, Option<&dyn Inference>) = match actor.decl.kind.as_str() {
         "skills" => ("skills", &MockSigner, Some(&StubInference)),
         "automaton" => {
@@ -22,22 +23,22 @@ pub fn perform(charter: &Charter, name: &str, input: &Json) -> Result<Json, Json
             let inference = part.inference(input).map_err(wrong)?;
             (part.name, part.signer, inference.map(|i| i as _))
         }
-        kind => return Err(fault("no-executor", &no_executor(name, kind))),
+        kind => return Err(error_json("no-executor", &no_executor(name, kind))),
     };
-    // A canister has no models yet.
+    // Canisters have no models yet.
     let Some(inference) = inference else {
         let why = "this host has no models; choose the adapter `mock` or `stub`";
-        return Err(fault("config", why));
+        return Err(error_json("config", why));
     };
     let ports = Ports { inference, signer, skills: &BuiltInSkills };
-    let output = answer(part, input, &ports).map_err(|e| fault(e.code, &e.message))?;
+    let output = answer(part, input, &ports).map_err(|e| error_json(e.code, &e.message))?;
     let most = charter.machine.definition().limits.data;
     check_answer(name, &output, most, actor.output.as_ref()).map_err(bad_answer)?;
     Ok(output)
 }
 
-/// A fault as a charter sees it.
-pub(crate) fn fault(code: &str, message: &str) -> Json {
+/// An error as a charter sees it.
+pub(crate) fn error_json(code: &str, message: &str) -> Json {
     json!({"code": code, "message": message, "retryable": false})
 }
 

@@ -239,8 +239,8 @@ impl Canister {
         code: &Arc<Code>,
         keep: bool,
         mut calls: impl FnMut(Entry, u64) -> Call,
-    ) -> Result<(), Broken> {
-        let mut instance = Instance::new(code).map_err(Broken::Module)?;
+    ) -> Result<(), PutError> {
+        let mut instance = Instance::new(code).map_err(PutError::Module)?;
         let mut spent = 0_u64;
         let mut effects = Effects::default();
         let before = if keep { None } else { Some(std::mem::take(&mut self.stable)) };
@@ -275,11 +275,11 @@ impl Canister {
                 None => {
                     self.stable.undo();
                     if let Some(loaded) = self.loaded.as_mut() {
-                        loaded.go_back(&mut self.stable).map_err(Broken::Module)?;
+                        loaded.go_back(&mut self.stable).map_err(PutError::Module)?;
                     }
                 }
             }
-            return Err(Broken::Trap(trap));
+            return Err(PutError::Trap(trap));
         }
         self.stable.commit();
         let mut loaded = Loaded {
@@ -315,7 +315,7 @@ impl Canister {
 
 /// Why a module could not be put in.
 #[derive(Debug)]
-pub(crate) enum Broken {
+pub(crate) enum PutError {
     Module(BadModule),
     Trap(Trap),
 }

@@ -116,7 +116,7 @@ pub use canister::{Line, Spent, Status};
 pub use each::{NoHost, each_host};
 pub use entry::Entry;
 pub use host::{CallError, CallId, Host, ask, call};
-pub use limits::{Fault, Limits};
+pub use limits::{InjectedFault, Limits};
 pub use local::{LocalHost, Step};
 #[cfg(feature = "pocket-ic")]
 pub use pocket::PocketHost;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use candid::Principal;
 
-use crate::canister::{Broken, Canister, Status};
+use crate::canister::{Canister, PutError, Status};
 use crate::code::Code;
 use crate::entry::Entry;
 use crate::host::{CallId, Host, Inner};
@@ -85,8 +85,8 @@ impl LocalHost {
             }
         });
         put.map_err(|broken| match broken {
-            Broken::Module(bad) => invalid(&bad),
-            Broken::Trap(trap) => trap.reject(canister),
+            PutError::Module(bad) => invalid(&bad),
+            PutError::Trap(trap) => trap.reject(canister),
         })
     }
 }

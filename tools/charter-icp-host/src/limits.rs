@@ -35,36 +35,36 @@ impl Limits {
 /// it for that.
 ///
 /// ```
-/// use charter_icp_host::{Entry, Fault};
+/// use charter_icp_host::{Entry, InjectedFault};
 /// // The third reply that the canister gets is cut off after 10,000 instructions.
-/// let fault = Fault::new(Entry::Reply, 10_000).after(2);
+/// let fault = InjectedFault::new(Entry::Reply, 10_000).after(2);
 /// // The next call of this method, whoever calls.
-/// let fault = Fault::new(Entry::Update, 0).method("wake");
+/// let fault = InjectedFault::new(Entry::Update, 0).method("wake");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct InjectedFault {
     pub(crate) entry: Entry,
     pub(crate) method: Option<String>,
     pub(crate) skip: u64,
     pub(crate) instructions: u64,
 }
 
-impl Fault {
+impl InjectedFault {
     /// The next execution of this kind traps after so many instructions (if it is not over by then).
-    pub fn new(entry: Entry, instructions: u64) -> Fault {
-        Fault { entry, method: None, skip: 0, instructions }
+    pub fn new(entry: Entry, instructions: u64) -> InjectedFault {
+        InjectedFault { entry, method: None, skip: 0, instructions }
     }
 
     /// Lets so many executions pass first.
     #[must_use]
-    pub fn after(mut self, executions: u64) -> Fault {
+    pub fn after(mut self, executions: u64) -> InjectedFault {
         self.skip = executions;
         self
     }
 
     /// Only executions of this method (in callbacks: of the method whose call it is).
     #[must_use]
-    pub fn method(mut self, name: impl Into<String>) -> Fault {
+    pub fn method(mut self, name: impl Into<String>) -> InjectedFault {
         self.method = Some(name.into());
         self
     }
@@ -72,10 +72,10 @@ impl Fault {
 
 /// The faults that are still to come.
 #[derive(Debug, Default)]
-pub(crate) struct Faults(Vec<(Principal, Fault)>);
+pub(crate) struct InjectedFaults(Vec<(Principal, InjectedFault)>);
 
-impl Faults {
-    pub(crate) fn add(&mut self, canister: Principal, fault: Fault) {
+impl InjectedFaults {
+    pub(crate) fn add(&mut self, canister: Principal, fault: InjectedFault) {
         self.0.push((canister, fault));
     }
 

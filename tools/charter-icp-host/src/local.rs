@@ -8,7 +8,7 @@ use candid::Principal;
 use crate::canister::{Callback, Canister, Context, Line, Origin, Spent, Status};
 use crate::code::{Code, Method};
 use crate::entry::Entry;
-use crate::limits::{Fault, Faults, Limits};
+use crate::limits::{InjectedFault, InjectedFaults, Limits};
 use crate::management::Management;
 use crate::reject::{Answer, Reject};
 use crate::run::{Call, NewCall, Ran, Said, Target};
@@ -46,7 +46,7 @@ pub struct LocalHost {
     pub(crate) canisters: BTreeMap<Principal, Canister>,
     pub(crate) queue: VecDeque<Task>,
     pub(crate) answers: BTreeMap<u64, Option<Answer>>,
-    pub(crate) faults: Faults,
+    pub(crate) faults: InjectedFaults,
     pub(crate) limits: Limits,
     pub(crate) now: u64,
     management: Management,
@@ -75,7 +75,7 @@ impl LocalHost {
             canisters: BTreeMap::new(),
             queue: VecDeque::new(),
             answers: BTreeMap::new(),
-            faults: Faults::default(),
+            faults: InjectedFaults::default(),
             limits: Limits::default(),
             now: BEGINNING,
             management: Management::new(seed),
@@ -91,7 +91,7 @@ impl LocalHost {
     }
 
     /// An execution to come will trap.
-    pub fn fault(&mut self, canister: Principal, fault: Fault) {
+    pub fn fault(&mut self, canister: Principal, fault: InjectedFault) {
         self.faults.add(canister, fault);
     }
 

@@ -1,13 +1,4 @@
 //! The real canister, its WebAssembly run message by message by the test host.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    unreachable_pub,
-    missing_docs
-)]
 
 mod age;
 mod authority;

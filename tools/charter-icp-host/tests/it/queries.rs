@@ -1,9 +1,7 @@
 //! Queries: without an effect, whatever they do.
 
-mod common;
-
+use crate::common::{ana, ben, installed, module, numbers, on_each, state, update};
 use charter_icp_host::{Host, LocalHost};
-use common::{ana, ben, installed, module, numbers, on_each, state, update};
 
 const QUERIES: &str = r#"
   (data (i32.const 100) "from the query") (data (i32.const 130) "no")

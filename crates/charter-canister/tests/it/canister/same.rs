@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use charter_actors::VirtualClock;
-use charter_automaton::host::executors;
+use charter_automaton::host::add_executors;
 use charter_journal::{MemoryStore, Store};
-use charter_runtime::{Charter, Limits, Options, Runtime, Send, Start};
+use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start};
 use serde_json::{Value as Json, json};
 
 use super::*;
@@ -94,8 +94,9 @@ async fn embedded(run: &str, begin: i64, store: Arc<dyn Store>) {
     let by = charter_kernel::Principal::new(&owner().to_text(), &["controller"]);
     let clock = VirtualClock::new(begin);
     let limits = Limits { events_per_second: 0, ..Limits::default() };
-    let options = Options { limits, ..Options::default().clock(clock.clone()) };
-    let (runtime, _) = Runtime::open(store, executors(options)).await.unwrap();
+    let mut options = Options { limits, ..Options::default().clock(clock.clone()) };
+    add_executors(&mut options.executors);
+    let (runtime, _) = Runtime::open(store, options).await.unwrap();
     let path = format!("{}/../../charters/automaton/charter.yaml", env!("CARGO_MANIFEST_DIR"));
     let charter = runtime.add(Charter::load(path.as_ref()).unwrap()).await.unwrap();
     let start = Start { charter: charter.digest(), run: Some(run.into()), input: json!({}), by: by.clone() };
@@ -104,7 +105,7 @@ async fn embedded(run: &str, begin: i64, store: Arc<dyn Store>) {
     for act in acts() {
         match act {
             Act::Call(_, _, event, data) => {
-                runtime.send(Send::new(run, event, data, by.clone())).await.unwrap();
+                runtime.send(SendEvent::new(run, event, data, by.clone())).await.unwrap();
             }
             Act::Advance(ms) => clock.advance(i64::try_from(ms).unwrap()).await,
         }

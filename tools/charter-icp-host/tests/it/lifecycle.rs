@@ -1,9 +1,7 @@
 //! Install, upgrade, stop, start, controllers, inspection, modules that are none.
 
-mod common;
-
-use charter_icp_host::{Entry, Fault, Host, LocalHost, Principal, Status};
-use common::{ana, ben, installed, module, number, numbers, on_each, refused, state, update};
+use crate::common::{ana, ben, installed, module, number, numbers, on_each, refused, state, update};
+use charter_icp_host::{Entry, Host, InjectedFault, LocalHost, Principal, Status};
 
 /// A canister whose hooks count in stable memory at 8 (init), 12 (pre), 16 (post) and trap if told so by the argument or by `armed`.
 fn hooks(version: u32) -> Vec<u8> {
@@ -93,7 +91,7 @@ fn an_upgrade_is_one_transaction() {
     assert_eq!(all(&mut host), before);
     // Any of the two is cut off.
     for entry in [Entry::PreUpgrade, Entry::Start, Entry::PostUpgrade] {
-        host.fault(canister, Fault::new(entry, 2));
+        host.fault(canister, InjectedFault::new(entry, 2));
         assert_eq!(host.upgrade(canister, ana(), &hooks(2), b"").unwrap_err().error, 522, "{entry}");
         assert_eq!(all(&mut host), before, "{entry}");
     }

@@ -1,11 +1,9 @@
 //! Which function of the system may be used from where: the table of the interface specification, function by function.
 
-mod common;
-
 use std::time::Duration;
 
+use crate::common::{ana, installed};
 use charter_icp_host::{Host, LocalHost};
-use common::{ana, installed};
 
 /// Name, type, how it is called, and from where it may be: as the specification writes it ("Overview of imports"), without the modes
 /// that are not here (TQ, CQ, CRy, CRt, CC). `*` is everywhere but in the start function.

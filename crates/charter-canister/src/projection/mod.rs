@@ -1,11 +1,13 @@
-//! The SQL projection: tables that are made of the log and of nothing else, for filtering and reporting. They can be dropped and made again.
+//! The SQL projection: tables computed from the log, for filtering and reporting. They can be
+//! dropped and rebuilt at any time.
 //!
-//! A table for each projection that the charter declares (`CREATE TABLE IF NOT EXISTS turn_projection`), with the rows that the view of a
-//! journal file has (`charter sql`); and `transitions` and `refusals`, as there.
+//! There is a table for each projection that the charter declares (such as `turn_projection`), with
+//! the same rows as the view of a journal file (`charter sql`), and the tables `transitions` and
+//! `refusals`.
+
+mod tables;
 
 use charter_journal::{Fields, Verdict};
-use charter_kernel::Definition;
-use charter_kernel::definition::Projection as Declared;
 use charter_kernel::digest::Digest;
 use ic_stable_structures::Memory;
 use serde::{Deserialize, Serialize};
@@ -13,76 +15,49 @@ use serde_json::Value as Json;
 
 use crate::api::{Outcome, Refused, Turn, TurnsQuery};
 use crate::automaton::Automaton;
-use crate::error::Broken;
+use crate::error::CanisterError;
 use crate::form;
 use crate::platform::rusqlite::types::Value;
 use crate::platform::rusqlite::{Connection, Row, params, params_from_iter};
+use tables::{TABLES, Table, create, tables};
 
-/// Records that are projected in one message, at most.
+/// Upper limit of records projected in one message.
 pub const PORTION: u64 = 256;
 
-/// Rows of all tables over which a digest is taken.
+/// Upper limit of rows that are digested.
 const MAX_DIGESTED: u64 = 20_000;
 
-const TABLES: &str = "
-CREATE TABLE IF NOT EXISTS transitions(
-  run TEXT NOT NULL,
-  seq INTEGER NOT NULL,
-  idx INTEGER NOT NULL,
-  transition TEXT NOT NULL,
-  PRIMARY KEY(seq, idx)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS refusals(
-  run TEXT NOT NULL,
-  seq INTEGER PRIMARY KEY,
-  at TEXT NOT NULL,
-  type TEXT NOT NULL,
-  by TEXT NOT NULL,
-  code TEXT NOT NULL,
-  rule TEXT
-);
-";
-
-/// How far the projection is; kept in stable memory beside it.
+/// The progress of the projection, stored beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Digest of the tables' definition.
+    /// Digest of the table definitions.
     pub schema: String,
-    /// The first record that is covered.
+    /// The first record it covers.
     pub from: u64,
-    /// The first one that is not covered yet.
+    /// The first record it does not cover yet.
     pub to: u64,
-    /// How often it was made anew.
+    /// How often it was rebuilt.
     pub replays: u64,
-    /// Why it could not go on.
+    /// The error that stopped it.
     pub error: Option<String>,
-}
-
-/// A table for a projection of the charter.
-struct Table {
-    name: String,
-    of: String,
-    /// Name, JSON pointer into the data.
-    columns: Vec<(String, String)>,
-    insert: String,
 }
 
 /// The projection of a run.
 pub struct Projection {
     tables: Vec<Table>,
-    /// What makes the tables.
+    /// The statements that create the tables.
     definition: String,
-    /// Its digest.
+    /// Their digest.
     schema: String,
     progress: Progress,
 }
 
 impl Projection {
-    /// The projection of a charter, as far as it is.
+    /// Opens the projection of a charter at its stored progress.
     ///
     /// # Errors
     /// The charter is damaged.
-    pub fn open<M: Memory + Clone>(automaton: &Automaton<M>) -> Result<Projection, Broken> {
+    pub fn open<M: Memory + Clone>(automaton: &Automaton<M>) -> Result<Projection, CanisterError> {
         let tables = tables(automaton.charter().machine.definition());
         let definition: String = tables.iter().map(create).collect();
         let definition = format!("{TABLES}{definition}");
@@ -95,37 +70,37 @@ impl Projection {
         })
     }
 
-    /// How far it is.
+    /// Its progress.
     #[must_use]
     pub fn progress(&self) -> &Progress {
         &self.progress
     }
 
-    /// Makes the tables. If they are to be other ones than those that are there, begins anew.
+    /// Creates the tables. If the stored ones have other definitions, starts over.
     ///
     /// # Errors
-    /// SQLite cannot.
+    /// SQLite fails.
     pub fn prepare<M: Memory + Clone>(
         &mut self,
         sql: &mut Connection,
         automaton: &mut Automaton<M>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), CanisterError> {
         if self.schema == self.progress.schema {
             return Ok(());
         }
         self.anew(sql, automaton)
     }
 
-    /// Drops the tables and begins anew; [`Projection::catch_up`] fills them.
+    /// Drops the tables and starts over; [`Projection::catch_up`] fills them.
     ///
     /// # Errors
-    /// SQLite cannot.
+    /// SQLite fails.
     pub fn anew<M: Memory + Clone>(
         &mut self,
         sql: &mut Connection,
         automaton: &mut Automaton<M>,
-    ) -> Result<(), Broken> {
-        // Also those of a charter that declared others.
+    ) -> Result<(), CanisterError> {
+        // Includes the tables of earlier charters.
         let names: Vec<String> = sql
             .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
             .and_then(|mut select| {
@@ -150,20 +125,22 @@ impl Projection {
     }
 
     fn keep<M: Memory + Clone>(&self, automaton: &mut Automaton<M>) {
-        // Plain data: it can be written.
+        // Encoding plain data does not fail.
         let bytes = form::write(&self.progress).unwrap_or_default();
         automaton.stable.put_projection(bytes);
     }
 
-    /// Brings it closer to the log, by [`PORTION`] records at most, in one transaction. Gives whether there is more to do.
+    /// Projects up to [`PORTION`] records of the log in one transaction. Returns whether there is
+    /// more to do.
     ///
     /// # Errors
-    /// SQLite cannot; the log is damaged. The progress says so, too, and nothing is projected until it is made anew.
+    /// SQLite fails, or the log is damaged. The error is stored with the progress, and nothing more
+    /// is projected until a rebuild.
     pub fn catch_up<M: Memory + Clone>(
         &mut self,
         sql: &mut Connection,
         automaton: &mut Automaton<M>,
-    ) -> Result<bool, Broken> {
+    ) -> Result<bool, CanisterError> {
         let (first, end) = (automaton.stable.log.first(), automaton.stable.log.end());
         if self.progress.error.is_some() || !self.is_behind(first, end) {
             return Ok(false);
@@ -184,7 +161,7 @@ impl Projection {
         }
     }
 
-    /// Whether there is anything to do.
+    /// Whether it lags behind the log.
     #[must_use]
     pub fn is_behind(&self, first: u64, end: u64) -> bool {
         self.progress.to < end || self.progress.from < first
@@ -197,9 +174,9 @@ impl Projection {
         next: &mut Progress,
         first: u64,
         end: u64,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), CanisterError> {
         let transaction = sql.transaction().map_err(broken)?;
-        // What is no longer in the log goes, and as far as possible before anything is added.
+        // First delete the rows of records that are no longer in the log.
         if next.from < first {
             next.from = first.min(next.from.saturating_add(PORTION));
             let named = self.tables.iter().map(|t| t.name.as_str());
@@ -255,11 +232,11 @@ impl Projection {
         Ok(())
     }
 
-    /// Rows: turns, transitions, refusals; and the digest of all of them, if they are few.
+    /// Rows of turns, transitions and refusals, and a digest of all of them if they are few.
     ///
     /// # Errors
-    /// SQLite cannot.
-    pub fn rows(&self, sql: &Connection) -> Result<([u64; 3], Option<String>), Broken> {
+    /// SQLite fails.
+    pub fn rows(&self, sql: &Connection) -> Result<([u64; 3], Option<String>), CanisterError> {
         let tables = ["turn_projection", "transitions", "refusals"];
         let mut counts = [0u64; 3];
         for (table, count) in tables.iter().zip(&mut counts) {
@@ -281,11 +258,11 @@ impl Projection {
         Ok((counts, Some(Digest::of_bytes(all.as_bytes()).to_string())))
     }
 
-    /// Turns, as they are asked for; one more than the limit if there are more.
+    /// The selected turns; one more than the limit if there are more.
     ///
     /// # Errors
-    /// SQLite cannot.
-    pub fn turns(&self, sql: &Connection, query: &TurnsQuery, limit: u32) -> Result<Vec<Turn>, Broken> {
+    /// SQLite fails.
+    pub fn turns(&self, sql: &Connection, query: &TurnsQuery, limit: u32) -> Result<Vec<Turn>, CanisterError> {
         let newest = query.newest_first == Some(true);
         let (beyond, order) = match newest {
             false => (">", "ASC"),
@@ -306,8 +283,8 @@ impl Projection {
     /// Refused events from a record on; one more than the limit if there are more.
     ///
     /// # Errors
-    /// SQLite cannot.
-    pub fn refusals(&self, sql: &Connection, from: u64, limit: u32) -> Result<Vec<Refused>, Broken> {
+    /// SQLite fails.
+    pub fn refusals(&self, sql: &Connection, from: u64, limit: u32) -> Result<Vec<Refused>, CanisterError> {
         let select = "SELECT seq, at, type, by, code FROM refusals WHERE seq >= ?1 ORDER BY seq LIMIT ?2";
         let mut select = sql.prepare_cached(select).map_err(broken)?;
         let rows = select.query_map(params![integer(from), limit.saturating_add(1)], |row| {
@@ -325,10 +302,10 @@ impl Projection {
     }
 }
 
-/// Rows as text, for comparing and digesting.
+/// Rows as text, for comparisons and digests.
 ///
 /// # Errors
-/// SQLite cannot.
+/// SQLite fails.
 pub fn lines(sql: &Connection, select: &str) -> Result<Vec<String>, crate::platform::rusqlite::Error> {
     let mut select = sql.prepare(select)?;
     let columns = select.column_count();
@@ -368,43 +345,12 @@ fn number(row: &Row<'_>, column: usize) -> Result<u64, crate::platform::rusqlite
     Ok(u64::try_from(found).unwrap_or_default())
 }
 
-/// Milliseconds between two moments that a charter wrote.
+/// Milliseconds between two RFC 3339 timestamps of a charter.
 pub(crate) fn duration(began: &str, ended: &str) -> u64 {
     let moment = |text: &str| charter_expr::Timestamp::parse(text).ok().map(|t| t.millis());
     let between = moment(ended).zip(moment(began));
     let between = between.and_then(|(ended, began)| ended.checked_sub(began));
     between.and_then(|ms| u64::try_from(ms).ok()).unwrap_or_default()
-}
-
-/// The tables that a charter declares; only names that the kernel lets through reach SQL.
-fn tables(definition: &Definition) -> Vec<Table> {
-    let usable = |(name, view): &(&String, &Declared)| {
-        Declared::is_name(name)
-            && view.columns.iter().all(|(column, path)| Declared::is_name(column) && Declared::is_path(path))
-    };
-    let table = |(name, view): (&String, &Declared)| {
-        let columns: Vec<(String, String)> = view
-            .columns
-            .iter()
-            .map(|(column, path)| (column.clone(), format!("/{}", path.replace('.', "/"))))
-            .collect();
-        let places = vec!["?"; columns.len().saturating_add(3)].join(", ");
-        Table {
-            name: name.clone(),
-            of: view.of.clone(),
-            insert: format!("INSERT INTO \"{name}\" VALUES({places})"),
-            columns,
-        }
-    };
-    definition.projections.iter().filter(usable).map(table).collect()
-}
-
-fn create(table: &Table) -> String {
-    let columns: String = table.columns.iter().map(|(name, _)| format!(", \"{name}\"")).collect();
-    let name = &table.name;
-    format!(
-        "CREATE TABLE IF NOT EXISTS {name}(run TEXT NOT NULL, seq INTEGER PRIMARY KEY, at TEXT NOT NULL{columns});\n"
-    )
 }
 
 /// A value as SQLite's `->>` gives it.
@@ -425,6 +371,6 @@ fn integer(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-fn broken(e: crate::platform::rusqlite::Error) -> Broken {
-    Broken::Projection(e.to_string())
+fn broken(e: crate::platform::rusqlite::Error) -> CanisterError {
+    CanisterError::Projection(e.to_string())
 }

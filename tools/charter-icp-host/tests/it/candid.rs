@@ -1,9 +1,7 @@
 //! Candid: the interface of a module, and calls that speak it.
 
-mod common;
-
+use crate::common::{ana, installed, module};
 use charter_icp_host::{CallError, LocalHost, ask, call, candid_of};
-use common::{ana, installed, module};
 
 fn interface(text: &str) -> Result<String, String> {
     candid_of(&wat::parse_str(text).unwrap()).map_err(|error| error.to_string())

@@ -1,9 +1,7 @@
 //! What a trap takes back: heap, globals, stable memory, sizes, calls, timers; and what it does not.
 
-mod common;
-
+use crate::common::{ana, installed, module, number, on_each, refused, state, update};
 use charter_icp_host::{Host, LocalHost};
-use common::{ana, installed, module, number, on_each, refused, state, update};
 use proptest::prelude::*;
 
 const CANISTER: &str = r#"

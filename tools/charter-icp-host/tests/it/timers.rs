@@ -1,11 +1,9 @@
 //! The global timer, on a clock that only the test moves.
 
-mod common;
-
 use std::time::Duration;
 
-use charter_icp_host::{Entry, Fault, Host, LocalHost};
-use common::{ana, installed, module, numbers, on_each, state, update};
+use crate::common::{ana, installed, module, numbers, on_each, state, update};
+use charter_icp_host::{Entry, Host, InjectedFault, LocalHost};
 
 /// Fires every ten seconds for as long as the heap's word at 32 is zero; with 36 set it traps.
 const TIMER: &str = r#"
@@ -59,7 +57,7 @@ fn a_trap_takes_back_the_next_setting_too() {
     });
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &module(TIMER));
-    host.fault(canister, Fault::new(Entry::Timer, 10));
+    host.fault(canister, InjectedFault::new(Entry::Timer, 10));
     host.advance(Duration::from_secs(10));
     let step = host.step().unwrap();
     assert_eq!((step.entry, step.failed.unwrap().error), (Entry::Timer, 522));

@@ -1,7 +1,6 @@
 //! An automaton in this process: memories on the heap, a clock that is moved by hand.
-#![allow(dead_code, unreachable_pub, missing_docs)]
 
-use charter_canister::{Automaton, Bounds, Mail};
+use charter_canister::{Automaton, Bounds, Input};
 use charter_journal::Record;
 use charter_kernel::Principal;
 use ic_stable_structures::DefaultMemoryImpl;
@@ -34,7 +33,7 @@ impl Host {
         host
     }
 
-    pub fn handle(&mut self, mail: Mail) -> Record {
+    pub fn handle(&mut self, mail: Input) -> Record {
         let made = self.automaton.handle(self.now, mail).unwrap();
         self.records.extend(made.iter().cloned());
         made.last().cloned().unwrap_or_else(|| self.records.last().unwrap().clone())
@@ -48,7 +47,7 @@ impl Host {
     }
 
     pub fn only_send(&mut self, r#type: &str, data: Json) -> Record {
-        self.handle(Mail::Event { r#type: r#type.into(), data, by: ana() })
+        self.handle(Input::Event { r#type: r#type.into(), data, by: ana() })
     }
 
     pub fn work(&mut self) {
@@ -56,11 +55,11 @@ impl Host {
     }
 
     pub fn work_once(&mut self) -> bool {
-        let Some(asked) = self.automaton.take_work() else {
+        let Some(asked) = self.automaton.take_request() else {
             return false;
         };
         if let Some(outcome) = self.automaton.perform(asked.effect) {
-            self.handle(Mail::Answer { invocation: asked.invocation, effect: asked.effect, outcome });
+            self.handle(Input::Answer { invocation: asked.invocation, effect: asked.effect, outcome });
         }
         true
     }
@@ -70,7 +69,7 @@ impl Host {
         let end = self.now + ms;
         while let Some(due) = self.automaton.next_due().filter(|due| *due <= end) {
             self.now = self.now.max(due);
-            self.handle(Mail::Due);
+            self.handle(Input::Due);
             self.work();
         }
         self.now = end;

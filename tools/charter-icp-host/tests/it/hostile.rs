@@ -1,9 +1,7 @@
 //! Modules that somebody has damaged: refused or run, but nothing panics and the host goes on.
 
-mod common;
-
+use crate::common::{ana, module, state, update};
 use charter_icp_host::{Host, LocalHost, candid_of};
-use common::{ana, module, state, update};
 use proptest::prelude::*;
 
 proptest! {

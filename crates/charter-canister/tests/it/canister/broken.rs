@@ -1,7 +1,7 @@
 //! Turns that are broken off: a trap at any point, an upgrade between any two messages. The run says what happened, and goes on.
 
 use charter_canister::api::Outcome;
-use charter_icp_host::{Entry, Fault};
+use charter_icp_host::{Entry, InjectedFault};
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn a_trap_in_the_work_undoes_the_work_and_fails_the_turn() {
     let mut c = Canister::new(None);
     for (skip, actor) in [(0, "loadContext"), (1, "infer"), (2, "act"), (3, "persist")] {
         let turns = c.projection().turns;
-        let fault = Fault::new(Entry::Update, 20_000).method("work").after(skip);
+        let fault = InjectedFault::new(Entry::Update, 20_000).method("work").after(skip);
         c.host.fault(c.id, fault);
         let end = c.wake("Sign this").unwrap();
         assert_eq!(end.outcome, Outcome::Failed, "{actor}");
@@ -41,7 +41,7 @@ fn a_trap_in_the_wake_itself_leaves_nothing() {
     let mut c = Canister::new(None);
     for instructions in [1_000, 100_000, 700_000] {
         let before = c.runtime();
-        let fault = Fault::new(Entry::Update, instructions).method("wake");
+        let fault = InjectedFault::new(Entry::Update, instructions).method("wake");
         c.host.fault(c.id, fault);
         let answer: Result<Result<TurnEnd, Error>, CallError> = c.call_as(owner(), "wake", (wake("x"),));
         assert_eq!(answer.unwrap_err().rejected().unwrap().error, 522);
@@ -56,7 +56,7 @@ fn a_turn_whose_chain_breaks_is_ended_by_its_timers() {
     let mut c = Canister::new(None);
     for (skip, state) in [(0, "LoadingContext"), (1, "Inferring"), (2, "ExecutingActions"), (3, "Persisting")] {
         // The answer of the work comes, and is cut off: nobody drives the turn any more.
-        let fault = Fault::new(Entry::Reply, 50_000).method("wake").after(skip);
+        let fault = InjectedFault::new(Entry::Reply, 50_000).method("wake").after(skip);
         c.host.fault(c.id, fault);
         let answer: Result<Result<TurnEnd, Error>, CallError> = c.call_as(owner(), "wake", (wake("x"),));
         assert!(answer.unwrap_err().rejected().is_some());
@@ -119,7 +119,7 @@ fn a_canister_that_is_stopped_in_the_middle_of_a_turn_ends_it_first() {
 #[test]
 fn a_timer_that_traps_is_tried_again() {
     let mut c = Canister::new(None);
-    c.host.fault(c.id, Fault::new(Entry::Update, 10_000).method("tick"));
+    c.host.fault(c.id, InjectedFault::new(Entry::Update, 10_000).method("tick"));
     c.advance(300_000);
     assert_eq!(c.runtime().turns, 0);
     c.sound();
@@ -133,7 +133,7 @@ fn an_upgrade_that_traps_changes_nothing() {
     let mut c = Canister::new(None);
     c.wake("x").unwrap();
     let (before, rows) = (c.runtime(), c.projection());
-    c.host.fault(c.id, Fault::new(Entry::PostUpgrade, 5_000_000));
+    c.host.fault(c.id, InjectedFault::new(Entry::PostUpgrade, 5_000_000));
     c.upgrade().unwrap_err();
     assert_eq!(c.runtime(), before);
     assert_eq!(c.projection(), rows);

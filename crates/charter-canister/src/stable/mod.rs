@@ -1,4 +1,7 @@
-//! What survives an upgrade: the stable structures, which are what is true. Each step writes what it has changed, and nothing else.
+//! What survives an upgrade: the stable structures, which are the source of truth. Each step writes
+//! only what it has changed.
+
+mod view;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,80 +13,18 @@ use ic_stable_structures::{Cell, Memory, StableBTreeMap, Storable};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::error::Broken;
+use crate::error::CanisterError;
 use crate::form;
 use crate::log::{Anchor, Bounds, EpisodicLog, SEGMENTS};
 use crate::run::Stepped;
 
+pub use view::{LastError, LastTurn, RuntimeView, TurnInFlight};
+
 /// Version of the layout.
 const LAYOUT: u32 = 1;
 
-/// How many memories the structures need, numbered from 0.
+/// Number of memories that the structures need, from 0.
 pub const MEMORIES: u8 = 16;
-
-/// What people ask first about an automaton; kept beside the kernel's snapshot, from which a run goes on.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct RuntimeView {
-    /// Active states.
-    pub state: Vec<String>,
-    /// The turn in flight, with its lease: the lock.
-    pub turn: Option<TurnInFlight>,
-    /// Whether the loop wakes it.
-    pub looping: bool,
-    /// Turns that began.
-    pub turns: u64,
-    /// The turn that ended last.
-    pub last_turn: Option<LastTurn>,
-    /// The last error; none since a turn has begun.
-    pub last_error: Option<LastError>,
-}
-
-/// The turn in flight.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct TurnInFlight {
-    /// `RUN/turn-NUMBER`.
-    pub id: String,
-    /// From 1.
-    pub number: u64,
-    /// Why it woke.
-    pub reason: String,
-    /// When it began, RFC 3339.
-    pub began: String,
-    /// When its lease ends, RFC 3339.
-    pub until: String,
-}
-
-/// A turn that ended.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct LastTurn {
-    /// `RUN/turn-NUMBER`.
-    pub id: String,
-    /// From 1.
-    pub number: u64,
-    /// `completed` or `failed`.
-    pub outcome: String,
-    /// What it said.
-    pub reply: Option<String>,
-    /// Why it failed.
-    pub failure: Option<String>,
-    /// When it began, RFC 3339.
-    pub began: String,
-    /// When it ended, RFC 3339.
-    pub ended: String,
-    /// The record that ended it.
-    pub seq: u64,
-}
-
-/// What went wrong last.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct LastError {
-    /// Why.
-    pub reason: String,
-    /// In which turn; none: at the start.
-    pub turn: Option<u64>,
-    /// When, RFC 3339.
-    pub at: String,
-}
 
 /// A text of any length.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,9 +45,10 @@ impl Storable for Text {
 
 /// The stable structures.
 pub struct Stable<M: Memory> {
-    /// `LAYOUT`, and the charter that the run follows: a later canister may have another one built in.
+    /// `LAYOUT`, and the charter of the run: a later version of the canister may have another one
+    /// built in.
     charter: Cell<Vec<u8>, M>,
-    /// [`RuntimeView`] as JSON, a line end, the text of the kernel's snapshot.
+    /// [`RuntimeView`] as JSON, a newline, the text of the kernel's snapshot.
     runtime: Cell<Vec<u8>, M>,
     view: RuntimeView,
     config: StableBTreeMap<String, Text, M>,
@@ -126,11 +68,11 @@ struct Kept {
 }
 
 impl<M: Memory + Clone> Stable<M> {
-    /// Opens what is there, or makes it. `memory` gives the memories 0 to [`MEMORIES`]` - 1`.
+    /// Opens or creates the structures. `memory` returns the memories 0 to [`MEMORIES`]` - 1`.
     ///
     /// # Errors
-    /// What is there is not what it should be, or of another layout.
-    pub fn open(memory: impl Fn(u8) -> M, bounds: Bounds) -> Result<Stable<M>, Broken> {
+    /// Stable memory is damaged or has another layout.
+    pub fn open(memory: impl Fn(u8) -> M, bounds: Bounds) -> Result<Stable<M>, CanisterError> {
         let pairs = (0..SEGMENTS).filter_map(|i| {
             let first = u8::try_from(i).ok()?.checked_mul(2)?.checked_add(8)?;
             Some((memory(first), memory(first.checked_add(1)?)))
@@ -151,27 +93,27 @@ impl<M: Memory + Clone> Stable<M> {
         })
     }
 
-    /// The charter that the run follows; none if nothing has been written yet.
+    /// The charter of the run; none if nothing has been written yet.
     ///
     /// # Errors
-    /// It is damaged, or the layout is another one.
-    pub fn charter(&self) -> Result<Option<StoredCharter>, Broken> {
+    /// It is damaged or has another layout.
+    pub fn charter(&self) -> Result<Option<StoredCharter>, CanisterError> {
         let bytes = self.charter.get();
         if bytes.is_empty() {
             return Ok(None);
         }
         let kept: Kept = form::read("the charter", bytes)?;
         if kept.layout != LAYOUT {
-            return Err(Broken::Stable(format!("it has layout {}; this canister knows {LAYOUT}", kept.layout)));
+            return Err(CanisterError::Stable(format!("it has layout {}; this canister reads {LAYOUT}", kept.layout)));
         }
         Ok(Some(StoredCharter { digest: kept.digest, name: kept.name, core: kept.core, source: kept.source }))
     }
 
-    /// Keeps the charter.
+    /// Stores the charter.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn put_charter(&mut self, charter: &StoredCharter) -> Result<(), Broken> {
+    pub fn put_charter(&mut self, charter: &StoredCharter) -> Result<(), CanisterError> {
         let kept = Kept {
             layout: LAYOUT,
             digest: charter.digest,
@@ -183,7 +125,7 @@ impl<M: Memory + Clone> Stable<M> {
         Ok(())
     }
 
-    /// What people ask first.
+    /// The summary for callers.
     pub fn view(&self) -> &RuntimeView {
         &self.view
     }
@@ -191,32 +133,32 @@ impl<M: Memory + Clone> Stable<M> {
     /// The text of the kernel's snapshot after the last record.
     ///
     /// # Errors
-    /// It is no text.
-    pub fn snapshot(&self) -> Result<Option<&str>, Broken> {
+    /// It is not UTF-8.
+    pub fn snapshot(&self) -> Result<Option<&str>, CanisterError> {
         let Some((_, text)) = split(&self.runtime) else {
             return Ok(None);
         };
         let text = std::str::from_utf8(text);
-        text.map(Some).map_err(|_| Broken::Stable("the snapshot is no text".into()))
+        text.map(Some).map_err(|_| CanisterError::Stable("the snapshot is not UTF-8".into()))
     }
 
-    /// The watermark of the projection, as it was kept.
+    /// The progress of the projection, as stored.
     pub fn projection(&self) -> &[u8] {
         self.projection.get()
     }
 
-    /// Keeps the watermark of the projection.
+    /// Stores the progress of the projection.
     pub fn put_projection(&mut self, bytes: Vec<u8>) {
         self.projection.set(bytes);
     }
 
-    /// Writes what a step has changed: its record, the snapshot, settings, skills.
+    /// Writes what a step has changed: record, snapshot, settings, skills.
     ///
     /// # Errors
-    /// There is no room. What was written then is only undone by undoing the message.
-    pub fn commit(&mut self, stepped: &Stepped, after: Option<&Snapshot>) -> Result<(), Broken> {
+    /// The memory is full. A partial write is undone only by rolling back the message.
+    pub fn commit(&mut self, stepped: &Stepped, after: Option<&Snapshot>) -> Result<(), CanisterError> {
         let record = &stepped.record;
-        // Only where a segment begins; what it says is about to be written over.
+        // Only at the start of a segment, before the snapshot in it is overwritten.
         let anchor = match self.log.needs_anchor() {
             true => Some(self.anchor(record.seq)?),
             false => None,
@@ -259,13 +201,13 @@ impl<M: Memory + Clone> Stable<M> {
         Ok(())
     }
 
-    /// What comes before a record that is about to be written.
-    fn anchor(&self, seq: u64) -> Result<Anchor, Broken> {
+    /// The state before a record that is about to be written.
+    fn anchor(&self, seq: u64) -> Result<Anchor, CanisterError> {
         let before = seq.checked_sub(1).and_then(|seq| self.log.text(seq));
         Ok(Anchor { record: before.unwrap_or_default(), snapshot: self.snapshot()?.unwrap_or_default().to_owned() })
     }
 
-    /// Brings the view up to date.
+    /// Updates the summary.
     fn see(&mut self, root: &Actor, stepped: &Stepped) {
         let view = &mut self.view;
         view.state = root.state().map(str::to_owned).collect();
@@ -313,7 +255,8 @@ impl<M: Memory + Clone> Stable<M> {
         self.skills.iter().map(|e| (e.key().clone(), e.value().0)).collect()
     }
 
-    /// Where the maps say something else than the run: `soul.text`, `config: KEY`, `skills: NAME`. Empty: they agree.
+    /// Differences between the maps and the run, as `config: KEY` or `skills: NAME`; empty if they
+    /// agree.
     #[must_use]
     pub fn differences(&self, snapshot: &Snapshot) -> Vec<String> {
         let (settings, skills) = expected(snapshot);
@@ -329,7 +272,7 @@ impl<M: Memory + Clone> Stable<M> {
         found
     }
 
-    /// Writes both maps anew from the run.
+    /// Rewrites both maps from the run.
     pub fn rewrite(&mut self, snapshot: &Snapshot) {
         let (settings, skills) = expected(snapshot);
         self.config.clear_new();
@@ -343,7 +286,7 @@ impl<M: Memory + Clone> Stable<M> {
     }
 }
 
-/// What the maps should hold.
+/// The contents of both maps, computed from the run.
 fn expected(snapshot: &Snapshot) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
     let Some(root) = snapshot.actor("root") else {
         return Default::default();
@@ -383,7 +326,7 @@ fn read<T: for<'d> Deserialize<'d>>(value: &Json) -> Option<T> {
     T::deserialize(value).ok()
 }
 
-/// Whether a variable is another one than before. Values are shared from step to step: mostly one look at the address is enough.
+/// Whether a variable has changed. Steps share values, so comparing addresses is mostly enough.
 fn changed(old: Option<&Actor>, new: &Actor, name: &str) -> bool {
     match (old.and_then(|o| o.variable(name)), new.variable(name)) {
         (Some(old), Some(new)) => !std::ptr::eq(old, new) && old != new,

@@ -1,26 +1,16 @@
 //! The core without a canister: turns, what survives, the same records as on the embedded host, the projection.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    missing_docs
-)]
-
-mod support;
 
 use std::sync::Arc;
 
+use crate::support::{BEGIN, Host, Random, ana};
 use charter_actors::VirtualClock;
-use charter_automaton::host::executors;
+use charter_automaton::host::add_executors;
 use charter_canister::{Bounds, PORTION, Projection, SEGMENTS, built_in, lines};
 use charter_journal::{MemoryStore, SqliteStore, Store, verify_export};
-use charter_runtime::{Charter, Limits, Options, Runtime, Send, Start};
+use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start};
 use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::{Value as Json, json};
-use support::{BEGIN, Host, Random, ana};
 
 fn folder() -> String {
     format!("{}/../../charters/automaton", env!("CARGO_MANIFEST_DIR"))
@@ -41,9 +31,9 @@ fn a_turn_from_wake_to_sleep_and_its_record_before_its_work() {
     host.now += 1_000;
     host.only_send("WakeRequested", json!({"reason": "by hand", "input": "Sign this"}));
     let mut states = vec![host.state()];
-    while host.automaton.has_work() {
+    while host.automaton.has_request() {
         // What is asked for is in stable memory already, whatever comes of it.
-        assert_eq!(host.reopened().open_work(), host.automaton.open_work());
+        assert_eq!(host.reopened().open_requests(), host.automaton.open_requests());
         host.work_once();
         states.push(host.state());
     }
@@ -63,7 +53,7 @@ fn one_turn_at_a_time_and_a_lost_one_is_ended_by_its_time() {
     let second = host.only_send("WakeRequested", json!({"reason": "again"}));
     assert_eq!(second.refusal.as_deref().unwrap().code.word(), "unhandled");
     // Who should drive the turn is gone.
-    let lost = host.automaton.take_work().unwrap();
+    let lost = host.automaton.take_request().unwrap();
     host.advance(29_999);
     assert_eq!(host.state(), "LoadingContext");
     host.advance(1);
@@ -170,8 +160,9 @@ impl Host {
 async fn embedded(acts: &[Act], store: Arc<dyn Store>) {
     let clock = VirtualClock::new(BEGIN);
     let limits = Limits { events_per_second: 0, ..Limits::default() };
-    let options = Options { limits, ..Options::default().clock(clock.clone()) };
-    let (runtime, _) = Runtime::open(store, executors(options)).await.unwrap();
+    let mut options = Options { limits, ..Options::default().clock(clock.clone()) };
+    add_executors(&mut options.executors);
+    let (runtime, _) = Runtime::open(store, options).await.unwrap();
     let charter = Charter::load(format!("{}/charter.yaml", folder()).as_ref()).unwrap();
     let charter = runtime.add(charter).await.unwrap();
     let start = Start { charter: charter.digest(), run: Some("a".into()), input: json!({}), by: ana() };
@@ -180,7 +171,7 @@ async fn embedded(acts: &[Act], store: Arc<dyn Store>) {
     for act in acts {
         match act {
             Act::Send(r#type, data) => {
-                let send = Send::new("a", r#type, data.clone(), ana());
+                let send = SendEvent::new("a", r#type, data.clone(), ana());
                 runtime.send(send).await.unwrap();
             }
             Act::Advance(ms) => clock.advance(*ms).await,

@@ -1,11 +1,9 @@
 //! Calls and their answers: what stays before an await, callbacks, cleanup, time limits, the management canister.
 
-mod common;
-
 use std::time::Duration;
 
+use crate::common::{ana, installed, module, numbers, on_each, refused, state, update};
 use charter_icp_host::{Entry, Host, LocalHost, RejectCode};
-use common::{ana, installed, module, numbers, on_each, refused, state, update};
 
 /// Calls itself in several ways. Callbacks: 0 replies with what it got, 1 with the code of the rejection, 2 bumps and traps, 3 is the
 /// cleanup, 4 does nothing.
