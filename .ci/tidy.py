@@ -18,7 +18,7 @@ PHRASES = [
     r"\b(?:take|takes|taken|taking|took) up\b", r"\bat work\b", r"\bwhoever\b", r"\bnothing to complain\b", r"\btold what\b",
     r"\b(?:comes|came|become|became) of (?:it|them|one|this|each)\b", r"\bwhat (?:came|comes|became) of\b", r"\bhas it that\b",
     r"\bthe door\b(?!`)", r"\btwice is once\b", r"\b(?:makes|made) again\b", r"\bstands? in for\b", r"\bit is asked for\b",
-    r"\b(?:is|are) no (?:name|number|digest|record|charter|file|folder|run|snapshot|duration|time|text|part|error|reason)\b",
+    r"(?<!there )\b(?:is|are) no (?:name|number|digest|record|charter|file|folder|run|snapshot|duration|time|text|part|error|reason)\b",
     r"\bwhat time it is\b", r"\bmakes? anew\b",
 ]
 # British spellings, as parts of words.
@@ -79,7 +79,7 @@ def rust(name, lines):
         comment = comment_of(line)
         if comment is None:
             code = re.sub(r'"(?:[^"\\]|\\.)*"', '""', line)
-            forbidden(name, number, code, IDENTIFIERS, "private word (14 renames, see STYLE.md)")
+            forbidden(name, number, code, IDENTIFIERS, "private word (see STYLE.md)")
             fenced = False
             continue
         if re.match(r"//[/!]\s*```", comment):

@@ -1,27 +1,52 @@
-"""Licences of the dependencies, and what the tree must never hold. Standard library only."""
+"""Dependencies: the arrows between our crates, the licenses and two features of the others. Standard library only."""
 import json
 import pathlib
 import re
 import subprocess
 import sys
 
-# Licences that may be combined with "Apache-2.0 OR MIT" in a binary.
-ALLOWED = {
+# The arrows of ARCHITECTURE.md: what each crate may depend on, and does.
+ARROWS = {
+    "charter-expr": "",
+    "charter-kernel": "expr",
+    "charter-format": "expr kernel",
+    "charter-diagram": "kernel",
+    "charter-interop": "expr format kernel",
+    "charter-journal": "expr kernel",
+    "charter-check": "expr format kernel",
+    "charter-scenario": "expr format kernel",
+    "charter-workspace": "kernel",
+    "charter-runtime": "expr format interop journal kernel workspace",
+    "charter-models": "expr kernel runtime",
+    "charter-typed": "format kernel",
+    "charter-automaton": "kernel runtime typed",
+    "charter-canister": "automaton expr format journal kernel",
+    "charter": "check diagram expr format interop journal kernel runtime",
+    "charter-cli": "automaton check diagram expr format interop journal kernel models runtime scenario",
+    "charter-icp-host": "",
+    "charter-canister-build": "icp-host",
+    "charter-peers": "",
+}
+# Only tests may depend on these, and only those of the canister and of tools/ on the second group.
+TEST_ONLY = {"charter-test-support"}
+TOOLS = {"charter-icp-host", "charter-canister-build", "charter-peers"}
+# Not among the default members.
+NOT_DEFAULT = {"charter-canister"} | TOOLS
+# Licenses that may be combined with "Apache-2.0 OR MIT" in a binary.
+LICENSES = {
     "MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib", "Unicode-3.0", "Unlicense", "0BSD", "CC0-1.0", "BSL-1.0",
     "MIT-0", "Apache-2.0 WITH LLVM-exception", "CDLA-Permissive-2.0", "blessing",
 }
-# Crates below another may not depend on it: the arrows of ARCHITECTURE.md.
-ORDER = ["charter-expr", "charter-kernel", "charter-format", "charter-interop", "charter-diagram", "charter-typed", "charter-scenario", "charter-check", "charter-journal", "charter-workspace", "charter-actors", "charter-runtime", "charter-models", "charter-automaton", "charter-icp-host", "charter-canister-build", "charter-canister", "charter-server", "charter-cli"]
 
 problems = []
 
 
 def allowed(expression):
-    """An SPDX expression: one side of each OR, every side of each AND."""
+    """Whether an SPDX expression can be satisfied: one side of each OR, both sides of each AND."""
     expression = expression.replace("/", " OR ").strip()
     while expression.startswith("(") and expression.endswith(")") and expression.count("(") == 1:
         expression = expression[1:-1].strip()
-    depth, parts, ands, start = 0, [], [], 0
+    depth, ors, ands = 0, [], []
     for match in re.finditer(r"\(|\)| OR | AND ", expression):
         token = match.group()
         if token == "(":
@@ -29,50 +54,68 @@ def allowed(expression):
         elif token == ")":
             depth -= 1
         elif depth == 0:
-            (parts if token == " OR " else ands).append((match.start(), match.end()))
-    for splits, combine in ((parts, any), (ands, all)):
+            (ors if token == " OR " else ands).append((match.start(), match.end()))
+    for splits, combine in ((ors, any), (ands, all)):
         if splits:
             pieces, start = [], 0
             for begin, end in splits:
                 pieces.append(expression[start:begin])
                 start = end
             pieces.append(expression[start:])
-            return combine(allowed(p) for p in pieces)
-    return expression in ALLOWED
+            return combine(allowed(piece) for piece in pieces)
+    return expression in LICENSES
+
+
+def sources(package):
+    """The text of the library, the program and the build script of a package."""
+    folder = pathlib.Path(package["manifest_path"]).parent
+    files = list((folder / "src").rglob("*.rs")) + list(folder.glob("build.rs"))
+    return "\n".join(path.read_text() for path in files)
 
 
 metadata = json.loads(subprocess.check_output(["cargo", "metadata", "--format-version", "1", "--locked"]))
-workspace = set(metadata["workspace_members"])
-for package in metadata["packages"]:
-    licence = package["license"] or ""
-    if not allowed(licence):
-        problems.append(f"{package['name']} {package['version']}: licence `{licence}` is not on the list")
-    if package["id"] in workspace and package["name"] in ORDER:
-        for dependency in package["dependencies"]:
-            up = dependency["name"] in ORDER and ORDER.index(dependency["name"]) >= ORDER.index(package["name"])
-            if up and dependency["kind"] != "dev":
-                problems.append(f"{package['name']} depends on {dependency['name']}, which stands above it")
+members, default = set(metadata["workspace_members"]), set(metadata["workspace_default_members"])
+ours = {p["name"]: p for p in metadata["packages"] if p["id"] in members}
 
-# Two features of serde_json would change what a number or the order of a map is; replay depends on both.
+for package in metadata["packages"]:
+    if not allowed(package["license"] or ""):
+        problems.append(f"{package['name']} {package['version']}: license `{package['license']}` is not on the list")
+
+for name, package in ours.items():
+    if name not in ARROWS and name not in TEST_ONLY:
+        problems.append(f"{name}: not in `ARROWS`; add its arrows here and its line to ARCHITECTURE.md")
+    if (package["id"] in default) == (name in NOT_DEFAULT):
+        problems.append(f"{name}: wrong in `default-members` of the workspace")
+    wanted = {word if word == "charter" else f"charter-{word}" for word in ARROWS.get(name, "").split()}
+    found = set()
+    for dependency in package["dependencies"]:
+        target = dependency["name"]
+        if target not in ours or target == name:
+            continue
+        if target in TOOLS and name not in TOOLS | {"charter-canister"}:
+            problems.append(f"{name} depends on {target}: tools are for the canister")
+        if dependency["kind"] == "dev":
+            continue
+        if target in TEST_ONLY:
+            problems.append(f"{name} depends on {target} outside of its tests")
+        found.add(target)
+    text = sources(package)
+    for target in found - wanted:
+        problems.append(f"{name} depends on {target}: not an allowed arrow")
+    for target in wanted - found:
+        problems.append(f"{name} -> {target}: allowed, but not in its Cargo.toml")
+    for target in found:
+        if target.replace("-", "_") not in text:
+            problems.append(f"{name} depends on {target}, but does not use it")
+
+for name in ARROWS.keys() - ours.keys():
+    problems.append(f"{name}: in `ARROWS`, but not a crate of the workspace")
+
+# Two features of serde_json would change the type of a number or the order of a map; replay depends on both.
 for node in metadata["resolve"]["nodes"]:
     if re.search(r"[/#]serde_json[@#]", node["id"]):
         for feature in {"preserve_order", "arbitrary_precision"} & set(node["features"]):
             problems.append(f"serde_json is built with `{feature}`: a dependency switched it on")
 
-files = subprocess.check_output(["git", "ls-files"], text=True).split("\n")
-for name in filter(None, files):
-    path = pathlib.Path(name)
-    if not path.is_file():
-        continue
-    if path.stat().st_size > 2_000_000:
-        problems.append(f"{name}: larger than 2 MB")
-    if path.suffix in {".rs", ".md", ".yaml", ".toml", ".py", ".json", ".ts", ""} and name != ".ci/tree.py":
-        text = path.read_text(errors="replace")
-        for pattern, what in ((r"(?<![\w.])/work/", "a path of the machine it was written on"), (r"\bTODO\b|\bFIXME\b|\bXXX\b", "a reminder instead of work")):
-            found = re.search(pattern, text)
-            if found:
-                problems.append(f"{name}: holds {what}: {found.group()!r}")
-
-for problem in problems:
-    print(problem)
+print("\n".join(problems))
 sys.exit(1 if problems else 0)

@@ -1,4 +1,5 @@
-//! Binds the WASI imports of a module to the polyfill inside it, and leaves only what a canister may have.
+//! Binds the WASI imports of a module to the polyfill inside it, and leaves only what a canister
+//! may have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,17 +12,19 @@ use wasmparser::{
 
 use crate::BuildError;
 
-/// What the polyfill calls its functions: this, and the name of the WASI function.
+/// The prefix of the polyfill's functions, followed by the name of the WASI function.
 const POLYFILL: &str = "__ic_custom_";
-/// The function that runs before every other: constructors.
+/// The function with the constructors, which runs first.
 const INITIALIZE: &str = "_initialize";
 
-/// Rewrites a module for the Internet Computer: each `wasi_*` import becomes the polyfill's function `__ic_custom_NAME` of the
-/// same module, `_initialize` becomes the start function, and of the exports only the memory, `canister_*` and
-/// `get_candid_pointer` stay. Names and debug information go.
+/// Rewrites a module for the Internet Computer: each `wasi_*` import becomes the polyfill's
+/// function `__ic_custom_NAME` of the same module, `_initialize` becomes the start function, and of
+/// the exports only the memory, `canister_*` and `get_candid_pointer` remain. Names and debug
+/// information are removed.
 ///
 /// # Errors
-/// If the module is invalid, imports what neither the Internet Computer nor the polyfill has, or has two start functions.
+/// If the module is invalid, has two start functions, or an import that neither the Internet
+/// Computer nor the polyfill has.
 pub fn bind(module: &[u8]) -> Result<Vec<u8>, BuildError> {
     validate(module)?;
     let mut binding = Binding::read(module)?;
@@ -32,7 +35,7 @@ pub fn bind(module: &[u8]) -> Result<Vec<u8>, BuildError> {
     Ok(bound)
 }
 
-/// Whether a module is valid for the Internet Computer: WebAssembly 2 with a 32-bit memory.
+/// Validates a module for the Internet Computer: WebAssembly 2 with a 32-bit memory.
 pub(crate) fn validate(module: &[u8]) -> Result<(), BuildError> {
     Validator::new_with_features(WasmFeatures::WASM2).validate_all(module).map(|_| ()).map_err(|error| invalid(&error))
 }
@@ -42,9 +45,9 @@ fn invalid(error: &dyn std::error::Error) -> BuildError {
     BuildError::Module(format!("{error}{cause}"))
 }
 
-/// Which function of the old module is which in the new one.
+/// Maps functions of the old module to those of the new one.
 struct Binding {
-    /// New index of each old function; those of WASI have that of the polyfill's.
+    /// New index of each old function; for WASI imports that of the polyfill's function.
     functions: Vec<u32>,
     /// The old index of the start function.
     start: Option<u32>,
@@ -73,7 +76,7 @@ impl Binding {
     }
 }
 
-/// What has to be known of a module before it is rewritten.
+/// What the rewriting needs to know of a module.
 #[derive(Default)]
 struct Found<'a> {
     types: Vec<Option<FuncType>>,
@@ -132,7 +135,7 @@ impl<'a> Found<'a> {
         self.types.get(usize::try_from(ty).ok()?)?.as_ref()
     }
 
-    /// The polyfill's function for one of WASI. What is imported from WASI itself is none.
+    /// The polyfill's function for a WASI function; it must not be a WASI import itself.
     fn polyfill(&self, name: &str) -> Option<u32> {
         let function = *self.exports.get(format!("{POLYFILL}{name}").as_str())?;
         let import = self.imports.get(usize::try_from(function).ok()?);
@@ -144,7 +147,7 @@ impl<'a> Found<'a> {
         let mut missing = BTreeSet::new();
         let mut foreign: BTreeSet<String> =
             self.other_imports.iter().map(|(module, name)| format!("`{module}.{name}`")).collect();
-        // The target of each import that goes: the polyfill's function, by its old index.
+        // The target of each removed import: the old index of the polyfill's function.
         let mut targets = BTreeMap::new();
         for (old, (module, name, _)) in (0_u32..).zip(&self.imports) {
             if *module == "ic0" {
@@ -160,7 +163,7 @@ impl<'a> Found<'a> {
                 }
                 Some(target) if self.signature(target) != self.signature(old) => {
                     return Err(BuildError::Module(format!(
-                        "`{POLYFILL}{name}` takes and returns other values than the import `{module}.{name}`: the polyfill is of another version of WASI"
+                        "`{POLYFILL}{name}` does not have the signature of the import `{module}.{name}`: the polyfill is for another version of WASI"
                     )));
                 }
                 Some(target) => {
@@ -171,7 +174,7 @@ impl<'a> Found<'a> {
         let list = |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
         if !foreign.is_empty() {
             return Err(BuildError::Module(format!(
-                "it imports {}; a canister may import functions of `ic0` only (a crate made for browsers?)",
+                "it imports {}; a canister may import only functions of `ic0` (is a crate for browsers linked?)",
                 list(foreign)
             )));
         }
@@ -182,7 +185,7 @@ impl<'a> Found<'a> {
             )));
         }
         let all = u32::try_from(self.imports.len().saturating_add(self.defined.len())).unwrap_or(u32::MAX);
-        // Those that stay move up by the number of those that go before them.
+        // Remaining functions move up by the number of removed imports before them.
         let mut next = 0_u32;
         let moved: Vec<u32> = (0..all)
             .map(|old| {
@@ -193,7 +196,7 @@ impl<'a> Found<'a> {
                 here
             })
             .collect();
-        // Those that go are the polyfill's, wherever that has moved.
+        // Removed imports map to the new index of the polyfill's function.
         let new = |old: u32| moved.get(usize::try_from(old).ok()?);
         let functions = (0..all).zip(&moved).map(|(old, here)| {
             let target = targets.get(&old).and_then(|target| new(*target));
@@ -203,7 +206,7 @@ impl<'a> Found<'a> {
         let start = match (self.start, self.exports.get(INITIALIZE)) {
             (Some(_), Some(_)) => {
                 return Err(BuildError::Module(format!(
-                    "it has a start function and exports `{INITIALIZE}` too: leave one of them"
+                    "it has a start function and exports `{INITIALIZE}`: remove one of them"
                 )));
             }
             (start, initialize) => start.or(initialize.copied()),
@@ -212,7 +215,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Whether a canister exports this.
+/// Whether a canister exports this name.
 fn exported(name: &str) -> bool {
     name == "memory" || name == "get_candid_pointer" || name.starts_with("canister_")
 }
@@ -253,7 +256,7 @@ impl Reencode for Binding {
         before: Option<SectionId>,
     ) -> Result<(), Error<Self::Error>> {
         match before {
-            // The module has a start section: it is written there.
+            // The module has a start section, which is rewritten in place.
             Some(SectionId::Start) => self.start_written = true,
             Some(SectionId::Element | SectionId::DataCount | SectionId::Code | SectionId::Data) | None => {
                 self.write_start(module)?;

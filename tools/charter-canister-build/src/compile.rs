@@ -1,16 +1,16 @@
-//! Runs cargo for the canister, undisturbed by the cargo that may run us.
+//! Runs cargo for the canister, independently of a cargo that runs this program.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::pack::gzip_remembered;
+use crate::pack::gzip_cached;
 use crate::{BuildError, Built, bind, with_candid};
 
-/// The target the crate is compiled for: SQLite needs WASI's interface.
+/// The compile target: SQLite needs WASI.
 pub const TARGET: &str = "wasm32-wasip1";
 
-/// The crate of a canister, to be built.
+/// The crate of a canister.
 #[derive(Debug, Clone)]
 pub struct Crate {
     workspace: PathBuf,
@@ -19,23 +19,23 @@ pub struct Crate {
 }
 
 impl Crate {
-    /// The crate `package` of the workspace that the current folder lies in.
+    /// The crate `package` of the current workspace.
     ///
     /// # Errors
-    /// If there is no workspace.
+    /// If the current folder is not in a workspace.
     pub fn new(package: &str) -> Result<Crate, BuildError> {
         let here = std::env::current_dir().map_err(|source| BuildError::file(Path::new("."), source))?;
         Ok(Crate { workspace: workspace(&here)?, package: package.to_string(), shown: false })
     }
 
-    /// Shows what cargo writes, as it comes, instead of keeping it for the error.
+    /// Shows the output of cargo instead of keeping it for the error.
     #[must_use]
     pub fn shown(mut self) -> Crate {
         self.shown = true;
         self
     }
 
-    /// The folder in which cargo works for canisters: not the one of the outer cargo, which holds the lock on its own while tests
+    /// The target folder for canisters: not that of the outer cargo, which is locked while tests
     /// run.
     pub fn target(&self) -> PathBuf {
         self.workspace.join("target").join("canister")
@@ -46,24 +46,24 @@ impl Crate {
         &self.workspace
     }
 
-    /// Compiles, binds, asks for the interface, packs.
+    /// Compiles and binds the module, reads its interface, and packs it.
     ///
     /// # Errors
-    /// If the crate does not compile or is no canister.
+    /// If the crate does not compile or is not a canister.
     pub fn build(&self) -> Result<Built, BuildError> {
         let compiled = self.compile()?;
         let bound = bind(&compiled)?;
         let did = charter_icp_host::candid_of(&bound).map_err(|error| BuildError::Candid(error.to_string()))?;
         let wasm = with_candid(&bound, &did)?;
-        let wasm_gz = gzip_remembered(&wasm, &self.target().join("gzip"), &self.package)?;
+        let wasm_gz = gzip_cached(&wasm, &self.target().join("gzip"), &self.package)?;
         Ok(Built { wasm, wasm_gz, did })
     }
 
-    /// Runs cargo and reads what it has made.
+    /// Runs cargo and reads the module.
     fn compile(&self) -> Result<Vec<u8>, BuildError> {
         self.ensure_target()?;
         let mut cargo = self.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        // Only the module: a library that tests link, too, would not be optimized as a whole (cargo has no LTO for `rlib`).
+        // Only the module: cargo has no LTO for crates that are also built as `rlib`.
         cargo.args([
             "rustc",
             "--profile",
@@ -77,7 +77,8 @@ impl Crate {
             "cdylib",
         ]);
         cargo.arg("--target-dir").arg(self.target());
-        // Paths in messages of panics are part of the module: they must not depend on where it was built.
+        // Paths in panic messages are part of the module; they must not depend on where it is
+        // built.
         let mut remap = vec![format!("--remap-path-prefix={}=charter", self.workspace.display())];
         if let Some(home) = cargo_home() {
             remap.push(format!("--remap-path-prefix={}=cargo", home.display()));
@@ -96,7 +97,7 @@ impl Crate {
         std::fs::read(&path).map_err(|source| BuildError::file(&path, source))
     }
 
-    /// Installs the target if it is missing and rustup is there.
+    /// Installs the target with rustup if it is missing.
     fn ensure_target(&self) -> Result<(), BuildError> {
         if self.has_target() {
             return Ok(());
@@ -122,7 +123,8 @@ impl Crate {
         }
     }
 
-    /// A command in the workspace without what an outer cargo, or the person who started it, has set for another build.
+    /// A command in the workspace without what an outer cargo, or the person who started it, has
+    /// set for another build.
     fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.workspace);
@@ -135,8 +137,8 @@ impl Crate {
     }
 }
 
-/// Whether a variable belongs to another build: flags, folders and profiles of it. What says where crates come from, and how
-/// to reach them, stays.
+/// Whether a variable belongs to another build: flags, folders and profiles of it. What says where
+/// crates come from, and how to reach them, stays.
 fn disturbs(name: &str) -> bool {
     const STAY: [&str; 7] = [
         "CARGO_HOME",

@@ -1,6 +1,7 @@
-//! The committed interface against the one the module tells.
+//! Compares the committed interface with that of the module.
 
-/// The first line in which two interfaces differ, for people; whatever the line ends. None: they are the same.
+/// Describes the first line in which two interfaces differ, ignoring line endings. None if they are
+/// the same.
 pub fn difference(committed: &str, made: &str) -> Option<String> {
     let (mut old, mut new) = (committed.lines(), made.lines());
     for line in 1_usize.. {
@@ -9,7 +10,7 @@ pub fn difference(committed: &str, made: &str) -> Option<String> {
             (None, None) => return None,
             (left, right) if left != right => {
                 return Some(format!(
-                    "line {line}: {} is committed, {} is what the canister says",
+                    "line {line}: {} is committed, but the canister has {}",
                     show(left),
                     show(right)
                 ));
@@ -25,18 +26,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_differing_line_is_told() {
+    fn the_first_different_line_is_reported() {
         let (old, new) = ("service : {\n  a : () -> ();\n}\n", "service : {\r\n  b : () -> ();\r\n}\r\n");
         let told = difference(old, new);
         assert_eq!(
             told.as_deref(),
-            Some("line 2: `  a : () -> ();` is committed, `  b : () -> ();` is what the canister says")
+            Some("line 2: `  a : () -> ();` is committed, but the canister has `  b : () -> ();`")
         );
         assert_eq!(difference(old, old), None);
         assert_eq!(difference(old, &old.replace('\n', "\r\n")), None);
         assert_eq!(
             difference("a\n", "").as_deref(),
-            Some("line 1: `a` is committed, the end is what the canister says")
+            Some("line 1: `a` is committed, but the canister has the end")
         );
     }
 }

@@ -1,17 +1,18 @@
-//! From a crate to an Internet Computer canister.
+//! Builds an Internet Computer canister from a crate.
 //!
-//! SQLite needs WASI, and a canister may import nothing but `ic0`. So the crate is built for `wasm32-wasip1` with
-//! [`ic-wasi-polyfill`](https://docs.rs/ic-wasi-polyfill) inside, and afterwards each WASI import is bound to the function of the
-//! polyfill that does its work. The idea is that of [wasi2ic](https://github.com/wasm-forge/wasi2ic).
+//! SQLite needs WASI, and a canister may import nothing but `ic0`. So the crate is built for
+//! `wasm32-wasip1` with [`ic-wasi-polyfill`](https://docs.rs/ic-wasi-polyfill), and each WASI
+//! import is then bound to the polyfill's function, as
+//! [wasi2ic](https://github.com/wasm-forge/wasi2ic) does.
 //!
 //! | step | where |
 //! |---|---|
 //! | `cargo rustc --profile canister --target wasm32-wasip1`, in a target folder of its own | [`Crate`] |
-//! | WASI imports bound, `_initialize` runs first, nothing exported but what a canister exports | [`bind`] |
-//! | the Candid interface, asked of the module itself | [`charter_icp_host::candid_of`] |
-//! | the interface as metadata `candid:service`, gzip | [`with_candid`], [`gzip`] |
+//! | bind WASI imports, make `_initialize` the start function, remove exports that canisters do not have | [`bind`] |
+//! | read the Candid interface from the module | [`charter_icp_host::candid_of`] |
+//! | add the interface as metadata `candid:service`, gzip | [`with_candid`], [`gzip`] |
 //!
-//! Same source, same bytes: nothing depends on the time, the machine or the folder.
+//! The build is reproducible: it does not depend on the time, the machine or the folder.
 //!
 //! Tests call [`build`]; people call the program `canister-build`:
 //!
@@ -22,7 +23,7 @@
 //! # Ok::<(), charter_canister_build::BuildError>(())
 //! ```
 //!
-//! What it does with a module, without cargo:
+//! Binding a module, without cargo:
 //!
 //! ```
 //! let module = wat::parse_str(r#"(module
@@ -56,56 +57,57 @@ use std::sync::{Mutex, PoisonError};
 pub use bind::bind;
 pub use compile::{Crate, TARGET, workspace};
 pub use did::difference;
-pub use pack::{gzip, with_candid, write_whole};
+pub use pack::{gzip, with_candid, write_atomically};
 
-/// A canister, ready to be installed.
+/// A canister that can be installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Built {
-    /// The module: imports only `ic0`, carries its interface as `icp:public candid:service`.
+    /// The module. It imports only `ic0` and has its interface in the section `icp:public
+    /// candid:service`.
     pub wasm: Vec<u8>,
-    /// The same, gzipped: what fits into an install message (2 MiB).
+    /// The gzipped module, which has to fit into an install message (2 MiB).
     pub wasm_gz: Vec<u8>,
-    /// The Candid interface, as the module tells it.
+    /// The Candid interface, read from the module.
     pub did: String,
 }
 
-/// Why there is no canister.
+/// Why a build failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Started outside of a cargo workspace.
+    /// Not in a cargo workspace.
     #[error("no `Cargo.toml` with `[workspace]` in `{}` or above: run it inside the workspace of the canister", .0.display())]
     NoWorkspace(PathBuf),
-    /// The target is not installed and cannot be installed from here.
+    /// The target is not installed, and installing it failed.
     #[error("the Rust target `{TARGET}` is not installed ({0}): run `rustup target add {TARGET}`")]
     NoTarget(String),
     /// Cargo could not be started.
     #[error("`{program}` cannot be started: {source}")]
     Start {
-        /// What was to be started.
+        /// The program.
         program: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// Cargo ended with an error; what it wrote is given.
-    #[error("cargo could not build `{package}`{}", if output.is_empty() { "; what it says about it is above".to_string() } else { format!(":\n{output}") })]
+    /// Cargo failed.
+    #[error("cargo could not build `{package}`{}", if output.is_empty() { "; see its output above".to_string() } else { format!(":\n{output}") })]
     Cargo {
         /// The crate.
         package: String,
-        /// What cargo wrote to standard error, or nothing if it was shown as it came.
+        /// The standard error of cargo; empty if it was shown already.
         output: String,
     },
     /// A file cannot be read or written.
     #[error("`{}`: {source}", path.display())]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The module is no WebAssembly, or not of a kind that a canister can be.
+    /// The module is not WebAssembly, or not suitable for a canister.
     #[error("the module cannot be a canister: {0}")]
     Module(String),
-    /// The module does not tell its interface.
+    /// The module does not export its interface.
     #[error("no Candid interface: {0}")]
     Candid(String),
 }
@@ -116,15 +118,15 @@ impl BuildError {
     }
 }
 
-/// Builds the canister in the crate `package` of the workspace that the current folder lies in.
+/// Builds the canister of the crate `package` in the current workspace.
 ///
-/// Cargo does nothing if nothing has changed, and within one process the second call for the same crate returns what the first
-/// has made, and waits for it: every test may call it.
+/// Cargo does nothing if nothing has changed, and within a process a second call for the same crate
+/// waits for the first and returns its result. So every test may call it.
 ///
 /// # Errors
-/// If the crate does not compile or is no canister; the message says what to do.
+/// If the crate does not compile or is not a canister; the message says what to do.
 pub fn build(package: &str) -> Result<Built, BuildError> {
-    // One lock: cargo builds one after the other in one folder, too.
+    // One lock for all crates, because cargo locks its folder anyway.
     static MADE: Mutex<BTreeMap<String, Built>> = Mutex::new(BTreeMap::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(built) = made.get(package) {

@@ -1,22 +1,24 @@
-//! `canister-build`: the canister and its interface, for people, scripts and `icp build`.
+//! The program `canister-build`: builds the canister and its interface, for people, scripts and
+//! `icp build`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use charter_canister_build::{BuildError, Built, Crate, write_whole};
+use charter_canister_build::{BuildError, Built, Crate, write_atomically};
 
-/// The crate that is the canister.
+/// The crate of the canister.
 const PACKAGE: &str = "charter-canister";
-/// What the files are called.
+/// The name of the output files.
 const NAME: &str = "automaton";
-/// Where the interface is committed, from the root of the workspace.
+/// The committed interface, relative to the root of the workspace.
 const DID: &str = "crates/charter-canister/automaton.did";
-/// A message of the Internet Computer holds no more; larger modules need more than one message.
-const MESSAGE: usize = 2 * 1024 * 1024;
+/// Upper limit of a message of the Internet Computer in bytes; larger modules are installed in
+/// chunks.
+const MAX_MESSAGE: usize = 2 * 1024 * 1024;
 
 const HELP: &str = "\
 canister-build               build the canister: target/canister/automaton.wasm, .wasm.gz, .did
-canister-build did --check   build it, and fail if the committed .did is not what it says
+canister-build did --check   build it, and fail if the committed .did differs
 canister-build did --write   build it, and write the committed .did
 
 With ICP_WASM_OUTPUT_PATH set, the gzipped module is also written there (`icp build` sets it).";
@@ -33,7 +35,7 @@ fn main() -> ExitCode {
             Ok(true)
         }
         other => {
-            eprintln!("canister-build: `{}` is not understood.\n\n{HELP}", other.join(" "));
+            eprintln!("canister-build: unknown arguments `{}`\n\n{HELP}", other.join(" "));
             return ExitCode::from(2);
         }
     };
@@ -51,17 +53,17 @@ fn make() -> Result<(), BuildError> {
     let (package, built) = build()?;
     let target = package.target();
     let wasm_gz = target.join(format!("{NAME}.wasm.gz"));
-    write_whole(&target.join(format!("{NAME}.wasm")), &built.wasm)?;
-    write_whole(&wasm_gz, &built.wasm_gz)?;
-    write_whole(&target.join(format!("{NAME}.did")), built.did.as_bytes())?;
+    write_atomically(&target.join(format!("{NAME}.wasm")), &built.wasm)?;
+    write_atomically(&wasm_gz, &built.wasm_gz)?;
+    write_atomically(&target.join(format!("{NAME}.did")), built.did.as_bytes())?;
     println!("{}: {} bytes, {} before gzip", wasm_gz.display(), built.wasm_gz.len(), built.wasm.len());
-    if built.wasm_gz.len() > MESSAGE {
-        println!("note: larger than one message of {MESSAGE} bytes: it can only be installed in chunks");
+    if built.wasm_gz.len() > MAX_MESSAGE {
+        println!("note: larger than one message of {MAX_MESSAGE} bytes: it can only be installed in chunks");
     }
     if let Some(path) = std::env::var_os("ICP_WASM_OUTPUT_PATH") {
         let path = PathBuf::from(path);
-        write_whole(&path, &built.wasm_gz)?;
-        println!("{}: the same", path.display());
+        write_atomically(&path, &built.wasm_gz)?;
+        println!("{}: a copy", path.display());
     }
     Ok(())
 }
@@ -72,11 +74,11 @@ fn check() -> Result<bool, BuildError> {
     let committed = std::fs::read_to_string(&path).map_err(|source| BuildError::File { path, source })?;
     match charter_canister_build::difference(&committed, &built.did) {
         None => {
-            println!("{DID}: as the canister says");
+            println!("{DID}: up to date");
             Ok(true)
         }
         Some(difference) => {
-            eprintln!("{DID}, {difference}\nIf the change is meant, run `canister-build did --write` and commit it.");
+            eprintln!("{DID}, {difference}\nIf the change is intended, run `canister-build did --write` and commit it.");
             Ok(false)
         }
     }
@@ -84,7 +86,7 @@ fn check() -> Result<bool, BuildError> {
 
 fn write() -> Result<(), BuildError> {
     let (package, built) = build()?;
-    write_whole(&package.workspace().join(DID), built.did.as_bytes())?;
+    write_atomically(&package.workspace().join(DID), built.did.as_bytes())?;
     println!("{DID}: {} lines", built.did.lines().count());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The Candid interface, asked of the module itself.
+//! Reads the Candid interface from a module.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,17 +6,17 @@ use wasmi::{Config, Engine, Extern, Linker, Module, Store, Val};
 
 use crate::BadModule;
 
-/// An interface is smaller than this; what is longer has no end.
-const LONGEST: usize = 4 * 1024 * 1024;
+/// Upper limit of the size of an interface, in bytes.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// It is there at once (some million instructions), or never.
+/// Upper limit of instructions; reading the interface takes some millions.
 const MAX_INSTRUCTIONS: u64 = 200_000_000;
 
-/// The Candid interface of a module made with `ic_cdk::export_candid!()`: calls its export `get_candid_pointer`, on an instance
-/// for which nothing of the Internet Computer is there (every function of `ic0` returns zero).
+/// The Candid interface of a module with `ic_cdk::export_candid!()`: calls its export
+/// `get_candid_pointer` on an instance in which every function of `ic0` returns zero.
 ///
 /// # Errors
-/// If there is no such export, or the module traps.
+/// If the export is missing, or the module traps.
 pub fn candid_of(module: &[u8]) -> Result<String, BadModule> {
     let mut config = Config::default();
     config.consume_fuel(true);
@@ -27,7 +27,7 @@ pub fn candid_of(module: &[u8]) -> Result<String, BadModule> {
     for import in module.imports() {
         let Some(ty) = import.ty().func().cloned() else {
             return Err(BadModule::new(format!(
-                "imports `{}.{}`, which is no function",
+                "imports `{}.{}`, which is not a function",
                 import.module(),
                 import.name()
             )));
@@ -64,19 +64,19 @@ pub fn candid_of(module: &[u8]) -> Result<String, BadModule> {
         .data(&store)
         .get(start..)
         .ok_or_else(|| BadModule::new("`get_candid_pointer` points outside the memory"))?;
-    let end = bytes.iter().take(LONGEST).position(|byte| *byte == 0);
+    let end = bytes.iter().take(MAX_BYTES).position(|byte| *byte == 0);
     let text = end
         .and_then(|end| bytes.get(..end))
         .ok_or_else(|| BadModule::new("the text at `get_candid_pointer` has no end"))?;
     let mut text =
-        String::from_utf8(text.to_vec()).map_err(|_| BadModule::new("the text at `get_candid_pointer` is no UTF-8"))?;
+        String::from_utf8(text.to_vec()).map_err(|_| BadModule::new("the text at `get_candid_pointer` is not UTF-8"))?;
     if !text.ends_with('\n') {
         text.push('\n');
     }
     Ok(text)
 }
 
-/// What the canister says as it traps.
+/// The message of a trap.
 fn text(caller: &wasmi::Caller<'_, ()>, values: &[Val]) -> Option<String> {
     let number = |at: usize| usize::try_from(values.get(at)?.i32()?.cast_unsigned()).ok();
     let (source, size) = (number(0)?, number(1)?);

@@ -1,8 +1,9 @@
-//! A canister: its state, and executions that either stay or leave no trace.
+//! A canister: its state, and executions that are committed or rolled back.
 //!
-//! Taking back the heap would need a copy of it before each message. Instead there is a copy from some messages ago (the
-//! checkpoint) and the inputs of the messages since; after a trap they are run again, which gives the very same state, because an
-//! execution depends on nothing but its input and the state. A copy is made when it costs little against what was run since.
+//! Rolling back the heap would need a copy of it before each message. Instead there is a copy that
+//! is some messages old (the checkpoint), and the inputs of the messages since. After a trap they
+//! are executed again, which gives the same state, because an execution depends only on its input
+//! and the state. A new copy is made when it costs little compared with the executions since.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -16,39 +17,39 @@ use crate::instance::{Image, Instance};
 use crate::run::{Call, Closure, Effects, Facts, Input, Ran, Trap};
 use crate::stable::Stable;
 
-/// At least as many instructions lie between two copies of the heap ...
-const LEAST_BETWEEN: u64 = 20_000_000;
-/// ... and as many for each of its bytes: a copy is then some percent of the time.
+/// Lower limit of instructions between two copies of the heap ...
+const MIN_BETWEEN: u64 = 20_000_000;
+/// ... and of instructions per byte of heap, so that copies take some percent of the time.
 const BETWEEN_PER_BYTE: u64 = 2;
-/// At most as many messages, however small.
+/// Upper limit of messages between two copies.
 const MAX_BETWEEN: usize = 5_000;
-/// Lines that are kept of what a canister prints.
+/// Upper limit of stored lines that a canister prints.
 const MAX_LINES: usize = 10_000;
 
-/// Whether a canister takes messages.
+/// The status of a canister.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It does.
+    /// It accepts messages.
     Running = 1,
-    /// It still gets answers to its calls, and nothing else.
+    /// It receives answers to its calls, but no messages.
     Stopping = 2,
-    /// It does not.
+    /// It accepts nothing.
     Stopped = 3,
 }
 
-/// A line that a canister has printed.
+/// A line that a canister printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// When, in nanoseconds since 1970.
+    /// Time, in nanoseconds since 1970.
     pub time: u64,
-    /// What.
+    /// The text.
     pub text: String,
 }
 
-/// What executions of one kind have cost.
+/// The cost of the executions of one entry point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spent {
-    /// How many there were, trapped ones too.
+    /// Number of executions, including trapped ones.
     pub messages: u64,
     /// Instructions of all of them.
     pub instructions: u64,
@@ -56,32 +57,32 @@ pub struct Spent {
     pub most: u64,
 }
 
-/// Where the answer to a call goes.
+/// The receiver of the answer to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// To a user.
+    /// A user.
     User(u64),
-    /// To the callback of a canister.
+    /// The callback of a canister.
     Canister(Principal, u64),
-    /// Nowhere: the timer.
+    /// None: a timer.
     System,
 }
 
-/// A call that has begun and is not over.
+/// An unfinished call.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) origin: Origin,
     pub(crate) caller: Principal,
     pub(crate) method: String,
     pub(crate) answered: bool,
-    /// Calls whose answers it still gets.
+    /// Number of its own calls that are not answered.
     pub(crate) outstanding: usize,
     pub(crate) instructions: u64,
-    /// When its caller no longer waits, or zero.
+    /// When its caller stops waiting, or zero.
     pub(crate) deadline: u64,
 }
 
-/// What happens with the answer to a call.
+/// How the answer to a call is processed.
 #[derive(Debug, Clone)]
 pub(crate) struct Callback {
     pub(crate) context: u64,
@@ -90,7 +91,7 @@ pub(crate) struct Callback {
     pub(crate) cleanup: Option<Closure>,
     /// When it is rejected without an answer, or zero.
     pub(crate) deadline: u64,
-    /// An answer is on its way.
+    /// Whether an answer is queued.
     pub(crate) answered: bool,
 }
 
@@ -98,10 +99,10 @@ pub(crate) struct Callback {
 struct Loaded {
     code: Arc<Code>,
     live: Instance,
-    /// For what leaves no trace: its state is a copy that is made before each use.
+    /// For executions without effect: its state is copied before each use.
     scratch: Option<Instance>,
     checkpoint: Image,
-    /// What was run since the checkpoint, with the instructions it took.
+    /// The executions since the checkpoint, with their instructions.
     since: Vec<(Arc<Input>, u64)>,
     instructions: u64,
 }
@@ -163,7 +164,7 @@ impl Canister {
         Arc::new(Input { call, facts })
     }
 
-    /// Counts an execution and keeps what it has printed.
+    /// Counts an execution and stores what it printed.
     fn note(&mut self, input: &Input, ran: &mut Ran) {
         let spent = self.spent.entry(input.call.entry).or_default();
         spent.messages = spent.messages.saturating_add(1);
@@ -177,7 +178,7 @@ impl Canister {
         }
     }
 
-    /// Runs and keeps what it did, or, if it traps, leaves everything as it was.
+    /// Executes a call; commits its changes, or rolls them back if it traps.
     pub(crate) fn execute(&mut self, call: Call) -> Ran {
         let input = self.input(call, self.version);
         let Some(loaded) = self.loaded.as_mut() else {
@@ -191,7 +192,7 @@ impl Canister {
                 loaded.instructions = loaded.instructions.saturating_add(ran.instructions);
                 loaded.since.push((Arc::clone(&input), ran.instructions));
                 let heap = u64::try_from(loaded.live.heap()).unwrap_or(u64::MAX);
-                let enough = LEAST_BETWEEN.max(heap.saturating_mul(BETWEEN_PER_BYTE));
+                let enough = MIN_BETWEEN.max(heap.saturating_mul(BETWEEN_PER_BYTE));
                 if loaded.instructions > enough || loaded.since.len() >= MAX_BETWEEN {
                     loaded.save(&mut self.stable);
                 }
@@ -212,7 +213,7 @@ impl Canister {
         ran
     }
 
-    /// Runs on a copy: whatever it does leaves no trace.
+    /// Executes a call on a copy, without effect.
     pub(crate) fn look(&mut self, call: Call) -> Ran {
         let input = self.input(call, self.version);
         let Some(loaded) = self.loaded.as_mut() else {
@@ -230,10 +231,10 @@ impl Canister {
         ran
     }
 
-    /// Puts a module in: into an empty canister, or (with `keep`) in the place of another, whose stable memory stays. One
-    /// transaction: if anything traps, everything is as before.
+    /// Installs a module into an empty canister, or (with `keep`) replaces the module and keeps
+    /// stable memory. One transaction: if anything traps, nothing changes.
     ///
-    /// `calls` says what is called of each of the entry points; the limit is that of all together.
+    /// `calls` returns the call of each entry point; the limit is for all together.
     pub(crate) fn put(
         &mut self,
         code: &Arc<Code>,
@@ -254,7 +255,7 @@ impl Canister {
                 outcome = self.part(&input, ran, &mut spent, &mut effects);
             }
         }
-        // Whatever was set before, also by `canister_pre_upgrade`, is over.
+        // An upgrade clears the timer, also one set by `canister_pre_upgrade`.
         self.timer = 0;
         effects.timer = None;
         let version = self.version.saturating_add(1);
@@ -302,7 +303,7 @@ impl Canister {
         Ok(())
     }
 
-    /// One execution of several that stand and fall together.
+    /// One execution of several in a transaction.
     fn part(&mut self, input: &Input, mut ran: Ran, spent: &mut u64, effects: &mut Effects) -> Result<(), Trap> {
         self.note(input, &mut ran);
         *spent = spent.saturating_add(ran.instructions);
@@ -313,7 +314,7 @@ impl Canister {
     }
 }
 
-/// Why a module could not be put in.
+/// Why a module could not be installed.
 #[derive(Debug)]
 pub(crate) enum PutError {
     Module(BadModule),
@@ -321,7 +322,7 @@ pub(crate) enum PutError {
 }
 
 impl Loaded {
-    /// From here on, a trap comes back to now.
+    /// Makes the current state the checkpoint.
     fn save(&mut self, stable: &mut Stable) {
         self.live.save(&mut self.checkpoint);
         stable.checkpoint();
@@ -329,7 +330,8 @@ impl Loaded {
         self.instructions = 0;
     }
 
-    /// After a trap: the checkpoint, and what was run since once more. Stable memory is already where it was before the message.
+    /// After a trap: loads the checkpoint and executes everything since again. Stable memory is
+    /// already rolled back.
     fn go_back(&mut self, stable: &mut Stable) -> Result<(), BadModule> {
         stable.rewind();
         self.live.load(&self.checkpoint)?;
@@ -339,7 +341,7 @@ impl Loaded {
             stable.commit();
             if again.result.is_err() || again.instructions != *instructions {
                 return Err(BadModule::new(format!(
-                    "the test host is wrong: run again, `{}` took {} instructions and not {instructions}, and the state after the trap is not the one before it",
+                    "bug in the test host: executed again, `{}` took {} instructions instead of {instructions}, so the state after the trap is wrong",
                     input.call.method, again.instructions
                 )));
             }
@@ -350,7 +352,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// An instance with the present state, to be thrown away.
+    /// An instance with a copy of the current state.
     fn scratch(&mut self) -> Result<&mut Instance, BadModule> {
         if self.scratch.is_none() {
             self.scratch = Some(Instance::new(&self.code)?);
@@ -361,7 +363,7 @@ impl Loaded {
     }
 }
 
-/// The caller has seen that there is a module; if not, nothing runs.
+/// The result without a module; callers check for one first.
 pub(crate) fn empty() -> Ran {
     Ran { result: Err(Trap::Contract("there is no module".to_string())), instructions: 0, printed: Vec::new() }
 }

@@ -1,4 +1,5 @@
-//! A module made ready to run: unpacked, checked as the Internet Computer does, and with all its state within reach.
+//! Prepares a module: unpacks it, validates it as the Internet Computer does, and exports its whole
+//! state.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
@@ -13,15 +14,15 @@ use crate::BadModule;
 use crate::entry::Entry;
 use crate::env::Env;
 
-/// Names under which the state that a module does not export is exported for the host.
+/// Names under which the state of a module is exported for the host.
 pub(crate) const MEMORY: &str = "charter-icp-host memory";
 pub(crate) const TABLE: &str = "charter-icp-host table";
 pub(crate) const START: &str = "charter-icp-host start";
 const GLOBAL: &str = "charter-icp-host global ";
 
-/// Larger modules are refused, gzipped or not.
-const LARGEST: u64 = 100 * 1024 * 1024;
-/// Functions that the system calls by name, besides methods.
+/// Upper limit of the size of a module in bytes, gzipped or not.
+const MAX_MODULE_BYTES: u64 = 100 * 1024 * 1024;
+/// Functions that the system calls by name, other than methods.
 const HOOKS: [&str; 7] = [
     "canister_init",
     "canister_pre_upgrade",
@@ -32,7 +33,7 @@ const HOOKS: [&str; 7] = [
     "canister_on_low_wasm_memory",
 ];
 
-/// What interprets, and the functions of the system: one for all canisters of a process.
+/// The interpreter and the system functions, shared by all canisters of a process.
 pub(crate) struct Machine {
     pub(crate) engine: Engine,
     pub(crate) linker: Linker<Env>,
@@ -40,13 +41,14 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// # Errors
-    /// If the functions of the system cannot be defined, which would be a mistake in this crate.
+    /// If the system functions cannot be defined, which is a bug in this crate.
     pub(crate) fn get() -> Result<&'static Machine, BadModule> {
         static MACHINE: OnceLock<Result<Machine, BadModule>> = OnceLock::new();
         MACHINE
             .get_or_init(|| {
                 let mut config = Config::default();
-                // Eager: the first run of a function must not cost other instructions than the second.
+                // Eager, so that the first call of a function costs the same instructions as the
+                // second.
                 config.consume_fuel(true).compilation_mode(CompilationMode::Eager);
                 config.fuel_cost(CustomFuelCosts {
                     bytes_copied_per_fuel: 1,
@@ -63,7 +65,7 @@ impl Machine {
     }
 }
 
-/// What a method is.
+/// The kind of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     Update,
@@ -72,7 +74,7 @@ pub(crate) enum Method {
 }
 
 impl Method {
-    /// The name of the export.
+    /// The name of its export.
     pub(crate) fn export(self, name: &str) -> String {
         match self {
             Method::Update => format!("canister_update {name}"),
@@ -82,10 +84,10 @@ impl Method {
     }
 }
 
-/// A module, ready to run.
+/// A prepared module.
 pub(crate) struct Code {
     pub(crate) module: Module,
-    /// How many mutable globals are exported for the host.
+    /// Number of mutable globals that are exported for the host.
     pub(crate) globals: usize,
     pub(crate) has_start: bool,
     methods: BTreeMap<String, Method>,
@@ -93,7 +95,8 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// Reads a module, gzipped or not. The same bytes are compiled once in a process: whoever asks while they are, waits.
+    /// Reads a module, gzipped or not. The same bytes are compiled once per process; other callers
+    /// wait.
     pub(crate) fn load(bytes: &[u8]) -> Result<Arc<Code>, BadModule> {
         static LOADED: OnceLock<Mutex<HashMap<Vec<u8>, Arc<Code>>>> = OnceLock::new();
         let loaded = LOADED.get_or_init(Mutex::default);
@@ -141,28 +144,28 @@ impl Code {
     }
 }
 
-/// Gunzips what is gzipped.
+/// Unpacks a gzipped module.
 fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, BadModule> {
-    let too_large = || BadModule::new(format!("the module is larger than {LARGEST} bytes"));
+    let too_large = || BadModule::new(format!("the module is larger than {MAX_MODULE_BYTES} bytes"));
     if !bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
-        if u64::try_from(bytes.len()).is_ok_and(|size| size <= LARGEST) {
+        if u64::try_from(bytes.len()).is_ok_and(|size| size <= MAX_MODULE_BYTES) {
             return Ok(bytes.to_vec());
         }
         return Err(too_large());
     }
     let mut wasm = Vec::new();
     flate2::read::GzDecoder::new(bytes)
-        .take(LARGEST.saturating_add(1))
+        .take(MAX_MODULE_BYTES.saturating_add(1))
         .read_to_end(&mut wasm)
         .map_err(|error| BadModule::new(format!("the module cannot be gunzipped: {error}")))?;
-    if u64::try_from(wasm.len()).is_ok_and(|size| size <= LARGEST) { Ok(wasm) } else { Err(too_large()) }
+    if u64::try_from(wasm.len()).is_ok_and(|size| size <= MAX_MODULE_BYTES) { Ok(wasm) } else { Err(too_large()) }
 }
 
-/// What of a module matters to the host.
+/// The parts of a module that the host needs.
 #[derive(Default)]
 struct Surface<'a> {
     exports: Vec<(&'a str, ExternalKind)>,
-    /// Indices of the globals that can change.
+    /// Indices of the mutable globals.
     globals: Vec<u32>,
     imported_globals: u32,
     memories: u32,
@@ -214,7 +217,7 @@ impl<'a> Surface<'a> {
         Ok(())
     }
 
-    /// Methods and hooks; refuses what the Internet Computer refuses.
+    /// Methods and hooks; rejects what the Internet Computer rejects.
     fn entry_points(&self) -> Result<(BTreeMap<String, Method>, BTreeSet<&'static str>), BadModule> {
         if let Some(refusal) = self.refusals.first() {
             return Err(BadModule::new(format!("{refusal}: a canister cannot")));
@@ -233,10 +236,10 @@ impl<'a> Surface<'a> {
             let hook = HOOKS.iter().find(|hook| *hook == name);
             match (method, hook) {
                 (None, None) => {
-                    return Err(BadModule::new(format!("it exports `{name}`, which is no entry point of a canister")));
+                    return Err(BadModule::new(format!("it exports `{name}`, which is not an entry point of a canister")));
                 }
                 _ if *kind != ExternalKind::Func => {
-                    return Err(BadModule::new(format!("its export `{name}` is no function")));
+                    return Err(BadModule::new(format!("its export `{name}` is not a function")));
                 }
                 (Some((method, kind)), _) => {
                     if methods.insert(method.to_string(), kind).is_some() {
@@ -252,8 +255,8 @@ impl<'a> Surface<'a> {
     }
 }
 
-/// Exports memory, table, mutable globals and the start function, which then no longer runs by itself: the host runs it once, at
-/// install and upgrade, and not when it makes an instance again.
+/// Exports memory, table, mutable globals and the start function. The start function no longer runs
+/// by itself: the host calls it at install and upgrade, but not when it creates another instance.
 fn prepare(wasm: &[u8], surface: &Surface<'_>) -> Result<Vec<u8>, wasmparser::Error> {
     let mut module = wasm_encoder::Module::new();
     let mut exports = ExportSection::new();
@@ -272,7 +275,8 @@ fn prepare(wasm: &[u8], surface: &Surface<'_>) -> Result<Vec<u8>, wasmparser::Er
         if let Payload::ExportSection(section) = &payload {
             for export in section.clone() {
                 let export = export?;
-                // A kind that cannot be encoded is none a canister has; the interpreter refuses what refers to it.
+                // Canisters have no exports of other kinds; the interpreter rejects references to
+                // them.
                 if let Ok(kind) = RoundtripReencoder.export_kind(export.kind) {
                     exports.export(export.name, kind, export.index);
                 }
@@ -319,7 +323,7 @@ mod tests {
     use super::Code;
 
     #[test]
-    fn the_same_bytes_are_compiled_once_also_at_the_same_time() {
+    fn concurrent_loads_of_the_same_bytes_compile_once() {
         let wasm = wat::parse_str("(module (func (export \"canister_init\")))").unwrap();
         let (together, wasm) = (Barrier::new(4), &wasm);
         let codes: Vec<Arc<Code>> = std::thread::scope(|scope| {

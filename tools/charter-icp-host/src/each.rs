@@ -1,14 +1,15 @@
-//! The same test on every host.
+//! Runs a test on every host.
 
 use crate::host::Host;
 use crate::local::LocalHost;
 
-/// A host that was asked for and is not there.
+/// A requested host that is not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NoHost(pub(crate) String);
 
-/// Runs a test on a new [`LocalHost`], and, with the feature `pocket-ic` and `POCKET_IC_BIN` set, on a new PocketIC too.
+/// Runs a test on a new [`LocalHost`], and, with the feature `pocket-ic` and `POCKET_IC_BIN` set,
+/// on a new PocketIC too.
 ///
 /// ```
 /// use charter_icp_host::{Principal, each_host};
@@ -21,7 +22,7 @@ pub struct NoHost(pub(crate) String);
 /// ```
 ///
 /// # Errors
-/// If `POCKET_IC_BIN` is set and is no server of PocketIC.
+/// If `POCKET_IC_BIN` is set and does not name a PocketIC server.
 pub fn each_host(mut test: impl FnMut(&mut dyn Host)) -> Result<(), NoHost> {
     test(&mut LocalHost::new());
     #[cfg(feature = "pocket-ic")]

@@ -1,8 +1,8 @@
-//! The entry points of a canister, and which functions of the system each of them may use.
+//! The entry points of a canister, and the system functions that each may use.
 
 use std::fmt;
 
-/// What is being run.
+/// An entry point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Entry {
     /// The module's start function.
@@ -23,7 +23,7 @@ pub enum Entry {
     Reply,
     /// The callback for a rejection.
     Reject,
-    /// What runs after a callback has trapped.
+    /// The cleanup after a callback has trapped.
     Cleanup,
     /// `canister_inspect_message`.
     Inspect,
@@ -69,9 +69,9 @@ impl Entries {
         self.0 & (1 << entry as u16) != 0
     }
 
-    /// Every entry point, the start function too: `* s` in the specification.
+    /// Every entry point, including the start function: `* s` in the specification.
     pub(crate) const ALL: Entries = Entries(u16::MAX);
-    /// Every entry point but the start function: `*`.
+    /// Every entry point except the start function: `*`.
     pub(crate) const ANY: Entries = Entries(!(1 << Entry::Start as u16));
     /// `I U RQ NRQ Ry F`
     pub(crate) const ARGUMENT: Entries = Entries::of(&[

@@ -1,4 +1,4 @@
-//! What the functions of the system see while a canister runs.
+//! What the system functions access during an execution.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ pub(crate) struct Env {
     pub(crate) stable: Stable,
     pub(crate) input: Option<Arc<Input>>,
     pub(crate) effects: Effects,
-    /// The reply as it is put together.
+    /// The reply under construction.
     pub(crate) reply: Vec<u8>,
-    /// The call as it is put together.
+    /// The call under construction.
     pub(crate) call: Option<NewCall>,
     pub(crate) printed: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What every host can do: the one that comes with this crate, and PocketIC.
+//! The interface of all hosts: the one of this crate, and PocketIC.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::reject::{Answer, Reject};
 
-/// A message that was submitted, and its answer to come.
+/// A submitted message.
 #[derive(Debug, Clone)]
 pub struct CallId(pub(crate) Inner);
 
@@ -19,93 +19,98 @@ pub(crate) enum Inner {
     Pocket(pocket_ic::common::rest::RawMessageId),
 }
 
-/// An Internet Computer for tests. Time stands still unless it is advanced; nothing happens by itself.
+/// An Internet Computer for tests. Time passes only when it is advanced, and nothing happens by
+/// itself.
 ///
-/// Methods that only a controller may use take the `sender`. Arguments and replies are bytes; [`call`] and [`ask`] speak Candid.
+/// Methods that only a controller may use take the `sender`. Arguments and replies are bytes;
+/// [`call`] and [`ask`] use Candid.
 pub trait Host {
-    /// Which host this is, for messages.
+    /// The name of the host, for messages.
     fn name(&self) -> &'static str;
 
     /// Creates an empty, running canister with cycles.
     ///
     /// # Errors
-    /// If the host cannot.
+    /// If the host fails.
     fn create(&mut self, controllers: &[Principal]) -> Result<Principal, Reject>;
 
     /// Installs a module (`.wasm` or `.wasm.gz`) into an empty canister and runs `canister_init`.
     ///
     /// # Errors
-    /// If the sender is no controller, the module is none, the canister is not empty, or it traps: then it stays empty.
+    /// If the sender is not a controller, the module is invalid, the canister is not empty, or it
+    /// traps. The canister stays empty then.
     fn install(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject>;
 
-    /// Installs a module afresh: heap and stable memory are gone.
+    /// Installs a module again; heap and stable memory are lost.
     ///
     /// # Errors
-    /// As with [`Host::install`]; then everything is as before.
+    /// As [`Host::install`]; nothing has changed then.
     fn reinstall(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject>;
 
-    /// Puts another module in the place of the present one; stable memory stays, the heap does not. `canister_pre_upgrade` of the
-    /// old, then `canister_post_upgrade` of the new one: a single transaction.
+    /// Replaces the module; stable memory stays, the heap is lost. Runs `canister_pre_upgrade` of
+    /// the old and `canister_post_upgrade` of the new module, as one transaction.
     ///
     /// # Errors
-    /// As with [`Host::install`]; then everything is as before.
+    /// As [`Host::install`]; nothing has changed then.
     fn upgrade(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject>;
 
-    /// Asks without an effect.
+    /// Executes a query; its changes are dropped.
     ///
     /// # Errors
-    /// What the canister answered instead of a reply, or why it could not.
+    /// If it is rejected.
     fn query(&mut self, canister: Principal, sender: Principal, method: &str, arg: &[u8]) -> Answer;
 
-    /// Hands a message in; it waits until [`Host::tick`] or [`Host::await_call`] comes to it.
+    /// Submits a message; [`Host::tick`] or [`Host::await_call`] executes it.
     ///
     /// # Errors
-    /// If it is not taken: no such canister, stopped, or `canister_inspect_message` does not accept it.
+    /// If it is not accepted: the canister does not exist, is stopped, or its
+    /// `canister_inspect_message` does not accept it.
     fn submit(&mut self, canister: Principal, sender: Principal, method: &str, arg: &[u8]) -> Result<CallId, Reject>;
 
-    /// The answer to a message, if there is one by now.
+    /// The answer to a message, if there is one.
     fn answer(&mut self, call: &CallId) -> Option<Answer>;
 
     /// Ticks until the message is answered.
     ///
     /// # Errors
-    /// The rejection, or `SysUnknown` if nothing is left to do and there is no answer.
+    /// If it is rejected; `SysUnknown` if nothing is left to do and there is no answer.
     fn await_call(&mut self, call: &CallId) -> Answer;
 
-    /// Does the next piece of work: a message here, a round (which may be several) with PocketIC. Timers that are due are work.
+    /// Executes the next message or due timer; with PocketIC a round, which may be several.
     fn tick(&mut self);
 
-    /// Ticks until nothing is left to do at the present time.
+    /// Ticks until nothing is left to do at the current time.
     fn settle(&mut self);
 
-    /// Lets time pass. Timers that become due run with the next ticks.
+    /// Advances the time. Timers that become due run with the next ticks.
     fn advance(&mut self, time: Duration);
 
-    /// The time: since 1970.
+    /// The time since 1970.
     fn now(&mut self) -> Duration;
 
-    /// Stops a canister: it takes no messages any more, gets the answers it waits for, and is then stopped.
+    /// Stops a canister: it accepts no more messages, receives the answers it waits for, and is
+    /// then stopped.
     ///
     /// # Errors
-    /// If the sender is no controller, or an answer it waits for does not come.
+    /// If the sender is not a controller, or an answer it waits for does not arrive.
     fn stop(&mut self, canister: Principal, sender: Principal) -> Result<(), Reject>;
 
     /// Starts it again.
     ///
     /// # Errors
-    /// If the sender is no controller.
+    /// If the sender is not a controller.
     fn start(&mut self, canister: Principal, sender: Principal) -> Result<(), Reject>;
 
-    /// Who controls it.
+    /// The controllers of a canister.
     ///
     /// # Errors
-    /// If there is no such canister.
+    /// If the canister does not exist.
     fn controllers(&mut self, canister: Principal) -> Result<Vec<Principal>, Reject>;
 
-    /// Sets who controls it.
+    /// Sets the controllers of a canister.
     ///
     /// # Errors
-    /// If the sender is no controller.
+    /// If the sender is not a controller.
     fn set_controllers(
         &mut self,
         canister: Principal,
@@ -116,20 +121,20 @@ pub trait Host {
     /// [`Host::submit`] and [`Host::await_call`].
     ///
     /// # Errors
-    /// As with these two.
+    /// As these two.
     fn update(&mut self, canister: Principal, sender: Principal, method: &str, arg: &[u8]) -> Answer {
         let call = self.submit(canister, sender, method, arg)?;
         self.await_call(&call)
     }
 }
 
-/// Why a call in Candid gave no value.
+/// Why a call in Candid returned no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// The canister or the system said no.
+    /// The canister or the system rejected it.
     #[error(transparent)]
     Rejected(#[from] Reject),
-    /// The arguments cannot be written, or the reply is of another type.
+    /// The arguments cannot be encoded, or the reply has another type.
     #[error("Candid: {0}")]
     Candid(String),
 }
@@ -148,10 +153,10 @@ impl CallError {
     }
 }
 
-/// Calls an update method in Candid: arguments as a tuple, one value back.
+/// Calls an update method in Candid: arguments as a tuple, one return value.
 ///
 /// # Errors
-/// If it is rejected, or does not fit the types.
+/// If it is rejected, or the types do not match.
 pub fn call<A: ArgumentEncoder, R: CandidType + DeserializeOwned>(
     host: &mut (impl Host + ?Sized),
     canister: Principal,
@@ -164,10 +169,10 @@ pub fn call<A: ArgumentEncoder, R: CandidType + DeserializeOwned>(
     candid::decode_one(&reply).map_err(CallError::candid)
 }
 
-/// Asks a query method in Candid: arguments as a tuple, one value back.
+/// Calls a query method in Candid: arguments as a tuple, one return value.
 ///
 /// # Errors
-/// If it is rejected, or does not fit the types.
+/// If it is rejected, or the types do not match.
 pub fn ask<A: ArgumentEncoder, R: CandidType + DeserializeOwned>(
     host: &mut (impl Host + ?Sized),
     canister: Principal,

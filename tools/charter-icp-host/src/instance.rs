@@ -1,4 +1,4 @@
-//! An instance of a module: runs one entry point at a time, and can be set to a state.
+//! An instance of a module: executes one entry point at a time; its state can be saved and loaded.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::env::Env;
 use crate::run::{Closure, Input, Ran, Target, Trap};
 use crate::stable::Stable;
 
-/// Heap and globals of an instance at one moment.
+/// A copy of the heap and the globals of an instance.
 #[derive(Debug, Default)]
 pub(crate) struct Image {
     memory: Vec<u8>,
     globals: Vec<Val>,
 }
 
-/// A module that runs.
+/// An instantiated module.
 pub(crate) struct Instance {
     pub(crate) code: Arc<Code>,
     store: Store<Env>,
@@ -28,7 +28,7 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// A fresh one; the start function has not run.
+    /// A new instance; the start function has not run.
     pub(crate) fn new(code: &Arc<Code>) -> Result<Instance, BadModule> {
         let machine = Machine::get()?;
         let mut store = Store::new(&machine.engine, Env::default());
@@ -48,7 +48,7 @@ impl Instance {
         self.memory.map_or(0, |memory| memory.data_size(&self.store))
     }
 
-    /// Runs an entry point. State changes even if it traps: taking that back is the caller's business.
+    /// Executes an entry point. The state changes even if it traps; the caller rolls it back.
     pub(crate) fn run(&mut self, input: &Arc<Input>, stable: &mut Stable) -> Ran {
         let env = self.store.data_mut();
         env.begin(input);
@@ -81,7 +81,7 @@ impl Instance {
         }
     }
 
-    /// Remembers the state.
+    /// Saves the state.
     pub(crate) fn save(&self, image: &mut Image) {
         image.memory.clear();
         if let Some(memory) = self.memory {
@@ -91,12 +91,12 @@ impl Instance {
         image.globals.extend(self.globals.iter().map(|global| global.get(&self.store)));
     }
 
-    /// Sets the state to one of the same module.
+    /// Loads a state of the same module.
     pub(crate) fn load(&mut self, image: &Image) -> Result<(), BadModule> {
         self.set(&image.memory, &image.globals)
     }
 
-    /// Sets the state to that of another instance of the same module.
+    /// Copies the state of another instance of the same module.
     pub(crate) fn copy(&mut self, other: &Instance) -> Result<(), BadModule> {
         let globals: Vec<Val> = other.globals.iter().map(|global| global.get(&other.store)).collect();
         let memory = other.memory.map(|memory| memory.data(&other.store)).unwrap_or_default();
@@ -106,7 +106,7 @@ impl Instance {
     fn set(&mut self, bytes: &[u8], globals: &[Val]) -> Result<(), BadModule> {
         const PAGE: usize = 65_536;
         if self.heap() > bytes.len() {
-            // A memory cannot shrink.
+            // A memory cannot shrink, so start with a new instance.
             *self = Instance::new(&self.code)?;
         }
         if let Some(memory) = self.memory {

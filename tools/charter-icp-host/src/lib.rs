@@ -1,11 +1,11 @@
-//! A test host for Internet Computer canisters: runs the real WebAssembly of a canister, one message after the other, in a test,
-//! without a replica and without a network.
+//! A test host for Internet Computer canisters: runs the real WebAssembly of a canister in a test,
+//! message by message, without a replica and without a network.
 //!
 //! ```
 //! use charter_icp_host::{Host, LocalHost, Principal};
 //! use std::time::Duration;
 //!
-//! // A canister that counts, and counts by itself once a minute has passed.
+//! // A canister with a counter, which it also increments itself after a minute.
 //! let counter = wat::parse_str(r#"(module
 //!     (import "ic0" "msg_reply" (func $reply))
 //!     (import "ic0" "msg_reply_data_append" (func $append (param i32 i32)))
@@ -30,13 +30,13 @@
 //! host.update(canister, ana, "count", b"")?;
 //! assert_eq!(host.query(canister, ana, "read", b"")?, [1]);
 //!
-//! // A trap leaves no trace.
+//! // A trap rolls back all changes.
 //! let reject = host.update(canister, ana, "fail", b"").unwrap_err();
 //! assert_eq!(reject.error, 503);
 //! assert!(reject.message.contains("on purpose"));
 //! assert_eq!(host.query(canister, ana, "read", b"")?, [1]);
 //!
-//! // Time passes when the test says so.
+//! // Time passes only when the test advances it.
 //! host.advance(Duration::from_secs(60));
 //! host.settle();
 //! assert_eq!(host.query(canister, ana, "read", b"")?, [2]);
@@ -47,40 +47,44 @@
 //! # Ok::<(), charter_icp_host::Reject>(())
 //! ```
 //!
-//! Messages can be handed in and run one by one ([`Host::submit`], [`LocalHost::step`]), so that a test can upgrade a canister
-//! while it waits for an answer, and an execution can be cut off after any number of instructions ([`LocalHost::fault`]).
+//! Messages can be submitted and executed one by one ([`Host::submit`], [`LocalHost::step`]), so a
+//! test can upgrade a canister that waits for an answer. An execution can be cut off after any
+//! number of instructions ([`LocalHost::inject`]).
 //!
-//! [`each_host`] runs the same test here and, with the feature `pocket-ic`, on the PocketIC server that the variable `POCKET_IC_BIN`
-//! names. No registry has that server, so this second host has only been compiled where it was written, and the table below is
-//! from the specification.
+//! [`each_host`] runs the same test here and, with the feature `pocket-ic`, on the PocketIC server
+//! that the variable `POCKET_IC_BIN` names. No package registry has that server, so CI only
+//! compiles this second host, and the table below is from the specification.
 //!
-//! # What it is like
+//! # What it models
 //!
-//! The specification is the Internet Computer's interface specification, "Canister Interface (System API)".
+//! The specification is the Internet Computer's interface specification, "Canister Interface
+//! (System API)".
 //!
 //! | | |
 //! |---|---|
-//! | messages | each runs alone; its changes (heap, globals, stable memory) stay as a whole or, after a trap, not at all; what it did before an `await` stays |
-//! | calls | to itself, to other canisters of the host, to the management canister (`raw_rand`, from a seed; everything else is rejected, IC0407); reply, reject and cleanup callbacks; best-effort calls time out as the clock is advanced |
-//! | queries | run on a copy; a query method called as an update, too |
+//! | messages | executed one at a time; their changes (heap, globals, stable memory) are committed as a whole or, after a trap, not at all; changes before an `await` are committed |
+//! | calls | to itself, to other canisters of the host, to the management canister (`raw_rand`, from a seed; everything else is rejected, IC0407); reply, reject and cleanup callbacks; best-effort calls time out as the clock advances |
+//! | queries | executed on a copy; so are query methods called as updates |
 //! | lifecycle | install, reinstall, upgrade as one transaction, stop, start, controllers, `canister_inspect_message`, `canister_version` |
 //! | upgrade while a call is open | as on the Internet Computer: the answer calls the function at the same place in the *new* module's table, with an environment of the old heap. That usually traps; stop a canister first |
 //! | timer | `canister_global_timer`, on a clock that only a test moves |
-//! | instructions | WebAssembly instructions, one each, and the bytes that are copied; limits of the Internet Computer ([`Limits`]). A replica weighs them a little differently: good for comparing, and for limits that are not met by a hair |
-//! | wrong use | what a function of the system must not be used for, or not from here, traps (IC0504) |
-//! | answers | reject codes, error numbers and, nearly, texts of a replica |
+//! | instructions | one for each WebAssembly instruction and each byte copied; limits of the Internet Computer ([`Limits`]). A replica weighs them slightly differently, so the counts are good for comparisons, not for exact limits |
+//! | contract violations | a system function that is called with wrong arguments or from the wrong entry point traps (IC0504) |
+//! | answers | reject codes and error numbers of a replica, and nearly the same messages |
 //!
-//! Not there: subnets, consensus, signatures and certificates (a certificate is present in queries, and certifies nothing), cycles
-//! (the balance is always 100 T, nothing costs anything), heartbeats and the hook for low memory, composite queries that call,
-//! HTTP outcalls, memories of 64 bits, more than 16 GiB of stable memory, changed tables and dropped segments after a trap, limits
-//! on the size of users' messages.
+//! Not supported: subnets, consensus, signatures and certificates (queries have a certificate that
+//! certifies nothing), cycles (the balance is always 100 T and nothing costs any), heartbeats, the
+//! low-memory hook, calls in composite queries, HTTP outcalls, 64-bit memories, more than 16 GiB of
+//! stable memory, rollback of changed tables and dropped segments, limits on the size of ingress
+//! messages.
 //!
-//! # How a trap is undone
+//! # How a trap is rolled back
 //!
-//! Stable memory has an undo log by pages. For the heap there is a copy from some messages ago; after a trap the messages since
-//! then run again, with the same inputs, and give the same state. So a message costs no copy: one to two billion instructions per
-//! second, also in a debug build, if the interpreter is optimized: the workspace's `Cargo.toml` says
-//! `[profile.dev.package.wasmi] opt-level = 3` and the same for its parts.
+//! Stable memory has an undo log of pages. The heap has a copy that is some messages old; after a
+//! trap, the messages since then are executed again with the same inputs, which gives the same
+//! state. So a message needs no copy. The host executes one to two billion instructions per second,
+//! in debug builds as well if the interpreter is optimized: the workspace's `Cargo.toml` has
+//! `[profile.dev.package.wasmi] opt-level = 3`, and the same for its parts.
 #![deny(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -122,7 +126,7 @@ pub use local::{LocalHost, Step};
 pub use pocket::PocketHost;
 pub use reject::{Answer, Reject, RejectCode};
 
-/// A module that cannot be a canister.
+/// The error for a module that cannot be a canister.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadModule(String);

@@ -1,4 +1,4 @@
-//! [`LocalHost`] as a [`Host`]: messages from outside, and the life of canisters.
+//! [`LocalHost`] as a [`Host`]: ingress messages, and the lifecycle of canisters.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::local::{LocalHost, Task, said_answer};
 use crate::reject::{Answer, Reject, RejectCode};
 use crate::run::{Call, Target};
 
-/// Steps without an answer after which waiting ends: something goes round in circles.
+/// Upper limit of steps while waiting, in case canisters call each other forever.
 const MAX_STEPS: usize = 100_000;
 
-/// How a module comes into a canister.
+/// How a module is installed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     Install,
@@ -32,7 +32,7 @@ impl LocalHost {
         if !found.controllers.contains(&sender) {
             return Err(Reject::new(
                 512,
-                format!("Only controllers of canister {canister} can {what} it, and {sender} is none."),
+                format!("Only controllers of canister {canister} can {what} it, and {sender} is not one."),
             ));
         }
         Ok(found)
@@ -162,7 +162,7 @@ impl Host for LocalHost {
                 return Err(Reject {
                     code: RejectCode::SysUnknown,
                     error: 600,
-                    message: "Nothing is left to do, and the message is not answered: does it wait for time to pass, or is it of another host?".to_string(),
+                    message: "Nothing is left to do, and the message is not answered: it waits for time to pass, or belongs to another host.".to_string(),
                 });
             }
         }
@@ -213,7 +213,7 @@ impl Host for LocalHost {
         let open = self.open_calls(canister);
         Err(Reject::new(
             206,
-            format!("Canister {canister} is still stopping: {open} of its calls wait for answers that do not come."),
+            format!("Canister {canister} is still stopping: {open} of its calls wait for answers that do not arrive."),
         ))
     }
 

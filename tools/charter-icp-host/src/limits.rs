@@ -1,10 +1,11 @@
-//! Limits of instructions, and executions that are cut off earlier on purpose.
+//! Limits of instructions, and injected faults.
 
 use candid::Principal;
 
 use crate::entry::Entry;
 
-/// The most instructions of one execution, by its kind. The defaults are those of the Internet Computer.
+/// Upper limits of the instructions of one execution, by entry point. The defaults are those of the
+/// Internet Computer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Updates, callbacks, timers: 40 billion.
@@ -31,14 +32,14 @@ impl Limits {
     }
 }
 
-/// An execution that is to trap after so many instructions: a canister cut off in the middle of what it does, without any code in
-/// it for that.
+/// Makes an execution trap after a number of instructions, so that a canister can be interrupted
+/// anywhere without special code in it.
 ///
 /// ```
 /// use charter_icp_host::{Entry, InjectedFault};
-/// // The third reply that the canister gets is cut off after 10,000 instructions.
+/// // The third reply callback traps after 10,000 instructions.
 /// let fault = InjectedFault::new(Entry::Reply, 10_000).after(2);
-/// // The next call of this method, whoever calls.
+/// // The next call of this method.
 /// let fault = InjectedFault::new(Entry::Update, 0).method("wake");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,19 +51,19 @@ pub struct InjectedFault {
 }
 
 impl InjectedFault {
-    /// The next execution of this kind traps after so many instructions (if it is not over by then).
+    /// The next execution of this entry point traps after `instructions`, if it takes that many.
     pub fn new(entry: Entry, instructions: u64) -> InjectedFault {
         InjectedFault { entry, method: None, skip: 0, instructions }
     }
 
-    /// Lets so many executions pass first.
+    /// Skips the first `executions`.
     #[must_use]
     pub fn after(mut self, executions: u64) -> InjectedFault {
         self.skip = executions;
         self
     }
 
-    /// Only executions of this method (in callbacks: of the method whose call it is).
+    /// Only executions of this method; for callbacks, the method whose call it is.
     #[must_use]
     pub fn method(mut self, name: impl Into<String>) -> InjectedFault {
         self.method = Some(name.into());
@@ -70,7 +71,7 @@ impl InjectedFault {
     }
 }
 
-/// The faults that are still to come.
+/// The injected faults that have not occurred yet.
 #[derive(Debug, Default)]
 pub(crate) struct InjectedFaults(Vec<(Principal, InjectedFault)>);
 
@@ -83,13 +84,13 @@ impl InjectedFaults {
         self.0.clear();
     }
 
-    /// The limit for this execution: a lower one than it would have, if it is to be cut off.
+    /// The limit of an execution, lowered by an injected fault.
     pub(crate) fn limit(&mut self, canister: Principal, entry: Entry, method: &str, limit: u64) -> u64 {
         let struck = self.strike(canister, entry, method);
         struck.map_or(limit, |struck| struck.min(limit))
     }
 
-    /// After how many instructions this execution is to be cut off, if it is.
+    /// The number of instructions after which this execution traps, if a fault is injected.
     fn strike(&mut self, canister: Principal, entry: Entry, method: &str) -> Option<u64> {
         let mut struck = None;
         self.0.retain_mut(|(whose, fault)| {

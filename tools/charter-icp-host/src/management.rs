@@ -1,11 +1,11 @@
-//! The management canister, as far as canisters can call it here: `raw_rand`.
+//! The management canister: `raw_rand` only.
 
 use candid::encode_one;
 use sha2::{Digest, Sha256};
 
 use crate::reject::{Answer, Reject};
 
-/// Draws from a seed: the same numbers in each run.
+/// Draws from a seed, so each run gets the same numbers.
 #[derive(Debug)]
 pub(crate) struct Management {
     seed: u64,
@@ -17,12 +17,12 @@ impl Management {
         Management { seed, drawn: 0 }
     }
 
-    /// The answer to a call by a canister.
+    /// The answer to a canister's call.
     pub(crate) fn answer(&mut self, method: &str, arg: &[u8]) -> Answer {
         if method != "raw_rand" {
             return Err(Reject::new(
                 407,
-                format!("The management canister of this test host has `raw_rand` only, and no method '{method}'."),
+                format!("The management canister of this test host has no method '{method}', only `raw_rand`."),
             ));
         }
         candid::decode_args::<()>(arg)

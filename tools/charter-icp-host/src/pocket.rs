@@ -1,7 +1,8 @@
-//! The same trait on PocketIC, the replica for tests of the Internet Computer's makers.
+//! The trait `Host` on PocketIC, the test replica of the Internet Computer's developers.
 //!
-//! Its server is a program that no registry of packages has; where it is, `POCKET_IC_BIN` says. Where the two hosts differ: a tick is
-//! a round, in which several messages may run; ids of canisters and times are others.
+//! No package registry has its server; `POCKET_IC_BIN` names the program. Differences from the
+//! local host: a tick is a round, in which several messages may be executed; ids of canisters and
+//! times are others.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,9 +14,9 @@ use crate::each::NoHost;
 use crate::host::{CallId, Host, Inner};
 use crate::reject::{Answer, Reject, RejectCode};
 
-/// The environment variable that names the server's program.
+/// The environment variable with the path of the server.
 pub(crate) const VARIABLE: &str = "POCKET_IC_BIN";
-/// Rounds after which nothing is left to do, in tests that do not go round in circles.
+/// Rounds after which nothing is left to do in tests without endless calls.
 const ROUNDS: usize = 20;
 
 /// A PocketIC server with one application subnet.
@@ -25,7 +26,7 @@ impl PocketHost {
     /// Starts the server that `POCKET_IC_BIN` names.
     ///
     /// # Errors
-    /// If it names none.
+    /// If it does not name a server.
     pub fn new() -> Result<PocketHost, NoHost> {
         let path = std::env::var_os(VARIABLE).ok_or_else(|| {
             NoHost(format!("`{VARIABLE}` is not set: it must name the program `pocket-ic`, which is not part of this crate (see https://github.com/dfinity/pocketic)"))
@@ -33,7 +34,7 @@ impl PocketHost {
         let path = Path::new(&path);
         if !path.is_file() {
             return Err(NoHost(format!(
-                "`{VARIABLE}` names `{}`, and there is no such file: it must name the program `pocket-ic`",
+                "`{VARIABLE}` names `{}`, which does not exist: it must name the program `pocket-ic`",
                 path.display()
             )));
         }
@@ -74,7 +75,8 @@ impl Host for PocketHost {
         if status.module_hash.is_some() {
             return Err(Reject::new(514, format!("Canister {canister} is not empty: upgrade or reinstall it.")));
         }
-        // The library's own `install_canister` panics if the canister traps; for an empty one the two are the same.
+        // The library's `install_canister` panics if the canister traps; for an empty canister,
+        // reinstalling does the same.
         self.reinstall(canister, sender, module, arg)
     }
 
@@ -107,7 +109,7 @@ impl Host for PocketHost {
     fn await_call(&mut self, call: &CallId) -> Answer {
         match &call.0 {
             Inner::Pocket(id) => self.0.await_call(id.clone()).map_err(reject),
-            Inner::Local(_) => Err(Reject::new(600, "The message is one of another host.")),
+            Inner::Local(_) => Err(Reject::new(600, "The message belongs to another host.")),
         }
     }
 

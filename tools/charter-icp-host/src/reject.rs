@@ -1,4 +1,4 @@
-//! Why a message was not answered with a reply.
+//! Rejections of messages.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ pub enum RejectCode {
     SysFatal = 1,
     /// Try again later.
     SysTransient = 2,
-    /// No such canister.
+    /// The canister does not exist.
     DestinationInvalid = 3,
-    /// The canister said no (`msg_reject`, or no `accept_message`).
+    /// The canister rejected it (`msg_reject`, or no `accept_message`).
     CanisterReject = 4,
-    /// The canister trapped, did not answer, has no such method, is stopped ...
+    /// The canister trapped, did not answer, does not have the method, or is stopped.
     CanisterError = 5,
-    /// Nobody knows whether it was done: a deadline passed.
+    /// It is unknown whether it was executed: a deadline passed.
     SysUnknown = 6,
 }
 
@@ -29,14 +29,15 @@ impl RejectCode {
     }
 }
 
-/// A rejection: what a caller gets instead of a reply.
+/// A rejection, which a caller receives instead of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Reject {
     /// The kind, which canisters see too.
     pub code: RejectCode,
-    /// The Internet Computer's error number: 503 for `IC0503`. Its hundreds are the kind.
+    /// The error number of the Internet Computer: 503 for `IC0503`. Its hundreds are the reject
+    /// code.
     pub error: u16,
-    /// For people.
+    /// The message, for people.
     pub message: String,
 }
 
@@ -47,12 +48,12 @@ impl fmt::Display for Reject {
 }
 
 impl Reject {
-    /// A rejection by its error number.
+    /// The rejection with an error number.
     pub(crate) fn new(error: u16, message: impl Into<String>) -> Reject {
         let code = RejectCode::from_number(u64::from(error / 100)).unwrap_or(RejectCode::CanisterError);
         Reject { code, error, message: message.into() }
     }
 }
 
-/// What comes back for a message: the bytes of the reply, or why there is none.
+/// The answer to a message: the bytes of the reply, or the rejection.
 pub type Answer = Result<Vec<u8>, Reject>;

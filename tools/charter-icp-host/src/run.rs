@@ -1,4 +1,4 @@
-//! What goes into one execution of an entry point, and what comes out of it.
+//! The inputs and results of one execution of an entry point.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,35 +8,35 @@ use candid::Principal;
 use crate::Reject;
 use crate::entry::Entry;
 
-/// Everything an execution depends on besides heap and stable memory. The same input on the same state gives the same result:
-/// that is how a state is made again after a trap.
+/// Everything an execution depends on besides heap and stable memory. The same input on the same
+/// state gives the same result, which is how the state is restored after a trap.
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) call: Call,
     pub(crate) facts: Facts,
 }
 
-/// What an execution is about.
+/// What an execution calls, and with what.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) entry: Entry,
     pub(crate) target: Target,
     pub(crate) arg: Vec<u8>,
     pub(crate) caller: Principal,
-    /// The method: of the message, or of the one that is inspected.
+    /// The method of the message, or of the inspected one.
     pub(crate) method: String,
-    /// In callbacks for rejections, and in their cleanup.
+    /// For reject callbacks and their cleanup.
     pub(crate) reject: Option<(u32, String)>,
     pub(crate) time: u64,
     pub(crate) deadline: u64,
-    /// Whether somebody still waits for an answer.
+    /// Whether the caller still waits for an answer.
     pub(crate) answerable: bool,
     /// Instructions of the same call before this execution.
     pub(crate) before: u64,
     pub(crate) limit: u64,
 }
 
-/// What a canister can ask about itself.
+/// What a canister can query about itself.
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub(crate) id: Principal,
@@ -47,23 +47,23 @@ pub(crate) struct Facts {
     pub(crate) variables: BTreeMap<String, String>,
 }
 
-/// Which function is entered.
+/// The function to call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// An exported one, without parameters.
+    /// An exported function without parameters.
     Export(String),
-    /// One in the table, with one parameter.
+    /// A function in the table with one parameter.
     Table(Closure),
 }
 
-/// A callback: a function by its place in the table, and the value it gets.
+/// A callback: the index of a function in the table, and its argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Closure {
     pub(crate) function: u32,
     pub(crate) environment: u32,
 }
 
-/// What an execution wants done; nothing of it is done if it traps.
+/// The effects of an execution; dropped if it traps.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
     pub(crate) answer: Option<Said>,
@@ -73,7 +73,7 @@ pub(crate) struct Effects {
     pub(crate) accepted: bool,
 }
 
-/// An answer by the canister itself.
+/// An answer of the canister itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Said {
     Reply(Vec<u8>),
@@ -89,7 +89,7 @@ pub(crate) struct NewCall {
     pub(crate) reply: Closure,
     pub(crate) reject: Closure,
     pub(crate) cleanup: Option<Closure>,
-    /// Seconds after which the caller no longer waits.
+    /// Seconds after which the caller stops waiting.
     pub(crate) timeout: Option<u32>,
 }
 
@@ -98,18 +98,18 @@ pub(crate) struct NewCall {
 pub(crate) struct Ran {
     pub(crate) result: Result<Effects, Trap>,
     pub(crate) instructions: u64,
-    /// What the canister printed; a trap does not take it back.
+    /// What the canister printed; a trap does not roll it back.
     pub(crate) printed: Vec<String>,
 }
 
-/// Why an execution was cut off.
+/// Why an execution trapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Trap {
     /// `ic0.trap` with this message.
     Called(String),
-    /// A function of the system was used in a way it must not be.
+    /// A system function was used in a forbidden way.
     Contract(String),
-    /// The function at this place of the table is none that could be called.
+    /// The table has no callable function at this index.
     Function(u32),
     /// The limit of instructions.
     Instructions(u64),
@@ -141,7 +141,7 @@ impl fmt::Display for Trap {
 impl wasmi::errors::HostError for Trap {}
 
 impl Trap {
-    /// As the caller sees it.
+    /// The rejection that the caller receives.
     pub(crate) fn reject(&self, canister: Principal) -> Reject {
         let error = match self {
             Trap::Called(_) => 503,
@@ -153,7 +153,7 @@ impl Trap {
         Reject::new(error, format!("Error from Canister {canister}: {self}."))
     }
 
-    /// From what the interpreter says.
+    /// Converts an error of the interpreter.
     pub(crate) fn of(error: &wasmi::Error, limit: u64) -> Trap {
         if let Some(trap) = error.downcast_ref::<Trap>() {
             return trap.clone();

@@ -1,24 +1,27 @@
-//! Stable memory: pages that are there when written, and two undo logs (the message's, the checkpoint's).
+//! Stable memory: pages allocated on write, and two undo logs (of the message, and since the
+//! checkpoint).
 
-/// Bytes of a page of the undo log. Smaller than a WebAssembly page, because most messages touch little.
+/// Size of a page of the undo log in bytes. Smaller than a WebAssembly page, because most messages
+/// write little.
 const PAGE: usize = 4096;
-/// Bytes of a WebAssembly page, the unit of growth.
+/// Size of a WebAssembly page in bytes, the unit of growth.
 const WASM_PAGE: u64 = 65_536;
-/// The Internet Computer allows 500 GiB; the index alone would be large.
+/// Upper limit of the size. The Internet Computer allows 500 GiB, for which the index alone would
+/// be large.
 const MAX_WASM_PAGES: u64 = 16 * 1024 * 1024 * 1024 / WASM_PAGE;
 
 type Page = Box<[u8; PAGE]>;
 
-/// What it takes to go back.
+/// What a rollback needs.
 #[derive(Debug, Default)]
 struct Undo {
     /// Size in WebAssembly pages.
     size: u64,
-    /// Pages as they were, each at most once.
+    /// The previous contents of pages, each at most once.
     pages: Vec<(usize, Option<Page>)>,
 }
 
-/// Outside of the memory.
+/// An access outside the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutOfBounds;
 
@@ -26,7 +29,7 @@ pub(crate) struct OutOfBounds;
 #[derive(Debug, Default)]
 pub(crate) struct Stable {
     pages: Vec<Option<Page>>,
-    /// For each page: the message and the checkpoint in which it was saved last.
+    /// For each page, the message and the checkpoint in which it was last saved.
     saved: Vec<(u64, u64)>,
     size: u64,
     message: u64,
@@ -41,7 +44,8 @@ impl Stable {
         self.size
     }
 
-    /// Grows by `more` pages of zeros; the size before, or nothing if that is too large.
+    /// Grows by `more` zeroed pages; returns the previous size, or none if the new one is too
+    /// large.
     pub(crate) fn grow(&mut self, more: u64) -> Option<u64> {
         let (before, after) = (self.size, self.size.checked_add(more)?);
         if after > MAX_WASM_PAGES {
@@ -59,7 +63,7 @@ impl Stable {
         usize::try_from(offset).map_err(|_| OutOfBounds)
     }
 
-    /// Fills `into` from `offset` on.
+    /// Reads from `offset` into `into`.
     pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), OutOfBounds> {
         let offset = self.check(offset, into.len())?;
         for (page, within, part) in pieces(offset, into.len()) {
@@ -88,7 +92,7 @@ impl Stable {
         Ok(())
     }
 
-    /// Always there: the index is made long enough.
+    /// The page, after growing the index if needed.
     fn page_for_writing(&mut self, page: usize) -> Option<&mut Page> {
         if self.pages.len() <= page {
             let length = page.saturating_add(1);
@@ -104,14 +108,14 @@ impl Stable {
         Some(slot.get_or_insert_with(|| Box::new([0; PAGE])))
     }
 
-    /// A message begins: what it changes can be taken back.
+    /// Begins a message, whose changes can be undone.
     pub(crate) fn begin(&mut self) {
         self.message = self.message.saturating_add(1);
         self.since_message.size = self.size;
         self.since_message.pages.clear();
     }
 
-    /// The message is over and stays; it can still be taken back together with all others since the checkpoint.
+    /// Commits the message; it can still be undone together with all others since the checkpoint.
     pub(crate) fn commit(&mut self) {
         let checkpoint = self.checkpoint;
         for (page, before) in self.since_message.pages.drain(..) {
@@ -125,21 +129,21 @@ impl Stable {
         self.message = self.message.saturating_add(1);
     }
 
-    /// Takes back what the message has changed.
+    /// Undoes the changes of the message.
     pub(crate) fn undo(&mut self) {
         let undo = std::mem::take(&mut self.since_message);
         self.put_back(undo);
         self.message = self.message.saturating_add(1);
     }
 
-    /// From here on, [`Stable::rewind`] comes back to now.
+    /// Makes the current state the target of [`Stable::rewind`].
     pub(crate) fn checkpoint(&mut self) {
         self.checkpoint = self.checkpoint.saturating_add(1);
         self.since_checkpoint.pages.clear();
         self.since_checkpoint.size = self.size;
     }
 
-    /// Back to the checkpoint: takes back all messages since.
+    /// Undoes all messages since the checkpoint.
     pub(crate) fn rewind(&mut self) {
         let undo = std::mem::take(&mut self.since_checkpoint);
         self.put_back(undo);
@@ -156,14 +160,14 @@ impl Stable {
         }
     }
 
-    /// All of it, for tests that look.
+    /// A part of the memory, for tests.
     pub(crate) fn bytes(&self, offset: u64, size: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; size];
         self.read(offset, &mut bytes).ok().map(|()| bytes)
     }
 }
 
-/// The pages that `size` bytes at `offset` lie in: page, offset in it, and which of the bytes.
+/// The pages of `size` bytes at `offset`: page, offset in it, and range of the bytes.
 fn pieces(offset: usize, size: usize) -> impl Iterator<Item = (usize, usize, std::ops::Range<usize>)> {
     let mut done = 0_usize;
     std::iter::from_fn(move || {

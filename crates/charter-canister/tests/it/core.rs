@@ -1,4 +1,5 @@
-//! The core without a canister: turns, what survives, the same records as on the embedded host, the projection.
+//! The core without a canister: turns, upgrades, the same records as on the embedded host, the
+//! projection.
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ fn a_turn_from_wake_to_sleep_and_its_record_before_its_work() {
     host.only_send("WakeRequested", json!({"reason": "by hand", "input": "Sign this"}));
     let mut states = vec![host.state()];
     while host.automaton.has_request() {
-        // What is asked for is in stable memory already, whatever comes of it.
+        // The request is in stable memory before it is answered.
         assert_eq!(host.reopened().open_requests(), host.automaton.open_requests());
         host.work_once();
         states.push(host.state());
@@ -52,7 +53,7 @@ fn one_turn_at_a_time_and_a_lost_one_is_ended_by_its_time() {
     host.only_send("WakeRequested", json!({"reason": "by hand"}));
     let second = host.only_send("WakeRequested", json!({"reason": "again"}));
     assert_eq!(second.refusal.as_deref().unwrap().code.word(), "unhandled");
-    // Who should drive the turn is gone.
+    // The host that drives the turn is gone.
     let lost = host.automaton.take_request().unwrap();
     host.advance(29_999);
     assert_eq!(host.state(), "LoadingContext");
@@ -60,7 +61,7 @@ fn one_turn_at_a_time_and_a_lost_one_is_ended_by_its_time() {
     assert_eq!(host.state(), "Faulted");
     let error = host.automaton.stable.view().last_error.clone().unwrap();
     assert!(error.reason.starts_with("timeout"), "{error:?}");
-    // Its answer comes too late, and nobody does its work any more.
+    // Its answer comes too late, and the invocation is no longer open.
     assert!(host.automaton.perform(lost.effect).is_none());
     host.send("ResetFault", json!({}));
     host.send("WakeRequested", json!({"reason": "by hand"}));
@@ -109,7 +110,7 @@ fn settings_soul_and_skills_are_in_their_maps_and_guarded() {
     assert!(stable.differences(host.automaton.snapshot().unwrap()).is_empty());
 }
 
-/// Something that happens to an automaton, and to one on the embedded host.
+/// An action on an automaton, and on one on the embedded host.
 #[derive(Debug, Clone)]
 enum Act {
     Send(&'static str, Json),
@@ -206,7 +207,8 @@ fn the_same_events_give_the_same_records_as_on_the_embedded_host() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// Whatever happens: what is in stable memory is the run, record for record, and a host that is stopped anywhere finds it again.
+    /// After any actions, stable memory holds the run, record for record, and a host that is
+    /// stopped anywhere restores it.
     #[test]
     fn stable_memory_is_the_run(seed in any::<u64>(), stop in 0usize..60) {
         let bounds = Bounds { records: 40, bytes: 1 << 20 };
@@ -214,7 +216,7 @@ proptest! {
         for (i, act) in acts(seed, 60).iter().enumerate() {
             match act {
                 Act::Send(r#type, data) if i == stop => {
-                    // Stopped in the middle of what this leads to.
+                    // Stop in the middle of the resulting invocations.
                     host.only_send(r#type, data.clone());
                     for _ in 0..seed % 3 {
                         host.work_once();
@@ -238,7 +240,7 @@ proptest! {
             prop_assert_eq!(kept.as_str(), host.records[seq as usize].text());
         }
         prop_assert_eq!(log.end() as usize, host.records.len());
-        // The records are those of the kernel: verification makes each again.
+        // The records are those of the kernel: verification computes each again.
         let report = verify_export(&mut exported(&host).as_bytes(), &[]).unwrap();
         prop_assert!(report.is_verified(), "{:?}", report.findings);
     }
@@ -277,14 +279,14 @@ fn old_segments_are_dropped_and_what_remains_is_verified() {
     assert!(report.is_verified(), "{:?}", report.findings);
     assert_eq!((report.runs[0].first, report.runs[0].records), (log.first(), kept));
     assert_eq!(report.runs[0].hash, host.automaton.run().chain().hash());
-    // It cannot be taken in, and says why.
+    // It cannot be imported, and the error says why.
     let refused = charter_journal::import(&MemoryStore::new(), &mut file.as_bytes());
     assert!(refused.unwrap_err().to_string().contains("first records are not in the file"));
-    // A letter of a reply.
+    // Change a letter of a reply.
     let wrong = file.replacen("I heard: note", "I heard: Note", 1);
     let report = verify_export(&mut wrong.as_bytes(), &[]).unwrap();
     assert!(!report.is_verified());
-    // It goes on, after a restart as well.
+    // It continues, also after a restart.
     host.restart();
     host.send("WakeRequested", json!({"reason": "by hand"}));
     assert_eq!(host.state(), "Sleeping");
@@ -345,7 +347,7 @@ fn the_projection_is_the_view_of_the_embedded_host_and_the_same_after_a_replay()
     caught_up(&mut host, &mut projection, &mut sql);
     assert_eq!(projection.rows(&sql).unwrap(), before);
     assert_eq!(projection.progress().replays, 1);
-    // Another host finds it as it is.
+    // Another host opens it unchanged.
     let again = Projection::open(&host.reopened()).unwrap();
     assert_eq!(again.progress(), projection.progress());
 }

@@ -1,4 +1,4 @@
-//! The integration tests of the canister, in one binary: its core in this process, and the real module.
+//! The integration tests in one binary: the core in this process, and the real module.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

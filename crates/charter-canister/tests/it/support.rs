@@ -1,4 +1,4 @@
-//! An automaton in this process: memories on the heap, a clock that is moved by hand.
+//! An automaton in this process: memories on the heap, a manual clock.
 
 use charter_canister::{Automaton, Bounds, Input};
 use charter_journal::Record;
@@ -39,7 +39,7 @@ impl Host {
         made.last().cloned().unwrap_or_else(|| self.records.last().unwrap().clone())
     }
 
-    /// Sends an event, and has done what comes of it.
+    /// Sends an event and answers the resulting invocations.
     pub fn send(&mut self, r#type: &str, data: Json) -> Record {
         let record = self.only_send(r#type, data);
         self.work();
@@ -64,7 +64,7 @@ impl Host {
         true
     }
 
-    /// Moves the clock, and stops at each timer.
+    /// Advances the clock, stopping at each timer.
     pub fn advance(&mut self, ms: i64) {
         let end = self.now + ms;
         while let Some(due) = self.automaton.next_due().filter(|due| *due <= end) {
@@ -84,7 +84,7 @@ impl Host {
         self.work();
     }
 
-    /// What is in the memories, opened by somebody else.
+    /// A second automaton, opened from the same memories.
     pub fn reopened(&self) -> Automaton<Memory> {
         Automaton::open(|id| self.memories.get(MemoryId::new(id))).unwrap()
     }

@@ -1,9 +1,10 @@
-//! What `bind` makes of modules, and what it refuses, on small ones written by hand.
+//! What `bind` does with small modules, and which ones it rejects.
 
 use charter_canister_build::{bind, gzip, with_candid};
 use wasmparser::{Parser, Payload};
 
-/// A module with two WASI imports between those of `ic0`, calls of each kind, a table and constructors.
+/// A module with two WASI imports between those of `ic0`, calls of each kind, a table and
+/// constructors.
 const MODULE: &str = r#"(module
   (import "ic0" "msg_reply" (func $reply))
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
@@ -101,7 +102,7 @@ fn same_module_same_bytes() {
     let mut again = Vec::new();
     std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(first.0.as_slice()), &mut again).unwrap();
     assert_eq!(again, first.1);
-    // A second time over its own work: nothing is left to do, and the metadata goes with the other sections.
+    // Binding the result again only removes the metadata with the other custom sections.
     assert_eq!(bind(&first.1).unwrap(), bind(&module(MODULE)).unwrap());
 }
 

@@ -1,4 +1,4 @@
-//! Damaged modules: `bind` refuses them or makes a valid one, and never panics.
+//! Damaged modules: `bind` rejects them or returns a valid module, and never panics.
 
 use charter_canister_build::{bind, with_candid};
 use proptest::prelude::*;

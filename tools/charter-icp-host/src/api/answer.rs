@@ -24,7 +24,7 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
         enter(&mut c, "msg_caller_copy", Entries::ANY, SMALL)?;
         copy(&mut c, (to, offset, length), |input| Ok(input.call.caller.as_slice()))
     })?;
-    // No caller here is authenticated by a canister's signature, so there is nothing to tell.
+    // No caller is authenticated by a canister signature, so the value is empty.
     for name in ["msg_caller_info_data_size", "msg_caller_info_signer_size"] {
         linker.func_wrap("ic0", name, move |mut c: Canister<'_>| -> Done<i32> {
             enter(&mut c, name, Entries::CALLER_INFO, SMALL)?;
@@ -90,7 +90,7 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
     inspection(linker)
 }
 
-/// No cycles go along with messages here.
+/// Messages carry no cycles.
 fn cycles(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
     for (name, entries) in [("msg_cycles_available", Entries::CYCLES), ("msg_cycles_refunded", Entries::REFUND)] {
         linker.func_wrap("ic0", name, move |mut c: Canister<'_>| -> Done<i64> {
@@ -147,7 +147,7 @@ fn reject_message(input: &Input) -> Done<&[u8]> {
     }
 }
 
-/// Whether the canister may still answer.
+/// Checks that the canister may still answer.
 fn unanswered(canister: &Canister<'_>) -> Done {
     if input(canister)?.call.answerable && canister.data().effects.answer.is_none() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Calls to canisters: `call_*`. They leave when the execution ends well.
+//! Calls to canisters: `call_*`. They are sent when the execution succeeds.
 
 use candid::Principal;
 use wasmi::Linker;
@@ -8,9 +8,9 @@ use crate::entry::Entries;
 use crate::env::Env;
 use crate::run::{Closure, NewCall};
 
-/// Names of methods may not be longer.
+/// Upper limit of the length of a method name, in bytes.
 const LONGEST_NAME: usize = 20_000;
-/// Nobody waits longer for a best-effort answer, in seconds.
+/// Upper limit of the timeout of a best-effort call, in seconds.
 const LONGEST_WAIT: u32 = 300;
 
 pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
@@ -42,7 +42,7 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
         }
         Ok(())
     })?;
-    // There is no balance that they could be taken from.
+    // There is no balance to take them from.
     linker.func_wrap("ic0", "call_cycles_add", |mut c: Canister<'_>, _: i64| -> Done {
         enter(&mut c, "call_cycles_add", Entries::CALL, LARGE)?;
         under_construction(&mut c).map(|_| ())

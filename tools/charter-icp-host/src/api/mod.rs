@@ -1,4 +1,5 @@
-//! The functions of the Internet Computer that a canister imports (`ic0`), as its interface specification has them, "System API".
+//! The functions that a canister imports (`ic0`), after the interface specification of the Internet
+//! Computer, section "System API".
 
 mod answer;
 mod calls;
@@ -12,19 +13,20 @@ use crate::entry::{Entries, Entry};
 use crate::env::Env;
 use crate::run::{Input, Trap};
 
-/// Instructions that a function costs besides the bytes it copies: of the right size, not the replica's to the last one.
+/// Instructions of a function besides the bytes it copies; close to a replica's, not exactly the
+/// same.
 const SMALL: u64 = 20;
-/// The same for functions that do more than to copy.
+/// The same for functions that do more than copy.
 const LARGE: u64 = 500;
-/// Replies and arguments of calls between canisters may not be larger.
+/// Upper limit of replies and arguments of calls between canisters, in bytes.
 const LARGEST_MESSAGE: usize = 2 * 1024 * 1024;
-/// Answers of queries may be a little larger.
+/// Upper limit of answers to queries, in bytes.
 const LARGEST_QUERY_REPLY: usize = 3 * 1024 * 1024;
 
 type Canister<'a> = Caller<'a, Env>;
 type Done<T = ()> = Result<T, wasmi::Error>;
 
-/// All functions.
+/// Defines all functions.
 pub(crate) fn linker(engine: &Engine) -> Result<Linker<Env>, BadModule> {
     let mut linker = Linker::new(engine);
     answer::define(&mut linker).map_err(BadModule::new)?;
@@ -34,7 +36,7 @@ pub(crate) fn linker(engine: &Engine) -> Result<Linker<Env>, BadModule> {
     Ok(linker)
 }
 
-/// A use that the contract between canister and system forbids.
+/// A violation of the contract between canister and system.
 fn contract(message: impl Into<String>) -> wasmi::Error {
     wasmi::Error::host(Trap::Contract(message.into()))
 }
@@ -44,12 +46,12 @@ fn number(value: i32) -> usize {
     usize::try_from(value.cast_unsigned()).unwrap_or(usize::MAX)
 }
 
-/// The size of something, as a canister gets it.
+/// A size as a canister receives it.
 fn size(length: usize) -> i32 {
     u32::try_from(length).unwrap_or(u32::MAX).cast_signed()
 }
 
-/// Takes instructions for what the system does.
+/// Charges the instructions of a system function.
 fn charge(canister: &mut Canister<'_>, instructions: u64) -> Done {
     let left = canister.get_fuel()?;
     match left.checked_sub(instructions) {
@@ -61,7 +63,7 @@ fn charge(canister: &mut Canister<'_>, instructions: u64) -> Done {
     }
 }
 
-/// Every function begins with this: may it be used here, and what does it cost.
+/// The beginning of each system function: checks the entry point and charges the cost.
 fn enter(canister: &mut Canister<'_>, name: &str, entries: Entries, cost: u64) -> Done {
     let entry = input(canister)?.call.entry;
     if !entries.has(entry) {
@@ -74,7 +76,7 @@ fn input<'c>(canister: &'c Canister<'_>) -> Done<&'c Input> {
     canister.data().input.as_deref().ok_or_else(|| contract("nothing is being executed"))
 }
 
-/// Heap and environment at once.
+/// The heap and the environment.
 fn heap<'c>(canister: &'c mut Canister<'_>) -> Done<(&'c mut [u8], &'c mut Env)> {
     let memory = canister.data().memory.ok_or_else(|| contract("the module has no memory"))?;
     Ok(memory.data_and_store_mut(canister.as_context_mut()))
@@ -84,7 +86,7 @@ fn outside() -> wasmi::Error {
     contract("an address and a size lie outside of the heap")
 }
 
-/// A part of a heap or of a value.
+/// A part of the heap or of a value.
 fn part(bytes: &[u8], offset: usize, size: usize) -> Option<&[u8]> {
     bytes.get(offset..offset.checked_add(size)?)
 }
@@ -93,14 +95,14 @@ fn part_mut(bytes: &mut [u8], offset: usize, size: usize) -> Option<&mut [u8]> {
     bytes.get_mut(offset..offset.checked_add(size)?)
 }
 
-/// Takes the instructions for copying bytes from or to the heap, if they lie in it: a wrong size is told as that.
+/// Charges the instructions for copying bytes from or to the heap, after checking the bounds.
 fn charge_bytes(canister: &mut Canister<'_>, at: usize, length: usize) -> Done {
     let (heap, _) = heap(canister)?;
     part(heap, at, length).ok_or_else(outside)?;
     charge(canister, u64::try_from(length).unwrap_or(u64::MAX))
 }
 
-/// Copies a part of a value of the system into the heap.
+/// Copies a part of a system value into the heap.
 fn copy(
     canister: &mut Canister<'_>,
     (to, offset, length): (i32, i32, i32),
@@ -116,21 +118,21 @@ fn copy(
     Ok(())
 }
 
-/// Takes bytes out of the heap.
+/// Copies bytes from the heap.
 fn take(canister: &mut Canister<'_>, from: i32, length: i32) -> Done<Vec<u8>> {
     charge_bytes(canister, number(from), number(length))?;
     let (heap, _) = heap(canister)?;
     part(heap, number(from), number(length)).map(<[u8]>::to_vec).ok_or_else(outside)
 }
 
-/// Writes a number of 128 bits.
+/// Writes a 128-bit number.
 fn put_u128(canister: &mut Canister<'_>, to: i32, value: u128) -> Done {
     let (heap, _) = heap(canister)?;
     part_mut(heap, number(to), 16).ok_or_else(outside)?.copy_from_slice(&value.to_le_bytes());
     Ok(())
 }
 
-/// The limit for the reply of what is running.
+/// The upper limit of the reply of the current execution.
 fn reply_limit(entry: Entry) -> usize {
     if entry == Entry::Query { LARGEST_QUERY_REPLY } else { LARGEST_MESSAGE }
 }

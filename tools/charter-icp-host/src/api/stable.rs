@@ -8,7 +8,7 @@ use crate::env::Env;
 use crate::run::Trap;
 use crate::stable::OutOfBounds;
 
-/// What addresses of 32 bits reach, in pages of 64 KiB.
+/// The range of 32-bit addresses, in pages of 64 KiB.
 const PAGES_32: u64 = 65_536;
 
 pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
@@ -58,7 +58,7 @@ fn wide(value: i32) -> u64 {
     u64::from(value.cast_unsigned())
 }
 
-/// The size, if the functions of 32 bits may be used.
+/// The size, if the 32-bit functions may be used.
 fn small(canister: &Canister<'_>) -> Done<u64> {
     let pages = canister.data().stable.size();
     if pages > PAGES_32 {

@@ -1,4 +1,5 @@
-//! Everything else: identity, time, timer, counters, certified data, costs, environment variables, printing, trapping.
+//! Everything else: identity, time, timer, counters, certified data, costs, environment variables,
+//! printing, trapping.
 
 use candid::Principal;
 use wasmi::Linker;
@@ -8,13 +9,13 @@ use crate::entry::{Entries, Entry};
 use crate::env::Env;
 use crate::run::{Facts, Input, Trap};
 
-/// Every canister has as many cycles, always: 100 T. There is no accounting.
+/// The constant cycle balance of every canister: 100 T.
 const CYCLES: u64 = 100_000_000_000_000;
-/// What the certificate of a query says here: it certifies nothing.
+/// The certificate of queries, which certifies nothing.
 const CERTIFICATE: &[u8] = b"no certificate: charter-icp-host";
-/// The only subnet there is.
+/// The id of the only subnet.
 const SUBNET: &[u8] = &[0xfe, 0xfe, 0xfe];
-/// What the root key says here: nothing is signed with it.
+/// The root key, with which nothing is signed.
 const ROOT_KEY: &[u8] = b"no key: charter-icp-host";
 
 pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
@@ -104,7 +105,7 @@ fn values(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
     Ok(())
 }
 
-/// Cycles and what things cost.
+/// Cycles and costs.
 fn balance(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
     linker.func_wrap("ic0", "canister_cycle_balance", |mut c: Canister<'_>| -> Done<i64> {
         enter(&mut c, "canister_cycle_balance", Entries::ANY, LARGE)?;
@@ -142,7 +143,7 @@ fn balance(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
             move |mut c: Canister<'_>, from: i32, length: i32, _: i32, _: i32| -> Done<i32> {
                 enter(&mut c, name, Entries::ALL, LARGE)?;
                 take(&mut c, from, length)?;
-                // No key of any name is here.
+                // There are no keys.
                 Ok(2)
             },
         )?;

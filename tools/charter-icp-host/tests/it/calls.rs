@@ -1,12 +1,13 @@
-//! Calls and their answers: what stays before an await, callbacks, cleanup, time limits, the management canister.
+//! Calls and their answers: commits before an await, callbacks, cleanup, timeouts, the management
+//! canister.
 
 use std::time::Duration;
 
 use crate::common::{ana, installed, module, numbers, on_each, refused, state, update};
 use charter_icp_host::{Entry, Host, LocalHost, RejectCode};
 
-/// Calls itself in several ways. Callbacks: 0 replies with what it got, 1 with the code of the rejection, 2 bumps and traps, 3 is the
-/// cleanup, 4 does nothing.
+/// Calls itself in several ways. Callbacks: 0 replies with its argument, 1 with the reject code, 2
+/// increments and traps, 3 is the cleanup, 4 does nothing.
 const CALLER: &str = r#"
   (table 8 funcref)
   (elem (i32.const 0) $got $rejected $fails $cleans $silent $twice)
@@ -71,7 +72,7 @@ fn a_reply_reaches_its_callback() {
     on_each(CALLER, |host, canister| {
         assert_eq!(update(host, canister, "call").unwrap(), b"");
         assert_eq!(state(host, canister), [2, 2, 2]);
-        // A query method called by a canister: its changes do not stay.
+        // A query method called by a canister: its changes are dropped.
         assert_eq!(numbers(&update(host, canister, "call_query").unwrap()), [3, 3, 3]);
     });
 }
@@ -93,7 +94,8 @@ fn a_rejection_reaches_its_callback_with_code_and_text() {
 fn a_trap_after_an_await_takes_back_only_what_came_after_it_and_cleans_up() {
     on_each(CALLER, |host, canister| {
         assert_eq!(refused(host, canister, "trap_after"), 502);
-        // One before the await, one in the call, one in the cleanup; the two in the callback are gone.
+        // One before the await, one in the call, one in the cleanup; the two in the callback are
+        // rolled back.
         assert_eq!(state(host, canister), [3, 3, 3]);
     });
     let mut host = LocalHost::new();
@@ -190,7 +192,7 @@ fn canisters_call_each_other() {
     });
 }
 
-/// Its method `nope` never answers: it goes on calling a canister that does the same.
+/// Its method `nope` never answers: it calls a canister that does the same.
 #[test]
 fn a_best_effort_call_is_not_waited_for_beyond_its_time() {
     let slow = module(

@@ -1,4 +1,4 @@
-//! Candid: the interface of a module, and calls that speak it.
+//! Candid: the interface of a module, and calls in Candid.
 
 use crate::common::{ana, installed, module};
 use charter_icp_host::{CallError, LocalHost, ask, call, candid_of};

@@ -1,12 +1,14 @@
-//! Canisters written by hand, for tests of one thing each.
+//! Hand-written canisters, each for one test.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use charter_icp_host::{Host, Principal, Reject, each_host};
 
-/// A module with every import that the tests use, one page of memory, and helpers; `body` is the rest.
+/// A module with every import that the tests use, one page of memory, and helpers; `body` is the
+/// rest.
 ///
-/// `$say N` replies with a number, `$bump` counts in the heap (at 0), in a global and in stable memory, `$state` replies with the three
-/// counts, `$to_self NAME LENGTH REPLY REJECT` begins a call to the canister itself.
+/// `$say N` replies with a number, `$bump` counts in the heap (at 0), in a global and in stable
+/// memory, `$state` replies with the three counts, `$to_self NAME LENGTH REPLY REJECT` begins a
+/// call to the canister itself.
 pub(crate) fn module(body: &str) -> Vec<u8> {
     let text = format!(
         r#"(module

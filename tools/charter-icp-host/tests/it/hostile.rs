@@ -1,4 +1,4 @@
-//! Modules that somebody has damaged: refused or run, but nothing panics and the host goes on.
+//! Damaged modules: rejected or executed, without a panic, and the host continues.
 
 use crate::common::{ana, module, state, update};
 use charter_icp_host::{Host, LocalHost, candid_of};

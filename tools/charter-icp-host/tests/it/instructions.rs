@@ -1,4 +1,4 @@
-//! Instructions: counted the same way each time, limited, and cut off on purpose.
+//! Instructions: counted deterministically, limited, and cut off by injected faults.
 
 use crate::common::{ana, installed, module, numbers, refused, state, update};
 use charter_icp_host::{Entry, Host, InjectedFault, LocalHost};
@@ -78,7 +78,7 @@ fn the_same_messages_take_the_same_instructions_also_after_traps() {
             seen.push(pair(&update(&mut host, canister, "work").unwrap()));
             seen.push(pair(&update(&mut host, canister, "ask").unwrap()));
             if trap {
-                host.fault(canister, InjectedFault::new(Entry::Update, 30_000));
+                host.inject(canister, InjectedFault::new(Entry::Update, 30_000));
                 assert_eq!(refused(&mut host, canister, "work"), 522);
             }
         }
@@ -92,36 +92,36 @@ fn a_fault_strikes_the_execution_it_is_meant_for() {
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &module(WORK));
     // The second update named `bump`, in the middle; nothing else.
-    host.fault(canister, InjectedFault::new(Entry::Update, 100).method("bump").after(1));
+    host.inject(canister, InjectedFault::new(Entry::Update, 100).method("bump").after(1));
     update(&mut host, canister, "work").unwrap();
     update(&mut host, canister, "bump").unwrap();
     assert_eq!(refused(&mut host, canister, "bump"), 522);
     update(&mut host, canister, "bump").unwrap();
     assert_eq!(state(&mut host, canister), [3, 3, 3]);
-    // The answer to the canister's own call: what came before the await stays.
-    host.fault(canister, InjectedFault::new(Entry::Reply, 500));
+    // The answer to the canister's own call: changes before the await are kept.
+    host.inject(canister, InjectedFault::new(Entry::Reply, 500));
     assert_eq!(refused(&mut host, canister, "ask"), 522);
     assert_eq!(state(&mut host, canister), [5, 5, 5]);
-    // Forgotten, it does not strike.
-    host.fault(canister, InjectedFault::new(Entry::Update, 0));
+    // A removed fault does not occur.
+    host.inject(canister, InjectedFault::new(Entry::Update, 0));
     host.clear_faults();
     update(&mut host, canister, "bump").unwrap();
-    // At nothing, not even the first instruction runs; an execution that is shorter is not touched.
-    host.fault(canister, InjectedFault::new(Entry::Query, 0));
+    // With 0, not even the first instruction is executed; a shorter execution is not affected.
+    host.inject(canister, InjectedFault::new(Entry::Query, 0));
     assert_eq!(host.query(canister, ana(), "state", b"").unwrap_err().error, 522);
-    host.fault(canister, InjectedFault::new(Entry::Update, 10_000_000));
+    host.inject(canister, InjectedFault::new(Entry::Update, 10_000_000));
     update(&mut host, canister, "bump").unwrap();
     assert_eq!(numbers(&host.query(canister, ana(), "state", b"").unwrap()), [7, 7, 7]);
 }
 
 #[test]
 fn after_much_work_a_trap_still_takes_back_exactly_one_message() {
-    // Beyond the work after which a new copy of the heap is made, several times.
+    // Enough instructions for several new copies of the heap.
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &module(WORK.replace("i32.const 10000", "i32.const 1500000").as_str()));
     for turn in 1..=12 {
         update(&mut host, canister, "work").unwrap();
-        host.fault(canister, InjectedFault::new(Entry::Update, 4_000_000));
+        host.inject(canister, InjectedFault::new(Entry::Update, 4_000_000));
         assert_eq!(refused(&mut host, canister, "work"), 522);
         assert_eq!(state(&mut host, canister), [turn, turn, turn]);
     }
@@ -129,7 +129,7 @@ fn after_much_work_a_trap_still_takes_back_exactly_one_message() {
         update(&mut host, canister, "work").unwrap();
         assert_eq!(state(&mut host, canister), [turn, turn, turn]);
     }
-    host.fault(canister, InjectedFault::new(Entry::Update, 1_000_000));
+    host.inject(canister, InjectedFault::new(Entry::Update, 1_000_000));
     assert_eq!(refused(&mut host, canister, "work"), 522);
     assert_eq!(state(&mut host, canister), [24, 24, 24]);
 }

@@ -1,9 +1,10 @@
-//! Install, upgrade, stop, start, controllers, inspection, modules that are none.
+//! Install, upgrade, stop, start, controllers, inspection, invalid modules.
 
 use crate::common::{ana, ben, installed, module, number, numbers, on_each, refused, state, update};
 use charter_icp_host::{Entry, Host, InjectedFault, LocalHost, Principal, Status};
 
-/// A canister whose hooks count in stable memory at 8 (init), 12 (pre), 16 (post) and trap if told so by the argument or by `armed`.
+/// A canister whose hooks count in stable memory at 8 (init), 12 (pre), 16 (post) and trap if the
+/// argument or `armed` says so.
 fn hooks(version: u32) -> Vec<u8> {
     module(&format!(
         r#"
@@ -89,13 +90,13 @@ fn an_upgrade_is_one_transaction() {
     // The new module's hook traps, after the old one's has run.
     assert_eq!(host.upgrade(canister, ana(), &hooks(2), b"trap").unwrap_err().error, 503);
     assert_eq!(all(&mut host), before);
-    // Any of the two is cut off.
+    // Each of the two is cut off.
     for entry in [Entry::PreUpgrade, Entry::Start, Entry::PostUpgrade] {
-        host.fault(canister, InjectedFault::new(entry, 2));
+        host.inject(canister, InjectedFault::new(entry, 2));
         assert_eq!(host.upgrade(canister, ana(), &hooks(2), b"").unwrap_err().error, 522, "{entry}");
         assert_eq!(all(&mut host), before, "{entry}");
     }
-    // The old one's traps by itself.
+    // The old module's hook traps.
     update(&mut host, canister, "arm").unwrap();
     assert_eq!(host.upgrade(canister, ana(), &hooks(2), b"").unwrap_err().error, 502);
     assert_eq!(all(&mut host), before);

@@ -1,12 +1,14 @@
-//! Which function of the system may be used from where: the table of the interface specification, function by function.
+//! Which system function may be used from which entry point: the table of the interface
+//! specification.
 
 use std::time::Duration;
 
 use crate::common::{ana, installed};
 use charter_icp_host::{Host, LocalHost};
 
-/// Name, type, how it is called, and from where it may be: as the specification writes it ("Overview of imports"), without the modes
-/// that are not here (TQ, CQ, CRy, CRt, CC). `*` is everywhere but in the start function.
+/// Name, type, call, and allowed entry points, as in the specification ("Overview of imports"),
+/// without the unsupported modes (TQ, CQ, CRy, CRt, CC). `*` is everywhere but in the start
+/// function.
 const TABLE: &str = "
 msg_arg_data_size            | (result i32)                 | drop(call)                 | I U RQ NRQ Ry F
 msg_arg_data_copy            | (param i32 i32 i32)          | 0 0 0                      | I U RQ NRQ Ry F
@@ -98,10 +100,11 @@ fn call(name: &str, how: &str) -> String {
     if dropped { format!("(drop {call})") } else { call }
 }
 
-/// A canister that uses the function in one entry point, and in the others does what leads there.
+/// A canister that uses the function in one entry point, which the others lead to.
 fn canister(name: &str, ty: &str, how: &str, entry: &str) -> Vec<u8> {
     let mut probe = call(name, how);
-    // A call must be under construction for these; where it may not be, the first function traps as well.
+    // A call must be under construction for these; where it may not be, the first function traps as
+    // well.
     if name.starts_with("call_") && name != "call_new" {
         probe = format!(
             "(call $call_new (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)) {probe}"
@@ -110,7 +113,7 @@ fn canister(name: &str, ty: &str, how: &str, entry: &str) -> Vec<u8> {
     let at = |here: &str| {
         if here == entry { probe.clone() } else { String::new() }
     };
-    // Where an answer is due, the canister answers, unless the function has done so.
+    // If an answer is due, the canister answers, unless the function did.
     let answer = if ["msg_reply", "msg_reject"].contains(&name) { "" } else { "(call $reply)" };
     let answer_at = |here: &str| {
         if here == entry { answer } else { "(call $reply)" }
@@ -201,7 +204,7 @@ fn works(name: &str, ty: &str, how: &str, entry: &str) -> bool {
         }
         method => match host.update(canister, ana(), method, b"") {
             Ok(_) => true,
-            // The canister's own rejection is the answer of the function that is looked at.
+            // The canister's own rejection is the answer of the tested function.
             Err(reject) => reject.error == 406,
         },
     }

@@ -1,10 +1,11 @@
-//! PocketIC as the second host: what happens if its server is not there. With it, every test over `each_host` runs on it.
+//! PocketIC as the second host: the error if its server is missing. With the server, every test
+//! with `each_host` runs on it.
 #![cfg(feature = "pocket-ic")]
 
 use charter_icp_host::PocketHost;
 
 #[test]
-fn a_server_that_is_not_there_is_told() {
+fn a_missing_server_is_reported() {
     // The variable is read, not set: tests of one process share it.
     match std::env::var_os("POCKET_IC_BIN") {
         None => {

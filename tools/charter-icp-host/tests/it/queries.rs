@@ -1,4 +1,4 @@
-//! Queries: without an effect, whatever they do.
+//! Queries have no effect.
 
 use crate::common::{ana, ben, installed, module, numbers, on_each, state, update};
 use charter_icp_host::{Host, LocalHost};

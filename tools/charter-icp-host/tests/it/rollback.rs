@@ -1,4 +1,5 @@
-//! What a trap takes back: heap, globals, stable memory, sizes, calls, timers; and what it does not.
+//! What a trap rolls back: heap, globals, stable memory, sizes, calls, timers; and what it does
+//! not.
 
 use crate::common::{ana, installed, module, number, on_each, refused, state, update};
 use charter_icp_host::{Host, LocalHost};
@@ -99,7 +100,7 @@ fn outside_of_a_memory_is_a_trap() {
     });
 }
 
-/// A canister that writes runs of bytes where it is told, and then traps or not.
+/// A canister that writes ranges of bytes as requested, and then traps or not.
 const WRITER: &str = r#"
   (func $word (param i32) (result i32) (i32.load (i32.add (i32.const 256) (local.get 0))))
   (func $do (local $n i32)
@@ -133,7 +134,7 @@ const WRITER: &str = r#"
     (call $append (i32.const 4096) (i32.const 32768)) (call $msg_reply))
 "#;
 
-/// What the canister is told to do.
+/// A request to the canister.
 #[derive(Debug, Clone)]
 struct Order {
     target: u32,
@@ -178,8 +179,8 @@ fn orders() -> impl Strategy<Value = Vec<Order>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is written, taken back, looked at and upgraded: heap, global and stable memory are those of a model that copies
-    /// everything each time.
+    /// After any sequence of writes, traps, queries and upgrades, heap, global and stable memory
+    /// equal those of a model that copies everything each time.
     #[test]
     fn the_state_is_that_of_a_naive_model(orders in orders()) {
         let module = module(WRITER);

@@ -27,7 +27,7 @@ fn it_fires_when_its_time_has_come_and_not_before() {
             host.settle();
             assert_eq!(state(host, canister), [turn, turn, turn], "{}", host.name());
         }
-        // A long time is one firing: it is set once.
+        // The timer is set once, so it fires once however much time passes.
         host.advance(Duration::from_secs(100));
         host.settle();
         assert_eq!(state(host, canister), [4, 4, 4]);
@@ -57,7 +57,7 @@ fn a_trap_takes_back_the_next_setting_too() {
     });
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &module(TIMER));
-    host.fault(canister, InjectedFault::new(Entry::Timer, 10));
+    host.inject(canister, InjectedFault::new(Entry::Timer, 10));
     host.advance(Duration::from_secs(10));
     let step = host.step().unwrap();
     assert_eq!((step.entry, step.failed.unwrap().error), (Entry::Timer, 522));
@@ -78,7 +78,7 @@ fn a_stopped_canister_has_no_timer_until_it_is_started() {
 
 #[test]
 fn timers_and_messages_take_turns() {
-    // A timer that is always due does not keep messages out, nor they it.
+    // A timer that is always due does not starve messages, nor the reverse.
     let always = r#"
   (func (export "canister_init") (drop (call $timer (i64.const 1))))
   (func (export "canister_global_timer") (i32.store (i32.const 32) (i32.add (i32.load (i32.const 32)) (i32.const 1))) (drop (call $timer (i64.const 1))))

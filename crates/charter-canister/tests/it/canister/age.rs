@@ -1,4 +1,5 @@
-//! Ten thousand turns (first by name, because they take longest): what one costs does not grow with what came before, and everything stays within its bounds.
+//! Ten thousand turns (named to run first, because they take longest): the cost of a turn does not
+//! grow, and everything stays within its limits.
 
 use charter_canister::api::{Outcome, TurnsQuery};
 
@@ -9,7 +10,8 @@ const TURNS: u64 = 10_000;
 #[test]
 fn ten_thousand_turns_cost_the_same_each() {
     let mut c = Canister::new(None);
-    // Small turns, because there are many; how much of the past enters one is a setting, and this is about the past that does not.
+    // Small turns, because there are many; the amount of history that enters a turn is a setting,
+    // and this test is about the rest.
     c.change("config_set", ("episodes.kept", "1")).unwrap();
     c.change("update_soul", ("You are brief.",)).unwrap();
     for skill in ["greet", "note"] {
@@ -43,7 +45,7 @@ fn ten_thousand_turns_cost_the_same_each() {
         c.host.stable_pages(c.id)
     );
     assert!(mean(last) < mean(first) * 5 / 4, "{} -> {}", mean(first), mean(last));
-    // A message has 40 billion.
+    // The limit of a message is 40 billion.
     assert!(most < 1_000_000_000, "{most}");
     let runtime = c.runtime();
     assert_eq!(runtime.turns, TURNS);
@@ -60,6 +62,6 @@ fn ten_thousand_turns_cost_the_same_each() {
     c.upgrade().unwrap();
     println!("instructions of an upgrade: {}", c.host.instructions(c.id) - before);
     assert_eq!(c.wake("on").unwrap().number, TURNS + 1);
-    // All that is kept is verified: each event put through the kernel again.
+    // The whole export is verified: each event through the kernel again.
     c.sound();
 }

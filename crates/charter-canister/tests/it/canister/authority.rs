@@ -1,4 +1,4 @@
-//! Who may do what: every method, for a controller, somebody else and nobody.
+//! Authority: every method, for a controller, another caller and the anonymous one.
 
 use candid::Principal;
 use charter_canister::api::{NewSkill, WakeArgs};
@@ -9,7 +9,7 @@ fn skill() -> NewSkill {
     NewSkill { name: "sing".into(), description: "d".into(), instructions: "i".into(), enabled: None, version: None }
 }
 
-/// Methods that change something, with arguments that a controller could use.
+/// Methods that change something, with valid arguments.
 fn changes() -> Vec<(&'static str, Vec<u8>)> {
     let none = encode_args(()).unwrap();
     vec![
@@ -42,7 +42,7 @@ fn looks() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Methods of the canister for itself.
+/// Methods that only the canister may call.
 fn own() -> Vec<(&'static str, Vec<u8>)> {
     vec![("work", encode_args((0u64, 0u32)).unwrap()), ("tick", encode_args(()).unwrap())]
 }
@@ -55,7 +55,7 @@ fn everybody_may_look_controllers_change_and_nobody_does_the_work() {
         let controls = by == owner();
         for (method, arg) in looks() {
             assert!(c.host.query(c.id, by, method, &arg).is_ok(), "{method}");
-            // As a message it costs cycles: only for who controls it.
+            // As an update it costs cycles, so only controllers may call it.
             let asked = c.host.update(c.id, by, method, &arg);
             assert_eq!(asked.is_ok(), controls, "{method} as an update");
         }
@@ -67,7 +67,7 @@ fn everybody_may_look_controllers_change_and_nobody_does_the_work() {
                 answer.unwrap();
                 c.host.settle();
             } else {
-                // Turned away at the door: nothing has run but the look at it.
+                // Rejected on ingress: only the inspection was executed.
                 let reject = answer.unwrap_err();
                 assert_eq!(reject.error, 406, "{method}: {reject}");
                 assert_eq!(c.runtime(), before);
@@ -82,7 +82,7 @@ fn everybody_may_look_controllers_change_and_nobody_does_the_work() {
     c.sound();
 }
 
-/// A canister that calls another one, as somebody who is not stopped at the door.
+/// A canister that calls another one, which avoids the ingress inspection.
 const CALLER: &str = r#"(module
     (import "ic0" "msg_arg_data_size" (func $size (result i32)))
     (import "ic0" "msg_arg_data_copy" (func $copy (param i32 i32 i32)))
@@ -142,10 +142,10 @@ fn other_canisters_are_told_no_in_candid_and_leave_no_trace() {
         assert!(reject.message.contains("is for the canister itself"), "{reject}");
     }
     assert_eq!(c.runtime().end, end);
-    // Looking is for everybody.
+    // Everybody may read.
     let (_, arg) = looks().remove(0);
     assert!(forward(&mut c, "runtime", &arg).is_ok());
-    // Whoever is made a controller may.
+    // A new controller may.
     c.host.set_controllers(c.id, owner(), &[owner(), caller]).unwrap();
     let answer = forward(&mut c, "update_soul", &encode_args(("mine",)).unwrap()).unwrap();
     candid::decode_one::<Result<Receipt, Error>>(&answer).unwrap().unwrap();

@@ -1,11 +1,12 @@
-//! Turns that are broken off: a trap at any point, an upgrade between any two messages. The run says what happened, and goes on.
+//! Interrupted turns: a trap at any point, an upgrade between any two messages. The run records
+//! what happened and continues.
 
 use charter_canister::api::Outcome;
 use charter_icp_host::{Entry, InjectedFault};
 
 use super::*;
 
-/// The canister is as it should be, and a turn is possible again.
+/// The canister is consistent, and a turn is possible again.
 fn goes_on(c: &mut Local) {
     c.sound();
     if c.state() == "Faulted" {
@@ -21,7 +22,7 @@ fn a_trap_in_the_work_undoes_the_work_and_fails_the_turn() {
     for (skip, actor) in [(0, "loadContext"), (1, "infer"), (2, "act"), (3, "persist")] {
         let turns = c.projection().turns;
         let fault = InjectedFault::new(Entry::Update, 20_000).method("work").after(skip);
-        c.host.fault(c.id, fault);
+        c.host.inject(c.id, fault);
         let end = c.wake("Sign this").unwrap();
         assert_eq!(end.outcome, Outcome::Failed, "{actor}");
         let failure = end.failure.unwrap();
@@ -30,7 +31,7 @@ fn a_trap_in_the_work_undoes_the_work_and_fails_the_turn() {
         let runtime = c.runtime();
         assert_eq!(runtime.state, ["Faulted"]);
         assert_eq!(runtime.last_error.unwrap().reason, failure);
-        // The record of what was asked for stood before the work began, and still does.
+        // The record that requests the invocation was committed before it began, and still is.
         assert_eq!(c.projection().turns, turns + 1);
         goes_on(&mut c);
     }
@@ -42,7 +43,7 @@ fn a_trap_in_the_wake_itself_leaves_nothing() {
     for instructions in [1_000, 100_000, 700_000] {
         let before = c.runtime();
         let fault = InjectedFault::new(Entry::Update, instructions).method("wake");
-        c.host.fault(c.id, fault);
+        c.host.inject(c.id, fault);
         let answer: Result<Result<TurnEnd, Error>, CallError> = c.call_as(owner(), "wake", (wake("x"),));
         assert_eq!(answer.unwrap_err().rejected().unwrap().error, 522);
         assert_eq!(c.runtime(), before);
@@ -55,9 +56,9 @@ fn a_trap_in_the_wake_itself_leaves_nothing() {
 fn a_turn_whose_chain_breaks_is_ended_by_its_timers() {
     let mut c = Canister::new(None);
     for (skip, state) in [(0, "LoadingContext"), (1, "Inferring"), (2, "ExecutingActions"), (3, "Persisting")] {
-        // The answer of the work comes, and is cut off: nobody drives the turn any more.
+        // The callback of the answer is cut off, so nothing drives the turn any more.
         let fault = InjectedFault::new(Entry::Reply, 50_000).method("wake").after(skip);
-        c.host.fault(c.id, fault);
+        c.host.inject(c.id, fault);
         let answer: Result<Result<TurnEnd, Error>, CallError> = c.call_as(owner(), "wake", (wake("x"),));
         assert!(answer.unwrap_err().rejected().is_some());
         assert_eq!(c.state(), state);
@@ -91,7 +92,7 @@ fn an_upgrade_in_the_middle_of_a_turn_fails_it() {
             assert!(reason.starts_with("unknown: the host stopped while"), "{reason}");
             failed += 1;
         }
-        // What was on its way comes to a canister that knows nothing of it.
+        // The pending answer reaches a canister that does not expect it.
         c.host.settle();
         drop(c.host.await_call(&call));
         goes_on(&mut c);
@@ -105,7 +106,8 @@ fn a_canister_that_is_stopped_in_the_middle_of_a_turn_ends_it_first() {
     let call = c.submit("wake", (wake("x"),));
     c.host.tick();
     c.host.stop(c.id, owner()).unwrap();
-    // It may not even call itself then: the work is not begun, the turn fails, the caller has an answer.
+    // It cannot call itself then: the invocation does not start, the turn fails, the caller gets an
+    // answer.
     let answer = c.host.await_call(&call).unwrap();
     let answer: Result<TurnEnd, Error> = candid::decode_one(&answer).unwrap();
     let end = answer.unwrap();
@@ -119,7 +121,7 @@ fn a_canister_that_is_stopped_in_the_middle_of_a_turn_ends_it_first() {
 #[test]
 fn a_timer_that_traps_is_tried_again() {
     let mut c = Canister::new(None);
-    c.host.fault(c.id, InjectedFault::new(Entry::Update, 10_000).method("tick"));
+    c.host.inject(c.id, InjectedFault::new(Entry::Update, 10_000).method("tick"));
     c.advance(300_000);
     assert_eq!(c.runtime().turns, 0);
     c.sound();
@@ -133,7 +135,7 @@ fn an_upgrade_that_traps_changes_nothing() {
     let mut c = Canister::new(None);
     c.wake("x").unwrap();
     let (before, rows) = (c.runtime(), c.projection());
-    c.host.fault(c.id, InjectedFault::new(Entry::PostUpgrade, 5_000_000));
+    c.host.inject(c.id, InjectedFault::new(Entry::PostUpgrade, 5_000_000));
     c.upgrade().unwrap_err();
     assert_eq!(c.runtime(), before);
     assert_eq!(c.projection(), rows);

@@ -1,4 +1,4 @@
-//! The real canister, its WebAssembly run message by message by the test host.
+//! The real canister: its WebAssembly, executed message by message by the test host.
 
 mod age;
 mod authority;
@@ -43,7 +43,7 @@ fn stranger() -> Principal {
     Principal::from_slice(&[9, 9])
 }
 
-/// An installed automaton, on a host of its own or a borrowed one.
+/// An installed automaton, on its own or a borrowed host.
 struct Canister<H: DerefMut<Target: Host>> {
     host: H,
     id: Principal,
@@ -90,7 +90,7 @@ impl<H: DerefMut<Target: Host>> Canister<H> {
 
     fn change(&mut self, method: &str, args: impl ArgumentEncoder) -> Result<Receipt, Error> {
         let done = self.call(method, args);
-        // The timer's messages that it may have asked for.
+        // Messages of timers that it may have set.
         self.host.settle();
         done
     }
@@ -159,7 +159,7 @@ impl<H: DerefMut<Target: Host>> Canister<H> {
         }
     }
 
-    /// What must hold whenever no message is at work.
+    /// The invariants while no message is being executed.
     fn sound(&mut self) {
         let check: Check = self.ask("check", ());
         assert!(check.differences.is_empty(), "{check:?}");

@@ -1,4 +1,4 @@
-//! The same stream of events through the canister and through the embedded host gives the same chain.
+//! The same stream of events gives the same chain in the canister and on the embedded host.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn act(method: &'static str, args: impl ArgumentEncoder, event: &'static str, da
     Act::Call(method, encode_args(args).unwrap(), event, data)
 }
 
-/// A stream that reaches every state, with refusals, failures and timers in it.
+/// A stream that reaches every state, with refusals, failures and timers.
 fn acts() -> Vec<Act> {
     let mut acts = Vec::new();
     for round in 0..6u64 {
@@ -59,7 +59,7 @@ fn the_chain_is_that_of_the_embedded_host() {
                 c.host.update(c.id, owner(), method, &arg).unwrap();
                 c.host.settle();
             }
-            // By a second: as it is, a timer that is missed fires late.
+            // In steps of a second, because a missed timer fires late.
             Act::Advance(ms) => {
                 let mut left = ms;
                 while let Some(due) = c.runtime().next_due_ms {

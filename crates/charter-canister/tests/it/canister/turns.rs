@@ -1,4 +1,4 @@
-//! Turns, by hand and by the loop; what is legal; what is kept; upgrades between turns.
+//! Turns started by a call and by the loop, legal events, the history, upgrades between turns.
 
 use charter_canister::api::{
     Error, History, Inference, InitArgs, NewSkill, Outcome, Page, Projection, Setting, Skill, TurnsQuery,
@@ -8,7 +8,7 @@ use charter_icp_host::each_host;
 
 use super::*;
 
-/// On each host that is there.
+/// Runs on each available host.
 fn on_each(test: impl Fn(Canister<&mut dyn Host>)) {
     each_host(|host| test(Canister::ready(host, None))).unwrap();
 }
@@ -156,12 +156,12 @@ fn what_is_not_legal_is_refused_with_the_reason_and_logged() {
         expected.iter().map(|(_, code)| code.as_str()).collect::<Vec<_>>(),
         ["unhandled", "unhandled", "unhandled", "guard", "guard", "guard", "guard", "schema", "guard"]
     );
-    // The log has them, too, and nothing has changed.
+    // The log has them as well, and nothing has changed.
     let page = Page { from: Some(end - 1), limit: None };
     let last = c.events(page).events.pop().unwrap();
     assert_eq!((last.verdict.as_str(), &last.from), ("refused", &last.state));
     assert_eq!(c.soul().version, 1);
-    // What is too large is turned away before it costs anything.
+    // Input that is too large is rejected before it costs anything.
     let large = c.change("update_soul", ("x".repeat(70_000),));
     assert!(matches!(large, Err(Error::TooLarge { bytes: 70_000, .. })), "{large:?}");
     assert_eq!(c.runtime().end, end);
@@ -220,12 +220,12 @@ fn an_upgrade_keeps_everything_and_sets_the_timers_again() {
     assert_eq!(c.runtime(), before);
     assert_eq!(c.projection(), rows);
     assert_eq!(c.export(), file);
-    // The turn that was due in 200 s still is.
+    // The turn that was due in 200 s is still due.
     c.advance(199_999);
     assert_eq!(c.runtime().turns, 3);
     c.advance(1);
     assert_eq!(c.runtime().turns, 4);
-    // What became due while nobody was there happens first.
+    // Timers that became due in the meantime fire first.
     c.host.advance(Duration::from_secs(1_000));
     c.upgrade().unwrap();
     c.host.settle();
