@@ -9,11 +9,7 @@ pub fn difference(committed: &str, made: &str) -> Option<String> {
         match (old.next(), new.next()) {
             (None, None) => return None,
             (left, right) if left != right => {
-                return Some(format!(
-                    "line {line}: {} is committed, but the canister has {}",
-                    show(left),
-                    show(right)
-                ));
+                return Some(format!("line {line}: {} is committed, but the canister has {}", show(left), show(right)));
             }
             _ => {}
         }
@@ -35,9 +31,6 @@ mod tests {
         );
         assert_eq!(difference(old, old), None);
         assert_eq!(difference(old, &old.replace('\n', "\r\n")), None);
-        assert_eq!(
-            difference("a\n", "").as_deref(),
-            Some("line 1: `a` is committed, but the canister has the end")
-        );
+        assert_eq!(difference("a\n", "").as_deref(), Some("line 1: `a` is committed, but the canister has the end"));
     }
 }

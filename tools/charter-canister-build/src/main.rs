@@ -78,7 +78,9 @@ fn check() -> Result<bool, BuildError> {
             Ok(true)
         }
         Some(difference) => {
-            eprintln!("{DID}, {difference}\nIf the change is intended, run `canister-build did --write` and commit it.");
+            eprintln!(
+                "{DID}, {difference}\nIf the change is intended, run `canister-build did --write` and commit it."
+            );
             Ok(false)
         }
     }

@@ -68,8 +68,8 @@ pub fn candid_of(module: &[u8]) -> Result<String, BadModule> {
     let text = end
         .and_then(|end| bytes.get(..end))
         .ok_or_else(|| BadModule::new("the text at `get_candid_pointer` has no end"))?;
-    let mut text =
-        String::from_utf8(text.to_vec()).map_err(|_| BadModule::new("the text at `get_candid_pointer` is not UTF-8"))?;
+    let mut text = String::from_utf8(text.to_vec())
+        .map_err(|_| BadModule::new("the text at `get_candid_pointer` is not UTF-8"))?;
     if !text.ends_with('\n') {
         text.push('\n');
     }

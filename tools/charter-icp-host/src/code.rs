@@ -236,7 +236,9 @@ impl<'a> Surface<'a> {
             let hook = HOOKS.iter().find(|hook| *hook == name);
             match (method, hook) {
                 (None, None) => {
-                    return Err(BadModule::new(format!("it exports `{name}`, which is not an entry point of a canister")));
+                    return Err(BadModule::new(format!(
+                        "it exports `{name}`, which is not an entry point of a canister"
+                    )));
                 }
                 _ if *kind != ExternalKind::Func => {
                     return Err(BadModule::new(format!("its export `{name}` is not a function")));

@@ -112,7 +112,14 @@ impl LocalHost {
     }
 
     /// After an execution: sends its answer and its calls, or its failure as the answer.
-    pub(super) fn after(&mut self, id: Principal, entry: Entry, known: Option<u64>, mut context: Context, ran: Ran) -> Step {
+    pub(super) fn after(
+        &mut self,
+        id: Principal,
+        entry: Entry,
+        known: Option<u64>,
+        mut context: Context,
+        ran: Ran,
+    ) -> Step {
         context.instructions = context.instructions.saturating_add(ran.instructions);
         let method = context.method.clone();
         let owed = context.origin != Origin::System;
