@@ -5,9 +5,10 @@
 use std::error::Error;
 use std::sync::Arc;
 
+use charter::actors::{Folder, VirtualClock};
 use charter::journal::MemoryStore;
 use charter::kernel::Principal;
-use charter::runtime::{Charter, Folder, Options, Runtime, SendEvent, Start, VirtualClock};
+use charter::runtime::{Charter, Options, Runtime, SendEvent, Start};
 use serde_json::json;
 
 const SOURCE: &str = "

@@ -5,9 +5,10 @@
 use std::error::Error;
 use std::sync::Arc;
 
+use charter::actors::{BoxFuture, Call, Executor, Fault, Folder, Outcome};
 use charter::journal::MemoryStore;
 use charter::kernel::Principal;
-use charter::runtime::{BoxFuture, Call, Charter, Executor, Fault, Folder, Options, Outcome, Runtime, Start};
+use charter::runtime::{Charter, Options, Runtime, Start};
 use serde_json::{Value, json};
 
 const SOURCE: &str = "

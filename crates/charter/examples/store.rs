@@ -7,12 +7,13 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use charter::actors::Folder;
 use charter::journal::{
     Append, MemoryStore, OpenEffect, PendingTimer, Record, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoreError,
     StoredCharter, StoredSnapshot, verify,
 };
 use charter::kernel::{Digest, Principal};
-use charter::runtime::{Charter, Folder, Options, Runtime, Start};
+use charter::runtime::{Charter, Options, Runtime, Start};
 use serde_json::json;
 
 #[derive(Default)]

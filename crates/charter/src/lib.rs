@@ -3,6 +3,8 @@
 pub use charter_expr as expr;
 pub use charter_kernel as kernel;
 
+#[cfg(feature = "runtime")]
+pub use charter_actors as actors;
 #[cfg(feature = "check")]
 pub use charter_check as check;
 #[cfg(feature = "diagram")]
