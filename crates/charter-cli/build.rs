@@ -1,5 +1,5 @@
-//! Puts the charters of `charters/` and the pages of `docs/codes/` into the binary: as lists of `include_str!`, so that nothing is
-//! copied and nobody keeps a list by hand.
+//! Includes the charters of `charters/` and the pages of `docs/codes/` in the binary, by generated
+//! lists of `include_str!`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ fn charters(folder: &Path) -> io::Result<String> {
                 let _ = write!(scenarios, "({:?}, include_str!({:?})), ", name(&scenario), scenario.canonicalize()?);
             }
         }
-        // What its actors read: prompts, skills, and the answers of scripted ones.
+        // The files that its actors read: prompts, skills, scripted answers.
         let mut texts = entries(&charter.join("prompts"))?;
         texts.extend(entries(&charter.join("skills"))?);
         let texts = texts.iter().filter(|p| has_extension(p, &["md", "txt"]));
@@ -72,9 +72,9 @@ fn pages(folder: &Path) -> io::Result<String> {
     Ok(list + "]\n")
 }
 
-/// What is in a folder, sorted; nothing if there is no such folder.
+/// The entries of a folder, sorted; empty if it does not exist.
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    // Cargo builds again when a file or folder that it was told about changes; a missing one would make it build every time.
+    // Not for a missing folder: Cargo would rebuild every time.
     if !folder.is_dir() {
         return Ok(Vec::new());
     }

@@ -1,4 +1,4 @@
-//! The command line: which commands there are, and what becomes of their answers.
+//! The command line: the commands, and how their results become exit codes.
 
 use std::ffi::OsString;
 
@@ -14,7 +14,7 @@ use crate::{check, codes, conform, eval, graph, new, step, test};
 #[derive(Debug, Parser)]
 #[command(name = "charter", version, propagate_version = true, max_term_width = 100)]
 struct Cli {
-    /// Output for machines (JSON)
+    /// Print JSON instead of text
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -23,56 +23,56 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Read, validate, lint and explore a charter
+    /// Validate, lint and explore a charter
     Check(check::Args),
-    /// Step a charter through events on the pure kernel: one line out for each line in
+    /// Step a charter through events in memory, one line of output per event
     Step(step::Args),
-    /// Judge a recorded stream against a charter, item by item
+    /// Check a recorded stream against a charter, item by item
     Conform(conform::Args),
-    /// Evaluate an expression, or a batch of them
+    /// Evaluate an expression, or a file of expressions
     Eval(eval::Args),
-    /// Draw a charter, or write it in another format
+    /// Draw a charter, or convert it to another format
     Graph(graph::Args),
-    /// Run the scenarios of charters
+    /// Run the scenarios of a charter
     Test(test::Args),
-    /// Begin a charter: a working one with a scenario, in a folder of its own
+    /// Create a charter with a scenario in a new folder
     New(new::Args),
-    /// Start a run, or take one up again, and follow it
+    /// Start or resume a run, and follow it
     Run(run::Args),
     /// Send an event to a run
     Send(send::Args),
-    /// List what may be sent to a run now
+    /// List the events that a run accepts now
     Legal(legal::Args),
     /// List the runs of a journal
     Runs(runs::Args),
-    /// Show a run: its state, its data, what it waits for
+    /// Show the state and data of a run, and what it waits for
     Show(show::Args),
     /// List the records of a run
     Log(log::Args),
-    /// Say what a code means, or why something was taken or refused in a run
+    /// Explain a code, or why an event was accepted or refused
     Explain(codes::Args),
-    /// Verify a journal: every hash again, every event through the kernel again
+    /// Verify a journal: recompute every hash and replay every event
     Verify(verify::Args),
-    /// Show a run as it was after any of its records
+    /// Show a run as it was after one of its records
     Replay(replay::Args),
-    /// Make a new run that shares the past of another one
+    /// Create a run that shares the records of another run up to a point
     Fork(fork::Args),
-    /// Ask the tables of a journal
+    /// Query the tables of a journal
     Sql(sql::Args),
-    /// Make the projections of a journal again, from its records
+    /// Rebuild the projections of a journal from its records
     Rebuild(sql::RebuildArgs),
-    /// Write a run as a file
+    /// Export a run to a file
     Export(transfer::ExportArgs),
-    /// Verify a run in a file and take it into a journal
+    /// Verify a run in a file and import it into a journal
     Import(transfer::ImportArgs),
-    /// Write the completion script of a shell to standard output
+    /// Print a shell completion script
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
 }
 
-/// Runs a command line, the name of the program included. Never ends the process.
+/// Runs a command line, including the name of the program. Never exits the process.
 pub fn run<A>(args: A, io: &mut Io<'_>) -> Exit
 where
     A: IntoIterator,
@@ -82,7 +82,7 @@ where
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(mut error) => {
-            // clap takes an option that it does not know for a value, which it never is here.
+            // clap suggests passing an unknown option as a value, which is never meant here.
             let unknown = error.get(ContextKind::InvalidArg);
             if error.kind() == ErrorKind::UnknownArgument
                 && matches!(unknown, Some(ContextValue::String(arg)) if arg.starts_with('-'))
@@ -124,12 +124,12 @@ where
     let flushed = io.out.flush();
     match done.and_then(|exit| flushed.map(|()| exit).map_err(Failure::from)) {
         Ok(exit) => exit,
-        // The reader has what it wanted (`| head`).
+        // The reader has read enough (`| head`).
         Err(failure) if failure.is_broken_pipe() => Exit::Yes,
         Err(failure) => {
-            let colour = io.colour_err;
-            // Nobody is left to tell if this fails, too.
-            let _ = failure.show(io.err, colour);
+            let color = io.color_err;
+            // If standard error fails too, there is nowhere to report it.
+            let _ = failure.show(io.err, color);
             Exit::CouldNot
         }
     }
@@ -143,7 +143,7 @@ fn completions(shell: clap_complete::Shell, io: &mut Io<'_>) -> Result<Exit, Fai
     Ok(Exit::Yes)
 }
 
-/// A journal given as an argument of its own to a command that takes it as `--db`: the right call.
+/// A tip for a journal passed as a positional argument to a command that takes it as `--db`.
 fn journal_tip(error: &clap::Error, args: &[OsString]) -> Option<String> {
     let Some(ContextValue::String(journal)) = error.get(ContextKind::InvalidArg) else {
         return None;
@@ -161,24 +161,24 @@ fn journal_tip(error: &clap::Error, args: &[OsString]) -> Option<String> {
     }
     let plain = |text: &str| !text.is_empty() && !text.contains([' ', '`', '\'', '"', '\n', '$']);
     if !texts.iter().all(|text| plain(text)) {
-        return Some(format!("a journal is given with `--db {journal}`"));
+        return Some(format!("pass a journal with `--db {journal}`"));
     }
     let (before, after) = texts.split_at_checked(at)?;
     let right = [before, &["--db"], after].concat().join(" ");
-    Some(format!("a journal is given with `--db`: `charter {right}`"))
+    Some(format!("pass a journal with `--db`: `charter {right}`"))
 }
 
-/// What clap has to say: help and version are results, the rest is wrong usage.
+/// Prints what clap reports: help and version are results, the rest is wrong usage.
 fn usage(error: &clap::Error, io: &mut Io<'_>) -> Exit {
     let text = error.render();
     if error.use_stderr() {
-        let _ = match io.colour_err {
+        let _ = match io.color_err {
             true => write!(io.err, "{}", text.ansi()),
             false => write!(io.err, "{text}"),
         };
         Exit::CouldNot
     } else {
-        let _ = match io.colour_out {
+        let _ = match io.color_out {
             true => write!(io.out, "{}", text.ansi()),
             false => write!(io.out, "{text}"),
         };
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_arguments_of_a_command_get_into_each_others_way() {
+    fn the_arguments_of_the_commands_are_consistent() {
         Cli::command().debug_assert();
     }
 }

@@ -1,22 +1,22 @@
-//! The charters that are in the binary: `charters/*/charter.yaml`, with their scenarios.
+//! The charters in the binary: `charters/*/charter.yaml`, with their scenarios.
 
 /// A charter in the binary.
 #[derive(Debug, Clone, Copy)]
 pub struct Bundled {
-    /// Name of its folder, by which commands find it.
+    /// Name of its folder, by which commands refer to it.
     pub name: &'static str,
     /// Its text.
     pub source: &'static str,
     /// File name and text of its scenarios.
     pub scenarios: &'static [(&'static str, &'static str)],
-    /// Path inside its folder and text of what its actors read: prompts, answers of scripted ones.
+    /// Path in its folder and text of the files that its actors read: prompts, scripted answers.
     pub files: &'static [(&'static str, &'static str)],
 }
 
-/// All of them, sorted by name.
+/// All bundled charters, sorted by name.
 pub const ALL: &[Bundled] = include!(concat!(env!("OUT_DIR"), "/bundled_charters.rs"));
 
-/// The one of that name.
+/// The bundled charter with this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Bundled> {
     ALL.iter().find(|charter| charter.name == name)

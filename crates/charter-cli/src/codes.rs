@@ -1,23 +1,24 @@
-//! `charter explain CODE`: the pages of `docs/codes/`, which are in the binary. `charter explain RUN SEQ` is in `journal::story`.
+//! `charter explain CODE`: the pages of `docs/codes/`, which are in the binary. For
+//! `charter explain RUN SEQ` see `journal::explain`.
 
 use charter_expr::nearest;
 use serde_json::json;
 
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
-use crate::journal::{Db, story};
+use crate::journal::{Db, explain};
 
 /// Code and page, sorted by code.
 pub const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/bundled_codes.rs"));
 
-/// Says what a code means, or why something happened in a run.
+/// Explains a code, or why an event was accepted or refused.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "charter explain [CODE]\n       charter explain RUN SEQ [--db FILE]")]
 pub struct Args {
-    /// A code, such as `authority` (without one, all codes are listed); or a run
+    /// A code, such as `authority` (without one, all codes are listed); or the id of a run
     #[arg(value_name = "CODE|RUN")]
     code: Option<String>,
-    /// The record of the run
+    /// Number of a record of the run
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>)]
     seq: Option<u64>,
     #[command(flatten)]
@@ -27,23 +28,21 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// There is no such code.
+/// If the code, run or record does not exist.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let Some(code) = &args.code else {
         return list(machine_output, io);
     };
     if let Some(seq) = args.seq {
-        return story::run(&args.db, code, seq, machine_output, io);
+        return explain::run(&args.db, code, seq, machine_output, io);
     }
     let Some((code, page)) = PAGES.iter().find(|(known, _)| known == code) else {
         let near = nearest(code, PAGES.iter().map(|(known, _)| *known));
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None => {
-                "`charter explain` lists all codes; `charter explain RUN SEQ` explains a record of a run".to_owned()
-            }
+            None => "`charter explain` lists all codes; `charter explain RUN SEQ` explains a record".to_owned(),
         };
-        return Err(Failure::with_help(format!("there is no code `{code}`"), help));
+        return Err(Failure::with_help(format!("unknown code `{code}`"), help));
     };
     match machine_output {
         true => writeln!(io.out, "{}", json!({"code": code, "page": page}))?,
@@ -53,7 +52,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
 }
 
 fn list(machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let paint = Paint(io.colour_out);
+    let paint = Paint(io.color_out);
     if machine_output {
         let codes = PAGES.iter().map(|(code, page)| json!({"code": code, "summary": summary(page)}));
         writeln!(io.out, "{}", json!({"codes": codes.collect::<Vec<_>>()}))?;
@@ -67,7 +66,7 @@ fn list(machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Yes)
 }
 
-/// The first sentence after the heading and the line that says what kind of code it is.
+/// The first line after the heading and the line with the kind of the code.
 fn summary(page: &str) -> &str {
     let texts = page.lines().filter(|line| !line.is_empty());
     let mut texts = texts.filter(|line| !line.starts_with(['#', '*']));

@@ -1,4 +1,4 @@
-//! `charter conform`: judges a recorded stream against a charter, item by item.
+//! `charter conform`: checks a recorded stream against a charter, item by item.
 
 use std::time::Instant;
 
@@ -11,34 +11,35 @@ use crate::input::open;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::load::load;
 
-/// Judges a recorded stream item by item: one line out for each line in.
+/// Checks a recorded stream item by item: one line out for each line in.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A charter, or the name of a bundled one; its `stream` says how items become events
+    /// A charter, or the name of a bundled charter; its key `stream` maps items to events
     charter: String,
     /// The stream, one JSON object per line; `-` reads standard input
     stream: String,
-    /// The time of an item: a clock of the charter, or a path such as `header.created_at` (default: `stream.at`)
+    /// Time of each item: a clock of the charter, or a path such as `header.created_at` [default:
+    /// `stream.at`]
     #[arg(long, value_name = "FIELD", conflicts_with = "now")]
     clock: Option<String>,
-    /// The time of every item: RFC 3339 or milliseconds since 1970
+    /// Use one time for every item: RFC 3339, or milliseconds since 1970
     #[arg(long, value_name = "TIME", value_parser = timestamp::parse, allow_hyphen_values = true)]
     now: Option<i64>,
-    /// Print only what was refused and what the charter has to say
+    /// Print only refused items and items for which the charter logs something
     #[arg(long, short)]
     quiet: bool,
-    /// With --json: also print a line per run at the end, `{"summary": {...}}`
+    /// With --json: also print a line `{"summary": {...}}` per run at the end
     #[arg(long)]
     summary: bool,
 }
 
-/// Items between two looks at the clock, for progress.
+/// Items between two updates of the progress.
 const STRIDE: u64 = 4096;
 
 /// Runs the command.
 ///
 /// # Errors
-/// The charter or the stream cannot be read, or the charter says nothing about streams.
+/// If the charter or the stream cannot be read, or the charter does not map items to events.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let loaded = load(&args.charter)?;
     let clock = match (&args.clock, args.now) {
@@ -49,7 +50,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let mut judge = Judge::new(&loaded.machine, &clock)?;
     let input = open(&args.stream, "items", io)?;
     let mut lines = Lines::new(input);
-    let (paint, mut progress) = (Paint(io.colour_out), Progress::new(io.colour_err));
+    let (paint, mut progress) = (Paint(io.color_out), ItemCounter::new(io.color_err));
     let mut exit = Exit::Yes;
     let mut buffer = Vec::new();
     while let Some((number, raw)) = lines.advance()? {
@@ -79,7 +80,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     Ok(exit)
 }
 
-/// A line for people.
+/// Prints a judgment as text.
 fn show(line: &Judgment, paint: Paint, out: &mut Vec<u8>) -> std::io::Result<()> {
     use std::io::Write as _;
     let verdict = match line.valid {
@@ -105,22 +106,22 @@ fn show(line: &Judgment, paint: Paint, out: &mut Vec<u8>) -> std::io::Result<()>
     }
 }
 
-/// How far it has come, on a terminal, when it takes long.
-struct Progress {
-    wanted: bool,
+/// Progress of a long stream, on a terminal.
+struct ItemCounter {
+    enabled: bool,
     items: u64,
     begin: Instant,
     shown: Option<Instant>,
 }
 
-impl Progress {
-    fn new(wanted: bool) -> Progress {
-        Progress { wanted, items: 0, begin: Instant::now(), shown: None }
+impl ItemCounter {
+    fn new(enabled: bool) -> ItemCounter {
+        ItemCounter { enabled, items: 0, begin: Instant::now(), shown: None }
     }
 
     fn count(&mut self, io: &mut Io<'_>) -> std::io::Result<()> {
         self.items += 1;
-        if !self.wanted || !self.items.is_multiple_of(STRIDE) {
+        if !self.enabled || !self.items.is_multiple_of(STRIDE) {
             return Ok(());
         }
         let since = self.shown.unwrap_or(self.begin).elapsed();
@@ -150,7 +151,7 @@ fn print_summaries(judge: &Judge<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
 
 /// The state of every run at the end, and the verdict.
 fn show_summaries(judge: &Judge<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
-    let paint = Paint(io.colour_out);
+    let paint = Paint(io.color_out);
     let (mut runs, mut accepted, mut refused) = (0u64, 0u64, judge.unassigned());
     for (name, run) in judge.runs() {
         runs = runs.saturating_add(1);
@@ -162,14 +163,14 @@ fn show_summaries(judge: &Judge<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
             io.out,
             "\n{}  {}  ({} accepted, {} refused)",
             paint.strong(name),
-            at.unwrap_or("never started"),
+            at.unwrap_or("not started"),
             run.accepted,
             run.refused
         )?;
-        let told = summary.iter().filter(|(key, value)| {
+        let rest = summary.iter().filter(|(key, value)| {
             !matches!(key.as_str(), "run" | "state" | "status" | "accepted" | "refused") && !is_empty(value)
         });
-        for (key, value) in told {
+        for (key, value) in rest {
             writeln!(io.out, "  {key}: {value}")?;
         }
     }

@@ -1,4 +1,4 @@
-//! `charter eval`: an expression on its own, or a batch of them.
+//! `charter eval`: evaluates an expression, or a file of expressions.
 
 use charter_expr::{Env, ErrorKind, EvalError, Fuel, FunctionId, Program, RootId, Scope, Span, Type, Value, typed};
 use charter_format::{Diagnostic, Severity};
@@ -9,17 +9,18 @@ use crate::input::{json_or_file, open};
 use crate::io::{Exit, Failure, Io};
 use charter_scenario::lines::{Lines, RawLine};
 
-/// Evaluates an expression, or a batch of them.
+/// Evaluates an expression, or a file of expressions.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "charter eval EXPR [--with JSON]\n       charter eval --batch F.jsonl")]
 pub struct Args {
     /// The expression (CEL)
     #[arg(required_unless_present = "batch", conflicts_with = "batch", allow_hyphen_values = true)]
     expr: Option<String>,
-    /// The names the expression may use: a JSON object, or `@file`
+    /// Variables of the expression: a JSON object, or `@file`
     #[arg(long, value_name = "JSON", conflicts_with = "batch")]
     with: Option<String>,
-    /// Expressions with typed bindings, one JSON object per line; `-` reads standard input
+    /// Evaluate a file of expressions with typed variables, one JSON object per line; `-` reads
+    /// standard input
     #[arg(long, value_name = "F.jsonl")]
     batch: Option<String>,
 }
@@ -27,7 +28,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// A file or an argument cannot be read.
+/// If a file or an argument cannot be read.
 pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     match (&args.batch, &args.expr) {
         (Some(batch), _) => run_batch(batch, io),
@@ -41,19 +42,19 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     }
 }
 
-/// One expression: its value on standard output, or why there is none, with a caret.
+/// Evaluates one expression: its value on standard output, or a diagnostic on standard error.
 fn one(source: &str, with: &Json, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let Json::Object(fields) = with else {
         return Err(Failure::with_help(
-            "`--with` is no JSON object",
-            "its keys are the names that the expression may use, e.g. `--with '{\"x\": 1}'`",
+            "`--with` is not a JSON object",
+            "its keys are the variables of the expression, e.g. `--with '{\"x\": 1}'`",
         ));
     };
     let mut env = Env::new();
     for name in fields.keys() {
         env.root(name, Type::Dyn);
     }
-    let names = Names {
+    let scope = EvalScope {
         values: fields.values().map(Value::from_json).collect(),
         digest: env.function("digest", vec![Type::Dyn], Type::String),
     };
@@ -64,7 +65,7 @@ fn one(source: &str, with: &Json, io: &mut Io<'_>) -> Result<Exit, Failure> {
             return Ok(Exit::CouldNot);
         }
     };
-    let value = program.eval(&names, &mut Fuel::default());
+    let value = program.eval(&scope, &mut Fuel::default());
     match value.and_then(|value| value.to_json()) {
         Ok(json) => {
             writeln!(io.out, "{json}")?;
@@ -98,29 +99,29 @@ fn show(
         help: help.map(str::to_owned),
         notes: Vec::new(),
     };
-    let text = diagnostic.render(source, "expression", io.colour_err);
+    let text = diagnostic.render(source, "expression", io.color_err);
     Ok(writeln!(io.err, "{text}")?)
 }
 
-/// The names of one expression, and the functions that charters have beyond CEL's.
-struct Names<'j> {
+/// The variables of one expression, and the functions that charters add to CEL.
+struct EvalScope<'j> {
     values: Vec<Value<'j>>,
     digest: FunctionId,
 }
 
-impl<'a, 'j: 'a> Scope<'a> for Names<'j> {
+impl<'a, 'j: 'a> Scope<'a> for EvalScope<'j> {
     fn root(&self, id: RootId) -> Option<Value<'a>> {
         self.values.get(usize::from(id.0)).cloned()
     }
     fn call(&self, f: FunctionId, args: &[Value<'a>], _: &mut Fuel) -> Result<Value<'a>, EvalError> {
         match args {
             [value] if f == self.digest => Ok(Value::string(Digest::of_json(&value.to_json()?).hex())),
-            _ => Err(EvalError::new(ErrorKind::Unbound, "there is no such function here")),
+            _ => Err(EvalError::new(ErrorKind::Unbound, "unknown function")),
         }
     }
 }
 
-/// A line out for each line in: `{"value": TYPED}` or `{"error": "..."}`.
+/// Prints one line per line of input: `{"value": TYPED}` or `{"error": "..."}`.
 fn run_batch(batch: &str, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let input = open(batch, "expressions", io)?;
     let mut lines = Lines::new(input);
@@ -134,9 +135,9 @@ fn run_batch(batch: &str, io: &mut Io<'_>) -> Result<Exit, Failure> {
                     json!({"error": message})
                 }
             },
-            Err(message) => {
+            Err(failure) => {
                 exit = Exit::CouldNot;
-                json!({"error": format!("line {number}: {message}"), "line": number})
+                json!({"error": format!("line {number}: {failure}"), "line": number})
             }
         };
         writeln!(io.out, "{answer}")?;
@@ -144,13 +145,13 @@ fn run_batch(batch: &str, io: &mut Io<'_>) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn case(line: &RawLine<'_>) -> Result<Json, String> {
+fn case(line: &RawLine<'_>) -> Result<Json, Failure> {
     let RawLine::Bytes(bytes) = line else {
-        return Err("the line is too long".into());
+        return Err(Failure::new("the line is too long"));
     };
-    let case: Json = serde_json::from_slice(bytes).map_err(|e| format!("no JSON: {e}"))?;
+    let case: Json = serde_json::from_slice(bytes).map_err(|e| Failure::new(format!("invalid JSON: {e}")))?;
     match case.get("expr") {
         Some(Json::String(_)) => Ok(case),
-        _ => Err("a line is a JSON object with `expr`, a text".into()),
+        _ => Err(Failure::new("expected a JSON object with the string `expr`")),
     }
 }

@@ -1,4 +1,4 @@
-//! `charter graph`: pictures and exports of a charter.
+//! `charter graph`: diagrams of a charter, and conversions to other formats.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,63 +8,63 @@ use charter_journal::Store as _;
 use charter_kernel::Machine;
 
 use crate::io::{Exit, Failure, Io};
-use crate::journal::{self, Db, spare};
+use crate::journal::{self, Db, refuse_overwrite};
 use crate::load::{load, plain};
 
-/// Draws a charter, or writes it in another format.
+/// Draws a charter, or converts it to another format.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A charter, an XState config (.json) or SCXML (.scxml); or the name of a bundled charter
     #[arg(required_unless_present = "run")]
     file: Option<String>,
-    /// Lay a run over the picture: what is active, what was taken
+    /// Mark the active states and the transitions taken of a run
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
-    /// What to write
-    #[arg(long, value_enum, default_value_t = Format::Mermaid)]
-    format: Format,
-    /// Write to a file
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Mermaid)]
+    format: OutputFormat,
+    /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
     db: Db,
 }
 
-/// What to write.
+/// Output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum OutputFormat {
     /// A Mermaid state diagram
     Mermaid,
     /// DOT, for Graphviz
     Dot,
-    /// A picture
+    /// An SVG image
     Svg,
     /// An XState v5 config
     Xstate,
     /// An SCXML document
     Scxml,
-    /// The charter itself, as JSON
+    /// The charter as JSON
     Charter,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// The charter cannot be read, or the file cannot be written.
+/// If the charter or the run cannot be read, or the file cannot be written.
 pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let (machine, overlay) = match (&args.file, &args.run) {
         (file, Some(run)) => overlaid(file.as_deref(), run, &args.db)?,
         (Some(file), None) => (load(file)?.machine, Overlay::default()),
-        (None, None) => return Err(Failure::new("nothing to draw")),
+        (None, None) => return Err(Failure::new("missing charter or run")),
     };
     let definition = machine.definition();
     let mut text = match args.format {
-        Format::Mermaid => charter_diagram::mermaid(definition, &overlay),
-        Format::Dot => charter_diagram::dot(definition, &overlay),
-        Format::Svg => charter_diagram::svg(definition, &overlay),
-        Format::Charter => charter_format::json(definition).map_err(|e| Failure::new(e.to_string()))?,
-        Format::Xstate => charter_interop::export::xstate(&machine),
-        Format::Scxml => charter_interop::export::scxml(&machine),
+        OutputFormat::Mermaid => charter_diagram::mermaid(definition, &overlay),
+        OutputFormat::Dot => charter_diagram::dot(definition, &overlay),
+        OutputFormat::Svg => charter_diagram::svg(definition, &overlay),
+        OutputFormat::Charter => charter_format::json(definition).map_err(|e| Failure::new(e.to_string()))?,
+        OutputFormat::Xstate => charter_interop::export::xstate(&machine),
+        OutputFormat::Scxml => charter_interop::export::scxml(&machine),
     };
     if !text.ends_with('\n') {
         text.push('\n');
@@ -72,7 +72,7 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     match &args.output {
         None => io.out.write_all(text.as_bytes())?,
         Some(path) => {
-            spare(path)?;
+            refuse_overwrite(path)?;
             std::fs::write(path, text)
                 .map_err(|e| Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e))))?;
         }
@@ -80,7 +80,7 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Yes)
 }
 
-/// A run's machine, and what the run has done.
+/// The machine of a run, and what to mark in its diagram.
 fn overlaid(file: Option<&str>, run: &str, db: &Db) -> Result<(Machine, Overlay), Failure> {
     let store = db.read()?;
     let run = journal::find(&store, run)?;
@@ -89,8 +89,8 @@ fn overlaid(file: Option<&str>, run: &str, db: &Db) -> Result<(Machine, Overlay)
         let named = load(file)?.machine.digest();
         if named != run.charter {
             return Err(Failure::with_help(
-                format!("run `{}` follows another charter than `{file}`, or an earlier version of it", run.run),
-                "leave the file out: the journal has the charter that the run follows",
+                format!("run `{}` belongs to another charter than `{file}`, or to another version of it", run.run),
+                "omit the file: the journal contains the charter of the run",
             ));
         }
     }
@@ -107,9 +107,11 @@ fn overlaid(file: Option<&str>, run: &str, db: &Db) -> Result<(Machine, Overlay)
         next = last.seq.saturating_add(1);
         for record in &page {
             for name in &record.transitions {
-                // Of another actor than the one addressed, with its id in front.
+                // The transition of another actor than the one addressed begins with the id of that
+                // actor.
                 let (actor, name) = name.split_once(':').unwrap_or((&record.to, name));
-                // An actor that is gone: an invoked machine is called as the machine, unless it was given another id.
+                // For an actor that has ended: its id is the name of its machine, unless another id
+                // was given.
                 let of = machines.get(actor).copied().unwrap_or(actor);
                 marks(&mut overlay, of).taken.insert(name.to_owned());
             }

@@ -1,4 +1,4 @@
-//! Arguments that stand for data: JSON or `@file`, a stream of lines or `-`.
+//! Arguments that name data: JSON or `@file`, a file of lines or `-`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use crate::load::{plain, text_of};
 /// JSON on the command line, or `@file`.
 ///
 /// # Errors
-/// The file cannot be read, or it is no JSON.
+/// If the file cannot be read, or the text is not JSON.
 pub(crate) fn json_or_file(option: &str, text: &str) -> Result<Json, Failure> {
     let (from, text) = match text.strip_prefix('@') {
         Some(path) => (format!("`{path}`"), text_of(Path::new(path))?),
@@ -20,27 +20,27 @@ pub(crate) fn json_or_file(option: &str, text: &str) -> Result<Json, Failure> {
     };
     serde_json::from_str(&text).map_err(|e| {
         Failure::with_help(
-            format!("{from} is no JSON: {e}"),
+            format!("{from} is not valid JSON: {e}"),
             format!("e.g. `{option} '{{\"name\": \"ana\"}}'`, or `{option} @file.json`"),
         )
     })
 }
 
-/// A whole number on the command line, told without the words of the machine if it is none.
+/// Parses a whole number on the command line.
 pub(crate) fn whole<N: std::str::FromStr>(text: &str) -> Result<N, String> {
     text.parse().map_err(|_| {
         match !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()) {
             true => "the number is too large",
-            false => "a whole number is needed, 0 or more",
+            false => "expected a whole number, 0 or more",
         }
         .to_owned()
     })
 }
 
-/// A file of lines; `-` is standard input. `of` says what the lines are.
+/// Opens a file of lines; `-` is standard input. `of` names the lines in messages.
 ///
 /// # Errors
-/// The file cannot be read.
+/// If the file cannot be read.
 pub(crate) fn open<'i>(name: &str, of: &str, io: &mut Io<'i>) -> Result<Box<dyn BufRead + 'i>, Failure> {
     if name == "-" {
         return Ok(std::mem::replace(&mut io.input, Box::new(std::io::empty())));

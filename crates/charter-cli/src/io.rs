@@ -1,4 +1,5 @@
-//! Where results, messages and input go and come from. The commands know no terminal: colour is decided outside.
+//! The streams of a command. The commands do not look at the terminal: the caller decides about
+//! colors.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -11,24 +12,24 @@ pub struct Io<'a> {
     pub err: &'a mut dyn Write,
     /// Standard input, for `-`.
     pub input: Box<dyn BufRead + 'a>,
-    /// Whether results may have colours.
-    pub colour_out: bool,
-    /// Whether diagnostics may have colours.
-    pub colour_err: bool,
-    /// Whether a person sits at it: progress may be drawn on `err`, and questions are answered on `input`.
+    /// Whether results are colored.
+    pub color_out: bool,
+    /// Whether diagnostics are colored.
+    pub color_err: bool,
+    /// Whether the session is interactive: progress is drawn on `err`, and prompts read `input`.
     pub terminal: bool,
-    /// Columns and rows of the terminal, where known: what is longer is shown in pages.
+    /// Columns and rows of the terminal, if known: longer output is paged.
     pub screen: Option<(u16, u16)>,
 }
 
-/// What a command ends with.
+/// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Fine.
+    /// Success.
     Yes,
-    /// It worked, and the answer is no: refused, findings, not verified, not conforming.
+    /// The command worked, and its answer is no: refused, findings, not verified, not conforming.
     No,
-    /// It could not be done: usage, file, input or output.
+    /// The command could not work: usage, file, input or output.
     CouldNot,
 }
 
@@ -56,18 +57,18 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do its work. Shown on standard error; the exit code is 2.
+/// Why a command could not work. Shown on standard error; the exit code is 2.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// A plain message: what, where, why, and what would be right.
+    /// A message: what is wrong, where and why.
     #[error("{message}")]
     Message {
         /// What is wrong.
         message: String,
-        /// What would be right.
+        /// What to do about it.
         help: Option<String>,
     },
-    /// Something is wrong with a charter or another source text, shown with the lines it speaks of.
+    /// Errors in a charter or another source text, shown with the source lines.
     #[error("{}", .0.render(false))]
     Source(Box<charter_format::Diagnostics>),
     /// A stream failed.
@@ -81,25 +82,25 @@ impl Failure {
         Failure::Message { message: message.into(), help: None }
     }
 
-    /// A message and what would be right.
+    /// A message with help.
     pub fn with_help(message: impl Into<String>, help: impl Into<String>) -> Failure {
         Failure::Message { message: message.into(), help: Some(help.into()) }
     }
 
-    /// The reader of our output has gone away.
+    /// Whether the reader of the output has closed it.
     #[must_use]
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Failure::Io(e) if e.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// Writes it for people.
+    /// Writes the message.
     ///
     /// # Errors
-    /// Those of the stream.
-    pub fn show(&self, err: &mut dyn Write, colour: bool) -> io::Result<()> {
-        let paint = Paint(colour);
+    /// If the stream fails.
+    pub fn show(&self, err: &mut dyn Write, color: bool) -> io::Result<()> {
+        let paint = Paint(color);
         match self {
-            Failure::Source(diagnostics) => write!(err, "{}", diagnostics.render(colour)),
+            Failure::Source(diagnostics) => write!(err, "{}", diagnostics.render(color)),
             Failure::Message { message, help } => {
                 writeln!(err, "{} {message}", paint.error("error:"))?;
                 match help {
@@ -112,7 +113,7 @@ impl Failure {
     }
 }
 
-/// Colours, or none.
+/// Colors text, or not.
 #[derive(Debug, Clone, Copy)]
 pub struct Paint(pub bool);
 
@@ -120,32 +121,32 @@ impl Paint {
     fn with(self, code: &str, text: &str) -> String {
         if self.0 { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
-    /// What is wrong.
+    /// Errors and refusals.
     #[must_use]
     pub fn error(self, text: &str) -> String {
         self.with("1;31", text)
     }
-    /// What may be wrong.
+    /// Warnings.
     #[must_use]
     pub fn warning(self, text: &str) -> String {
         self.with("1;33", text)
     }
-    /// What is right.
+    /// Success.
     #[must_use]
     pub fn good(self, text: &str) -> String {
         self.with("1;32", text)
     }
-    /// What would be right.
+    /// Help and hints.
     #[must_use]
     pub fn help(self, text: &str) -> String {
         self.with("1;36", text)
     }
-    /// What matters.
+    /// Emphasis.
     #[must_use]
     pub fn strong(self, text: &str) -> String {
         self.with("1", text)
     }
-    /// What matters less.
+    /// Secondary text.
     #[must_use]
     pub fn faint(self, text: &str) -> String {
         self.with("2", text)

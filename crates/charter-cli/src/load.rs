@@ -1,6 +1,5 @@
-//! From what stands on the command line to a machine: a path or the name of a bundled charter; a charter, an XState config or SCXML.
-//!
-//! This is the one place that knows the formats of `FILE`.
+//! Loads a machine by an argument: a path, or the name of a bundled charter; a charter, an XState
+//! config or SCXML. Only this module knows these formats.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -15,37 +14,37 @@ use charter_kernel::{Definition, Machine};
 use crate::bundled;
 use crate::io::Failure;
 
-/// The largest source text that is read, in bytes (06, "published limits").
+/// Upper limit for the size of a source text, in bytes.
 pub const MAX_BYTES: u64 = 16 << 20;
 
 /// A machine and the document it was read from.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Where it comes from, for people.
+    /// Name of the source, for messages.
     pub name: String,
-    /// Where it lies; none: it is bundled.
+    /// Its path; `None` for a bundled charter.
     pub path: Option<PathBuf>,
-    /// The charter with its places.
+    /// The charter with its source positions.
     pub document: Document,
-    /// Compiled.
+    /// The compiled machine.
     pub machine: Machine,
 }
 
 /// A source text.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// Where it comes from, for people; its end tells the format.
+    /// Name of the source, for messages; its extension determines the format.
     pub name: String,
-    /// Where it lies; none: it is bundled.
+    /// Its path; `None` for a bundled charter.
     pub path: Option<PathBuf>,
     /// The text.
     pub text: String,
 }
 
-/// Reads and compiles.
+/// Reads and compiles a charter.
 ///
 /// # Errors
-/// The file cannot be read, or what is wrong with it, with places.
+/// If the file cannot be read, or contains errors.
 pub fn load(what: &str) -> Result<Loaded, Failure> {
     compile(read(find(what)?)?)
 }
@@ -53,7 +52,7 @@ pub fn load(what: &str) -> Result<Loaded, Failure> {
 /// The text of a path or of a bundled charter.
 ///
 /// # Errors
-/// There is no such thing, or it is no text.
+/// If there is neither such a file nor such a bundled charter, or the file is not text.
 pub fn find(what: &str) -> Result<Source, Failure> {
     let path = Path::new(what);
     if path.is_dir() {
@@ -64,7 +63,7 @@ pub fn find(what: &str) -> Result<Source, Failure> {
         if bundled::find(what).is_none() {
             return Err(Failure::with_help(
                 format!("`{what}` is a folder without a `charter.yaml`"),
-                "name a file, or a folder with a `charter.yaml`",
+                "pass a file, or a folder with a `charter.yaml`",
             ));
         }
     } else if path.exists() {
@@ -82,18 +81,18 @@ pub fn find(what: &str) -> Result<Source, Failure> {
 
 fn unknown(what: &str) -> Failure {
     let names = || bundled::ALL.iter().map(|charter| charter.name);
-    // What looks like a path was not meant as the name of a bundled charter.
+    // An argument that looks like a path is not the name of a bundled charter.
     if what.contains(['/', '\\', '.']) {
-        return Failure::new(format!("there is no file `{what}`"));
+        return Failure::new(format!("file `{what}` not found"));
     }
-    let message = format!("there is no file `{what}`, and no bundled charter of that name");
+    let message = format!("no file and no bundled charter is named `{what}`");
     if let Some(near) = nearest(what, names()) {
         return Failure::with_help(message, format!("did you mean `{near}`?"));
     }
     let list: Vec<String> = names().map(|name| format!("`{name}`")).collect();
     match list.is_empty() {
         true => Failure::new(message),
-        false => Failure::with_help(message, format!("bundled are {}", list.join(", "))),
+        false => Failure::with_help(message, format!("bundled charters: {}", list.join(", "))),
     }
 }
 
@@ -104,7 +103,7 @@ fn from_path(path: &Path) -> Result<Source, Failure> {
 /// The text of a file of at most [`MAX_BYTES`].
 ///
 /// # Errors
-/// Says why it cannot be read.
+/// If it cannot be read, is too large or is not UTF-8.
 pub fn text_of(path: &Path) -> Result<String, Failure> {
     let name = path.display();
     if path.is_dir() {
@@ -113,19 +112,19 @@ pub fn text_of(path: &Path) -> Result<String, Failure> {
     let cannot = |e: std::io::Error| Failure::new(format!("cannot read `{name}`: {}", plain(&e)));
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(cannot)?;
-    // One byte more than is allowed shows that there is more.
+    // One more byte than the limit shows whether the file is larger.
     let more = MAX_BYTES.saturating_add(1);
     file.take(more).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(Failure::new(format!("`{name}` is larger than 16 MiB, which is the most that is read")));
+        return Err(Failure::new(format!("`{name}` is larger than the limit of 16 MiB")));
     }
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        Failure::new(format!("`{name}` is no text: byte {at} is not UTF-8"))
+        Failure::new(format!("`{name}` is not text: byte {at} is not valid UTF-8"))
     })
 }
 
-/// What the system says, without its numbers.
+/// The message of the operating system, without the error number.
 #[must_use]
 pub fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
@@ -140,17 +139,17 @@ pub fn plain(error: &std::io::Error) -> String {
 /// Reads a source text in its format.
 ///
 /// # Errors
-/// Everything that is wrong with it, with places.
+/// All errors in the text, with their positions.
 pub fn read(source: Source) -> Result<(Source, Document), Failure> {
     let files = |name: &str| beside(&source, name);
     let (text, name) = (&source.text, &source.name);
-    let read = match Format::of(&source) {
-        Format::Charter => {
+    let read = match SourceFormat::of(&source) {
+        SourceFormat::Charter => {
             let options = ReadOptions { files: &files, importer: &Importer, ..ReadOptions::default() };
             charter_format::read(text, name, &options)
         }
-        Format::Scxml => charter_interop::import::scxml(text, name, &files),
-        Format::Xstate => charter_interop::import::xstate(text, name, &Definition::default()),
+        SourceFormat::Scxml => charter_interop::import::scxml(text, name, &files),
+        SourceFormat::Xstate => charter_interop::import::xstate(text, name, &Definition::default()),
     };
     match read {
         Ok(document) => Ok((source, document)),
@@ -158,12 +157,12 @@ pub fn read(source: Source) -> Result<(Source, Document), Failure> {
     }
 }
 
-/// The text of a file that a document names, relative to where that document lies.
+/// The text of a file that a document names, relative to that document.
 fn beside(source: &Source, name: &str) -> std::io::Result<String> {
     match source.path.as_deref().and_then(Path::parent) {
         Some(folder) => text_of(&folder.join(name)).map_err(|e| {
             let text = e.to_string();
-            // Who asks says which file it was.
+            // The caller names the file in its message.
             let why = text.split_once("`: ").filter(|_| text.starts_with("cannot read"));
             std::io::Error::other(why.map_or(text.as_str(), |(_, why)| why))
         }),
@@ -171,10 +170,10 @@ fn beside(source: &Source, name: &str) -> std::io::Result<String> {
     }
 }
 
-/// Compiles what was read.
+/// Compiles a document.
 ///
 /// # Errors
-/// What the kernel refuses, at its place in the source.
+/// All errors that the kernel reports, with their positions in the source.
 pub fn compile((source, document): (Source, Document)) -> Result<Loaded, Failure> {
     match Machine::compile(document.definition.clone()) {
         Ok(machine) => Ok(Loaded { name: source.name, path: source.path, document, machine }),
@@ -191,28 +190,28 @@ pub fn compile((source, document): (Source, Document)) -> Result<Loaded, Failure
     }
 }
 
-/// What a source text is.
+/// The format of a source text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum SourceFormat {
     Charter,
     Xstate,
     Scxml,
 }
 
-impl Format {
-    fn of(source: &Source) -> Format {
+impl SourceFormat {
+    fn of(source: &Source) -> SourceFormat {
         let name = source.name.to_ascii_lowercase();
         if name.ends_with(".scxml") || source.text.trim_start().starts_with('<') {
-            return Format::Scxml;
+            return SourceFormat::Scxml;
         }
         if name.ends_with(".json") && is_xstate(&source.text) {
-            return Format::Xstate;
+            return SourceFormat::Xstate;
         }
-        Format::Charter
+        SourceFormat::Charter
     }
 }
 
-/// A JSON object that is no charter, but has what XState configs have.
+/// Whether a JSON object looks like an XState config and not like a charter.
 fn is_xstate(text: &str) -> bool {
     use serde::de::IgnoredAny;
     use std::collections::BTreeMap;

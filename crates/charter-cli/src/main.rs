@@ -8,37 +8,38 @@ use charter_cli::Io;
 
 fn main() -> ExitCode {
     let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
-    // Results are written as they are (escape codes are only put in where they are wanted), so that large outputs are not filtered.
-    let colour_out = AutoStream::choice(&stdout) != ColorChoice::Never;
-    let colour_err = AutoStream::choice(&stderr) != ColorChoice::Never;
+    // Results are not filtered: commands write escape codes only where colors are enabled, and
+    // large outputs stay fast.
+    let color_out = AutoStream::choice(&stdout) != ColorChoice::Never;
+    let color_err = AutoStream::choice(&stderr) != ColorChoice::Never;
     let mut out = BufWriter::with_capacity(1 << 16, stdout.lock());
     let mut err = stderr.lock();
     let mut io = Io {
         out: &mut out,
         err: &mut err,
         input: Box::new(BufReader::with_capacity(1 << 16, std::io::stdin())),
-        colour_out,
-        colour_err,
+        color_out,
+        color_err,
         terminal: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
         screen: screen(),
     };
     #[cfg(feature = "otel")]
-    let watched = match charter_cli::telemetry::start() {
-        Ok(watched) => watched,
+    let telemetry = match charter_cli::telemetry::start() {
+        Ok(guard) => guard,
         Err(failure) => {
-            // Watching is no reason not to work.
-            drop(failure.show(io.err, colour_err));
+            // The command works without telemetry.
+            drop(failure.show(io.err, color_err));
             None
         }
     };
     let exit = charter_cli::run(std::env::args_os(), &mut io);
-    // Spans that were not sent yet.
+    // Sends the remaining spans.
     #[cfg(feature = "otel")]
-    drop(watched);
+    drop(telemetry);
     exit.into()
 }
 
-/// How large the terminal is.
+/// The size of the terminal.
 fn screen() -> Option<(u16, u16)> {
     #[cfg(unix)]
     if std::io::stderr().is_terminal() {

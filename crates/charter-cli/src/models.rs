@@ -1,5 +1,6 @@
-//! Who answers for actors of kind `model`: a model named on the command line or in the environment, a cassette, or the charter's own offline
-//! rules. The one place that reads keys; they go into the header of a request and nowhere else.
+//! Chooses what answers for actors of kind `model`: a model named on the command line or in the
+//! environment, a cassette, or the offline rules of the charter. Only this module reads API keys;
+//! they go into the header of a request and nowhere else.
 
 use std::path::{Path, PathBuf};
 
@@ -8,63 +9,65 @@ use charter_models::{Listener, Model, Models, Provider, Secret, Transport, casse
 use crate::io::Failure;
 use crate::load::plain;
 
-/// Asked for when only a provider's key is there.
+/// The default model of each provider, for when only an API key is set.
 const DEFAULTS: [(Provider, &str, &str); 3] = [
     (Provider::Anthropic, "ANTHROPIC_API_KEY", "claude-sonnet-4-5"),
     (Provider::OpenAi, "OPENAI_API_KEY", "gpt-5-mini"),
     (Provider::Gemini, "GEMINI_API_KEY", "gemini-2.5-flash"),
 ];
 
-/// Flags of commands that run actors.
+/// Options of commands that run actors.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[group(skip)]
 pub struct Args {
-    /// Who answers for actors of kind `model`: `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, or `offline` (the charter's rules).
-    /// Otherwise CHARTER_MODEL; otherwise a usual model if ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY is there; otherwise offline
+    /// Model for actors of kind `model`: `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, or
+    /// `offline` (rules of the charter) [default: CHARTER_MODEL; else a default model of the
+    /// provider whose key is set in ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY; else
+    /// offline]
     #[arg(long, value_name = "PROVIDER:NAME")]
     pub model: Option<String>,
-    /// Where the model is, e.g. `http://127.0.0.1:11434/v1` (with `openai:NAME`); otherwise CHARTER_MODEL_URL. Only CHARTER_MODEL_KEY is
-    /// sent there
+    /// Address of the model, e.g. `http://127.0.0.1:11434/v1` (with `openai:NAME`); only
+    /// CHARTER_MODEL_KEY is sent there [default: CHARTER_MODEL_URL]
     #[arg(long, value_name = "URL")]
     pub model_url: Option<String>,
-    /// Write down everything that is said to models and by them
+    /// Record all requests to models and their answers in a new file
     #[arg(long, value_name = "FILE", conflicts_with = "replay_models")]
     pub record_models: Option<PathBuf>,
-    /// Take the answers of models from a file that `--record-models` wrote
+    /// Replay the answers of models from a file written by `--record-models`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "model_url"])]
     pub replay_models: Option<PathBuf>,
 }
 
-/// Who answers, and how that is said to people.
+/// What answers for models.
 #[derive(Debug)]
-pub struct Chosen {
+pub struct ModelChoice {
     /// The executor for the kind `model`.
     pub models: Models,
     /// `offline`, `PROVIDER:NAME`, or the file of the cassette.
     pub title: String,
-    /// Whether no model is asked at all.
+    /// Whether the rules of the charter answer instead of a model.
     pub offline: bool,
 }
 
-/// Whether the file that is to be written (`--record-models`) is begun.
+/// Whether the file of `--record-models` is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Record {
-    /// It is made now.
-    Begin,
-    /// It is only looked at whether it can be made.
-    Later,
+pub enum Recording {
+    /// The file is created.
+    Create,
+    /// Only checks that the file can be created.
+    Check,
 }
 
-/// Chooses who answers; `variable` reads the environment.
+/// Chooses what answers; `variable` reads the environment.
 ///
 /// # Errors
-/// A name or address that is none, a file that cannot be used, a build without the network.
+/// If the name or address is invalid, a file cannot be used, or models are not built in.
 pub fn choose(
     args: &Args,
     variable: &dyn Fn(&str) -> Option<String>,
     listener: impl Listener,
-    record: Record,
-) -> Result<Chosen, Failure> {
+    recording: Recording,
+) -> Result<ModelChoice, Failure> {
     let variable = |name: &str| variable(name).filter(|v| !v.trim().is_empty());
     if let Some(file) = &args.replay_models {
         let text = std::fs::read_to_string(file)
@@ -72,11 +75,11 @@ pub fn choose(
         let cassette = Cassette::parse(&text).map_err(|e| Failure::new(format!("`{}`: {e}", file.display())))?;
         let model = cassette.model().ok_or_else(|| {
             Failure::with_help(
-                format!("`{}` holds no request to a model", file.display()),
+                format!("`{}` contains no request to a model", file.display()),
                 "record one with `--record-models`",
             )
         })?;
-        return Ok(Chosen {
+        return Ok(ModelChoice {
             title: format!("{} (from {})", model.title(), file.display()),
             models: Models::asking(model, cassette).listener(listener),
             offline: false,
@@ -85,23 +88,27 @@ pub fn choose(
     let Some(model) = named(args, &variable)? else {
         if args.record_models.is_some() {
             return Err(Failure::with_help(
-                "offline there is nothing that a model says and that could be written down",
-                "name a model with `--model`",
+                "`--record-models` needs a model: offline, there is nothing to record",
+                "choose a model with `--model`",
             ));
         }
-        return Ok(Chosen { models: Models::offline().listener(listener), title: "offline".into(), offline: true });
+        return Ok(ModelChoice {
+            models: Models::offline().listener(listener),
+            title: "offline".into(),
+            offline: true,
+        });
     };
     let title = model.title();
-    let transport = transport(args.record_models.as_deref(), record)?;
-    Ok(Chosen { models: Models::asking(model, transport).listener(listener), title, offline: false })
+    let transport = transport(args.record_models.as_deref(), recording)?;
+    Ok(ModelChoice { models: Models::asking(model, transport).listener(listener), title, offline: false })
 }
 
-/// The model, if one is named or a key is there.
+/// The model, if one is named or a key is set.
 fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Model>, Failure> {
     let url = args.model_url.clone().or_else(|| variable("CHARTER_MODEL_URL"));
     let own_key = variable("CHARTER_MODEL_KEY");
     let name = args.model.clone().or_else(|| variable("CHARTER_MODEL"));
-    let usual = || {
+    let default = || {
         let (provider, _, model) = DEFAULTS.iter().find(|(_, key, _)| variable(key).is_some())?;
         Some(format!("{}:{model}", provider.word()))
     };
@@ -110,18 +117,18 @@ fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Optio
         Some(name) => name,
         None if url.is_some() => {
             return Err(Failure::with_help(
-                "there is the address of a model, but not its name",
-                "name it too: `--model openai:NAME`, or CHARTER_MODEL",
+                "missing model name: only the address of the model is set",
+                "set the name with `--model openai:NAME` or CHARTER_MODEL",
             ));
         }
-        None => match usual() {
+        None => match default() {
             Some(name) => name,
             None => return Ok(None),
         },
     };
-    let wrong = |why: String| Failure::with_help(why, "for example `--model openai:gpt-5-mini`, or `--model offline`");
+    let wrong = |why: String| Failure::with_help(why, "e.g. `--model openai:gpt-5-mini`, or `--model offline`");
     let mut model = Model::parse(&name).map_err(wrong)?;
-    // A provider's key goes to the provider and nowhere else.
+    // The key of a provider is sent to that provider only.
     let provider_key = DEFAULTS
         .iter()
         .find(|(provider, ..)| *provider == model.provider)
@@ -136,28 +143,25 @@ fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Optio
         let variable =
             DEFAULTS.iter().find(|(p, ..)| *p == model.provider).map_or("CHARTER_MODEL_KEY", |(_, key, _)| key);
         return Err(Failure::with_help(
-            format!("`{}` needs a key", model.title()),
-            format!("put it into {variable}, or use `--model offline`"),
+            format!("missing API key for `{}`", model.title()),
+            format!("set {variable}, or use `--model offline`"),
         ));
     }
     Ok(Some(model))
 }
 
 #[cfg(feature = "models")]
-fn transport(path: Option<&Path>, record: Record) -> Result<Box<dyn Transport>, Failure> {
+fn transport(path: Option<&Path>, recording: Recording) -> Result<Box<dyn Transport>, Failure> {
     let http = charter_models::Http::default();
     let Some(path) = path else {
         return Ok(Box::new(http));
     };
     let cannot = |why: &dyn std::fmt::Display| {
-        Failure::with_help(
-            format!("`{}` cannot be written: {why}", path.display()),
-            "give a file that does not exist yet, in a folder that does",
-        )
+        Failure::with_help(format!("cannot write `{}`: {why}", path.display()), "name a new file in an existing folder")
     };
-    if record == Record::Later {
+    if recording == Recording::Check {
         if path.symlink_metadata().is_ok() {
-            return Err(cannot(&"there is one already"));
+            return Err(cannot(&"the file already exists"));
         }
         return Ok(Box::new(http));
     }
@@ -166,20 +170,20 @@ fn transport(path: Option<&Path>, record: Record) -> Result<Box<dyn Transport>, 
 }
 
 #[cfg(not(feature = "models"))]
-fn transport(_: Option<&Path>, _: Record) -> Result<Box<dyn Transport>, Failure> {
+fn transport(_: Option<&Path>, _: Recording) -> Result<Box<dyn Transport>, Failure> {
     Err(Failure::with_help(
-        "this program was built without models",
-        "build it with its default features, or use `--model offline`",
+        "models are not built into this program",
+        "build it with default features, or use `--model offline`",
     ))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Args, Record, choose};
+    use super::{Args, Recording, choose};
 
     fn chosen(args: &Args, environment: &[(&str, &str)]) -> Result<(String, String), String> {
         let variable = |name: &str| environment.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
-        match choose(args, &variable, (), Record::Begin) {
+        match choose(args, &variable, (), Recording::Create) {
             Ok(chosen) => Ok((chosen.title, format!("{:?}", chosen.models))),
             Err(failure) => Err(failure.to_string()),
         }
@@ -194,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_key_it_is_offline() {
+    fn offline_without_a_key() {
         assert_eq!(title(&Args::default(), &[]), "offline");
         assert_eq!(title(&Args::default(), &[("OPENAI_API_KEY", " ")]), "offline");
         assert_eq!(title(&model("offline"), &[("OPENAI_API_KEY", "sk-1")]), "offline");
@@ -202,7 +206,7 @@ mod tests {
 
     #[cfg(feature = "models")]
     #[test]
-    fn a_key_is_enough() {
+    fn a_key_selects_a_default_model() {
         assert_eq!(title(&Args::default(), &[("OPENAI_API_KEY", "sk-1")]), "openai:gpt-5-mini");
         assert_eq!(title(&Args::default(), &[("CHARTER_MODEL", "gemini:g"), ("GEMINI_API_KEY", "k")]), "gemini:g");
         let local = [
@@ -216,16 +220,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong() {
-        assert_eq!(title(&model("openai:x"), &[]), "`openai:x` needs a key");
+    fn errors() {
+        assert_eq!(title(&model("openai:x"), &[]), "missing API key for `openai:x`");
         assert_eq!(
             title(&Args::default(), &[("CHARTER_MODEL_URL", "http://127.0.0.1:9")]),
-            "there is the address of a model, but not its name"
+            "missing model name: only the address of the model is set"
         );
         assert!(title(&model("acme:x"), &[]).starts_with("`acme` is none of the providers"));
         let nothing = Args { replay_models: Some("no such file".into()), ..Args::default() };
         assert!(title(&nothing, &[]).starts_with("cannot read `no such file`"));
         let record = Args { record_models: Some("x".into()), ..Args::default() };
-        assert!(title(&record, &[]).starts_with("offline there is nothing"));
+        assert!(title(&record, &[]).starts_with("`--record-models` needs a model"));
     }
 }

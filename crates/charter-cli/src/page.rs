@@ -1,24 +1,25 @@
-//! What a charter wants people to see of a run: `meta.page`, a list of `{label, value, when}`. Texts that begin with `= ` are expressions over the
-//! run; values are laid out by their kind: texts wrapped, numbers from 0 to 1 as bars, lists item by item.
+//! The summary page of a run, which the charter defines by `meta.page`, a list of `{label, value,
+//! when}`. Texts that begin with `= ` are expressions. Values are laid out by type: texts are
+//! wrapped, maps of numbers from 0 to 1 become bars, lists have one item per line.
 
 use charter_kernel::{Machine, Snapshot};
 use serde_json::{Map, Value as Json};
 
 use crate::io::Paint;
-use crate::journal::lines::{clean, short};
+use crate::journal::text::{clean, short};
 
-/// Columns that a page takes, unless the terminal has fewer.
-const WIDE: usize = 100;
-/// The longest text that is shown, in characters; `charter show` and `--json` have all of it.
-const LONG: usize = 4_000;
-/// Items of a list that are shown.
-const MOST: usize = 12;
-/// The longest value inside a list or a map, in characters.
-const INSIDE: usize = 300;
-/// Columns of a bar.
-const BAR: usize = 20;
+/// Width of a page in columns, unless the terminal is narrower.
+const MAX_COLUMNS: usize = 100;
+/// Upper limit for a text, in characters; `charter show --json` has all of it.
+const MAX_TEXT: usize = 4_000;
+/// Upper limit for the items of a list.
+const MAX_ITEMS: usize = 12;
+/// Upper limit for a value inside a list or a map, in characters.
+const MAX_NESTED: usize = 300;
+/// Width of a bar in columns.
+const BAR_COLUMNS: usize = 20;
 
-/// Lines of the page; none if the charter has no page, or nothing to say yet.
+/// Lines of the page; empty if the charter has no page, or the page is empty.
 pub(crate) fn lines(
     machine: &Machine,
     snapshot: &Snapshot,
@@ -50,15 +51,15 @@ pub(crate) fn lines(
             Err(why) => Err(why),
         };
         match value {
-            Ok(value) if empty(&value) => {}
+            Ok(value) if is_empty(&value) => {}
             Ok(value) => rows.push((label, value)),
-            // A page that is wrong must not hide the run.
-            Err(why) => rows.push((label, format!("(cannot be shown: {why})").into())),
+            // An error in the page must not hide the rest.
+            Err(why) => rows.push((label, format!("(error: {why})").into())),
         }
     }
     let labels = rows.iter().map(|(l, _)| l.chars().count()).max();
     let labels = labels.unwrap_or(0);
-    let wide = columns.unwrap_or(WIDE).clamp(40, WIDE);
+    let wide = columns.unwrap_or(MAX_COLUMNS).clamp(40, MAX_COLUMNS);
     let room = wide.saturating_sub(labels + 4).max(20);
     let mut lines = Vec::new();
     for (label, value) in rows {
@@ -71,7 +72,7 @@ pub(crate) fn lines(
     lines
 }
 
-fn empty(value: &Json) -> bool {
+fn is_empty(value: &Json) -> bool {
     match value {
         Json::Null => true,
         Json::String(text) => text.trim().is_empty(),
@@ -86,13 +87,13 @@ fn block(value: &Json, room: usize, paint: Paint) -> Vec<String> {
         Json::String(text) => wrapped(text, room),
         Json::Array(list) => {
             let mut lines = Vec::new();
-            for item in list.iter().take(MOST) {
-                let item = wrapped(&inside(item), room.saturating_sub(2));
+            for item in list.iter().take(MAX_ITEMS) {
+                let item = wrapped(&nested(item), room.saturating_sub(2));
                 let marks = std::iter::once("- ").chain(std::iter::repeat("  "));
                 lines.extend(marks.zip(item).map(|(mark, line)| format!("{mark}{line}")));
             }
-            if list.len() > MOST {
-                lines.push(paint.faint(&format!("{} more", list.len() - MOST)));
+            if list.len() > MAX_ITEMS {
+                lines.push(paint.faint(&format!("{} more", list.len() - MAX_ITEMS)));
             }
             lines
         }
@@ -100,58 +101,58 @@ fn block(value: &Json, room: usize, paint: Paint) -> Vec<String> {
             Some(bars) => bars,
             None => map
                 .iter()
-                .filter(|(_, value)| !empty(value))
-                .flat_map(|(name, value)| wrapped(&format!("{name}: {}", inside(value)), room))
+                .filter(|(_, value)| !is_empty(value))
+                .flat_map(|(name, value)| wrapped(&format!("{name}: {}", nested(value)), room))
                 .collect(),
         },
         other => vec![other.to_string()],
     }
 }
 
-/// Shares, each as a bar.
+/// Numbers from 0 to 1, each as a bar.
 fn bars(map: &Map<String, Json>, paint: Paint) -> Option<Vec<String>> {
     let share = |value: &Json| value.as_f64().filter(|n| (0.0..=1.0).contains(n));
     let all = map.iter().map(|(name, value)| Some((clean(name), share(value)?))).collect::<Option<Vec<_>>>()?;
     let width = all.iter().map(|(n, _)| n.chars().count()).max()?;
     let line = |(name, share): (String, f64)| {
-        // Between 0 and BAR: the share lies between 0 and 1.
-        let full = (share * BAR as f64).round() as usize;
-        let (full, rest) = ("█".repeat(full), "░".repeat(BAR.saturating_sub(full)));
+        // Between 0 and BAR_COLUMNS, because the share is between 0 and 1.
+        let full = (share * BAR_COLUMNS as f64).round() as usize;
+        let (full, rest) = ("█".repeat(full), "░".repeat(BAR_COLUMNS.saturating_sub(full)));
         format!("{name:<width$}  {}{}  {share:.2}", paint.help(&full), paint.faint(&rest))
     };
     Some(all.into_iter().map(line).collect())
 }
 
-/// A value inside another one, on one line.
-fn inside(value: &Json) -> String {
+/// A nested value, on one line.
+fn nested(value: &Json) -> String {
     let text = match value {
         Json::String(text) => text.clone(),
         Json::Object(map) => {
-            let parts = map.iter().filter(|(_, value)| !empty(value));
+            let parts = map.iter().filter(|(_, value)| !is_empty(value));
             let parts: Vec<String> = parts
                 .map(|(name, value)| match value {
-                    Json::Object(_) | Json::String(_) => format!("{name}: {}", inside(value)),
-                    other => format!("{name}: {}", short(other, INSIDE)),
+                    Json::Object(_) | Json::String(_) => format!("{name}: {}", nested(value)),
+                    other => format!("{name}: {}", short(other, MAX_NESTED)),
                 })
                 .collect();
             parts.join("; ")
         }
-        other => short(other, INSIDE),
+        other => short(other, MAX_NESTED),
     };
-    cut(&text, INSIDE)
+    cut(&text, MAX_NESTED)
 }
 
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+fn cut(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }
 }
 
-/// A text on lines of at most `room` columns; its own line breaks stay.
+/// Wraps a text to lines of at most `room` columns; keeps its own line breaks.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    for paragraph in cut(text, LONG).lines() {
+    for paragraph in cut(text, MAX_TEXT).lines() {
         let mut line = String::new();
         let mut length = 0;
         for word in clean(paragraph).split_whitespace() {
@@ -166,7 +167,7 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
                     line.push(' ');
                     length += 1;
                 }
-                // A word that is longer than a line is broken.
+                // A word that is longer than a line is split.
                 let Some((at, _)) = word.char_indices().nth(room) else {
                     line.push_str(&word);
                     length += long;
@@ -190,7 +191,7 @@ mod tests {
     use crate::io::Paint;
 
     #[test]
-    fn values_by_their_kind() {
+    fn values_are_laid_out_by_type() {
         let shown = |value| block(&value, 24, Paint(false));
         assert_eq!(shown(json!("one two three four five six\nseven")), ["one two three four five", "six", "seven"]);
         assert_eq!(
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_hides_nothing() {
+    fn an_error_in_the_page_hides_nothing_else() {
         let source = "
 charter: 1
 id: seen
@@ -229,7 +230,7 @@ meta:
         let snapshot = machine.start("r", &begin).unwrap().snapshot;
         let page = lines(&machine, &snapshot, 0, None, Paint(false));
         assert_eq!(page[0], "  Said   hello");
-        assert!(page[1].starts_with("  Wrong  (cannot be shown: "), "{}", page[1]);
+        assert!(page[1].starts_with("  Wrong  (error: "), "{}", page[1]);
         assert_eq!((page[2].as_str(), page.len()), ("  Plain  - 1", 3));
     }
 }

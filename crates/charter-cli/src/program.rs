@@ -1,8 +1,9 @@
-//! What this program is called where it was called: commands that are suggested can be copied.
+//! The name by which this program was called, so that suggested commands can be pasted.
 
 use std::path::Path;
 
-/// `charter`, or the relative path that it was started by (`target/debug/charter` with `cargo run`).
+/// `charter`, or the relative path by which it was started (`target/debug/charter` with `cargo
+/// run`).
 pub(crate) fn name() -> String {
     let first = std::env::args_os().next().unwrap_or_default();
     of(Path::new(&first))
@@ -13,7 +14,7 @@ fn of(path: &Path) -> String {
         let fine = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
         text.ends_with("charter") && text.contains('/') && text.chars().all(fine)
     };
-    // Of an absolute path nobody wants to read all of it.
+    // Absolute paths are too long to suggest.
     let relative = path.to_str().filter(|_| path.is_relative());
     relative.filter(plain).unwrap_or("charter").to_owned()
 }
@@ -23,7 +24,7 @@ mod tests {
     use super::of;
 
     #[test]
-    fn names() {
+    fn relative_paths_are_kept() {
         for (called, name) in [
             ("charter", "charter"),
             ("target/debug/charter", "target/debug/charter"),

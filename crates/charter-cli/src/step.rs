@@ -1,4 +1,4 @@
-//! `charter step`: the pure kernel on a stream of events, one line out for each line in.
+//! `charter step`: steps a charter through a stream of events, one line out for each line in.
 
 use std::io::{BufRead, Write};
 
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::input::{json_or_file, open};
 use crate::io::{Exit, Failure, Io, Paint};
-use crate::journal::lines::{clean, further};
+use crate::journal::text::{clean, further};
 use crate::load::load;
 
 /// Steps a charter through events, without a host.
@@ -18,22 +18,22 @@ use crate::load::load;
 pub struct Args {
     /// A charter, an XState config (.json) or SCXML (.scxml); or the name of a bundled charter
     file: String,
-    /// Events, one JSON object per line; `-` reads standard input
+    /// File of events, one JSON object per line; `-` reads standard input
     #[arg(long, value_name = "F.jsonl")]
     events: Option<String>,
-    /// What the run starts with: JSON, or `@file`
+    /// Input of the run: JSON, or `@file`
     #[arg(long, value_name = "JSON")]
     input: Option<String>,
-    /// Id of the run; effect ids begin with it
+    /// Id of the run, which is a part of effect ids
     #[arg(long, value_name = "ID", default_value = "run")]
     run: String,
-    /// When the run starts: RFC 3339 or milliseconds since 1970
+    /// Start time: RFC 3339, or milliseconds since 1970
     #[arg(long, value_name = "TIME", default_value = "1970-01-01T00:00:00Z", value_parser = timestamp::parse, allow_hyphen_values = true)]
     at: i64,
-    /// Print a line for the start, too
+    /// Also print a line for the start
     #[arg(long)]
     start: bool,
-    /// Run to the end on a virtual clock, and print the last active states only
+    /// Run to the end on a virtual clock, and print only the final active states
     #[arg(long)]
     scxml_clock: bool,
 }
@@ -113,11 +113,11 @@ fn run_out(session: &mut StepSession<'_>, machine_output: bool, io: &mut Io<'_>)
     Ok(Exit::Yes)
 }
 
-/// A refusal in words, on standard error.
-fn show_refusal(story: &Explanation, io: &mut Io<'_>) -> Result<(), Failure> {
-    let paint = Paint(io.colour_err);
-    writeln!(io.err, "{} {}", paint.error(&format!("refused ({}):", story.code)), clean(&story.message))?;
-    for line in further(&story.misfits) {
+/// Prints a refusal on standard error.
+fn show_refusal(explanation: &Explanation, io: &mut Io<'_>) -> Result<(), Failure> {
+    let paint = Paint(io.color_err);
+    writeln!(io.err, "{} {}", paint.error(&format!("refused ({}):", explanation.code)), clean(&explanation.message))?;
+    for line in further(&explanation.misfits) {
         writeln!(io.err, "{line}")?;
     }
     Ok(())

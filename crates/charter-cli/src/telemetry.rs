@@ -1,5 +1,7 @@
-//! Spans to an OpenTelemetry collector (OTLP over HTTP, JSON), if `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` names one.
-//! All spans of a run are one trace, also over restarts: its id is made of the run's. Never the audit record: that is the journal.
+//! Sends spans to an OpenTelemetry collector (OTLP over HTTP, JSON), if
+//! `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` is set. All spans of a run
+//! form one trace, also across restarts: the trace id is derived from the run id. Spans are not an
+//! audit record; the journal is.
 
 use std::time::Duration;
 
@@ -17,35 +19,38 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::io::Failure;
 
-/// How long the program waits at its end for a collector.
-const FAREWELL: Duration = Duration::from_secs(3);
+/// How long the program waits for the collector when it ends.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 const VARIABLES: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
-/// Sends spans until it is dropped.
+/// Sends spans until dropped.
 #[derive(Debug)]
-pub struct Watched(SdkTracerProvider);
+pub struct TelemetryGuard(SdkTracerProvider);
 
-impl Drop for Watched {
+impl Drop for TelemetryGuard {
     fn drop(&mut self) {
-        // A collector that is away is no reason to fail.
-        drop(self.0.shutdown_with_timeout(FAREWELL));
+        // The command does not fail if the collector cannot be reached.
+        drop(self.0.shutdown_with_timeout(SHUTDOWN_TIMEOUT));
     }
 }
 
-/// Begins to send, if the environment names a collector.
+/// Starts to send spans, if the environment names a collector.
 ///
 /// # Errors
-/// What it names cannot be used; everything else goes on without.
-pub fn start() -> Result<Option<Watched>, Failure> {
+/// If the collector cannot be used; the command works without.
+pub fn start() -> Result<Option<TelemetryGuard>, Failure> {
     let named = |name: &&str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
     if !VARIABLES.iter().any(|name| named(&name)) {
         return Ok(None);
     }
     let options = charter_actors::ClientOptions { request: Some(Duration::from_secs(10)), ..Default::default() };
     let agent = charter_actors::http_client(options);
-    let exporter =
-        SpanExporter::builder().with_http().with_http_client(Post(agent)).with_protocol(Protocol::HttpJson).build();
-    let exporter = exporter.map_err(|e| Failure::new(format!("no spans are sent: {e}")))?;
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_http_client(UreqClient(agent))
+        .with_protocol(Protocol::HttpJson)
+        .build();
+    let exporter = exporter.map_err(|e| Failure::new(format!("cannot send spans: {e}")))?;
     let mut resource = Resource::builder();
     if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
         resource = resource.with_service_name("charter");
@@ -61,15 +66,15 @@ pub fn start() -> Result<Option<Watched>, Failure> {
         .with_threads(false)
         .with_tracked_inactivity(false)
         .with_target(false);
-    // Our own spans and no others: what libraries say of requests may hold more than we would tell.
+    // Spans of Charter only: those of libraries may contain confidential parts of requests.
     let own = tracing_subscriber::filter::filter_fn(|meta| meta.is_span() && meta.target().starts_with("charter_"));
     let subscriber = tracing_subscriber::registry().with(layer.with_filter(own));
     let set = tracing::subscriber::set_global_default(subscriber);
-    set.map_err(|_| Failure::new("no spans are sent: somebody else watches already"))?;
-    Ok(Some(Watched(provider)))
+    set.map_err(|_| Failure::new("cannot send spans: another subscriber is already set"))?;
+    Ok(Some(TelemetryGuard(provider)))
 }
 
-/// Makes the spans of a run one trace.
+/// Puts all spans of a run into one trace.
 #[derive(Debug)]
 struct ByRun(BatchSpanProcessor);
 
@@ -102,28 +107,28 @@ impl SpanProcessor for ByRun {
     }
 }
 
-/// The trace of a run.
+/// The trace id of a run.
 fn trace_of(run: &str) -> TraceId {
     let mut id = [0; 16];
     id.copy_from_slice(&Sha256::digest(run.as_bytes())[..16]);
     TraceId::from_bytes(id)
 }
 
-/// Carries spans with `ureq`, as everything else here is carried.
+/// Sends requests with `ureq`, like every other HTTP client here.
 #[derive(Debug)]
-struct Post(ureq::Agent);
+struct UreqClient(ureq::Agent);
 
 #[async_trait::async_trait]
-impl HttpClient for Post {
+impl HttpClient for UreqClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        // The exporter has a thread of its own, which has nothing else to do than to wait.
+        // Blocking is fine: the exporter has a thread of its own.
         let (parts, body) = request.into_parts();
         let request = ureq::http::Request::from_parts(parts, body.to_vec());
-        let mut answer = self.0.run(request)?;
-        let body = answer.body_mut().with_config().limit(1 << 20).read_to_vec()?;
+        let mut reply = self.0.run(request)?;
+        let body = reply.body_mut().with_config().limit(1 << 20).read_to_vec()?;
         let mut response = Response::new(Bytes::from(body));
-        *response.status_mut() = answer.status();
-        *response.headers_mut() = answer.headers().clone();
+        *response.status_mut() = reply.status();
+        *response.headers_mut() = reply.headers().clone();
         Ok(response)
     }
 }

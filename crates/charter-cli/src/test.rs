@@ -1,4 +1,4 @@
-//! `charter test`: runs scenarios, and says what they leave out.
+//! `charter test`: runs scenarios, and reports what they do not cover.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,11 @@ use charter_scenario::runner::{Cover, ScenarioResult, compile_expressions, gaps,
 /// Runs the scenarios of charters.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Charters (with their `scenarios` folder), folders of charters, scenario files; or names of bundled charters
+    /// Charters (with the folder `scenarios` next to them), folders of charters, scenario files, or
+    /// names of bundled charters
     #[arg(required = true, value_name = "CHARTER|DIR|FILE")]
     what: Vec<String>,
-    /// Show what no scenario exercises, and propose scenarios for it
+    /// Show what no scenario covers, with skeletons of scenarios for it
     #[arg(long)]
     cover: bool,
 }
@@ -31,7 +32,7 @@ struct Suite {
 /// Runs the command.
 ///
 /// # Errors
-/// A charter or a scenario file cannot be read.
+/// If a charter or a scenario file cannot be read.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let mut suites: Vec<Suite> = Vec::new();
     for what in &args.what {
@@ -43,7 +44,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             }
         }
     }
-    let mut report = Report::new(machine_output, Paint(io.colour_out));
+    let mut report = Report::new(machine_output, Paint(io.color_out));
     for suite in suites {
         report.suite(suite, args.cover, io)?;
     }
@@ -78,7 +79,7 @@ fn suites_of(what: &str) -> Result<Vec<Suite>, Failure> {
         }
         return Ok(vec![beside(path)?]);
     }
-    // A bundled charter, or the message that there is none.
+    // A bundled charter, or an error.
     let charter = find(what)?;
     let bundled = bundled::find(what).map(|b| b.scenarios).unwrap_or_default();
     let files = bundled.iter().map(|(name, text)| Source {
@@ -89,7 +90,7 @@ fn suites_of(what: &str) -> Result<Vec<Suite>, Failure> {
     Ok(vec![Suite { charter, files: files.collect() }])
 }
 
-/// A charter with the scenarios in the folder beside it.
+/// A charter with the scenarios in the folder next to it.
 fn beside(charter: &Path) -> Result<Suite, Failure> {
     let folder = charter.with_file_name("scenarios");
     let mut files = Vec::new();
@@ -104,7 +105,7 @@ fn beside(charter: &Path) -> Result<Suite, Failure> {
     Ok(Suite { charter: source(charter)?, files })
 }
 
-/// A scenario file, with the charter that it names or that lies beside its folder.
+/// A scenario file, with the charter that it names or the one next to its folder.
 fn of_file(file: Source, path: &Path) -> Result<Suite, Failure> {
     let read = read_scenarios(&file.text, &file.name);
     let named = read.map_err(|e| Failure::Source(Box::new(e)))?.charter;
@@ -120,8 +121,8 @@ fn of_file(file: Source, path: &Path) -> Result<Suite, Failure> {
                 Some(place) => source(place)?,
                 None => {
                     return Err(Failure::with_help(
-                        format!("`{}` does not say which charter it tests", file.name),
-                        "add the key `charter`, a path relative to this file or the name of a bundled charter",
+                        format!("`{}` does not name the charter that it tests", file.name),
+                        "add the key `charter`: a path relative to this file, or the name of a bundled charter",
                     ));
                 }
             }
@@ -144,7 +145,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-/// What has been found so far.
+/// The results so far.
 struct Report {
     machine_output: bool,
     paint: Paint,
@@ -159,7 +160,7 @@ impl Report {
         Report { machine_output, paint, passed: 0, failed: 0, scenarios: Vec::new(), covers: Vec::new() }
     }
 
-    fn suite(&mut self, suite: Suite, cover_wanted: bool, io: &mut Io<'_>) -> Result<(), Failure> {
+    fn suite(&mut self, suite: Suite, show_cover: bool, io: &mut Io<'_>) -> Result<(), Failure> {
         let loaded = compile(read(suite.charter)?)?;
         if !self.machine_output {
             writeln!(io.out, "{}", self.paint.strong(&loaded.name))?;
@@ -169,7 +170,7 @@ impl Report {
             let file = read_scenarios(&source.text, &source.name).map_err(|e| Failure::Source(Box::new(e)))?;
             self.file(&file, &loaded, &mut cover, io)?;
         }
-        if cover_wanted {
+        if show_cover {
             self.cover(&loaded, &cover, io)?;
         }
         Ok(())
@@ -184,8 +185,8 @@ impl Report {
     ) -> Result<(), Failure> {
         let expressions = compile_expressions(file).map_err(Failure::Source)?;
         for scenario in &file.scenarios {
-            let ran = run_scenario(file, scenario, &expressions, &loaded.machine, cover);
-            match ran.failure {
+            let result = run_scenario(file, scenario, &expressions, &loaded.machine, cover);
+            match result.failure {
                 None => self.passed += 1,
                 Some(_) => self.failed += 1,
             }
@@ -194,28 +195,28 @@ impl Report {
                     "charter": loaded.machine.definition().id,
                     "file": file.name,
                     "name": scenario.name,
-                    "passed": ran.failure.is_none(),
-                    "steps": ran.steps,
+                    "passed": result.failure.is_none(),
+                    "steps": result.steps,
                 });
-                if let (Some(failure), Json::Object(line)) = (&ran.failure, &mut line) {
+                if let (Some(failure), Json::Object(line)) = (&result.failure, &mut line) {
                     let failure = serde_json::to_value(failure).unwrap_or_default();
                     line.insert("failure".into(), failure);
                 }
                 self.scenarios.push(line);
             } else {
-                self.show(file, &scenario.name, &ran, io)?;
+                self.show(file, &scenario.name, &result, io)?;
             }
         }
         Ok(())
     }
 
-    fn show(&self, file: &ScenarioFile, name: &str, ran: &ScenarioResult, io: &mut Io<'_>) -> Result<(), Failure> {
-        match &ran.failure {
+    fn show(&self, file: &ScenarioFile, name: &str, result: &ScenarioResult, io: &mut Io<'_>) -> Result<(), Failure> {
+        match &result.failure {
             None => writeln!(
                 io.out,
                 "  {}   {name} {}",
                 self.paint.good("ok"),
-                self.paint.faint(&format!("({} steps)", ran.steps))
+                self.paint.faint(&format!("({} steps)", result.steps))
             )?,
             Some(failure) => {
                 writeln!(io.out, "  {} {name}", self.paint.error("FAIL"))?;
@@ -232,7 +233,7 @@ impl Report {
         let gaps = gaps(&loaded.machine, cover);
         let codes = unseen_codes(definition, cover);
         let interlocks = definition.interlocks.iter().map(|lock| lock.id.as_str());
-        let interlocks: Vec<&str> = interlocks.filter(|id| !cover.has_locked(id)).collect();
+        let interlocks: Vec<&str> = interlocks.filter(|id| !cover.has_interlocked(id)).collect();
         if self.machine_output {
             let line = |at: &str| place(loaded, at).line;
             let open: Vec<Json> = gaps
@@ -259,11 +260,11 @@ impl Report {
         let taken = all - gaps.len();
         writeln!(io.out, "  {taken} of {all} transitions taken")?;
         if !codes.is_empty() {
-            writeln!(io.out, "  refusals never seen: {}", codes.join(", "))?;
+            writeln!(io.out, "  refusal codes never seen: {}", codes.join(", "))?;
         }
         if !interlocks.is_empty() {
             let list = interlocks.join(", ");
-            writeln!(io.out, "  interlocks that never refused anything: {list}")?;
+            writeln!(io.out, "  interlocks that never refused an event: {list}")?;
         }
         for gap in gaps {
             let of = match gap.machine.as_str() {
@@ -300,7 +301,9 @@ impl Report {
         let count = self.passed + self.failed;
         let scenarios = if count == 1 { "scenario" } else { "scenarios" };
         match self.failed {
-            0 if count == 0 => writeln!(io.out, "no scenarios: put them into a folder `scenarios` beside the charter")?,
+            0 if count == 0 => {
+                writeln!(io.out, "no scenarios found: put them in a folder `scenarios` next to the charter")?
+            }
             0 => writeln!(io.out, "{count} {scenarios}, {}", self.paint.good("all passed"))?,
             failed => {
                 let failed = self.paint.error(&format!("{failed} failed"));
@@ -311,7 +314,7 @@ impl Report {
     }
 }
 
-/// Where a part of the core form stands in the charter.
+/// The position of a part of the core form in the charter.
 fn place(loaded: &Loaded, at: &str) -> Diagnostic {
     let span = loaded.document.span(at);
     loaded.document.diagnostic(charter_format::Severity::Warning, "uncovered", span, String::new(), None)

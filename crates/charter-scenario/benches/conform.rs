@@ -1,7 +1,7 @@
-//! Packets per second through all of `charter conform omen`: each line is parsed, validated, stepped
-//! through the machine with all its rules, and reported. For comparison, in the same run: parsing
-//! alone, and parsing with a general JSON Schema validator.
-//! `cargo bench -p charter-scenario --bench conform`; one thread.
+//! Packets per second through all of `charter conform omen`: each line is parsed, validated,
+//! stepped through the machine with all its rules, and reported. For comparison, in the same run:
+//! parsing alone, and parsing with a general JSON Schema validator. `cargo bench -p
+//! charter-scenario --bench conform`; one thread.
 
 use std::hint::black_box;
 

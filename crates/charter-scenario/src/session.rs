@@ -169,8 +169,8 @@ impl<'m> Session<'m> {
         outcome
     }
 
-    /// Fires every timer that is due by `until`, in order, each at its own time, including the timers
-    /// that these set.
+    /// Fires every timer that is due by `until`, in order, each at its own time, including the
+    /// timers that these set.
     ///
     /// # Errors
     /// If more than [`MAX_FIRINGS`] fire; nothing has changed then.
@@ -218,8 +218,8 @@ impl<'m> Session<'m> {
         Ok(outcome)
     }
 
-    /// Fires the next timer that is due by `until` and was not tried before in this tick; `false` if
-    /// there is none.
+    /// Fires the next timer that is due by `until` and was not tried before in this tick; `false`
+    /// if there is none.
     fn fire(&mut self, tick: &mut Tick<'m>, until: i64) -> bool {
         // A paused run fires no timers.
         if self.snapshot.next_timer().is_none() {

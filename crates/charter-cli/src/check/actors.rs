@@ -1,4 +1,4 @@
-//! What the executors of this program have against the actors of a charter: `charter run` would refuse it, so `charter check` says it.
+//! Findings about actors that `charter run` would refuse: invalid configurations and unknown kinds.
 
 use std::cmp::Reverse;
 
@@ -13,15 +13,15 @@ use crate::run::host;
 
 /// Codes of these findings; each has a page in `docs/codes/`.
 pub mod codes {
-    /// The configuration of an actor is not what its executor takes.
+    /// The executor of an actor rejects its configuration.
     pub const ACTOR_CONFIG: &str = "actor-config";
     /// `charter run` has no executor for the kind of an actor.
     pub const ACTOR_KIND: &str = "actor-kind";
-    /// All of them.
+    /// All codes.
     pub const ALL: [&str; 2] = [ACTOR_CONFIG, ACTOR_KIND];
 }
 
-/// Adds them to a report.
+/// Adds the findings to a report.
 pub(super) fn add(loaded: &Loaded, report: &mut Report) -> Result<(), Failure> {
     let (objections, kinds) = host::objections(loaded)?;
     if objections.is_empty() {
@@ -29,7 +29,7 @@ pub(super) fn add(loaded: &Loaded, report: &mut Report) -> Result<(), Failure> {
     }
     let found = objections.iter().map(|o| finding(loaded, o, &kinds));
     report.findings.extend(found);
-    // As they were: the worst first, then in the order of the text.
+    // The order of a report: most severe first, then by position.
     report.findings.sort_by_key(|f| (Reverse(f.severity), f.span));
     Ok(())
 }
@@ -43,21 +43,21 @@ fn finding(loaded: &Loaded, objection: &ActorError, kinds: &[String]) -> Finding
             None => at,
         };
         let message = format!("actor `{name}`: {why}");
-        let help = "`charter run` refuses the charter as it is".to_owned();
+        let help = "`charter run` refuses this charter".to_owned();
         return placed(loaded, Severity::Warning, codes::ACTOR_CONFIG, at, message, help);
     };
     let message = format!("actor `{name}`: `charter run` has no executor for the kind `{kind}`");
-    // Other hosts have executors of their own; what is nearly one of ours is meant to be it.
+    // Other hosts may have other executors, but a name close to one of ours is probably a typo.
     let near = nearest(kind, kinds.iter().map(String::as_str)).filter(|near| near != kind);
     let (severity, help) = match near {
         Some(near) => (Severity::Warning, format!("did you mean `{near}`?")),
-        None => (Severity::Info, "a program of your own can bring one (`charter-runtime`)".to_owned()),
+        None => (Severity::Info, "a host of your own can provide one (crate `charter-runtime`)".to_owned()),
     };
     let at = format!("{at}/kind");
     placed(loaded, severity, codes::ACTOR_KIND, at, message, help)
 }
 
-/// The key of the actor that the sentence names, or whose text it names.
+/// The key of the actor that the message quotes, or whose value it quotes.
 fn key<'a>(loaded: &'a Loaded, name: &str, why: &str) -> Option<&'a str> {
     let actor = loaded.document.definition.actors.get(name)?;
     let mut quoted = why.split('`').skip(1).step_by(2);

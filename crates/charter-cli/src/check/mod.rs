@@ -1,4 +1,5 @@
-//! `charter check`: what is wrong with a charter, or probably not meant, and how much of its behaviour was looked at.
+//! `charter check`: errors and likely mistakes in a charter, and how much of its behavior was
+//! explored.
 
 pub mod actors;
 
@@ -12,7 +13,7 @@ use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::load::{Loaded, compile, find, read};
 
-/// So many remarks of a kind are shown to people.
+/// Upper limit for the infos of one kind in the text output.
 const MAX_INFOS: usize = 5;
 
 /// Checks a charter.
@@ -20,13 +21,13 @@ const MAX_INFOS: usize = 5;
 pub struct Args {
     /// A charter, an XState config (.json) or SCXML (.scxml); or the name of a bundled charter
     file: String,
-    /// Warnings make the answer no, too
+    /// Exit with 1 for warnings, too
     #[arg(long)]
     deny_warnings: bool,
-    /// Only read and lint; do not step through what can happen
+    /// Validate and lint only; do not explore
     #[arg(long)]
     no_explore: bool,
-    /// Different situations to look at before the exploration is cut
+    /// Upper limit for the states to explore
     #[arg(long, value_name = "N", default_value_t = Options::default().max_states, allow_negative_numbers = true, value_parser = whole::<usize>)]
     max_states: usize,
 }
@@ -34,11 +35,11 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// The file cannot be read at all. What is wrong with its content is the answer, not an error.
+/// If the file cannot be read. Errors in its content are findings.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let loaded = match find(&args.file).and_then(read).and_then(compile) {
         Ok(loaded) => loaded,
-        Err(Failure::Source(wrong)) => return unusable(&wrong, machine_output, io),
+        Err(Failure::Source(errors)) => return invalid(&errors, machine_output, io),
         Err(other) => return Err(other),
     };
     let options = Options { explore: !args.no_explore, max_states: args.max_states, ..Options::default() };
@@ -57,22 +58,22 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     }
 }
 
-/// A text that is no charter: the errors are the findings.
-fn unusable(wrong: &Diagnostics, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+/// Reports a text that is not a valid charter: its errors are the findings.
+fn invalid(errors: &Diagnostics, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     if machine_output {
         let explored = json!({"states": 0, "edges": 0, "complete": false});
-        let all = json!({"findings": wrong, "explored": explored});
+        let all = json!({"findings": errors, "explored": explored});
         writeln!(io.out, "{all}")?;
         return Ok(Exit::No);
     }
-    write!(io.out, "{}", wrong.render(io.colour_out))?;
-    let severities = wrong.list.iter().map(|d| match d.severity {
+    write!(io.out, "{}", errors.render(io.color_out))?;
+    let severities = errors.list.iter().map(|d| match d.severity {
         charter_format::Severity::Error => Severity::Error,
         charter_format::Severity::Warning => Severity::Warning,
     });
-    let paint = Paint(io.colour_out);
-    let count = counted(severities, wrong.omitted, paint);
-    writeln!(io.out, "{}: {count}", paint.strong(&wrong.name))?;
+    let paint = Paint(io.color_out);
+    let count = counted(severities, errors.omitted, paint);
+    writeln!(io.out, "{}: {count}", paint.strong(&errors.name))?;
     Ok(Exit::No)
 }
 
@@ -85,10 +86,10 @@ fn print_json(loaded: &Loaded, report: &Report, io: &mut Io<'_>) -> Result<(), F
     Ok(writeln!(io.out, "{all}")?)
 }
 
-fn print(loaded: &Loaded, report: &Report, unexplored: bool, io: &mut Io<'_>) -> Result<(), Failure> {
-    let (source, paint) = (&loaded.document.source, Paint(io.colour_out));
+fn print(loaded: &Loaded, report: &Report, no_explore: bool, io: &mut Io<'_>) -> Result<(), Failure> {
+    let (source, paint) = (&loaded.document.source, Paint(io.color_out));
     for warning in &loaded.document.warnings {
-        let text = warning.render(source, &loaded.name, io.colour_out);
+        let text = warning.render(source, &loaded.name, io.color_out);
         writeln!(io.out, "{text}\n")?;
     }
     let mut shown: BTreeMap<&str, usize> = BTreeMap::new();
@@ -99,37 +100,37 @@ fn print(loaded: &Loaded, report: &Report, unexplored: bool, io: &mut Io<'_>) ->
             show(finding, loaded, io)?;
         }
     }
-    // What an exploration that was cut did not reach can be most of a charter.
+    // An exploration that was cut short can report most of a charter as unreached.
     for (code, count) in shown {
         let more = count.saturating_sub(MAX_INFOS);
         if more > 0 && report.findings.iter().any(|f| f.code == code && f.severity == Severity::Info) {
             let kind = paint.help(&format!("info[{code}]"));
-            writeln!(io.out, "{kind}: {more} more of this kind (`--json` has them all)\n")?;
+            writeln!(io.out, "{kind}: {more} more (`--json` lists them all)\n")?;
         }
     }
     let read = loaded.document.warnings.iter().map(|_| Severity::Warning);
     let severities = report.findings.iter().map(|f| f.severity).chain(read);
     let mut line = counted(severities, 0, paint);
     let explored = &report.explored;
-    // Nothing was looked at if it was not asked for.
-    if !unexplored && explored.states > 0 {
+    // Without exploration there is nothing to report.
+    if !no_explore && explored.states > 0 {
         line.push_str(&format!(
             "; explored {} and {}, {}",
-            number(explored.states, "situation"),
+            number(explored.states, "state"),
             number(explored.edges, "event"),
-            if explored.complete { "all there is" } else { "not all there is" },
+            if explored.complete { "complete" } else { "incomplete" },
         ));
         for why in &explored.cut {
-            line.push_str(&format!("\n  not all: {why}"));
+            line.push_str(&format!("\n  incomplete: {why}"));
         }
     }
     writeln!(io.out, "{}: {line}", paint.strong(&loaded.name))?;
     Ok(())
 }
 
-/// One finding, as rustc would print it, with the events that lead there.
+/// Prints a finding as rustc would, with the events that lead to it.
 fn show(finding: &Finding, loaded: &Loaded, io: &mut Io<'_>) -> Result<(), Failure> {
-    let paint = Paint(io.colour_out);
+    let paint = Paint(io.color_out);
     if finding.severity == Severity::Info {
         writeln!(
             io.out,
@@ -155,33 +156,33 @@ fn show(finding: &Finding, loaded: &Loaded, io: &mut Io<'_>) -> Result<(), Failu
             help: finding.help.clone(),
             notes: Vec::new(),
         };
-        let text = diagnostic.render(&loaded.document.source, &loaded.name, io.colour_out);
+        let text = diagnostic.render(&loaded.document.source, &loaded.name, io.color_out);
         writeln!(io.out, "{text}")?;
     }
     witness(finding, io)?;
     Ok(writeln!(io.out)?)
 }
 
-/// Events that `charter step` takes as they stand.
+/// Prints the events that lead to a finding, as input lines for `charter step`.
 fn witness(finding: &Finding, io: &mut Io<'_>) -> Result<(), Failure> {
-    const MOST: usize = 12;
+    const MAX_EVENTS: usize = 12;
     if finding.witness.is_empty() {
         return Ok(());
     }
     let input = finding.input.as_ref();
-    let input = input.map(|i| format!(", with the input {i}")).unwrap_or_default();
-    writeln!(io.out, "  reached by these events{input}:")?;
-    for event in finding.witness.iter().take(MOST) {
+    let input = input.map(|i| format!(" with the input {i}")).unwrap_or_default();
+    writeln!(io.out, "  reached{input} by these events:")?;
+    for event in finding.witness.iter().take(MAX_EVENTS) {
         writeln!(io.out, "    {event}")?;
     }
-    let more = finding.witness.len().saturating_sub(MOST);
+    let more = finding.witness.len().saturating_sub(MAX_EVENTS);
     if more > 0 {
-        writeln!(io.out, "    and {more} more (`--json` has them all)")?;
+        writeln!(io.out, "    and {more} more (`--json` lists them all)")?;
     }
     Ok(())
 }
 
-/// `2 errors, 1 warning`, or that nothing was found.
+/// `2 errors, 1 warning`, or `no problems found`.
 fn counted(all: impl Iterator<Item = Severity>, omitted: usize, paint: Paint) -> String {
     let (mut errors, mut warnings) = (omitted, 0_usize);
     for severity in all {
@@ -199,7 +200,7 @@ fn counted(all: impl Iterator<Item = Severity>, omitted: usize, paint: Paint) ->
         parts.push(paint.warning(&number(warnings, "warning")));
     }
     match parts.is_empty() {
-        true => paint.good("nothing to complain about"),
+        true => paint.good("no problems found"),
         false => parts.join(", "),
     }
 }

@@ -1,4 +1,4 @@
-//! `charter fork RUN --at SEQ`: a new run that shares the past of another one.
+//! `charter fork RUN --at SEQ`: creates a run that shares the records of another one.
 
 use charter_journal::Store;
 use serde_json::json;
@@ -7,31 +7,31 @@ use super::{Db, find};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 
-/// Makes a new run that shares the past.
+/// Forks a run.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run, or the beginning of its id
     run: String,
-    /// The last record that is shared
+    /// Number of the last shared record
     #[arg(long, value_name = "SEQ", allow_negative_numbers = true, value_parser = whole::<u64>)]
     at: u64,
-    /// Id of the new run [default: that of the old one with `.fork1`, `.fork2`, ... after it]
+    /// Id of the new run [default: the id of the old one plus `.fork1`, `.fork2`, ...]
     #[arg(long = "as", value_name = "ID")]
     new: Option<String>,
     #[command(flatten)]
     db: Db,
 }
 
-/// Runs the command. The new id is the result.
+/// Runs the command; prints the new id.
 ///
 /// # Errors
-/// There is no such run or record, there is a run of the new id, or another process writes the journal.
+/// If the run or record does not exist, the new id is taken, or the journal is in use.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.write()?;
     let run = find(&store, &args.run)?;
     let new = match &args.new {
         Some(new) if store.run(new)?.is_some() => {
-            return Err(Failure::new(format!("there is a run `{new}` already")));
+            return Err(Failure::new(format!("run `{new}` already exists")));
         }
         Some(new) => {
             charter_runtime::check_run_id(new)?;
@@ -46,8 +46,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         writeln!(io.out, "{line}")?;
     } else {
         writeln!(io.out, "{new}")?;
-        let paint = Paint(io.colour_err);
-        let to = format!("`charter run --resume {new}` goes on from record {}", args.at);
+        let paint = Paint(io.color_err);
+        let to = format!("`charter run --resume {new}` continues after record {}", args.at);
         writeln!(io.err, "{}", paint.faint(&to))?;
     }
     Ok(Exit::Yes)
@@ -60,5 +60,5 @@ fn free(store: &dyn Store, run: &str) -> Result<String, Failure> {
             return Ok(new);
         }
     }
-    Err(Failure::with_help(format!("run `{run}` has 10000 forks"), "name the new one with `--as ID`"))
+    Err(Failure::with_help(format!("run `{run}` has 10000 forks"), "choose an id with `--as ID`"))
 }

@@ -1,61 +1,61 @@
-//! `charter log RUN`: its records, one line each.
+//! `charter log RUN`: the records of a run, one line each.
 
 use std::time::Duration;
 
 use charter_journal::{Record, Store};
 
-use super::lines::Lines;
+use super::text::RecordLines;
 use super::{Db, find};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Records read at a time.
 const PAGE: usize = 1_000;
-/// How often a journal that another process writes is looked at.
-const PAUSE: Duration = Duration::from_millis(200);
+/// How often `--follow` looks for new records.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Lists the records of a run.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run, or the beginning of its id
     run: String,
-    /// Only with this verdict (may be given several times)
+    /// Only records with this verdict (repeatable)
     #[arg(long, value_name = "VERDICT", value_parser = ["accepted", "refused", "ignored", "vote", "late"])]
     verdict: Vec<String>,
-    /// Only events of this type; `done.*` for all that begin with `done.`
+    /// Only events of this type (repeatable); `done.*` matches all types with this prefix
     #[arg(long, value_name = "TYPE")]
     event: Vec<String>,
-    /// Only records of this actor of the run (`root` is the run itself)
+    /// Only records of this actor (`root` is the root actor)
     #[arg(long, value_name = "ID")]
     actor: Option<String>,
-    /// Only what this principal sent
+    /// Only events sent by this principal
     #[arg(long, value_name = "ID")]
     by: Option<String>,
-    /// Only records from this one on
+    /// Start at this record
     #[arg(long, value_name = "SEQ", default_value_t = 0, allow_negative_numbers = true, value_parser = whole::<u64>)]
     from: u64,
-    /// Go on until the run ends
+    /// Wait for new records until the run ends
     #[arg(short, long)]
     follow: bool,
     #[command(flatten)]
     db: Db,
 }
 
-/// Runs the command. With `--json`: the records, with the sentences of refusals.
+/// Runs the command. With `--json`: the records, with the messages of refusals.
 ///
 /// # Errors
-/// There is no such run, or the journal cannot be read.
+/// If the run does not exist, or the journal cannot be read.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read()?;
     let mut head = find(&store, &args.run)?;
     let mut next = args.from;
-    let mut lines: Option<Lines> = None;
-    // Only for the sentences of rules: without the charter, the rules are named.
+    let mut lines: Option<RecordLines> = None;
+    // For the messages of rules; without the charter, only the rules are named.
     let machine = charter_journal::machine(&store, head.charter).ok();
     loop {
         let page = store.records(&head.run, next, PAGE)?;
-        let lines = lines.get_or_insert_with(|| Lines::new(Paint(io.colour_out), &page));
-        for record in page.iter().filter(|r| wanted(args, r)) {
+        let lines = lines.get_or_insert_with(|| RecordLines::new(Paint(io.color_out), &page));
+        for record in page.iter().filter(|r| matches(args, r)) {
             match machine_output {
                 true => writeln!(io.out, "{}", record.shown(machine.as_ref()))?,
                 false => io.out.write_all(lines.line(record, machine.as_ref()).as_bytes())?,
@@ -69,12 +69,12 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             return Ok(Exit::Yes);
         }
         io.out.flush()?;
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
         head = find(&store, &head.run)?;
     }
 }
 
-fn wanted(args: &Args, record: &Record) -> bool {
+fn matches(args: &Args, record: &Record) -> bool {
     let kind = |wanted: &String| match wanted.strip_suffix('*') {
         Some(start) => record.event.r#type.starts_with(start),
         None => record.event.r#type == wanted.as_str(),

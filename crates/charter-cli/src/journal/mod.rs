@@ -1,14 +1,14 @@
-//! Commands on a journal: which file it is, how a run is named, and what they all need.
+//! The commands on a journal, and what they share: opening it, finding runs.
 
+pub mod explain;
 pub mod fork;
-pub(crate) mod lines;
 pub mod log;
 pub mod replay;
 pub mod runs;
 pub mod show;
 pub mod sql;
-pub mod story;
 pub(crate) mod table;
+pub(crate) mod text;
 pub mod transfer;
 pub mod verify;
 
@@ -21,44 +21,44 @@ use charter_kernel::{Digest, Machine, Snapshot};
 use crate::io::Failure;
 use crate::load::plain;
 
-/// The journal that is used unless another one is named: in the current folder, where everybody sees it.
+/// The default journal, in the current folder.
 pub const DEFAULT: &str = "charter.db";
 
-/// Which journal.
+/// The option `--db`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Db {
-    /// The journal
+    /// Journal file
     #[arg(long, value_name = "FILE", default_value = DEFAULT)]
     pub db: PathBuf,
 }
 
 impl Db {
-    /// Opens it for reading; somebody else may be writing it.
+    /// Opens the journal for reading; another process may be writing to it.
     ///
     /// # Errors
-    /// There is no such journal.
+    /// If the journal does not exist.
     pub fn read(&self) -> Result<SqliteStore, Failure> {
         open(&self.db)
     }
 
-    /// Opens it for writing.
+    /// Opens the journal for writing.
     ///
     /// # Errors
-    /// There is no such journal, or another process writes it.
+    /// If the journal does not exist, or another process has it open for writing.
     pub fn write(&self) -> Result<SqliteStore, Failure> {
         exists(&self.db)?;
         Ok(SqliteStore::open(&self.db)?)
     }
 
-    /// Opens it for writing; makes it if it is not there.
+    /// Opens the journal for writing; creates it if it does not exist.
     ///
     /// # Errors
-    /// Another process writes it, or it cannot be made.
-    pub fn make(&self) -> Result<SqliteStore, Failure> {
+    /// If another process has it open for writing, or it cannot be created.
+    pub fn create(&self) -> Result<SqliteStore, Failure> {
         if let Some(folder) = self.db.parent().filter(|f| !f.as_os_str().is_empty())
             && !folder.is_dir()
         {
-            return Err(Failure::new(format!("there is no folder `{}` to keep the journal in", folder.display())));
+            return Err(Failure::new(format!("the folder of the journal, `{}`, does not exist", folder.display())));
         }
         if self.db.is_dir() {
             return Err(is_folder(&self.db));
@@ -73,7 +73,7 @@ impl Db {
 /// Opens a journal for reading.
 ///
 /// # Errors
-/// There is no such journal.
+/// If the journal does not exist.
 pub fn open(path: &Path) -> Result<SqliteStore, Failure> {
     exists(path)?;
     Ok(SqliteStore::open_read_only(path)?)
@@ -83,20 +83,20 @@ fn exists(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(is_folder(path)),
-        // For SQLite it is a database, into which a journal could be made.
+        // SQLite accepts an empty file as a new database.
         Ok(found) if found.is_file() && found.len() == 0 => {
             Err(Failure::new(format!("`{shown}` is not a journal: it is empty")))
         }
         Ok(_) => other_file(path),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(Failure::with_help(
-            format!("there is no journal `{shown}`"),
-            "`charter run CHARTER` makes one, `charter import FILE` too; `--db FILE` names another",
+            format!("journal `{shown}` not found"),
+            "`charter run CHARTER` or `charter import FILE` creates it; `--db FILE` selects another file",
         )),
         Err(e) => Err(Failure::new(format!("cannot read `{shown}`: {}", plain(&e)))),
     }
 }
 
-/// A file of another kind is told before anything is made beside it.
+/// Rejects a file of another kind, before anything is created next to it.
 fn other_file(path: &Path) -> Result<(), Failure> {
     if path.is_file() && begins_as_sqlite(path) == Some(false) {
         let shown = path.display();
@@ -106,7 +106,7 @@ fn other_file(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a file begins as those of SQLite do; none: it cannot be read.
+/// Whether a file starts like an SQLite file; `None` if it cannot be read.
 fn begins_as_sqlite(path: &Path) -> Option<bool> {
     const BEGIN: &[u8] = b"SQLite format 3\0";
     let mut bytes = Vec::new();
@@ -115,22 +115,22 @@ fn begins_as_sqlite(path: &Path) -> Option<bool> {
     Some(bytes == BEGIN)
 }
 
-/// A file to write results into must be no journal: what is in it would be gone.
+/// Refuses to overwrite a journal with results.
 ///
 /// # Errors
-/// It is one.
-pub(crate) fn spare(path: &Path) -> Result<(), Failure> {
+/// If the file is a journal.
+pub(crate) fn refuse_overwrite(path: &Path) -> Result<(), Failure> {
     if path.is_file() && begins_as_sqlite(path) == Some(true) {
         let shown = path.display();
         return Err(Failure::with_help(
-            format!("`{shown}` is a journal (or another SQLite file), and is not written over"),
-            "name another file",
+            format!("cannot overwrite `{shown}`: it is a journal or another SQLite file"),
+            "choose another file",
         ));
     }
     Ok(())
 }
 
-/// Whether a word on the command line means a journal rather than anything else.
+/// Whether an argument looks like a journal.
 pub(crate) fn is_journal(word: &str) -> bool {
     let path = Path::new(word);
     let extension = path.extension().and_then(|e| e.to_str());
@@ -141,10 +141,10 @@ fn is_folder(path: &Path) -> Failure {
     Failure::new(format!("`{}` is a folder, not a journal", path.display()))
 }
 
-/// A run by its id, or by a beginning of it that no other run has.
+/// Finds a run by its id, or by a unique prefix of it.
 ///
 /// # Errors
-/// There is none, or there are several.
+/// If there is no such run, or several.
 pub fn find(store: &dyn Store, name: &str) -> Result<RunInfo, Failure> {
     if let Some(run) = store.run(name)? {
         return Ok(run);
@@ -160,7 +160,7 @@ pub fn find(store: &dyn Store, name: &str) -> Result<RunInfo, Failure> {
                 more => format!(" and {more} more"),
             };
             Err(Failure::with_help(
-                format!("several runs begin with `{name}`"),
+                format!("`{name}` is ambiguous: several runs start with it"),
                 format!("`{}`, `{}`{more}", one.run, two.run),
             ))
         }
@@ -168,33 +168,33 @@ pub fn find(store: &dyn Store, name: &str) -> Result<RunInfo, Failure> {
             let near = charter_expr::nearest(name, all.iter().map(|r| r.run.as_str()));
             let help = match near {
                 _ if is_journal(name) => {
-                    format!("a journal is given with `--db`: `charter runs --db {name}` lists its runs")
+                    format!("pass a journal with `--db`: `charter runs --db {name}` lists its runs")
                 }
                 Some(near) => format!("did you mean `{near}`?"),
-                None if all.is_empty() => "it has no runs yet".to_owned(),
+                None if all.is_empty() => "the journal has no runs yet".to_owned(),
                 None => "`charter runs` lists them".to_owned(),
             };
-            let message = format!("there is no run `{name}` in this journal");
+            let message = format!("run `{name}` not found in this journal");
             Err(Failure::with_help(message, help))
         }
     }
 }
 
-/// The charter of a run, as it is kept.
+/// The stored charter of a run.
 ///
 /// # Errors
-/// It is not there.
+/// If the journal does not contain it.
 pub fn charter_of(store: &dyn Store, digest: Digest) -> Result<StoredCharter, Failure> {
     let stored = store.charter(digest)?;
     stored.ok_or_else(|| {
-        Failure::with_help(format!("the charter {digest} is not in this journal"), "`charter verify` tells more")
+        Failure::with_help(format!("charter {digest} not found in this journal"), "run `charter verify` for details")
     })
 }
 
-/// A run at a record: its machine and its snapshot.
+/// Replays a run up to a record: its machine and its snapshot.
 ///
 /// # Errors
-/// The records do not lead there, or its start was refused.
+/// If the records cannot be replayed, or the start of the run was refused.
 pub fn at(store: &dyn Store, run: &RunInfo, seq: Option<u64>) -> Result<(Machine, Snapshot), Failure> {
     let machine = charter_journal::machine(store, run.charter)?;
     let snapshot = charter_journal::replay(store, &machine, &run.run, seq)?;
@@ -202,7 +202,7 @@ pub fn at(store: &dyn Store, run: &RunInfo, seq: Option<u64>) -> Result<(Machine
         Some(snapshot) => Ok((machine, snapshot)),
         None => Err(Failure::with_help(
             format!("run `{}` never started: its start was refused", run.run),
-            format!("`charter explain {} 0` says why", run.run),
+            format!("`charter explain {} 0` shows why", run.run),
         )),
     }
 }
@@ -212,7 +212,7 @@ impl From<StoreError> for Failure {
         match error {
             StoreError::InUse { path, holder } => Failure::with_help(
                 format!("`{path}` is in use by another process{holder}"),
-                "one process writes a journal at a time; stop it or wait for it. Reading is possible meanwhile: `runs`, `show`, `log`, `verify`, `sql`",
+                "only one process can write to a journal at a time: stop it, or wait for it. Meanwhile `charter runs`, `show`, `log`, `verify` and `sql` can read it",
             ),
             other => Failure::new(other.to_string()),
         }

@@ -1,16 +1,16 @@
-//! `charter replay RUN --to SEQ`: a run as it was after any of its records, made again from the records before it.
+//! `charter replay RUN --to SEQ`: a run as it was after a record, replayed from the records.
 
 use super::{Db, at, find, show};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 use charter_journal::Store as _;
 
-/// Shows a run as it was.
+/// Shows a run as it was after a record.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run, or the beginning of its id
     run: String,
-    /// After this record; without it, after the last one
+    /// Number of the record [default: the last one]
     #[arg(long, value_name = "SEQ", allow_negative_numbers = true, value_parser = whole::<u64>)]
     to: Option<u64>,
     #[command(flatten)]
@@ -20,7 +20,7 @@ pub struct Args {
 /// Runs the command. With `--json`: the snapshot, as canonical JSON.
 ///
 /// # Errors
-/// There is no such run or record, or the records do not lead to what they say.
+/// If the run or record does not exist, or the replay differs from the records.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read()?;
     let run = find(&store, &args.run)?;
@@ -29,7 +29,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         writeln!(io.out, "{}", machine.snapshot_text(&snapshot))?;
         return Ok(Exit::Yes);
     }
-    let paint = Paint(io.colour_out);
+    let paint = Paint(io.color_out);
     let seq = args.to.unwrap_or(run.seq);
     let record = store.records(&run.run, seq, 1)?.into_iter().next();
     let when = record.as_ref().map_or(run.updated, |r| r.at);
@@ -38,11 +38,11 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         "{}  after record {seq} of {}, {}, {}",
         paint.strong(&run.run),
         run.seq,
-        super::lines::when(when),
+        super::text::when(when),
         snapshot.status().word()
     )?;
     let digest = machine.snapshot_digest(&snapshot);
-    writeln!(io.out, "  {}", paint.faint(&format!("snapshot {digest}, as record {seq} says")))?;
+    writeln!(io.out, "  {}", paint.faint(&format!("snapshot {digest}, as in record {seq}")))?;
     show::print(&machine, &snapshot, when, io)?;
     Ok(Exit::Yes)
 }

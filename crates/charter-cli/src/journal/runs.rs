@@ -7,8 +7,8 @@ use charter_kernel::Status;
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
-use super::lines::{count, when};
 use super::table::Table;
+use super::text::{count, when};
 use super::{Db, charter_of};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
@@ -17,13 +17,13 @@ use charter_scenario::timestamp;
 /// Lists runs.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only of this charter
+    /// Only runs of this charter
     #[arg(long, value_name = "ID")]
     charter: Option<String>,
-    /// Only with this status
+    /// Only runs with this status
     #[arg(long, value_name = "STATUS", value_parser = ["active", "paused", "done", "failed", "cancelled", "refused"])]
     status: Option<String>,
-    /// At most so many; 0: all
+    /// Upper limit for the runs to list; 0 for all
     #[arg(long, value_name = "N", default_value_t = 50, allow_negative_numbers = true, value_parser = whole::<usize>)]
     limit: usize,
     #[command(flatten)]
@@ -33,7 +33,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// The journal cannot be read.
+/// If the journal cannot be read.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read()?;
     let mut runs = store.runs(&RunFilter::default())?;
@@ -78,14 +78,14 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         return Ok(Exit::Yes);
     }
     if runs.is_empty() {
-        let such = match all_wanted(args) {
+        let none = match is_unfiltered(args) {
             true => "no runs yet: `charter run CHARTER` starts one",
-            false => "no such runs",
+            false => "no matching runs",
         };
-        writeln!(io.out, "{such}")?;
+        writeln!(io.out, "{none}")?;
         return Ok(Exit::Yes);
     }
-    table.write(io.out, Paint(io.colour_out))?;
+    table.write(io.out, Paint(io.color_out))?;
     let more = all.saturating_sub(runs.len());
     if more > 0 {
         let more = count(more as u64, "more run");
@@ -94,6 +94,6 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     Ok(Exit::Yes)
 }
 
-fn all_wanted(args: &Args) -> bool {
+fn is_unfiltered(args: &Args) -> bool {
     args.charter.is_none() && args.status.is_none()
 }

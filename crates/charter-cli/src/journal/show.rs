@@ -1,11 +1,11 @@
-//! `charter show RUN`: a run as it is now, and what it waits for.
+//! `charter show RUN`: the current state of a run, and what it waits for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use charter_kernel::{Machine, Principal, Snapshot};
 use serde_json::{Value as Json, json};
 
-use super::lines::{clean, count, short, when};
+use super::text::{clean, count, short, when};
 use super::{Db, at, charter_of, find};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::page;
@@ -23,7 +23,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// There is no such run, or its records do not lead to what they say.
+/// If the run does not exist, or its records cannot be replayed.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read()?;
     let run = find(&store, &args.run)?;
@@ -45,7 +45,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         writeln!(io.out, "{all}")?;
         return Ok(Exit::Yes);
     }
-    let paint = Paint(io.colour_out);
+    let paint = Paint(io.color_out);
     let name = format!("{} {}", definition.id, definition.version);
     writeln!(io.out, "{}  {}", paint.strong(&run.run), name.trim_end())?;
     writeln!(
@@ -74,22 +74,22 @@ fn status(snapshot: &Snapshot, paint: Paint) -> String {
     }
 }
 
-/// Event type and addressee, and the roles that may send it now; without roles: anybody.
-pub(crate) type Open = BTreeMap<(String, String), Vec<String>>;
+/// Event type and addressee, with the roles that may send it now; without roles, anyone may.
+pub(crate) type LegalEvents = BTreeMap<(String, String), Vec<String>>;
 
-/// What is legal now.
-pub(crate) fn legal(machine: &Machine, snapshot: &Snapshot, now: i64) -> Open {
-    let mut legal = Open::new();
+/// The events that are legal now.
+pub(crate) fn legal(machine: &Machine, snapshot: &Snapshot, now: i64) -> LegalEvents {
+    let mut legal = LegalEvents::new();
     let key = |event: charter_kernel::Legal| (event.r#type, event.to);
-    let nobody = machine.legal(snapshot, &Principal::new("", &[]), now);
-    for event in nobody {
+    let anonymous = machine.legal(snapshot, &Principal::new("", &[]), now);
+    for event in anonymous {
         legal.entry(key(event)).or_default();
     }
-    let anybody: BTreeSet<(String, String)> = legal.keys().cloned().collect();
+    let unrestricted: BTreeSet<(String, String)> = legal.keys().cloned().collect();
     for role in machine.definition().roles.keys() {
         for event in machine.legal(snapshot, &Principal::new("", &[role]), now) {
             let key = key(event);
-            if !key.0.starts_with("charter.") && !anybody.contains(&key) {
+            if !key.0.starts_with("charter.") && !unrestricted.contains(&key) {
                 legal.entry(key).or_default().push(role.clone());
             }
         }
@@ -97,7 +97,7 @@ pub(crate) fn legal(machine: &Machine, snapshot: &Snapshot, now: i64) -> Open {
     legal
 }
 
-/// ` to ACTOR`, unless it is the run itself.
+/// ` to ACTOR`, or nothing for the root actor.
 pub(crate) fn to(actor: &str) -> String {
     match actor {
         "root" => String::new(),
@@ -105,7 +105,7 @@ pub(crate) fn to(actor: &str) -> String {
     }
 }
 
-/// A snapshot for machines.
+/// A snapshot as JSON.
 pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: i64) -> Json {
     let actors = snapshot.actors().map(|actor| {
         json!({
@@ -134,10 +134,10 @@ pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: i64) -> Json {
     })
 }
 
-/// A snapshot for people.
+/// Prints a snapshot as text.
 pub(crate) fn print(machine: &Machine, snapshot: &Snapshot, at: i64, io: &mut Io<'_>) -> Result<(), Failure> {
-    const WIDE: usize = 100;
-    let paint = Paint(io.colour_out);
+    const MAX_VALUE: usize = 100;
+    let paint = Paint(io.color_out);
     for actor in snapshot.actors() {
         let state: Vec<&str> = actor.state().collect();
         let (name, state) = (clean(actor.id()), paint.strong(&state.join(", ")));
@@ -148,15 +148,15 @@ pub(crate) fn print(machine: &Machine, snapshot: &Snapshot, at: i64, io: &mut Io
         let all: Vec<(&str, &Json)> = actor.variables().collect();
         let width = all.iter().map(|(n, _)| n.chars().count()).max().unwrap_or(0);
         for (name, value) in all {
-            writeln!(io.out, "  {name:<width$}  {}", short(value, WIDE))?;
+            writeln!(io.out, "  {name:<width$}  {}", short(value, MAX_VALUE))?;
         }
     }
-    let mut heading = "\nentries  ";
+    let mut heading = "\nledger   ";
     for (kind, key, entry) in snapshot.ledger().iter().flat_map(|l| l.entries()) {
         writeln!(io.out, "{heading}{kind} {}: {}", clean(key), entry.status.word())?;
         heading = "         ";
     }
-    let mut heading = "\nat work  ";
+    let mut heading = "\nrunning  ";
     for (_, i) in snapshot.invocations().filter(|(_, i)| !i.is_machine()) {
         writeln!(io.out, "{heading}{} since record {}", clean(&i.id), i.effect.seq)?;
         heading = "         ";
@@ -170,7 +170,7 @@ pub(crate) fn print(machine: &Machine, snapshot: &Snapshot, at: i64, io: &mut Io
     if !snapshot.status().is_finished() {
         for ((kind, actor), roles) in legal(machine, snapshot, at) {
             let roles = match roles.is_empty() {
-                true => "anybody".to_owned(),
+                true => "anyone".to_owned(),
                 false => roles.join(" or "),
             };
             writeln!(io.out, "{heading}{kind}{} {}", to(&actor), paint.faint(&format!("by {roles}")))?;

@@ -1,5 +1,5 @@
-//! `charter sql DB "SELECT ..."` asks the tables of a journal on a connection that cannot write; `charter rebuild DB` makes the
-//! projections again.
+//! `charter sql DB "SELECT ..."` queries a journal on a read-only connection; `charter rebuild DB`
+//! rebuilds the projections.
 
 use std::path::PathBuf;
 
@@ -12,18 +12,18 @@ use super::table::Table;
 use super::{DEFAULT, Db, open};
 use crate::io::{Exit, Failure, Io, Paint};
 
-/// Asks a journal.
+/// Queries a journal.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The journal
     #[arg(value_name = "DB")]
     db: PathBuf,
-    /// The question: one SQL statement that reads
+    /// One SQL statement; the connection is read-only
     #[arg(allow_hyphen_values = true)]
     query: String,
 }
 
-/// Makes the projections again.
+/// Rebuilds the projections.
 #[derive(Debug, clap::Args)]
 pub struct RebuildArgs {
     /// The journal
@@ -31,14 +31,14 @@ pub struct RebuildArgs {
     db: PathBuf,
 }
 
-/// Runs `sql`. With `--json`: an object a line.
+/// Runs `sql`. With `--json`: one object per row.
 ///
 /// # Errors
-/// What SQLite says of the question.
+/// If the statement is not valid.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = open(&args.db)?;
-    let (names, rows) = ask(&store, &args.query)?.ok_or_else(|| {
-        Failure::with_help("there is no question", "e.g. `charter sql charter.db \"SELECT run, status FROM runs\"`")
+    let (names, rows) = query(&store, &args.query)?.ok_or_else(|| {
+        Failure::with_help("empty SQL statement", "e.g. `charter sql charter.db \"SELECT run, status FROM runs\"`")
     })?;
     if machine_output {
         for row in rows {
@@ -57,15 +57,15 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         };
         table.row(row.into_iter().map(cell).collect());
     }
-    table.write(io.out, Paint(io.colour_out))?;
+    table.write(io.out, Paint(io.color_out))?;
     Ok(Exit::Yes)
 }
 
 type Rows = (Vec<String>, Vec<Vec<Json>>);
 
-/// The answer; none if the text asks nothing (it is empty, or all comment).
-fn ask(store: &SqliteStore, query: &str) -> Result<Option<Rows>, Failure> {
-    let asked = store.query(|connection| {
+/// The rows; `None` if the statement is empty or only a comment.
+fn query(store: &SqliteStore, query: &str) -> Result<Option<Rows>, Failure> {
+    let rows = store.query(|connection| {
         let mut statement = connection.prepare(query)?;
         let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
         let mut all = Vec::new();
@@ -82,11 +82,10 @@ fn ask(store: &SqliteStore, query: &str) -> Result<Option<Rows>, Failure> {
         }
         Ok(Some((names, all)))
     });
-    asked.map_err(|e| match e {
-        StoreError::Failed { reason, .. } => Failure::with_help(
-            reason,
-            "the tables are described in docs/sql.md; `SELECT name FROM sqlite_schema` lists them",
-        ),
+    rows.map_err(|e| match e {
+        StoreError::Failed { reason, .. } => {
+            Failure::with_help(reason, "docs/sql.md describes the tables; `SELECT name FROM sqlite_schema` lists them")
+        }
         other => other.into(),
     })
 }
@@ -104,11 +103,11 @@ fn json(value: ValueRef<'_>) -> Json {
 /// Runs `rebuild`.
 ///
 /// # Errors
-/// Another process writes the journal, or a record cannot be read.
+/// If the journal is in use, or a record cannot be read.
 pub fn rebuild(args: &RebuildArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = Db { db: args.db.clone() }.write()?;
     store.rebuild()?;
-    let done = Paint(io.colour_err).faint("the projections are made again from the records");
+    let done = Paint(io.color_err).faint("projections rebuilt from the records");
     writeln!(io.err, "{done}")?;
     Ok(Exit::Yes)
 }

@@ -1,13 +1,13 @@
-//! A table for people: columns as wide as what is in them.
+//! A text table with columns as wide as their content.
 
 use std::io::{self, Write};
 
 use crate::io::Paint;
 
-/// The widest cell; what is longer is cut.
-const WIDEST: usize = 80;
+/// Upper limit for the width of a cell; longer ones are cut.
+const MAX_WIDTH: usize = 80;
 
-/// Rows under a heading.
+/// Rows with a heading.
 pub(crate) struct Table {
     heading: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -20,9 +20,9 @@ impl Table {
 
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         let cut = |cell: String| {
-            // One line, whatever is in it.
+            // Line breaks would break the layout.
             let cell: String = cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-            match cell.char_indices().nth(WIDEST) {
+            match cell.char_indices().nth(MAX_WIDTH) {
                 Some((end, _)) => format!("{}…", cell.get(..end).unwrap_or_default()),
                 None => cell,
             }

@@ -1,4 +1,4 @@
-//! `charter export RUN` and `charter import FILE`: a run as a file of its own.
+//! `charter export RUN` and `charter import FILE`: a run in a file of its own.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -7,28 +7,28 @@ use std::path::PathBuf;
 use charter_journal::{StoreError, TransferError, Verified};
 use serde_json::json;
 
-use super::lines::count;
-use super::{Db, find, spare};
+use super::text::count;
+use super::{Db, find, refuse_overwrite};
 use crate::input::open;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::load::plain;
 
-/// Writes a run as a file.
+/// Exports a run.
 #[derive(Debug, clap::Args)]
 pub struct ExportArgs {
     /// The run, or the beginning of its id
     run: String,
-    /// Write to a file
+    /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
     db: Db,
 }
 
-/// Takes in a run from a file.
+/// Imports a run.
 #[derive(Debug, clap::Args)]
 pub struct ImportArgs {
-    /// A file that `charter export` wrote; `-` reads standard input
+    /// A file written by `charter export`; `-` reads standard input
     file: String,
     #[command(flatten)]
     db: Db,
@@ -37,7 +37,7 @@ pub struct ImportArgs {
 /// Runs `export`.
 ///
 /// # Errors
-/// There is no such run, or the file cannot be written.
+/// If the run does not exist, or the file cannot be written.
 pub fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read()?;
     let run = find(&store, &args.run)?;
@@ -45,17 +45,17 @@ pub fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
         charter_journal::export(&store, &run.run, io.out).map_err(failed)?;
         return Ok(Exit::Yes);
     };
-    spare(path)?;
+    refuse_overwrite(path)?;
     let cannot = |e: std::io::Error| Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e)));
     let mut file = BufWriter::new(File::create(path).map_err(cannot)?);
     charter_journal::export(&store, &run.run, &mut file).map_err(failed)?;
     file.flush().map_err(cannot)?;
     let done = format!("{} of run {} written to `{}`", count(run.seq + 1, "record"), run.run, path.display());
-    writeln!(io.err, "{}", Paint(io.colour_err).faint(&done))?;
+    writeln!(io.err, "{}", Paint(io.color_err).faint(&done))?;
     Ok(Exit::Yes)
 }
 
-/// A stream that nobody reads any more is no failure of ours.
+/// Keeps errors of the output stream apart: a closed pipe is not a failure.
 fn failed(error: TransferError) -> Failure {
     match error {
         TransferError::File(e) => Failure::Io(e),
@@ -63,18 +63,18 @@ fn failed(error: TransferError) -> Failure {
     }
 }
 
-/// Runs `import`. What does not verify is not taken in; the answer is no then.
+/// Runs `import`. A run that does not verify is not imported, and the answer is no.
 ///
 /// # Errors
-/// The file cannot be read, or there is a run of that id already.
+/// If the file cannot be read, or the id of the run is taken.
 pub fn import(args: &ImportArgs, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let mut file = open(&args.file, "records", io)?;
-    // What does not verify makes no journal.
-    let taken = match Verified::read(&mut file) {
-        Ok(run) => run.write(&args.db.make()?),
-        Err(wrong) => Err(wrong),
+    // The journal is created only after the run has been verified.
+    let imported = match Verified::read(&mut file) {
+        Ok(run) => run.write(&args.db.create()?),
+        Err(error) => Err(error),
     };
-    match taken {
+    match imported {
         Ok(run) if machine_output => {
             let line = json!({"run": run.run, "records": run.seq + 1, "hash": run.hash});
             writeln!(io.out, "{line}")?;
@@ -82,18 +82,18 @@ pub fn import(args: &ImportArgs, machine_output: bool, io: &mut Io<'_>) -> Resul
         }
         Ok(run) => {
             writeln!(io.out, "{}", run.run)?;
-            let done = format!("{} verified and taken in", count(run.seq + 1, "record"));
-            writeln!(io.err, "{}", Paint(io.colour_err).faint(&done))?;
+            let done = format!("{} verified and imported", count(run.seq + 1, "record"));
+            writeln!(io.err, "{}", Paint(io.color_err).faint(&done))?;
             Ok(Exit::Yes)
         }
         Err(TransferError::NotVerified(finding)) => {
-            let paint = Paint(io.colour_err);
-            writeln!(io.err, "{} {finding}; nothing was taken in", paint.error("not verified:"))?;
+            let paint = Paint(io.color_err);
+            writeln!(io.err, "{} {finding}; nothing was imported", paint.error("not verified:"))?;
             Ok(Exit::No)
         }
         Err(TransferError::Store(StoreError::Conflict { run, .. })) => Err(Failure::with_help(
-            format!("there is a run `{run}` in this journal already"),
-            "`--db FILE` takes it into another journal",
+            format!("run `{run}` already exists in this journal"),
+            "`--db FILE` imports into another journal",
         )),
         Err(other) => Err(other.into()),
     }

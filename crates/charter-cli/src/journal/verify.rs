@@ -1,4 +1,5 @@
-//! `charter verify DB [RUN]`: hashes every record again and runs every event through the kernel again. Also of a run in a file of its own.
+//! `charter verify DB [RUN]`: recomputes every hash and replays every event, in a journal or in an
+//! exported file.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -8,19 +9,19 @@ use charter_journal::{Anchor, Report, VerifyOptions, verify_export, verify_with}
 use charter_kernel::Digest;
 use serde_json::json;
 
-use super::lines::{clean, count};
+use super::text::{clean, count};
 use super::{DEFAULT, find, open};
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Verifies a journal.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The journal, or a file that `charter export` (or a canister) wrote
+    /// The journal, or a file written by `charter export` (or by a canister)
     #[arg(value_name = "DB", default_value = DEFAULT)]
     db: PathBuf,
-    /// Only this run
+    /// Verify only this run
     run: Option<String>,
-    /// A hash that is known from elsewhere: `RUN/SEQ=sha256:...` (may be given several times)
+    /// A trusted hash to compare with: `RUN/SEQ=sha256:...` (repeatable)
     #[arg(long, value_name = "RUN/SEQ=HASH", value_parser = anchor)]
     anchor: Vec<Anchor>,
 }
@@ -35,13 +36,13 @@ fn anchor(text: &str) -> Result<Anchor, String> {
             hash: serde_json::from_value::<Digest>(hash.into()).ok()?,
         })
     };
-    read().ok_or_else(|| "an anchor is written `RUN/SEQ=sha256:...`".to_owned())
+    read().ok_or_else(|| "expected `RUN/SEQ=sha256:...`".to_owned())
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// The journal cannot be read. What is wrong with it is the answer, not an error.
+/// If the journal cannot be read. Differences in it are the answer, not an error.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let report = match export(&args.db) {
         Some(file) => exported(args, file)?,
@@ -69,7 +70,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         writeln!(io.out, "{all}")?;
         return Ok(exit);
     }
-    let paint = Paint(io.colour_out);
+    let paint = Paint(io.color_out);
     for finding in &report.findings {
         let kind = paint.error(&format!("{}:", finding.what.word()));
         writeln!(io.out, "{kind} {}", clean(&finding.to_string()))?;
@@ -78,7 +79,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     match (exit, report.runs.as_slice()) {
         (Exit::Yes, [one]) if one.first > 0 => writeln!(
             io.out,
-            "{}: {sum} from record {} on, head {}; those before are not in the file",
+            "{}: {sum} from record {} on, head {}; earlier records are not in the file",
             paint.good("verified"),
             one.first,
             one.hash
@@ -87,7 +88,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         (Exit::Yes, _) => writeln!(io.out, "{}: {sum}", paint.good("verified"))?,
         _ => writeln!(
             io.out,
-            "{}: {}; {sum} as they should be",
+            "{}: {}; {sum} verified",
             paint.error("not verified"),
             count(report.findings.len() as u64, "difference")
         )?,
@@ -105,7 +106,7 @@ fn journal(args: &Args) -> Result<Report, Failure> {
     Ok(verify_with(&store, &options)?)
 }
 
-/// A run in a file of its own: that begins with an object, a journal with `SQLite format 3`.
+/// Opens an exported file, which starts with an object; a journal starts with `SQLite format 3`.
 fn export(path: &Path) -> Option<BufReader<File>> {
     let mut file = BufReader::new(File::open(path).ok()?);
     let is_export = file.fill_buf().ok()?.starts_with(b"{");
@@ -119,8 +120,8 @@ fn exported(args: &Args, mut file: BufReader<File>) -> Result<Report, Failure> {
     {
         let inside = report.runs.first().map(|r| r.run.as_str());
         return Err(Failure::with_help(
-            format!("there is no run `{name}` in this file"),
-            format!("it is of run `{}`", inside.unwrap_or_default()),
+            format!("run `{name}` not found in this file"),
+            format!("the file contains run `{}`", inside.unwrap_or_default()),
         ));
     }
     Ok(report)

@@ -1,25 +1,26 @@
-//! What an approval covers, for the eyes of a person: files that may be read as a list, changes as a diff for each file. Told by their
-//! shape, whatever the charter: `{files: [{path, size, sha256}]}` and `{summary, changes: [{operation, file_path, ...}]}`.
+//! Previews of what an approval covers: files to be read as a list, changes as a diff per file.
+//! They are recognized by shape, in any charter: `{files: [{path, size, sha256}]}` and `{summary,
+//! changes: [{operation, file_path, ...}]}`.
 
 use charter_kernel::Digest;
 use charter_runtime::View;
 use serde_json::{Value as Json, json};
 
 use super::host::Host;
-use crate::io::Paint;
-use crate::journal::lines::{clean, count};
+use crate::io::{Failure, Paint};
+use crate::journal::text::{clean, count};
 
-/// A value that has more to show than its JSON.
+/// A value with a better presentation than its JSON.
 pub(crate) enum ApprovalPreview {
-    /// Files that may be read.
+    /// Files to be read.
     Files { folder: Option<String>, files: Vec<(String, u64)> },
     /// Changes to files.
     Changes {
         folder: Option<String>,
         value: Json,
         changes: Vec<Change>,
-        /// Why there is no diff, if there is none.
-        trouble: Option<String>,
+        /// Why there are no diffs, if so.
+        diff_error: Option<String>,
     },
 }
 
@@ -27,15 +28,15 @@ pub(crate) enum ApprovalPreview {
 pub(crate) struct Change {
     operation: String,
     path: String,
-    /// Lines that come and go, where they were compared.
+    /// Number of lines added and removed, if they were compared.
     lines: Option<(usize, usize)>,
-    /// The diff, a kind with each line.
-    diff: Vec<(Kind, String)>,
+    /// The lines of the diff.
+    diff: Vec<(DiffLine, String)>,
 }
 
-/// What a line of a diff is.
+/// The kind of a line in a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum DiffLine {
     File,
     Place,
     Same,
@@ -45,7 +46,7 @@ enum Kind {
 }
 
 impl ApprovalPreview {
-    /// What is approved in `actor`, if it is such a value.
+    /// The preview of a value that is approved in `actor`, if it has one.
     pub(crate) fn of(value: &Json, view: &View, actor: &str, host: &Host) -> Option<ApprovalPreview> {
         let workspace = view.snapshot.actor(actor).and_then(|a| a.variable("workspace")?.as_str().map(str::to_owned));
         let folder = workspace.as_deref().map(|w| host.place(view.snapshot.run(), w));
@@ -65,11 +66,11 @@ impl ApprovalPreview {
             Some(Change { operation: text("operation")?, path: text("file_path")?, lines: None, diff: Vec::new() })
         };
         let mut changes = list.iter().map(one).collect::<Option<Vec<_>>>()?;
-        let trouble = compare(&mut changes, value, workspace.as_deref(), view, host).err();
-        Some(ApprovalPreview::Changes { folder, value: value.clone(), changes, trouble })
+        let diff_error = compare(&mut changes, value, workspace.as_deref(), view, host).err().map(|e| e.to_string());
+        Some(ApprovalPreview::Changes { folder, value: value.clone(), changes, diff_error })
     }
 
-    /// What it is about, without the diffs.
+    /// The summary, without the diffs.
     pub(crate) fn head(&self, paint: Paint) -> Vec<String> {
         let place = |folder: &Option<String>| match folder {
             Some(folder) => format!(" in {}", clean(folder)),
@@ -86,7 +87,7 @@ impl ApprovalPreview {
                     lines.push(format!("  {:<width$}  {:>9}", clean(path), size(*bytes)));
                 }
             }
-            ApprovalPreview::Changes { folder, value, changes, trouble } => {
+            ApprovalPreview::Changes { folder, value, changes, diff_error } => {
                 let summary = value.get("summary").and_then(Json::as_str);
                 lines.push(paint.strong(&clean(summary.unwrap_or_default())));
                 let all = count(changes.len() as u64, "change");
@@ -107,7 +108,7 @@ impl ApprovalPreview {
                     ));
                 }
                 lines.extend(
-                    trouble.as_ref().map(|why| format!("{} no diff: {}", paint.warning("warning:"), clean(why))),
+                    diff_error.as_ref().map(|why| format!("{} no diff: {}", paint.warning("warning:"), clean(why))),
                 );
             }
         }
@@ -119,19 +120,19 @@ impl ApprovalPreview {
         let ApprovalPreview::Changes { changes, .. } = self else {
             return Vec::new();
         };
-        let line = |(kind, text): &(Kind, String)| match kind {
-            Kind::File => paint.strong(text),
-            Kind::Place => paint.help(text),
-            Kind::Same => text.clone(),
-            Kind::Removed => paint.error(text),
-            Kind::Added => paint.good(text),
-            Kind::Note => paint.warning(text),
+        let line = |(kind, text): &(DiffLine, String)| match kind {
+            DiffLine::File => paint.strong(text),
+            DiffLine::Place => paint.help(text),
+            DiffLine::Same => text.clone(),
+            DiffLine::Removed => paint.error(text),
+            DiffLine::Added => paint.good(text),
+            DiffLine::Note => paint.warning(text),
         };
         let of = |change: &Change| change.diff.iter().map(line).collect::<Vec<_>>();
         changes.iter().map(of).filter(|d| !d.is_empty()).collect()
     }
 
-    /// How many changes there are to choose from.
+    /// The number of changes to choose from.
     pub(crate) fn parts(&self) -> usize {
         match self {
             ApprovalPreview::Files { .. } => 0,
@@ -139,10 +140,11 @@ impl ApprovalPreview {
         }
     }
 
-    /// The part that a person names: numbers, ranges of numbers, paths. The paths, and the digest of the part.
-    pub(crate) fn part(&self, line: &str) -> Result<(Vec<String>, String), String> {
+    /// The changes that `line` selects by numbers, ranges of numbers or paths: their paths, and the
+    /// digest of the selection.
+    pub(crate) fn part(&self, line: &str) -> Result<(Vec<String>, String), Failure> {
         let ApprovalPreview::Changes { value, changes, .. } = self else {
-            return Err("there are no changes to choose from".into());
+            return Err(Failure::new("there are no changes to choose from"));
         };
         let mut wanted = vec![false; changes.len()];
         for word in line.split([' ', ',', '\t']).filter(|w| !w.is_empty()) {
@@ -154,11 +156,11 @@ impl ApprovalPreview {
             };
             let (from, to) =
                 range.filter(|(from, to)| 1 <= *from && from <= to && *to <= changes.len()).ok_or_else(|| {
-                    format!(
-                        "`{}` is none of the changes; numbers from 1 to {}, like `1 3-4`, or paths",
+                    Failure::new(format!(
+                        "no change `{}`: enter numbers from 1 to {}, such as `1 3-4`, or paths",
                         clean(word),
                         changes.len()
-                    )
+                    ))
                 })?;
             for chosen in wanted.iter_mut().take(to).skip(from - 1) {
                 *chosen = true;
@@ -177,7 +179,7 @@ impl ApprovalPreview {
     }
 }
 
-/// Puts the diffs to the changes.
+/// Adds the diffs to the changes.
 #[cfg(unix)]
 fn compare(
     changes: &mut [Change],
@@ -185,20 +187,21 @@ fn compare(
     workspace: Option<&str>,
     view: &View,
     host: &Host,
-) -> Result<(), String> {
+) -> Result<(), Failure> {
     use charter_actors::LineKind;
-    let workspace = workspace.ok_or("the run does not say in which folder")?;
-    let diffs = host.workspaces.review(view.snapshot.run(), workspace, value).map_err(|e| e.to_string())?;
+    let workspace = workspace.ok_or_else(|| Failure::new("the run does not name its workspace"))?;
+    let diffs =
+        host.workspaces.review(view.snapshot.run(), workspace, value).map_err(|e| Failure::new(e.to_string()))?;
     for (change, diff) in changes.iter_mut().zip(diffs) {
         let compared = diff.lines.iter().any(|l| l.kind == LineKind::Place);
         change.lines = compared.then_some((diff.added, diff.removed));
         let kind = |kind: LineKind| match kind {
-            LineKind::File => Kind::File,
-            LineKind::Place => Kind::Place,
-            LineKind::Same => Kind::Same,
-            LineKind::Removed => Kind::Removed,
-            LineKind::Added => Kind::Added,
-            LineKind::Note => Kind::Note,
+            LineKind::File => DiffLine::File,
+            LineKind::Place => DiffLine::Place,
+            LineKind::Same => DiffLine::Same,
+            LineKind::Removed => DiffLine::Removed,
+            LineKind::Added => DiffLine::Added,
+            LineKind::Note => DiffLine::Note,
         };
         change.diff = diff.lines.into_iter().map(|l| (kind(l.kind), l.text)).collect();
     }
@@ -206,8 +209,8 @@ fn compare(
 }
 
 #[cfg(not(unix))]
-fn compare(_: &mut [Change], _: &Json, _: Option<&str>, _: &View, _: &Host) -> Result<(), String> {
-    Err("folders are changed on Unix systems only".into())
+fn compare(_: &mut [Change], _: &Json, _: Option<&str>, _: &View, _: &Host) -> Result<(), Failure> {
+    Err(Failure::new("workspaces are supported on Unix only"))
 }
 
 fn width<'a>(texts: impl Iterator<Item = &'a str>) -> usize {

@@ -1,18 +1,20 @@
-//! The question on the terminal: what is asked is shown, then what could be done, then the data that the answer needs.
+//! The prompt on the terminal: shows what is to be decided, then the choices, then asks for the
+//! data of the chosen one.
 
 use charter_kernel::Digest;
 use charter_runtime::View;
 use serde_json::{Map, Value as Json, json};
 
 use super::approval_preview::ApprovalPreview;
-use super::choice::{Choice, approved, covered, required};
+use super::choice::{Choice, approved, previews, required};
 use super::host::Host;
 use super::pages;
 use crate::io::{Failure, Io, Paint};
-use crate::journal::lines::{clean, count, short, when};
+use crate::journal::text::{clean, count, short, when};
 use crate::page;
 
-/// Asks. None: the run is left as it is. `seen`: digests of what was shown before, which is not shown at length again.
+/// Asks for a choice; `None` leaves the run as it is. `seen` contains the digests of what was shown
+/// in full before, which is not repeated.
 pub(crate) fn ask(
     choices: &[Choice],
     view: &View,
@@ -24,7 +26,7 @@ pub(crate) fn ask(
     if choices.is_empty() {
         return Ok(None);
     }
-    let paint = Paint(io.colour_err);
+    let paint = Paint(io.color_err);
     let columns = io.screen.map(|(columns, _)| usize::from(columns));
     let page = page::lines(view.charter.machine(), &view.snapshot, now, columns, paint);
     let digest = Digest::of_bytes(page.join("\n").as_bytes()).to_string();
@@ -33,29 +35,29 @@ pub(crate) fn ask(
         writeln!(io.err)?;
         pages::write(std::slice::from_ref(&page), io)?;
     }
-    let covered = covered(choices, view, host, now);
-    for (_, digest, covered) in &covered {
+    let previews = previews(choices, view, host, now);
+    for (_, digest, preview) in &previews {
         writeln!(io.err)?;
-        let mut sections = vec![covered.head(paint)];
+        let mut sections = vec![preview.head(paint)];
         if !seen.contains(digest) {
-            sections.extend(spaced(covered.diffs(paint)));
+            sections.extend(spaced(preview.diffs(paint)));
             seen.push(digest.clone());
         }
         pages::write(&sections, io)?;
     }
     writeln!(io.err, "\n{}", paint.strong("What next?"))?;
     for (number, choice) in choices.iter().enumerate() {
-        let above = !page.is_empty() || matches!(choice, Choice::Event(e) if covered.iter().any(|c| c.0 == e.r#type));
+        let above = !page.is_empty() || matches!(choice, Choice::Event(e) if previews.iter().any(|c| c.0 == e.r#type));
         show(number + 1, choice, view, now, above, paint, io)?;
     }
-    let diffs = covered.iter().find(|c| c.2.parts() > 0);
+    let diffs = previews.iter().find(|c| c.2.parts() > 0);
     if diffs.is_some() {
-        let again = "shows the changes again; `d 2` the second";
+        let again = "show the changes again; `d 2` shows the second";
         writeln!(io.err, "  {}  {again}", paint.help("d"))?;
     }
-    writeln!(io.err, "  {}  leave it as it is", paint.help("q"))?;
+    writeln!(io.err, "  {}  quit; the run stays as it is", paint.help("q"))?;
     if let Some(timer) = view.snapshot.next_timer() {
-        let due = format!("until {} UTC; then: {}", when(timer.due.0), clean(&timer.id));
+        let due = format!("timer {} is due {} UTC", clean(&timer.id), when(timer.due.0));
         writeln!(io.err, "{}", paint.faint(&due))?;
     }
     loop {
@@ -68,10 +70,10 @@ pub(crate) fn ask(
         if line.is_empty() {
             continue;
         }
-        if let (Some((_, _, covered)), Some(which)) = (diffs, line.strip_prefix('d'))
+        if let (Some((_, _, preview)), Some(which)) = (diffs, line.strip_prefix('d'))
             && (which.is_empty() || which.starts_with(' '))
         {
-            let all = covered.diffs(paint);
+            let all = preview.diffs(paint);
             let chosen = which.trim().parse::<usize>().ok();
             let one = chosen.and_then(|n| all.get(n.checked_sub(1)?)).cloned();
             pages::write(&spaced(one.map_or(all, |one| vec![one])), io)?;
@@ -80,11 +82,11 @@ pub(crate) fn ask(
         let by_name = |c: &&Choice| matches!(c, Choice::Event(e) if e.r#type.eq_ignore_ascii_case(&line));
         let by_number = line.parse::<usize>().ok().and_then(|n| choices.get(n.checked_sub(1)?));
         let Some(choice) = by_number.or_else(|| choices.iter().find(by_name)) else {
-            writeln!(io.err, "a number from 1 to {}, or q", choices.len())?;
+            writeln!(io.err, "enter a number from 1 to {}, or q", choices.len())?;
             continue;
         };
         let part = match choice {
-            Choice::Event(e) => covered.iter().find(|c| c.0 == e.r#type).map(|c| &c.2),
+            Choice::Event(e) => previews.iter().find(|c| c.0 == e.r#type).map(|c| &c.2),
             Choice::Task(_) => None,
         };
         let Some(data) = data_of(choice, part, view, now, io)? else {
@@ -94,7 +96,7 @@ pub(crate) fn ask(
     }
 }
 
-/// As much of a description as a list has room for.
+/// The first sentence of a long description.
 fn first_sentence(text: &str) -> &str {
     match text.find(". ") {
         Some(end) if text.chars().count() > 70 => text.get(..=end).unwrap_or(text),
@@ -102,7 +104,7 @@ fn first_sentence(text: &str) -> &str {
     }
 }
 
-/// With an empty line before each.
+/// Adds an empty line before each section.
 fn spaced(sections: Vec<Vec<String>>) -> Vec<Vec<String>> {
     let with = |section| [vec![String::new()], section].concat();
     sections.into_iter().map(with).collect()
@@ -146,10 +148,10 @@ fn show(
     Ok(())
 }
 
-/// Asks for the data, one property after the other.
+/// Asks for the data, one property at a time.
 fn data_of(
     choice: &Choice,
-    covered: Option<&ApprovalPreview>,
+    preview: Option<&ApprovalPreview>,
     view: &View,
     now: i64,
     io: &mut Io<'_>,
@@ -182,76 +184,76 @@ fn data_of(
         if data.contains_key(name) {
             continue;
         }
-        if let (Some(covered), "accepted") = (covered.filter(|c| c.parts() > 0), name.as_str()) {
-            let Some(part) = part_of(covered, io)? else {
+        if let (Some(preview), "accepted") = (preview.filter(|c| c.parts() > 0), name.as_str()) {
+            let Some(part) = ask_selection(preview, io)? else {
                 return Ok(None);
             };
             data.extend(part);
             continue;
         }
         let optional = !needed.contains(name);
-        match part(name, property, optional, io)? {
-            Part::Given(value) => drop(data.insert(name.clone(), value)),
-            Part::Nothing => {}
-            Part::Gone => return Ok(None),
+        match ask_property(name, property, optional, io)? {
+            Entered::Value(value) => drop(data.insert(name.clone(), value)),
+            Entered::Skipped => {}
+            Entered::EndOfInput => return Ok(None),
         }
     }
     Ok(Some(Json::Object(data)))
 }
 
-/// What a person says to a question.
-enum Part {
-    Given(Json),
-    Nothing,
-    Gone,
+/// The reply to a prompt.
+enum Entered {
+    Value(Json),
+    Skipped,
+    EndOfInput,
 }
 
-/// Asks for a property; of an object, for what it needs.
-fn part(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) -> Result<Part, Failure> {
+/// Asks for a property; of an object, for its required properties.
+fn ask_property(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) -> Result<Entered, Failure> {
     let inner = property.get("properties").filter(|_| !optional);
     let needed = required(property);
     if let Some(inner) = inner.filter(|_| !needed.is_empty()) {
         let mut data = Map::new();
         for key in needed {
             let of = inner.get(&key).unwrap_or(&Json::Null);
-            match part(&format!("{name}.{key}"), of, false, io)? {
-                Part::Given(value) => drop(data.insert(key, value)),
-                Part::Nothing => {}
-                Part::Gone => return Ok(Part::Gone),
+            match ask_property(&format!("{name}.{key}"), of, false, io)? {
+                Entered::Value(value) => drop(data.insert(key, value)),
+                Entered::Skipped => {}
+                Entered::EndOfInput => return Ok(Entered::EndOfInput),
             }
         }
-        return Ok(Part::Given(Json::Object(data)));
+        return Ok(Entered::Value(Json::Object(data)));
     }
     let kind = property.get("type").and_then(Json::as_str).unwrap_or("any");
     let hint = match (property.get("enum"), optional) {
         (Some(one), _) => format!(" {}", short(one, 200)),
-        (None, true) => format!(" ({kind}, may be empty)"),
+        (None, true) => format!(" ({kind}, optional)"),
         (None, false) => format!(" ({kind})"),
     };
     let Some(line) = question(&format!("  {}{hint}: ", clean(name)), io)? else {
-        return Ok(Part::Gone);
+        return Ok(Entered::EndOfInput);
     };
     Ok(match line.is_empty() && optional {
-        true => Part::Nothing,
-        false => Part::Given(typed(&line, kind)),
+        true => Entered::Skipped,
+        false => Entered::Value(typed(&line, kind)),
     })
 }
 
-/// Asks which of the changes are accepted: a part of them has a digest of its own.
-fn part_of(covered: &ApprovalPreview, io: &mut Io<'_>) -> Result<Option<Map<String, Json>>, Failure> {
+/// Asks which of the changes are accepted: a selection has a digest of its own.
+fn ask_selection(preview: &ApprovalPreview, io: &mut Io<'_>) -> Result<Option<Map<String, Json>>, Failure> {
     loop {
-        let Some(line) = question("  which changes? numbers, or Enter for all of them: ", io)? else {
+        let Some(line) = question("  which changes? numbers or paths, or Enter for all: ", io)? else {
             return Ok(None);
         };
         if line.is_empty() || line == "all" {
             return Ok(Some(Map::new()));
         }
-        match covered.part(&line) {
-            Ok((paths, _)) if paths.len() == covered.parts() => return Ok(Some(Map::new())),
+        match preview.part(&line) {
+            Ok((paths, _)) if paths.len() == preview.parts() => return Ok(Some(Map::new())),
             Ok((paths, digest)) => {
-                let left = (covered.parts() - paths.len()) as u64;
+                let left = (preview.parts() - paths.len()) as u64;
                 let (some, left) = (paths.join(", "), count(left, "change"));
-                writeln!(io.err, "  only {}; {left} left out; this approves exactly {digest}", clean(&some))?;
+                writeln!(io.err, "  accepting {}, without {left}; approves exactly {digest}", clean(&some))?;
                 return Ok(Some(Map::from_iter([
                     ("digest".to_owned(), digest.into()),
                     ("accepted".to_owned(), paths.into()),
@@ -262,7 +264,7 @@ fn part_of(covered: &ApprovalPreview, io: &mut Io<'_>) -> Result<Option<Map<Stri
     }
 }
 
-/// A text as the type that is asked for; the schema judges it afterwards.
+/// Converts a text to the requested type; the schema validates it afterwards.
 fn typed(line: &str, kind: &str) -> Json {
     match (kind, line.to_lowercase().as_str()) {
         ("string", _) => line.into(),
@@ -272,7 +274,7 @@ fn typed(line: &str, kind: &str) -> Json {
     }
 }
 
-/// A line from the person; none at the end of the input.
+/// Reads a line after a prompt; `None` at the end of the input.
 fn question(prompt: &str, io: &mut Io<'_>) -> Result<Option<String>, Failure> {
     write!(io.err, "{prompt}")?;
     io.err.flush()?;

@@ -1,4 +1,4 @@
-//! Where a person is needed: what could be done now, which of it agrees and which does not.
+//! The choices where a person is needed: events and tasks, and which of them agree or disagree.
 
 use charter_expr::schema::SchemaNode;
 use charter_kernel::{Digest, Legal, Principal};
@@ -9,13 +9,13 @@ use super::Who;
 use super::approval_preview::ApprovalPreview;
 use super::host::Host;
 
-/// Something a person could do now.
+/// Something that a person can do now.
 #[derive(Debug, Clone)]
 pub(crate) enum Choice {
     /// Send an event.
-    Event(Event),
+    Event(EventChoice),
     /// Answer a task.
-    Task(Answer),
+    Task(TaskChoice),
 }
 
 impl Choice {
@@ -25,9 +25,9 @@ impl Choice {
     }
 }
 
-/// An event that is legal.
+/// A legal event.
 #[derive(Debug, Clone)]
-pub(crate) struct Event {
+pub(crate) struct EventChoice {
     pub(crate) r#type: String,
     pub(crate) to: String,
     pub(crate) by: Principal,
@@ -36,9 +36,9 @@ pub(crate) struct Event {
     pub(super) approves: Option<String>,
 }
 
-/// A task that waits.
+/// An open task.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct TaskChoice {
     pub(crate) effect: String,
     pub(crate) by: Principal,
     pub(super) title: String,
@@ -46,7 +46,8 @@ pub(crate) struct Answer {
     pub(super) schema: Option<Json>,
 }
 
-/// Everything that could be done. Whoever names no roles has all that the charter declares: it is their own machine.
+/// All choices. A user who names no roles has all roles of the charter: the run is on their own
+/// machine.
 pub(crate) fn all(view: &View, who: &Who, now: i64) -> Vec<Choice> {
     let machine = view.charter.machine();
     let mut by = who.principal();
@@ -56,7 +57,7 @@ pub(crate) fn all(view: &View, who: &Who, now: i64) -> Vec<Choice> {
     let mut choices = Vec::new();
     for Task { effect, title, src, by: roles, input, output, .. } in view.tasks.clone() {
         if roles.is_empty() || roles.iter().any(|r| by.roles.contains(r)) {
-            choices.push(Choice::Task(Answer {
+            choices.push(Choice::Task(TaskChoice {
                 effect,
                 by: by.clone(),
                 title: title.unwrap_or(src),
@@ -69,7 +70,7 @@ pub(crate) fn all(view: &View, who: &Who, now: i64) -> Vec<Choice> {
         if r#type.starts_with("charter.") {
             continue;
         }
-        choices.push(Choice::Event(Event {
+        choices.push(Choice::Event(EventChoice {
             approves: approves(view, &to, &r#type),
             by: by.clone(),
             schema: data.map(resolved),
@@ -78,12 +79,12 @@ pub(crate) fn all(view: &View, who: &Who, now: i64) -> Vec<Choice> {
             description,
         }));
     }
-    // What agrees comes first; the rest stays in the order of its declaration.
+    // Approvals first; the others in the order of declaration.
     choices.sort_by_key(|c| !matches!(c, Choice::Event(e) if e.approves.is_some()));
     choices
 }
 
-/// A schema in which the properties that only name another schema of it are that schema.
+/// A schema with the references of its properties resolved.
 fn resolved(mut schema: Json) -> Json {
     let whole = schema.clone();
     resolve(&mut schema, &whole, 4);
@@ -101,7 +102,7 @@ fn resolve(schema: &mut Json, whole: &Json, depth: u8) {
     }
 }
 
-/// What an event would approve in the state as it is: an expression.
+/// The expression that an event would approve in the current state.
 fn approves(view: &View, to: &str, kind: &str) -> Option<String> {
     let machine = view.charter.machine();
     let actor = view.snapshot.actor(to)?;
@@ -117,8 +118,8 @@ fn approves(view: &View, to: &str, kind: &str) -> Option<String> {
     })
 }
 
-/// What is approved, and its digest.
-pub(super) fn approved(event: &Event, view: &View, now: i64) -> Option<(Json, String)> {
+/// The value that an event approves, and its digest.
+pub(super) fn approved(event: &EventChoice, view: &View, now: i64) -> Option<(Json, String)> {
     let machine = view.charter.machine();
     let query = machine.query(event.approves.as_ref()?).ok()?;
     let value = machine.ask(&view.snapshot, &event.to, &query, now).ok()?;
@@ -126,8 +127,8 @@ pub(super) fn approved(event: &Event, view: &View, now: i64) -> Option<(Json, St
     Some((value, digest))
 }
 
-/// Values that are approved here and have more to show than their JSON: the event, the digest, and what it is.
-pub(crate) fn covered(
+/// Previews of the values that can be approved: event type, digest and preview.
+pub(crate) fn previews(
     choices: &[Choice],
     view: &View,
     host: &Host,
@@ -138,13 +139,14 @@ pub(crate) fn covered(
             return None;
         };
         let (value, digest) = approved(event, view, now)?;
-        let covered = ApprovalPreview::of(&value, view, &event.to, host)?;
-        Some((event.r#type.clone(), digest, covered))
+        let preview = ApprovalPreview::of(&value, view, &event.to, host)?;
+        Some((event.r#type.clone(), digest, preview))
     };
     choices.iter().filter_map(one).collect()
 }
 
-/// Data for an event as it could be written on the command line: what can be told is filled in, of the rest it is said what it is.
+/// Example data for an event on the command line: known values are filled in, the others are
+/// placeholders.
 pub(crate) fn example(choices: &[Choice], kind: &str, to: &str, view: &View, now: i64) -> Json {
     let event = choices.iter().find_map(|c| match c {
         Choice::Event(e) if c.is(kind, to) => Some(e),
@@ -160,7 +162,7 @@ pub(crate) fn example(choices: &[Choice], kind: &str, to: &str, view: &View, now
     Json::Object(data)
 }
 
-/// The least data of a schema, with something for each part that is needed.
+/// The minimal data of a schema, with a placeholder for each required property.
 fn sample(schema: &Json) -> Map<String, Json> {
     let mut data = Map::new();
     for name in required(schema) {
@@ -180,11 +182,12 @@ fn sample(schema: &Json) -> Map<String, Json> {
     data
 }
 
-/// The choice that agrees, or the one that does not, with its data; none if that cannot be told, or if it needs data that nobody gave.
+/// The choice that agrees or disagrees, with its data; `None` if there is none, or if it needs data
+/// that is not known.
 pub(crate) fn agreeing(choices: &[Choice], yes: bool, view: &View, now: i64) -> Option<(Choice, Json)> {
     const AGREES: [&str; 7] = ["APPROVE", "ACCEPT", "CONFIRM", "YES", "ALLOW", "GRANT", "AGREE"];
     const DISAGREES: [&str; 8] = ["REJECT", "DENY", "DENIED", "DECLINE", "REFUSE", "NO", "DISAGREE", "VETO"];
-    let fits = |event: &Event| {
+    let fits = |event: &EventChoice| {
         let words: Vec<String> = event.r#type.split(|c: char| !c.is_alphanumeric()).map(str::to_uppercase).collect();
         let any =
             |list: &[&str]| words.iter().any(|w| list.iter().any(|l| w == l || (l.len() > 3 && w.starts_with(l))));
@@ -210,7 +213,7 @@ pub(crate) fn agreeing(choices: &[Choice], yes: bool, view: &View, now: i64) -> 
     })
 }
 
-fn plain_event(event: &Event, yes: bool) -> Option<Json> {
+fn plain_event(event: &EventChoice, yes: bool) -> Option<Json> {
     let mut schema = event.schema.clone();
     // The digest is filled in.
     if let Some(required) = schema.as_mut().and_then(|s| s.get_mut("required")).and_then(Json::as_array_mut) {
@@ -219,7 +222,8 @@ fn plain_event(event: &Event, yes: bool) -> Option<Json> {
     plain(schema.as_ref(), yes)
 }
 
-/// The least data that a schema asks for, if a yes or no says it all: truth values are the answer, a reason says where it comes from.
+/// The data that a schema requires, if yes or no determines it: booleans are the answer, and a
+/// reason names the flag.
 fn plain(schema: Option<&Json>, yes: bool) -> Option<Json> {
     let mut data = Map::new();
     let Some(schema) = schema else {

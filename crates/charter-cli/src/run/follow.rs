@@ -1,4 +1,4 @@
-//! Following a run: what happens is shown as it happens; where it stands still for want of a person, that person is asked.
+//! Follows a run: shows what happens, and asks where a person is needed.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,16 +12,16 @@ use super::{Who, report, send};
 use crate::io::{Exit, Failure, Io};
 use crate::journal::Db;
 
-/// How often elapsed times are drawn again.
+/// How often elapsed times are redrawn.
 const TICK: Duration = Duration::from_millis(100);
-/// How long what a step has told may take to arrive.
-const MOMENT: Duration = Duration::from_millis(30);
-/// A timer that is due later than this is not waited for, in milliseconds.
-const SOON: i64 = 60_000;
-/// So many refusals in a row, and nobody is asked any more.
+/// How long to wait for the events of the last step.
+const EVENT_DELAY: Duration = Duration::from_millis(30);
+/// Upper limit for waiting on a timer without `--wait`, in milliseconds.
+const MAX_TIMER_WAIT: i64 = 60_000;
+/// Upper limit for consecutive refusals before the prompt ends.
 const MAX_REFUSED: u32 = 5;
 
-/// What is done where a person is needed.
+/// What to do where a person is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reply {
     /// Agree.
@@ -30,7 +30,7 @@ pub(crate) enum Reply {
     No,
     /// Ask on the terminal.
     Ask,
-    /// Say what it waits for, and end.
+    /// Report what the run waits for, and end.
     Leave,
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum Reply {
 pub(crate) struct Follow {
     pub(crate) reply: Reply,
     pub(crate) who: Who,
-    pub(crate) patient: bool,
+    pub(crate) wait_for_timers: bool,
     pub(crate) resumed: bool,
     pub(crate) db: Db,
 }
@@ -48,7 +48,7 @@ impl Follow {
         &self,
         host: &Host,
         run: &str,
-        mut news: Subscription,
+        mut events: Subscription,
         machine_output: bool,
         io: &mut Io<'_>,
     ) -> Result<Exit, Failure> {
@@ -58,8 +58,8 @@ impl Follow {
         let mut refused = 0;
         let mut seen = Vec::new();
         let last = loop {
-            while let Some(happening) = news.try_next() {
-                progress.show(&happening, io)?;
+            while let Some(event) = events.try_next() {
+                progress.show(&event, io)?;
             }
             let view = host.wait(host.runtime.view(run))?;
             if view.snapshot.status().is_finished() {
@@ -67,14 +67,14 @@ impl Follow {
             }
             if is_busy(&view) || self.waits_for_timer(&view) {
                 progress.wait(&view, now(), io)?;
-                if let Some(Some(happening)) = host.wait_at_most(TICK, news.next()) {
-                    progress.show(&happening, io)?;
+                if let Some(Some(event)) = host.wait_at_most(TICK, events.next()) {
+                    progress.show(&event, io)?;
                 }
                 continue;
             }
-            // What the last step has told comes a moment after it.
-            while let Some(Some(happening)) = host.wait_at_most(MOMENT, news.next()) {
-                progress.show(&happening, io)?;
+            // The events of the last step arrive shortly after it.
+            while let Some(Some(event)) = host.wait_at_most(EVENT_DELAY, events.next()) {
+                progress.show(&event, io)?;
             }
             progress.clear(io)?;
             let choices = choice::all(&view, &self.who, now());
@@ -111,8 +111,8 @@ impl Follow {
                 break host.wait(host.runtime.view(run))?;
             }
         };
-        while let Some(happening) = news.try_next() {
-            progress.show(&happening, io)?;
+        while let Some(event) = events.try_next() {
+            progress.show(&event, io)?;
         }
         progress.clear(io)?;
         report::write(&last, &self.db, machine_output, host, now(), io)?;
@@ -124,16 +124,16 @@ impl Follow {
     }
 
     fn waits_for_timer(&self, view: &View) -> bool {
-        // Whoever can be asked need not wait.
+        // No waiting while the person at the terminal can act.
         if self.reply == Reply::Ask && !choice::all(view, &self.who, now()).is_empty() {
             return false;
         }
         let due = view.snapshot.next_timer().map(|t| t.due.0);
-        due.is_some_and(|due| self.patient || due <= now().saturating_add(SOON))
+        due.is_some_and(|due| self.wait_for_timers || due <= now().saturating_add(MAX_TIMER_WAIT))
     }
 }
 
-/// Whether somebody other than a person is at work.
+/// Whether an actor other than a person is running.
 pub(crate) fn is_busy(view: &View) -> bool {
     let open = view.snapshot.invocations().filter(|(_, i)| !i.is_machine()).count();
     open > view.tasks.len()
@@ -145,33 +145,33 @@ pub(crate) fn now() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Follows until nobody is at work any more; shows, asks nobody.
+/// Follows a run until no actor is running; never prompts.
 pub(crate) fn settle(
     host: &Host,
     run: &str,
-    mut news: Subscription,
+    mut events: Subscription,
     seen: u64,
     io: &mut Io<'_>,
 ) -> Result<View, Failure> {
     let mut progress = Progress::new(run, io);
     progress.know(&host.wait(host.runtime.view(run))?, Some(seen));
-    progress.hear(host);
+    progress.observe_models(host);
     loop {
-        while let Some(happening) = news.try_next() {
-            progress.show(&happening, io)?;
+        while let Some(event) = events.try_next() {
+            progress.show(&event, io)?;
         }
         let view = host.wait(host.runtime.view(run))?;
         if view.snapshot.status().is_finished() || !is_busy(&view) {
-            while let Some(Some(happening)) = host.wait_at_most(MOMENT, news.next()) {
-                progress.show(&happening, io)?;
+            while let Some(Some(event)) = host.wait_at_most(EVENT_DELAY, events.next()) {
+                progress.show(&event, io)?;
             }
             progress.clear(io)?;
             return Ok(view);
         }
         progress.wait(&view, now(), io)?;
-        let happening: Option<Option<RuntimeEvent>> = host.wait_at_most(TICK, news.next());
-        if let Some(Some(happening)) = happening {
-            progress.show(&happening, io)?;
+        let event: Option<Option<RuntimeEvent>> = host.wait_at_most(TICK, events.next());
+        if let Some(Some(event)) = event {
+            progress.show(&event, io)?;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The embedded host: a journal, a runtime on threads of its own, charters with the files that belong to them.
+//! The embedded host: a journal, a runtime on its own threads, and charters with their files.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -15,38 +15,38 @@ use super::model_progress::ModelProgress;
 use crate::bundled;
 use crate::io::Failure;
 use crate::load::{Loaded, load};
-use crate::models::{self, Record};
+use crate::models::{self, Recording};
 
-/// How long actors at work may go on when the program ends.
+/// How long running actors may continue when the program ends.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// A host in this process.
 pub(crate) struct Host {
     pub(crate) runtime: Runtime,
     pub(crate) recovery: Recovery,
-    /// What changes folders, to show what it would do.
+    /// The workspaces, for previews of changes.
     #[cfg(unix)]
     pub(crate) workspaces: charter_actors::Workspaces,
-    /// Who answers for models, in words.
+    /// What answers for models.
     pub(crate) models: String,
-    /// How questions to models go.
-    pub(crate) hearing: ModelProgress,
-    /// Whether no model is asked at all.
+    /// Progress of model calls.
+    pub(crate) model_progress: ModelProgress,
+    /// Whether the rules of the charter answer instead of a model.
     pub(crate) offline: bool,
     threads: tokio::runtime::Runtime,
 }
 
 impl Host {
-    /// Takes over a journal: whatever was left open in it goes on.
+    /// Opens a journal and resumes the runs in it.
     pub(crate) fn open(store: SqliteStore, models: &models::Args) -> Result<Host, Failure> {
-        let hearing = ModelProgress::default();
-        let chosen = models::choose(models, &variable, hearing.clone(), Record::Begin)?;
+        let model_progress = ModelProgress::default();
+        let chosen = models::choose(models, &variable, model_progress.clone(), Recording::Create)?;
         let threads = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
-            .map_err(|e| Failure::new(format!("the host could not be started: {e}")))?;
-        // What workspaces keep lies beside the journal.
+            .map_err(|e| Failure::new(format!("cannot start the host: {e}")))?;
+        // The files of workspaces are next to the journal.
         #[cfg(unix)]
         let workspaces = {
             let mut folder = store.path().as_os_str().to_owned();
@@ -63,23 +63,23 @@ impl Host {
             #[cfg(unix)]
             workspaces,
             models: chosen.title,
-            hearing,
+            model_progress,
             offline: chosen.offline,
             threads,
         })
     }
 
-    /// Waits for something that the host does.
+    /// Waits for an operation of the host.
     pub(crate) fn wait<T>(&self, work: impl Future<Output = Result<T, RuntimeError>>) -> Result<T, Failure> {
         Ok(self.threads.block_on(work)?)
     }
 
-    /// Waits for something, at most so long.
+    /// Waits for a future, at most for `time`.
     pub(crate) fn wait_at_most<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
         self.threads.block_on(async { tokio::time::timeout(time, work).await.ok() })
     }
 
-    /// The folder that a run means by `workspace`, to show it.
+    /// The folder of a run's `workspace`, for messages.
     pub(crate) fn place(&self, run: &str, workspace: &str) -> String {
         #[cfg(unix)]
         let workspace = &self.workspaces.place(run, workspace);
@@ -89,7 +89,7 @@ impl Host {
         whole.as_deref().unwrap_or(workspace).display().to_string()
     }
 
-    /// Ends it in order. What is at work then is taken up when the journal is opened again.
+    /// Shuts down. Running actors are resumed when the journal is opened again.
     pub(crate) fn close(self) {
         self.threads.block_on(self.runtime.shutdown(GRACE));
         drop(self.runtime);
@@ -97,7 +97,7 @@ impl Host {
     }
 }
 
-/// Who does the work of actors in this program.
+/// The executors of this program.
 fn options(models: Models, secrets: FindSecret) -> Options {
     let options = Options { find_folder: Arc::new(folder_of), ..Options::default() };
     let mut options = options
@@ -108,24 +108,24 @@ fn options(models: Models, secrets: FindSecret) -> Options {
     options
 }
 
-/// The same for judging a charter, before there is a journal with files beside it.
-fn options_to_judge(models: Models, secrets: FindSecret) -> Options {
+/// The same for checking a charter before a journal exists.
+fn options_for_check(models: Models, secrets: FindSecret) -> Options {
     let options = options(models, secrets);
-    // It keeps nothing until it is asked for something.
+    // It creates no file until it is called.
     #[cfg(unix)]
     let options = options.executor("workspace", charter_actors::Workspaces::new("."));
     options
 }
 
-/// Whether a run of a charter could start, as far as that can be told before there is a journal. Makes no file.
+/// Checks that a run of a charter can start, as far as possible without a journal. Creates no file.
 pub(crate) fn admits(charter: &Charter, run: Option<&str>, models: &models::Args) -> Result<(), Failure> {
-    let chosen = models::choose(models, &variable, (), Record::Later)?;
-    let options = options_to_judge(chosen.models, secrets());
+    let chosen = models::choose(models, &variable, (), Recording::Check)?;
+    let options = options_for_check(chosen.models, secrets());
     Ok(options.admits(charter, run)?)
 }
 
-/// What `charter run` would have against the actors of a charter, whatever models and secrets there are; and the kinds of actors that
-/// this program knows.
+/// What `charter run` would reject in the actors of a charter, whatever models and secrets are
+/// configured; and the kinds of actors that this program supports.
 pub(crate) fn objections(loaded: &Loaded) -> Result<(Vec<ActorError>, Vec<String>), Failure> {
     if loaded.document.definition.actors.is_empty() {
         return Ok((Vec::new(), Vec::new()));
@@ -135,7 +135,7 @@ pub(crate) fn objections(loaded: &Loaded) -> Result<(Vec<ActorError>, Vec<String
         (Ok(model), Ok(silent)) => Models::asking(model, silent),
         _ => Models::offline(),
     };
-    let mut options = options_to_judge(models, Arc::new(|_: &str| Some("some".to_owned())));
+    let mut options = options_for_check(models, Arc::new(|_: &str| Some("some".to_owned())));
     let kinds = options.executors.keys().cloned().collect();
     if cfg!(not(feature = "tools")) {
         options.executors.remove("tool");
@@ -147,7 +147,8 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The secret `NAME` is the variable `CHARTER_SECRET_NAME`: a charter cannot name any other variable.
+/// The secret `NAME` is the variable `CHARTER_SECRET_NAME`, so that a charter cannot read any other
+/// variable.
 fn secrets() -> FindSecret {
     Arc::new(|name: &str| {
         let value = std::env::var(format!("CHARTER_SECRET_{name}")).ok()?;
@@ -165,12 +166,12 @@ fn tools(_: FindSecret) -> absent::Tools {
     absent::Tools
 }
 
-/// Stands where tools are not built in, and says so.
+/// The executor for `tool` where tools are not built in.
 #[cfg(not(feature = "tools"))]
 mod absent {
     use charter_actors::{BoxFuture, Call, ConfigError, Executor, Fault, Folder, Outcome};
 
-    const WHY: &str = "this program was built without tools of MCP servers; build it with `--features tools`";
+    const WHY: &str = "MCP tools are not built into this program: build it with `--features tools`";
 
     pub(super) struct Tools;
 
@@ -185,7 +186,7 @@ mod absent {
     }
 }
 
-/// A charter with the files beside it, for the host.
+/// A charter with its files, for the host.
 pub(crate) fn charter(what: &str) -> Result<Charter, Failure> {
     hosted(&load(what)?)
 }
@@ -205,7 +206,8 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// The files of a charter from the journal: those beside the file it was read from, or those in the binary.
+/// The files of a charter in the journal: those next to the file it was read from, or those in the
+/// binary.
 fn folder_of(stored: &StoredCharter) -> Folder {
     let path = Path::new(&stored.name);
     match path.is_file() {
@@ -232,8 +234,8 @@ impl From<RuntimeError> for Failure {
             RuntimeError::Store(error) => error.into(),
             RuntimeError::Replay(error) => error.into(),
             RuntimeError::RunExists(run) => Failure::with_help(
-                format!("there is a run `{run}` already, started with something else"),
-                format!("choose another id, or go on with it: `charter run --resume {run}`"),
+                format!("run `{run}` already exists, with another charter or input"),
+                format!("choose another id, or resume it: `charter run --resume {run}`"),
             ),
             other => Failure::new(other.to_string()),
         }

@@ -1,4 +1,4 @@
-//! `charter legal RUN`: what may be sent to a run now, and by whom.
+//! `charter legal RUN`: the events that a run accepts now, and from whom.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::{Who, follow};
 use crate::io::{Exit, Failure, Io, Paint};
-use crate::journal::lines::{clean, short};
+use crate::journal::text::{clean, short};
 use crate::journal::{Db, at, find, show};
 
-/// Lists what is legal now.
+/// Lists the legal events.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run, or the beginning of its id
@@ -20,16 +20,16 @@ pub struct Args {
     db: Db,
 }
 
-/// Runs the command. The answer is no if nothing is legal.
+/// Runs the command. The answer is no if no event is legal.
 ///
 /// # Errors
-/// There is no such run.
+/// If the run does not exist.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read()?;
     let run = find(&store, &args.run)?;
     let (machine, snapshot) = at(&store, &run, None)?;
     let now = follow::now();
-    let paint = Paint(io.colour_out);
+    let paint = Paint(io.color_out);
     // For one principal, or for each role.
     let mut all: BTreeMap<(String, String), (Vec<String>, charter_kernel::Legal)> = BTreeMap::new();
     let mut put = |role: Option<&String>, principal| {
@@ -49,7 +49,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             put(Some(role), principal);
         }
         put(None, args.who.principal());
-        // What anybody may send needs no role.
+        // An event that anyone may send needs no role.
         for (key, (roles, _)) in &mut all {
             if open.get(key).is_some_and(Vec::is_empty) {
                 roles.clear();
@@ -68,7 +68,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         let to = show::to(to);
         let by = match (roles.is_empty(), args.who.has_roles()) {
             (_, true) => String::new(),
-            (true, _) => " by anybody".to_owned(),
+            (true, _) => " by anyone".to_owned(),
             (false, _) => format!(" by {}", roles.join(" or ")),
         };
         let what = legal.description.as_deref().map(|d| format!("  {}", clean(d)));
@@ -80,8 +80,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     if all.is_empty() {
         if !machine_output {
             let why = match snapshot.status().is_finished() {
-                true => format!("nothing: the run is {}", snapshot.status().word()),
-                false => "nothing: it waits for what is at work, or for time".to_owned(),
+                true => format!("no events accepted: the run is {}", snapshot.status().word()),
+                false => "no events accepted now: waiting for an actor or a timer".to_owned(),
             };
             writeln!(io.out, "{why}")?;
         }

@@ -1,8 +1,10 @@
-//! `charter run`: starts a run on the embedded host, or takes one up again, and follows it until it ends or waits for somebody.
+//! `charter run`: starts or resumes a run on the embedded host, and follows it until it ends or
+//! waits for a person.
 
 mod approval_preview;
 mod ask;
 mod choice;
+mod details;
 mod follow;
 pub(crate) mod host;
 pub mod legal;
@@ -11,7 +13,6 @@ mod pages;
 mod progress;
 mod report;
 pub mod send;
-mod story;
 
 use charter_kernel::{Code, Envelope, Event, Machine, Principal};
 use charter_runtime::{Start, Subscription};
@@ -20,7 +21,7 @@ use serde_json::{Value as Json, json};
 
 use crate::input::json_or_file;
 use crate::io::{Exit, Failure, Io};
-use crate::journal::lines::further;
+use crate::journal::text::further;
 use crate::journal::{self, Db};
 use crate::models;
 use follow::{Follow, Reply};
@@ -30,33 +31,33 @@ use host::Host;
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "charter run CHARTER [--input JSON]\n       charter run --resume RUN",
-    after_help = "It ends when the run ends, or when nothing goes on without somebody: it says what it waits for then.\nCtrl-C leaves the run as it is; `charter run --resume RUN` goes on."
+    after_help = "Ends when the run ends, or when the run waits for a person; then prints what it waits for.\nCtrl-C interrupts; `charter run --resume RUN` continues the run."
 )]
 pub struct Args {
     /// A charter, or the name of a bundled charter
     #[arg(required_unless_present = "resume", conflicts_with = "resume")]
     charter: Option<String>,
-    /// What the run starts with: JSON, or `@file`
+    /// Input of the run: JSON, or `@file`
     #[arg(long, value_name = "JSON", conflicts_with = "resume")]
     input: Option<String>,
     /// Id of the run [default: a new one]
     #[arg(long, value_name = "ID", conflicts_with = "resume")]
     run: Option<String>,
-    /// Take up a run that was left
+    /// Resume a run
     #[arg(long, value_name = "RUN")]
     resume: Option<String>,
-    /// Agree wherever a person is needed
+    /// Agree wherever a person must decide
     #[arg(long, conflicts_with = "no")]
     yes: bool,
-    /// Disagree wherever a person is needed
+    /// Disagree wherever a person must decide
     #[arg(long)]
     no: bool,
-    /// Start it, leave it to a process in the background, and print its id
+    /// Start the run in a background process, and print its id
     #[arg(long, conflicts_with_all = ["yes", "no"])]
     detach: bool,
     #[command(flatten)]
     who: Who,
-    /// Go on waiting for timers, however far off they are
+    /// Wait for all timers, even those due in more than a minute
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
@@ -65,20 +66,20 @@ pub struct Args {
     db: Db,
 }
 
-/// Who acts.
+/// The sender.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Who {
-    /// Who you are
+    /// Your id
     #[arg(long = "as", value_name = "ID", default_value = "me", value_parser = NonEmptyStringValueParser::new())]
     sender: String,
-    /// A role you have (may be given several times)
+    /// One of your roles (repeatable)
     #[arg(long, value_name = "ROLE", value_parser = NonEmptyStringValueParser::new())]
     role: Vec<String>,
 }
 
 impl Who {
-    /// Whoever it may be, with every role.
-    pub(crate) fn anybody() -> Who {
+    /// A placeholder sender, with every role.
+    pub(crate) fn anyone() -> Who {
         Who { sender: "ID".into(), role: Vec::new() }
     }
     pub(crate) fn principal(&self) -> Principal {
@@ -92,21 +93,21 @@ impl Who {
 /// Runs the command.
 ///
 /// # Errors
-/// The charter or the input cannot be read, the journal is in use, or there is no such run.
+/// If the charter or the input cannot be read, the journal is in use, or the run does not exist.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let (host, run, news) = match (&args.charter, &args.resume) {
+    let (host, run, events) = match (&args.charter, &args.resume) {
         (_, Some(resume)) => {
             let store = args.db.write()?;
             let run = journal::find(&store, resume)?.run;
             let host = Host::open(store, &args.models)?;
-            let news = host.runtime.subscribe(Some(&run));
-            (host, run, news)
+            let events = host.runtime.subscribe(Some(&run));
+            (host, run, events)
         }
         (Some(charter), None) => match start(args, charter, io)? {
             Ok(started) => started,
             Err(refused) => return Ok(refused),
         },
-        (None, None) => return Err(Failure::new("nothing to run")),
+        (None, None) => return Err(Failure::new("missing charter or run")),
     };
     if args.detach {
         host.close();
@@ -125,30 +126,30 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             _ => Reply::Leave,
         },
         who: args.who.clone(),
-        patient: args.wait,
+        wait_for_timers: args.wait,
         resumed: args.resume.is_some(),
         db: args.db.clone(),
     };
-    let exit = follow.run(&host, &run, news, machine_output, io);
+    let exit = follow.run(&host, &run, events, machine_output, io);
     host.close();
     exit
 }
 
-/// Starts a run; the inner error: its start was refused.
+/// Starts a run; the inner error is a refused start.
 fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<(Host, String, Subscription), Exit>, Failure> {
     let input = match &args.input {
         Some(text) => json_or_file("--input", text)?,
         None => json!({}),
     };
-    // Everything that can be wrong with what was asked for is told before a journal is made.
+    // Checked before the journal is created.
     let charter = host::charter(charter)?;
-    fits(charter.machine(), &input, args.who.principal())?;
+    check_input(charter.machine(), &input, args.who.principal())?;
     host::admits(&charter, args.run.as_deref(), &args.models)?;
-    let host = Host::open(args.db.make()?, &args.models)?;
+    let host = Host::open(args.db.create()?, &args.models)?;
     let digest = charter.digest();
     host.wait(host.runtime.add(charter))?;
-    // Before it starts, so that nothing of it is missed.
-    let news = host.runtime.subscribe(None);
+    // Subscribes before the start, so that no event is missed.
+    let events = host.runtime.subscribe(None);
     let receipt = host.wait(host.runtime.start(Start {
         charter: digest,
         run: args.run.clone(),
@@ -161,12 +162,12 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<(Host, St
         return Ok(Err(Exit::No));
     }
     let run = receipt.record.run.to_string();
-    let news = news.only(&run);
-    Ok(Ok((host, run, news)))
+    let events = events.only(&run);
+    Ok(Ok((host, run, events)))
 }
 
-/// An input that does not fit is told before a journal is made.
-fn fits(machine: &Machine, input: &Json, by: Principal) -> Result<(), Failure> {
+/// Validates the input, before the journal is created.
+fn check_input(machine: &Machine, input: &Json, by: Principal) -> Result<(), Failure> {
     let start = Envelope {
         event: Event::Start { input: input.clone() },
         ..Envelope::event(0, "", json!({}), by, follow::now())
@@ -177,9 +178,9 @@ fn fits(machine: &Machine, input: &Json, by: Principal) -> Result<(), Failure> {
     if refusal.code != Code::Schema {
         return Ok(());
     }
-    let story = machine.explain(None, &start, &refusal);
-    let mut message = story.message.clone();
-    for line in further(&story.misfits) {
+    let explanation = machine.explain(None, &start, &refusal);
+    let mut message = explanation.message.clone();
+    for line in further(&explanation.misfits) {
         message.push('\n');
         message.push_str(&line);
     }
@@ -193,13 +194,13 @@ fn fits(machine: &Machine, input: &Json, by: Principal) -> Result<(), Failure> {
     })
 }
 
-/// A process of its own goes on with the run.
+/// Resumes the run in a background process.
 fn background(args: &Args, run: &str) -> Result<(), Failure> {
     use std::process::{Command, Stdio};
     let cannot = |e: std::io::Error| {
         Failure::with_help(
-            format!("no process could be started in the background: {}", crate::load::plain(&e)),
-            format!("the run has begun; `charter run --resume {run}` goes on"),
+            format!("cannot start a background process: {}", crate::load::plain(&e)),
+            format!("the run has started; `charter run --resume {run}` continues it"),
         )
     };
     let program = std::env::current_exe().map_err(cannot)?;
@@ -219,14 +220,14 @@ fn background(args: &Args, run: &str) -> Result<(), Failure> {
     #[cfg(unix)]
     {
         use std::os::unix::process::CommandExt as _;
-        // So that what ends this terminal's programs does not end it.
+        // Signals to the programs of this terminal must not end it.
         command.process_group(0);
     }
     command.spawn().map_err(cannot)?;
     Ok(())
 }
 
-/// Data of an event on the command line: JSON, `@file`, or nothing.
+/// The data of an event on the command line: JSON, `@file`, or none.
 pub(crate) fn data(text: Option<&String>) -> Result<Json, Failure> {
     match text {
         Some(text) => json_or_file("DATA", text),

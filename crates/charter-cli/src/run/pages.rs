@@ -1,8 +1,8 @@
-//! Long texts on a terminal, a screen at a time.
+//! A pager: long texts on a terminal, one screen at a time.
 
 use crate::io::{Failure, Io};
 
-/// Writes sections of lines to the terminal; where they do not fit on the screen it waits after each screenful.
+/// Writes sections of lines to the terminal, and pauses after each screenful.
 pub(crate) fn write(sections: &[Vec<String>], io: &mut Io<'_>) -> Result<(), Failure> {
     let Some((columns, rows)) = io.screen else {
         for line in sections.iter().flatten() {
@@ -15,16 +15,16 @@ pub(crate) fn write(sections: &[Vec<String>], io: &mut Io<'_>) -> Result<(), Fai
     let last = sections.len().saturating_sub(1);
     for (number, section) in sections.iter().enumerate() {
         for (at, line) in section.iter().enumerate() {
-            let needs = seen(line).div_ceil(columns).max(1);
+            let needs = width(line).div_ceil(columns).max(1);
             if needs > left && left < rows - 2 {
                 let rest = section.len() - at;
-                match question(rest, number < last, io)? {
-                    Answer::More => {}
-                    Answer::NextFile => {
+                match prompt(rest, number < last, io)? {
+                    PagerCommand::Continue => {}
+                    PagerCommand::NextFile => {
                         left = rows - 2;
                         break;
                     }
-                    Answer::Enough => return Ok(()),
+                    PagerCommand::Skip => return Ok(()),
                 }
                 left = rows - 2;
             }
@@ -35,37 +35,37 @@ pub(crate) fn write(sections: &[Vec<String>], io: &mut Io<'_>) -> Result<(), Fai
     Ok(())
 }
 
-enum Answer {
-    More,
+enum PagerCommand {
+    Continue,
     NextFile,
-    Enough,
+    Skip,
 }
 
-fn question(rest: usize, others: bool, io: &mut Io<'_>) -> Result<Answer, Failure> {
+fn prompt(rest: usize, others: bool, io: &mut Io<'_>) -> Result<PagerCommand, Failure> {
     let next = if others { ", n: next file" } else { "" };
-    write!(io.err, "-- {rest} more lines of this file. Enter: go on{next}, q: enough -- ")?;
+    write!(io.err, "-- {rest} more lines of this file. Enter: continue{next}, q: skip the rest -- ")?;
     io.err.flush()?;
     let mut line = String::new();
     let read = io.input.read_line(&mut line)?;
     Ok(match line.trim() {
-        _ if read == 0 => Answer::Enough,
-        "n" => Answer::NextFile,
-        "q" => Answer::Enough,
-        _ => Answer::More,
+        _ if read == 0 => PagerCommand::Skip,
+        "n" => PagerCommand::NextFile,
+        "q" => PagerCommand::Skip,
+        _ => PagerCommand::Continue,
     })
 }
 
-/// How many characters of a line are seen: all but the escape codes of colours.
-fn seen(line: &str) -> usize {
-    let (mut seen, mut inside) = (0, false);
+/// The visible width of a line: all characters but the escape codes of colors.
+fn width(line: &str) -> usize {
+    let (mut width, mut inside) = (0, false);
     for c in line.chars() {
         match (inside, c) {
             (false, '\u{1b}') => inside = true,
             (true, 'm') => inside = false,
             (true, _) => {}
-            (false, '\t') => seen += 8,
-            (false, _) => seen += 1,
+            (false, '\t') => width += 8,
+            (false, _) => width += 1,
         }
     }
-    seen
+    width
 }

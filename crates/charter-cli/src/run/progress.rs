@@ -1,5 +1,5 @@
-//! What happens in a run, as it happens, on standard error: a line for each change, and on a terminal one below them that tells who is
-//! at work and for how long.
+//! Shows the progress of a run on standard error: a line for each change and, on a terminal, a
+//! status line with the running actors and their elapsed times.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,35 +8,35 @@ use charter_journal::{Record, SourceKind, Verdict};
 use charter_kernel::Machine;
 use charter_runtime::{RuntimeEvent, View, Working};
 
+use super::details;
 use super::host::Host;
 use super::model_progress::ModelProgress;
-use super::story;
 use crate::io::{Failure, Io, Paint};
-use crate::journal::lines::{clean, short};
+use crate::journal::text::{clean, count, short};
 
-/// A run on the terminal.
+/// The progress of a run.
 pub(crate) struct Progress {
     run: String,
     paint: Paint,
-    /// Whether there is a terminal to draw on.
+    /// Whether the status line is drawn.
     live: bool,
     drawn: bool,
     turn: usize,
     /// The last record shown.
     seen: Option<u64>,
-    /// Invocations that were answered; that their actors end is no news.
+    /// Invocations with a result; the end of their actors is not reported.
     answered: BTreeSet<String>,
-    /// States of the charter.
+    /// Top-level states of the charter.
     states: Vec<String>,
     machine: Option<Arc<Machine>>,
-    hearing: ModelProgress,
+    model_progress: ModelProgress,
 }
 
 impl Progress {
     pub(crate) fn new(run: &str, io: &Io<'_>) -> Progress {
         Progress {
             run: run.to_owned(),
-            paint: Paint(io.colour_err),
+            paint: Paint(io.color_err),
             live: io.terminal,
             drawn: false,
             turn: 0,
@@ -44,11 +44,11 @@ impl Progress {
             answered: BTreeSet::new(),
             states: Vec::new(),
             machine: None,
-            hearing: ModelProgress::default(),
+            model_progress: ModelProgress::default(),
         }
     }
 
-    /// A run, and the last of its records that was shown.
+    /// Sets the run, and the last record that was shown.
     pub(crate) fn know(&mut self, view: &View, seen: Option<u64>) {
         self.seen = seen;
         let definition = view.charter.machine().definition();
@@ -56,36 +56,36 @@ impl Progress {
         self.machine = Some(view.charter.machine().clone());
     }
 
-    /// Whom to ask how questions to models go.
-    pub(crate) fn hear(&mut self, host: &Host) {
-        self.hearing = host.hearing.clone();
+    /// Sets the source of model progress.
+    pub(crate) fn observe_models(&mut self, host: &Host) {
+        self.model_progress = host.model_progress.clone();
     }
 
-    /// The heading.
+    /// Prints the heading.
     pub(crate) fn begin(&mut self, view: &View, resumed: bool, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
         let definition = view.charter.machine().definition();
         self.know(view, None);
-        self.hear(host);
+        self.observe_models(host);
         let paint = self.paint;
         let how = match resumed {
-            true => format!("goes on after record {}", view.snapshot.seq()),
-            false => "begins".to_owned(),
+            true => format!("resumed after record {}", view.snapshot.seq()),
+            false => "started".to_owned(),
         };
         let title = definition.title.as_deref().unwrap_or(&definition.id);
         writeln!(io.err, "{} {how}: {}", paint.strong(&self.run), clean(title))?;
         if self.live {
-            let leave = format!("Ctrl-C leaves it as it is; `charter run --resume {}` goes on", self.run);
+            let leave = format!("Ctrl-C interrupts; `charter run --resume {}` continues the run", self.run);
             writeln!(io.err, "{}", paint.faint(&leave))?;
         }
         let asks = definition.actors.values().any(|a| a.kind == "model");
         if asks {
             match host.offline {
-                // Nobody shall take rules for intelligence.
+                // Offline answers must not be mistaken for those of a model.
                 true => {
-                    let rules = "no model is asked: keyword rules of the charter answer, which are no intelligence";
+                    let rules = "no model is called; simple keyword rules of the charter answer instead";
                     writeln!(io.err, "{} {rules}", paint.warning("offline:"))?;
                     let more =
-                        "a model answers with ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY set, or `--model`";
+                        "to use a model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or pass `--model`";
                     writeln!(io.err, "{}", paint.faint(more))?;
                 }
                 false => {
@@ -98,20 +98,20 @@ impl Progress {
         let own = format!("{}/", self.run);
         let others = others.filter(|effect| !effect.starts_with(&own)).count();
         if others > 0 {
-            let more = format!("{others} that other runs of this journal had asked for are taken up, too");
+            let more = format!("also resumed: {} of other runs in this journal", count(others as u64, "invocation"));
             writeln!(io.err, "{}", paint.faint(&more))?;
         }
         for (run, error) in &host.recovery.failed {
-            writeln!(io.err, "{} run `{run}` was not taken up: {error}", paint.warning("warning:"))?;
+            writeln!(io.err, "{} run `{run}` was not resumed: {error}", paint.warning("warning:"))?;
         }
         Ok(())
     }
 
-    /// Something happened.
-    pub(crate) fn show(&mut self, happening: &RuntimeEvent, io: &mut Io<'_>) -> Result<(), Failure> {
+    /// Shows an event of the runtime.
+    pub(crate) fn show(&mut self, event: &RuntimeEvent, io: &mut Io<'_>) -> Result<(), Failure> {
         let paint = self.paint;
-        self.tell_notes(io)?;
-        let line = match happening {
+        self.show_notes(io)?;
+        let line = match event {
             RuntimeEvent::Recorded(r) => {
                 if self.seen.is_some_and(|seen| r.record.seq <= seen) {
                     return Ok(());
@@ -120,37 +120,37 @@ impl Progress {
                 if let Some(invocation) = &r.record.source.invocation {
                     self.answered.insert(invocation.to_string());
                 }
-                // `Retrying` tells it.
+                // `Retrying` reports it.
                 if r.record.source.kind == SourceKind::Attempt {
                     return Ok(());
                 }
-                // An answer that the charter has no use for.
+                // A result that the charter ignores.
                 if r.record.source.kind == SourceKind::Done && r.record.verdict == Verdict::Ignored {
                     return Ok(());
                 }
-                let more = story::of_record(&r.record, paint);
+                let more = details::of_record(&r.record, paint);
                 let machine = self.machine.as_deref();
                 std::iter::once(record(&r.record, machine, paint)).chain(more).collect::<Vec<_>>().join("\n  ")
             }
             RuntimeEvent::Began(work) if work.attempt > 1 => {
-                self.hearing.forget(&self.run, &work.src);
-                format!("{} at work, attempt {}", clean(&work.src), work.attempt)
+                self.model_progress.forget(&self.run, &work.src);
+                format!("{} started, attempt {}", clean(&work.src), work.attempt)
             }
             RuntimeEvent::Began(work) => {
-                self.hearing.forget(&self.run, &work.src);
-                format!("{} at work", clean(&work.src))
+                self.model_progress.forget(&self.run, &work.src);
+                format!("{} started", clean(&work.src))
             }
             RuntimeEvent::Retrying { work, error, .. } => {
-                let why = error.get("message").and_then(|m| m.as_str()).unwrap_or("it failed");
-                format!("{}: {}; it is tried again", paint.warning(&clean(&work.src)), clean(why))
+                let why = error.get("message").and_then(|m| m.as_str()).unwrap_or("failed");
+                format!("{}: {}; retrying", paint.warning(&clean(&work.src)), clean(why))
             }
             RuntimeEvent::Waiting(work) => {
-                format!("{} waits for a person", paint.help(&clean(&work.src)))
+                format!("{} is waiting for a person", paint.help(&clean(&work.src)))
             }
             RuntimeEvent::Stopped(work) if self.answered.contains(work.invocation.as_ref()) => {
                 return Ok(());
             }
-            RuntimeEvent::Stopped(work) => format!("{} is stopped: nobody waits for it any more", clean(&work.src)),
+            RuntimeEvent::Stopped(work) => format!("{} canceled: its result is no longer needed", clean(&work.src)),
             RuntimeEvent::Logged { label, value, .. } => {
                 let label = label.as_deref().map(|l| format!("{}: ", clean(l))).unwrap_or_default();
                 let text = match value.as_str() {
@@ -159,15 +159,14 @@ impl Progress {
                 };
                 format!("{}{text}", paint.strong(&label))
             }
-            RuntimeEvent::Emitted { data, .. } if story::is_move(data, &self.states) => return Ok(()),
-            RuntimeEvent::Emitted { r#type, data, .. } => {
-                story::of_insight(data, paint).unwrap_or_else(|| format!("emits {} {}", clean(r#type), short(data, 60)))
-            }
+            RuntimeEvent::Emitted { data, .. } if details::is_move(data, &self.states) => return Ok(()),
+            RuntimeEvent::Emitted { r#type, data, .. } => details::of_insight(data, paint)
+                .unwrap_or_else(|| format!("emits {} {}", clean(r#type), short(data, 60))),
             RuntimeEvent::Trouble { message, .. } => {
-                format!("{} {}", paint.warning("trouble:"), clean(message))
+                format!("{} {}", paint.warning("warning:"), clean(message))
             }
             RuntimeEvent::Missed(count) => {
-                format!("{count} lines are left out here; the journal has them all")
+                format!("{count} events are not shown here; `charter log {}` lists all records", self.run)
             }
             _ => return Ok(()),
         };
@@ -176,9 +175,9 @@ impl Progress {
         Ok(())
     }
 
-    /// Time goes on.
+    /// Updates the status line.
     pub(crate) fn wait(&mut self, view: &View, now: i64, io: &mut Io<'_>) -> Result<(), Failure> {
-        self.tell_notes(io)?;
+        self.show_notes(io)?;
         if !self.live {
             return Ok(());
         }
@@ -190,11 +189,11 @@ impl Progress {
             .iter()
             .take(4)
             .map(|w| {
-                let came = match self.hearing.bytes(&self.run, &w.src) {
+                let received = match self.model_progress.bytes(&self.run, &w.src) {
                     0 => String::new(),
                     bytes => format!(" ({}.{} kB)", bytes / 1_000, bytes % 1_000 / 100),
                 };
-                format!("{} {}{came}", clean(&w.src), elapsed(w.since))
+                format!("{} {}{received}", clean(&w.src), elapsed(w.since))
             })
             .collect();
         if working.len() > 4 {
@@ -204,7 +203,7 @@ impl Progress {
             && let Some(timer) = view.snapshot.next_timer()
         {
             let left = timer.due.0.saturating_sub(now).max(0);
-            parts.push(format!("waits for the timer {}, {} left", clean(&timer.id), self::elapsed(left)));
+            parts.push(format!("waiting for timer {}, {} left", clean(&timer.id), self::elapsed(left)));
         }
         let turn = TURNS.get(self.turn).copied().unwrap_or_default();
         let line = format!("{} {}", turn, parts.join(", "));
@@ -215,16 +214,16 @@ impl Progress {
         Ok(())
     }
 
-    /// What cost models time.
-    fn tell_notes(&mut self, io: &mut Io<'_>) -> Result<(), Failure> {
-        for note in self.hearing.notes(&self.run) {
+    /// Prints the notes about model calls.
+    fn show_notes(&mut self, io: &mut Io<'_>) -> Result<(), Failure> {
+        for note in self.model_progress.notes(&self.run) {
             self.clear(io)?;
             writeln!(io.err, "  {}", self.paint.warning(&clean(&note)))?;
         }
         Ok(())
     }
 
-    /// Takes the line below away.
+    /// Clears the status line.
     pub(crate) fn clear(&mut self, io: &mut Io<'_>) -> Result<(), Failure> {
         if self.drawn {
             write!(io.err, "\r\u{1b}[2K")?;
@@ -246,7 +245,7 @@ fn elapsed(ms: i64) -> String {
     }
 }
 
-/// A record in a few words.
+/// A record on one line.
 fn record(record: &Record, machine: Option<&Machine>, paint: Paint) -> String {
     let actor = match record.to.as_ref() {
         "root" => String::new(),
@@ -265,7 +264,7 @@ fn record(record: &Record, machine: Option<&Machine>, paint: Paint) -> String {
             "" => format!("  {}", clean(&record.event.r#type)),
             by => format!("  {} by {}", clean(&record.event.r#type), clean(by)),
         },
-        SourceKind::Done => format!("  {invocation} is done"),
+        SourceKind::Done => format!("  {invocation} done"),
         SourceKind::Error => format!("  {} {}", paint.error(&format!("{invocation} failed:")), clean(&failure(record))),
         SourceKind::Timer => format!("  {}", clean(&record.event.r#type)),
     };
@@ -282,5 +281,5 @@ fn record(record: &Record, machine: Option<&Machine>, paint: Paint) -> String {
 fn failure(record: &Record) -> String {
     let error = record.event.data.get("error");
     let message = error.and_then(|e| e.get("message")).and_then(|m| m.as_str());
-    message.unwrap_or("it failed").to_owned()
+    message.unwrap_or("failed").to_owned()
 }

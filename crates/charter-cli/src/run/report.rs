@@ -1,4 +1,4 @@
-//! What a run has come to, on standard output: its end and its actors', or what it waits for.
+//! The report on a run, on standard output: its result and its actors, or what it waits for.
 
 use charter_kernel::Status;
 use charter_runtime::View;
@@ -7,12 +7,12 @@ use serde_json::Value as Json;
 use super::host::Host;
 use super::{Who, choice};
 use crate::io::{Failure, Io, Paint};
-use crate::journal::lines::{clean, count, short, when};
+use crate::journal::text::{clean, count, short, when};
 use crate::journal::{DEFAULT, Db, show};
 use crate::{page, program};
 
-/// The longest value that is shown beside an actor.
-const WIDE: usize = 70;
+/// Upper limit for a value next to an actor, in characters.
+const MAX_VALUE: usize = 70;
 
 /// Writes the report.
 pub(crate) fn write(
@@ -33,12 +33,12 @@ pub(crate) fn write(
         writeln!(io.out, "{all}")?;
         return Ok(());
     }
-    let paint = Paint(io.colour_out);
+    let paint = Paint(io.color_out);
     let word = snapshot.status().word();
     let word = match snapshot.status() {
         Status::Done => paint.good(word),
         Status::Failed | Status::Cancelled => paint.error(word),
-        Status::Active | Status::Paused => paint.warning("waits"),
+        Status::Active | Status::Paused => paint.warning("waiting"),
     };
     let state: Vec<&str> = snapshot.actor("root").iter().flat_map(|a| a.state()).collect();
     writeln!(
@@ -52,7 +52,7 @@ pub(crate) fn write(
     let finished = snapshot.status().is_finished();
     let columns = io.screen.map(|(columns, _)| usize::from(columns));
     let page = page::lines(machine, snapshot, now, columns, paint);
-    // On a terminal it was shown with the question.
+    // On a terminal it was shown with the prompt.
     for line in page.iter().filter(|_| finished || !io.terminal) {
         writeln!(io.out, "{line}")?;
     }
@@ -61,14 +61,14 @@ pub(crate) fn write(
     }
     if !finished {
         if !page.is_empty() && !io.terminal {
-            writeln!(io.out, "It waits")?;
+            writeln!(io.out, "Waiting")?;
         }
         waits(view, db, host, now, paint, io)?;
     }
     next(view, db, paint, io)
 }
 
-/// How one looks at it further.
+/// Suggests the next commands.
 fn next(view: &View, db: &Db, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
     let (run, charter) = (view.snapshot.run(), program::name());
     let (last, file) = (view.snapshot.seq(), file(db));
@@ -77,9 +77,9 @@ fn next(view: &View, db: &Db, paint: Paint, io: &mut Io<'_>) -> Result<(), Failu
         false => format!(" {}", db.db.display()),
     };
     let commands = [
-        (format!("{charter} log {run}{file}"), "what happened, record by record"),
-        (format!("{charter} explain {run} {last}{file}"), "why the last was taken"),
-        (format!("{charter} verify{all}"), "that nothing was changed since"),
+        (format!("{charter} log {run}{file}"), "list the records of the run"),
+        (format!("{charter} explain {run} {last}{file}"), "explain the last record"),
+        (format!("{charter} verify{all}"), "check that no record was altered"),
     ];
     let width = commands.iter().map(|(c, _)| c.chars().count()).max();
     let width = width.unwrap_or(0);
@@ -96,7 +96,7 @@ fn file(db: &Db) -> String {
     }
 }
 
-/// The actors of the run, each with what it has to say for itself.
+/// The actors of the run, each with its state and its variables.
 fn actors(view: &View, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
     let all: Vec<_> = view.snapshot.actors().filter(|a| a.id() != "root").collect();
     let width = |of: &dyn Fn(&charter_kernel::Actor) -> usize| all.iter().map(|a| of(a)).max().unwrap_or(0);
@@ -104,29 +104,29 @@ fn actors(view: &View, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
     let names = width(&|a| a.id().chars().count());
     let states = width(&|a| state(a).chars().count());
     for actor in &all {
-        let said = actor.variables().filter_map(|(name, value)| match value {
+        let variables = actor.variables().filter_map(|(name, value)| match value {
             Json::String(text) => Some(format!("{name}: {}", clean(text))),
             Json::Null | Json::Object(_) | Json::Array(_) => None,
-            other => Some(format!("{name}: {}", short(other, WIDE))),
+            other => Some(format!("{name}: {}", short(other, MAX_VALUE))),
         });
         let line = format!(
             "  {:<names$}  {:<states$}  {}",
             clean(actor.id()),
             state(actor),
-            paint.faint(&said.collect::<Vec<_>>().join(", "))
+            paint.faint(&variables.collect::<Vec<_>>().join(", "))
         );
         writeln!(io.out, "{}", line.trim_end())?;
     }
     Ok(())
 }
 
-/// What it waits for, and how that is answered from the command line.
+/// What the run waits for, with the commands that answer.
 pub(crate) fn waits(view: &View, db: &Db, host: &Host, now: i64, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
     let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
     let run = snapshot.run();
     let (file, charter) = (file(db), program::name());
     if view.is_stuck() {
-        let stuck = "no timer, no actor at work, and no event that anybody could send";
+        let stuck = "no timer, no running actor, and no legal event";
         writeln!(io.out, "  {} {stuck}", paint.error("stuck:"))?;
     }
     for task in &view.tasks {
@@ -137,11 +137,11 @@ pub(crate) fn waits(view: &View, db: &Db, host: &Host, now: i64, paint: Paint, i
         };
         writeln!(io.out, "  for a person{by}: {}", clean(title))?;
     }
-    let choices = choice::all(view, &Who::anybody(), now);
-    // On a terminal it was shown with the question.
-    let covered = choice::covered(&choices, view, host, now);
-    for (_, _, covered) in covered.iter().filter(|_| !io.terminal) {
-        let sections = std::iter::once(covered.head(paint)).chain(covered.diffs(paint));
+    let choices = choice::all(view, &Who::anyone(), now);
+    // On a terminal it was shown with the prompt.
+    let previews = choice::previews(&choices, view, host, now);
+    for (_, _, preview) in previews.iter().filter(|_| !io.terminal) {
+        let sections = std::iter::once(preview.head(paint)).chain(preview.diffs(paint));
         for section in sections {
             for line in section {
                 writeln!(io.out, "  {line}")?;
@@ -172,6 +172,6 @@ pub(crate) fn waits(view: &View, db: &Db, host: &Host, now: i64, paint: Paint, i
         writeln!(io.out, "  for the timer {}, due {} UTC", clean(&timer.id), when(timer.due.0))?;
     }
     let how = format!("{charter} run --resume {run}{file}");
-    writeln!(io.out, "  {}", paint.faint(&format!("{how} goes on")))?;
+    writeln!(io.out, "  to resume: {}", paint.faint(&how))?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `charter send RUN TYPE [DATA]`: an event for a run, and what becomes of it.
+//! `charter send RUN TYPE [DATA]`: sends an event to a run, and reports the result.
 
 use charter_journal::Record;
 use charter_runtime::SendEvent;
@@ -7,7 +7,7 @@ use super::host::Host;
 use super::{Who, data, follow, report};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
-use crate::journal::lines::{clean, further, short_line};
+use crate::journal::text::{clean, further, short_line};
 use crate::journal::{self, Db};
 use crate::models;
 
@@ -16,22 +16,22 @@ use crate::models;
 pub struct Args {
     /// The run, or the beginning of its id
     run: String,
-    /// Event type; run control too: `charter.pause`, `charter.resume`, `charter.cancel`
+    /// Event type; also `charter.pause`, `charter.resume`, `charter.cancel`
     r#type: String,
     /// Event data: JSON, or `@file`
     data: Option<String>,
-    /// The actor of the run that it is for [default: the run itself]
+    /// The actor to send to [default: the root actor of the run]
     #[arg(long, value_name = "ACTOR")]
     to: Option<String>,
-    /// An id of your own: the same event under the same id is taken once
+    /// Idempotency key: an event with a key that was used before is not applied again
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// The last record you have seen; if the run has changed since, the event is refused
+    /// Number of the last record you have seen; if the run has changed since, the event is refused
     #[arg(long, value_name = "SEQ", allow_negative_numbers = true, value_parser = whole::<u64>)]
     expect: Option<u64>,
     #[command(flatten)]
     who: Who,
-    /// Do not wait for the actors that the event sets to work
+    /// Do not wait for the actors that the event starts
     #[arg(long)]
     detach: bool,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub struct Args {
 /// Runs the command. With `--json`: the record.
 ///
 /// # Errors
-/// There is no such run, or another process has the journal.
+/// If the run does not exist, or another process has the journal open.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let data = data(args.data.as_ref())?;
     let store = args.db.write()?;
@@ -58,7 +58,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         id: args.id.clone(),
         expected_seq: args.expect,
     };
-    let news = host.runtime.subscribe(Some(&run));
+    let events = host.runtime.subscribe(Some(&run));
     let receipt = host.wait(host.runtime.send(send))?;
     let record = &receipt.record;
     match machine_output {
@@ -67,10 +67,10 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             writeln!(io.out, "{}", record.shown(charter.as_ref().map(|c| c.machine().as_ref())))?;
         }
         false => {
-            writeln!(io.out, "{}", short_line(record, Paint(io.colour_out)))?;
+            writeln!(io.out, "{}", short_line(record, Paint(io.color_out)))?;
             if receipt.repeated {
-                let done = format!("it was sent before, as record {}; nothing has happened now", record.seq);
-                writeln!(io.err, "{}", Paint(io.colour_err).faint(&done))?;
+                let done = format!("this event was sent before, as record {}; nothing changed", record.seq);
+                writeln!(io.err, "{}", Paint(io.color_err).faint(&done))?;
             }
         }
     }
@@ -83,7 +83,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         show_refusal(record, &host, io)?;
     }
     if !args.detach && !receipt.is_refused() {
-        let view = follow::settle(&host, &run, news, record.seq, io)?;
+        let view = follow::settle(&host, &run, events, record.seq, io)?;
         if !machine_output {
             report::write(&view, &args.db, false, &host, follow::now(), io)?;
         }
@@ -92,13 +92,13 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     Ok(exit)
 }
 
-/// A refusal in words, on standard error.
+/// Prints a refusal on standard error.
 pub(crate) fn show_refusal(record: &Record, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
     let charter = host.wait(host.runtime.charter(record.charter)).ok();
     let Some(refusal) = record.explanation(charter.as_ref().map(|c| c.machine().as_ref())) else {
         return Ok(());
     };
-    let paint = Paint(io.colour_err);
+    let paint = Paint(io.color_err);
     let code = paint.error(&format!("refused ({}):", refusal.code));
     writeln!(io.err, "{code} {}", clean(&refusal.message))?;
     for line in further(&refusal.misfits) {

@@ -15,7 +15,7 @@ fn every_scenario_of_every_charter_passes() {
 }
 
 #[test]
-fn the_bundled_ones_are_those_of_the_folder() {
+fn all_charters_of_the_folder_are_bundled() {
     for bundled in charter_cli::bundled::ALL {
         let ran = charter(&["test", bundled.name]);
         assert_eq!(ran.code, 0, "{}: {}{}", bundled.name, ran.out, ran.err);

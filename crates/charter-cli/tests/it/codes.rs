@@ -1,4 +1,5 @@
-//! The pages of `docs/codes/`: every code has one, every page has a code, and every example gives what its page says.
+//! The pages of `docs/codes/`: every code has a page, every page has a code, and every example
+//! produces its code.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +10,7 @@ use charter_cli::codes::PAGES;
 use charter_scenario::runner;
 use serde_json::Value as Json;
 
-/// Findings that only the exploration gives; their examples are judged when `charter check` explores.
+/// Findings that only the exploration gives.
 const EXPLORED: &[&str] = &[
     "cannot-start",
     "deadlock",
@@ -25,7 +26,7 @@ fn crates() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// What stands between quotes after each `marker` in the sources below a path. Codes are literals there.
+/// The string literals after each `marker` in the sources below a path.
 fn literals(path: &Path, marker: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     if path.is_dir() {
@@ -76,7 +77,7 @@ fn every_code_has_a_page_and_every_page_a_code() {
 }
 
 #[test]
-fn every_page_says_what_kind_of_code_it_is_and_what_to_do() {
+fn every_page_has_a_kind_an_example_and_advice() {
     for (code, page) in PAGES {
         assert!(page.starts_with(&format!("# `{code}`\n\n*")), "{code}");
         for part in ["## Example", "## What to do"] {
@@ -85,12 +86,12 @@ fn every_page_says_what_kind_of_code_it_is_and_what_to_do() {
     }
 }
 
-/// The text of the block that begins with a line.
+/// The code block with this info string.
 fn block<'p>(page: &'p str, begin: &str) -> Option<&'p str> {
     page.split_once(&format!("```{begin}\n")).map(|(_, rest)| rest.split("```").next().unwrap())
 }
 
-/// Why an example does not show its code; none if it does.
+/// The output of an example that does not show its code; `None` if it does.
 fn wrong(code: &str, page: &str, scratch: &Scratch) -> Option<String> {
     if let Some(cel) = block(page, "cel") {
         let ran = charter(&["eval", cel.trim_end()]);
@@ -113,7 +114,7 @@ fn wrong(code: &str, page: &str, scratch: &Scratch) -> Option<String> {
 }
 
 #[test]
-fn every_example_gives_the_code_of_its_page() {
+fn every_example_produces_its_code() {
     let scratch = Scratch::new("codes");
     let pages = PAGES.iter().filter(|(code, _)| !EXPLORED.contains(code));
     let wrong: Vec<String> =

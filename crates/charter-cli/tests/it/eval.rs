@@ -1,4 +1,4 @@
-//! `charter eval`: single expressions, and the public conformance cases through the batch.
+//! `charter eval`: single expressions, and the public conformance cases with `--batch`.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ fn same(expected: &Value<'_>, got: &Value<'_>) -> bool {
 }
 
 #[test]
-fn all_conformance_cases_come_out_right() {
+fn all_conformance_cases_pass() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/cel/cases.jsonl");
     let Ok(text) = std::fs::read_to_string(&path) else {
         println!("SKIPPED: the conformance cases (shared/data/cel/cases.jsonl) are not here");
@@ -42,7 +42,7 @@ fn all_conformance_cases_come_out_right() {
         .map(|(case, answer)| format!("{case}\n  gave {answer}"))
         .collect();
     assert!(wrong.is_empty(), "{} of {} are wrong:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
-    // Some cases are errors on purpose.
+    // Some cases expect an error.
     assert_eq!(ran.code, 1);
 }
 
@@ -71,7 +71,7 @@ fn the_checker_runs_first_unless_it_is_disabled() {
 }
 
 #[test]
-fn a_broken_line_is_told_and_the_rest_goes_on() {
+fn an_invalid_line_is_reported_and_the_rest_is_evaluated() {
     let ran =
         charter_with(&["eval", "--batch", "-"], "{\"expr\":\"1\"}\nnonsense\n\n{\"exp\":\"1\"}\n{\"expr\":\"2\"}\n");
     let answers: Vec<Json> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -83,7 +83,7 @@ fn a_broken_line_is_told_and_the_rest_goes_on() {
 }
 
 #[test]
-fn names_come_from_the_keys_of_with() {
+fn variables_are_the_keys_of_with() {
     let ran = charter(&["eval", "digest(x) == digest({'b': 1, 'a': [2.0]})", "--with", r#"{"x":{"a":[2],"b":1}}"#]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "true\n"));
 }

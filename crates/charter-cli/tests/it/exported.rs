@@ -1,10 +1,10 @@
-//! A run in a file of its own: verified as it lies there.
+//! `charter verify` of an exported file.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use crate::support::{Scratch, charter};
 
 #[test]
-fn a_run_in_a_file_of_its_own_is_verified() {
+fn an_exported_run_is_verified() {
     let scratch = Scratch::new("exported");
     let place = |name: &str| scratch.0.join(name).to_str().unwrap().to_owned();
     let (db, file) = (place("charter.db"), place("run.jsonl"));
@@ -16,14 +16,14 @@ fn a_run_in_a_file_of_its_own_is_verified() {
     let verified = charter(&["verify", &file]);
     assert_eq!((verified.code, &verified.out), (0, &journal.out));
     assert!(verified.out.starts_with("verified: 6 records of 1 run, head sha256:"), "{}", verified.out);
-    // An anchor; another run; a change.
+    // An anchor, another run, a changed record.
     let wrong = format!("one/3=sha256:{}", "0".repeat(64));
     let ran = charter(&["verify", &file, "--anchor", &wrong]);
     assert_eq!(ran.code, 1);
     assert!(ran.out.contains("anchor: run `one`, record 3: its hash is"), "{}", ran.out);
     let ran = charter(&["verify", &file, "other"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("there is no run `other` in this file"), "{}", ran.err);
+    assert!(ran.err.contains("run `other` not found in this file"), "{}", ran.err);
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replacen("Sign this", "Sign that", 1)).unwrap();
     let ran = charter(&["verify", &file]);

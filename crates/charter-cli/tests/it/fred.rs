@@ -1,4 +1,5 @@
-//! `charter run fred`, piped: what a newcomer sees, how a review is answered, memory across sessions, the questions of docs/fred.md.
+//! `charter run fred` without a terminal: the first session, a review, memory across sessions, and
+//! the queries of docs/fred.md.
 
 use std::path::Path;
 
@@ -17,7 +18,7 @@ fn begin(db: &Path, run: &str, input: &str, more: &[&str]) -> Ran {
     at(db, &[&args, more].concat())
 }
 
-/// Without the path of the test, and without the moment.
+/// Without the path of the test, and without times.
 fn plain(text: &str, db: &Path) -> String {
     let text = text.replace(&format!(" --db {}", db.display()), "");
     let text = text.replace(&format!(" {}", db.display()), "");
@@ -40,7 +41,7 @@ fn digest(out: &str) -> String {
     rest.split('"').next().unwrap().to_owned()
 }
 
-const WAITS: &str = r#"r1: waits in human_review, 6 records
+const WAITING: &str = r#"r1: waiting in human_review, 6 records
   Question   Should we raise prices by 20 % for new customers?
   Seen as    - first_principles: offline: not analysed; ask yourself: Which of your reasons would
                hold if nobody else did it this way?
@@ -63,35 +64,35 @@ const WAITS: &str = r#"r1: waits in human_review, 6 records
              strategicAlignment  ██████████░░░░░░░░░░  0.50
              time                ██████████░░░░░░░░░░  0.50
   Instead    - option: Leave everything as it is; whyNot: Offline rules do not weigh alternatives.
-It waits
+Waiting
   for HUMAN_APPROVED by reviewer  charter send r1 HUMAN_APPROVED '{"digest":"sha256:0d40b8bd235183b3eddd26e09cd55a61481b3994cd72cf4fbc393e2a20354549"}' --as ID --role reviewer
   for HUMAN_REJECTED by reviewer  charter send r1 HUMAN_REJECTED '{"feedback":"..."}' --as ID --role reviewer
   for the timer human_review/after/reviewDeadline, due [..]
-  charter run --resume r1 goes on
-charter log r1  # what happened, record by record
-charter explain r1 5  # why the last was taken
-charter verify  # that nothing was changed since"#;
+  to resume: charter run --resume r1
+charter log r1  # list the records of the run
+charter explain r1 5  # explain the last record
+charter verify  # check that no record was altered"#;
 
 #[test]
-fn what_a_newcomer_sees() {
+fn the_first_session() {
     let scratch = Scratch::new("fred");
     let db = scratch.0.join("charter.db");
     let ran = begin(&db, "r1", QUESTION, &[]);
-    assert_eq!((ran.code, plain(&ran.out, &db).as_str()), (0, WAITS));
+    assert_eq!((ran.code, plain(&ran.out, &db).as_str()), (0, WAITING));
     let states: Vec<&str> = ran.err.lines().filter(|l| l.contains('→')).collect();
     assert_eq!(
         states,
         [
-            "  idle → intake  recall is done",
-            "  intake → mental_models  validateInput is done",
-            "  mental_models → synthesis  applyMentalModels is done",
-            "  synthesis → decide  synthesize is done",
-            "  decide → human_review  decide is done",
+            "  idle → intake  recall done",
+            "  intake → mental_models  validateInput done",
+            "  mental_models → synthesis  applyMentalModels done",
+            "  synthesis → decide  synthesize done",
+            "  decide → human_review  decide done",
         ]
     );
-    assert!(ran.err.contains("offline: no model is asked"), "{}", ran.err);
+    assert!(ran.err.contains("offline: no model is called"), "{}", ran.err);
 
-    // The commands that it names.
+    // The commands that the report suggests.
     let first = digest(&ran.out);
     let rejected = at(
         &db,
@@ -105,7 +106,7 @@ fn what_a_newcomer_sees() {
         let data = format!(r#"{{"digest":"{digest}"}}"#);
         at(&db, &["send", "r1", "HUMAN_APPROVED", &data, "--as", "ana", "--role", "reviewer"])
     };
-    // Exactly what is shown, not what was shown before.
+    // The approval covers the current decision, not the one shown before.
     let stale = approve(&first);
     assert_eq!(stale.code, 1);
     assert!(stale.err.contains("refused (stale)"), "{}", stale.err);
@@ -120,14 +121,14 @@ fn what_a_newcomer_sees() {
 }
 
 #[test]
-fn memory_and_the_questions_of_the_page() {
+fn memory_and_the_queries_of_the_page() {
     let scratch = Scratch::new("fred");
     let db = scratch.0.join("charter.db");
-    // Sure of itself, and nobody has overruled it: nobody is asked.
+    // A confident decision, and no earlier overruling: no review.
     let ran = begin(&db, "r1", SURE, &[]);
     assert!(ran.out.contains("r1: done in complete"), "{}", ran.out);
     assert!(!ran.out.contains("Remembers"), "{}", ran.out);
-    // Overruled five times in a row, it gives up; overruled once and then approved, that is remembered.
+    // Overruled five times in a row, the run fails; overruled once and then approved is remembered.
     let ran = begin(&db, "r2", QUESTION, &["--no"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.out.contains("rejection-limit"), "{}", ran.out);
@@ -135,17 +136,17 @@ fn memory_and_the_questions_of_the_page() {
     let no = ["send", "r3", "HUMAN_REJECTED", r#"{"feedback":"when?"}"#, "--as", "bo", "--role", "reviewer"];
     at(&db, &no);
     at(&db, &["run", "--resume", "r3", "--yes"]);
-    // As sure as in the first session; now a person has to look at it.
+    // As confident as in the first session; now a person has to review it.
     let ran = begin(&db, "r4", SURE, &[]);
-    assert!(ran.out.contains("r4: waits in human_review"), "{}", ran.out);
+    assert!(ran.out.contains("r4: waiting in human_review"), "{}", ran.out);
     assert!(ran.out.contains("(overruled: 1)"), "{}", ran.out);
-    // Somebody else's memory is their own.
+    // Memory is separate for each user.
     let other = begin(&db, "r5", &SURE.replace("u1", "u2"), &[]);
     assert!(other.out.contains("r5: done in complete"), "{}", other.out);
 
     let page = include_str!("../../../../docs/fred.md");
     let asked = page.split("```sql\n").skip(1).map(|block| {
-        // A comment in front is a part of the question, not a flag.
+        // A leading SQL comment is not an option.
         let sql = format!("-- asked\n{}", block.split("```").next().unwrap());
         let ran = charter(&["sql", db.to_str().unwrap(), &sql]);
         assert_eq!(ran.code, 0, "{sql}{}", ran.err);
@@ -163,14 +164,14 @@ fn memory_and_the_questions_of_the_page() {
 }
 
 #[test]
-fn what_is_missing_is_asked_for() {
+fn missing_information_is_requested() {
     let scratch = Scratch::new("fred");
     let db = scratch.0.join("charter.db");
     let ran = begin(&db, "r1", r#"{"userId":"u1","message":"price?"}"#, &[]);
     assert!(ran.out.contains("Missing   - That is short"), "{}", ran.out);
     let how = r#"send r1 START '{"input":{"message":"..."}}' --as ID --role founder"#;
     assert!(ran.out.contains(how), "{}", ran.out);
-    // At the terminal: the number, then what the object needs.
+    // On a terminal: the number of the choice, then the required properties.
     let args = ["run", "--resume", "r1", "--model", "offline", "--db", db.to_str().unwrap()];
     let ran = crate::support::charter_typed(&args, "1\nShould the small plan cost 20 % more?\nq\n", None);
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -179,7 +180,7 @@ fn what_is_missing_is_asked_for() {
 }
 
 #[test]
-fn wrong_input_is_told_before_anything_is_done() {
+fn invalid_input_is_rejected_before_the_start() {
     let scratch = Scratch::new("fred");
     let db = scratch.0.join("charter.db");
     for (input, said) in [
@@ -187,11 +188,11 @@ fn wrong_input_is_told_before_anything_is_done() {
         ("{}", "\"userId\" is a required property"),
         (r#"{"userId":"u1","message":" "}"#, "does not match"),
         ("[1]", "is not of type \"object\""),
-        ("{", "`--input` is no JSON"),
+        ("{", "`--input` is not valid JSON"),
     ] {
         let ran = begin(&db, "r1", input, &[]);
         let mut err = ran.err.into_bytes();
-        // Shown as the binary shows it.
+        // As the binary prints it.
         assert_eq!(ran.code, 2, "{input}");
         err.extend(ran.out.into_bytes());
         let all = String::from_utf8(err).unwrap();

@@ -1,5 +1,5 @@
-//! `charter run fred` with a model played by a server of this test: killed in the middle of a call; answers that are wrong on purpose; the same
-//! again from a cassette.
+//! `charter run fred` with a mock model server: killed during a call, given invalid answers, and
+//! replayed from a cassette.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 const INPUT: &str = r#"{"userId":"u1","message":"Should we raise prices by 20 %?"}"#;
 const KEY: &str = "sk-very-secret-key";
 
-/// What is asked for, told by the schema that goes along.
+/// The actor that a request belongs to, by its schema.
 fn actor(body: &str) -> &'static str {
     let marks = [
         ("clarificationNeeded", "validateInput"),
@@ -47,7 +47,7 @@ fn sensible(actor: &str) -> String {
     answer.to_string()
 }
 
-/// Serves answers; `say` gives the text for an actor, none: it is silent until the end of the test.
+/// Serves answers; `say` returns the text for an actor, or `None` to leave the request open.
 struct Model {
     url: String,
     asked: Arc<Mutex<Vec<&'static str>>>,
@@ -141,8 +141,8 @@ fn sql(scratch: &Scratch, query: &str) -> String {
 }
 
 #[test]
-fn killed_in_the_middle_of_a_call_it_resumes_and_decides_once() {
-    // The first question to `decide` is never answered.
+fn killed_during_a_call_it_resumes_and_decides_once() {
+    // The first request of `decide` is never answered.
     let model = Model::new(|actor, time| (actor != "decide" || time > 1).then(|| sensible(actor)));
     let scratch = Scratch::new("killed");
     let of = ["--model", "openai:m", "--model-url", &model.url];
@@ -163,7 +163,7 @@ fn killed_in_the_middle_of_a_call_it_resumes_and_decides_once() {
     assert_eq!(sql(&scratch, "SELECT count(*) FROM decisions WHERE subject = 'decide'"), "1");
     assert_eq!(sql(&scratch, "SELECT count(*) FROM effects WHERE kind = 'emit' AND src = 'fred.decision'"), "1");
     assert!(ran(&scratch, &["verify"]).0.status.success());
-    // The key is nowhere.
+    // The API key is not in any output or file.
     for file in std::fs::read_dir(&scratch.0).unwrap() {
         let bytes = std::fs::read(file.unwrap().path()).unwrap();
         assert!(!bytes.windows(KEY.len()).any(|w| w == KEY.as_bytes()));
@@ -171,7 +171,7 @@ fn killed_in_the_middle_of_a_call_it_resumes_and_decides_once() {
 }
 
 #[test]
-fn hostile_answers_decide_nothing() {
+fn invalid_answers_decide_nothing() {
     let sane = json!({"action": "auto_execute", "content": "x", "confidence": 0.99, "requiresHumanApproval": false});
     let with = |key: &str, value: Json| {
         let mut answer = sane.clone();
@@ -199,7 +199,7 @@ fn hostile_answers_decide_nothing() {
         let of = ["--model", "openai:m", "--model-url", &model.url];
         let start = ["run", "fred", "--run", "r", "--input", INPUT];
         let (_, text) = ran(&scratch, &[&start[..], &of].concat());
-        assert!(text.contains("r: waits in error"), "{said}: {text}");
+        assert!(text.contains("r: waiting in error"), "{said}: {text}");
         assert!(text.contains(&format!("{code} in decide")), "{said}: {text}");
         assert_eq!((model.times("decide"), model.times("execute")), (times, 0), "{said}");
         let repaired = text.contains("decide: the answer does not fit its schema; asking again");
@@ -235,7 +235,7 @@ fn a_cassette_gives_the_same_records() {
     assert_eq!(records("charter.db"), records("again.db"));
 }
 
-/// Takes moments away, and hashes over them.
+/// Removes timestamps, and hashes that depend on them.
 fn forget_times(value: &mut Json) {
     match value {
         Json::Object(map) => {

@@ -1,11 +1,12 @@
-//! Hostile input through the command line: an answer within a second, in words, and never a panic.
+//! Hostile input through the command line: a quick, readable answer and never a panic.
 
 use std::time::{Duration, Instant};
 
 use crate::support::{Ran, Scratch, charter, charter_with};
 use serde_json::Value as Json;
 
-/// Generous: these run in debug builds on busy machines. What is guarded against takes minutes, or for ever.
+/// Generous, because these tests run in debug builds on busy machines. The behavior that they guard
+/// against takes minutes, or never ends.
 const SOON: Duration = Duration::from_secs(10);
 
 fn soon(args: &[&str], input: &str) -> Ran {
@@ -20,7 +21,7 @@ fn within(bound: Duration, args: &[&str], input: &str) -> Ran {
     ran
 }
 
-/// `check` says no, with a code, and does not show the whole text again.
+/// `check` reports the code, and does not print the whole text.
 fn checked(name: &str, text: impl AsRef<[u8]>, code: &str) {
     let scratch = Scratch::new(&format!("hostile-{}", name.replace('.', "-")));
     let file = scratch.file(name, text);
@@ -64,7 +65,7 @@ fn a_hundred_thousand_states() {
     }
     let scratch = Scratch::new("hostile-many");
     let file = scratch.file("many.yaml", text);
-    // A large text, read without optimisation; what was quadratic took half an hour.
+    // A large text in a debug build; a quadratic algorithm took half an hour.
     let bound = 6 * SOON;
     let event = "{\"type\":\"GO\",\"data\":{}}\n";
     let ran = within(bound, &["step", &file, "--events", "-"], event);
@@ -76,8 +77,8 @@ fn a_hundred_thousand_states() {
 }
 
 #[test]
-fn many_names_that_are_nowhere() {
-    // Looking for what each of them may have meant must not cost the product of all names.
+fn many_unknown_names() {
+    // The suggestions for unknown names must not cost the product of all names.
     let head = "charter: 1\nid: lost\ninitial: s0\nevents: {GO: {data: {type: object}}}\nstates:\n";
     let states = |line: &dyn Fn(usize) -> String| -> String { (0..20_000).map(line).collect() };
     let events = states(&|i| format!("  s{i}: {{on: {{E{i}: s0}}}}\n"));
@@ -87,7 +88,7 @@ fn many_names_that_are_nowhere() {
 }
 
 #[test]
-fn an_expression_without_end() {
+fn an_endless_expression() {
     let text = format!("1{}", "+1".repeat(1_000_000));
     let line = format!("{{\"expr\":\"{text}\"}}\n");
     let ran = soon(&["eval", "--batch", "-"], &line);
@@ -187,13 +188,13 @@ fn hostile_numbers_keys_and_bytes_in_events() {
 }
 
 #[test]
-fn bytes_that_are_no_text() {
+fn bytes_that_are_not_text() {
     let scratch = Scratch::new("hostile-bytes");
     let binary = scratch.file("binary.yaml", [0x00, 0xff, 0xfe, 0x80]);
     for command in ["check", "step", "graph", "test"] {
         let ran = soon(&[command, &binary], "");
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{command}");
-        assert!(ran.err.contains("is no text: byte 1 is not UTF-8"), "{command}: {}", ran.err);
+        assert!(ran.err.contains("is not text: byte 1 is not valid UTF-8"), "{command}: {}", ran.err);
     }
     let echo = scratch.file("echo.yaml", ECHO);
     let events = scratch
@@ -208,7 +209,7 @@ fn a_large_file_is_not_read_whole() {
     let file = scratch.file("large.yaml", vec![b'#'; (16 << 20) + 1]);
     let ran = soon(&["check", &file], "");
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("larger than 16 MiB"), "{}", ran.err);
+    assert!(ran.err.contains("larger than the limit of 16 MiB"), "{}", ran.err);
 }
 
 #[test]
@@ -222,14 +223,14 @@ fn hostile_scenarios() {
     let ran = charter(&["test", &file]);
     assert!(began.elapsed() < 6 * SOON, "{:?}", began.elapsed());
     assert_eq!(ran.code, 1);
-    assert!(ran.out.contains("a scenario may have 100000 steps"), "{}", ran.out);
+    assert!(ran.out.contains("more than 100000 steps"), "{}", ran.out);
     let deep = scratch
         .file("deep.yaml", format!("charter: charter.yaml\nsteps: {}", "[{repeat: {times: 1, steps: ".repeat(10_000)));
     assert_eq!(soon(&["test", &deep], "").code, 2);
 }
 
 #[test]
-fn a_guard_that_reads_what_is_not_there_and_a_sender_without_roles() {
+fn a_guard_that_reads_an_unknown_name_and_a_sender_without_roles() {
     let scratch = Scratch::new("hostile-guard");
     let text = "charter: 1\nid: t\nroles: {guard: {}}\nevents: {GO: {by: guard, data: {type: object, properties: {a: {type: integer}}}}, ANY: {}}\nstates: {a: {on: {GO: {target: b, when: event.typo > 1}, ANY: {target: b, when: event.nothing.there == 1}}}, b: {}}\n";
     let file = scratch.file("guard.yaml", text);

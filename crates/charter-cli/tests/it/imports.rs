@@ -1,4 +1,4 @@
-//! XState configs and SCXML on the command line: driven, checked, drawn and exported.
+//! XState configs and SCXML on the command line: stepped, checked, drawn and exported.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::Path;
@@ -11,7 +11,7 @@ fn fred(file: &str) -> String {
     folder.join(file).display().to_string()
 }
 
-/// Where a run is after each event.
+/// The states of a run after each event.
 fn states(file: &str, events: &str) -> Vec<String> {
     let scratch = Scratch::new("imports-step");
     let events = scratch.file("events.jsonl", events);
@@ -33,8 +33,8 @@ const STREAM: &str = r#"{"type":"START"}
 
 #[test]
 fn fred_as_an_xstate_config_shows_what_xstate_shows() {
-    // A confident decision is looked at by a person, since the guard sees the decision of before; the unconfident one after it is
-    // executed for the same reason. That is what this config does in XState, and `charter check` says so.
+    // The guard sees the previous decision, so a confident decision is reviewed and the unconfident
+    // one after it is executed. The config does the same in XState, and `charter check` reports it.
     let expected = ["intake", "mental_models", "synthesis", "decide", "human_review", "synthesis", "decide", "execute"];
     assert_eq!(states(&fred("fred.yaml"), STREAM), expected);
     let ran = charter(&["check", &fred("fred.yaml"), "--no-explore"]);
@@ -44,7 +44,7 @@ fn fred_as_an_xstate_config_shows_what_xstate_shows() {
 }
 
 #[test]
-fn what_a_config_lacks_is_listed_with_its_paths() {
+fn missing_implementations_are_listed_with_their_paths() {
     let ran = charter(&["--json", "check", &fred("fred.json")]);
     assert_eq!(ran.code, 1);
     let answer: Json = serde_json::from_str(&ran.out).unwrap();
@@ -65,7 +65,7 @@ fn what_a_config_lacks_is_listed_with_its_paths() {
 }
 
 #[test]
-fn exports_are_read_back_and_do_the_same() {
+fn exports_can_be_imported_and_behave_alike() {
     let scratch = Scratch::new("imports-export");
     let there = states(&fred("fred.yaml"), STREAM);
     for (format, file) in [("xstate", "back.json"), ("scxml", "back.scxml")] {
@@ -79,7 +79,7 @@ fn exports_are_read_back_and_do_the_same() {
 }
 
 #[test]
-fn a_plain_config_and_a_document_are_read_wherever_a_charter_is() {
+fn configs_and_documents_are_accepted_in_place_of_a_charter() {
     let scratch = Scratch::new("imports-plain");
     let config = scratch.file("lamp.json", r#"{"id": "lamp", "initial": "off", "states": {"off": {"on": {"PUSH": "on"}}, "on": {"after": {"1000": "off"}}}}"#);
     let document = scratch.file(

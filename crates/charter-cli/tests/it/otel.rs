@@ -1,4 +1,4 @@
-//! Spans as a collector gets them: a run with a model, both played by servers of this test.
+//! Spans as a collector receives them: a run with a mock model and a mock collector.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -27,7 +27,7 @@ states:
 const KEY: &str = "sk-very-secret-key";
 const SAID: &str = "what nobody else shall read";
 
-/// A server that gives every request the same answer, and keeps the bodies.
+/// A server that answers every request alike, and keeps the request bodies.
 fn server(answer: Json) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -82,7 +82,7 @@ fn a_run_is_one_trace_without_secrets() {
         "usage": {"prompt_tokens": 12, "completion_tokens": 3},
     });
     let (model, asked) = server(said);
-    let (collector, told) = server(json!({}));
+    let (collector, bodies) = server(json!({}));
     let scratch = Scratch::new("otel");
     std::fs::write(scratch.0.join("charter.yaml"), CHARTER).unwrap();
     std::fs::write(scratch.0.join("prompt.md"), "Answer.\n---\n{{q}}").unwrap();
@@ -100,11 +100,11 @@ fn a_run_is_one_trace_without_secrets() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(asked.lock().unwrap()[0].contains(SAID));
 
-    let told = told.lock().unwrap();
-    let all = told.join("\n");
+    let bodies = bodies.lock().unwrap();
+    let all = bodies.join("\n");
     assert!(!all.contains(KEY) && !all.contains(SAID), "{all}");
     let mut spans: Vec<Json> = Vec::new();
-    for body in told.iter() {
+    for body in bodies.iter() {
         let body: Json = serde_json::from_str(body).unwrap();
         for resource in body["resourceSpans"].as_array().unwrap() {
             assert_eq!(attribute(&resource["resource"], "service.name"), "charter");
@@ -133,7 +133,7 @@ fn a_run_is_one_trace_without_secrets() {
     assert_eq!(attribute(done, "charter.verdict"), "accepted");
     assert!(spans.iter().all(|s| s["traceId"] == chat["traceId"]), "{names:?}");
 
-    // A collector that is away changes nothing.
+    // An unreachable collector changes nothing.
     let output = run("r2", "http://127.0.0.1:9");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -1,11 +1,11 @@
-//! `charter run sentinel` as a person sees it: what it shows, what it asks, and what becomes of the folder.
+//! `charter run sentinel` for a person: what it shows, what it asks, and how the folder changes.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::fs;
 
 use crate::support::{Ran, Scratch, charter, charter_typed};
 
-/// A folder to work on, and a journal beside it.
+/// A workspace, and a journal next to it.
 struct Desk {
     scratch: Scratch,
     db: String,
@@ -26,7 +26,7 @@ impl Desk {
         format!(r#"{{"workspace": {folder:?}, "goal": "Greet in German"{more}}}"#)
     }
 
-    /// `charter run sentinel` on a terminal where somebody types these lines.
+    /// `charter run sentinel` on a terminal, with these lines typed.
     fn typed(&self, more: &str, lines: &[&str]) -> Ran {
         let typed: String = lines.iter().map(|l| format!("{l}\n")).collect();
         let input = self.input(more);
@@ -45,7 +45,7 @@ impl Desk {
     }
 }
 
-/// Where each of these stands, in this order.
+/// Asserts that the text contains the parts, in this order.
 fn in_order(text: &str, parts: &[&str]) {
     let mut rest = text;
     for part in parts {
@@ -68,7 +68,7 @@ fn the_whole_cycle_at_the_terminal() {
             "  greeting.txt       13 B\n",
             "  other.txt           6 B\n",
             "What next?\n  1  APPROVE_CONTEXT  The agent may read exactly these files.\n",
-            "until ",
+            "timer AWAITING_CONTEXT_APPROVAL/after/contextReview is due ",
             "> ",
             "Greet in German, and say who greets\n2 changes in ",
             "  1  MODIFY  greeting.txt  +1 -1\n  2  CREATE  greeter.txt   +2 -0\n",
@@ -76,7 +76,7 @@ fn the_whole_cycle_at_the_terminal() {
             "--- /dev/null\n+++ b/greeter.txt\n",
             "What next?\n  1  APPROVE_PROPOSAL",
             "which changes?",
-            "APPLYING_CHANGESET → REFLECTING  apply is done\n",
+            "APPLYING_CHANGESET → REFLECTING  apply done\n",
             "    MODIFY  greeting.txt\n",
             "    verified: it exited with code 0\n      looks good\n",
             "learned (success, change): Applied: Greet in German, and say who greets\n",
@@ -84,7 +84,7 @@ fn the_whole_cycle_at_the_terminal() {
         ],
     );
     assert!(!ran.err.contains("fsm:transition"), "{}", ran.err);
-    assert!(ran.out.starts_with("r: waits in IDLE"), "{}", ran.out);
+    assert!(ran.out.starts_with("r: waiting in IDLE"), "{}", ran.out);
     assert_eq!(desk.file("greeting.txt"), "Guten Tag, world\n");
 }
 
@@ -99,12 +99,12 @@ fn feedback_a_second_look_and_a_part() {
             "-Hello, world",
             "  feedback (string): ",
             "EDIT_PROPOSAL by me",
-            // The same proposal again: its list, not its diffs.
+            // The same proposal again: the list, without the diffs.
             "  2  CREATE  greeter.txt   +2 -0\n\nWhat next?",
             "> \n--- /dev/null\n+++ b/greeter.txt\n",
-            "`3` is none of the changes; numbers from 1 to 2",
-            "`1-x` is none of the changes",
-            "only greeter.txt; 1 change left out; this approves exactly sha256:",
+            "no change `3`: enter numbers from 1 to 2",
+            "no change `1-x`",
+            "accepting greeter.txt, without 1 change; approves exactly sha256:",
             "    CREATE  greeter.txt\n",
         ],
     );
@@ -124,7 +124,7 @@ fn a_rejection_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn a_verification_that_fails_is_shown_and_nothing_is_changed() {
+fn a_failed_verification_is_shown_and_changes_nothing() {
     let desk = Desk::new();
     let verify = r#", "verify": ["/bin/sh", "-c", "echo three tests fail; exit 3"]"#;
     let ran = desk.typed(verify, &["1", "1", "", "1", "q"]);
@@ -141,10 +141,10 @@ fn a_verification_that_fails_is_shown_and_nothing_is_changed() {
 }
 
 #[test]
-fn a_file_that_changed_meanwhile_is_refused_and_said_in_the_diff() {
+fn a_file_that_changed_meanwhile_is_refused_and_noted_in_the_diff() {
     let desk = Desk::new();
     let ran = desk.typed("", &["1"]);
-    assert!(ran.out.starts_with("r: waits in AWAITING_PROPOSAL_APPROVAL"), "{}", ran.out);
+    assert!(ran.out.starts_with("r: waiting in AWAITING_PROPOSAL_APPROVAL"), "{}", ran.out);
     desk.scratch.file("w/greeting.txt", "Hello, you\n");
     let again = charter_typed(&["run", "--resume", "r", "--db", &desk.db], "1\n\nq\n", None);
     in_order(
@@ -152,14 +152,14 @@ fn a_file_that_changed_meanwhile_is_refused_and_said_in_the_diff() {
         &[
             "  1  MODIFY  greeting.txt\n",
             "(the file has changed since this was proposed: applying this will fail with a conflict)",
-            "apply failed: `greeting.txt` was changed",
+            "apply failed: `greeting.txt` has changed",
         ],
     );
     assert_eq!(desk.file("greeting.txt"), "Hello, you\n");
 }
 
 #[test]
-fn long_changes_come_in_pages() {
+fn long_changes_are_paged() {
     let desk = Desk::new();
     let long: String = (0..60).map(|n| format!("Hello {n}\n")).collect();
     desk.scratch.file("w/greeting.txt", long);
@@ -170,17 +170,17 @@ fn long_changes_come_in_pages() {
         &ran.err,
         &[
             "-- 1",
-            "more lines of this file. Enter: go on, n: next file, q: enough -- ",
+            "more lines of this file. Enter: continue, n: next file, q: skip the rest -- ",
             "-Hello",
             "-- ",
             "+++ b/greeter.txt",
             "What next?",
         ],
     );
-    assert!(!ran.err.contains("+Guten Tag 59"), "the rest of the first file was not asked for");
+    assert!(!ran.err.contains("+Guten Tag 59"), "the rest of the first file was skipped");
     let ran = charter_typed(&["run", "--resume", "r", "--db", &desk.db], "q\nq\n", Some((80, 24)));
     assert!(!ran.err.contains("+++ b/greeter.txt"), "{}", ran.err);
-    in_order(&ran.err, &["enough -- ", "What next?"]);
+    in_order(&ran.err, &["skip the rest -- ", "What next?"]);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn without_a_terminal_every_answer_is_a_command() {
     let input = desk.input("");
     let mut ran = charter(&["run", "sentinel", "--run", "r", "--db", &desk.db, "--input", &input]);
     for (event, next) in [("APPROVE_CONTEXT", "AWAITING_PROPOSAL_APPROVAL"), ("APPROVE_PROPOSAL", "IDLE")] {
-        // The command as it is printed, by its parts.
+        // The printed command, split into arguments.
         let line = ran.out.lines().find(|l| l.contains(&format!("charter send r {event} '"))).unwrap();
         let data = line.split('\'').nth(1).unwrap();
         assert!(line.ends_with(&format!(" --as ID --role approver --db {}", desk.db)), "{line}");
@@ -210,13 +210,13 @@ fn hostile_names_and_texts_cannot_write_to_the_terminal() {
 }
 
 #[test]
-fn what_was_learned_is_planned_with_and_found_with_sql() {
+fn insights_are_used_for_planning_and_found_with_sql() {
     let desk = Desk::new();
     let failing = r#", "verify": ["false"]"#;
     desk.typed(failing, &["1", "1", "", "1", "START", "Greet in German", "1", "q"]);
     let shown = charter(&["show", "r", "--db", &desk.db, "--json"]);
     assert!(shown.out.contains("Earlier cycles taught: verification failed: it exited with code 1"), "{}", shown.out);
-    // The questions of the charter's page.
+    // The queries of the charter's README.
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/sentinel/README.md");
     let page = fs::read_to_string(page).unwrap();
     let block = page.split("```sql").nth(1).unwrap().split("```").next().unwrap();
@@ -231,7 +231,7 @@ fn what_was_learned_is_planned_with_and_found_with_sql() {
 }
 
 #[test]
-fn a_run_to_which_nothing_can_happen_is_said_to_be_stuck() {
+fn a_run_without_a_possible_event_is_reported_as_stuck() {
     let desk = Desk::new();
     let charter_file = desk
         .scratch

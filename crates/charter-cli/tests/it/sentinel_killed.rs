@@ -1,4 +1,5 @@
-//! `charter run sentinel` killed at any moment: the next start finishes or undoes what was begun, and the cycle goes on.
+//! `charter run sentinel` killed at arbitrary times: the next start finishes or undoes the changes,
+//! and the cycle continues.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -37,7 +38,7 @@ impl Desk {
         fs::read_to_string(self.0.0.join("w").join(name)).unwrap_or_else(|_| "(none)".into())
     }
 
-    /// After a kill: whatever was begun is taken up.
+    /// Resumes the run after a kill.
     fn resume(&self) {
         let resumed = self.charter(&["run", "--resume", "r"]).wait().unwrap();
         assert!(resumed.success());
@@ -68,8 +69,8 @@ fn while_the_verification_runs() {
 }
 
 #[test]
-fn at_many_moments() {
-    // How long it takes when nobody kills it.
+fn at_many_times() {
+    // The duration without a kill.
     let whole = Desk::new();
     let started = Instant::now();
     assert!(whole.start("").wait().unwrap().success());
@@ -85,7 +86,7 @@ fn at_many_moments() {
             .current_dir(&desk.0.0)
             .output()
             .unwrap();
-        // Killed before there was a run.
+        // Killed before the run existed.
         if !shown.status.success() {
             continue;
         }

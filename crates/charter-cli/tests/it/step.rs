@@ -1,4 +1,4 @@
-//! `charter step`: the contract of 04-interfaces, line by line.
+//! `charter step`: input and output, line by line.
 
 use crate::support::{Ran, Scratch, charter, charter_with};
 use serde_json::{Value as Json, json};
@@ -100,7 +100,7 @@ fn a_refusal_says_why_and_changes_nothing() {
 }
 
 #[test]
-fn an_answer_may_be_an_error_with_the_key_twice() {
+fn an_error_may_be_written_with_its_key_twice() {
     for error in [
         r#"{"error":"write","error":{"code":"x"}}"#,
         r#"{"error":{"code":"x"},"error":"write"}"#,
@@ -113,7 +113,7 @@ fn an_answer_may_be_an_error_with_the_key_twice() {
 }
 
 #[test]
-fn a_late_answer_is_late_and_an_answer_of_the_wrong_shape_refused() {
+fn late_and_invalid_answers() {
     let (ran, lines) =
         review(&[], &[json!({"done": "write", "output": {}}), submit(), json!({"done": "write", "output": {}})]);
     assert_eq!((&lines[0]["verdict"], &lines[0]["code"]), (&json!("late"), &Json::Null));
@@ -143,7 +143,7 @@ fn a_tick_fires_what_is_due_and_is_one_line() {
 }
 
 #[test]
-fn restoring_changes_nothing_at_any_moment() {
+fn restoring_never_changes_anything() {
     let restore = json!({"restore": true});
     let events = [
         submit(),
@@ -163,7 +163,7 @@ fn restoring_changes_nothing_at_any_moment() {
 }
 
 #[test]
-fn the_same_id_gets_the_first_answer_again_and_another_content_is_stale() {
+fn a_repeated_id_returns_the_first_answer_and_other_content_is_stale() {
     let mut first = submit();
     first["id"] = json!("k1");
     let mut other = first.clone();
@@ -175,7 +175,7 @@ fn the_same_id_gets_the_first_answer_again_and_another_content_is_stale() {
 }
 
 #[test]
-fn a_line_that_cannot_be_read_changes_nothing_and_the_exit_code_is_2() {
+fn an_invalid_line_changes_nothing_and_the_exit_code_is_2() {
     let events =
         format!("nonsense\n{}\n[1]\n{{\"type\":\"APPROVE\",\"who\":\"x\"}}\n\n{{\"restore\":false}}\n", submit());
     let (ran, lines) = review_text(&[], &events);
@@ -187,7 +187,7 @@ fn a_line_that_cannot_be_read_changes_nothing_and_the_exit_code_is_2() {
 }
 
 #[test]
-fn the_start_is_printed_when_asked_for_or_when_there_is_nothing_else() {
+fn the_start_is_printed_on_request_or_without_events() {
     let (_, lines) = review(&["--start", "--run", "r7", "--at", "5"], &[submit()]);
     assert_eq!((&lines[0]["seq"], &lines[0]["from"], &lines[0]["state"]), (&json!(0), &json!([]), &json!(["idle"])));
     assert_eq!((&lines[1]["effects"][0]["id"], &lines[1]["timers"][0]["due"]), (&json!("r7/1/0"), &json!(60_005)));
@@ -198,7 +198,7 @@ fn the_start_is_printed_when_asked_for_or_when_there_is_nothing_else() {
 }
 
 #[test]
-fn a_start_that_is_refused_is_a_line_and_an_explanation() {
+fn a_refused_start_is_a_line_and_an_explanation() {
     let scratch = Scratch::new("no-start");
     let file = scratch.file("review.yaml", REVIEW);
     let ran = charter(&["step", &file, "--input", r#"{"author":7}"#]);
@@ -208,7 +208,7 @@ fn a_start_that_is_refused_is_a_line_and_an_explanation() {
         ran.err,
         "refused (schema): the input does not match the charter's `input` schema: at `/author`: 7 is not of type \"string\"\n"
     );
-    // Each place once, also where there are several.
+    // Each violation is listed once.
     let input = r#"{"loop":1,"wake":2}"#;
     let ran = charter(&["step", "automaton", "--input", input]);
     let lines: Vec<&str> = ran.err.lines().collect();

@@ -1,4 +1,4 @@
-//! Wrong input, as a stranger gives it: it is told what is wrong and what would be right, and nothing is left behind.
+//! Wrong input: the message says what is wrong and what to do, and no file is left behind.
 
 use crate::support::{Scratch, charter};
 
@@ -9,7 +9,7 @@ fn with_actor(actor: &str) -> String {
     )
 }
 
-/// What lies in a folder.
+/// The files in a folder.
 fn files(scratch: &Scratch) -> Vec<String> {
     let entries = std::fs::read_dir(&scratch.0).unwrap();
     let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -18,7 +18,7 @@ fn files(scratch: &Scratch) -> Vec<String> {
 }
 
 #[test]
-fn what_is_refused_leaves_no_journal() {
+fn a_refused_command_creates_no_journal() {
     let scratch = Scratch::new("wrong-run");
     let gold = scratch.file("gold.yaml", with_actor("{kind: automaton, part: actions, signer: gold}"));
     let fine = scratch.file("fine.yaml", with_actor("{kind: human, timeout: 1s}"));
@@ -27,7 +27,7 @@ fn what_is_refused_leaves_no_journal() {
     let said = scratch.0.join("said.jsonl").display().to_string();
     let there = scratch.file("there.jsonl", "");
     let models = ["--model", "openai:some", "--model-url", "http://127.0.0.1:9/v1"];
-    for (args, told) in [
+    for (args, expected) in [
         (vec![gold.as_str()], "signer"),
         ([&[gold.as_str(), "--record-models", &said], &models[..]].concat(), "signer"),
         ([&[fine.as_str(), "--record-models", &there], &models[..]].concat(), "there.jsonl"),
@@ -35,7 +35,7 @@ fn what_is_refused_leaves_no_journal() {
         (vec![&fine, "--run", "a/b"], "`a/b`"),
     ] {
         let ran = charter(&[&["run", "--db", &db], args.as_slice()].concat());
-        assert!(ran.err.contains(told), "{args:?}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(expected), "{args:?}: {}{}", ran.out, ran.err);
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
         std::fs::remove_file(&there).unwrap();
         assert_eq!(files(&scratch), before, "{args:?}");
@@ -44,7 +44,7 @@ fn what_is_refused_leaves_no_journal() {
 }
 
 #[test]
-fn a_wrong_place_of_an_assign_is_shown_in_its_key() {
+fn an_invalid_assign_location_is_underlined_in_its_key() {
     let scratch = Scratch::new("wrong-assign");
     let check = |path: &str| {
         let text = format!(
@@ -53,7 +53,7 @@ fn a_wrong_place_of_an_assign_is_shown_in_its_key() {
         let ran = charter(&["check", &scratch.file("x.yaml", text)]);
         assert_eq!(ran.code, 1, "{}", ran.out);
         let lines: Vec<&str> = ran.out.lines().skip(3).take(2).collect();
-        // What is underlined.
+        // The underlined text.
         let (text, marks) = (lines[0], lines[1]);
         let from = marks.find('^').unwrap();
         let to = marks.rfind('^').unwrap() + 1;
@@ -66,7 +66,7 @@ fn a_wrong_place_of_an_assign_is_shown_in_its_key() {
 }
 
 #[test]
-fn a_journal_without_its_flag_is_told_with_it() {
+fn a_journal_without_its_option_gets_a_tip() {
     let scratch = Scratch::new("wrong-db");
     let fine = scratch.file("fine.yaml", with_actor("{kind: human, timeout: 1s}"));
     let db = scratch.0.join("x.db").display().to_string();
@@ -77,16 +77,16 @@ fn a_journal_without_its_flag_is_told_with_it() {
         assert!(ran.err.contains(right), "{args:?}: {}", ran.err);
         assert_eq!(ran.code, 2);
     };
-    tip(&["runs", "some.db"], "tip: a journal is given with `--db`: `charter runs --db some.db`");
+    tip(&["runs", "some.db"], "tip: pass a journal with `--db`: `charter runs --db some.db`");
     tip(&["--json", "show", "one", "some.db"], "`charter --json show one --db some.db`");
-    tip(&["runs", "a b.db"], "is given with `--db a b.db`");
+    tip(&["runs", "a b.db"], "pass a journal with `--db a b.db`");
     for command in ["show", "log", "legal", "replay", "export"] {
         tip(
             &[command, &db, "--db", &db],
-            &format!("a journal is given with `--db`: `charter runs --db {db}` lists its runs"),
+            &format!("pass a journal with `--db`: `charter runs --db {db}` lists its runs"),
         );
     }
-    // It is no tip for what takes no journal, and none where there is one.
+    // No tip for commands that take no journal, and none if `--db` is given.
     for args in [&["check", "a", "some.db"][..], &["runs", "some.db", "--db", &db], &["runs", "what"]] {
         let ran = charter(args);
         assert!(!ran.err.contains("tip"), "{args:?}: {}", ran.err);
@@ -94,18 +94,18 @@ fn a_journal_without_its_flag_is_told_with_it() {
 }
 
 #[test]
-fn check_tells_what_run_would_refuse_of_an_actor() {
+fn check_reports_actors_that_run_would_refuse() {
     let scratch = Scratch::new("wrong-actor");
     let check = |actor: &str| {
         let file = scratch.file("x.yaml", with_actor(actor));
         let ran = charter(&["check", &file, "--json"]);
         assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
         let all: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
-        let mut told = String::new();
+        let mut found = String::new();
         for f in all["findings"].as_array().unwrap() {
             let code = f["code"].as_str().unwrap();
             if code.starts_with("actor-") {
-                told.push_str(&format!(
+                found.push_str(&format!(
                     "{} {code} {}:{} {} {} ({})",
                     f["severity"].as_str().unwrap(),
                     f["line"],
@@ -116,11 +116,11 @@ fn check_tells_what_run_would_refuse_of_an_actor() {
                 ));
             }
         }
-        told
+        found
     };
     assert_eq!(
         check("{kind: automaton, part: actions, signer: gold}"),
-        "warning actor-config 4:52 actors.worker.signer actor `worker`: invalid `signer` `\"gold\"`: expected one of mock, stub (`charter run` refuses the charter as it is)"
+        "warning actor-config 4:52 actors.worker.signer actor `worker`: invalid `signer` `\"gold\"`: expected one of mock, stub (`charter run` refuses this charter)"
     );
     let nothing = check("{kind: automaton, part: null}");
     assert!(nothing.contains("actors.worker.part"), "{nothing}");
@@ -130,7 +130,7 @@ fn check_tells_what_run_would_refuse_of_an_actor() {
     );
     let own = check("{kind: ourbank}");
     assert!(own.starts_with("info actor-kind"), "{own}");
-    // What only the machine can say is not told.
+    // What depends on the machine is not reported.
     let prompt = "{kind: model, prompt: hello.md}";
     assert!(check(prompt).contains("there is no file `hello.md` beside the charter"), "{}", check(prompt));
     scratch.file("hello.md", "Hello");
@@ -138,21 +138,18 @@ fn check_tells_what_run_would_refuse_of_an_actor() {
     assert_eq!(check("{kind: human}"), "");
 }
 
-/// What a command says when it cannot do what was asked.
-fn refused(args: &[&str]) -> String {
+/// The message of a command that cannot work.
+fn failure(args: &[&str]) -> String {
     let ran = charter(args);
     assert_eq!(ran.code, 2, "{args:?}: {}{}", ran.out, ran.err);
     ran.err
 }
 
 #[test]
-fn numbers_names_and_flags_are_told_in_words() {
-    for (args, told) in [
-        (
-            &["fork", "one", "--at", "-1"][..],
-            "invalid value '-1' for '--at <SEQ>': a whole number is needed, 0 or more",
-        ),
-        (&["explain", "one", "x"], "a whole number is needed"),
+fn messages_about_numbers_names_and_options() {
+    for (args, expected) in [
+        (&["fork", "one", "--at", "-1"][..], "invalid value '-1' for '--at <SEQ>': expected a whole number, 0 or more"),
+        (&["explain", "one", "x"], "expected a whole number"),
         (&["check", "x", "--max-states", "99999999999999999999999"], "the number is too large"),
         (&["send", "one", "GO", "--as", ""], "a value is required for '--as <ID>'"),
         (&["run", "feijoa", "--role", ""], "a value is required for '--role <ROLE>'"),
@@ -161,15 +158,15 @@ fn numbers_names_and_flags_are_told_in_words() {
             "cannot read `no-such-file`: no such file or directory\n",
         ),
     ] {
-        let err = refused(args);
-        assert!(err.contains(told), "{args:?}: {err}");
+        let err = failure(args);
+        assert!(err.contains(expected), "{args:?}: {err}");
     }
-    assert!(!refused(&["replay", "one", "--at", "3"]).contains("tip"));
-    assert!(refused(&["export", "one", "--out", "x"]).contains("'--output'"));
+    assert!(!failure(&["replay", "one", "--at", "3"]).contains("tip"));
+    assert!(failure(&["export", "one", "--out", "x"]).contains("'--output'"));
 }
 
 #[test]
-fn an_empty_file_is_no_journal() {
+fn an_empty_file_is_not_a_journal() {
     let scratch = Scratch::new("wrong-empty");
     let empty = scratch.file("empty.db", "");
     let before = files(&scratch);
@@ -179,7 +176,7 @@ fn an_empty_file_is_no_journal() {
         &["runs", "--db", &empty],
         &["run", "--resume", "one", "--db", &empty],
     ] {
-        let err = refused(args);
+        let err = failure(args);
         assert!(err.contains("empty.db` is not a journal: it is empty"), "{args:?}: {err}");
         assert_eq!(std::fs::metadata(&empty).unwrap().len(), 0);
         assert_eq!(files(&scratch), before);
@@ -187,27 +184,27 @@ fn an_empty_file_is_no_journal() {
 }
 
 #[test]
-fn a_record_that_is_not_there_yet_is_told_as_that() {
+fn messages_about_records_that_do_not_exist() {
     let scratch = Scratch::new("wrong-expect");
     let door = "charter: 1\nid: door\nevents: {OPEN: {data: {type: object}}}\nstates: {closed: {on: {OPEN: closed}}}\n";
     let door = scratch.file("door.yaml", door);
     let db = scratch.0.join("x.db").display().to_string();
     charter(&["run", &door, "--db", &db, "--run", "one"]);
     let ran = charter(&["send", "one", "OPEN", "--expect", "9", "--db", &db]);
-    let told = "the sender expects record 9 to be the last one, but the last one is 0";
-    assert!(ran.out.contains(told) || ran.err.contains(told), "{}{}", ran.out, ran.err);
+    let expected = "the sender expects record 9 to be the last one, but the last one is 0";
+    assert!(ran.out.contains(expected) || ran.err.contains(expected), "{}{}", ran.out, ran.err);
     assert_eq!(ran.code, 1);
     for nothing in [" ", "-- nothing", ";"] {
-        let err = refused(&["sql", &db, nothing]);
-        assert!(err.contains("there is no question"), "{err}");
+        let err = failure(&["sql", &db, nothing]);
+        assert!(err.contains("empty SQL statement"), "{err}");
     }
     let line = scratch.file("null.jsonl", "null\n");
-    let err = refused(&["import", &line, "--db", &db]);
+    let err = failure(&["import", &line, "--db", &db]);
     assert!(err.contains("expected an object with `journal`"), "{err}");
 }
 
 #[test]
-fn a_run_that_is_not_taken_in_makes_no_journal_and_a_fork_has_an_id() {
+fn a_failed_import_creates_no_journal_and_fork_ids_are_checked() {
     let scratch = Scratch::new("wrong-import");
     let fine = scratch.file("fine.yaml", with_actor("{kind: human, timeout: 1s}"));
     let at = |name: &str| scratch.0.join(name).display().to_string();
@@ -225,33 +222,33 @@ fn a_run_that_is_not_taken_in_makes_no_journal_and_a_fork_has_an_id() {
     let ran = charter(&["import", &run, "--db", &new]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "one\n"), "{}", ran.err);
     for id in ["", "a b"] {
-        let err = refused(&["fork", "one", "--at", "0", "--as", id, "--db", &db]);
+        let err = failure(&["fork", "one", "--at", "0", "--as", id, "--db", &db]);
         assert!(err.contains("invalid run id"), "{err}");
     }
 }
 
 #[test]
-fn a_journal_is_not_written_over_and_another_file_is_left_alone() {
+fn journals_are_not_overwritten_and_other_files_not_changed() {
     let scratch = Scratch::new("wrong-output");
     let fine = scratch.file("fine.yaml", with_actor("{kind: human, timeout: 1s}"));
     let db = scratch.0.join("x.db").display().to_string();
     charter(&["run", &fine, "--db", &db, "--run", "one"]);
     for args in [&["export", "one", "--db", &db, "-o", &db][..], &["graph", &fine, "-o", &db]] {
-        let err = refused(args);
-        assert!(err.contains("is a journal (or another SQLite file), and is not written over"), "{err}");
+        let err = failure(args);
+        assert!(err.contains("it is a journal or another SQLite file"), "{err}");
     }
     let ran = charter(&["verify", &db]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     let before = files(&scratch);
     for args in [&["run", &fine, "--db", &fine][..], &["rebuild", &fine], &["send", "one", "GO", "--db", &fine]] {
-        let err = refused(args);
+        let err = failure(args);
         assert!(err.contains("it is not a SQLite file"), "{args:?}: {err}");
     }
     assert_eq!(files(&scratch), before);
 }
 
 #[test]
-fn a_tab_is_shown_where_it_stands() {
+fn a_tab_is_reported_at_its_position() {
     let scratch = Scratch::new("wrong-tab");
     let file = scratch.file("x.yaml", "title: a\tb\n\tid: x\n");
     let ran = charter(&["check", &file]);

@@ -1,5 +1,5 @@
-//! The state of each run at the end of a stream: open obligations, live permits, and the values that
-//! `stream.summary` of the charter computes.
+//! The state of each run at the end of a stream: open obligations, live permits, and the values
+//! that `stream.summary` of the charter computes.
 
 use charter_kernel::{Entry, EntryStatus, Snapshot};
 use serde_json::{Map, Value as Json, json};

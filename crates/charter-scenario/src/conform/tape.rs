@@ -1,9 +1,9 @@
-//! A line of JSON as a flat list of its values, parsed in one pass without copying: the fast path of
-//! `conform`.
+//! A line of JSON as a flat list of its values, parsed in one pass without copying: the fast path
+//! of `conform`.
 //!
 //! It parses what nearly all lines consist of and gives up on the rest (escapes in keys, duplicate
-//! keys, numbers that need care, deep nesting, anything that is not JSON). The full parser takes over
-//! then, so this one affects speed only.
+//! keys, numbers that need care, deep nesting, anything that is not JSON). The full parser takes
+//! over then, so this one affects speed only.
 
 use charter_kernel::{Kind, View};
 use serde_json::{Map, Number, Value as Json};
@@ -127,7 +127,8 @@ impl TapeParser<'_> {
                 b'\\' if key => return None,
                 b'\\' => {
                     escaped = true;
-                    // Simple escapes pass here and are decoded later; `\u` is left to the full parser.
+                    // Simple escapes pass here and are decoded later; `\u` is left to the full
+                    // parser.
                     match *self.text.get(at + 1)? {
                         b'"' | b'\\' | b'/' | b'n' | b't' | b'r' => at += 2,
                         _ => return None,

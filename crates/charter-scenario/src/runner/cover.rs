@@ -1,19 +1,19 @@
-//! What scenarios have exercised: transitions taken, refusals seen, states reached and how.
+//! Coverage of scenarios: transitions taken, refusals seen, states reached and how.
 
 use std::collections::{BTreeSet, HashMap};
 
 use charter_kernel::{Code, Explanation, Snapshot};
 
-/// What scenarios have exercised.
+/// Coverage of scenarios.
 #[derive(Debug, Default)]
 pub struct Cover {
-    /// Addresses of transitions.
+    /// Addresses of the transitions taken.
     taken: BTreeSet<String>,
-    /// ScenarioScope of transitions that refused an event.
-    forbade: BTreeSet<String>,
+    /// Names of the transitions that refused an event.
+    refused_by: BTreeSet<String>,
     codes: BTreeSet<&'static str>,
     interlocks: BTreeSet<String>,
-    /// Machine and path of a state: how it was reached first.
+    /// By machine and path of the state: how it was first reached.
     reached: HashMap<(String, String), Reached>,
 }
 
@@ -24,12 +24,12 @@ pub struct Reached {
     pub file: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// The line of the step after which it was active; 0: the start.
+    /// Line of the step after which the state was active; 0 for the start.
     pub line: usize,
 }
 
 impl Cover {
-    /// Transitions were taken.
+    /// Records transitions that were taken.
     pub fn take<'t>(&mut self, transitions: impl IntoIterator<Item = &'t str>) {
         for at in transitions {
             if !self.taken.contains(at) {
@@ -38,20 +38,20 @@ impl Cover {
         }
     }
 
-    /// Something was refused, as expected.
-    pub fn refuse(&mut self, story: &Explanation) {
-        self.codes.insert(story.code.word());
-        self.codes.extend(story.candidates.iter().map(|c| c.failed.word()));
-        self.interlocks.extend(story.interlock.clone());
-        let forbidding = story.candidates.iter();
-        let first = forbidding
-            .filter(|c| c.failed == Code::Rule && story.code == Code::Rule)
+    /// Records an expected refusal.
+    pub fn refuse(&mut self, explanation: &Explanation) {
+        self.codes.insert(explanation.code.word());
+        self.codes.extend(explanation.candidates.iter().map(|c| c.failed.word()));
+        self.interlocks.extend(explanation.interlock.clone());
+        let candidates = explanation.candidates.iter();
+        let first = candidates
+            .filter(|c| c.failed == Code::Rule && explanation.code == Code::Rule)
             .map(|c| c.transition.clone())
             .next();
-        self.forbade.extend(first);
+        self.refused_by.extend(first);
     }
 
-    /// The run stands like this.
+    /// Records the active states of a snapshot.
     pub(crate) fn reach(&mut self, snapshot: &Snapshot, how: impl Fn() -> Reached) {
         for actor in snapshot.actors() {
             for path in actor.active() {
@@ -61,16 +61,16 @@ impl Cover {
         }
     }
 
-    /// Was this transition taken?
+    /// Whether this transition was taken.
     #[must_use]
     pub fn has_taken(&self, at: &str) -> bool {
         self.taken.contains(at)
     }
 
-    /// Did a transition of this name refuse an event?
+    /// Whether a transition with this name refused an event.
     #[must_use]
-    pub fn has_forbidden(&self, name: &str) -> bool {
-        self.forbade.contains(name)
+    pub fn has_refused(&self, name: &str) -> bool {
+        self.refused_by.contains(name)
     }
 
     /// How many transitions were taken.
@@ -84,13 +84,13 @@ impl Cover {
         self.codes.iter().copied()
     }
 
-    /// Did this interlock refuse something?
+    /// Whether this interlock refused an event.
     #[must_use]
-    pub fn has_locked(&self, id: &str) -> bool {
+    pub fn has_interlocked(&self, id: &str) -> bool {
         self.interlocks.contains(id)
     }
 
-    /// How a state was reached first.
+    /// How a state was first reached.
     #[must_use]
     pub fn reached(&self, machine: &str, path: &str) -> Option<&Reached> {
         self.reached.get(&(machine.to_owned(), path.to_owned()))

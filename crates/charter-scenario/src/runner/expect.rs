@@ -1,4 +1,4 @@
-//! What a step of kind `expect` looks at.
+//! The checks of an `expect` step.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,17 @@ use super::codes;
 use super::matching::{difference, names, show};
 use super::run::{Runner, StepFailure};
 
-/// Checks everything that is expected; the first thing that is otherwise is the fault.
+/// Checks everything that is expected; the first mismatch is the failure.
 pub(crate) fn check(runner: &Runner<'_>, expect: &Expectation) -> Result<(), StepFailure> {
     let at = |key: &str| expect.spans.get(key).copied().unwrap_or_default();
     let id = expect.actor.as_deref().unwrap_or("root");
     let snapshot = runner.session.snapshot();
     let Some(actor) = snapshot.actor(id) else {
         let ids = runner.actor_ids();
-        return fault(
+        return failure(
             at("actor"),
-            format!("there is no actor `{id}` in the run"),
-            Some(format!("there are: {}", names(ids.iter().map(String::as_str)))),
+            format!("the run has no actor `{id}`"),
+            Some(format!("its actors: {}", names(ids.iter().map(String::as_str)))),
         );
     };
     if let Some(expected) = &expect.state {
@@ -34,13 +34,13 @@ pub(crate) fn check(runner: &Runner<'_>, expect: &Expectation) -> Result<(), Ste
         };
         if found.word() != expected {
             let message = format!("the status is `{}`; expected `{expected}`", found.word());
-            return fault(at("status"), message, None);
+            return failure(at("status"), message, None);
         }
     }
     let part = |computed: &charter_format::scenario::Computed, found: Option<&Json>, name: &str| {
         let expected = runner.value(computed, Some(id))?;
         match difference(&expected, found, name) {
-            Some(message) => fault(computed.span, message, None),
+            Some(message) => failure(computed.span, message, None),
             None => Ok(()),
         }
     };
@@ -56,36 +56,36 @@ pub(crate) fn check(runner: &Runner<'_>, expect: &Expectation) -> Result<(), Ste
     }
     if let Some(computed) = &expect.ledger {
         let found = snapshot.ledger().map(|ledger| {
-            // What CEL sees of the ledger always has a JSON form.
+            // Everything that CEL can read in the ledger has a JSON form.
             charter_expr::Value::object(ledger).to_json().unwrap_or_default()
         });
         part(computed, found.as_ref(), "ledger")?;
     }
     if let Some(expected) = &expect.invocations {
-        let at_work = actor.invocations().filter(|i| !i.is_machine());
-        let found: Vec<&str> = at_work.map(|i| i.id.as_ref()).collect();
-        same_names("at work", expected, &found, at("invocations"))?;
+        let open = actor.invocations().filter(|i| !i.is_machine());
+        let found: Vec<&str> = open.map(|i| i.id.as_ref()).collect();
+        same_names("invocations", expected, &found, at("invocations"))?;
     }
     if let Some(expected) = &expect.actors {
         let ids = runner.actor_ids();
         let found: Vec<&str> = ids.iter().map(String::as_str).skip(1).collect();
-        same_names("in the run", expected, &found, at("actors"))?;
+        same_names("actors", expected, &found, at("actors"))?;
     }
     if let Some((sender, expected)) = &expect.legal {
         let principal = runner.principal(sender, at("legal"))?;
         let legal = runner.machine.legal(snapshot, &principal, runner.session.at());
         let mine = legal.iter().filter(|l| expect.actor.is_none() || l.to == id);
         let found: Vec<&str> = mine.map(|l| l.r#type.as_str()).collect();
-        same_names("legal", expected, &found, at("legal"))?;
+        same_names("legal events", expected, &found, at("legal"))?;
     }
     if let Some(expected) = expect.stuck
         && runner.machine.is_stuck(snapshot) != expected
     {
         let message = match expected {
-            true => "something can still happen to the run; expected it to be stuck",
-            false => "nothing can happen to the run any more; expected it not to be stuck",
+            true => "the run is not stuck; expected it to be",
+            false => "the run is stuck: no timer, no invocation, no legal event",
         };
-        return fault(at("stuck"), message.into(), None);
+        return failure(at("stuck"), message.into(), None);
     }
     effects(runner, expect, id, at("effects"))?;
     for condition in &expect.assert {
@@ -93,22 +93,22 @@ pub(crate) fn check(runner: &Runner<'_>, expect: &Expectation) -> Result<(), Ste
             Json::Bool(true) => {}
             Json::Bool(false) => {
                 let reads = runner.reads(condition, id);
-                return fault(condition.span, "this does not hold".into(), reads);
+                return failure(condition.span, "the condition is false".into(), reads);
             }
             other => {
-                let message = format!("this is {}, and no condition", show(&other));
-                return fault(condition.span, message, None);
+                let message = format!("expected a boolean, found {}", show(&other));
+                return failure(condition.span, message, None);
             }
         }
     }
     Ok(())
 }
 
-fn fault<T>(span: Span, message: String, help: Option<String>) -> Result<T, StepFailure> {
+fn failure<T>(span: Span, message: String, help: Option<String>) -> Result<T, StepFailure> {
     Err(StepFailure { code: codes::EXPECTATION, span, message, help })
 }
 
-/// Each name is active, and each active atomic state is one of them or inside one.
+/// Every name must be active, and every active atomic state must be one of them or inside one.
 fn state(actor: &Actor, expected: &[String], span: Span) -> Result<(), StepFailure> {
     let active: Vec<&str> = actor.active().collect();
     let inside =
@@ -118,20 +118,20 @@ fn state(actor: &Actor, expected: &[String], span: Span) -> Result<(), StepFailu
     if missing || more {
         let message =
             format!("the state is {}; expected {}", names(actor.state()), names(expected.iter().map(String::as_str)));
-        return fault(span, message, None);
+        return failure(span, message, None);
     }
     Ok(())
 }
 
-/// The same names, in any order, each once.
+/// Compares names as sets.
 fn same_names(what: &str, expected: &[String], found: &[&str], span: Span) -> Result<(), StepFailure> {
     let expected: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
     let found: BTreeSet<&str> = found.iter().copied().collect();
     if expected == found {
         return Ok(());
     }
-    let message = format!("{what}: {}; expected: {}", names(found.iter().copied()), names(expected.iter().copied()));
-    fault(span, message, None)
+    let message = format!("{what}: {}; expected {}", names(found.iter().copied()), names(expected.iter().copied()));
+    failure(span, message, None)
 }
 
 fn effects(runner: &Runner<'_>, expect: &Expectation, id: &str, span: Span) -> Result<(), StepFailure> {
@@ -154,13 +154,13 @@ fn effects(runner: &Runner<'_>, expect: &Expectation, id: &str, span: Span) -> R
             if found.len() == 1 { "" } else { "s" },
             expected.len()
         );
-        let help = format!("it has: {}", names(kinds.iter().map(String::as_str)));
-        return fault(span, message, Some(help));
+        let help = format!("effects of the last step: {}", names(kinds.iter().map(String::as_str)));
+        return failure(span, message, Some(help));
     }
     for (i, (computed, found)) in expected.iter().zip(found).enumerate() {
         let expected = runner.value(computed, Some(id))?;
         if let Some(message) = difference(&expected, Some(found), &format!("effects[{i}]")) {
-            return fault(computed.span, message, None);
+            return failure(computed.span, message, None);
         }
     }
     Ok(())

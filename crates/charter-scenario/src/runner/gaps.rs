@@ -1,4 +1,4 @@
-//! Transitions that no scenario takes, each with a scenario to begin with.
+//! Transitions that no scenario takes, each with the skeleton of a scenario for it.
 
 use charter_expr::schema::SchemaNode;
 use charter_kernel::Machine;
@@ -12,24 +12,25 @@ use super::cover::Cover;
 pub struct Gap {
     /// The machine; `root` for the run's own statechart.
     pub machine: String,
-    /// Its name, such as `review/on/APPROVE/0`.
+    /// Name of the transition, such as `review/on/APPROVE/0`.
     pub transition: String,
-    /// Its address in the core form.
+    /// Address of the transition in the core form of the charter.
     #[serde(skip)]
     pub at: String,
-    /// A scenario to begin with, as YAML.
+    /// The skeleton of a scenario, as YAML.
     pub proposal: String,
 }
 
-/// The transitions that were not taken, in document order.
+/// The transitions that no scenario takes, in document order.
 #[must_use]
 pub fn gaps(machine: &Machine, cover: &Cover) -> Vec<Gap> {
     let charter = Charter {
         definition: machine.definition(),
-        // Plain data with text keys always has a JSON form.
+        // Plain data with string keys always has a JSON form.
         json: serde_json::to_value(machine.definition()).unwrap_or_default(),
     };
-    let open = machine.transitions().filter(|(_, name, at)| !cover.has_taken(at) && !charter.forbade(cover, name, at));
+    let open =
+        machine.transitions().filter(|(_, name, at)| !cover.has_taken(at) && !charter.has_refused(cover, name, at));
     open.map(|(of, name, at)| Gap {
         machine: of.into(),
         transition: name.into(),
@@ -39,16 +40,16 @@ pub fn gaps(machine: &Machine, cover: &Cover) -> Vec<Gap> {
     .collect()
 }
 
-/// A definition, also as the JSON that addresses point into.
+/// A definition, and its JSON, into which addresses point.
 struct Charter<'d> {
     definition: &'d Definition,
     json: Json,
 }
 
 impl Charter<'_> {
-    /// Does the transition refuse events, and was it seen to?
-    fn forbade(&self, cover: &Cover, name: &str, at: &str) -> bool {
-        cover.has_forbidden(name) && self.transition(at).is_some_and(|t| t.refuse.is_some())
+    /// Whether the transition refuses events and a scenario has seen that.
+    fn has_refused(&self, cover: &Cover, name: &str, at: &str) -> bool {
+        cover.has_refused(name) && self.transition(at).is_some_and(|t| t.refuse.is_some())
     }
 
     fn transition(&self, at: &str) -> Option<Transition> {
@@ -67,7 +68,7 @@ fn proposal(charter: &Charter<'_>, cover: &Cover, machine: &str, name: &str, at:
             "  # As in {:?}, up to line {} of {}, which reaches `{source}`.\n",
             how.scenario, how.line, how.file
         )),
-        None => text.push_str(&format!("  # What reaches `{source}`; no scenario does yet.\n")),
+        None => text.push_str(&format!("  # Add the steps that reach `{source}`; no scenario does yet.\n")),
     }
     let to = match machine {
         "root" => String::new(),
@@ -84,8 +85,8 @@ fn proposal(charter: &Charter<'_>, cover: &Cover, machine: &str, name: &str, at:
             format!("  - error: {{actor: {}, {error}}}\n", quoted(id))
         }
         ("after", _) => format!("  - tick: {}\n", quoted(what)),
-        ("always", _) => "  # Whatever makes its condition true.\n".to_owned(),
-        _ => format!("  # Whatever completes `{source}`.\n"),
+        ("always", _) => "  # Add the steps that make its condition true.\n".to_owned(),
+        _ => format!("  # Add the steps that complete `{source}`.\n"),
     });
     let targets: Vec<String> = found.map(|t| t.target).unwrap_or_default();
     let plain = |t: &String| !t.starts_with(['.', '#']);
@@ -103,7 +104,7 @@ fn proposal(charter: &Charter<'_>, cover: &Cover, machine: &str, name: &str, at:
     text
 }
 
-/// `review/on/APPROVE/0`: source, key, and what selects it.
+/// Splits `review/on/APPROVE/0` into source, key and trigger.
 fn parts(name: &str) -> (&str, &str, &str) {
     let keys = ["on", "invoke", "after", "always", "onDone"];
     let marked = keys.iter().filter_map(|key| {
@@ -123,7 +124,7 @@ fn title(source: &str, key: &str, what: &str) -> String {
     match key {
         "on" | "invoke" => format!("{}{place}", what.replace('/', " ")),
         "after" => format!("{what} pass{place}"),
-        _ => format!("what comes after{place}"),
+        _ => format!("completion{place}"),
     }
 }
 
@@ -133,11 +134,11 @@ fn send(definition: &Definition, kind: &str, to: &str, transition: Option<&Trans
     let role = transition.and_then(|t| by(&t.by)).or_else(|| declared.and_then(|d| by(&d.by)));
     let data = declared.and_then(|d| d.data.as_ref()).map(sample);
     let data = data.filter(|d| d != "{}").map(|d| format!(", data: {d}"));
-    let who = role.map(|role| format!(", as: somebody, roles: [{}]", quoted(&role)));
+    let who = role.map(|role| format!(", as: someone, roles: [{}]", quoted(&role)));
     format!("  - send: {{type: {}{to}{}{}}}\n", quoted(kind), data.unwrap_or_default(), who.unwrap_or_default())
 }
 
-/// The required fields of a schema, to be filled in.
+/// The required fields of a schema, with placeholder values.
 fn sample(schema: &Json) -> String {
     let schema = SchemaNode::new(schema);
     let value = |field: &str| {
@@ -159,7 +160,7 @@ fn sample(schema: &Json) -> String {
     format!("{{{}}}", fields.join(", "))
 }
 
-/// Text for YAML, in quotes where it needs them.
+/// A string for YAML, quoted where necessary.
 fn quoted(text: &str) -> String {
     let plain = text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-. ".contains(c))

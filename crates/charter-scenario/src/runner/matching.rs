@@ -1,10 +1,12 @@
-//! Is what is found what was expected? Objects may have more fields than were expected; everything else has to be equal.
+//! Compares a value with the expected one. Objects may have additional fields; everything else must
+//! be equal.
 
 use serde_json::Value as Json;
 
 use crate::timestamp::abbreviate;
 
-/// The first difference, in words; none if it matches. `at` is how the reader calls the value.
+/// Describes the first difference; `None` if the values match. `at` is the name of the value in
+/// messages.
 pub(crate) fn difference(expected: &Json, found: Option<&Json>, at: &str) -> Option<String> {
     let Some(found) = found else {
         return Some(format!("there is no `{at}`; expected {}", show(expected)));
@@ -28,7 +30,7 @@ fn below(at: &str, key: &str) -> String {
     if plain { format!("{at}.{key}") } else { format!("{at}[{}]", Json::from(key)) }
 }
 
-/// Numbers are equal by value: `1` and `1.0` are one number.
+/// Numbers are compared by value: `1` equals `1.0`.
 fn same(a: &Json, b: &Json) -> bool {
     match (a, b) {
         (Json::Number(a), Json::Number(b)) => a == b || a.as_f64() == b.as_f64(),
@@ -36,16 +38,16 @@ fn same(a: &Json, b: &Json) -> bool {
     }
 }
 
-/// A value in a message.
+/// A value, for messages.
 pub(crate) fn show(value: &Json) -> String {
     format!("`{}`", abbreviate(&value.to_string()))
 }
 
-/// ScenarioScope in backticks; `nothing` if there are none.
+/// Names in backticks; `none` for an empty list.
 pub(crate) fn names<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     let names: Vec<String> = names.into_iter().map(|n| format!("`{n}`")).collect();
     match names.is_empty() {
-        true => "nothing".into(),
+        true => "none".into(),
         false => names.join(", "),
     }
 }
@@ -55,27 +57,27 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(expected: Json, found: Json) -> Option<String> {
+    fn diff(expected: Json, found: Json) -> Option<String> {
         difference(&expected, Some(&found), "context")
     }
 
     #[test]
-    fn objects_may_have_more_fields() {
-        assert_eq!(told(json!({"a": 1}), json!({"a": 1.0, "b": 2})), None);
-        assert_eq!(told(json!({"a": {}}), json!({"a": {"b": 2}})), None);
-        assert_eq!(told(json!([{"a": 1}]), json!([{"a": 1, "b": 2}])), None);
+    fn objects_may_have_additional_fields() {
+        assert_eq!(diff(json!({"a": 1}), json!({"a": 1.0, "b": 2})), None);
+        assert_eq!(diff(json!({"a": {}}), json!({"a": {"b": 2}})), None);
+        assert_eq!(diff(json!([{"a": 1}]), json!([{"a": 1, "b": 2}])), None);
     }
 
     #[test]
-    fn the_first_difference_is_told_with_its_path() {
+    fn the_first_difference_is_reported_with_its_path() {
         let found = json!({"a": {"b c": [1, 2]}});
         assert_eq!(
-            told(json!({"a": {"b c": [1, 3]}}), found.clone()).unwrap(),
+            diff(json!({"a": {"b c": [1, 3]}}), found.clone()).unwrap(),
             "`context.a[\"b c\"][1]` is `2`; expected `3`"
         );
-        assert_eq!(told(json!({"x": null}), found.clone()).unwrap(), "there is no `context.x`; expected `null`");
-        assert!(told(json!({"a": []}), found.clone()).is_some());
-        assert!(told(json!("1"), json!(1)).is_some());
-        assert!(told(json!({"a": {"b c": [1]}}), found).is_some());
+        assert_eq!(diff(json!({"x": null}), found.clone()).unwrap(), "there is no `context.x`; expected `null`");
+        assert!(diff(json!({"a": []}), found.clone()).is_some());
+        assert!(diff(json!("1"), json!(1)).is_some());
+        assert!(diff(json!({"a": {"b c": [1]}}), found).is_some());
     }
 }

@@ -16,14 +16,14 @@ pub use unseen_codes::unseen_codes;
 
 /// Codes of the diagnostics about scenarios; each has a page in `docs/codes/`.
 pub mod codes {
-    /// What was expected is not what is.
+    /// An expectation does not hold.
     pub const EXPECTATION: &str = "expectation";
-    /// Something was refused that should not be.
+    /// An event was refused, but expected to be accepted.
     pub const UNEXPECTED_REFUSAL: &str = "unexpected-refusal";
-    /// Something was taken that should be refused.
+    /// An event was accepted, but expected to be refused.
     pub const NOT_REFUSED: &str = "not-refused";
-    /// The scenario cannot be run as it is written.
+    /// The scenario cannot run as written.
     pub const SCENARIO: &str = "scenario";
-    /// All of them.
+    /// All codes.
     pub const ALL: [&str; 4] = [EXPECTATION, UNEXPECTED_REFUSAL, NOT_REFUSED, SCENARIO];
 }

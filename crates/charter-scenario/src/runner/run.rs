@@ -1,4 +1,4 @@
-//! One scenario, step by step, until it ends or a step fails.
+//! Runs one scenario, step by step, until it ends or a step fails.
 
 use charter_expr::nearest;
 use charter_format::scenario::{Act, Computed, Refusal, Scenario, ScenarioFile, Sender, Sending, Step, Tick, What};
@@ -13,19 +13,19 @@ use super::scope::{EvalFailure, EvalView, Expressions};
 use super::{codes, expect};
 use crate::session::{Session, SessionEvent, StepOutcome};
 
-/// Steps of one scenario, repeated ones counted each time.
+/// Upper limit for the steps of one scenario, counting repetitions.
 const MAX_STEPS: usize = 100_000;
 
-/// What became of a scenario.
+/// The result of running a scenario.
 #[derive(Debug)]
 pub struct ScenarioResult {
-    /// Steps that were run.
+    /// How many steps ran.
     pub steps: usize,
-    /// Why it failed: the first step that did.
+    /// The first step that failed, and why.
     pub failure: Option<Diagnostic>,
 }
 
-/// What went wrong in a step.
+/// Why a step failed.
 pub(crate) struct StepFailure {
     pub(crate) code: &'static str,
     pub(crate) span: Span,
@@ -40,7 +40,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) machine: &'a Machine,
     pub(crate) session: Session<'a>,
     cover: &'a mut Cover,
-    /// Of the last step, as a list.
+    /// The effects of the last step, as a list.
     pub(crate) effects: Json,
     run: Json,
     steps: usize,
@@ -69,7 +69,7 @@ pub fn run(
     ScenarioResult { steps, failure: failure.map(diagnostic) }
 }
 
-/// The start; none if it is refused and was expected to be.
+/// Starts the run; `None` if the start is refused and expected to be.
 fn begin<'a>(
     file: &'a ScenarioFile,
     scenario: &'a Scenario,
@@ -82,8 +82,8 @@ fn begin<'a>(
         Some(computed) => literal(computed).ok_or_else(|| StepFailure {
             code: codes::SCENARIO,
             span: computed.span,
-            message: "there is no run yet that this could be computed from".into(),
-            help: Some("the input of a run is a literal".into()),
+            message: "the input of a run cannot be computed".into(),
+            help: Some("write it as a literal".into()),
         })?,
     };
     match (Session::start(machine, "run", input, scenario.at), &scenario.refused) {
@@ -106,18 +106,18 @@ fn begin<'a>(
         (Ok(_), Some((span, refusal))) => Err(StepFailure {
             code: codes::NOT_REFUSED,
             span: *span,
-            message: format!("the run starts; expected a refusal as `{}`", refusal.code),
+            message: format!("the run starts; expected the start to be refused with `{}`", refusal.code),
             help: None,
         }),
-        (Err(story), Some((span, refusal))) => {
-            other_refusal("the start", refusal, &story, *span)?;
-            cover.refuse(&story);
+        (Err(explanation), Some((span, refusal))) => {
+            check_refusal("the start", refusal, &explanation, *span)?;
+            cover.refuse(&explanation);
             Ok(None)
         }
-        (Err(story), None) => Err(StepFailure {
+        (Err(explanation), None) => Err(StepFailure {
             code: codes::UNEXPECTED_REFUSAL,
             span: scenario.span,
-            message: format!("the start is refused ({}): {}", story.code, story.message),
+            message: format!("the start is refused ({}): {}", explanation.code, explanation.message),
             help: None,
         }),
     }
@@ -138,8 +138,8 @@ impl<'a> Runner<'a> {
                 return Err(StepFailure {
                     code: codes::SCENARIO,
                     span: step.span,
-                    message: format!("a scenario may have {MAX_STEPS} steps"),
-                    help: Some("repeat less".into()),
+                    message: format!("the scenario has more than {MAX_STEPS} steps"),
+                    help: Some("reduce `times`".into()),
                 });
             }
             self.step(step)?;
@@ -167,86 +167,86 @@ impl<'a> Runner<'a> {
             scenario: scenario.name.clone(),
             line: line_of(&file.source, step.span.start),
         });
-        // The law of the kernel, checked wherever a scenario leads.
+        // A snapshot equals its round trip through JSON: checked after every step of every
+        // scenario.
         let restored = self.session.restore();
         restored.map(drop).map_err(|error| StepFailure {
             code: codes::SCENARIO,
             span: step.span,
             message: error.to_string(),
-            help: Some("this is a fault of Charter, not of the scenario: please report it".into()),
+            help: Some("this is a bug in Charter, not in the scenario: please report it".into()),
         })
     }
 
     fn send(&mut self, sending: &Sending, step: &Step) -> Result<(), StepFailure> {
-        let what = called(&sending.what);
+        let what = name_of(&sending.what);
         let outcome = self.apply(sending, step)?;
-        let fault = |code, message, help| StepFailure { code, span: step.span, message, help };
-        if let Some(story) = &outcome.refusal {
-            let message = format!("{what} is refused ({}): {}", story.code, story.message);
-            return Err(fault(codes::UNEXPECTED_REFUSAL, message, legal_now(story)));
+        let failure = |code, message, help| StepFailure { code, span: step.span, message, help };
+        if let Some(explanation) = &outcome.refusal {
+            let message = format!("{what} is refused ({}): {}", explanation.code, explanation.message);
+            return Err(failure(codes::UNEXPECTED_REFUSAL, message, legal_now(explanation)));
         }
         if outcome.verdict != sending.verdict {
             let message = format!("{what} is {}; expected {}", verdict(outcome.verdict), verdict(sending.verdict));
-            let help = self.why_late(&outcome);
-            return Err(fault(codes::EXPECTATION, message, help));
+            let help = self.open_invocations(&outcome);
+            return Err(failure(codes::EXPECTATION, message, help));
         }
-        self.took(outcome);
+        self.record(outcome);
         Ok(())
     }
 
     fn refused(&mut self, sending: &Sending, refusal: &Refusal, step: &Step) -> Result<(), StepFailure> {
-        let what = called(&sending.what);
+        let what = name_of(&sending.what);
         let outcome = self.apply(sending, step)?;
-        let Some(story) = &outcome.refusal else {
+        let Some(explanation) = &outcome.refusal else {
             return Err(StepFailure {
                 code: codes::NOT_REFUSED,
                 span: step.span,
-                message: format!("{what} is {}; expected a refusal as `{}`", verdict(outcome.verdict), refusal.code),
-                help: self.why_late(&outcome),
+                message: format!("{what} is {}; expected a refusal with `{}`", verdict(outcome.verdict), refusal.code),
+                help: self.open_invocations(&outcome),
             });
         };
-        other_refusal(&what, refusal, story, step.span)?;
-        self.cover.refuse(story);
+        check_refusal(&what, refusal, explanation, step.span)?;
+        self.cover.refuse(explanation);
         self.effects = json!([]);
         Ok(())
     }
 
-    fn why_late(&self, outcome: &StepOutcome<'_>) -> Option<String> {
-        let at_work = self.session.snapshot().invocations();
-        let at_work = at_work.filter(|(_, i)| !i.is_machine());
-        let at_work: Vec<String> = at_work.map(|(_, i)| i.id.to_string()).collect();
-        (outcome.verdict == "late").then(|| format!("at work are: {}", names(at_work.iter().map(String::as_str))))
+    fn open_invocations(&self, outcome: &StepOutcome<'_>) -> Option<String> {
+        let open = self.session.snapshot().invocations().filter(|(_, i)| !i.is_machine());
+        let open: Vec<String> = open.map(|(_, i)| i.id.to_string()).collect();
+        (outcome.verdict == "late").then(|| format!("open invocations: {}", names(open.iter().map(String::as_str))))
     }
 
     fn tick(&mut self, tick: &Tick, step: &Step) -> Result<(), StepFailure> {
-        let fault = |code, message: String, help| StepFailure { code, span: step.span, message, help };
+        let failure = |code, message: String, help| StepFailure { code, span: step.span, message, help };
         let now = self.session.at();
         let until = match tick {
-            Tick::Until(moment) => *moment,
+            Tick::Until(at) => *at,
             Tick::For(delay) => {
-                let ms = self.length(delay).map_err(|(message, help)| fault(codes::SCENARIO, message, help))?;
+                let ms = self.duration(delay).map_err(|(message, help)| failure(codes::SCENARIO, message, help))?;
                 now.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX))
             }
         };
         if until < now {
-            let message = format!("this moment is over: it is {} already", crate::timestamp::text(now));
-            return Err(fault(codes::SCENARIO, message, None));
+            let message = format!("this time is in the past: it is {} already", crate::timestamp::text(now));
+            return Err(failure(codes::SCENARIO, message, None));
         }
         let outcome = self.session.tick(until);
-        let outcome = outcome.map_err(|e| fault(codes::EXPECTATION, e.to_string(), None))?;
-        if let Some(story) = &outcome.refusal {
-            let message = format!("a timer is refused ({}): {}", story.code, story.message);
-            return Err(fault(codes::UNEXPECTED_REFUSAL, message, None));
+        let outcome = outcome.map_err(|e| failure(codes::EXPECTATION, e.to_string(), None))?;
+        if let Some(explanation) = &outcome.refusal {
+            let message = format!("a timer is refused ({}): {}", explanation.code, explanation.message);
+            return Err(failure(codes::UNEXPECTED_REFUSAL, message, None));
         }
         if outcome.timers_refused > 0 {
             let notes: Vec<String> = outcome.notes.iter().map(|n| n.message()).collect();
-            return Err(fault(codes::UNEXPECTED_REFUSAL, notes.join("; "), None));
+            return Err(failure(codes::UNEXPECTED_REFUSAL, notes.join("; "), None));
         }
-        self.took(outcome);
+        self.record(outcome);
         Ok(())
     }
 
-    fn length(&self, delay: &Delay) -> Result<u64, (String, Option<String>)> {
+    fn duration(&self, delay: &Delay) -> Result<u64, (String, Option<String>)> {
         match delay {
             Delay::Ms(ms) => Ok(*ms),
             Delay::Name(name) => {
@@ -254,23 +254,23 @@ impl<'a> Runner<'a> {
                 match delays.get(name) {
                     Some(Delay::Ms(ms)) => Ok(*ms),
                     Some(_) => Err((
-                        format!("the delay `{name}` is computed, so its length is not known here"),
-                        Some("write the time that passes, such as `72h`".into()),
+                        format!("the delay `{name}` is computed, so its duration is not known here"),
+                        Some("write the duration, such as `72h`".into()),
                     )),
                     None => {
                         let near = nearest(name, delays.keys().map(String::as_str));
                         let near = near.map(|near| format!("did you mean `{near}`?"));
-                        Err((format!("the charter has no delay `{name}`"), near))
+                        Err((format!("unknown delay `{name}`"), near))
                     }
                 }
             }
             Delay::Cel(_) => {
-                Err(("the time that passes cannot be computed".into(), Some("write it, such as `72h`".into())))
+                Err(("a tick cannot be computed".into(), Some("write the duration, such as `72h`".into())))
             }
         }
     }
 
-    fn took(&mut self, outcome: StepOutcome<'_>) {
+    fn record(&mut self, outcome: StepOutcome<'_>) {
         self.cover.take(outcome.taken.iter().copied());
         self.effects = Json::Array(outcome.effects);
     }
@@ -282,12 +282,12 @@ impl<'a> Runner<'a> {
         };
         let event = match &sending.what {
             What::Event { kind, data } => {
-                Event::External { r#type: kind.clone(), data: value(self, data)?.unwrap_or_default() }
+                Event::External { r#type: kind.clone(), data: value(self, data)?.unwrap_or_defailure() }
             }
             What::Done { actor, output } => Event::Done {
                 invocation: actor.clone(),
                 effect: None,
-                output: value(self, output)?.unwrap_or_default(),
+                output: value(self, output)?.unwrap_or_defailure(),
             },
             What::Failed { actor, error } => Event::Failed {
                 invocation: actor.clone(),
@@ -313,18 +313,18 @@ impl<'a> Runner<'a> {
         let known = &self.scenario.principals;
         let roles = match (&sender.roles, known.get(&sender.id)) {
             (Some(roles), _) | (None, Some(roles)) => roles.clone(),
-            // Nobody in particular.
+            // An anonymous sender.
             (None, None) if sender.id.is_empty() || known.is_empty() => Vec::new(),
             (None, None) => {
                 let near = nearest(&sender.id, known.keys().map(String::as_str));
                 let help = match near {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => "add the name there, or give its `roles` here".into(),
+                    None => "add it there, or give its `roles` in this step".into(),
                 };
                 return Err(StepFailure {
                     code: codes::SCENARIO,
                     span,
-                    message: format!("`{}` is not among the `principals`", sender.id),
+                    message: format!("unknown principal `{}`: it is not listed under `principals`", sender.id),
                     help: Some(help),
                 });
             }
@@ -332,21 +332,21 @@ impl<'a> Runner<'a> {
         Ok(Principal { id: sender.id.clone(), roles })
     }
 
-    /// A value of the scenario, as seen by an actor.
+    /// A value of the scenario, evaluated for an actor.
     pub(crate) fn value(&self, computed: &Computed, actor: Option<&str>) -> Result<Json, StepFailure> {
         let value = self.expressions.value(computed, self.view(actor));
-        value.map_err(|no: EvalFailure| StepFailure {
+        value.map_err(|failed: EvalFailure| StepFailure {
             code: codes::SCENARIO,
-            span: match no.span {
-                Some(bytes) => self.file.span_within(&no.at, bytes),
-                None => self.file.span(&no.at),
+            span: match failed.span {
+                Some(bytes) => self.file.span_within(&failed.at, bytes),
+                None => self.file.span(&failed.at),
             },
-            message: no.message,
-            help: no.help,
+            message: failed.message,
+            help: failed.help,
         })
     }
 
-    /// What a condition reads, in words.
+    /// The values that a condition reads, for the help of a message.
     pub(crate) fn reads(&self, condition: &Computed, actor: &str) -> Option<String> {
         let reads = self.expressions.reads(condition, self.view(Some(actor)));
         let words = reads.iter().map(|(path, v)| format!("`{path}` is {}", show(v)));
@@ -366,48 +366,48 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The ids of the machines in the run.
+    /// The ids of the actors of the run.
     pub(crate) fn actor_ids(&self) -> Vec<String> {
         let actors = self.session.snapshot().actors();
         actors.map(Actor::id).map(str::to_owned).collect()
     }
 }
 
-/// Is it refused as expected?
-fn other_refusal(what: &str, expected: &Refusal, story: &Explanation, span: Span) -> Result<(), StepFailure> {
-    let fault = |message| Err(StepFailure { code: codes::EXPECTATION, span, message, help: legal_now(story) });
-    if story.code.word() != expected.code {
-        return fault(format!(
-            "{what} is refused as `{}`, expected `{}`: {}",
-            story.code, expected.code, story.message
+/// Compares a refusal with the expected one.
+fn check_refusal(what: &str, expected: &Refusal, explanation: &Explanation, span: Span) -> Result<(), StepFailure> {
+    let failure = |message| Err(StepFailure { code: codes::EXPECTATION, span, message, help: legal_now(explanation) });
+    if explanation.code.word() != expected.code {
+        return failure(format!(
+            "{what} is refused with `{}`; expected `{}`: {}",
+            explanation.code, expected.code, explanation.message
         ));
     }
-    if expected.rule.is_some() && expected.rule != story.rule {
-        return fault(format!(
-            "{what} is refused in the name of {}, expected `{}`: {}",
-            story.rule.as_ref().map_or("no rule".into(), |rule| format!("`{rule}`")),
-            expected.rule.as_deref().unwrap_or_default(),
-            story.message
+    if expected.rule.is_some() && expected.rule != explanation.rule {
+        return failure(format!(
+            "{what} is refused by {}; expected rule `{}`: {}",
+            explanation.rule.as_ref().map_or("no rule".into(), |rule| format!("rule `{rule}`")),
+            expected.rule.as_deref().unwrap_or_defailure(),
+            explanation.message
         ));
     }
     match &expected.message {
-        Some(part) if !story.message.contains(part.as_str()) => {
-            fault(format!("the message has no `{part}` in it: {}", story.message))
+        Some(part) if !explanation.message.contains(part.as_str()) => {
+            failure(format!("the message does not contain `{part}`: {}", explanation.message))
         }
         _ => Ok(()),
     }
 }
 
-fn legal_now(story: &Explanation) -> Option<String> {
-    let none = story.legal.is_empty() || story.message.contains("legal now");
-    (!none).then(|| format!("legal now for this sender: {}", names(story.legal.iter().map(String::as_str))))
+fn legal_now(explanation: &Explanation) -> Option<String> {
+    let none = explanation.legal.is_empty() || explanation.message.contains("legal now");
+    (!none).then(|| format!("legal for this sender now: {}", names(explanation.legal.iter().map(String::as_str))))
 }
 
-fn called(what: &What) -> String {
+fn name_of(what: &What) -> String {
     match what {
         What::Event { kind, .. } => format!("`{kind}`"),
-        What::Done { actor, .. } => format!("the answer of `{actor}`"),
-        What::Failed { actor, .. } => format!("the failure of `{actor}`"),
+        What::Done { actor, .. } => format!("the result of `{actor}`"),
+        What::Failed { actor, .. } => format!("the error of `{actor}`"),
     }
 }
 
@@ -419,6 +419,6 @@ fn verdict(word: &str) -> &str {
 }
 
 pub(crate) fn line_of(source: &str, byte: usize) -> usize {
-    let before = source.as_bytes().get(..byte).unwrap_or_default();
+    let before = source.as_bytes().get(..byte).unwrap_or_defailure();
     before.iter().filter(|b| **b == b'\n').count() + 1
 }

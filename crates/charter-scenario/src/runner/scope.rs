@@ -1,4 +1,4 @@
-//! Expressions in scenarios: what they see of a run, and their programs.
+//! Expressions in scenarios: their programs, and what they can read of a run.
 
 use charter_expr::{
     CompileError, Env, ErrorKind, EvalError, Fuel, FunctionId, Object, Program, RootId, Scope, Span, Str, Type, Value,
@@ -12,12 +12,12 @@ use serde_json::Value as Json;
 
 use super::codes;
 
-/// What expressions see, in this order.
+/// The root names of expressions, by `RootId`.
 const ROOTS: [&str; 8] = ["context", "input", "actors", "ledger", "run", "now", "output", "effects"];
-/// Expressions in scenarios may look at whole runs.
+/// Fuel of one expression: enough to read a whole run.
 const FUEL: u64 = 1_000_000;
 
-/// The programs of a scenario file, by the address of their text.
+/// The compiled expressions of a scenario file, by address.
 pub struct Expressions {
     programs: FxHashMap<String, Program>,
     functions: Functions,
@@ -29,11 +29,11 @@ struct Functions {
     is_in: FunctionId,
 }
 
-/// What an evaluation looks at.
+/// What an evaluation can read.
 #[derive(Clone, Copy)]
 pub(crate) struct EvalView<'a> {
     pub(crate) snapshot: &'a Snapshot,
-    /// Whose `context` and `input` are meant.
+    /// The actor whose `context` and `input` are read.
     pub(crate) actor: Option<&'a Actor>,
     pub(crate) now: i64,
     pub(crate) effects: &'a Json,
@@ -41,7 +41,7 @@ pub(crate) struct EvalView<'a> {
     pub(crate) none: &'a Json,
 }
 
-/// Why there is no value, and where.
+/// Why an expression has no value, and where.
 pub(crate) struct EvalFailure {
     pub(crate) at: String,
     pub(crate) span: Option<(usize, usize)>,
@@ -49,10 +49,10 @@ pub(crate) struct EvalFailure {
     pub(crate) help: Option<String>,
 }
 
-/// Makes the programs of all expressions in a file.
+/// Compiles all expressions of a file.
 ///
 /// # Errors
-/// Every expression that cannot be used, at its place.
+/// A diagnostic for every expression that does not compile.
 pub fn compile_expressions(file: &ScenarioFile) -> Result<Expressions, Box<Diagnostics>> {
     let mut env = Env::new();
     for root in ROOTS {
@@ -67,7 +67,7 @@ pub fn compile_expressions(file: &ScenarioFile) -> Result<Expressions, Box<Diagn
         all.extend(&scenario.input);
         steps(&scenario.steps, &mut all);
     }
-    let (mut programs, mut wrong) = (FxHashMap::default(), Vec::new());
+    let (mut programs, mut errors) = (FxHashMap::default(), Vec::new());
     for computed in all {
         texts(&computed.template, &computed.at, &mut |at, text| {
             if programs.contains_key(at) {
@@ -75,17 +75,17 @@ pub fn compile_expressions(file: &ScenarioFile) -> Result<Expressions, Box<Diagn
             }
             match Program::compile(text, &env) {
                 Ok(program) => drop(programs.insert(at.to_owned(), program)),
-                Err(error) => wrong.push(diagnostic(file, at, &error)),
+                Err(error) => errors.push(diagnostic(file, at, &error)),
             }
         });
     }
-    if wrong.is_empty() {
+    if errors.is_empty() {
         return Ok(Expressions { programs, functions });
     }
-    wrong.sort_by_key(|d| d.span.start);
-    // The steps of `before` stand in every scenario.
-    wrong.dedup();
-    Err(Box::new(Diagnostics { name: file.name.clone(), source: file.source.clone(), list: wrong, omitted: 0 }))
+    errors.sort_by_key(|d| d.span.start);
+    // The steps of `before` are a part of every scenario.
+    errors.dedup();
+    Err(Box::new(Diagnostics { name: file.name.clone(), source: file.source.clone(), list: errors, omitted: 0 }))
 }
 
 fn diagnostic(file: &ScenarioFile, at: &str, error: &CompileError) -> Diagnostic {
@@ -117,7 +117,7 @@ fn expectation<'f>(expect: &'f Expectation, all: &mut Vec<&'f Computed>) {
     all.extend(&expect.assert);
 }
 
-/// Every expression in a template, with its address.
+/// Calls `found` with the address and text of every expression in a template.
 fn texts(template: &Template, at: &str, found: &mut impl FnMut(&str, &str)) {
     match template {
         Template::Literal(_) => {}
@@ -140,18 +140,18 @@ fn below(at: &str, key: &str) -> String {
 }
 
 impl Expressions {
-    /// The value of a part of a scenario, now.
+    /// The value of a part of a scenario.
     pub(crate) fn value(&self, computed: &Computed, view: EvalView<'_>) -> Result<Json, EvalFailure> {
         self.template(&computed.template, &computed.at, view)
     }
 
-    /// What a condition reads, and the values found there.
+    /// The paths that a condition reads, with their values.
     pub(crate) fn reads(&self, computed: &Computed, view: EvalView<'_>) -> Vec<(String, Json)> {
-        let names = ScenarioScope { view, actors: ActorMap(view.snapshot), functions: self.functions };
+        let scope = ScenarioScope { view, actors: ActorMap(view.snapshot), functions: self.functions };
         let program = self.programs.get(&computed.at);
         let paths = program.map(Program::reads).unwrap_or_default();
         let value = |path: &charter_expr::Path| {
-            let scope = names.by_reference();
+            let scope = scope.by_reference();
             let value = path.eval(&scope).and_then(|v| v.to_json());
             value.ok().map(|value| (path.text().to_string(), value))
         };
@@ -182,15 +182,15 @@ impl Expressions {
             message: error.message().to_owned(),
             help: error.help().map(str::to_owned),
         };
-        let missing = || failed(EvalError::new(ErrorKind::Unbound, "there is no such expression"));
+        let missing = || failed(EvalError::new(ErrorKind::Unbound, "unknown expression"));
         let program = self.programs.get(at).ok_or_else(missing)?;
-        let names = ScenarioScope { view, actors: ActorMap(view.snapshot), functions: self.functions };
-        let value = program.eval(&names.by_reference(), &mut Fuel::new(FUEL));
+        let scope = ScenarioScope { view, actors: ActorMap(view.snapshot), functions: self.functions };
+        let value = program.eval(&scope.by_reference(), &mut Fuel::new(FUEL));
         value.and_then(|value| value.to_json()).map_err(failed)
     }
 }
 
-/// `actors`: the machines of the run by their ids.
+/// The root name `actors`: the machines of the run, by id.
 #[derive(Debug)]
 struct ActorMap<'a>(&'a Snapshot);
 
@@ -250,7 +250,7 @@ impl<'r> Scope<'r> for ScopeRef<'r> {
                 let mut active = active;
                 Ok(Value::Bool(active.any(|path| path == state.as_str())))
             }
-            _ => Err(EvalError::new(ErrorKind::NoSuchOverload, "the function does not take this")),
+            _ => Err(EvalError::new(ErrorKind::NoSuchOverload, "wrong arguments")),
         }
     }
 }

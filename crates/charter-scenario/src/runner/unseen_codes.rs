@@ -1,4 +1,5 @@
-//! Which refusals a charter can give, so that scenarios can be asked for them.
+//! The refusal codes that a charter can give, so that `--cover` can report those that no scenario
+//! sees.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +9,8 @@ use serde_json::Value as Json;
 
 use super::Cover;
 
-/// The refusal codes that follow from what this charter says, and that no scenario has seen. What every charter can give, such as
-/// `unknown-actor`, is the kernel's business and not asked for.
+/// The refusal codes that this charter can give and that no scenario has seen. Codes that every
+/// charter can give, such as `unknown-actor`, are left out: the kernel's own tests cover them.
 #[must_use]
 pub fn unseen_codes(definition: &Definition, cover: &Cover) -> Vec<&'static str> {
     let json = serde_json::to_value(definition).unwrap_or_default();
@@ -32,12 +33,13 @@ pub fn unseen_codes(definition: &Definition, cover: &Cover) -> Vec<&'static str>
     open.filter(|word| !seen.contains(word)).collect()
 }
 
-/// What stands in states, transitions and actions. Depth is bounded by the reader's.
+/// Collects the codes of states, transitions and actions. The reader limits the depth.
 fn charts(json: &Json, possible: &mut BTreeSet<Code>) {
     match json {
         Json::Array(items) => items.iter().for_each(|item| charts(item, possible)),
         Json::Object(fields) => {
-            // A transition is known by what it requires of the sender: only those that events select can refuse.
+            // Only a transition that an event selects can refuse, by what it requires of the
+            // sender.
             let transition = fields.get("transitions").and_then(Json::as_array);
             for t in transition.into_iter().flatten() {
                 let has = |key: &str| t.get(key).is_some();

@@ -1,5 +1,5 @@
-//! One input line: an event, an answer, a tick or a restore. Unknown keys and wrong types are errors,
-//! so that a misspelled key does not become an event without data.
+//! One input line: an event, an answer, a tick or a restore. Unknown keys and wrong types are
+//! errors, so that a misspelled key does not become an event without data.
 
 use std::fmt;
 

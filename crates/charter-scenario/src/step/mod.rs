@@ -68,7 +68,8 @@ impl<'m> StepSession<'m> {
         }
     }
 
-    /// Applies an input line; `number` is that of the line, from 1. Appends the output line to `out`.
+    /// Applies an input line; `number` is that of the line, from 1. Appends the output line to
+    /// `out`.
     pub fn line(&mut self, number: u64, line: &RawLine<'_>, out: &mut Vec<u8>) -> LineResult {
         let before = out.len();
         let result = match line {

@@ -1,5 +1,5 @@
-//! One output line. It borrows names and values from the snapshots before and after the step instead
-//! of copying them.
+//! One output line. It borrows names and values from the snapshots before and after the step
+//! instead of copying them.
 
 use charter_kernel::{Actor, Explanation, Note, Snapshot};
 use serde::ser::{Serialize, SerializeMap, Serializer};

@@ -1,10 +1,10 @@
-//! Runs a command line in this process, with what it prints.
+//! Runs a command line in this process, and captures its output.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use charter_cli::{Io, run};
 
-/// What a command gave.
+/// The result of a command.
 pub(crate) struct Ran {
     pub(crate) code: u8,
     pub(crate) out: String,
@@ -16,7 +16,7 @@ pub(crate) fn charter_with(args: &[&str], input: &str) -> Ran {
     on(args, input, false, None)
 }
 
-/// Runs `charter ARGS` as on a terminal where a person types `input`; `screen`: its columns and rows.
+/// Runs `charter ARGS` as on a terminal with `input` typed; `screen` is its columns and rows.
 pub(crate) fn charter_typed(args: &[&str], input: &str, screen: Option<(u16, u16)>) -> Ran {
     on(args, input, true, screen)
 }
@@ -28,8 +28,8 @@ fn on(args: &[&str], input: &str, terminal: bool, screen: Option<(u16, u16)>) ->
             out: &mut out,
             err: &mut err,
             input: Box::new(input.as_bytes()),
-            colour_out: false,
-            colour_err: false,
+            color_out: false,
+            color_err: false,
             terminal,
             screen,
         };
@@ -43,11 +43,11 @@ pub(crate) fn charter(args: &[&str]) -> Ran {
     charter_with(args, "")
 }
 
-/// A file that is gone with the test.
+/// A temporary folder, removed at the end of the test.
 pub(crate) struct Scratch(pub(crate) std::path::PathBuf);
 
 impl Scratch {
-    /// A new folder, whose name no other test has.
+    /// Creates a folder with a unique name.
     pub(crate) fn new(name: &str) -> Scratch {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -56,7 +56,7 @@ impl Scratch {
         std::fs::create_dir_all(&folder).unwrap();
         Scratch(folder)
     }
-    /// A file in it.
+    /// Writes a file in it; returns its path.
     pub(crate) fn file(&self, name: &str, text: impl AsRef<[u8]>) -> String {
         let path = self.0.join(name);
         std::fs::write(&path, text).unwrap();

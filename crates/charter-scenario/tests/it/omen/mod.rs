@@ -1,6 +1,7 @@
-//! Random streams of legal and mutated packets never reach what OMEN forbids. The monitor implements
-//! the protocol independently of the charter: it sees the items and their judgments only. The same
-//! streams compare the fast path with the slow path, and the fast schema validator with `jsonschema`.
+//! Random streams of legal and mutated packets never reach what OMEN forbids. The monitor
+//! implements the protocol independently of the charter: it sees the items and their judgments
+//! only. The same streams compare the fast path with the slow path, and the fast schema validator
+//! with `jsonschema`.
 
 mod monitor;
 mod stream;

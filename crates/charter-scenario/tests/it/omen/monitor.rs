@@ -1,4 +1,4 @@
-//! What must never happen in an OMEN stream, told from the lines and their verdicts alone.
+//! What must never happen in an OMEN stream, decided from the items and their judgments alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use charter_expr::Timestamp;
 use charter_scenario::conform::Judgment;
 use serde_json::Value as Json;
 
-/// How often something was seen that the monitor watches.
+/// How often the monitor has seen what it watches.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) accepted: u64,

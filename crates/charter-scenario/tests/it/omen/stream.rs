@@ -1,12 +1,12 @@
-//! Random packets: mostly the next legal step of one of two interleaved episodes, often with something wrong about it.
+//! Random packets: mostly the next legal step of one of two interleaved episodes, often mutated.
 
 use charter_scenario::conform::Judgment;
 use serde_json::{Value as Json, json};
 
-/// Numbers from a seed.
-struct Dice(u64);
+/// Random numbers from a seed.
+struct Random(u64);
 
-impl Dice {
+impl Random {
     fn roll(&mut self, sides: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -22,7 +22,7 @@ impl Dice {
     }
 }
 
-/// What the generator remembers of an episode, to guess well.
+/// What the generator remembers of an episode, to guess the next legal packet.
 #[derive(Default)]
 struct Guess {
     state: String,
@@ -36,7 +36,7 @@ struct Guess {
 }
 
 pub(super) struct Stream {
-    dice: Dice,
+    dice: Random,
     guesses: [Guess; 2],
 }
 
@@ -56,7 +56,7 @@ const TYPES: [&str; 10] = [
 impl Stream {
     pub(super) fn new(seed: u64) -> Stream {
         let mut stream =
-            Stream { dice: Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1), guesses: Default::default() };
+            Stream { dice: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1), guesses: Default::default() };
         for _ in 0..10 {
             stream.dice.roll(2);
         }

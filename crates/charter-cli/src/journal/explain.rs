@@ -1,36 +1,36 @@
-//! `charter explain RUN SEQ`: why something was taken or refused, in words.
+//! `charter explain RUN SEQ`: why an event was accepted or refused.
 
 use charter_journal::{Record, Store, Verdict};
 use charter_kernel::Machine;
 use serde_json::{Value as Json, json};
 
-use super::lines::{clean, further, short, when};
+use super::text::{clean, further, short, when};
 use super::{Db, find};
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Explains a record.
 ///
 /// # Errors
-/// There is no such run or record.
+/// If the run or the record does not exist.
 pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = db.read()?;
     let info = find(&store, run)?;
     let record = store.records(&info.run, seq, 1)?.into_iter().next();
     let Some(record) = record.filter(|r| r.seq == seq) else {
-        return Err(Failure::new(format!("run `{}` has no record {seq}; its last one is {}", info.run, info.seq)));
+        return Err(Failure::new(format!("run `{}` has no record {seq}: its last record is {}", info.run, info.seq)));
     };
     let machine = charter_journal::machine(&store, info.charter).ok();
     let machine = machine.as_ref();
     if machine_output {
         let json: Json = serde_json::from_str(&record.shown(machine)).unwrap_or_default();
-        writeln!(io.out, "{}", json!({"record": json, "story": story(&record, machine, Paint(false))}))?;
+        writeln!(io.out, "{}", json!({"record": json, "story": explanation(&record, machine, Paint(false))}))?;
     } else {
-        writeln!(io.out, "{}", story(&record, machine, Paint(io.colour_out)).trim_end())?;
+        writeln!(io.out, "{}", explanation(&record, machine, Paint(io.color_out)).trim_end())?;
     }
     Ok(Exit::Yes)
 }
 
-fn story(record: &Record, machine: Option<&Machine>, paint: Paint) -> String {
+fn explanation(record: &Record, machine: Option<&Machine>, paint: Paint) -> String {
     let mut out = Vec::new();
     let roles = match record.by.roles.is_empty() {
         true => String::new(),
@@ -48,7 +48,7 @@ fn story(record: &Record, machine: Option<&Machine>, paint: Paint) -> String {
         }
     ));
     match &record.event.withheld {
-        Some(withheld) => out.push(format!("data: not kept ({} bytes)", withheld.size)),
+        Some(withheld) => out.push(format!("data: redacted ({} bytes)", withheld.size)),
         None if record.event.data.as_ref() == &json!({}) || record.event.data.is_null() => {}
         None => out.push(format!("data: {}", short(&record.event.data, 400))),
     }
@@ -63,10 +63,10 @@ fn story(record: &Record, machine: Option<&Machine>, paint: Paint) -> String {
 
 fn verdict(record: &Record, paint: Paint) -> String {
     let (from, to) = (record.from.join(", "), record.state.join(", "));
-    let still = format!("nothing has changed; the state is still {}", paint.strong(&from));
+    let still = format!("nothing changed; the state is still {}", paint.strong(&from));
     match record.verdict {
         Verdict::Accepted if from.is_empty() => {
-            format!("{}: the run begins in {}", paint.good("accepted"), paint.strong(&to))
+            format!("{}: the run starts in {}", paint.good("accepted"), paint.strong(&to))
         }
         Verdict::Accepted if from == to => {
             format!("{}: the state is still {}", paint.good("accepted"), paint.strong(&to))
@@ -79,11 +79,11 @@ fn verdict(record: &Record, paint: Paint) -> String {
         }
         Verdict::Refused => format!("{}: {still}", paint.error("refused")),
         Verdict::Ignored => format!(
-            "{}: nothing takes this event here, and the charter is not strict; {still}",
+            "{}: no transition accepts this event in this state, and the charter is not strict; {still}",
             paint.warning("ignored")
         ),
         Verdict::Vote => format!("{}: counted, but the quorum is not reached yet; {still}", paint.help("vote")),
-        Verdict::Late => format!("{}: nobody waits for this answer any more; {still}", paint.warning("late")),
+        Verdict::Late => format!("{}: the invocation is no longer open; {still}", paint.warning("late")),
     }
 }
 
@@ -95,7 +95,7 @@ fn refused(refusal: &charter_kernel::Explanation, by: &str, paint: Paint, out: &
         let name = paint.strong(&clean(&candidate.transition));
         out.push(format!("  {name} was considered: {}", clean(&candidate.message)));
         if let Some(expression) = &candidate.expression {
-            out.push(format!("    `{}` did not hold", clean(expression)));
+            out.push(format!("    `{}` is false", clean(expression)));
         }
         for (path, value) in &candidate.read {
             out.push(format!("    {} was {}", clean(path), short(value, 200)));
@@ -103,19 +103,19 @@ fn refused(refusal: &charter_kernel::Explanation, by: &str, paint: Paint, out: &
     }
     out.push(String::new());
     out.push(match refusal.legal.is_empty() {
-        true => format!("nothing was legal for {by} then"),
+        true => format!("no event was legal for {by} then"),
         false => format!("legal for {by} then: {}", refusal.legal.join(", ")),
     });
-    out.push(format!("`charter explain {code}` says more about the code"));
+    out.push(format!("`charter explain {code}` explains the code"));
 }
 
 fn taken(record: &Record, paint: Paint, out: &mut Vec<String>) {
     let text = |value: &Json, key: &str| value.get(key).and_then(Json::as_str).map(clean).unwrap_or_default();
     for name in &record.transitions {
-        out.push(format!("  took {}", paint.strong(&clean(name))));
+        out.push(format!("  transition {}", paint.strong(&clean(name))));
     }
     for approval in &record.approvals {
-        out.push(format!("  approved `{}` with the digest {}", clean(&approval.approves), clean(&approval.digest)));
+        out.push(format!("  approved `{}`, digest {}", clean(&approval.approves), clean(&approval.digest)));
     }
     for entry in &record.ledger {
         out.push(format!("  ledger: {} {} is {}", text(entry, "kind"), text(entry, "key"), text(entry, "status")));
@@ -125,7 +125,7 @@ fn taken(record: &Record, paint: Paint, out: &mut Vec<String>) {
             src if src.is_empty() => text(effect, "kind"),
             src => format!("{} {src}", text(effect, "kind")),
         };
-        out.push(format!("  asked the host: {what}"));
+        out.push(format!("  effect: {what}"));
     }
     for timer in &record.timers {
         let due = timer.due.map(|due| format!(", due {}", when(due)));

@@ -1,16 +1,16 @@
-//! What answers of actors and emitted events tell a person, where they have a known shape: files changed, a command that judged them,
-//! something learned.
+//! Details of results and emitted events with a known shape: changed files, the command that
+//! verified them, an insight.
 
 use charter_journal::Record;
 use serde_json::Value as Json;
 
 use crate::io::Paint;
-use crate::journal::lines::clean;
+use crate::journal::text::clean;
 
-/// Lines of a program's output that are shown.
-const OUTPUT: usize = 20;
+/// Upper limit for the lines of a program's output.
+const MAX_OUTPUT_LINES: usize = 20;
 
-/// More lines below that of a record.
+/// The lines below that of a record.
 pub(crate) fn of_record(record: &Record, paint: Paint) -> Vec<String> {
     let mut lines = Vec::new();
     let data = &record.event.data;
@@ -39,17 +39,17 @@ pub(crate) fn of_record(record: &Record, paint: Paint) -> Vec<String> {
 fn output(of: &Json, paint: Paint) -> Vec<String> {
     let text = of.get("output").and_then(Json::as_str).unwrap_or_default();
     let all: Vec<&str> = text.lines().collect();
-    let left_out = all.len().saturating_sub(OUTPUT);
+    let left_out = all.len().saturating_sub(MAX_OUTPUT_LINES);
     let mut lines = Vec::new();
     if left_out > 0 {
-        lines.push(paint.faint(&format!("    ({left_out} lines before)")));
+        lines.push(paint.faint(&format!("    ({left_out} earlier lines)")));
     }
     let shown = all.iter().skip(left_out);
     lines.extend(shown.map(|line| paint.faint(&format!("    {}", clean(line)))));
     lines
 }
 
-/// An emitted event that is something learned.
+/// The line of an emitted event that is an insight.
 pub(crate) fn of_insight(data: &Json, paint: Paint) -> Option<String> {
     let insight = data.get("insight")?;
     let text = |key: &str| insight.get(key)?.as_str().map(clean);
@@ -61,7 +61,7 @@ pub(crate) fn of_insight(data: &Json, paint: Paint) -> Option<String> {
     Some(format!("learned ({outcome}, {}): {}", text("category")?, text("description")?))
 }
 
-/// Whether an emitted event says only that a state was entered, which the line of the record says, too.
+/// Whether an emitted event only repeats a state change, which the line of the record shows.
 pub(crate) fn is_move(data: &Json, states: &[String]) -> bool {
     let state = |key: &str| {
         let name = data.get(key).and_then(Json::as_str);

@@ -1,4 +1,4 @@
-//! A record as a line for people; texts that come from outside are kept from writing to the terminal.
+//! Records and values as text; control characters in texts from outside are replaced.
 
 use charter_journal::{Record, Verdict};
 use charter_kernel::{Machine, Misfit};
@@ -7,21 +7,21 @@ use serde_json::Value as Json;
 use crate::io::Paint;
 use charter_scenario::timestamp;
 
-/// Writes records, one line each, with the day wherever it changes.
-pub(crate) struct Lines {
+/// Formats records, one line each, with the date where it changes.
+pub(crate) struct RecordLines {
     paint: Paint,
     day: String,
-    /// Of the longest event type, and of the longest sender with addressee, as far as known.
+    /// Widths of the event types and of the senders.
     widths: (usize, usize),
 }
 
-impl Lines {
-    /// Columns as wide as these records need them.
-    pub(crate) fn new(paint: Paint, records: &[Record]) -> Lines {
+impl RecordLines {
+    /// Chooses the widths of the columns by these records.
+    pub(crate) fn new(paint: Paint, records: &[Record]) -> RecordLines {
         let width = |of: &dyn Fn(&Record) -> usize| records.iter().map(of).max().unwrap_or(0);
         let types = width(&|r| r.event.r#type.chars().count());
         let senders = width(&|r| who(r).chars().count());
-        Lines { paint, day: String::new(), widths: (types.clamp(8, 36), senders.min(40)) }
+        RecordLines { paint, day: String::new(), widths: (types.clamp(8, 36), senders.min(40)) }
     }
 
     /// The line of a record, with its line break.
@@ -53,7 +53,7 @@ impl Lines {
     }
 }
 
-/// `by ana to plan-1`, as far as there is something to say.
+/// `by ana to plan-1`, without what is implied.
 fn who(record: &Record) -> String {
     let mut who = Vec::new();
     if record.by.id != "system" && !record.by.id.is_empty() {
@@ -65,7 +65,7 @@ fn who(record: &Record) -> String {
     who.join(" ")
 }
 
-/// The verdict, as wide as the widest one.
+/// The verdict, padded to the width of the widest one.
 fn verdict(record: &Record, paint: Paint) -> String {
     let word = format!("{:<8}", record.verdict.word());
     match record.verdict {
@@ -76,7 +76,7 @@ fn verdict(record: &Record, paint: Paint) -> String {
     }
 }
 
-/// A record that has just been made.
+/// A new record, on one line.
 pub(crate) fn short_line(record: &Record, paint: Paint) -> String {
     let verdict = verdict(record, paint);
     let to = match record.to.as_ref() {
@@ -86,7 +86,7 @@ pub(crate) fn short_line(record: &Record, paint: Paint) -> String {
     format!("{}  {}  {to}{}", record.seq, verdict.trim_end(), moved(record))
 }
 
-/// From where to where.
+/// The states before and after.
 fn moved(record: &Record) -> String {
     let all = |states: &[std::borrow::Cow<'_, str>]| states.join(", ");
     let (from, to) = (all(&record.from), all(&record.state));
@@ -113,11 +113,11 @@ pub(crate) fn when(at: i64) -> String {
     format!("{day} {}", time.split('.').next().unwrap_or_default())
 }
 
-/// A text from outside on one line, without what a terminal would obey.
+/// A text from outside on one line, without control characters.
 pub(crate) fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {
-            // Marks of direction could make one text look like another.
+            // Direction marks can make one text look like another.
             '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
             c if c.is_control() => '\u{fffd}',
             c => c,
@@ -125,7 +125,7 @@ pub(crate) fn clean(text: &str) -> String {
         .collect()
 }
 
-/// Where else data does not fit, a line each: the first place stands in the refusal's message.
+/// The other schema violations, one line each: the message of the refusal has the first.
 pub(crate) fn further(misfits: &[Misfit]) -> impl Iterator<Item = String> {
     misfits.iter().skip(1).map(|misfit| {
         let at = match misfit.at.as_str() {
@@ -136,10 +136,10 @@ pub(crate) fn further(misfits: &[Misfit]) -> impl Iterator<Item = String> {
     })
 }
 
-/// A value on one line, cut if it is long.
-pub(crate) fn short(value: &Json, most: usize) -> String {
+/// A value on one line, shortened to `max` characters.
+pub(crate) fn short(value: &Json, max: usize) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(most) {
+    match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text,
     }
