@@ -132,7 +132,7 @@ fn check_reports_actors_that_run_would_refuse() {
     assert!(own.starts_with("info actor-kind"), "{own}");
     // What depends on the machine is not reported.
     let prompt = "{kind: model, prompt: hello.md}";
-    assert!(check(prompt).contains("there is no file `hello.md` beside the charter"), "{}", check(prompt));
+    assert!(check(prompt).contains("no file `hello.md` beside the charter"), "{}", check(prompt));
     scratch.file("hello.md", "Hello");
     assert_eq!(check(prompt), "");
     assert_eq!(check("{kind: human}"), "");

@@ -282,12 +282,12 @@ impl<'a> Runner<'a> {
         };
         let event = match &sending.what {
             What::Event { kind, data } => {
-                Event::External { r#type: kind.clone(), data: value(self, data)?.unwrap_or_defailure() }
+                Event::External { r#type: kind.clone(), data: value(self, data)?.unwrap_or_default() }
             }
             What::Done { actor, output } => Event::Done {
                 invocation: actor.clone(),
                 effect: None,
-                output: value(self, output)?.unwrap_or_defailure(),
+                output: value(self, output)?.unwrap_or_default(),
             },
             What::Failed { actor, error } => Event::Failed {
                 invocation: actor.clone(),
@@ -386,7 +386,7 @@ fn check_refusal(what: &str, expected: &Refusal, explanation: &Explanation, span
         return failure(format!(
             "{what} is refused by {}; expected rule `{}`: {}",
             explanation.rule.as_ref().map_or("no rule".into(), |rule| format!("rule `{rule}`")),
-            expected.rule.as_deref().unwrap_or_defailure(),
+            expected.rule.as_deref().unwrap_or_default(),
             explanation.message
         ));
     }
@@ -419,6 +419,6 @@ fn verdict(word: &str) -> &str {
 }
 
 pub(crate) fn line_of(source: &str, byte: usize) -> usize {
-    let before = source.as_bytes().get(..byte).unwrap_or_defailure();
+    let before = source.as_bytes().get(..byte).unwrap_or_default();
     before.iter().filter(|b| **b == b'\n').count() + 1
 }
