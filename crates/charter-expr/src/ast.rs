@@ -1,4 +1,5 @@
-//! The syntax tree. Chains are flat, so that its height is the nesting of the text and not its length.
+//! The syntax tree. Chains are flat, so that its height follows the nesting of the text and not its
+//! length.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,12 +13,12 @@ pub struct Ast {
     root: Node,
 }
 
-/// A node and where it stands. Two nodes are equal if they mean the same, wherever they stand.
+/// A node and its position in the source. Nodes are compared without their positions.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Where in the source.
     pub span: Span,
-    /// What it is.
+    /// The kind of the node.
     pub kind: Kind,
 }
 
@@ -40,10 +41,10 @@ pub enum Literal {
     Bytes(Arc<[u8]>),
 }
 
-/// What a node is.
+/// The kinds of nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// A literal; the sign of a number belongs to it.
+    /// A literal, with the sign of a number.
     Literal(Literal),
     /// A name; `absolute` if it is written with a leading dot, which skips the variables of macros.
     Ident {
@@ -63,7 +64,7 @@ pub enum Kind {
         /// Its arguments.
         args: Vec<Node>,
     },
-    /// `has(a.b)`; the operand is a [`Kind::Postfix`] that ends in a field.
+    /// `has(a.b)`; the operand is a [`Kind::Postfix`] whose last link is a field.
     Has(Box<Node>),
     /// `cel.bind(name, value, body)`
     Bind {
@@ -71,12 +72,12 @@ pub enum Kind {
         name: Arc<str>,
         /// Its value.
         value: Box<Node>,
-        /// What sees it.
+        /// The expression that can read the variable.
         body: Box<Node>,
     },
     /// `base.field[index].method(args)`
     Postfix {
-        /// What the chain starts with.
+        /// The base of the chain.
         base: Box<Node>,
         /// The links of the chain, in order; never empty.
         links: Vec<Link>,
@@ -85,12 +86,13 @@ pub enum Kind {
     Unary {
         /// Which operator.
         op: UnaryOp,
-        /// How often it is written.
+        /// How many times it is written.
         count: usize,
-        /// What it is applied to.
+        /// The operand.
         operand: Box<Node>,
     },
-    /// Operators of one precedence, evaluated from the left: `a + b - c`, `a * b / c`, `a < b == c`.
+    /// Operators of one precedence, evaluated from the left: `a + b - c`, `a * b / c`, `a < b ==
+    /// c`.
     Chain {
         /// The leftmost operand.
         first: Box<Node>,
@@ -113,13 +115,13 @@ pub enum Kind {
 /// One link of a [`Kind::Postfix`] chain.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// From the dot or bracket to its end.
+    /// Its position, from the dot or bracket to the end.
     pub span: Span,
-    /// What it is.
+    /// The kind of the link.
     pub kind: LinkKind,
 }
 
-/// What a link is.
+/// The kinds of links.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LinkKind {
     /// `.name`
@@ -130,10 +132,10 @@ pub enum LinkKind {
     Method {
         /// The function's name.
         name: Arc<str>,
-        /// Its arguments, without what is before the dot.
+        /// Its arguments, without the receiver.
         args: Vec<Node>,
     },
-    /// `.all(x, ...)` and its kin
+    /// `.all(x, ...)` and the other macros
     Macro {
         /// Which macro.
         name: MacroName,
@@ -146,7 +148,7 @@ pub enum LinkKind {
     },
 }
 
-/// The macros that go through a list or a map.
+/// The macros that iterate over a list or a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MacroName {
     /// `all`
@@ -168,7 +170,7 @@ pub enum MacroName {
 }
 
 impl MacroName {
-    /// As it is written.
+    /// The name as written.
     pub const fn name(self, vars: usize) -> &'static str {
         match self {
             MacroName::All => "all",
@@ -184,7 +186,7 @@ impl MacroName {
     }
 }
 
-/// Operators before an operand.
+/// Prefix operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnaryOp {
     /// `!`
@@ -193,7 +195,7 @@ pub enum UnaryOp {
     Negate,
 }
 
-/// Operators between operands, without `&&` and `||`.
+/// Infix operators, except `&&` and `||`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // each is the operator its name says; `symbol` shows them
 pub enum BinaryOp {
@@ -212,7 +214,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// As it is written.
+    /// The name as written.
     pub const fn symbol(self) -> &'static str {
         match self {
             BinaryOp::Eq => "==",
@@ -305,7 +307,8 @@ impl fmt::Debug for Literal {
     }
 }
 
-/// What a node contains, in order of evaluation, with the variables the child sees besides its parent's.
+/// What a node contains, in order of evaluation, with the variables the child sees besides its
+/// parent's.
 pub(crate) fn children<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node, &'n [Arc<str>])) {
     match &node.kind {
         Kind::Literal(_) | Kind::Ident { .. } => {}

@@ -1,11 +1,12 @@
-//! The proleptic Gregorian calendar in UTC, by `jiff`: the only place that turns seconds into dates and back.
+//! The proleptic Gregorian calendar in UTC, by `jiff`: the only place that turns seconds into dates
+//! and back.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
-/// The calendar repeats after 400 years, weekdays included. `jiff` keeps two days of its range for offsets and has no
-/// year 10000, so later instants are computed one cycle earlier.
+/// The calendar repeats after 400 years, weekdays included. `jiff` keeps two days of its range for
+/// offsets and has no year 10000, so later instants are computed one cycle earlier.
 const CYCLE_YEARS: i64 = 400;
 const CYCLE_SECONDS: i64 = 146_097 * 86_400;
 /// 9999-01-01T00:00:00Z.
@@ -20,7 +21,8 @@ pub struct Civil {
 }
 
 impl Civil {
-    /// The date and time of day, seconds after 1970-01-01T00:00:00, for the years -9999 to 10398; others are clamped.
+    /// The date and time of day, seconds after 1970-01-01T00:00:00, for the years -9999 to 10398;
+    /// others are clamped.
     #[must_use]
     pub fn from_seconds(seconds: i64) -> Civil {
         let shifted = seconds >= LAST_YEAR;
@@ -79,8 +81,8 @@ impl Civil {
     }
 }
 
-/// Seconds from 1970-01-01T00:00:00Z to a date and time of day of the years 0 to 9999; `None` if there is no such date
-/// or time. Leap seconds do not exist.
+/// Seconds from 1970-01-01T00:00:00Z to a date and time of day of the years 0 to 9999; `None` if
+/// there is no such date or time. Leap seconds do not exist.
 #[must_use]
 pub fn seconds(date: (i64, i64, i64), time: (i64, i64, i64)) -> Option<i64> {
     let (year, month, day) = date;

@@ -1,4 +1,4 @@
-//! From the syntax tree to a program: names to slots, constants folded where that is cheap.
+//! From the syntax tree to a program: names become slots, constants are folded where that is cheap.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ struct Compiler<'e> {
     reads: Vec<Path>,
 }
 
-/// In a box: results are on the stack once for every level of nesting.
+/// Boxed because results are on the stack once for every level of nesting.
 type Fail = Box<CompileError>;
 type Compiled = Result<Op, Fail>;
 
@@ -46,7 +46,7 @@ fn literal(literal: &Literal) -> Constant {
 }
 
 impl Compiler<'_> {
-    /// Small, so that deep nesting does not need much stack: the work is in the functions it calls.
+    /// Kept small so that deep nesting needs little stack; the functions it calls do the work.
     fn node(&mut self, node: &Node) -> Compiled {
         match &node.kind {
             Kind::Ident { name, absolute } => self.chain_of_names(node, name, *absolute, &[]),
@@ -136,7 +136,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// A call of the library, computed now where it is a constant that is costly to make again.
+    /// A call of a library function, evaluated now if the result is a constant that is costly to
+    /// compute again.
     fn library(&mut self, function: Function, args: &[Node]) -> Result<Code, Fail> {
         if let [Node { kind: Kind::Literal(Literal::String(text)), .. }] = args {
             let constant = match function {
@@ -166,7 +167,7 @@ impl Compiler<'_> {
         };
         let reads = self.reads.len();
         let of = self.links(base, before)?;
-        // What is read is the field itself, not only what holds it.
+        // The field itself is read, not only the value that contains it.
         if let Some(read) = self.reads.get_mut(reads)
             && read.segments.len() == before.len()
             && let Kind::Ident { .. } = base.kind
@@ -296,7 +297,7 @@ fn in_constants(first: Box<Op>, rest: Vec<(BinaryOp, Op)>) -> Code {
     Code::Chain(first, rest.into())
 }
 
-/// `root.a.b` with nothing else.
+/// `root.a.b` without further links.
 fn fields(root: crate::RootId, name: &Arc<str>, links: &[Link]) -> Option<Code> {
     if links.is_empty() {
         return None;

@@ -1,18 +1,18 @@
-//! What names mean: the roots and the functions an expression may use.
+//! The environment of an expression: the roots and functions it may use.
 
 use std::collections::BTreeMap;
 
 use crate::{Facts, Type};
 
-/// A root's place in its [`Env`], in order of declaration.
+/// A root's index in its [`Env`], in order of declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RootId(pub u16);
 
-/// A host function's place in its [`Env`], in order of declaration.
+/// A host function's index in its [`Env`], in order of declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FunctionId(pub u16);
 
-/// A function the host gives.
+/// A function provided by the host.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HostFunction {
     pub(crate) name: String,
@@ -20,8 +20,9 @@ pub(crate) struct HostFunction {
     pub(crate) result: Type,
 }
 
-/// What names mean. The standard library and the extensions are always there; roots and further functions are
-/// declared, and a root hides a namespace or a type of the same name.
+/// The names an expression may use. The standard library and the extensions are always available;
+/// roots and further functions are declared, and a root hides a namespace or a type of the same
+/// name.
 #[derive(Clone, Debug, Default)]
 pub struct Env {
     roots: Vec<(String, Type)>,
@@ -33,14 +34,14 @@ pub struct Env {
 }
 
 impl Env {
-    /// The standard library and the extensions, no roots.
+    /// The standard library and the extensions, without roots.
     pub fn new() -> Env {
         Env::default()
     }
 
     /// Declares a root. The name may be qualified (`a.b`); declaring it again changes its type.
     ///
-    /// An environment has at most 65,535 roots; those beyond share the last id.
+    /// An environment has at most 65,535 roots; further ones share the last id.
     pub fn root(&mut self, name: &str, ty: Type) -> RootId {
         if let Some(id) = self.root_ids.get(name).copied() {
             self.set_type(id, ty);
@@ -74,22 +75,24 @@ impl Env {
         }
     }
 
-    /// Takes something for known, so that what needs it is not reported: what a condition has made sure of before the expression is evaluated.
+    /// Assumes facts that a condition has established before the expression is evaluated, so that
+    /// nothing that depends on them is reported.
     pub fn assume(&mut self, facts: Facts) {
         self.facts.add(facts);
     }
 
-    /// Sets the container (langdef, "Name Resolution"): `x` also means `container.x`, which is tried first.
+    /// Sets the container (langdef, "Name Resolution"): `x` also means `container.x`, which is
+    /// tried first.
     pub fn set_container(&mut self, container: &str) {
         self.container = container.to_owned();
     }
 
-    /// The root of exactly that name.
+    /// The root with exactly that name.
     pub fn root_id(&self, name: &str) -> Option<RootId> {
         self.root_ids.get(name).copied()
     }
 
-    /// The function of exactly that name.
+    /// The function with exactly that name.
     pub fn function_id(&self, name: &str) -> Option<FunctionId> {
         self.function_ids.get(name).copied()
     }
@@ -116,7 +119,7 @@ impl Env {
         self.functions.iter().map(|f| f.name.as_str())
     }
 
-    /// Finds a name as the container rules say: innermost container first.
+    /// Resolves a name by the container rules: innermost container first.
     pub(crate) fn resolve<T>(&self, name: &str, absolute: bool, find: impl Fn(&str) -> Option<T>) -> Option<T> {
         let mut container = if absolute { "" } else { self.container.as_str() };
         while !container.is_empty() {

@@ -1,29 +1,29 @@
-//! What can go wrong, and where: in the text, in the names, at run time.
+//! Errors of parsing, compiling and evaluating, with their positions.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::Span;
 
-/// The text is not an expression of the language.
+/// A syntax error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// Where.
     pub span: Span,
     /// What is wrong.
     pub message: String,
-    /// What would be right, where that is known.
+    /// How to fix it, if known.
     pub help: Option<String>,
 }
 
-/// A program cannot be made: the text does not parse, or a name means nothing.
+/// An expression does not compile: a syntax error or an unknown name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileError {
     /// Where.
     pub span: Span,
     /// What is wrong.
     pub message: String,
-    /// What would be right, where that is known.
+    /// How to fix it, if known.
     pub help: Option<String>,
 }
 
@@ -75,19 +75,19 @@ pub enum ErrorKind {
     NoSuchField,
     /// `a[k]` where the map `a` has no key `k`.
     NoSuchKey,
-    /// No operator or function of that name takes operands of these types.
+    /// No operator or function of that name accepts operands of these types.
     NoSuchOverload,
     /// A number, timestamp or duration out of its range.
     Overflow,
     /// Division or modulus by zero.
     DivideByZero,
-    /// An index outside of a list or a string.
+    /// An index beyond the end of a list or a string.
     IndexOutOfRange,
-    /// The fuel is used up. The one error that `||`, `&&` and macros never absorb.
+    /// The fuel is exhausted. The only error that `||`, `&&` and macros never absorb.
     OutOfFuel,
-    /// An argument of the right type but with a value that cannot be used.
+    /// An argument of the right type with an invalid value.
     InvalidArgument,
-    /// A map literal or `transformMapEntry` gave the same key twice.
+    /// A map literal or `transformMapEntry` has a duplicate key.
     RepeatedKey,
     /// A name that has no value in this scope.
     Unbound,
@@ -123,7 +123,7 @@ impl ErrorKind {
     }
 }
 
-/// An evaluation failed. Small (one pointer), because it is in the result of every step.
+/// A failed evaluation. One pointer in size because it is part of the result of every step.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EvalError(Box<Detail>);
 
@@ -137,19 +137,19 @@ struct Detail {
 }
 
 impl EvalError {
-    /// An error without a place; the evaluator adds the place of the call.
+    /// An error without a position; the evaluator adds that of the call.
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> EvalError {
         EvalError(Box::new(Detail { kind, message: message.into(), help: None, span: None, expression: None }))
     }
 
-    /// Adds what would be right.
+    /// Adds a help text.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<Cow<'static, str>>) -> EvalError {
         self.0.help = Some(help.into());
         self
     }
 
-    /// Sets the place, unless a more exact one is known already.
+    /// Sets the position, unless a more exact one is known.
     #[must_use]
     pub fn at(mut self, span: Span) -> EvalError {
         self.0.span.get_or_insert(span);
@@ -161,12 +161,12 @@ impl EvalError {
         self.0.kind
     }
 
-    /// What happened, in one sentence without a full stop.
+    /// The message: one sentence without a period.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What would be right, where that is known.
+    /// How to fix it, if known.
     pub fn help(&self) -> Option<&str> {
         self.0.help.as_deref()
     }
@@ -192,13 +192,13 @@ impl EvalError {
         self.expression()?.get(span.start..span.end)
     }
 
-    /// Whether `||`, `&&` and macros may go on and let another operand decide.
+    /// Whether `||`, `&&` and macros may continue and let another operand decide.
     pub(crate) fn is_absorbable(&self) -> bool {
         self.0.kind != ErrorKind::OutOfFuel
     }
 
     pub(crate) fn out_of_fuel() -> EvalError {
-        EvalError::new(ErrorKind::OutOfFuel, "the expression needs more steps than it may take")
+        EvalError::new(ErrorKind::OutOfFuel, "the expression exceeds its fuel")
             .with_help("make it read less data, or raise `limits.expression`")
     }
 

@@ -1,16 +1,17 @@
-//! The budget of one evaluation: what bounds time and memory on hostile input.
+//! The budget of one evaluation: it bounds time and memory on hostile input.
 
 use crate::EvalError;
 
-/// Steps an evaluation may still take. One is spent for each node evaluated and each iteration of a macro,
-/// and one for every 16 bytes, or every element, that is copied, produced or compared.
+/// The number of steps an evaluation may still take. Each evaluated node and each iteration of a
+/// macro costs one, and so do every 16 bytes and every element that are copied, produced or
+/// compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fuel {
     left: u64,
 }
 
 impl Fuel {
-    /// The budget where a charter sets none (`limits.expression`).
+    /// The default budget, if a charter does not set `limits.expression`.
     pub const DEFAULT: u64 = 10_000;
 
     /// A budget of `steps`.
@@ -18,7 +19,7 @@ impl Fuel {
         Fuel { left: steps }
     }
 
-    /// Takes `n` steps away; when there are fewer, none are left and the error is `OutOfFuel`.
+    /// Spends `n` steps; if fewer are left, none remain and the error is `OutOfFuel`.
     #[inline]
     pub fn spend(&mut self, n: u64) -> Result<(), EvalError> {
         match self.left.checked_sub(n) {
@@ -33,13 +34,13 @@ impl Fuel {
         }
     }
 
-    /// Spends what copying or reading `n` bytes costs: one step for every 16.
+    /// Spends the cost of copying or reading `n` bytes: one step for every 16.
     #[inline]
     pub fn spend_bytes(&mut self, n: usize) -> Result<(), EvalError> {
         self.spend((n as u64) / 16)
     }
 
-    /// Spends what `n` elements cost: one step each.
+    /// Spends the cost of `n` elements: one step each.
     #[inline]
     pub fn spend_elements(&mut self, n: usize) -> Result<(), EvalError> {
         self.spend(n as u64)

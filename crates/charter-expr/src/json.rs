@@ -1,8 +1,9 @@
-//! The number law: a number is an int or a float by its value, the same before and after a trip through JSON.
+//! The number law: the value of a number decides whether it is an int or a double, so a round trip
+//! through JSON changes nothing.
 //!
-//! Whole numbers with |x| <= 2^53-1 are ints, however they are written: `2.0` is 2 and `-0.0` is 0. All others are
-//! doubles. [`Value::from_json`](crate::Value::from_json) reads JSON under this law without changing it; the
-//! functions here change the JSON so that its text, too, is one and the same.
+//! Whole numbers with |x| <= 2^53-1 are ints however they are written: `2.0` is 2 and `-0.0` is 0.
+//! All others are doubles. [`Value::from_json`](crate::Value::from_json) reads JSON under this law
+//! without changing it; the functions here rewrite the JSON so that its text is canonical as well.
 
 use std::fmt;
 
@@ -11,7 +12,7 @@ use serde_json::Value;
 use crate::value::number;
 use crate::{MAX_DATA_DEPTH, pointer};
 
-/// Data from outside that cannot be taken as it is.
+/// External data that is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumberError {
     /// Where, as a JSON pointer (RFC 6901); empty for the whole value.
@@ -34,8 +35,9 @@ impl std::error::Error for NumberError {}
 
 /// Makes the numbers of data *from outside* canonical.
 ///
-/// Refuses an integer literal beyond ±(2^53-1), because it could not be kept exactly: send it as a string. (One
-/// beyond 64 bits is a double to `serde_json`, and stays one.) Refuses data nested deeper than [`MAX_DATA_DEPTH`].
+/// Refuses an integer literal beyond ±(2^53-1), which could not be kept exactly and belongs in a
+/// string. (`serde_json` reads one beyond 64 bits as a double, and it stays one.) Refuses data
+/// nested deeper than [`MAX_DATA_DEPTH`].
 pub fn canonical(v: &mut Value) -> Result<(), NumberError> {
     walk(v, 0).map_err(|(mut path, message)| {
         path.reverse();
@@ -83,8 +85,8 @@ fn within(segment: impl fmt::Display, (mut path, message): Refused) -> Refused {
     (path, message)
 }
 
-/// Makes the numbers of *our own* stored data canonical: an integer beyond ±(2^53-1) becomes the nearest double.
-/// Never fails, and does not recurse.
+/// Makes the numbers of *our own* stored data canonical: an integer beyond ±(2^53-1) becomes the
+/// nearest double. Never fails, and does not recurse.
 pub fn normalize(v: &mut Value) {
     let mut todo = vec![v];
     while let Some(v) = todo.pop() {
@@ -112,7 +114,7 @@ fn normalize_number(v: &mut Value) {
     }
 }
 
-/// Whether [`canonical`] would leave the data as it is.
+/// Whether [`canonical`] would not change the data.
 pub fn is_canonical(v: &Value) -> bool {
     let mut todo = vec![v];
     while let Some(v) = todo.pop() {

@@ -1,41 +1,6 @@
-//! Charter's expression language: a typed, deterministic, fuelled CEL (Common Expression Language).
+#![doc = include_str!("../README.md")]
 //!
-//! ```
-//! use charter_expr::{Env, Fuel, Program, RootId, Scope, Type, Value};
-//!
-//! // What names mean: here one root, `event`, of any type.
-//! let mut env = Env::new();
-//! let event = env.root("event", Type::Dyn);
-//! let guard = Program::compile("event.confidence >= 0.85 && !event.blocked", &env).unwrap();
-//!
-//! // Where the values come from: JSON is borrowed, never converted.
-//! struct Data<'d>(RootId, &'d serde_json::Value);
-//! impl<'a> Scope<'a> for Data<'a> {
-//!     fn root(&self, id: RootId) -> Option<Value<'a>> {
-//!         (id == self.0).then(|| Value::from_json(self.1))
-//!     }
-//! }
-//!
-//! let data = serde_json::json!({"confidence": 0.9, "blocked": false});
-//! let result = guard.eval(&Data(event, &data), &mut Fuel::default()).unwrap();
-//! assert_eq!(result, Value::Bool(true));
-//!
-//! // A missing field is an error, not false.
-//! let data = serde_json::json!({"confidence": 0.9});
-//! let error = guard.eval(&Data(event, &data), &mut Fuel::default()).unwrap_err();
-//! assert_eq!(error.message(), "no such field `blocked`");
-//! ```
-//!
-//! The language is cel-spec's for JSON-like values, with its string, math, encoder, binding and two-variable macro
-//! extensions; without messages, enums and optionals. What it promises beyond the specification:
-//!
-//! - **Deterministic.** Maps are walked in key order, time zones come from a database inside the program, and nothing
-//!   here reads a clock, an environment, a file or a random number.
-//! - **Bounded.** Source length, nesting and [`Fuel`] are limited; running out of fuel is an error that no operator
-//!   absorbs. No input makes it panic or recurse without bound.
-//! - **Typed.** [`check`] finds what certainly fails, and warns of what fails for some values, before anything runs.
-//!
-//! The way of an expression: [`parse`] gives an [`Ast`]; [`check`] judges it; [`Program::compile`] turns names into
+//! [`parse`] returns an [`Ast`]; [`check`] type-checks it; [`Program::compile`] resolves names to
 //! slots; [`Program::eval`] runs it against a [`Scope`].
 
 #![deny(
@@ -102,7 +67,8 @@ pub use value::{Bytes, DELAY_PATTERN, Duration, Key, List, Map, Object, Str, Tim
 pub const MAX_SOURCE_LENGTH: usize = 4096;
 /// How deep parentheses, brackets, braces and arguments may nest. Chains of operators do not nest.
 pub const MAX_DEPTH: usize = 64;
-/// How deep data may nest where it is converted or compared. What `serde_json` reads is never deeper.
+/// How deep data may nest where it is converted or compared. What `serde_json` reads is never
+/// deeper.
 pub const MAX_DATA_DEPTH: usize = 128;
 /// How large the JSON of a value may be, in bytes, roughly: 16 MiB, the limit of a definition.
 pub const MAX_JSON_SIZE: usize = 16 << 20;

@@ -1,4 +1,4 @@
-//! What the names in a tree mean: the rules that the compiler, the checker and the readers of a tree share.
+//! Name resolution, shared by the compiler, the checker and the readers of a tree.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::functions::{self, Entry, Style};
 use crate::path::{Path, Segment};
 use crate::{Env, FunctionId, Key, RootId, Span, TypeName, suggest};
 
-/// What the start of a chain of names means, and how many of the links it uses up.
+/// What the start of a chain of names resolves to, and how many links that consumes.
 #[derive(Debug)]
 pub(crate) enum Meaning {
     /// A variable of a macro.
@@ -21,12 +21,12 @@ pub(crate) enum Meaning {
     Library { entry: &'static Entry, used: usize },
     /// A host function with a qualified name.
     Host { id: FunctionId, used: usize },
-    /// Nothing that is known.
+    /// An unknown name.
     Unknown,
 }
 
-/// Resolves a name followed by links (langdef, "Name Resolution"): variables of macros first, then the longest
-/// qualified name that is a root, then namespaces and types.
+/// Resolves a name followed by links (langdef, "Name Resolution"): macro variables first, then the
+/// longest qualified name that is a root, then namespaces and types.
 pub(crate) fn resolve(env: &Env, locals: &[Arc<str>], name: &str, absolute: bool, links: &[Link]) -> Meaning {
     if !absolute && let Some(slot) = locals.iter().rposition(|l| &**l == name) {
         return Meaning::Local(slot);
@@ -77,7 +77,7 @@ pub(crate) fn constant_key(node: &Node) -> Option<Key<'static>> {
     }
 }
 
-/// The path of a root and the links after it, as far as they are static.
+/// The path of a root and the static links after it.
 pub(crate) fn path(root: Arc<str>, id: Option<RootId>, start: Span, links: &[Link]) -> Path {
     let mut segments = Vec::new();
     let mut span = start;
@@ -96,7 +96,7 @@ pub(crate) fn path(root: Arc<str>, id: Option<RootId>, start: Span, links: &[Lin
     Path::new(root, id, segments, span)
 }
 
-/// The names that are known, when none is near.
+/// All known names, if none is near.
 pub(crate) fn listed(known: &[&str]) -> Option<String> {
     if known.is_empty() || known.len() > 12 {
         return None;

@@ -6,7 +6,8 @@ use crate::error::{ErrorKind, EvalError};
 use crate::parse::is_identifier;
 use crate::{Fuel, Key, RootId, Scope, Span, Value};
 
-/// What an expression reads: a root and the fields and constant indexes that follow it, as far as they are static.
+/// What an expression reads: a root and the fields and constant indexes that follow it, as far as
+/// they are static.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
     pub(crate) root: Arc<str>,
@@ -41,7 +42,7 @@ impl Path {
         Path { root, id, segments, span, text }
     }
 
-    /// The path as it is written.
+    /// The path as written.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -51,12 +52,12 @@ impl Path {
         &self.root
     }
 
-    /// The root's place in its environment; `None` in the paths of a tree that was not compiled.
+    /// The root's id in its environment; `None` in the paths of a tree that was not compiled.
     pub fn root_id(&self) -> Option<RootId> {
         self.id
     }
 
-    /// What follows the root.
+    /// The segments after the root.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
@@ -77,7 +78,7 @@ impl Path {
             .collect()
     }
 
-    /// Reads the value: what the expression saw there.
+    /// Reads the value that the expression reads there.
     pub fn eval<'a>(&self, scope: &dyn Scope<'a>) -> Result<Value<'a>, EvalError> {
         let root = self.id.and_then(|id| scope.root(id));
         let mut value = root.ok_or_else(|| {

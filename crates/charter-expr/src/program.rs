@@ -10,7 +10,8 @@ use crate::functions::{Function, Pattern};
 use crate::path::Path;
 use crate::{Duration, Env, Fuel, FunctionId, RootId, Scope, Span, Timestamp, TypeName, Value};
 
-/// A compiled expression. It is `Send` and `Sync`, holds no data, and can be evaluated any number of times.
+/// A compiled expression. It is `Send` and `Sync`, holds no data, and can be evaluated any number
+/// of times.
 #[derive(Clone, Debug)]
 pub struct Program {
     source: String,
@@ -18,23 +19,23 @@ pub struct Program {
     reads: Vec<Path>,
 }
 
-/// A node with its place.
+/// A node with its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Op {
     pub(crate) span: Span,
     pub(crate) code: Code,
 }
 
-/// What a node does. Chains are flat, as in the syntax tree.
+/// The operations. Chains are flat, as in the syntax tree.
 #[derive(Clone, Debug)]
 pub(crate) enum Code {
     Constant(Constant),
     Root(RootId, Arc<str>),
-    /// A variable of a macro, counted from the outermost.
+    /// A macro variable, counted from the outermost.
     Local(usize, Arc<str>),
-    /// A root with nothing but fields: the commonest read.
+    /// A root with fields only: the most common read.
     Fields(Box<Fields>),
-    /// A name that means nothing (lenient programs only).
+    /// An unknown name (lenient programs only).
     Unbound(Arc<str>),
     List(Box<[Op]>),
     Map(Box<[(Op, Op)]>),
@@ -52,12 +53,12 @@ pub(crate) enum Code {
     Conditional(Box<[(Op, Op)]>, Box<Op>),
     Call(Function, Box<[Op]>),
     HostCall(FunctionId, Box<[Op]>),
-    /// A function that does not exist (lenient programs only).
+    /// An unknown function (lenient programs only).
     UnknownCall(Arc<str>),
     Matches(Box<Op>, Box<Pattern>),
 }
 
-/// A root and the fields read off it.
+/// A root and the fields read from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Fields {
     pub(crate) root: RootId,
@@ -66,7 +67,7 @@ pub(crate) struct Fields {
     pub(crate) steps: Box<[FieldStep]>,
 }
 
-/// A field read directly off a root.
+/// A field read directly from a root.
 #[derive(Clone, Debug)]
 pub(crate) struct FieldStep {
     pub(crate) name: Box<str>,
@@ -100,7 +101,7 @@ pub(crate) struct MacroStep {
     pub(crate) body: Op,
 }
 
-/// A value known when the program is made.
+/// A value known at compile time.
 #[derive(Clone, Debug)]
 pub(crate) enum Constant {
     Null,
@@ -133,7 +134,7 @@ impl Constant {
     }
 }
 
-/// What a program can be made from: text, or a tree that is parsed already.
+/// What a program can be compiled from: text or a parsed tree.
 pub trait Source {
     /// The tree.
     fn ast(self) -> Result<Ast, CompileError>;
@@ -164,14 +165,15 @@ impl Source for &Ast {
 }
 
 impl Program {
-    /// Makes a program. A name that `env` does not know is an error.
+    /// Compiles an expression. A name that `env` does not declare is an error.
     pub fn compile(source: impl Source, env: &Env) -> Result<Program, CompileError> {
         let ast = source.ast()?;
         compile::program(&ast, env, false)
     }
 
-    /// Makes a program in which a name that `env` does not know is an error only when it is evaluated, so that
-    /// `unknown || true` is true: cel-spec's "disable check", and what an SCXML import needs.
+    /// Compiles an expression in which a name that `env` does not declare is an error only when it
+    /// is evaluated, so that `unknown || true` is true: cel-spec's "disable check", needed by SCXML
+    /// imports.
     pub fn compile_lenient(source: impl Source, env: &Env) -> Result<Program, CompileError> {
         let ast = source.ast()?;
         compile::program(&ast, env, true)
@@ -183,7 +185,8 @@ impl Program {
 
     /// Evaluates. The result may borrow from the data and from the program.
     ///
-    /// Every error is a value ([`EvalError`]); the fuel that was used is gone from `fuel` in any case.
+    /// Every error is a value ([`EvalError`]). The fuel that was used is deducted from `fuel` in
+    /// any case.
     pub fn eval<'a>(&'a self, scope: &dyn Scope<'a>, fuel: &mut Fuel) -> Result<Value<'a>, EvalError> {
         Evaluation::new(scope, fuel).eval(&self.root)
     }
@@ -193,7 +196,7 @@ impl Program {
         &self.source
     }
 
-    /// What it reads: the longest static paths from its roots, in order of the text.
+    /// What it reads: the longest static paths from its roots, in source order.
     pub fn reads(&self) -> &[Path] {
         &self.reads
     }

@@ -1,4 +1,4 @@
-//! What a tree reads and calls, and how its roots are renamed.
+//! The paths a tree reads, the functions it calls, and the renaming of its roots.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::parse::is_identifier;
 use crate::path::Path;
 use crate::{Env, Span};
 
-/// A call of a function: its name as it is written (`size`, `math.abs`), whether it stands after a dot, its place.
+/// A call of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call<'n> {
-    /// The name, qualified if it is of a namespace.
+    /// The name as written, with its namespace: `size`, `math.abs`.
     pub name: String,
     /// Whether it is called on a value: `x.size()`.
     pub method: bool,
@@ -23,7 +23,8 @@ pub struct Call<'n> {
 }
 
 impl Ast {
-    /// The names that are not variables of a macro, types or namespaces, with their places, in order of the text.
+    /// The names that are not macro variables, types or namespaces, with their positions, in source
+    /// order.
     pub fn roots(&self) -> impl Iterator<Item = (&str, Span)> {
         let mut found = Vec::new();
         visit(self.root(), &mut Vec::new(), &mut |node, locals| {
@@ -35,7 +36,7 @@ impl Ast {
         found.into_iter()
     }
 
-    /// The longest static paths from the roots, in order of the text: `context.decision.confidence`.
+    /// The longest static paths from the roots, in source order: `context.decision.confidence`.
     pub fn reads(&self) -> Vec<Path> {
         let mut found = Vec::new();
         visit(self.root(), &mut Vec::new(), &mut |node, locals| {
@@ -47,7 +48,7 @@ impl Ast {
         found
     }
 
-    /// All calls of functions, without macros, in order of the text.
+    /// All function calls except macros, in source order.
     pub fn calls(&self) -> Vec<Call<'_>> {
         let mut found = Vec::new();
         visit(self.root(), &mut Vec::new(), &mut |node, locals| calls(node, locals, &mut found));
@@ -55,17 +56,17 @@ impl Ast {
         found
     }
 
-    /// The tree with other roots: `rename` gives, for a root's name, the fields it is to be read from, e.g.
-    /// `["context", "x"]` for `x`, or `None` to leave it. The result's text and places are those of its own
-    /// [`Ast::unparse`].
+    /// The tree with renamed roots: `rename` returns, for a root's name, the fields to read it
+    /// from, e.g. `["context", "x"]` for `x`, or `None` to keep it. The result's text and positions
+    /// are those of its own [`Ast::unparse`].
     ///
     /// Errors: the result is too long or nested too deeply.
     pub fn rename_roots(&self, rename: impl FnMut(&str) -> Option<Vec<String>>) -> Result<Ast, ParseError> {
         self.rename_roots_in(&Env::new(), rename)
     }
 
-    /// The same where some roots are known: a root of `env` hides a type or a namespace of its name (`list`, `math`),
-    /// and is renamed too.
+    /// As [`Ast::rename_roots`], where a root of `env` hides a type or a namespace of the same name
+    /// (`list`, `math`) and is renamed too.
     pub fn rename_roots_in(
         &self,
         env: &Env,
@@ -78,7 +79,7 @@ impl Ast {
     }
 }
 
-/// Goes through all nodes with the variables that each sees. A name with links is visited once, as the chain.
+/// Visits all nodes with the variables in scope. A name with links is visited once, as the chain.
 fn visit<'n>(node: &'n Node, locals: &mut Vec<Arc<str>>, each: &mut dyn FnMut(&'n Node, &[Arc<str>])) {
     each(node, locals);
     let skip_base = match &node.kind {
@@ -96,7 +97,7 @@ fn visit<'n>(node: &'n Node, locals: &mut Vec<Arc<str>>, each: &mut dyn FnMut(&'
     });
 }
 
-/// The name a node starts with, if it is free, its place, and the links that follow.
+/// The free name that a node starts with, its position, and the links that follow.
 fn free_name<'n>(node: &'n Node, locals: &[Arc<str>], env: &Env) -> Option<(&'n str, Span, &'n [Link])> {
     let (name, absolute, span, links): (_, _, _, &[Link]) = match &node.kind {
         Kind::Ident { name, absolute } => (name, *absolute, node.span, &[]),
@@ -152,7 +153,7 @@ fn renamed(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: &mut Renaming<'_
     if let Some(target) = target {
         let mut names = target.iter();
         let first: Arc<str> = names.next().map_or("", String::as_str).into();
-        // A variable of a macro must not catch the new name.
+        // A macro variable must not capture the new name.
         let absolute = locals.contains(&first);
         let ident = Node { span: node.span, kind: Kind::Ident { name: first, absolute } };
         let mut links: Vec<Link> = names
@@ -174,7 +175,7 @@ fn renamed(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: &mut Renaming<'_
     descend(node, locals, rename);
 }
 
-/// The parts of a node that can hold further roots.
+/// The parts of a node that can contain further roots.
 fn descend(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: &mut Renaming<'_>) {
     match &mut node.kind {
         Kind::Literal(_) | Kind::Ident { .. } => {}

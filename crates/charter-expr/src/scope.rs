@@ -1,16 +1,16 @@
-//! What an evaluation asks of its host.
+//! What an evaluation needs from its host.
 
 use crate::error::{ErrorKind, EvalError};
 use crate::{Fuel, FunctionId, RootId, Value};
 
 /// The values of the roots and the functions of the host, for one evaluation.
 ///
-/// Answers must depend on nothing but the data of the evaluation, or replay is not deterministic.
+/// Results must depend on the data of the evaluation only, or replay is not deterministic.
 pub trait Scope<'a> {
-    /// The value of a root; `None` if it has none, which is the error `Unbound` where it is read.
+    /// The value of a root; `None` if it has none, which is the error `Unbound` when it is read.
     fn root(&self, id: RootId) -> Option<Value<'a>>;
 
-    /// Calls a function declared with [`crate::Env::function`]. It spends fuel for the work it does.
+    /// Calls a function declared with [`crate::Env::function`], which spends fuel for its work.
     fn call(&self, f: FunctionId, args: &[Value<'a>], fuel: &mut Fuel) -> Result<Value<'a>, EvalError> {
         let _ = (f, args, fuel);
         Err(EvalError::new(ErrorKind::Unbound, "the function is not available here"))

@@ -1,4 +1,4 @@
-//! Where in the source text something stands.
+//! Positions in the source text.
 
 /// A half-open range of bytes in the source of an expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -10,7 +10,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The range from `start` up to but without `end`.
+    /// The range from `start` to `end`, exclusive.
     pub const fn new(start: usize, end: usize) -> Span {
         Span { start, end }
     }

@@ -1,14 +1,15 @@
 //! "Did you mean": the nearest known name.
 
-/// Upper limit of the candidates compared for one name, so that many unknown names among many known ones do not cost
-/// their product.
+/// Upper limit of the candidates compared for one name, so that many unknown names among many known
+/// ones do not cost their product.
 const MAX_CANDIDATES: usize = 1_000;
 
-/// Upper limit of the length of a name in bytes: comparing is quadratic, and a longer name is not a typo.
+/// Upper limit of the length of a name in bytes: comparing is quadratic, and a longer name is not a
+/// typo.
 const MAX_LENGTH: usize = 64;
 
-/// The candidate nearest to a name, if it is near enough for the name to be a typo of it. Case, `-` and `_` do not
-/// count. Only the first thousand candidates are compared.
+/// The candidate nearest to a name, if it is near enough for the name to be a typo of it. Case, `-`
+/// and `_` do not count. Only the first thousand candidates are compared.
 pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     if name.len() > MAX_LENGTH {
         return None;

@@ -1,9 +1,10 @@
 //! Values as typed JSON, `{"t": "uint", "v": "1"}`, and one conformance case from text to result.
 //!
-//! Plain JSON cannot tell an int from a uint or a double; this form can. It is the one of the conformance cases:
-//! `v` is missing for `null`, a boolean for `bool`, text for `int`, `uint`, `double` (`"inf"`, `"-inf"`, `"nan"`),
-//! `string` and `type`, base64 for `bytes`, an array for `list`, and an array of pairs for `map`. A `dur` and a `ts`
-//! have whole seconds `s` and nanoseconds `n`; `duration` and `timestamp` with their text in `v` are read, too.
+//! Plain JSON cannot tell an int from a uint or a double; this form can. The conformance cases use
+//! it: `v` is missing for `null`, a boolean for `bool`, text for `int`, `uint`, `double` (`"inf"`,
+//! `"-inf"`, `"nan"`), `string` and `type`, base64 for `bytes`, an array for `list`, and an array
+//! of pairs for `map`. A `dur` and a `ts` have whole seconds `s` and nanoseconds `n`; `duration`
+//! and `timestamp` with their text in `v` are also accepted.
 
 use serde_json::{Value as Json, json};
 
@@ -16,7 +17,8 @@ use crate::{
 
 /// The typed form of a value.
 ///
-/// Errors: `TooDeep` for data nested deeper than [`MAX_DATA_DEPTH`], `TooLarge` for more than 262,144 values.
+/// Errors: `TooDeep` for data nested deeper than [`MAX_DATA_DEPTH`], `TooLarge` for more than
+/// 262,144 values.
 pub fn encode(value: &Value<'_>) -> Result<Json, EvalError> {
     encode_at(value, 0, &mut Fuel::new(1 << 18))
 }
@@ -56,7 +58,7 @@ fn encode_at(value: &Value<'_>, depth: usize, left: &mut Fuel) -> Result<Json, E
     })
 }
 
-/// Moves the parts in; the macro `json!` would copy them again on every level.
+/// Moves the parts; the macro `json!` would copy them on every level.
 fn tagged(t: &str, v: Json) -> Json {
     let mut object = serde_json::Map::new();
     object.insert("t".to_owned(), Json::String(t.to_owned()));
@@ -74,7 +76,7 @@ fn double(d: f64) -> String {
     }
 }
 
-/// The value of a typed form; the error says what is wrong with it.
+/// The value of a typed form, or why it is invalid.
 pub fn decode(typed: &Json) -> Result<Value<'static>, String> {
     decode_at(typed, 0)
 }
@@ -87,7 +89,7 @@ fn decode_at(typed: &Json, depth: usize) -> Result<Value<'static>, String> {
     let bad = || format!("`{}` is not a typed value", crate::value::shorten(&typed.to_string()));
     let kind = typed.get("t").and_then(Json::as_str).ok_or_else(bad)?;
     let v = typed.get("v").unwrap_or(&Json::Null);
-    // Numbers are text, so that none is lost; numbers themselves are taken as well.
+    // Numbers are written as text, which is exact; JSON numbers are accepted as well.
     let text = match v {
         Json::String(s) => s.clone(),
         other => other.to_string(),
@@ -147,8 +149,8 @@ impl<'a> Scope<'a> for Bindings {
 
 /// Evaluates one case: an object with `expr`, `bindings` (name to typed value) and `disable_check`.
 ///
-/// Gives the typed result, or the error's text. `check_only` gives the type that the checker found (`dyn` if it is known
-/// only at run time), as a value.
+/// Returns the typed result, or the error's text. With `check_only`, the static type as a value
+/// (`dyn` if it is known only at run time).
 pub fn run(case: &Json) -> Result<Json, String> {
     let source = case.get("expr").and_then(Json::as_str).ok_or("a case needs `expr`")?;
     let flag = |name: &str| case.get(name).and_then(Json::as_bool).unwrap_or(false);
@@ -184,7 +186,7 @@ pub fn run(case: &Json) -> Result<Json, String> {
     encode(&value).map_err(|e| e.to_string())
 }
 
-/// The name of a type that was found without evaluating.
+/// The name of a static type.
 fn static_type(ty: &Type) -> &'static str {
     let name = match ty {
         Type::Null => TypeName::Null,
@@ -221,7 +223,7 @@ fn type_of(value: &Value<'_>) -> Type {
     }
 }
 
-/// The container a case is meant for. The cases do not say it, but show it: they bind `x.y` and read `y`.
+/// The container of a case. The cases do not name it but imply it: they bind `x.y` and read `y`.
 fn container(ast: &crate::Ast, names: &[&str]) -> Option<String> {
     let roots: Vec<&str> = ast.roots().map(|(name, _)| name).collect();
     names.iter().find_map(|bound| {

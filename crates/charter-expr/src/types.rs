@@ -1,4 +1,4 @@
-//! Types: what the checker knows of a value before it is there.
+//! Types: what the checker knows about a value before evaluation.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// The type of a value, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// Anything; judged at run time.
+    /// Any type; checked at run time.
     Dyn,
     /// `null`
     Null,
@@ -37,7 +37,7 @@ pub enum Type {
     Object {
         /// The known fields; shared, since the type of a context is part of many environments.
         fields: Arc<BTreeMap<String, Field>>,
-        /// Whether there may be others.
+        /// Whether there may be other fields.
         open: bool,
     },
     /// One of several types.
@@ -51,17 +51,17 @@ pub enum Type {
 pub struct Field {
     /// Its type.
     pub ty: Type,
-    /// Whether it is always there.
+    /// Whether it is always present.
     pub required: bool,
 }
 
 impl Field {
-    /// A field that is always there.
+    /// A field that is always present.
     pub fn required(ty: Type) -> Field {
         Field { ty, required: true }
     }
 
-    /// A field that may be missing.
+    /// A field that may be absent.
     pub fn optional(ty: Type) -> Field {
         Field { ty, required: false }
     }
@@ -83,7 +83,7 @@ impl Type {
         Type::Object { fields: Arc::new(fields.into_iter().map(|(n, f)| (n.into(), f)).collect()), open: false }
     }
 
-    /// One of several types; flat, without doubles, [`Type::Dyn`] if any of them is.
+    /// One of several types: flattened, deduplicated, and [`Type::Dyn`] if any of them is.
     pub fn union(types: impl IntoIterator<Item = Type>) -> Type {
         let mut out: Vec<Type> = Vec::new();
         for ty in types {

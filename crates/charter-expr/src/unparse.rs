@@ -1,4 +1,5 @@
-//! From the syntax tree back to text: one way to write each expression, with as few parentheses as it needs.
+//! From the syntax tree back to text: each expression has one canonical form, with as few
+//! parentheses as possible.
 
 use crate::ast::{Ast, Kind, Link, LinkKind, Literal, Node, UnaryOp};
 use crate::functions::quote;
@@ -11,7 +12,8 @@ impl Ast {
     }
 }
 
-/// How tightly a node binds; an operand that binds less tightly than its place needs parentheses.
+/// The precedence of a node; an operand with a lower precedence than its position requires gets
+/// parentheses.
 const CONDITIONAL: u8 = 0;
 const OR: u8 = 1;
 const AND: u8 = 2;
@@ -35,7 +37,7 @@ pub(crate) fn node(n: &Node) -> String {
     out
 }
 
-/// Writes an operand, in parentheses if it binds less tightly than `least`.
+/// Writes an operand, in parentheses if its precedence is below `least`.
 fn operand(n: &Node, least: u8, out: &mut String) {
     if level(n) < least {
         out.push('(');
@@ -146,7 +148,7 @@ fn unary(op: UnaryOp, count: usize, of: &Node, out: &mut String) {
     }
     let mut text = String::new();
     operand(of, MEMBER, &mut text);
-    // A minus before a figure would become part of the number.
+    // A minus directly before a digit would become part of the number.
     if op == UnaryOp::Negate && text.starts_with(|c: char| c.is_ascii_digit()) {
         out.push('(');
         out.push_str(&text);

@@ -1,13 +1,15 @@
-//! Canonical JSON (RFC 8785), written straight into text: what digests are taken over.
+//! Canonical JSON (RFC 8785), the input of digests, written directly as text.
 //!
-//! Sorted keys (by UTF-16 code units), shortest numbers as ECMAScript writes them, no spaces. Everything here appends to a
-//! `String`, so that whoever knows the order of its keys (a snapshot, a record) needs no [`Json`] in between.
+//! Sorted keys (by UTF-16 code units), shortest numbers as in ECMAScript, no spaces. All functions
+//! append to a `String`, so that types with a fixed order of keys (a snapshot, a record) need no
+//! [`Json`] in between.
 
 use std::cmp::Ordering;
 
 use serde_json::Value as Json;
 
-/// Nesting that is written; what lies deeper is written as `null`. Nothing that the kernel has let in nests deeper than 300.
+/// Upper limit of the nesting; deeper values are written as `null`. Data accepted by the kernel
+/// does not nest deeper than 300.
 const MAX_DEPTH: usize = 1_000;
 
 /// Appends the canonical JSON of a value.
@@ -15,8 +17,8 @@ pub fn write(out: &mut String, value: &Json) {
     write_at(out, value, 0, &write_number);
 }
 
-/// As [`write()`], but integers of 64 bits keep all their digits, so that two different values never have the same text. It is
-/// RFC 8785 wherever RFC 8785 keeps the value.
+/// As [`write()`], but integers of 64 bits keep all their digits, so that two different values
+/// never have the same text. It is RFC 8785 wherever RFC 8785 keeps the value.
 pub fn write_exact(out: &mut String, value: &Json) {
     let exact = |out: &mut String, n: &serde_json::Number| match (n.as_i64(), n.as_u64()) {
         (Some(i), _) => out.push_str(itoa::Buffer::new().format(i)),
@@ -54,7 +56,8 @@ fn write_at(out: &mut String, value: &Json, depth: usize, number: NumberWriter<'
     }
 }
 
-/// Appends an object: its entries, in whatever order they come, and how a value is written. Keys must differ.
+/// Appends an object: its entries in any order, and a function that writes a value. Keys must
+/// differ.
 pub fn write_object<'k, V: Copy>(
     out: &mut String,
     entries: impl Iterator<Item = (&'k str, V)> + Clone,
@@ -73,7 +76,8 @@ pub fn write_object<'k, V: Copy>(
         }
         out.push('}');
     };
-    // Mostly they come in order: maps are sorted by UTF-8 bytes, which is the same order for all but rare characters.
+    // Usually they are sorted already: maps are sorted by UTF-8 bytes, which differs from UTF-16
+    // for rare characters only.
     if entries.clone().is_sorted_by(|a, b| compare_keys(a.0, b.0) != Ordering::Greater) {
         all(out, &mut { entries });
     } else {
@@ -88,14 +92,15 @@ pub fn write_object<'k, V: Copy>(
 pub fn compare_keys(a: &str, b: &str) -> Ordering {
     let same = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
     match (a.as_bytes().get(same), b.as_bytes().get(same)) {
-        // Only a character beyond U+FFFF (first byte from F0 up) and one from U+E000 up (from EE up) are ordered otherwise than their bytes.
+        // The orders differ only between a character beyond U+FFFF (first byte F0 or above) and one
+        // from U+E000 (EE or above).
         (Some(x), Some(y)) if *x < 0xee || *y < 0xee => x.cmp(y),
         (Some(_), Some(_)) => a.encode_utf16().cmp(b.encode_utf16()),
         (x, y) => x.is_some().cmp(&y.is_some()),
     }
 }
 
-/// The largest integer that a double keeps: 2^53-1.
+/// The largest integer that a double represents safely: 2^53-1.
 const SAFE: u64 = (1 << 53) - 1;
 
 /// Appends a number: an integer within ±(2^53-1) as such, all others as the nearest double.
@@ -129,10 +134,10 @@ pub fn write_uint(out: &mut String, i: u64) {
 pub fn write_str(out: &mut String, s: &str) {
     out.push('"');
     let mut rest = s;
-    // Almost no string has anything to escape. Whether, without where, is asked of many bytes at a time.
+    // Strings rarely need escaping. The fold is vectorized, the search for the position is not.
     let any = s.bytes().fold(false, |any, b| any | is_escaped(b));
     while any && let Some(at) = rest.bytes().position(is_escaped) {
-        // What is escaped is one byte, so both cuts lie between characters.
+        // An escaped character is one byte, so both parts end at character boundaries.
         let (plain, tail) = rest.split_at(at);
         out.push_str(plain);
         let mut tail = tail.chars();

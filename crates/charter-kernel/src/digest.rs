@@ -1,4 +1,4 @@
-//! SHA-256 digests, and the canonical JSON (RFC 8785) they are taken over.
+//! SHA-256 digests over canonical JSON (RFC 8785).
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// Of bytes.
+    /// The digest of bytes.
     #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Digest {
         Digest(Sha256::digest(bytes).into())
     }
 
-    /// Of bytes that lie in parts, one behind the other.
+    /// The digest of the concatenation of parts.
     #[must_use]
     pub fn of_parts<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Digest {
         let mut hasher = Sha256::new();
@@ -25,13 +25,13 @@ impl Digest {
         Digest(hasher.finalize().into())
     }
 
-    /// Of the canonical JSON (RFC 8785) of a value. Numbers that JSON cannot hold do not occur in a [`Json`].
+    /// The digest of the canonical JSON (RFC 8785) of a value.
     #[must_use]
     pub fn of_json(value: &Json) -> Digest {
         Digest::of_bytes(canonical(value).as_bytes())
     }
 
-    /// 64 hex digits, as the function `digest(x)` of the expression language gives them.
+    /// 64 hex digits, like the function `digest(x)` of the expression language.
     #[must_use]
     pub fn hex(&self) -> String {
         let mut out = String::with_capacity(64);
@@ -41,7 +41,7 @@ impl Digest {
 
     /// Appends 64 hex digits.
     pub fn push_hex(&self, out: &mut String) {
-        // In one piece and without branches: every record has five of them.
+        // In one buffer and without branches: every record has five digests.
         let mut text = [0u8; 64];
         for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
             if let [high, low] = pair {
@@ -80,7 +80,7 @@ impl Digest {
     }
 }
 
-/// The digit of a number below 16: behind `9` comes, 39 places further, `a`.
+/// The hex digit of a number below 16, without a branch: `a` is 39 code points after `9` + 1.
 fn hex_digit(d: u8) -> u8 {
     let letter = u8::from(d > 9);
     d.wrapping_add(b'0').wrapping_add(letter.wrapping_mul(39))

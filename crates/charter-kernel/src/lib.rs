@@ -1,30 +1,4 @@
-//! The kernel: `(machine, snapshot, envelope) -> step or refusal`. It does no I/O and reads no clock.
-//!
-//! ```
-//! use charter_kernel::{Code, Definition, Envelope, Event, Machine, Principal};
-//! use serde_json::json;
-//!
-//! // The core form of a charter; `charter-format` reads it from YAML.
-//! let definition: Definition = serde_json::from_value(json!({
-//!     "charter": 1, "id": "door", "roles": {"guard": {}},
-//!     "events": {"OPEN": {"by": ["guard"]}},
-//!     "root": {"state": {"states": {
-//!         "closed": {"on": [{"events": ["OPEN"], "transitions": [{"target": ["open"]}]}]},
-//!         "open": {},
-//!     }}},
-//! })).unwrap();
-//! let machine = Machine::compile(definition).unwrap();
-//!
-//! // Time, sender and data come in; a new snapshot or a refusal comes out.
-//! let start = Envelope::host(0, Event::Start { input: json!({}) }, 0);
-//! let closed = machine.start("run-1", &start).unwrap().snapshot;
-//! let by_nobody = Envelope::event(1, "OPEN", json!({}), Principal::new("eve", &[]), 0);
-//! assert_eq!(machine.step(&closed, &by_nobody).unwrap_err().code, Code::Authority);
-//! let by_guard = Envelope::event(2, "OPEN", json!({}), Principal::new("gus", &["guard"]), 0);
-//! let open = machine.step(&closed, &by_guard).unwrap().snapshot;
-//! assert_eq!(open.actor("root").unwrap().state().collect::<Vec<_>>(), ["open"]);
-//! ```
-
+#![doc = include_str!("../README.md")]
 #![deny(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! What is wrong with a definition, with its address in it.
+//! Problems of a definition, each with its location.
 
 use std::fmt;
 
@@ -7,14 +7,15 @@ use std::fmt;
 pub struct Problem {
     /// Stable code, e.g. `missing-target`; each has a page in `docs/codes/`.
     pub code: &'static str,
-    /// JSON pointer into the core form, e.g. `/root/state/states/review/on/0/transitions/1/target/0`. With `/#` at its end the key
-    /// there is meant, not the value: the place that an `assign` sets.
+    /// JSON pointer into the core form, e.g.
+    /// `/root/state/states/review/on/0/transitions/1/target/0`. A trailing `/#` refers to the key
+    /// instead of the value: the location that an `assign` sets.
     pub at: String,
-    /// Bytes within the text found there, for an expression.
+    /// For an expression, the byte range within its text.
     pub span: Option<(usize, usize)>,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// What would be right.
+    /// How to fix it.
     pub help: Option<String>,
 }
 

@@ -1,7 +1,8 @@
-//! What is known to be there where an expression is evaluated: after `has(x.y)`, `x != null`, `"k" in x`.
+//! What is known to be there where an expression is evaluated: after `has(x.y)`, `x != null`, `"k"
+//! in x`.
 //!
-//! `a && b` is false when one operand is false, even if the other fails; so what `a` makes sure of holds for `b`,
-//! and what `b` makes sure of holds for `a`.
+//! `a && b` is false when one operand is false, even if the other fails; so what `a` makes sure of
+//! holds for `b`, and what `b` makes sure of holds for `a`.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +54,8 @@ impl Facts {
         self.not_null.extend(other.not_null);
     }
 
-    /// No longer knows anything of a root (`context`) or of what is in a field (`context.note`): it may have changed.
+    /// No longer knows anything of a root (`context`) or of what is in a field (`context.note`): it
+    /// may have changed.
     pub fn forget(&mut self, path: &str) {
         let other = |known: &String| match known.strip_prefix(path) {
             Some(rest) => !rest.is_empty() && !rest.starts_with(['.', '[']),

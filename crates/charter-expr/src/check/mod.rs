@@ -1,7 +1,8 @@
 //! The checker: what certainly fails, and what fails for some values, before anything runs.
 //!
-//! It is gradual: what is not known is [`Type::Dyn`] and judged at run time. An error is given only for what fails
-//! whenever it is evaluated (and for a condition that is not a bool); a warning for what fails for some values.
+//! It is gradual: what is not known is [`Type::Dyn`] and judged at run time. An error is given only
+//! for what fails whenever it is evaluated (and for a condition that is not a bool); a warning for
+//! what fails for some values.
 
 mod facts;
 mod fields;
@@ -35,11 +36,12 @@ pub struct Finding {
     pub span: Span,
     /// What is wrong.
     pub message: String,
-    /// What would be right, where that is known.
+    /// How to fix it, if known.
     pub help: Option<String>,
 }
 
-/// Checks an expression against what its names mean; gives its type and the findings in order of the text.
+/// Checks an expression against what its names mean; gives its type and the findings in order of
+/// the text.
 ///
 /// ```
 /// use charter_expr::{Env, Field, Severity, Type, check, parse};

@@ -13,7 +13,8 @@ const MAX_COMBINATIONS: usize = 64;
 impl Checker<'_> {
     /// The type of an operation, tried with every combination of the simple types of its operands.
     ///
-    /// `what` names the operation in messages; `quiet` are combinations that are not worth a warning.
+    /// `what` names the operation in messages; `quiet` are combinations that are not worth a
+    /// warning.
     fn combine(
         &mut self,
         args: &[Type],

@@ -1,4 +1,4 @@
-//! The overloads: which simple types the operators and functions take, and what they give.
+//! The overloads: the simple types that operators and functions accept, and their results.
 
 use Ty::{Bool, Bytes, Double, Duration, Dyn, Int, List, Map, Null, Object, String, Timestamp, Uint};
 
@@ -79,7 +79,7 @@ pub(super) fn operator(op: BinaryOp, left: &Ty, right: &Ty) -> Option<Ty> {
 
 /// The result of a function on simple types, `None` where there is no such overload.
 pub(super) fn function(f: F, args: &[Ty]) -> Option<Ty> {
-    // An argument that can be anything can be what is wanted.
+    // An argument of any type may be of the required type.
     let is = |i: usize, wanted: &[Ty]| args.get(i).is_none_or(|t| *t == Dyn || wanted.contains(t));
     let number = [Int, Uint, Double];
     let given = |i: usize| args.get(i).cloned().unwrap_or(Dyn);

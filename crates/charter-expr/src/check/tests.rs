@@ -1,4 +1,4 @@
-//! The checker's findings, one line each.
+//! Findings of the checker, one line each.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ fn env() -> Env {
     env
 }
 
-/// The findings as `E place: message (help)`, joined with newlines.
+/// The findings as `E position: message (help)`, joined with newlines.
 #[track_caller]
 fn finds(source: &str, expected: &str) {
     let env = env();

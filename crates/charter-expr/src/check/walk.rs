@@ -79,12 +79,12 @@ impl Checker<'_> {
         }
     }
 
-    /// `&&` (`all`) and `||`: each operand may rely on what the others make sure of.
+    /// `&&` (`all`) and `||`: each operand may rely on the facts that the others establish.
     fn logic(&mut self, operands: &[Node], all: bool) -> Type {
         let facts: Vec<facts::Facts> = operands.iter().map(|n| self.facts_if(n, all)).collect();
         let outer = self.facts.clone();
-        // Sums of the facts before and after each operand would be exact; all of them are, for one operand among
-        // many, the same but for its own, which it has made sure of itself.
+        // Sums of the facts before and after each operand would be exact; all of them are, for one
+        // operand among many, the same but for its own, which it has made sure of itself.
         for (i, operand) in operands.iter().enumerate() {
             self.facts = outer.clone();
             if operands.len() <= 64 {
@@ -157,7 +157,7 @@ impl Checker<'_> {
         Type::Dyn
     }
 
-    /// A base with its links.
+    /// A base and its links.
     pub(super) fn links(&mut self, base: &Node, links: &[Link]) -> Type {
         let env = self.env;
         let mut path = None;

@@ -1,4 +1,4 @@
-//! Fields, indexes and methods: the links of a chain, one after the other.
+//! Fields, indexes and methods: the links of a chain in order.
 
 use super::{Evaluated, Evaluation, unbound};
 use crate::error::{ErrorKind, EvalError};
@@ -8,7 +8,7 @@ use crate::types::a;
 use crate::value::number;
 use crate::{Fuel, Key, Map, RootId, Value};
 
-/// What a path leads to.
+/// The value at a path.
 pub(super) enum Leaf<'a> {
     /// Borrowed JSON, not yet a value.
     Json(&'a serde_json::Value),
@@ -33,7 +33,7 @@ impl<'a> Evaluation<'a, '_> {
         })
     }
 
-    /// `root.a.b`: JSON is walked from object to object, without a value for each on the way.
+    /// `root.a.b`: walks JSON from object to object without creating a value for each.
     #[inline]
     pub(super) fn leaf(&mut self, fields: &'a Fields, op: &Op) -> Result<Leaf<'a>, EvalError> {
         self.fuel.spend(fields.steps.len() as u64).map_err(|e| e.at(op.span))?;
@@ -175,7 +175,7 @@ pub(crate) fn index<'a>(value: &Value<'a>, at: &Value<'_>, fuel: &mut Fuel) -> E
     }
 }
 
-/// A value in a message: never long.
+/// A value in a message, truncated.
 fn brief(value: &Value<'_>) -> String {
     match value {
         Value::String(s) => format!("`{}`", crate::value::shorten(s)),

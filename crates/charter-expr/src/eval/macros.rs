@@ -1,4 +1,4 @@
-//! Macros that go through lists and maps (langdef, "Macros"; extension `macros2`).
+//! Macros that iterate over lists and maps (langdef, "Macros"; extension `macros2`).
 
 use super::{Evaluated, Evaluation};
 use crate::ast::MacroName;
@@ -8,7 +8,7 @@ use crate::types::a;
 use crate::value::MapBuilder;
 use crate::{Key, List, Map, Value};
 
-/// What is gone through: a list by index, or the keys of a map in their order.
+/// The range of a macro: a list by index, or the keys of a map in order.
 enum Range<'a> {
     List(List<'a>),
     Map(Map<'a>, Vec<Key<'a>>),
@@ -24,7 +24,7 @@ impl<'a> Range<'a> {
 }
 
 impl<'a> Evaluation<'a, '_> {
-    /// Runs a macro over a value; the variables are gone afterwards, also after an error.
+    /// Runs a macro over a value; its variables are removed afterwards, after an error too.
     #[inline(never)]
     pub(super) fn run_macro(&mut self, over: Value<'a>, step: &'a MacroStep) -> Evaluated<'a> {
         let range = match over {
@@ -56,7 +56,7 @@ impl<'a> Evaluation<'a, '_> {
         result
     }
 
-    /// Binds the variables for one iteration and gives the element the range itself is made of: item or key.
+    /// Binds the variables for one iteration and returns the element: the item or the key.
     fn enter(&mut self, range: &Range<'a>, at: usize, step: &MacroStep) -> Result<Value<'a>, EvalError> {
         self.fuel.spend(1)?;
         let (element, second) = match range {
@@ -102,7 +102,7 @@ impl<'a> Evaluation<'a, '_> {
             let before = self.locals.len();
             self.enter(range, at, step)?;
             let result = self.predicate(&step.body, name);
-            // An error inside leaves variables of inner macros behind.
+            // After an error, variables of inner macros may remain.
             self.locals.truncate(before);
             match result {
                 Ok(b) if b == decisive => return Ok(Value::Bool(b)),
@@ -160,7 +160,8 @@ impl<'a> Evaluation<'a, '_> {
         Ok(Value::list(out))
     }
 
-    /// `transformMap` keeps the keys (indexes of a list); `transformMapEntry` makes entries, which must not collide.
+    /// `transformMap` keeps the keys (indexes of a list); `transformMapEntry` creates entries,
+    /// whose keys must differ.
     fn transformed(&mut self, range: &Range<'a>, step: &'a MacroStep) -> Evaluated<'a> {
         let mut out = MapBuilder::default();
         for at in 0..range.len() {

@@ -1,4 +1,5 @@
-//! Evaluation: a walk over the program. Recursion only where the text nests; every step costs fuel.
+//! Evaluation: a walk over the program. It recurses only where the text nests; every step costs
+//! fuel.
 
 mod links;
 mod macros;
@@ -19,7 +20,8 @@ use crate::{Fuel, Key, Scope, Value};
 
 pub(crate) type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
-/// One evaluation: where values come from, what is left to spend, and the variables of the macros around.
+/// One evaluation: the source of values, the remaining fuel, and the variables of the enclosing
+/// macros.
 pub(crate) struct Evaluation<'a, 's> {
     scope: &'s (dyn Scope<'a> + 's),
     fuel: &'s mut Fuel,
@@ -31,7 +33,8 @@ impl<'a, 's> Evaluation<'a, 's> {
         Evaluation { scope, fuel, locals: Vec::new() }
     }
 
-    /// The hot ones are here, the others behind calls: a small frame keeps deep nesting off the end of the stack.
+    /// Frequent operations are inline, the others behind calls: a small frame lets expressions nest
+    /// deeply.
     pub(crate) fn eval(&mut self, op: &'a Op) -> Evaluated<'a> {
         self.fuel.spend(1).map_err(|e| e.at(op.span))?;
         match &op.code {
@@ -163,7 +166,7 @@ impl<'a, 's> Evaluation<'a, 's> {
         Ok(value)
     }
 
-    /// A call of the library; without an allocation for the usual numbers of arguments.
+    /// A call of a library function, without an allocation for the usual numbers of arguments.
     #[inline(never)]
     fn call(&mut self, f: functions::Function, args: &'a [Op]) -> Evaluated<'a> {
         match args {

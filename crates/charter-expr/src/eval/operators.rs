@@ -14,7 +14,7 @@ pub(super) fn binary<'a>(op: BinaryOp, left: Value<'a>, right: Value<'a>, fuel: 
     if op.level() == 1 { relation(op, &left, &right, fuel).map(Value::Bool) } else { arithmetic(op, left, right, fuel) }
 }
 
-/// The operators that give a bool.
+/// The operators that return a bool.
 #[inline]
 pub(super) fn relation(op: BinaryOp, left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> Result<bool, EvalError> {
     match op {
@@ -28,8 +28,8 @@ pub(super) fn relation(op: BinaryOp, left: &Value<'_>, right: &Value<'_>, fuel: 
     }
 }
 
-/// Whether a comparison holds, given how its operands are ordered (not at all if one is NaN); `None` for operators
-/// that are no comparisons.
+/// Whether a comparison holds, given the order of its operands (`None` if one is NaN); `None` for
+/// operators that do not compare.
 #[inline]
 pub(super) fn holds(op: BinaryOp, ordering: Option<Ordering>) -> Option<bool> {
     Some(match op {

@@ -1,4 +1,5 @@
-//! What expressions give, one line each. The public conformance cases are in `tests/conformance.rs`.
+//! Results of expressions, one line each. The public conformance cases are in
+//! `tests/it/conformance.rs`.
 
 use serde_json::json;
 
@@ -123,7 +124,7 @@ fn maps_are_walked_in_key_order() {
     gives("actors.map(k, k)", "[\"child\", \"root\"]");
     gives("actors.transformList(k, v, v)", "[2, \"idle\"]");
     gives("size(actors) == 2 && 'root' in actors && actors.root == 'idle' && !has(actors.x)", "true");
-    gives("{1: 'a', 1u: 'b'}", "repeated-key at `1: 'a', 1u: 'b'`: the key `1` comes twice in a map");
+    gives("{1: 'a', 1u: 'b'}", "repeated-key at `1: 'a', 1u: 'b'`: duplicate key `1` in a map");
     gives(
         "{1.5: 2}",
         "no-such-overload at `1.5`: a double cannot be the key of a map (help: keys are strings, ints, uints and bools)",
@@ -139,14 +140,14 @@ fn macros_and_their_variables() {
     gives("{'a': 1}.transformMapEntry(k, v, {string(v): k})", "{\"1\": \"a\"}");
     gives(
         "[1, 2].transformMapEntry(i, v, {'x': v})",
-        "repeated-key at `.transformMapEntry(i, v, {'x': v})`: the key `\"x\"` comes twice in a map",
+        "repeated-key at `.transformMapEntry(i, v, {'x': v})`: duplicate key `\"x\"` in a map",
     );
     gives("[1, 2].map(x, [3, 4].map(y, x * y))", "[[3, 4], [6, 8]]");
     gives("[1].map(context, context + 1)", "[2]");
     gives("[1].map(context, .context.n)", "[2]");
     gives("cel.bind(x, 2, cel.bind(y, x * x, y + x))", "6");
     gives("[[1], 2].exists(x, x.all(y, y == 1))", "true");
-    // The variables of a macro that failed are gone.
+    // The variables of a failed macro are removed.
     gives("[0, 1].exists(x, [0, 1].map(y, 1 / y) == [x] || x == 1)", "true");
 }
 

@@ -1,4 +1,4 @@
-//! Conditions: evaluated to a bool without a value in between. Most guards are nothing else.
+//! Conditions, evaluated to a bool without creating a value. Most guards are conditions only.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use crate::value::{int_double, number};
 type Truth = Result<bool, EvalError>;
 
 impl<'a> Evaluation<'a, '_> {
-    /// A condition; anything but a bool is an error that says who wanted one.
+    /// A condition. Anything but a bool is an error that names the operator.
     pub(super) fn truth(&mut self, op: &'a Op, wanted_by: &dyn Fn() -> String) -> Truth {
         match &op.code {
             Code::And(operands) => {
@@ -50,7 +50,8 @@ impl<'a> Evaluation<'a, '_> {
         }
     }
 
-    /// `&&` (decided by false) and `||` (decided by true): an operand that decides wins over errors of the others.
+    /// `&&` (decided by false) and `||` (decided by true): an operand that decides wins over errors
+    /// of the others.
     pub(super) fn decided_by(&mut self, operands: &'a [Op], decisive: bool) -> Truth {
         let mut error = None;
         for operand in operands {
@@ -77,7 +78,8 @@ impl<'a> Evaluation<'a, '_> {
         Ok(b ^ (count % 2 == 1))
     }
 
-    /// One comparison. A field of JSON and a constant, the commonest, meet without becoming values.
+    /// One comparison. A JSON field and a constant, the most common operands, are compared without
+    /// creating values.
     fn relation(&mut self, left: &'a Op, operator: BinaryOp, right: &'a Op) -> Truth {
         let (Code::Fields(fields), Code::Constant(constant)) = (&left.code, &right.code) else {
             let left = self.eval(left)?;
@@ -98,7 +100,7 @@ impl<'a> Evaluation<'a, '_> {
     }
 }
 
-/// Numbers and bools, which cost nothing to compare; `None` for all others.
+/// Numbers and bools, which are free to compare; `None` for all others.
 fn scalar(operator: BinaryOp, json: &serde_json::Value, constant: &Constant) -> Option<bool> {
     let ordering = match (json, constant) {
         (serde_json::Value::Bool(a), Constant::Bool(b)) => Some(a.cmp(b)),

@@ -63,7 +63,7 @@ fn to_int<'a>(arg: &Value<'a>) -> Called<'a> {
     Ok(Some(Value::Int(match arg {
         Value::Int(i) => *i,
         Value::Uint(u) => i64::try_from(*u).map_err(|_| range("int"))?,
-        // The ends are excluded: the doubles next to them are not exactly the ints they look like.
+        // The bounds are excluded: the nearest doubles are not exactly these ints.
         Value::Double(d) if *d > -9_223_372_036_854_775_808.0 && *d < 9_223_372_036_854_775_808.0 => *d as i64,
         Value::Double(_) => return Err(range("int")),
         Value::String(s) => s.parse().map_err(|_| cannot(s, "an int"))?,
@@ -94,7 +94,8 @@ fn to_double<'a>(arg: &Value<'a>) -> Called<'a> {
     })))
 }
 
-/// A double as text: the shortest digits that read back as the same double, with an exponent outside of 1e-6..1e21.
+/// A double as text: the shortest digits that parse back to the same double, with an exponent
+/// outside of 1e-6..1e21.
 pub(super) fn double_text(d: f64) -> String {
     if d.is_nan() {
         return "NaN".to_owned();
@@ -124,9 +125,8 @@ fn to_string<'a>(arg: &Value<'a>, fuel: &mut Fuel) -> Called<'a> {
         Value::Double(d) => Value::string(double_text(*d)),
         Value::Bytes(b) => {
             fuel.spend_bytes(b.len())?;
-            let text = std::str::from_utf8(b).map_err(|_| {
-                EvalError::new(ErrorKind::InvalidArgument, "the bytes are not valid UTF-8, so they are no string")
-            })?;
+            let text = std::str::from_utf8(b)
+                .map_err(|_| EvalError::new(ErrorKind::InvalidArgument, "the bytes are not valid UTF-8"))?;
             Value::string(text)
         }
         Value::Timestamp(t) => Value::string(t.to_string()),

@@ -65,7 +65,7 @@ impl Output<'_> {
     }
 
     fn clause(&mut self, verb: char, precision: Option<usize>, value: &Value<'_>) -> Result<(), EvalError> {
-        // The digits of a string or bytes are paid for before they are made.
+        // Fuel for the digits of a string or bytes is spent before they are produced.
         if matches!(verb, 'x' | 'X') {
             let len = match value {
                 Value::String(s) => s.len(),

@@ -1,4 +1,5 @@
-//! The functions of the standard library and the extensions: their names, and which module has them.
+//! The functions of the standard library and the extensions: their names, and which module has
+//! them.
 
 mod convert;
 pub(crate) mod encode;
@@ -88,7 +89,8 @@ pub(crate) enum Function {
     Base64Decode,
 }
 
-/// A function's name, how it is written, and how many arguments it takes (a method's first is what is before the dot).
+/// A function's name, how it is written, and how many arguments it takes (a method's first is what
+/// is before the dot).
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
@@ -181,7 +183,8 @@ impl Function {
     }
 }
 
-/// Calls a function of the library. The number of arguments is checked here too, for programs that were not checked.
+/// Calls a function of the library. The number of arguments is checked here too, for programs that
+/// were not checked.
 pub(crate) fn call<'a>(f: Function, args: &[Value<'a>], fuel: &mut Fuel) -> Result<Value<'a>, EvalError> {
     use Function::*;
     let result = match f {

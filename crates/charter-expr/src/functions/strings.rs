@@ -1,4 +1,5 @@
-//! Functions on strings: the standard ones and the strings extension. Indexes count code points, from 0.
+//! Functions on strings: the standard ones and the strings extension. Indexes count code points,
+//! from 0.
 
 use super::Function;
 use crate::error::{ErrorKind, EvalError};
@@ -104,7 +105,8 @@ fn replace(s: &str, from: &str, to: &str, limit: i64, fuel: &mut Fuel) -> Result
     Ok(Value::string(s.replacen(from, to, limit)))
 }
 
-/// At most `limit` parts, the last one with the rest; a negative limit is none, 0 gives an empty list.
+/// At most `limit` parts, the last one with the rest; a negative limit is none, 0 gives an empty
+/// list.
 fn split(s: &str, at: &str, limit: i64, fuel: &mut Fuel) -> Result<Value<'static>, EvalError> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut parts: Vec<Value<'static>> = Vec::new();

@@ -1,14 +1,14 @@
-//! Text to tokens (langdef, "Syntax").
+//! The lexer: text to tokens (langdef, "Syntax").
 
 use super::literal;
 use crate::Span;
 use crate::ast::Literal;
 use crate::error::ParseError;
 
-/// What a token is.
+/// The kinds of tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
-    /// A name; reserved words are names here, the parser knows where they may stand.
+    /// A name. Reserved words are names here; the parser decides where they are allowed.
     Ident(String),
     /// A name between backticks.
     Quoted(String),
@@ -24,7 +24,7 @@ pub(super) enum Token {
     End,
 }
 
-/// Words no variable may have.
+/// Reserved words.
 pub(crate) fn is_reserved(word: &str) -> bool {
     matches!(
         word,
@@ -65,7 +65,7 @@ const SIGNS: [&str; 24] = [
     "{", "}",
 ];
 
-/// All tokens with their places; the last one is [`Token::End`].
+/// All tokens with their positions; the last one is [`Token::End`].
 pub(super) fn tokens(source: &str) -> Result<Vec<(Token, Span)>, ParseError> {
     let mut out = Vec::new();
     let mut at = 0;
@@ -108,7 +108,7 @@ fn stray(rest: &str, at: usize) -> ParseError {
     }
 }
 
-/// Past white space and `// comments`.
+/// Skips white space and `// comments`.
 fn skip_space(source: &str, mut at: usize) -> usize {
     loop {
         let rest = source.get(at..).unwrap_or("");

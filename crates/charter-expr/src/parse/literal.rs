@@ -4,7 +4,8 @@ use crate::Span;
 use crate::ast::Literal;
 use crate::error::ParseError;
 
-/// The literal at the start of `rest` and its length in bytes; `None` if no quoted literal starts here.
+/// The literal at the start of `rest` and its length in bytes; `None` if no quoted literal starts
+/// here.
 pub(super) fn quoted(rest: &str, at: usize) -> Result<Option<(Literal, usize)>, ParseError> {
     let (mut raw, mut bytes) = (false, false);
     let mut start: usize = 0;
@@ -36,7 +37,7 @@ pub(super) fn quoted(rest: &str, at: usize) -> Result<Option<(Literal, usize)>, 
         match c {
             '\\' if !raw => reader.escape()?,
             '\\' => {
-                // In a raw string a backslash stands for itself and does not end it, but nothing is translated.
+                // In a raw string a backslash is literal, and an escaped quote does not end it.
                 reader.push(c);
             }
             c => reader.push(c),

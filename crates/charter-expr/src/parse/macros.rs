@@ -1,4 +1,4 @@
-//! Which calls are macros (langdef, "Macros"; extensions `macros2` and `bindings`), and what their arguments mean.
+//! Macro calls (langdef, "Macros"; extensions `macros2` and `bindings`).
 
 use std::sync::Arc;
 
@@ -39,7 +39,8 @@ pub(super) fn bind(args: Vec<Node>, span: Span) -> Result<Kind, ParseError> {
     Ok(Kind::Bind { name, value: Box::new(value), body: Box::new(body) })
 }
 
-/// `x.f(args)`: a macro, or a function called as a method. A macro name with another number of arguments is a function.
+/// `x.f(args)`: a macro, or a function called as a method. A macro name with another number of
+/// arguments is a function.
 pub(super) fn method(name: String, args: Vec<Node>, span: Span) -> Result<LinkKind, ParseError> {
     use MacroName::*;
     let found = match (name.as_str(), args.len()) {

@@ -1,4 +1,5 @@
-//! Which operators bind tighter (langdef, "Syntax"): operands read from the left become chains of one level each.
+//! Operator precedence (langdef, "Syntax"): operands in source order become chains, one for each
+//! level.
 
 use crate::ast::{BinaryOp, Kind, Node};
 
@@ -11,7 +12,7 @@ pub(super) enum Operator {
 }
 
 impl Operator {
-    /// Binds tighter the higher.
+    /// Higher binds tighter.
     fn level(self) -> u8 {
         match self {
             Operator::Or => 0,
@@ -21,7 +22,7 @@ impl Operator {
     }
 }
 
-/// Groups operands, the tightest operators first.
+/// Groups operands, operators of the highest precedence first.
 pub(super) fn group(first: Node, rest: Vec<(Operator, Node)>) -> Node {
     let mut first = first;
     let mut rest = rest;
@@ -33,9 +34,9 @@ pub(super) fn group(first: Node, rest: Vec<(Operator, Node)>) -> Node {
     first
 }
 
-/// Makes one node of every run of operators of a level.
+/// Combines every run of operators of one level into a node.
 fn join(first: Node, rest: Vec<(Operator, Node)>, level: u8) -> (Node, Vec<(Operator, Node)>) {
-    // The node a run is collected for, with the operator before it; the first has none.
+    // The node that a run is collected for, with the operator before it, if any.
     let mut before: Option<Operator> = None;
     let mut current = first;
     let mut run: Vec<(Operator, Node)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Tokens to the syntax tree. Recursion only where the text nests; chains are loops.
+//! The parser: tokens to the syntax tree. It recurses only where the text nests; chains are loops.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) struct Parser<'s> {
     depth: usize,
 }
 
-/// In a box: results are on the stack once for every level of nesting.
+/// Boxed because results are on the stack once for every level of nesting.
 type Fail = Box<ParseError>;
 type Parsed = Result<Node, Fail>;
 
@@ -70,7 +70,7 @@ impl<'s> Parser<'s> {
         found
     }
 
-    /// Takes a closing sign and gives its place.
+    /// Consumes a closing bracket and returns its position.
     fn close(&mut self, sign: &str) -> Result<Span, Fail> {
         let span = self.span();
         if self.eat(sign) { Ok(span) } else { fail(self.unexpected(&format!("`{sign}`"))) }
@@ -87,7 +87,7 @@ impl<'s> Parser<'s> {
 
     fn deeper(&mut self) -> Result<(), Fail> {
         self.depth = self.depth.saturating_add(1);
-        // The whole expression is the first level and nests in nothing.
+        // The whole expression is the first level.
         if self.depth > MAX_DEPTH.saturating_add(1) {
             return fail(
                 ParseError::new(self.span(), format!("the expression is nested deeper than {MAX_DEPTH} levels"))
@@ -118,8 +118,8 @@ impl<'s> Parser<'s> {
         Ok(Node { span, kind: Kind::Conditional { arms, otherwise: Box::new(last) } })
     }
 
-    /// Operands with the operators between them. They are read flat and grouped afterwards, level by level, so that
-    /// a level of precedence is not a level of recursion.
+    /// Operands with the operators between them, read flat and grouped afterwards, so that levels
+    /// of precedence are not levels of recursion.
     fn operation(&mut self) -> Parsed {
         let first = self.unary()?;
         let mut rest = Vec::new();
@@ -178,7 +178,8 @@ impl<'s> Parser<'s> {
         Ok(Node { span, kind: Kind::Unary { op, count, operand: Box::new(operand) } })
     }
 
-    /// A minus and a number: the sign belongs to the number, it is how the smallest int is written.
+    /// A minus and a number. The sign is part of the literal, or the smallest int could not be
+    /// written.
     fn negative_number(&mut self) -> Option<Node> {
         if !self.is("-") {
             return None;
@@ -213,7 +214,7 @@ impl<'s> Parser<'s> {
                         links.push(Link { span: start.to(end), kind });
                     }
                     Dotted::Whole(kind) => {
-                        // `cel.bind` takes the place of its base; it can only come first.
+                        // `cel.bind` replaces its base and can only come first.
                         let span = base.span.to(self.previous());
                         let node = Node { span, kind };
                         return self.member(Some(node));
@@ -249,12 +250,12 @@ impl<'s> Parser<'s> {
             .help("ask with `has(x.field)` first")
     }
 
-    /// The place of the token just taken.
+    /// The position of the token just consumed.
     fn previous(&self) -> Span {
         self.tokens.get(self.at.saturating_sub(1)).map_or(Span::default(), |(_, s)| *s)
     }
 
-    /// What comes after a dot.
+    /// The link after a dot.
     fn dotted(&mut self, base: &Node, links: &[Link]) -> Result<Dotted, Fail> {
         let name = match self.token() {
             Token::Ident(name) => name.clone(),
@@ -329,7 +330,8 @@ impl<'s> Parser<'s> {
                 }
             }
             Token::Ident(name) => self.name(&name, false)?,
-            // `in` between two operands is the operator; as the start of an operand it is the host's function.
+            // `in` between two operands is the operator; as the start of an operand it is the
+            // host's function.
             Token::In => {
                 self.next();
                 if !self.is("(") {

@@ -53,7 +53,8 @@ impl<'s> SchemaNode<'s> {
         self.below(self.document.pointer(self.get("$ref")?.as_str()?.strip_prefix('#')?)?)
     }
 
-    /// The schema at the end of a chain of references; the last one that can be followed, if the chain does not end.
+    /// The schema at the end of a chain of references; the last one that can be followed, if the
+    /// chain does not end.
     #[must_use]
     pub fn resolved(self) -> SchemaNode<'s> {
         let mut node = self;

@@ -14,16 +14,18 @@ const MAX_SCHEMAS: usize = 20_000;
 impl Type {
     /// The type of the values that fit a JSON Schema, as far as CEL can see it.
     ///
-    /// Supported: `type` (also a list of types), `properties`, `required`, `additionalProperties`, `items`, `enum`,
-    /// `const`, `anyOf`, `oneOf`, `allOf`, `nullable`, and `$ref` within the schema. As in JSON Schema, an object is
-    /// open unless `additionalProperties` (or `unevaluatedProperties`) is false. A reference that leads back to itself
-    /// and everything unsupported is [`Type::Dyn`].
+    /// Supported: `type` (also a list of types), `properties`, `required`, `additionalProperties`,
+    /// `items`, `enum`, `const`, `anyOf`, `oneOf`, `allOf`, `nullable`, and `$ref` within the
+    /// schema. As in JSON Schema, an object is open unless `additionalProperties` (or
+    /// `unevaluatedProperties`) is false. A reference that leads back to itself and everything
+    /// unsupported is [`Type::Dyn`].
     pub fn from_schema(schema: &Value) -> Type {
         TypeReader { open: Vec::new(), left: MAX_SCHEMAS }.schema(Some(SchemaNode::new(schema)))
     }
 
-    /// The type of example data, such as a charter's initial context: null and the items of an empty list have any
-    /// type, a number is an int or a double, and an object has exactly the fields that it shows.
+    /// The type of example data, such as a charter's initial context: null and the items of an
+    /// empty list have any type, a number is an int or a double, and an object has exactly the
+    /// fields that it shows.
     pub fn of_json(value: &Value) -> Type {
         of_json(value, 0)
     }

@@ -1,4 +1,4 @@
-//! Equality and order (langdef, "Equality" and "Ordering"): numbers of all types are one line.
+//! Equality and order (langdef, "Equality" and "Ordering"): numbers of all types are comparable.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use super::{List, Map, Value};
 use crate::error::EvalError;
 use crate::{Fuel, MAX_DATA_DEPTH};
 
-/// CEL's `==`. Costs fuel for what it looks at.
+/// CEL's `==`. Spends fuel for the data it compares.
 #[inline]
 pub(crate) fn equal(a: &Value<'_>, b: &Value<'_>, fuel: &mut Fuel) -> Result<bool, EvalError> {
     match (a, b) {
@@ -85,7 +85,8 @@ fn equal_maps(a: &Map<'_>, b: &Map<'_>, fuel: &mut Fuel, depth: usize) -> Result
     Ok(true)
 }
 
-/// CEL's `<` and its kin; `None` where the types have no order, `Some(None)` where a NaN is involved.
+/// CEL's `<`, `<=`, `>` and `>=`; `None` if the types have no order, `Some(None)` if a NaN is
+/// involved.
 #[inline]
 pub(crate) fn order(a: &Value<'_>, b: &Value<'_>, fuel: &mut Fuel) -> Result<Option<Option<Ordering>>, EvalError> {
     Ok(match (a, b) {
@@ -122,8 +123,9 @@ fn numbers(a: &Value<'_>, b: &Value<'_>) -> Option<Option<Ordering>> {
     })
 }
 
-/// The conformance suite compares through the nearest double at the ends of the range (9223372036854775807 and
-/// 9223372036854775808.0 are equal), so the int is converted; out of range the sign decides.
+/// The conformance suite compares through the nearest double at the ends of the range
+/// (9223372036854775807 and 9223372036854775808.0 are equal), so the int is converted; out of range
+/// the sign decides.
 pub(crate) fn int_double(a: i64, b: f64) -> Option<Ordering> {
     if b < -9_223_372_036_854_775_808.0 {
         return Some(Ordering::Greater);

@@ -1,16 +1,17 @@
-//! Values from JSON, under the number law: a number is an int or a double by its value.
+//! Values from JSON, under the number law: the value of a number decides whether it is an int or a
+//! double.
 
 use super::{List, Map, Value};
 
-/// Which doubles are whole numbers.
+/// Conversion of doubles to whole numbers.
 pub(crate) mod number {
-    /// 2^53 - 1: up to here every integer has a double of its own.
+    /// 2^53 - 1: every integer up to here has its own double.
     pub(crate) const MAX_SAFE: i64 = 9_007_199_254_740_991;
     const MAX_SAFE_F: f64 = 9_007_199_254_740_991.0;
 
-    /// The integer with exactly this value, if it is one of JSON's safe ones.
+    /// The integer with exactly this value, if it is safe in JSON.
     pub(crate) fn safe_int(d: f64) -> Option<i64> {
-        // Not by `fract`, which is a call of the mathematics library on most machines.
+        // Not by `fract`, which is a library call on most machines.
         let i = d as i64;
         (d.abs() <= MAX_SAFE_F && i as f64 == d).then_some(i)
     }
@@ -22,7 +23,8 @@ pub(crate) mod number {
         Double(f64),
     }
 
-    /// The number law: a whole number up to 2^53-1 is an int, whatever it was written as; all others are doubles.
+    /// The number law: a whole number up to 2^53-1 is an int however it was written; all other
+    /// numbers are doubles.
     #[inline]
     pub(crate) fn of_json(n: &serde_json::Number) -> Number {
         if let Some(i) = n.as_i64()

@@ -11,13 +11,15 @@ const MAX_DURATION_SECONDS: i64 = 315_576_000_000;
 /// A length of time, positive or negative, up to 10,000 years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration {
-    // Floor of the seconds and the nanoseconds above it, so that the derived order is the order of time.
+    // Floor of the seconds and the nanoseconds above it, so that the derived order is the order of
+    // time.
     seconds: i64,
     nanos: u32,
 }
 
 impl Duration {
-    /// From seconds and nanoseconds of the same sign (or zero), as protobuf writes them; `None` beyond 10,000 years.
+    /// From seconds and nanoseconds of the same sign (or zero), as protobuf writes them; `None`
+    /// beyond 10,000 years.
     pub fn new(seconds: i64, nanos: i32) -> Option<Duration> {
         if !(-999_999_999..=999_999_999).contains(&nanos) {
             return None;
@@ -71,7 +73,8 @@ impl Duration {
         Duration::from_total(self.total().saturating_neg())
     }
 
-    /// Reads `1h30m`, `-1.5s`, `250ms`: numbers with the units h, m, s, ms, us, ns, in any order (as Go and CEL do).
+    /// Reads `1h30m`, `-1.5s`, `250ms`: numbers with the units h, m, s, ms, us, ns, in any order
+    /// (as Go and CEL do).
     pub fn parse(text: &str) -> Result<Duration, EvalError> {
         let bad = || {
             EvalError::argument(format!("`{}` is not a duration", shorten(text)))
@@ -123,14 +126,16 @@ const DELAY_UNITS: [Unit; 6] =
 /// The longest delay, in milliseconds: 2^53-1, beyond which JSON readers disagree about integers.
 const MAX_DELAY: i128 = (1 << 53) - 1;
 
-/// What [`parse_delay`] reads, as a regular expression (ECMA 262), apart from a number without a unit. It cannot say
-/// that the whole must be a whole number of milliseconds within the limit.
+/// What [`parse_delay`] reads, as a regular expression (ECMA 262), apart from a number without a
+/// unit. It cannot say that the whole must be a whole number of milliseconds within the limit.
 pub const DELAY_PATTERN: &str = r"^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(w|d|h|m|s|ms))+$";
 
-/// Reads a delay, such as `500ms`, `24h`, `1h30m` or `2d`, in milliseconds. `None`: the text is not a delay.
+/// Reads a delay, such as `500ms`, `24h`, `1h30m` or `2d`, in milliseconds. `None`: the text is not
+/// a delay.
 ///
-/// The grammar is that of CEL's `duration()` with the units `w` and `d` besides, without a sign and the units below
-/// `ms`. The result must be a whole number of milliseconds, at most 2^53-1. A number alone is milliseconds.
+/// The grammar is that of CEL's `duration()` with the units `w` and `d` besides, without a sign and
+/// the units below `ms`. The result must be a whole number of milliseconds, at most 2^53-1. A
+/// number alone is milliseconds.
 #[must_use]
 pub fn parse_delay(text: &str) -> Option<i64> {
     let ms = match digits(text) {

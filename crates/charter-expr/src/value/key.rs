@@ -18,7 +18,8 @@ pub enum Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// The key a value can be used as when it is written in a map; `None` where the type is not one of the four.
+    /// The key a value can be used as when it is written in a map; `None` where the type is not one
+    /// of the four.
     pub fn from_value(value: &Value<'a>) -> Option<Key<'a>> {
         match value {
             Value::Int(i) => Some(Key::Int(*i)),
@@ -29,7 +30,8 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// The key that equals a value, for looking one up: doubles with a whole value count as numbers.
+    /// The key that equals a value, for looking one up: doubles with a whole value count as
+    /// numbers.
     pub(crate) fn lookup(value: &Value<'a>) -> Option<Key<'a>> {
         match value {
             Value::Double(d) => {
@@ -49,7 +51,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// The same without borrowing.
+    /// The same value, owned.
     pub fn into_owned(self) -> Key<'static> {
         match self {
             Key::Int(i) => Key::Int(i),

@@ -7,7 +7,7 @@ use super::Value;
 /// A list.
 #[derive(Clone)]
 pub enum List<'a> {
-    /// Made by an evaluation.
+    /// Created by an evaluation.
     Owned(Arc<[Value<'a>]>),
     /// A JSON array; its items are converted when they are read.
     Json(&'a [serde_json::Value]),
@@ -22,7 +22,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

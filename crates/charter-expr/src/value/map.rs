@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Key, Str, Value};
 use crate::error::{ErrorKind, EvalError};
 
-/// A map from strings that the host computes when it is asked.
+/// A map with string keys whose values the host computes on demand.
 pub trait Object: Debug {
     /// The value of a field, `None` if there is none.
     fn get(&self, key: &str) -> Option<Value<'_>>;
@@ -16,7 +16,7 @@ pub trait Object: Debug {
     fn len(&self) -> usize {
         self.keys().len()
     }
-    /// Whether there are none.
+    /// Whether it is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -25,11 +25,11 @@ pub trait Object: Debug {
 /// A map.
 #[derive(Clone)]
 pub enum Map<'a> {
-    /// Made by an evaluation; sorted by key, no key twice.
+    /// Created by an evaluation; sorted by key, without duplicates.
     Owned(Arc<[(Key<'a>, Value<'a>)]>),
     /// A JSON object; its values are converted when they are read.
     Json(&'a serde_json::Map<String, serde_json::Value>),
-    /// Computed by the host.
+    /// Computed by the host on demand.
     Object(&'a dyn Object),
 }
 
@@ -43,7 +43,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -79,7 +79,7 @@ impl<'a> Map<'a> {
             Map::Json(m) => m.keys().map(|k| Key::String(Str::Borrowed(k))).collect(),
             Map::Object(o) => o.keys().into_iter().map(Key::String).collect(),
         };
-        // A JSON object is sorted unless somebody turns on serde_json's `preserve_order`.
+        // A JSON object is sorted unless serde_json's `preserve_order` is enabled.
         if !keys.is_sorted() {
             keys.sort();
         }
@@ -95,7 +95,7 @@ impl<'a> Map<'a> {
         keys.into_iter().filter_map(|k| self.get(&k).map(|v| (k, v))).collect()
     }
 
-    /// A map of the entries; an error if a key comes twice.
+    /// A map of the entries; a duplicate key is an error.
     pub fn from_entries(entries: Vec<(Key<'a>, Value<'a>)>) -> Result<Map<'a>, EvalError> {
         let mut builder = MapBuilder::default();
         for (key, value) in entries {
@@ -121,7 +121,7 @@ impl<'a> MapBuilder<'a> {
         let twice = self.entries.array_windows().find(|[a, b]| a.0 == b.0);
         if let Some([(key, _), _]) = twice {
             let key = key.clone().into_value();
-            return Err(EvalError::new(ErrorKind::RepeatedKey, format!("the key `{key:?}` comes twice in a map")));
+            return Err(EvalError::new(ErrorKind::RepeatedKey, format!("duplicate key `{key:?}` in a map")));
         }
         Ok(Map::Owned(self.entries.into()))
     }

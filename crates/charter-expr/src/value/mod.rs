@@ -1,4 +1,5 @@
-//! Values: what an expression reads and what it gives. Borrowed from JSON or from the host where possible.
+//! Values: what an expression reads and returns. Borrowed from JSON or from the host where
+//! possible.
 
 mod compare;
 mod convert;
@@ -28,7 +29,8 @@ pub(crate) use time::{Field, shorten};
 ///
 /// Cloning is cheap: owned strings and containers are shared, borrowed ones are pointers.
 /// `==` is CEL's equality: `Int(1) == Double(1.0)`, and NaN differs from itself.
-// A tag of a whole word: with a smaller one a move of a value is made of odd pieces, which is slower.
+// The tag takes a whole word: with a smaller one, values are moved in unaligned pieces, which is
+// slower.
 #[derive(Clone)]
 #[repr(u64)]
 pub enum Value<'a> {
@@ -58,7 +60,7 @@ pub enum Value<'a> {
     Type(TypeName),
 }
 
-/// A type as a value: what `type(x)` gives.
+/// A type as a value: the result of `type(x)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TypeName {
     /// `null_type`
@@ -88,7 +90,7 @@ pub enum TypeName {
 }
 
 impl TypeName {
-    /// All of them.
+    /// All types.
     pub const ALL: [TypeName; 12] = [
         TypeName::Null,
         TypeName::Bool,
@@ -104,7 +106,7 @@ impl TypeName {
         TypeName::Type,
     ];
 
-    /// The name as the language writes it.
+    /// The name in the language.
     pub const fn name(self) -> &'static str {
         match self {
             TypeName::Null => "null_type",
@@ -172,7 +174,7 @@ impl<'a> Value<'a> {
         Value::List(List::from(items))
     }
 
-    /// A map that asks `object` for its fields when they are read.
+    /// A map whose fields are requested from `object` when they are read.
     pub fn object(object: &'a dyn Object) -> Value<'a> {
         Value::Map(Map::Object(object))
     }
@@ -226,7 +228,7 @@ impl<'a> Value<'a> {
 
 impl PartialEq for Value<'_> {
     fn eq(&self, other: &Self) -> bool {
-        // Enough for any data that fits a limit of this project; shared parts could make it endless.
+        // Enough for any data within the limits; shared parts could make the comparison endless.
         equal(self, other, &mut crate::Fuel::new(1 << 26)).unwrap_or(false)
     }
 }

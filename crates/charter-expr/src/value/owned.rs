@@ -1,19 +1,20 @@
-//! Values without borrowing. What is shared stays shared: a value that is small because its parts are shared would
-//! otherwise become as large as it looks.
+//! Owned values. Shared parts stay shared: a value that is small because its parts are shared would
+//! otherwise grow to its full size.
 
 use std::collections::BTreeMap;
 
 use super::{List, Map, Value};
 
 impl Value<'_> {
-    /// The same value without borrowing. It recurses as deep as the data nests.
+    /// The same value, owned. Recurses as deep as the data nests.
     pub fn into_owned(self) -> Value<'static> {
         let mut done = BTreeMap::new();
         owned(&self, &mut done)
     }
 }
 
-/// Containers by their place in memory and their length. They are borrowed until the end, so no place is used twice.
+/// Containers by address and length. They stay borrowed until the end, so an address is never
+/// reused.
 type Done = BTreeMap<(usize, usize), Value<'static>>;
 
 fn owned(value: &Value<'_>, done: &mut Done) -> Value<'static> {
@@ -21,7 +22,7 @@ fn owned(value: &Value<'_>, done: &mut Done) -> Value<'static> {
         Value::List(List::Owned(items)) => (items.as_ptr().addr(), items.len()),
         Value::List(List::Json(items)) => (items.as_ptr().addr(), items.len()),
         Value::Map(Map::Owned(entries)) => (entries.as_ptr().addr(), entries.len()),
-        // The object itself lies where its first field does not.
+        // An object and its first field have different addresses.
         Value::Map(Map::Json(fields)) => (std::ptr::from_ref(*fields).addr(), usize::MAX),
         Value::Map(map @ Map::Object(_)) => return Value::Map(entries(map, done)),
         Value::String(s) => return Value::String(s.clone().into_owned()),
@@ -35,7 +36,7 @@ fn owned(value: &Value<'_>, done: &mut Done) -> Value<'static> {
         Value::Duration(d) => return Value::Duration(*d),
         Value::Type(t) => return Value::Type(*t),
     };
-    // Empty containers may all have the same place.
+    // Empty containers may all have the same address.
     let empty = place.1 == 0;
     if !empty && let Some(value) = done.get(&place) {
         return value.clone();

@@ -1,12 +1,12 @@
-//! Values in messages and in tests: CEL's notation, cut where it gets long.
+//! Values in messages and tests: CEL's notation, truncated.
 
 use std::fmt::{self, Write};
 
 use super::{List, Map, Value};
 
-/// Values shown at most; the rest is `...`.
+/// Upper limit of the values shown; the rest is `...`.
 const MOST: usize = 1000;
-/// Levels shown at most.
+/// Upper limit of the levels shown.
 const DEEPEST: usize = 32;
 
 fn show(value: &Value<'_>, f: &mut fmt::Formatter<'_>, left: &mut usize, depth: usize) -> fmt::Result {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub enum Str<'a> {
     /// Borrowed from JSON, the host or the program.
     Borrowed(&'a str),
-    /// Made by an evaluation.
+    /// Created by an evaluation.
     Owned(Arc<str>),
 }
 
@@ -21,7 +21,7 @@ impl Str<'_> {
         }
     }
 
-    /// The same without borrowing.
+    /// The same value, owned.
     pub fn into_owned(self) -> Str<'static> {
         match self {
             Str::Borrowed(s) => Str::Owned(s.into()),
@@ -35,7 +35,7 @@ impl Str<'_> {
 pub enum Bytes<'a> {
     /// Borrowed from the host or the program.
     Borrowed(&'a [u8]),
-    /// Made by an evaluation.
+    /// Created by an evaluation.
     Owned(Arc<[u8]>),
 }
 
@@ -48,7 +48,7 @@ impl Bytes<'_> {
         }
     }
 
-    /// The same without borrowing.
+    /// The same value, owned.
     pub fn into_owned(self) -> Bytes<'static> {
         match self {
             Bytes::Borrowed(b) => Bytes::Owned(b.into()),

@@ -1,4 +1,4 @@
-//! Timestamps: whole nanoseconds, RFC 3339, and a time zone database that is part of the program.
+//! Timestamps: whole nanoseconds, RFC 3339, and a time zone database compiled into the program.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -22,7 +22,7 @@ pub struct Timestamp {
     nanos: u32,
 }
 
-/// A calendar field of a timestamp, as the accessor functions give it.
+/// A calendar field of a timestamp, as the accessor functions return it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     FullYear,
@@ -48,7 +48,8 @@ pub(super) fn join(seconds: i64, nanos: u32) -> i128 {
 }
 
 impl Timestamp {
-    /// From seconds since 1970-01-01T00:00:00Z and nanoseconds above them; `None` outside of the years 1 to 9999.
+    /// From seconds since 1970-01-01T00:00:00Z and nanoseconds above them; `None` outside of the
+    /// years 1 to 9999.
     pub fn new(seconds: i64, nanos: u32) -> Option<Timestamp> {
         let ok = (FIRST_SECOND..=LAST_SECOND).contains(&seconds) && nanos < 1_000_000_000;
         ok.then_some(Timestamp { seconds, nanos })
@@ -140,7 +141,7 @@ impl Timestamp {
     }
 }
 
-/// The start of a text, for messages.
+/// The beginning of a text, for messages.
 pub(crate) fn shorten(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((at, _)) => format!("{}...", text.get(..at).unwrap_or("")),
@@ -148,7 +149,7 @@ pub(crate) fn shorten(text: &str) -> String {
     }
 }
 
-/// What a time zone adds to UTC at an instant, in seconds.
+/// The offset of a time zone from UTC at an instant, in seconds.
 fn offset_seconds(name: &str, at: i64) -> Result<i64, EvalError> {
     static ZONES: OnceLock<TimeZoneDatabase> = OnceLock::new();
     if name.is_empty() || name == "UTC" {
@@ -161,7 +162,8 @@ fn offset_seconds(name: &str, at: i64) -> Result<i64, EvalError> {
         EvalError::argument(format!("`{}` is not a time zone", shorten(name)))
             .with_help("use a name of the IANA database such as `Europe/Berlin`, or `+02:00`")
     })?;
-    // The last two days of the year 9999 are beyond the database's range; their offset is the one before.
+    // The last two days of the year 9999 are beyond the database's range; their offset is the one
+    // before.
     let (first, last) = (jiff::Timestamp::MIN.as_second(), jiff::Timestamp::MAX.as_second());
     let instant = jiff::Timestamp::from_second(at.clamp(first, last)).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     Ok(i64::from(zone.to_offset(instant).seconds()))

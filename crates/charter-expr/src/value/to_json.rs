@@ -1,4 +1,5 @@
-//! Values to JSON. A value can be small and its JSON huge, because parts are shared: so the size is limited.
+//! Values to JSON. Shared parts make it possible for a small value to have huge JSON, so the size
+//! is limited.
 
 use serde_json::{Map as JsonMap, Value as Json};
 
@@ -8,18 +9,19 @@ use crate::error::{ErrorKind, EvalError};
 use crate::{Fuel, MAX_DATA_DEPTH, MAX_JSON_SIZE};
 
 impl Value<'_> {
-    /// The canonical JSON form: whole numbers without a point, timestamps as RFC 3339, durations as `3.5s`, bytes
-    /// as base64, numeric and boolean keys as text.
+    /// The canonical JSON form: whole numbers without a point, timestamps as RFC 3339, durations as
+    /// `3.5s`, bytes as base64, numeric and boolean keys as text.
     ///
-    /// Errors (`NotJson`): NaN and infinities, ints and uints beyond ±(2^53-1), types as values; (`TooDeep`): data
-    /// nested deeper than [`MAX_DATA_DEPTH`]; (`TooLarge`): a result beyond [`MAX_JSON_SIZE`].
+    /// Errors (`NotJson`): NaN and infinities, ints and uints beyond ±(2^53-1), types as values;
+    /// (`TooDeep`): data nested deeper than [`MAX_DATA_DEPTH`]; (`TooLarge`): a result beyond
+    /// [`MAX_JSON_SIZE`].
     pub fn to_json(&self) -> Result<Json, EvalError> {
         let mut size = Size(Fuel::new((MAX_JSON_SIZE / 16) as u64));
         to_json(self, 0, &mut size)
     }
 }
 
-/// What is left of [`MAX_JSON_SIZE`], in units of 16 bytes: about one for each value.
+/// The remainder of [`MAX_JSON_SIZE`], in units of 16 bytes: about one for each value.
 struct Size(Fuel);
 
 impl Size {
@@ -94,7 +96,7 @@ fn entries(map: &Map<'_>, depth: usize, size: &mut Size) -> Result<Json, EvalErr
         };
         size.take(name.len())?;
         if out.contains_key(&name) {
-            return Err(EvalError::new(ErrorKind::NotJson, format!("the key `{name}` comes twice as JSON")));
+            return Err(EvalError::new(ErrorKind::NotJson, format!("duplicate key `{name}` in JSON")));
         }
         out.insert(name, to_json(&value, depth, size)?);
     }

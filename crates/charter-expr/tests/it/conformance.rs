@@ -1,11 +1,12 @@
-//! The public CEL conformance cases, where they are there: `../../../shared/data/cel/cases.jsonl` beside the project.
+//! The public CEL conformance cases, if present: `../../../shared/data/cel/cases.jsonl` beside the
+//! project.
 
 use std::path::PathBuf;
 
 use charter_expr::{Value, typed};
 use serde_json::Value as Json;
 
-/// Cases that end otherwise here, by file/section/name and expression, with the reason.
+/// Cases with a different result here, by file/section/name and expression, with the reason.
 const DEVIATIONS: &[(&str, &str)] = &[];
 
 fn cases() -> Option<Vec<Json>> {
@@ -51,7 +52,7 @@ fn all_cases() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Checking finds mistakes and changes no result.
+/// Checking reports mistakes and does not change results.
 #[test]
 fn the_same_without_checking() {
     let Some(cases) = cases() else {

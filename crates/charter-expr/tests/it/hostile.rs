@@ -1,4 +1,4 @@
-//! Hostile input: each ends fast, in an error or in a value, on a small stack and within its fuel.
+//! Hostile input: each ends quickly with an error or a value, on a small stack and within its fuel.
 
 use std::time::{Duration, Instant};
 
@@ -21,14 +21,14 @@ fn env() -> Env {
     env
 }
 
-/// Runs on a thread with the stack of a wasm module, 1 MiB, and demands that it ends soon.
+/// Runs on a thread with the stack of a wasm module, 1 MiB, and requires that it ends soon.
 fn small_stack(f: impl FnOnce() + Send + 'static) {
     let start = Instant::now();
     std::thread::Builder::new().stack_size(1 << 20).spawn(f).unwrap().join().unwrap();
     assert!(start.elapsed() < Duration::from_secs(10), "took {:?}", start.elapsed());
 }
 
-/// Everything that can be done with a text; gives the result of the evaluation if it comes so far.
+/// Runs all operations on a text; returns the result of the evaluation, if it gets that far.
 fn everything(source: &str, data: Json) -> Option<Result<String, EvalError>> {
     let ast = parse(source).ok()?;
     let _ = format!("{ast:?}").len();
@@ -181,7 +181,7 @@ fn work_is_bounded_by_fuel() {
 #[test]
 fn what_is_small_because_it_is_shared_stays_small() {
     small_stack(|| {
-        // Each level holds the one before twice: 2^60 leaves, if anybody walks them all.
+        // Each level contains the previous one two times: 2^60 leaves, if all were walked.
         for pair in [
             "[a, a]",
             "{'x': a, 'y': a}",

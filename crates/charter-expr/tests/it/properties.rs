@@ -19,7 +19,7 @@ fn env() -> Env {
     env
 }
 
-/// Does everything with a text; gives the fuel that was used, if it could be evaluated.
+/// Runs all operations on a text; returns the fuel used, if it could be evaluated.
 fn everything(source: &str, data: &Json, fuel: u64) -> Option<u64> {
     let ast = parse(source).ok()?;
     let again = ast.unparse();
@@ -70,7 +70,7 @@ fn json_value() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Pieces of expressions, put together without sense.
+/// Random sequences of tokens.
 fn soup() -> impl Strategy<Value = String> {
     let words = vec![
         "x",
@@ -181,7 +181,7 @@ proptest! {
         let before = data.clone();
         json::normalize(&mut data);
         prop_assert!(json::is_canonical(&data));
-        // The view without a change is the view of the changed.
+        // Reading the data unchanged gives the same as reading it in canonical form.
         prop_assert_eq!(Value::from_json(&before), Value::from_json(&data));
         prop_assert_eq!(typed::encode(&Value::from_json(&before)), typed::encode(&Value::from_json(&data)));
         let through: Json = serde_json::from_str(&data.to_string()).unwrap();
@@ -217,7 +217,7 @@ proptest! {
     fn expressions(source in expression(), data in json_value()) {
         let used = everything(&source, &data, 2000);
         prop_assert!(used.is_none_or(|used| used <= 2000));
-        // The same again is the same again, also in what it costs.
+        // Evaluating again gives the same result at the same cost.
         prop_assert_eq!(everything(&source, &data, 2000), used);
     }
 

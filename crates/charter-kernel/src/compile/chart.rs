@@ -1,4 +1,4 @@
-//! One chart compiled: its states in document order, each with the tables that selection reads.
+//! Compiles one chart: its states in document order, each with the tables for selection.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ impl<'d> Compiler<'d> {
             node.data.extend(scheme.slot(var).map(|slot| (slot, value)));
         }
 
-        // The order of selection: `on`, then the answers of invocations, completion, time.
+        // The order of selection: `on`, answers of invocations, completion, time.
         let mut listen: Vec<(Vec<Listen>, TransitionId)> = Vec::new();
         let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
         for (i, on) in def.on.iter().enumerate() {
@@ -208,7 +208,7 @@ impl<'d> Compiler<'d> {
         node
     }
 
-    /// What a state of its kind cannot have.
+    /// Reports what a state of its kind cannot have.
     fn plain_kind(&mut self, def: &definition::State, kind: StateKind, id: StateId, at: &str, children: &[StateId]) {
         let active = !def.on.is_empty() || !def.always.is_empty() || !def.after.is_empty() || !def.invoke.is_empty();
         match kind {
@@ -245,7 +245,8 @@ impl<'d> Compiler<'d> {
     }
 }
 
-/// Stands in for a state that does not exist, so that compiling can go on to the next problem.
+/// A placeholder for a state that does not exist, so that compiling can continue to the next
+/// problem.
 fn blank() -> StateNode {
     StateNode {
         kind: StateKind::Atomic,

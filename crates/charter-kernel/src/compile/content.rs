@@ -1,4 +1,4 @@
-//! Blocks of actions: texts become programs, names of variables become slots.
+//! Compiles blocks of actions: texts become programs, variable names become slots.
 
 use std::sync::Arc;
 
@@ -263,7 +263,7 @@ fn is_name(text: &str) -> bool {
         && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
-/// The place of the bracket that closes what began before `text`, texts in quotes left alone.
+/// The position of the bracket that closes one opened before `text`; quoted texts are skipped.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0usize, None);
     let mut escaped = false;

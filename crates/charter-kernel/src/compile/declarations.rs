@@ -1,4 +1,5 @@
-//! Whatever is declared apart from the charts: roles, events, actors, rules, and what the kernel itself never evaluates.
+//! Compiles the declarations outside the charts: roles, events, actors, rules, properties and
+//! streams.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use super::{Compiler, MAX_ROLES, escape, is_platform};
 use crate::definition::{self, Projection};
 use crate::machine::Service;
 
-/// Tables and views of a journal, which no view of a charter may hide.
+/// Tables and views of a journal, whose names a charter's views cannot use.
 const OWN_TABLES: [&str; 13] = [
     "approvals",
     "blobs",
@@ -26,7 +27,7 @@ const OWN_TABLES: [&str; 13] = [
 ];
 
 impl<'d> Compiler<'d> {
-    /// Views become SQL in the journal: only plain names are let through.
+    /// Views become SQL in the journal, so only plain names are accepted.
     pub(super) fn projections(&mut self) {
         for (name, view) in &self.def.projections {
             let at = format!("/projections/{}", escape(name));
@@ -34,7 +35,7 @@ impl<'d> Compiler<'d> {
             if taken || !Projection::is_name(name) {
                 let why = match taken {
                     true => "the journal has a table of that name",
-                    false => "it is no plain name",
+                    false => "not a plain name",
                 };
                 let help = "small letters, digits and underscores, beginning with a letter, at most 63: `turns_by_day`";
                 let message = format!("`{name}` cannot be the name of a view: {why}");
@@ -48,15 +49,15 @@ impl<'d> Compiler<'d> {
                     self.problem("projection", &at, message, Some(help.into()));
                 }
                 if !Projection::is_path(path) {
-                    let message = format!("`{path}` is no path into the data of an event");
-                    let help = "names of fields with dots between them: `turn.number`";
+                    let message = format!("invalid path `{path}` into the data of an event");
+                    let help = "field names joined by dots: `turn.number`";
                     self.problem("projection", &at, message, Some(help.into()));
                 }
             }
         }
     }
 
-    /// The sentences of rules.
+    /// The explanations of rules.
     pub(super) fn rules(&mut self) -> Vec<(Arc<str>, crate::machine::Template)> {
         let def = self.def;
         let sentence = |(name, sentence): (&String, &definition::Template)| {
@@ -66,7 +67,7 @@ impl<'d> Compiler<'d> {
         def.rules.iter().map(sentence).collect()
     }
 
-    /// Whatever is declared apart from the charts.
+    /// The declarations outside the charts.
     pub(super) fn declarations(&mut self) {
         let def = self.def;
         if def.charter != 1 {
@@ -156,7 +157,8 @@ impl<'d> Compiler<'d> {
         services
     }
 
-    /// The kernel does not evaluate properties and streams, but a name that means nothing is reported with everything else.
+    /// Properties and streams. The kernel does not evaluate them, but reports unknown names in
+    /// them.
     pub(super) fn properties(&mut self) {
         let def = self.def;
         for (i, property) in def.properties.iter().enumerate() {

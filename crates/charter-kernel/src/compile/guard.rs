@@ -1,4 +1,4 @@
-//! What a transition demands: guards, and what the ledger must hold.
+//! Compiles the conditions of a transition: guards and conditions on the ledger.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ impl<'d> Compiler<'d> {
             self.problem(
                 "guard-loop",
                 at,
-                "guards refer to each other in a circle",
+                "guards refer to each other in a cycle",
                 Some("a guard may use others, but not itself".into()),
             );
             return None;
@@ -91,7 +91,7 @@ impl<'d> Compiler<'d> {
         }
     }
 
-    /// Which rule is named by what can be wrong with a permit.
+    /// The rule for each failure of a permit.
     fn permit_rules(&mut self, rules: &indexmap::IndexMap<String, String>, at: &str) -> SmallVec<[(Code, u32); 2]> {
         let mut out = SmallVec::new();
         for (failure, rule) in rules {

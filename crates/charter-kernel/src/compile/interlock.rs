@@ -1,4 +1,4 @@
-//! Interlocks: conditions become programs, tables of state names become numbers.
+//! Compiles interlocks: conditions become programs, tables of state names become numbers.
 
 use super::{Compiler, escape};
 use crate::definition::InterlockRule;
@@ -37,7 +37,8 @@ impl<'d> Compiler<'d> {
         compiled
     }
 
-    /// Names of a table interlock become numbers. `given` is an actor id: `root`, or that of an actor whose machine has the same name.
+    /// Resolves the names of a table interlock. `given` is an actor id: `root`, or that of an actor
+    /// whose machine has the same name.
     #[allow(clippy::type_complexity)] // a pair used in one place
     pub(super) fn table(
         &mut self,

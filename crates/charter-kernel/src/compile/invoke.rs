@@ -1,4 +1,4 @@
-//! Invocations: which machine or service, with which input, under which id.
+//! Compiles invocations: the machine or service, its input and its id.
 
 use rustc_hash::FxHashMap;
 
@@ -53,7 +53,8 @@ impl<'d> Compiler<'d> {
         None
     }
 
-    /// Two invocations that can be at work at once need different ids, or an answer could mean either.
+    /// Two invocations that can be active at once need different ids, or an answer would be
+    /// ambiguous.
     pub(super) fn invocation_ids(&mut self, scheme: &Scheme<'d>, chart: &Chart) {
         let mut users: FxHashMap<&str, Vec<(StateId, u32)>> = FxHashMap::default();
         for (node, id) in chart.states.iter().zip(0u32..) {
@@ -86,7 +87,7 @@ impl<'d> Compiler<'d> {
             self.problem(
                 "duplicate-invocation",
                 &at,
-                format!("two invocations with the id `{name}` can be at work at once"),
+                format!("two invocations with the id `{name}` can be active at once"),
                 help,
             );
         }

@@ -1,7 +1,9 @@
-//! From a definition to a machine: names become numbers, expressions become programs, and everything wrong is reported at once.
+//! From a definition to a machine: names become numbers, expressions become programs, and all
+//! problems are reported together.
 //!
-//! `scheme` numbers the states and resolves targets, `chart`, `transition` and `invoke` compile them, `content` their actions, `guard`
-//! what they demand, `value` the expressions in all of these.
+//! `scheme` numbers the states and resolves targets; `chart`, `transition` and `invoke` compile
+//! them, `content` their actions, `guard` their conditions, and `value` the expressions in all of
+//! these.
 
 mod chart;
 mod content;
@@ -27,19 +29,19 @@ use crate::problem::Problem;
 use crate::schema::Schema;
 use crate::scope;
 
-/// More problems than this are not worth reading.
+/// Upper limit of the problems reported.
 const MAX_PROBLEMS: usize = 100;
 
-/// Nesting of states, actions, guards and templates in a definition.
+/// Upper limit of the nesting of states, actions, guards and templates.
 pub(crate) const MAX_NESTING: usize = 100;
 
 /// Bits in a [`RoleSet`].
 const MAX_ROLES: usize = 128;
 
-/// Numbers of states are 32 bits wide; far fewer are useful.
+/// Upper limit of the states of a chart.
 const MAX_STATES: usize = 1_000_000;
 
-/// Event types that only the platform makes.
+/// Event types that only the platform generates.
 pub(crate) fn is_platform(name: &str) -> bool {
     ["done.", "error.", "after.", "charter."].iter().any(|p| name.starts_with(p))
 }
@@ -89,16 +91,16 @@ pub(crate) struct Compiler<'d> {
     problems: Vec<Problem>,
     events: Events,
     roles: Vec<Box<str>>,
-    /// The names expressions may use.
+    /// The names that expressions may use.
     env: Env,
     functions: Functions,
     service_ids: FxHashMap<&'d str, u32>,
     chart_ids: FxHashMap<&'d str, u32>,
     /// Fields of events that expressions read.
     event_reads: Vec<Vec<Box<str>>>,
-    /// Something needs events as they are.
+    /// Whether something needs whole events.
     whole_events: bool,
-    /// What actions raise or send; found when it is first asked for.
+    /// What actions raise or send; collected on first use.
     raised: Option<survey::Raised<'d>>,
 }
 
@@ -131,7 +133,8 @@ impl<'d> Compiler<'d> {
         self.problems.len() >= MAX_PROBLEMS
     }
 
-    /// "did you mean ...?" for an unknown name. Comparing is costly, so not for problems that are not reported.
+    /// "did you mean ...?" for an unknown name. Comparing is costly, so not for problems that are
+    /// not reported.
     fn did_you_mean<'n>(&self, name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
         if self.is_full() { None } else { charter_expr::did_you_mean(name, known) }
     }
@@ -165,7 +168,7 @@ impl<'d> Compiler<'d> {
         found.and_then(|i| u32::try_from(i).ok())
     }
 
-    /// The number of an event type; a new one if it was not mentioned before.
+    /// The number of an event type; a new one on first use.
     fn event(&mut self, name: &str) -> EventId {
         if let Some(id) = self.events.ids.get(name) {
             return *id;

@@ -1,4 +1,4 @@
-//! The plan of a chart: its states numbered in document order, and what a name or a target stands for.
+//! The numbering of a chart's states in document order, and the resolution of names and targets.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::{Compiler, MAX_NESTING, MAX_STATES, escape};
 use crate::definition::{self, StateKind};
 use crate::machine::{NONE, StateId};
 
-/// A state of the definition with its place.
+/// A state of the definition with its position.
 pub(super) struct Flat<'d> {
     pub(super) def: &'d definition::State,
     pub(super) key: &'d str,
@@ -19,7 +19,7 @@ pub(super) struct Flat<'d> {
     pub(super) children: Vec<StateId>,
 }
 
-/// What compiling one chart needs to know about it.
+/// The tables for compiling one chart.
 pub(crate) struct Scheme<'d> {
     pub(super) flat: Vec<Flat<'d>>,
     /// Each state by its parent and key.
@@ -29,7 +29,7 @@ pub(crate) struct Scheme<'d> {
     pub(super) slots: FxHashMap<String, u32>,
     /// Named actions, compiled once per chart (they name its context variables).
     pub(super) blocks: FxHashMap<&'d str, Option<Arc<crate::machine::Block>>>,
-    /// Named actions that are being compiled: one that comes again uses itself.
+    /// Named actions being compiled, to detect an action that contains itself.
     pub(super) pending: Vec<&'d str>,
 }
 
@@ -58,7 +58,7 @@ impl Scheme<'_> {
         self.get(id).map_or(id, |f| f.last)
     }
 
-    /// Is `inner` a proper descendant of `outer`?
+    /// Whether `inner` is a proper descendant of `outer`.
     pub(super) fn inside(&self, inner: StateId, outer: StateId) -> bool {
         inner > outer && inner <= self.last(outer)
     }
@@ -67,7 +67,8 @@ impl Scheme<'_> {
         self.children.get(&(of, key)).copied()
     }
 
-    /// Follows `a.b.c` down from a state. A key may itself contain dots: the longest match is tried first.
+    /// Follows `a.b.c` down from a state. A key may itself contain dots: the longest match is tried
+    /// first.
     fn descend(&self, from: StateId, path: &str) -> Option<StateId> {
         if let Some(child) = self.child(from, path) {
             return Some(child);
@@ -80,7 +81,8 @@ impl Scheme<'_> {
         })
     }
 
-    /// A target as written in a transition of `from` (`inside`: as written in `initial`, seen from inside the state).
+    /// A target as written in a transition of `from` (`inside`: as written in `initial`, seen from
+    /// inside the state).
     pub(super) fn resolve(&self, from: StateId, target: &str, inside: bool) -> Option<StateId> {
         if let Some(id) = target.strip_prefix('#') {
             if let Some(state) = self.names.get(id) {
@@ -99,7 +101,8 @@ impl Scheme<'_> {
         self.descend(base, target)
     }
 
-    /// The least common compound ancestor of some states; the root counts as one (SCXML `findLCCA`).
+    /// The least common compound ancestor of some states; the root counts as one (SCXML
+    /// `findLCCA`).
     pub(super) fn lcca(&self, states: &[StateId], parallel: bool) -> StateId {
         let Some((first, rest)) = states.split_first() else {
             return 0;
@@ -153,7 +156,7 @@ impl<'d> Compiler<'d> {
             }
             flat.push(Flat { def, key, parent, last: id, path, at, children: Vec::new() });
         }
-        // A state's last descendant is that of its last child: settle from the back.
+        // A state's last descendant is that of its last child, so compute them from the back.
         for id in (1..flat.len()).rev() {
             let Some((last, parent)) = flat.get(id).map(|f| (f.last, f.parent)) else {
                 continue;
@@ -206,7 +209,7 @@ impl<'d> Compiler<'d> {
         self.problem("missing-target", at, format!("no state `{target}`"), Some(help));
     }
 
-    /// Several targets must be able to be active at once.
+    /// Checks that several targets can be active at once.
     pub(super) fn together(&mut self, scheme: &Scheme<'d>, targets: &[StateId], at: &str) {
         for (i, a) in targets.iter().enumerate() {
             for b in targets.iter().skip(i.saturating_add(1)) {
@@ -217,7 +220,7 @@ impl<'d> Compiler<'d> {
                 if scheme.inside(*a.max(b), *a.min(b)) || a == b || up == NONE || scheme.kind(up) != StateKind::Parallel
                 {
                     let name = |s: StateId| scheme.get(s).map_or("", |f| f.path.as_ref()).to_string();
-                    let help = Some("several targets stand in different regions of one parallel state".to_string());
+                    let help = Some("several targets must be in different regions of one parallel state".to_string());
                     self.problem(
                         "bad-target",
                         at,

@@ -1,10 +1,12 @@
-//! What the actions of a definition do, read before anything is compiled: variables they set, events they raise.
+//! A survey of a definition's actions before compilation: the variables they set, the events they
+//! raise.
 
 use rustc_hash::FxHashSet;
 
 use crate::definition;
 
-/// Context variables of a chart: those with a first value, those bound late, and those that some action sets.
+/// Context variables of a chart: those with an initial value, those bound late, and those that some
+/// action sets.
 pub(super) fn slots_of(
     chart: &definition::Chart,
     named: &indexmap::IndexMap<String, definition::Block>,
@@ -41,7 +43,7 @@ pub(super) fn slots_of(
 /// The types of events that actions raise or send.
 pub(super) struct Raised<'d> {
     types: FxHashSet<&'d str>,
-    /// A type is computed: it may be any.
+    /// Some type is computed and may be any.
     any: bool,
 }
 
@@ -81,7 +83,7 @@ impl<'d> Raised<'d> {
     }
 }
 
-/// All blocks that stand directly in a state.
+/// All blocks directly in a state.
 fn blocks_of(state: &definition::State) -> Vec<&definition::Block> {
     let answers = state.invoke.iter().flat_map(|i| i.on_done.iter().chain(&i.on_error));
     let transitions = (state.on.iter().flat_map(|o| &o.transitions))

@@ -1,4 +1,4 @@
-//! Where a state leads: its initial states, its transitions with what they demand, and the events they listen to.
+//! Compiles initial states and transitions: their targets, conditions and events.
 
 use std::collections::BTreeMap;
 
@@ -130,7 +130,7 @@ impl<'d> Compiler<'d> {
                 self.problem(
                     "bad-quorum",
                     &format!("{at}/quorum/count"),
-                    "a quorum of nobody",
+                    "empty quorum",
                     Some("`count` is at least 1".into()),
                 );
             }
@@ -143,7 +143,7 @@ impl<'d> Compiler<'d> {
                     .unwrap_or_default(),
             }
         });
-        // Digests are taken of the whole.
+        // A digest covers the whole event.
         self.whole_events |= def.approves.is_some() || def.quorum.is_some();
         let refuse = def.refuse.as_ref().and_then(|rule| self.rule(rule, &format!("{at}/refuse")));
         if def.refuse.is_some() && (!def.target.is_empty() || !def.actions.is_empty() || def.quorum.is_some()) {
@@ -218,14 +218,15 @@ impl<'d> Compiler<'d> {
     }
 }
 
-/// What makes a transition a candidate.
+/// The trigger of a transition.
 #[derive(Debug, Clone)]
 pub(super) enum Listen {
     Exact(EventId),
     Pattern(Pattern),
 }
 
-/// Fills `exact` and `patterns`: for a type named in this state, all transitions that match it, wildcards included, in document order.
+/// Fills `exact` and `patterns`: for each type named in this state, all matching transitions,
+/// including wildcards, in document order.
 pub(super) fn tables(node: &mut StateNode, listen: &[(Vec<Listen>, TransitionId)], events: &crate::machine::Events) {
     let mut named: Vec<EventId> = listen
         .iter()
@@ -239,7 +240,8 @@ pub(super) fn tables(node: &mut StateNode, listen: &[(Vec<Listen>, TransitionId)
     named.dedup();
     let has_patterns = listen.iter().any(|(l, _)| l.iter().any(|l| matches!(l, Listen::Pattern(_))));
     if !has_patterns {
-        // The common case in linear time: a state with thousands of events must not cost thousands squared.
+        // The common case takes linear time: a state with thousands of events must not take
+        // quadratic time.
         let mut by_event: BTreeMap<EventId, SmallVec<[TransitionId; 2]>> = BTreeMap::new();
         for (descriptors, t) in listen {
             for l in descriptors {

@@ -1,4 +1,4 @@
-//! Expressions, templates and delays: texts become programs, and what they read of events is noted.
+//! Compiles expressions, templates and delays, and records which event fields they read.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ impl<'d> Compiler<'d> {
 
     /// Compiles an expression that begins at a byte of the text at `at`.
     pub(super) fn cel_within(&mut self, text: &str, at: &str, begins: usize, locals: &[String]) -> Option<Program> {
-        // Imports: a name that means nothing is an error when it is evaluated, not before (SCXML 5.9).
+        // Imports: an unknown name is an error when it is evaluated, not before (SCXML 5.9).
         let compile = |env: &Env| {
             if self.def.strict { Program::compile(text, env) } else { Program::compile_lenient(text, env) }
         };
@@ -48,7 +48,7 @@ impl<'d> Compiler<'d> {
         }
     }
 
-    /// Which parts of events are read: what an event may be reduced to.
+    /// Which parts of events are read, so that hosts may drop the others.
     fn note_reads(&mut self, program: &Program) {
         for path in program.reads() {
             if path.root() == "_event" {
@@ -171,7 +171,7 @@ impl<'d> Compiler<'d> {
     }
 }
 
-/// Whether anything that decides about a transition reads the event.
+/// Whether a condition of a transition reads the event.
 pub(super) fn reads_event(t: &Transition) -> bool {
     let cel = |p: &Program| p.reads().iter().any(|path| path.root() == "event");
     fn guard(g: &Guard, cel: &dyn Fn(&Program) -> bool) -> bool {

@@ -1,4 +1,4 @@
-//! What a step does: the actions of the core form.
+//! The actions of the core form.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -8,15 +8,16 @@ use super::{Delay, Template};
 /// Actions run in order; the first error ends the block.
 pub type Block = Vec<Action>;
 
-/// Something a step does.
+/// An action of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Action {
     /// An entry of `actions`.
     Name(String),
-    /// Sets context variables: `name`, `name.field`, `name[CEL]`. All values are computed before the first is set.
+    /// Sets context variables: `name`, `name.field`, `name[CEL]`. All values are computed before
+    /// the first is set.
     Assign(IndexMap<String, Template>),
-    /// An event at the end of the internal queue of this actor.
+    /// Appends an event to the internal queue of this actor.
     Raise {
         /// Event type.
         r#type: Template,
@@ -24,11 +25,11 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<Template>,
     },
-    /// An event for an actor of the run, now or later.
+    /// Sends an event to an actor of the run, now or after a delay.
     Send(Send),
-    /// Takes back a delayed `send`, by its id.
+    /// Cancels a delayed `send` by its id.
     Cancel(Template),
-    /// An event for subscribers outside the run.
+    /// Emits an event to subscribers outside the run.
     Emit {
         /// Event type.
         r#type: Template,
@@ -36,11 +37,11 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<Template>,
     },
-    /// A line for people.
+    /// A line for the log.
     Log {
-        /// What to say.
+        /// The message.
         value: Template,
-        /// A word in front of it.
+        /// A label before the message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
     },
@@ -54,43 +55,43 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<Template>,
     },
-    /// Ends a spawned actor.
+    /// Stops a spawned actor.
     Stop(Template),
-    /// The first branch whose `when` holds.
+    /// Runs the first branch whose `when` holds.
     If(Vec<Branch>),
     /// Runs a block for each item of a list (or each key of a map).
     Each {
-        /// CEL of the list.
+        /// CEL expression for the list.
         r#in: String,
-        /// Name of the item.
+        /// Variable for the item.
         r#as: String,
-        /// Name of the position (of the key, for a map).
+        /// Variable for the index (for a map, the key).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         index: Option<String>,
-        /// The block.
+        /// The actions.
         r#do: Block,
     },
-    /// Gives a permit.
+    /// Grants a permit.
     Grant {
         /// An entry of `ledger`.
         kind: String,
-        /// Which one; used once in a run.
+        /// Its key, unique in the run.
         key: Template,
-        /// How often it may be used; default: without limit.
+        /// How often it may be used; unlimited by default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         uses: Option<Template>,
-        /// Until when (a timestamp, RFC 3339 text, or milliseconds since 1970).
+        /// When it expires (a timestamp, RFC 3339 text, or milliseconds since 1970).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires: Option<Template>,
-        /// Its scope and whatever else belongs to it.
+        /// Its scope and other data.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<Template>,
     },
-    /// Ends a permit, or all of a kind.
+    /// Revokes a permit, or all of a kind.
     Revoke {
         /// An entry of `ledger`.
         kind: String,
-        /// Which one; none: all.
+        /// Its key; `None`: all of the kind.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<Template>,
     },
@@ -98,20 +99,20 @@ pub enum Action {
     Open {
         /// An entry of `ledger`.
         kind: String,
-        /// Which one; used once in a run.
+        /// Its key, unique in the run.
         key: Template,
         /// When it is overdue: a delay from now (`24h`, a duration), a timestamp, or RFC 3339 text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         due: Option<Template>,
-        /// Whatever belongs to it.
+        /// Its data.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<Template>,
     },
-    /// Fulfils an obligation, or all of a kind.
+    /// Closes an obligation, or all of a kind.
     Close {
         /// An entry of `ledger`.
         kind: String,
-        /// Which one; none: all.
+        /// Its key; `None`: all of the kind.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<Template>,
         /// How it was fulfilled.
@@ -124,7 +125,8 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Send {
-    /// An actor id, `parent` or `self` (default); imports: also SCXML's `#_internal`, `#_parent`, `#_ID`, `#_scxml_RUN`.
+    /// An actor id, `parent` or `self` (default); imports: also SCXML's `#_internal`, `#_parent`,
+    /// `#_ID`, `#_scxml_RUN`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Template>,
     /// Event type.
@@ -132,16 +134,16 @@ pub struct Send {
     /// Event data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Template>,
-    /// How long to wait.
+    /// The delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Delay>,
-    /// A name by which `cancel` finds it.
+    /// The id for `cancel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Template>,
     /// A context variable that receives the id (SCXML's `idlocation`); imports only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_location: Option<String>,
-    /// CEL of the event processor's name (SCXML's `type`); imports only.
+    /// CEL expression for the event processor (SCXML's `type`); imports only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<Template>,
 }
@@ -150,10 +152,10 @@ pub struct Send {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Branch {
-    /// CEL; none: always (the last branch).
+    /// CEL condition; `None`: always (the last branch).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// The block.
+    /// The actions.
     #[serde(default)]
     pub r#do: Block,
 }

@@ -1,4 +1,4 @@
-//! One statechart of the core form: its states, transitions, what they require, and invocations.
+//! One statechart of the core form: states, transitions with their requirements, and invocations.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -11,23 +11,24 @@ use super::{Delay, Guard, Template, is_false};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Chart {
-    /// JSON Schema of what the chart starts with.
+    /// JSON Schema of the chart's input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Json>,
-    /// Context variables in document order, with their first values.
+    /// Context variables in document order, with their initial values.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub context: IndexMap<String, Template>,
-    /// JSON Schema of the context, if declared; else its type is inferred from the first values.
+    /// JSON Schema of the context, if declared; otherwise its type is inferred from the initial
+    /// values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_schema: Option<Json>,
-    /// What the chart gives when it is done.
+    /// The chart's output when it is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Template>,
     /// The root state: its key is the name of the chart.
     pub state: State,
 }
 
-/// What a state is.
+/// The kinds of states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum StateKind {
@@ -40,9 +41,9 @@ pub enum StateKind {
     Parallel,
     /// Entering it completes its parent.
     Final,
-    /// Stands for the children of its parent that were active last.
+    /// Shallow history: the children of its parent that were last active.
     Shallow,
-    /// Stands for the atomic descendants of its parent that were active last.
+    /// Deep history: the atomic descendants of its parent that were last active.
     Deep,
 }
 
@@ -53,29 +54,30 @@ impl StateKind {
     }
 }
 
-/// A state. Its path is the keys from the root down, joined by `.`.
+/// A state. Its path consists of the keys from the root down, joined by `.`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    /// A name that `#id` targets find anywhere in the chart; default: the path.
+    /// An id for `#id` targets anywhere in the chart; default: the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Kind of state.
     #[serde(default, skip_serializing_if = "StateKind::is_atomic")]
     pub kind: StateKind,
-    /// Where a compound state starts (default: the first child); for a history state what it stands for before its parent was left.
+    /// The initial child of a compound state (default: the first); for a history state, its target
+    /// until its parent has been left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial: Option<Initial>,
     /// Children in document order.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub states: IndexMap<String, State>,
-    /// Transitions that an event takes, in document order.
+    /// Transitions on events, in document order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on: Vec<On>,
     /// Eventless transitions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub always: Vec<Transition>,
-    /// Transitions taken when the state has been active for a time. The first part is the text of the delay, which names the event.
+    /// Transitions taken when the state has been active for a time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<After>,
     /// Transitions taken when a final child (or every region) completes the state.
@@ -87,22 +89,22 @@ pub struct State {
     /// Blocks run on exit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exit: Vec<Block>,
-    /// Actors that work while the state is active.
+    /// Actors invoked while the state is active.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invoke: Vec<Invoke>,
     /// Context variables bound on the first entry (SCXML's late binding); imports only.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub data: IndexMap<String, Template>,
-    /// What a final state gives to `done.state` (or, at the top, the output of the chart).
+    /// The data of `done.state` for a final state (at the top, the output of the chart).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Template>,
-    /// Words for people and tools, e.g. `waiting`.
+    /// Labels for people and tools, e.g. `waiting`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// What the state is for.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Free data for tools.
+    /// Arbitrary data for tools.
     #[serde(default, skip_serializing_if = "Json::is_null")]
     pub meta: Json,
 }
@@ -111,9 +113,9 @@ pub struct State {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Initial {
-    /// Where to go; written as in [`Transition::target`], seen from inside the state.
+    /// The targets, as in [`Transition::target`], relative to the inside of the state.
     pub target: Vec<String>,
-    /// Run after the entry of the state and before that of its children.
+    /// Actions that run after the state's entry actions and before its children are entered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Block,
 }
@@ -134,54 +136,55 @@ pub struct On {
 pub struct After {
     /// The key as written; the event is `after.KEY.STATE`.
     pub key: String,
-    /// How long the state has to be active.
+    /// The delay.
     pub delay: Delay,
     /// Tried in order.
     pub transitions: Vec<Transition>,
 }
 
-/// A transition. What selects it (event, nothing, time, completion) is said by where it stands.
+/// A transition. Its position decides its trigger (event, time, completion or none).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Transition {
-    /// Empty: targetless. Each: `sibling`, `sibling.child`, `.child`, `#id`, `#id.child`.
+    /// `sibling`, `sibling.child`, `.child`, `#id` or `#id.child`; an empty list is a targetless
+    /// transition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub target: Vec<String>,
     /// A named or combined condition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<Guard>,
-    /// A condition in CEL; both given: both must hold.
+    /// A condition in CEL; if both are given, both must hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// Roles that may take it; empty: whoever may send the event.
+    /// Roles that may take it; empty: all roles that may send the event.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by: Vec<String>,
-    /// CEL of the value whose digest the sender must name in `event.digest`.
+    /// CEL expression for the approved value; the sender must send its digest as `event.digest`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approves: Option<String>,
-    /// What the ledger must hold.
+    /// Conditions on the ledger.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<Require>,
-    /// How many different principals have to send the event.
+    /// How many different principals must send the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quorum: Option<Quorum>,
-    /// An entry of `rules`: if this transition is selected, the whole event is refused in the name of that rule.
+    /// An entry of `rules`: if this transition is selected, the event is refused by that rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuse: Option<String>,
-    /// Run between exits and entries.
+    /// Actions that run between exit and entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Block,
-    /// Leave and re-enter the source even where SCXML would allow an internal transition.
+    /// Exits and re-enters the source even where SCXML would allow an internal transition.
     #[serde(default, skip_serializing_if = "is_false")]
     pub reenter: bool,
-    /// What is left may be the inside of a parallel state, which itself stays (XState's domain: the least common ancestor of any kind);
-    /// imports only. SCXML leaves the parallel state too.
+    /// Only the inside of a parallel state may be exited (XState's domain: the least common
+    /// ancestor of any kind); imports only. SCXML exits the parallel state too.
     #[serde(default, skip_serializing_if = "is_false")]
     pub parallel_domain: bool,
-    /// What the transition means.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Free data for tools.
+    /// Arbitrary data for tools.
     #[serde(default, skip_serializing_if = "Json::is_null")]
     pub meta: Json,
 }
@@ -192,28 +195,28 @@ pub struct Transition {
 pub struct Quorum {
     /// How many different principals.
     pub count: u32,
-    /// The role they must have; empty: those of `by`.
+    /// The roles they must have; empty: those of `by`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
 }
 
-/// What can be wrong with a permit: the ends of the codes `permit.*`.
+/// Why a permit cannot be used: the last parts of the codes `permit.*`.
 pub const PERMIT_FAILURES: [&str; 5] = ["missing", "revoked", "expired", "exhausted", "scope"];
 
 /// One line of `requires`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Require {
-    /// A live permit, of which one use is counted when the transition is taken.
+    /// A usable permit; taking the transition counts one use.
     Use {
         /// An entry of `ledger`.
         kind: String,
         /// Which one.
         key: Template,
-        /// CEL over the permit, bound to `entry`: is this use within its scope?
+        /// CEL condition over the permit (`entry`): whether this use is within its scope.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         when: Option<String>,
-        /// What failed (one of [`PERMIT_FAILURES`]) -> the entry of `rules` that a refusal names.
+        /// For each of [`PERMIT_FAILURES`], the entry of `rules` that a refusal names.
         #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
         rules: IndexMap<String, String>,
     },
@@ -243,7 +246,8 @@ pub enum Require {
 pub struct Invoke {
     /// An entry of `actors` or of `machines`.
     pub src: String,
-    /// Which machine instead of `src`, if that is computed when the invocation starts (SCXML's `srcexpr`); imports only.
+    /// A machine computed when the invocation starts, instead of `src` (SCXML's `srcexpr`); imports
+    /// only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choose: Option<Choose>,
     /// Id of the invocation; default: `src`.
@@ -255,7 +259,7 @@ pub struct Invoke {
     /// Input, evaluated when the invocation starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Template>,
-    /// Overrides the actor's.
+    /// Overrides the actor's timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Delay>,
     /// Transitions on `done.invoke.ID`.
@@ -264,20 +268,20 @@ pub struct Invoke {
     /// Transitions on `error.invoke.ID`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on_error: Vec<Transition>,
-    /// Run on every event that comes from the invoked machine, before selection (SCXML).
+    /// Actions that run on every event from the invoked machine, before selection (SCXML).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finalize: Block,
-    /// Pass a copy of every external event on to the invoked machine (SCXML).
+    /// Forwards a copy of every external event to the invoked machine (SCXML).
     #[serde(default, skip_serializing_if = "is_false")]
     pub autoforward: bool,
 }
 
-/// A machine that is chosen by a value.
+/// A machine chosen by a value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Choose {
-    /// CEL of a text.
+    /// CEL expression for a text.
     pub value: String,
-    /// That text -> an entry of `machines`. Any other text is an `error.execution`.
+    /// The entry of `machines` for each text. Any other text is an `error.execution`.
     pub machines: IndexMap<String, String>,
 }

@@ -1,4 +1,5 @@
-//! What must hold of a run as a whole: interlocks, which the kernel keeps, and properties, which a checker proves.
+//! Conditions on a whole run: interlocks, enforced by the kernel, and properties, checked by
+//! `charter check`.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -7,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interlock {
-    /// Its name, given in refusals.
+    /// Its name in refusals.
     pub id: String,
-    /// What must hold.
+    /// The condition.
     pub rule: InterlockRule,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,11 +25,11 @@ pub enum InterlockRule {
     Table {
         /// Id of the actor whose state is looked up.
         given: String,
-        /// The machine whose actors are judged.
+        /// The machine whose actors are checked.
         machine: String,
-        /// State of `given` -> allowed states. A state that is not listed allows nothing.
+        /// The allowed states for each state of `given`. A state that is not listed allows none.
         allow: IndexMap<String, Vec<String>>,
-        /// Whether actors that were final already are judged.
+        /// Whether actors that were final before are checked.
         #[serde(default)]
         r#final: FinalRule,
     },
@@ -36,7 +37,7 @@ pub enum InterlockRule {
     Assert(String),
 }
 
-/// Which final actors a table judges.
+/// Which final actors a table checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum FinalRule {
@@ -53,7 +54,7 @@ pub enum FinalRule {
 pub struct Property {
     /// Its name.
     pub id: String,
-    /// What has to be shown.
+    /// The condition to check.
     pub rule: PropertyRule,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,7 +65,8 @@ pub struct Property {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum PropertyRule {
-    /// Holds in no reachable snapshot, or in none that comes before an accepted event of the type `unless_before` (precedence).
+    /// Holds in no reachable snapshot, or in none before an accepted event of the type
+    /// `unless_before` (precedence).
     Never {
         /// The condition.
         when: String,
@@ -74,6 +76,6 @@ pub enum PropertyRule {
     },
     /// Holds in every reachable snapshot.
     Always(String),
-    /// Holds sooner or later on every path, under fair answers of effects.
+    /// Holds eventually on every path, if effects are answered fairly.
     Eventually(String),
 }

@@ -1,9 +1,11 @@
-//! The core form of a charter: what a document means once sugar, names of files and layout are gone.
+//! The core form of a charter: its meaning without syntactic sugar, file names and layout.
 //!
-//! `charter-format` reads YAML and JSON into this form; importers translate XState and SCXML into it; [`crate::Machine::compile`]
-//! turns it into tables. Order is meaning here (document order decides between transitions), so every map keeps its order, and the
-//! [digest](Definition::digest) of a definition covers that order. Every part of a definition has an address, a JSON pointer such as
-//! `/states/review/on/APPROVE/0/when`; errors carry it, and `charter-format` maps it to a line and a column.
+//! `charter-format` reads YAML and JSON into this form; importers translate XState and SCXML into
+//! it; [`crate::Machine::compile`] turns it into tables. Order is significant (document order
+//! decides between transitions), so every map keeps its order, and the [digest](Definition::digest)
+//! of a definition covers that order. Every part of a definition has an address, a JSON pointer
+//! such as `/states/review/on/APPROVE/0/when`; errors carry it, and `charter-format` maps it to a
+//! line and a column.
 
 mod action;
 mod chart;
@@ -23,7 +25,8 @@ pub use outside::{Projection, Stream};
 
 use crate::digest::Digest;
 
-/// A whole charter (03-language). Read one with `charter-format`, or build it in Rust and [compile](crate::Machine::compile) it.
+/// A whole charter. Read one with `charter-format`, or build it in Rust and
+/// [compile](crate::Machine::compile) it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
@@ -34,19 +37,20 @@ pub struct Definition {
     /// Semantic version of this charter (not of the language).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// A line for people.
+    /// A title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// More for people.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Refuse what SCXML would ignore (03, "Strict"). Charters: true; imports: false.
+    /// Whether events that SCXML would ignore are refused: true for charters, false for imports.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub strict: bool,
     /// Who may act. `system` and `operator` always exist.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub roles: IndexMap<String, Role>,
-    /// Named JSON Schemas; `#/types/NAME` refers to them. `context` is the schema of the root's context.
+    /// Named JSON Schemas; `#/types/NAME` refers to them. `context` is the schema of the root's
+    /// context.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub types: IndexMap<String, Json>,
     /// Every event that may be sent from outside.
@@ -61,13 +65,13 @@ pub struct Definition {
     /// Named delays.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub delays: IndexMap<String, Delay>,
-    /// What may be invoked outside the run; `kind` means something to the host only.
+    /// Services outside the run that may be invoked; `kind` has a meaning for the host only.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub actors: IndexMap<String, ActorDecl>,
     /// Kinds of permits and obligations.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub ledger: IndexMap<String, LedgerDecl>,
-    /// Rules that refusals name, each with the sentence that explains a refusal.
+    /// Rules that refusals name, each with an explanation.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub rules: IndexMap<String, Template>,
     /// Statecharts that a run can spawn or invoke.
@@ -75,32 +79,33 @@ pub struct Definition {
     pub machines: IndexMap<String, Chart>,
     /// The statechart of the run itself.
     pub root: Chart,
-    /// What must hold across the actors of a run after every event.
+    /// Invariants across the actors of a run, checked after every event.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interlocks: Vec<Interlock>,
-    /// Bounds on what one event may cost.
+    /// Limits on the cost of one event.
     #[serde(default, skip_serializing_if = "Limits::is_default")]
     pub limits: Limits,
-    /// What `charter check` has to show.
+    /// Properties for `charter check`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub properties: Vec<Property>,
     /// How recorded items become events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<Stream>,
-    /// SQL views that a journal offers over what runs emit; the kernel does not read them.
+    /// SQL views of a journal over emitted events; the kernel does not read them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub projections: IndexMap<String, Projection>,
-    /// Free data for tools; the kernel does not read it.
+    /// Arbitrary data for tools; the kernel does not read it.
     #[serde(default, skip_serializing_if = "Json::is_null")]
     pub meta: Json,
 }
 
 impl Definition {
-    /// SHA-256 over the compact JSON text of this form: covers the order of every map, is the same for YAML and JSON sources of the
-    /// same charter, and ignores their layout and comments.
+    /// SHA-256 over the compact JSON text of this form: covers the order of every map, is the same
+    /// for YAML and JSON sources of the same charter, and ignores their layout and comments.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        // Serialising plain data into a Vec cannot fail; an empty text would only make the digest match nothing.
+        // Serializing plain data into a `Vec` cannot fail; an empty text would give a digest that
+        // matches nothing.
         Digest::of_bytes(&serde_json::to_vec(self).unwrap_or_default())
     }
 }
@@ -123,7 +128,7 @@ fn is_false(b: &bool) -> bool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Role {
-    /// What the role is for.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -132,16 +137,16 @@ pub struct Role {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct EventDecl {
-    /// Roles that may send it; empty: anybody.
+    /// Roles that may send it; empty: anyone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by: Vec<String>,
     /// JSON Schema (2020-12) of its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Json>,
-    /// Accepted while the run is paused too (what ends work safely).
+    /// Whether it is accepted while the run is paused (for events that end work safely).
     #[serde(default, skip_serializing_if = "is_false")]
     pub while_paused: bool,
-    /// What it means.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -166,13 +171,13 @@ pub enum Guard {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Template {
-    /// JSON as it stands.
+    /// Literal JSON.
     Literal(Json),
     /// CEL, without the leading `= `.
     Cel(String),
-    /// A list with something computed in it.
+    /// A list with computed parts.
     List(Vec<Template>),
-    /// An object with something computed in it.
+    /// An object with computed parts.
     Object(IndexMap<String, Template>),
 }
 
@@ -182,7 +187,7 @@ impl Default for Template {
     }
 }
 
-/// A length of time.
+/// A delay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Delay {
@@ -190,7 +195,7 @@ pub enum Delay {
     Name(String),
     /// Milliseconds.
     Ms(u64),
-    /// CEL giving a duration, milliseconds, or a text such as `24h`.
+    /// CEL expression for a duration, milliseconds, or a text such as `24h`.
     Cel(String),
 }
 
@@ -198,18 +203,20 @@ pub enum Delay {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct ActorDecl {
-    /// Which executor of the host runs it: `model`, `tool`, `exec`, `http`, `human`, `scripted`, `machine`, ...
+    /// Which executor of the host runs it: `model`, `tool`, `exec`, `http`, `human`, `scripted`,
+    /// `machine`, ...
     pub kind: String,
     /// JSON Schema of the input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Json>,
-    /// JSON Schema of the output; an answer that does not fit it is refused.
+    /// JSON Schema of the output; an answer that does not match it is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Json>,
-    /// How long an invocation may take; then it is cancelled and `error.invoke.ID` with code `timeout` follows.
+    /// How long an invocation may take; then it is cancelled and `error.invoke.ID` with code
+    /// `timeout` follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Delay>,
-    /// Everything else under the actor: for the host.
+    /// The other keys of the actor, for the host.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub config: IndexMap<String, Json>,
 }
@@ -218,24 +225,24 @@ pub struct ActorDecl {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct LedgerDecl {
-    /// What the permit allows or the obligation demands.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
-/// Bounds (03, 06). Each has a default that is published in the docs.
+/// Limits, each with a documented default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Microsteps that one event may take.
+    /// Microsteps per event.
     pub microsteps: u32,
-    /// Steps of fuel for one expression.
+    /// Fuel per expression.
     pub expression: u64,
-    /// Actors in a run, finished ones included.
+    /// Actors per run, including finished ones.
     pub actors: u32,
-    /// Timers pending in a run.
+    /// Pending timers per run.
     pub timers: u32,
-    /// Bytes of data that one event may carry.
+    /// Bytes of data per event.
     pub data: u64,
 }
 

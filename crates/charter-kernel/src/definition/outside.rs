@@ -1,4 +1,5 @@
-//! What a definition says to programs around the kernel: how the items of a stream become events, which views a run is shown in.
+//! Parts of a definition for programs around the kernel: how items of a stream become events, and
+//! SQL views.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -7,19 +8,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Projection {
-    /// What a row is.
+    /// A description of a row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Type of the emitted events.
     pub of: String,
-    /// Name of a column -> where its value is in the data of the event: names of fields with dots between them. Each view has the
-    /// columns `run`, `seq` and `at` before these.
+    /// For each column, the path of its value in the event data: field names joined by dots. Each
+    /// view starts with the columns `run`, `seq` and `at`.
     pub columns: IndexMap<String, String>,
 }
 
 impl Projection {
-    /// Whether a view or a column can have this name: it begins with a small letter, has small letters, digits and underscores, at most 63 in
-    /// all, and does not begin with `sqlite_`.
+    /// Whether a view or a column can have this name: a lowercase letter, then lowercase letters,
+    /// digits and underscores, at most 63 characters, and not the prefix `sqlite_`.
     #[must_use]
     pub fn is_name(name: &str) -> bool {
         name.len() <= 63
@@ -28,7 +29,8 @@ impl Projection {
             && !name.starts_with("sqlite_")
     }
 
-    /// Whether a path can be used: names of letters, digits, underscores and hyphens, with dots between them.
+    /// Whether this is a valid path: names of letters, digits, underscores and hyphens, joined by
+    /// dots.
     #[must_use]
     pub fn is_path(path: &str) -> bool {
         let plain = |c: u8| c.is_ascii_alphanumeric() || c == b'_' || c == b'-';
@@ -40,7 +42,7 @@ impl Projection {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
-    /// Which run an item belongs to.
+    /// The run of an item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// Event type.
@@ -61,22 +63,23 @@ pub struct Stream {
     /// Principal: `{id, roles}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Input of a run that an item opens.
+    /// Input of the run that an item starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// Further times of an item that may be taken as its time, by name (`--clock NAME`).
+    /// Alternative times of an item, by name (`--clock NAME`).
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub clocks: IndexMap<String, String>,
-    /// The entry of `rules` that is named when an item comes a second time.
+    /// The entry of `rules` that refuses a repeated item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<String>,
-    /// What a report says of a run beside its state and ledger, by name: CEL over the run.
+    /// Additional values in the report of a run, by name: CEL over the run.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub summary: IndexMap<String, String>,
 }
 
 impl Stream {
-    /// The expressions that make an event of an item, with their keys, in the order in which they are written.
+    /// The expressions that turn an item into an event, with their keys, in the order of the
+    /// language reference.
     #[must_use]
     pub fn parts(&self) -> [(&'static str, Option<&str>); 8] {
         [

@@ -1,5 +1,5 @@
-//! A snapshot as JSON, with names instead of numbers, and back. The two are one: `restore(snapshot_json(s)) == s`, whatever a JSON
-//! library does to numbers on the way.
+//! A snapshot as JSON, with names instead of numbers, and back: `restore(snapshot_json(s)) == s`,
+//! even if a JSON library changes the form of numbers in between.
 
 mod form;
 mod write;
@@ -18,7 +18,7 @@ use crate::machine::{Chart, Machine, NO_SERVICE, StateId};
 use crate::snapshot::{Actor, Actors, Held, Identity, Invocation, RunName, Snapshot, Timer, TimerKind, Vote};
 use form::{ActorForm, EntryForm, HeldForm, Names, SnapshotForm, TimerForm, WhatForm};
 
-/// Why a JSON is not a snapshot of this machine.
+/// Why JSON is not a snapshot of this machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this is not a snapshot of the charter: {0}")]
 pub struct RestoreError(pub String);
@@ -34,17 +34,18 @@ fn effect_of(text: Option<&str>) -> Result<EffectId, RestoreError> {
     }
 }
 
-/// Data of a snapshot: numbers mean what they say, however they were written.
+/// Data of a snapshot, with canonical numbers.
 fn data(mut json: Json) -> Arc<Json> {
     charter_expr::json::normalize(&mut json);
     Arc::new(json)
 }
 
 impl Machine {
-    /// Reads a snapshot. It is checked against this machine: its digest, that every state exists, that the active states fit together.
+    /// Reads a snapshot and checks it against this machine: the digest, the states, the
+    /// configuration.
     ///
     /// # Errors
-    /// Says what does not fit. A snapshot of another charter is refused.
+    /// Returns what does not match. A snapshot of another charter is refused.
     pub fn restore(&self, json: &Json) -> Result<Snapshot, RestoreError> {
         let form = SnapshotForm::deserialize(json).map_err(|e| RestoreError(e.to_string()))?;
         if form.v != 1 {
@@ -257,13 +258,15 @@ fn held_of(form: HeldForm) -> Result<Arc<Held>, RestoreError> {
 
 impl Chart {
     fn path_to(&self, path: &str) -> Option<StateId> {
-        // Almost always the name is the path; a state whose id is another's path is found the slow way.
+        // The name is almost always the path; a state whose id is another state's path needs a
+        // search.
         let found = self.find(path).filter(|s| self.path(*s).as_ref() == path);
         found.or_else(|| self.shape.paths.iter().zip(0u32..).find(|(p, _)| p.as_ref() == path).map(|(_, i)| i))
     }
 }
 
-/// Can these states be active together? Each has an active parent; a compound one has one active child, a parallel one all of them.
+/// Whether these states can be active together: each has an active parent; a compound state has one
+/// active child, a parallel state all of them.
 fn is_legal(chart: &Chart, actor: &Actor) -> bool {
     actor.configuration.iter().all(|s| {
         let node = chart.state(*s);

@@ -1,5 +1,5 @@
-//! From a snapshot to its canonical JSON text, without a [`Json`] in between: every record carries its digest, so this
-//! runs once for every event. Keys are written in canonical order.
+//! From a snapshot to its canonical JSON text, without a [`Json`] in between: every record carries
+//! its digest, so this runs once for every event. Keys are written in canonical order.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Machine {
     pub fn snapshot_json(&self, s: &Snapshot) -> Json {
         let text = self.snapshot_text(s);
         let mut reader = serde_json::Deserializer::from_str(&text);
-        // Data may nest deeper than the reader's default; how deep, the kernel decided when it let the data in.
+        // Data may nest deeper than serde_json's default limit; the kernel limited it on arrival.
         reader.disable_recursion_limit();
         Json::deserialize(&mut reader).unwrap_or_default()
     }
@@ -185,7 +185,7 @@ fn list<T>(out: &mut String, items: impl Iterator<Item = T>, mut item: impl FnMu
     out.push(']');
 }
 
-/// `"SEQ/INDEX"`; nothing for a machine, which no effect has started.
+/// Writes `"SEQ/INDEX"`, or nothing for a machine, which no effect has started.
 fn effect_text(out: &mut String, effect: EffectId) -> bool {
     let is_effect = effect != MACHINE_EFFECT;
     if is_effect {

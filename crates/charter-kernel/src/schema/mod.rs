@@ -1,5 +1,5 @@
-//! JSON Schema (2020-12), compiled once. The `jsonschema` crate decides; this module fixes options and error texts, and `plain` answers first
-//! where it can.
+//! JSON Schema (2020-12), compiled once. The `jsonschema` crate validates; this module sets its
+//! options and error texts, and tries the fast validator in `plain` first.
 
 mod misfit;
 mod plain;
@@ -15,7 +15,7 @@ use plain::Plain;
 /// A compiled JSON Schema.
 pub struct Schema {
     validator: jsonschema::Validator,
-    /// The same made for speed, if the schema is plain enough.
+    /// A faster form, if the schema is plain enough.
     plain: Option<Plain>,
 }
 
@@ -25,14 +25,14 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-/// How many misfits are reported at most.
+/// Upper limit of the misfits reported.
 pub(crate) const MAX_MISFITS: usize = 10;
 
 impl Schema {
     /// Compiles a schema. References must stay inside it; nothing is fetched.
     ///
     /// # Errors
-    /// Says what is wrong with the schema.
+    /// Returns why the schema is invalid.
     pub fn compile(schema: &Json) -> Result<Schema, String> {
         jsonschema::options()
             .with_draft(jsonschema::Draft::Draft202012)
@@ -42,19 +42,20 @@ impl Schema {
             .map_err(|e| format!("{e}"))
     }
 
-    /// Does the value fit?
+    /// Whether the value matches.
     #[must_use]
     pub fn fits(&self, value: &Json) -> bool {
         self.surely_fits(value) || self.validator.is_valid(value)
     }
 
-    /// Surely fits, told in one walk over data of any form; false: cannot say, ask [`Schema::fits`].
+    /// Whether the data surely matches, decided in one walk over data of any form. If false, ask
+    /// [`Schema::fits`].
     #[must_use]
     pub fn surely_fits(&self, data: impl View) -> bool {
         self.plain.as_ref().is_some_and(|plain| plain.fits(data))
     }
 
-    /// Why a value does not fit; at most ten, in order of place.
+    /// Why a value does not match: at most ten misfits, in order of position.
     #[must_use]
     pub fn misfits(&self, value: &Json) -> Vec<Misfit> {
         self.misfit_details(value).iter().map(Misfit::from).collect()
@@ -70,7 +71,7 @@ impl Schema {
     }
 }
 
-/// What a misfit's `rule` points to; `$ref` on the way is followed, as far as it stays in the schema.
+/// The part of a schema that a misfit's `rule` points to; `$ref` is followed within the schema.
 pub(crate) fn lookup<'s>(schema: &'s Json, path: &str) -> Option<&'s Json> {
     let mut at = schema;
     for part in path.split('/').skip(1) {

@@ -1,14 +1,16 @@
-//! A second validator for the plain schemas that most events have, made for speed: it walks the data once, and looks nothing up by hash.
+//! A fast validator for the plain schemas that most events have: it walks the data once and does
+//! not hash.
 //!
-//! It answers "surely fits" or "cannot say", and never decides against data: what it does not surely accept goes to the full validator, and
-//! a schema with a keyword that it does not know has no plain form. The laws hold the two against each other.
+//! It answers "matches" or "cannot tell" and never rejects data: what it does not accept goes to
+//! the full validator, and a schema with an unsupported keyword has no plain form. Property tests
+//! compare the two.
 
 use std::collections::HashMap;
 
 use charter_expr::schema::SchemaNode;
 use serde_json::Value as Json;
 
-/// What a piece of data is.
+/// The kinds of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `null`
@@ -41,17 +43,17 @@ impl Kind {
     }
 }
 
-/// Data as the validator looks at it: `serde_json`'s, or a host's own.
+/// Data for the validator: `serde_json`'s, or a host's own representation.
 pub trait View: Copy {
-    /// What it is.
+    /// Its kind.
     fn kind(self) -> Kind;
-    /// Calls `with` with the text, if it is one that is at hand; else it cannot be judged (false).
+    /// Calls `with` with the text, if it is available as a `str`; otherwise false.
     fn text(self, with: impl FnOnce(&str) -> bool) -> bool;
-    /// The number, exactly; none if it is not exactly a float.
+    /// The number as a double, if that is exact.
     fn number(self) -> Option<f64>;
     /// Number of items or fields.
     fn len(self) -> usize;
-    /// Whether there are none.
+    /// Whether it is empty.
     fn is_empty(self) -> bool {
         self.len() == 0
     }
@@ -106,7 +108,7 @@ pub(crate) struct Plain {
     root: u32,
 }
 
-/// One (sub)schema. What is not said is not asked for.
+/// One schema or subschema. Absent fields do not restrict the data.
 #[derive(Debug, Default)]
 struct Node {
     /// Bits of [`Kind`]; 0: any.
@@ -128,15 +130,15 @@ struct TextRule {
     shortest: usize,
     /// `^prefix[A-Za-z0-9_-]+$`.
     prefix: Option<Box<str>>,
-    moment: bool,
+    date_time: bool,
 }
 
 #[derive(Debug, Default)]
 struct ObjectRule {
     fields: Vec<(Box<str>, u32)>,
-    /// Bits of those that have to be there.
+    /// A bit for each required field.
     required: u64,
-    /// No other fields, but those that begin with one of these.
+    /// Whether other fields are forbidden, except those with a prefix in `free`.
     closed: bool,
     free: Vec<Box<str>>,
     fewest: usize,
@@ -155,7 +157,7 @@ impl Plain {
         Some(Plain { nodes: compiler.nodes, root })
     }
 
-    /// Surely fits; false: cannot say.
+    /// Whether the data surely matches.
     pub(crate) fn fits(&self, data: impl View) -> bool {
         self.check(self.root, data)
     }
@@ -225,12 +227,13 @@ impl TextRule {
                 !rest.is_empty() && rest.bytes().all(word)
             })
         });
-        long_enough && shaped && (!self.moment || is_moment(text.as_bytes()))
+        long_enough && shaped && (!self.date_time || is_date_time(text.as_bytes()))
     }
 }
 
-/// A date and time that is plainly one: RFC 3339 with `T`, no leap second, days that every month has or that this month has.
-fn is_moment(text: &[u8]) -> bool {
+/// Whether this is certainly a date and time: RFC 3339 with `T`, without a leap second and 29
+/// February.
+fn is_date_time(text: &[u8]) -> bool {
     let digit = |at: usize| match text.get(at) {
         Some(b @ b'0'..=b'9') => Some(u32::from(b.wrapping_sub(b'0'))),
         _ => None,
@@ -350,7 +353,7 @@ impl PlainCompiler {
                 let plain = prefix.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
                 node.text.get_or_insert_default().prefix = Some(plain.then(|| prefix.into())?);
             }
-            "format" if value == "date-time" => node.text.get_or_insert_default().moment = true,
+            "format" if value == "date-time" => node.text.get_or_insert_default().date_time = true,
             "minimum" => node.least = Some(value.number()?),
             "maximum" => node.most = Some(value.number()?),
             "minItems" => node.fewest = size()?,
@@ -359,7 +362,7 @@ impl PlainCompiler {
             "allOf" => node.all.extend(self.nodes(value, schema)?),
             "anyOf" => node.any = self.nodes(value, schema)?,
             "properties" | "required" | "additionalProperties" | "patternProperties" | "minProperties" => {}
-            // Annotations, and what other schemas refer to.
+            // Annotations and definitions.
             "title" | "description" | "default" | "examples" | "$comment" | "rule" | "$defs" => {}
             _ => return None,
         }
@@ -383,7 +386,7 @@ impl PlainCompiler {
             let known = rule.fields.iter().position(|(n, _)| n.as_ref() == name);
             let place = match known {
                 Some(place) => place,
-                // Required, and nothing said about it: only if others are welcome, too.
+                // Required without a schema of its own: only if other fields are allowed.
                 None if map.get("additionalProperties").is_none_or(|a| *a == Json::Bool(true))
                     && !map.contains_key("patternProperties") =>
                 {

@@ -1,4 +1,4 @@
-//! One actor of a snapshot: what it is, the states it is in, its variables and invocations.
+//! One actor of a snapshot: its identity, active states, variables and invocations.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::digest::Digest;
 use crate::envelope::EffectId;
 use crate::machine::{StateId, TransitionId};
 
-/// What a chart gives to its actors, so that expressions and JSON can name things.
+/// The names of a chart, shared by its actors.
 #[derive(Debug)]
 pub(crate) struct Shape {
     /// Number of the chart.
@@ -41,12 +41,12 @@ impl Shape {
     }
 }
 
-/// What of an actor never changes: one shared part, so that a step need not copy it.
+/// The immutable part of an actor, shared so that a step need not copy it.
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) id: Arc<str>,
     pub(crate) parent: Option<Arc<str>>,
-    /// Whether it answers to an invocation of its parent; else it was spawned.
+    /// Whether its parent invoked it; otherwise it was spawned.
     pub(crate) invocation: bool,
     pub(crate) input: Arc<Json>,
     pub(crate) shape: Arc<Shape>,
@@ -54,7 +54,7 @@ pub(crate) struct Identity {
 
 impl PartialEq for Identity {
     fn eq(&self, o: &Identity) -> bool {
-        // Shapes are compared by the number of their chart: snapshots are compared within one machine.
+        // Shapes are compared by chart number, because snapshots are compared within one machine.
         self.shape.chart == o.shape.chart
             && self.id == o.id
             && self.parent == o.parent
@@ -72,7 +72,7 @@ pub struct Actor {
     pub(crate) history: ThinVec<(StateId, SmallVec<[StateId; 4]>)>,
     pub(crate) context: Context,
     pub(crate) output: Option<Arc<Json>>,
-    /// Services at work for it (machines it invoked are actors themselves).
+    /// Its active services (invoked machines are actors themselves).
     pub(crate) invocations: SmallVec<[Arc<Invocation>; 1]>,
     pub(crate) votes: ThinVec<Vote>,
     /// States whose late-bound data has been bound.
@@ -96,13 +96,13 @@ impl Actor {
         &self.identity().shape.machine
     }
 
-    /// Who spawned or invoked it.
+    /// The actor that spawned or invoked it.
     #[must_use]
     pub fn parent(&self) -> Option<&str> {
         self.identity().parent.as_deref()
     }
 
-    /// Whether it goes on.
+    /// Its status.
     #[must_use]
     pub fn status(&self) -> Status {
         self.status
@@ -141,19 +141,19 @@ impl Actor {
         named.filter_map(|(name, value)| value.as_deref().map(|v| (name.as_ref(), v)))
     }
 
-    /// What it started with.
+    /// Its input.
     #[must_use]
     pub fn input(&self) -> &Json {
         &self.identity().input
     }
 
-    /// What it gave.
+    /// Its output, once it is done.
     #[must_use]
     pub fn output(&self) -> Option<&Json> {
         self.output.as_deref()
     }
 
-    /// Services at work for it.
+    /// Its active services.
     pub fn invocations(&self) -> impl Iterator<Item = &Invocation> {
         self.invocations.iter().map(AsRef::as_ref)
     }
@@ -185,7 +185,7 @@ impl Object for Actor {
     }
 }
 
-/// Context variables: a slot each. A variable may be absent (SCXML: declared but unbound).
+/// Context variables, one slot each. A variable may be absent (SCXML: declared but unbound).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Context {
     pub(crate) identity: Arc<Identity>,
@@ -194,7 +194,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Where a slot's value stands, to change it.
+    /// A slot's value, for writing.
     pub(crate) fn place(&mut self, slot: u32) -> Option<&mut Option<Arc<Json>>> {
         Arc::make_mut(&mut self.values).get_mut(slot as usize)
     }
@@ -234,14 +234,14 @@ impl Object for Context {
     }
 }
 
-/// Something asked of the host.
+/// An invocation of a service of the host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Invocation {
     /// Its id: answers name it.
     pub id: Arc<str>,
     /// The entry of `actors`.
     pub src: Arc<str>,
-    /// The effect that asked.
+    /// The effect that requested it.
     pub effect: EffectId,
     pub(crate) service: u32,
     /// The state it belongs to; none for a spawned service.
@@ -251,14 +251,14 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// A machine, which is an actor of the run itself; nothing of the host's.
+    /// Whether it is a machine, i.e. an actor of the run, and not a service of the host.
     #[must_use]
     pub fn is_machine(&self) -> bool {
         self.service == crate::machine::NO_SERVICE
     }
 }
 
-/// Who has voted for a transition with a quorum since its source was entered.
+/// The votes for a transition with a quorum since its source was entered.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Vote {
     pub(crate) transition: TransitionId,

@@ -1,4 +1,5 @@
-//! A run at one moment. Its JSON (see [`crate::Machine::snapshot_json`]) says the same with names; going there and back changes nothing.
+//! The state of a run. Its JSON (see [`crate::Machine::snapshot_json`]) is equivalent, with names
+//! instead of numbers.
 
 mod actor;
 mod thin_vec;
@@ -21,7 +22,8 @@ use crate::ledger::Ledger;
 use crate::machine::StateId;
 use crate::time::Timestamp;
 
-/// A run at one moment: everything that decides what may happen next. Cheap to clone (its parts are shared).
+/// The state of a run: everything that decides what may happen next. Cheap to clone, because its
+/// parts are shared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     pub(crate) run: Arc<RunName>,
@@ -32,9 +34,9 @@ pub struct Snapshot {
     pub(crate) actors: Actors,
     pub(crate) timers: Vec<Arc<Timer>>,
     pub(crate) ledger: Option<Arc<Ledger>>,
-    /// Answers that came while the run was paused.
+    /// Answers that arrived while the run was paused.
     pub(crate) held: ThinVec<Arc<Held>>,
-    /// Source of generations and of ids that must not repeat.
+    /// Source of generations and unique ids.
     pub(crate) counter: u64,
 }
 
@@ -57,19 +59,19 @@ impl Snapshot {
         self.seq
     }
 
-    /// Whether the run goes on.
+    /// The run's status.
     #[must_use]
     pub fn status(&self) -> Status {
         self.status
     }
 
-    /// What the run gave, once it is done.
+    /// The run's output, once it is done.
     #[must_use]
     pub fn output(&self) -> Option<&Json> {
         self.output.as_deref()
     }
 
-    /// The actors that are machines, the root first, then in order of creation.
+    /// The actors: the root first, then in order of creation.
     pub fn actors(&self) -> impl Iterator<Item = &Actor> {
         self.actors.0.iter().map(AsRef::as_ref)
     }
@@ -86,18 +88,18 @@ impl Snapshot {
         &self.timers
     }
 
-    /// When the next timer is due, unless the run is paused (timers stand still then).
+    /// The next timer, unless the run is paused (its timers do not run then).
     #[must_use]
     pub fn next_timer(&self) -> Option<&Timer> {
         if self.status == Status::Active { self.timers.first().map(AsRef::as_ref) } else { None }
     }
 
-    /// What was asked of the host and is not answered yet: owner, invocation.
+    /// The invocations that are not answered yet, with their owners.
     pub fn invocations(&self) -> impl Iterator<Item = (&Actor, &Invocation)> {
         self.actors().flat_map(|a| a.invocations.iter().map(move |i| (a, i.as_ref())))
     }
 
-    /// Answers that came while the run was paused, and wait.
+    /// How many answers wait for the run to be resumed.
     #[must_use]
     pub fn held(&self) -> usize {
         self.held.len()
@@ -110,13 +112,13 @@ impl Snapshot {
     }
 }
 
-/// Whether a run goes on.
+/// The status of a run or an actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// Takes events.
+    /// Accepts events.
     Active,
-    /// Takes run control only; timers stand still.
+    /// Accepts run control only; timers do not run.
     Paused,
     /// Reached a final state.
     Done,
@@ -139,14 +141,14 @@ impl Status {
         }
     }
 
-    /// Nothing can happen any more.
+    /// Whether nothing can happen anymore.
     #[must_use]
     pub fn is_finished(self) -> bool {
         matches!(self, Status::Done | Status::Failed | Status::Cancelled)
     }
 }
 
-/// What of a run never changes; `run` in expressions.
+/// The immutable part of a run; `run` in expressions.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RunName {
     pub(crate) id: Box<str>,
@@ -177,7 +179,8 @@ impl Object for RunName {
 pub(crate) struct Actors(pub(crate) SmallVec<[Arc<Actor>; 1]>);
 
 impl Actors {
-    /// The newest actor of that id: an invocation may be started again while its predecessor is being taken down.
+    /// The newest actor with that id: an invocation may be restarted while its predecessor is being
+    /// stopped.
     pub(crate) fn position(&self, id: &str) -> Option<usize> {
         self.0.iter().rposition(|a| a.identity().id.as_ref() == id)
     }
@@ -201,7 +204,7 @@ impl Object for Actors {
     }
 }
 
-/// Something that happens at a time. The kernel never waits: the host sends [`crate::Event::Timer`] when it is due.
+/// A pending timer. The kernel never waits: the host sends [`crate::Event::Timer`] when it is due.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timer {
     /// Unique among the pending timers of the run.
@@ -221,13 +224,13 @@ pub(crate) enum TimerKind {
     After { state: StateId, index: u32 },
     /// A delayed `send`.
     Send { to: Arc<str>, kind: Arc<str>, data: Arc<Json>, send_id: Option<Arc<str>> },
-    /// An invocation has taken too long.
+    /// The timeout of an invocation.
     Timeout { invocation: Arc<str>, effect: EffectId },
     /// An obligation is due.
     Due { kind: u32, key: Arc<str> },
 }
 
-/// An answer that came while the run was paused.
+/// An answer that arrived while the run was paused.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Held {
     pub(crate) actor: Arc<str>,

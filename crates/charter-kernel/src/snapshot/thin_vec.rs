@@ -1,14 +1,18 @@
-//! A list that is nearly always empty: one word of a snapshot, and nothing to copy from step to step.
+//! A vector that is almost always empty: one word in a snapshot, and nothing to copy from step to
+//! step.
 
 use std::ops::Deref;
 
-/// A list that is nearly always empty. It is read as a slice.
+/// A vector that is almost always empty. It dereferences to a slice.
+///
+/// The crate `thin-vec` has the same size, but is built on `unsafe` code with its own allocation
+/// layout; this one is an optional box, and no dependency.
 #[derive(Debug, Clone)]
-#[allow(clippy::box_collection)] // that is the point: a vector has three words
+#[allow(clippy::box_collection)] // a `Vec` has three words, a box one
 pub(crate) struct ThinVec<T>(Option<Box<Vec<T>>>);
 
 impl<T> ThinVec<T> {
-    /// The list, to change it.
+    /// The vector, for writing.
     pub(crate) fn list(&mut self) -> &mut Vec<T> {
         self.0.get_or_insert_default()
     }

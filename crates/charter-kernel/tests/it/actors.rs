@@ -1,4 +1,5 @@
-//! Several machines and services in one run: invocations, spawned actors, what they hear of each other, timers and late answers.
+//! Several machines and services in one run: invocations, spawned actors, the events between them,
+//! timers and late answers.
 
 use crate::common::Run;
 use charter_kernel::{EffectId, Envelope, Event};

@@ -1,9 +1,10 @@
-//! The mistakes that are easy to make with SCXML's algorithm, a small chart for each. Logs are the order in which content runs.
+//! Easy mistakes in SCXML's algorithm, each with a small chart. The log is the order in which
+//! content runs.
 
 use crate::common::Run;
 use serde_json::json;
 
-/// Starts a chart, sends events, gives the log and the state.
+/// Starts a chart, sends events, and compares the log and the state.
 fn check(yaml: &str, events: &[&str], log: &str, state: &str) {
     let mut run = Run::start(&format!("strict: false\n{yaml}"));
     for event in events {
@@ -48,7 +49,8 @@ states:
       b: {states: {b1: {on: {E: {target: b2, actions: {log: b}}}}, b2: {}}}
   out: {}
 ";
-    // `a` selects the parent's transition, `b` its own, whose source is inside: the parent's is evicted.
+    // `a` selects the parent's transition, `b` its own, whose source is inside: the parent's is
+    // evicted.
     check(chart, &["E"], "b", "p.a.a1 p.b.b2");
     let chart = "
 states:
@@ -266,7 +268,7 @@ states:
     check(chart, &["I"], "in", "p.b");
     check(chart, &["R"], "in out in", "p.b");
     check(chart, &["T"], "in t", "p.a");
-    // A target that is the source itself is no proper descendant: SCXML exits and enters it.
+    // A target that is the source itself is not a proper descendant: SCXML exits and enters it.
     check(chart, &["S"], "in out in", "p.a");
 }
 

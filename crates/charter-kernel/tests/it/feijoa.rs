@@ -1,5 +1,5 @@
-//! Every cell of feijoa's three tables: all plan states x events x phases x roles, judged by a reading of the document that shares
-//! nothing with the kernel.
+//! Every cell of feijoa's three tables: all plan states x events x phases x roles, compared with a
+//! second reading of the document that shares no code with the kernel.
 
 use std::sync::{Arc, OnceLock};
 
@@ -98,7 +98,8 @@ fn plan_events_in_every_phase_state_and_role() {
     let mut cases = 0;
     for phase in PHASES {
         for state in STATES {
-            // A state that the phase does not allow cannot be reached alive; a final one may have been settled earlier.
+            // A state that the phase does not allow cannot be reached; a final one may have been
+            // reached earlier.
             let Some(_) = reach(phase, state) else {
                 let settled = ["EXECUTED", "REJECTED", "FAILED"].contains(&state);
                 assert!(

@@ -1,5 +1,6 @@
-//! fred under random streams of honest, mistaken and hostile events: a decision is executed only if it was judged automatic itself, or a
-//! reviewer approved exactly it; and it is remembered once. The judge here reads the events and shares nothing with the charter.
+//! fred under random streams of honest, mistaken and hostile events: a decision is executed only if
+//! it qualifies for automatic execution or a reviewer approved exactly it, and it is stored once.
+//! The test reads the events and shares no code with the charter.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,12 +18,12 @@ fn start(input: Json) -> Run {
     Run::on(machine.clone(), input).unwrap()
 }
 
-/// Something that happens; the numbers choose among variants.
+/// An operation; the numbers choose among variants.
 #[derive(Debug, Clone)]
 enum Op {
-    /// Whatever is asked for is answered, well.
+    /// Every pending invocation gets a valid answer.
     Answer(u8),
-    /// An actor answers, asked or not, well or not.
+    /// An actor answers, requested or not, validly or not.
     Done(u8, u8),
     Fail(u8),
     Start,
@@ -97,14 +98,14 @@ fn bad(actor: &str, n: u8) -> Json {
     }
 }
 
-/// What a reader of the events knows.
+/// The state derived from the events.
 #[derive(Default)]
 struct Judge {
-    /// The decision made last.
+    /// The last decision.
     decision: Json,
-    /// A reviewer has approved exactly it.
+    /// Whether a reviewer approved exactly that decision.
     approved: bool,
-    /// All decisions that were seen.
+    /// All decisions so far.
     seen: Vec<Json>,
     executions: usize,
     remembered: usize,
@@ -236,11 +237,11 @@ proptest! {
     }
 }
 
-/// The property above would hold of a charter that never executes anything.
+/// The property above would also hold for a charter that never executes anything.
 #[test]
 fn both_ways_lead_to_an_execution() {
     let next = |n| Op::Done(3, n);
-    // 6: auto_execute, 0.85, nobody needed.
+    // 6: auto_execute, 0.85, no approval required.
     let automatic = run(json!({"userId": "u1"}), &walk(&[next(6)]));
     assert_eq!((automatic.executions, automatic.remembered), (1, 1));
     // 3: auto_execute at 0.84.
@@ -250,13 +251,13 @@ fn both_ways_lead_to_an_execution() {
     assert_eq!(not_asked.executions, 0);
 }
 
-/// Each actor's good answer in turn, then `then`, then the answer of `execute`.
+/// A valid answer of each actor in turn, then `then`, then the answer of `execute`.
 fn walk(then: &[Op]) -> Vec<Op> {
     let turn = [Op::Done(5, 3), Op::Done(0, 3), Op::Done(1, 3), Op::Done(2, 3)];
     [&[Op::Start], &turn[..], then, &[Op::Done(4, 3)]].concat()
 }
 
-/// 10 MB of answer are refused, and the question stays open.
+/// An answer of 10 MB is refused, and the invocation stays open.
 #[test]
 fn a_huge_answer_is_refused() {
     let mut run = start(json!({"userId": "u1", "message": "Why?"}));

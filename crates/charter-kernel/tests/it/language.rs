@@ -1,5 +1,5 @@
-//! What charters have and SCXML has not: strictness, authority, approvals, quorum, ledger, interlocks, run control, refusals that
-//! explain themselves.
+//! The features of charters beyond SCXML: strictness, authority, approvals, quorum, ledger,
+//! interlocks, run control and explained refusals.
 
 use crate::common::{Run, problems};
 use charter_kernel::{Envelope, Event, Principal};
@@ -287,7 +287,7 @@ fn stale_senders_are_refused() {
     };
     run.apply(&envelope(1, 0)).unwrap();
     assert_eq!(run.apply(&envelope(2, 0)).map(|_| ()).unwrap_err().code.word(), "stale");
-    // A refused event changes nothing, so it makes nobody stale.
+    // A refused event changes nothing, so it does not make other events stale.
     assert_eq!(run.apply(&envelope(3, 1)).map(|s| s.verdict.word()).unwrap(), "accepted");
     assert_eq!(run.apply(&envelope(4, 9)).map(|_| ()).unwrap_err().code.word(), "stale");
 }

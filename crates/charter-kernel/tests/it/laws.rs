@@ -1,5 +1,5 @@
-//! Laws, over generated charters and streams: a snapshot is its JSON at every step, refused is unchanged, the same envelopes give the
-//! same bytes, and nothing panics.
+//! Laws over generated charters and streams: a snapshot survives its JSON at every step, a refusal
+//! changes nothing, the same envelopes give the same bytes, and nothing panics.
 
 use charter_kernel::definition::{
     Action, ActorDecl, After, Chart, Delay, EventDecl, Initial, Invoke, LedgerDecl, On, Require, State, StateKind,
@@ -10,7 +10,8 @@ use indexmap::IndexMap;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-/// Numbers of a charter in the making: each is used up from the front, so that shrinking stays simple.
+/// The numbers that a charter is generated from, consumed from the front so that shrinking stays
+/// simple.
 struct Dice<'d>(&'d [u8], usize);
 
 impl Dice<'_> {
@@ -95,7 +96,7 @@ fn transition(dice: &mut Dice<'_>, states: usize, event: bool) -> Transition {
     t.reenter = dice.roll(4) == 0;
     t.actions = (0..dice.roll(3)).map(|_| action(dice)).collect();
     if !event {
-        // Something that ends the loop of eventless transitions, most of the time.
+        // Usually ends the loop of eventless transitions.
         t.actions.push(Action::Assign(IndexMap::from([("a".to_string(), cel("context.a + 1"))])));
     }
     t
@@ -181,7 +182,7 @@ fn definition(dice: &mut Dice<'_>) -> Definition {
     let mut next = 0;
     let mut root = state(dice, &mut next, states, 0, states);
     root.id = None;
-    // Targets are drawn among all numbers; those that were not used are made here.
+    // Targets are drawn from all numbers; unused ones are created here.
     for i in 0..states {
         if i == 0 || i >= next {
             root.states.insert(format!("x{i}"), State { id: Some(format!("s{i}")), ..State::default() });
@@ -260,13 +261,14 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The snapshot after a trip through JSON text, as a host would store it.
+/// The snapshot after a round trip through JSON text, as a host would store it.
 fn trip(machine: &Machine, snapshot: &Snapshot) -> Snapshot {
     let text = machine.snapshot_json(snapshot).to_string();
     machine.restore(&serde_json::from_str(&text).unwrap()).expect("a snapshot can be restored")
 }
 
-/// Runs a stream; with `restore`, every snapshot goes through JSON text before it is used. Gives what a journal would hold.
+/// Runs a stream; with `restore`, every snapshot goes through JSON text before it is used. Returns
+/// what a journal would contain.
 fn run(machine: &Machine, ops: &[Op], restore: bool) -> Vec<(String, Digest)> {
     let mut out = Vec::new();
     let start = Envelope::host(0, Event::Start { input: json!({}) }, 0);
@@ -344,7 +346,7 @@ proptest! {
         let definition = definition(&mut Dice(&bytes, 0));
         let machine = match Machine::compile(definition) {
             Ok(machine) => machine,
-            // Ids of invocations may clash, and the like: such a charter is no charter.
+            // Ids of invocations may clash, for example: such a charter is invalid.
             Err(problems) => {
                 prop_assert!(problems.iter().all(|p| ["duplicate-invocation", "bad-target"].contains(&p.code)), "{problems:?}");
                 return Ok(());
@@ -352,7 +354,8 @@ proptest! {
         };
         let plain = run(&machine, &ops, false);
         prop_assert_eq!(&plain, &run(&machine, &ops, true), "restoring between steps changes nothing");
-        // Another machine of the same charter does the same, and so does the algorithm without the short way for plain events.
+        // Another machine of the same charter gives the same, and so does the algorithm without the
+        // fast path.
         let again = Machine::compile(machine.definition().clone()).unwrap().only_algorithm();
         prop_assert_eq!(&plain, &run(&again, &ops, false), "the algorithm alone");
     }
@@ -370,7 +373,7 @@ proptest! {
         let Ok(machine) = Machine::compile(definition(&mut Dice(&bytes, 0))) else { return Ok(()) };
         let Ok(step) = machine.start("r", &Envelope::host(0, Event::Start { input: json!({}) }, 0)) else { return Ok(()) };
         let mut snapshot = machine.snapshot_json(&step.snapshot);
-        // Replace the n-th leaf by something else.
+        // Replace the n-th leaf with another value.
         let mut stack = vec![&mut snapshot];
         let mut n = 0;
         while let Some(value) = stack.pop() {

@@ -1,5 +1,6 @@
-//! Sentinel's table: all 81 pairs of its nine states, every event in every state by every role, paused and not; judged by a reading
-//! of the document that shares nothing with the kernel. And hostile streams: nothing is applied without its approval.
+//! Sentinel's table: all 81 pairs of its nine states, every event in every state by every role,
+//! paused and not; compared with a second reading of the document that shares no code with the
+//! kernel. And hostile streams: nothing is applied without its approval.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -36,7 +37,7 @@ const EVENTS: [&str; 9] = [
 const ROLES: [&str; 5] = ["operator", "approver", "agent", "system", ""];
 const ACTORS: [&str; 7] = ["curate", "plan", "propose", "apply", "rollback", "reflect", "remember"];
 
-/// Where an event leads, if the document (and 05) says that it leads anywhere.
+/// The target of an event, if it has one.
 fn target(state: &str, event: &str) -> Option<&'static str> {
     Some(match (state, event) {
         ("IDLE", "START") => "CURATING_CONTEXT",
@@ -63,12 +64,12 @@ fn may(role: &str, event: &str) -> bool {
     }
 }
 
-/// What ends a cycle safely is accepted while paused.
+/// Events that end a cycle safely are accepted while paused.
 fn ends_safely(event: &str) -> bool {
     event.starts_with("REJECT") || event == "ABORT" || event == "RESET"
 }
 
-/// Where the answer of an actor leads.
+/// The target after the answer of an actor.
 fn answered(state: &str, actor: &str, good: bool) -> Option<&'static str> {
     let (worker, next, else_) = match state {
         "CURATING_CONTEXT" => ("curate", "AWAITING_CONTEXT_APPROVAL", "ERROR"),
@@ -81,7 +82,7 @@ fn answered(state: &str, actor: &str, good: bool) -> Option<&'static str> {
     (worker == actor).then_some(if good { next } else { else_ })
 }
 
-/// Where it leads when nobody answers in time, and after how many seconds.
+/// The target when no answer arrives in time, and the timeout in seconds.
 fn expired(state: &str) -> Option<(&'static str, i64)> {
     Some(match state {
         "AWAITING_CONTEXT_APPROVAL" => ("IDLE", 300),
@@ -135,7 +136,7 @@ fn act(run: &mut Run, id: &str, role: &str, event: &str, data: Json) -> Result<(
     run.try_send(event, data).map(|_| ()).map_err(|e| e.code.to_string())
 }
 
-/// Data that fits, with the digest of what is shown.
+/// Valid data, with the digest of the shown value.
 fn data(run: &Run, event: &str) -> Json {
     match event {
         "START" => json!({"goal": "g"}),
@@ -152,7 +153,7 @@ fn must(run: &mut Run, role: &str, event: &str) {
     act(run, role, role, event, data).unwrap();
 }
 
-/// A run in a state, on the straight way.
+/// A run in a state, reached by the shortest path.
 fn reach(state: &str) -> Run {
     let mut run = start();
     for (at, how) in [
@@ -200,7 +201,7 @@ fn told(run: &Run) -> Vec<(String, String)> {
     effects.iter().filter_map(|e| transition(&e.kind)).collect()
 }
 
-/// Notes a move, and that it was told.
+/// Records a move, and checks that it was emitted.
 fn note(moves: &mut BTreeSet<(String, String)>, from: &str, run: &Run) {
     let to = run.state();
     if from == to {
@@ -278,7 +279,7 @@ fn all_81_pairs_every_event_every_role_paused_and_not() {
                     cases += 1;
                 }
             }
-            // Time: a deadline is met, or stands still.
+            // Time: a deadline passes, or does not run while paused.
             let mut run = fresh();
             if let Some((to, seconds)) = expired(state) {
                 if seconds < 3_600 {
@@ -299,7 +300,7 @@ fn all_81_pairs_every_event_every_role_paused_and_not() {
             }
         }
     }
-    // A goal that was not reached is refined, and the cycle goes on.
+    // A goal that was not reached is refined, and the cycle continues.
     let mut run = reach("REFLECTING");
     run.done("reflect", json!({"outcome": "partial", "insights": [], "refinedGoal": "the rest"}));
     note(&mut moves, "REFLECTING", &run);
@@ -337,7 +338,7 @@ fn the_approvals_are_of_what_was_shown() {
     for (data, code) in refused {
         assert_eq!(approve(&mut run, "ana", data.clone()), Err(code.into()), "{data}");
     }
-    // Who proposed cannot approve, whatever the role.
+    // The proposer cannot approve, whatever the role.
     assert_eq!(approve(&mut run, "agent", json!({"digest": digest(&whole)})), Err("guard".into()));
     approve(&mut run, "ana", json!({"digest": digest(&part(&[1])), "accepted": ["b"]})).unwrap();
     assert_eq!(run.var("changeset"), part(&[1]));
@@ -351,7 +352,7 @@ fn the_approvals_are_of_what_was_shown() {
     assert_eq!(approve(&mut run, "ana", hash("other")), Err("stale".into()));
     let right = digest(&run.var("bundle"));
     assert_eq!(approve(&mut run, "agent", right.clone()), Err("guard".into()));
-    // Another bundle: what was approved for the first is worth nothing.
+    // Another bundle: the approval of the first is not valid for it.
     must(&mut run, "approver", "REVISE_CONTEXT");
     run.done("curate", json!({"files": []}));
     assert_eq!(approve(&mut run, "ana", right), Err("stale".into()));
@@ -370,7 +371,7 @@ fn what_was_changed_is_put_back_before_error_opens() {
     run.done("rollback", json!({}));
     reset(&mut run, "operator").unwrap();
     assert_eq!(run.state(), "IDLE");
-    // It cannot be put back: a person has to look, and the next cycle says who did.
+    // It cannot be rolled back: a person has to confirm, and the next cycle records who did.
     let mut run = failed();
     run.failed("rollback", json!({"code": "dirty", "message": "`a` cannot be put back"}));
     assert_eq!(run.var("dirty"), "`a` cannot be put back");
@@ -421,7 +422,7 @@ fn insights_reach_the_next_planning() {
     assert_eq!(plan.unwrap()["insights"][0], insight);
 }
 
-/// What a hostile stream may try.
+/// The attempts of a hostile stream.
 #[derive(Debug, Clone)]
 enum Try {
     Event { event: usize, id: usize, role: usize, digest: usize, accepted: Option<usize> },
@@ -436,7 +437,7 @@ fn tries() -> impl Strategy<Value = Try> {
     prop_oneof![
         4 => (0..EVENTS.len(), 0..PEOPLE.len(), 0..ROLES.len(), 0..5usize, prop::option::of(0..4usize))
             .prop_map(|(event, id, role, digest, accepted)| Try::Event { event, id, role, digest, accepted }),
-        // What goes on in the straight way, so that streams come far.
+        // A step of the shortest path, so that streams get far.
         6 => (0..PEOPLE.len(), 0..4usize, 0..PEOPLE.len()).prop_map(|(id, proposal, proposer)| Try::Event {
             event: 100 + proposal, id, role: proposer, digest: 0, accepted: None
         }),
@@ -447,8 +448,9 @@ fn tries() -> impl Strategy<Value = Try> {
     ]
 }
 
-/// Whatever is sent by whomever: `apply` is asked for in a step only if that step is a person's approval, with the role, of exactly
-/// the changeset that is applied, which is the last proposal or a part of it, and not by its proposer.
+/// For all events from all senders: a step requests `apply` only if that step is a person's
+/// approval, with the role, of exactly the changeset that is applied, which is the last proposal or
+/// a part of it, and not by its proposer.
 #[test]
 fn nothing_is_applied_without_its_approval() {
     let applied = std::cell::Cell::new(0);
@@ -461,7 +463,7 @@ fn nothing_is_applied_without_its_approval() {
             let mut sent = None;
             match attempt {
                 Try::Event { event, id, role: proposer, .. } if event >= 100 => {
-                    // One step of the straight way, with a proposal and proposer of its own.
+                    // One step of the shortest path, with its own proposal and proposer.
                     match run.state().as_str() {
                         "IDLE" => drop(act(&mut run, "ana", "operator", "START", json!({"goal": "g"}))),
                         "AWAITING_CONTEXT_APPROVAL" => {
@@ -558,7 +560,7 @@ fn nothing_is_applied_without_its_approval() {
     assert!(applied.get() > 30, "the streams got far enough {} times", applied.get());
 }
 
-/// An answer, wanted or not.
+/// An answer, requested or not.
 fn answer(run: &mut Run, actor: &str, with: Result<Json, Json>) {
     let event = match with {
         Ok(output) => charter_kernel::Event::Done { invocation: actor.into(), effect: None, output },

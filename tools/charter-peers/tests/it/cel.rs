@@ -18,7 +18,7 @@ impl<'a> Scope<'a> for Data {
     }
 }
 
-/// Our result in a form to compare; `None` for any error.
+/// Our result in a comparable form; `None` for any error.
 fn ours(source: &str) -> Option<String> {
     let mut env = Env::new();
     env.root("x", Type::Int);

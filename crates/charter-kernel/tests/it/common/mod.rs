@@ -1,4 +1,5 @@
-//! One helper for all tests of the kernel: a tiny charter in YAML, events, and a log of what happened.
+//! One helper for all tests of the kernel: a tiny charter in YAML, events, and a log of what
+//! happened.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -68,7 +69,7 @@ impl Run {
         Run::on(Arc::new(machine(yaml)), input)
     }
 
-    /// On a machine that is compiled already.
+    /// A run of a compiled machine.
     pub fn on(machine: Arc<Machine>, input: Json) -> Result<Run, Refusal> {
         let step = machine.start("r", &Envelope::host(0, Event::Start { input }, 0))?;
         let mut run = Run {
@@ -130,7 +131,7 @@ impl Run {
         self.apply(&envelope)
     }
 
-    /// Sends an event that has to be taken.
+    /// Sends an event that must be accepted.
     pub fn send(&mut self, kind: &str) -> &mut Run {
         self.send_data(kind, json!({}))
     }
@@ -142,7 +143,7 @@ impl Run {
         self
     }
 
-    /// Sends an event that has to be refused; gives the code.
+    /// Sends an event that must be refused; returns the code.
     pub fn refused(&mut self, kind: &str, data: Json) -> String {
         match self.try_send(kind, data) {
             Ok(step) => panic!("{kind} was {:?}", step.verdict),
@@ -169,7 +170,7 @@ impl Run {
         self
     }
 
-    /// Moves the clock and fires what is due, in order.
+    /// Advances the clock and fires due timers in order.
     pub fn wait(&mut self, ms: i64) -> &mut Run {
         let until = self.at + ms;
         while let Some(timer) = self.snapshot.next_timer().filter(|t| t.due.0 <= until).cloned() {
