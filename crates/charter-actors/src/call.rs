@@ -38,7 +38,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// The first attempt of an invocation, without a deadline. Hosts make calls; executors receive them.
+    /// The first attempt of an invocation, without a deadline. Hosts make calls; executors receive
+    /// them.
     #[must_use]
     pub fn new(
         host: Arc<dyn CallHost>,
@@ -95,7 +96,8 @@ impl Call {
         u64::try_from(self.deadline.saturating_sub(self.clock().now())).unwrap_or(0)
     }
 
-    /// How many invocations of this actor the run requested before this one. Reads the journal: call it from a blocking thread.
+    /// How many invocations of this actor the run requested before this one. Reads the journal:
+    /// call it from a blocking thread.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -122,15 +124,17 @@ impl Call {
         }
     }
 
-    /// The principal under which the actor sends events: its id, and the roles that the charter gives it (`as`).
+    /// The principal under which the actor sends events: its id, and the roles that the charter
+    /// gives it (`as`).
     #[must_use]
     pub fn principal(&self) -> Principal {
         let policy = &self.actor.policy;
         Principal { id: policy.id.clone().unwrap_or_else(|| self.name().to_owned()), roles: policy.roles.clone() }
     }
 
-    /// Sends an event to the run as [`Call::principal`], subject to the same rules as an event from outside. `key` tells the events
-    /// of one effect apart: the same key returns the first result again, also after a restart.
+    /// Sends an event to the run as [`Call::principal`], subject to the same rules as an event from
+    /// outside. `key` tells the events of one effect apart: the same key returns the first result
+    /// again, also after a restart.
     ///
     /// # Errors
     /// The event was not recorded. A refusal is recorded, so it is not an error.

@@ -1,4 +1,5 @@
-//! The HTTP client of everything here that speaks HTTP: actors, models, tools, the exporter of spans.
+//! The HTTP client of everything here that speaks HTTP: actors, models, tools, the exporter of
+//! spans.
 
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ pub struct ClientOptions {
 
 /// Makes a client.
 ///
-/// It follows no redirect and takes no proxy from the environment, so a key goes only where it was meant to go. A status of any kind
-/// is a response, not an error. `https` needs the feature `tls`.
+/// It follows no redirect and takes no proxy from the environment, so a key goes only where it was
+/// meant to go. A status of any kind is a response, not an error. `https` needs the feature `tls`.
 #[must_use]
 pub fn http_client(options: ClientOptions) -> ureq::Agent {
     let config = ureq::Agent::config_builder()

@@ -1,5 +1,5 @@
-//! Where hosts and executors get the time from: a trait, and the system's clock. Tests use [`VirtualClock`](crate::VirtualClock),
-//! on which hours pass instantly.
+//! Where hosts and executors get the time from: a trait, and the system's clock. Tests use
+//! [`VirtualClock`](crate::VirtualClock), on which hours pass instantly.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,7 +22,8 @@ pub trait Clock: Send + Sync + 'static {
         self.sleep_until(at)
     }
 
-    /// Marks an activity that lasts until the guard is dropped. A virtual clock stands still during activities.
+    /// Marks an activity that lasts until the guard is dropped. A virtual clock stands still during
+    /// activities.
     fn work(&self) -> ActivityGuard {
         ActivityGuard::default()
     }

@@ -53,7 +53,8 @@ impl ConfigError {
         ConfigError::Missing { key: key.into(), expected: expected.into() }
     }
 
-    /// The value of a key has the wrong type or is out of range; `expected` says what it should hold.
+    /// The value of a key has the wrong type or is out of range; `expected` says what it should
+    /// hold.
     #[must_use]
     pub fn invalid(key: &str, expected: &str, found: &serde_json::Value) -> ConfigError {
         ConfigError::Invalid { key: key.into(), expected: expected.into(), found: found.to_string() }
@@ -77,7 +78,8 @@ pub enum FolderError {
     /// The charter has no folder on this host.
     #[error("cannot read `{0}`: this host has no files beside the charter")]
     NoFolder(String),
-    /// The files of the charter are built into the program, or there are none, and a folder of the file system is needed.
+    /// The files of the charter are built into the program, or there are none, and a folder of the
+    /// file system is needed.
     #[error("the charter has no folder in the file system of this host")]
     NotInFileSystem,
     /// There is no such file.

@@ -18,11 +18,12 @@ pub type Executors = BTreeMap<String, Arc<dyn Executor>>;
 /// Looks up a secret by its name. Charters name secrets; the host holds them.
 pub type FindSecret = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// Does the work of actors of one kind. A charter chooses it by the actor's `kind`; the host decides which kinds exist.
+/// Does the work of actors of one kind. A charter chooses it by the actor's `kind`; the host
+/// decides which kinds exist.
 ///
-/// The host calls it after the record that requests the work is committed, and possibly more than once for the same effect:
-/// [`Call::effect`] is the idempotency key and is the same each time. If the run no longer waits for the answer, the future is
-/// dropped and must clean up after itself.
+/// The host calls it after the record that requests the work is committed, and possibly more than
+/// once for the same effect: [`Call::effect`] is the idempotency key and is the same each time. If
+/// the run no longer waits for the answer, the future is dropped and must clean up after itself.
 pub trait Executor: Send + Sync + 'static {
     /// Checks the configuration of an actor before a run of its charter starts.
     ///
@@ -38,7 +39,8 @@ pub trait Executor: Send + Sync + 'static {
         false
     }
 
-    /// Time limit of an attempt if the actor has no `attemptTimeout`, in milliseconds; none: as long as the invocation.
+    /// Time limit of an attempt if the actor has no `attemptTimeout`, in milliseconds; none: as
+    /// long as the invocation.
     fn attempt_timeout(&self) -> Option<i64> {
         None
     }

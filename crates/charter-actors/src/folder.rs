@@ -12,7 +12,8 @@ const MAX_BYTES: u64 = 16 << 20;
 /// The most files of a listing.
 const MAX_FILES: usize = 1000;
 
-/// The files beside a charter. The host decides where they are; a charter can only name files inside.
+/// The files beside a charter. The host decides where they are; a charter can only name files
+/// inside.
 #[derive(Debug, Clone, Default)]
 pub enum Folder {
     /// There are none.
@@ -54,7 +55,8 @@ impl Folder {
         }
     }
 
-    /// The files directly inside a subfolder, as names that [`Folder::read`] accepts, sorted. A subfolder that does not exist is empty.
+    /// The files directly inside a subfolder, as names that [`Folder::read`] accepts, sorted. A
+    /// subfolder that does not exist is empty.
     ///
     /// # Errors
     /// It lies outside, cannot be read, or has more than 1,000 files.

@@ -9,7 +9,8 @@ use serde_json::Value as Json;
 use crate::clock::{BoxFuture, Clock};
 use crate::executor::{Executor, Fault};
 
-/// A host, as executors see it. Each host implements it once; executors reach it through [`Call`](crate::Call).
+/// A host, as executors see it. Each host implements it once; executors reach it through
+/// [`Call`](crate::Call).
 ///
 /// Functions that are not `async` may wait for a disk: call them from a blocking thread.
 pub trait CallHost: Send + Sync + 'static {
@@ -40,7 +41,8 @@ pub trait CallHost: Send + Sync + 'static {
     /// The journal cannot be read.
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError>;
 
-    /// Visits what all runs have emitted of a type, the latest first: run, record, data as JSON. Ends when `visit` returns false.
+    /// Visits what all runs have emitted of a type, the latest first: run, record, data as JSON.
+    /// Ends when `visit` returns false.
     ///
     /// # Errors
     /// The journal cannot be read.

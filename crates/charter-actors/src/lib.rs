@@ -29,6 +29,7 @@ mod executors;
 mod folder;
 mod host;
 mod policy;
+mod values;
 mod virtual_clock;
 
 pub use call::Call;
@@ -36,7 +37,7 @@ pub use call::Call;
 pub use charter_workspace::{DiffLine, FileDiff, LineKind};
 pub use client::{ClientOptions, http_client};
 pub use clock::{ActivityGuard, BoxFuture, Clock, SystemClock};
-pub use config::{ActorConfig, delay, texts};
+pub use config::ActorConfig;
 pub use error::{ConfigError, FolderError};
 pub use executor::{Executor, Executors, Fault, FindSecret, Outcome};
 #[cfg(unix)]
@@ -45,11 +46,13 @@ pub use executors::{Exec, Http, Human, Journal, Scripted, check_keys, default_en
 pub use folder::Folder;
 pub use host::{ActorEvent, CallHost, Delivery, RunUpdate, RunUpdates};
 pub use policy::{ActorPolicy, Retry};
+pub use values::{delay, texts};
 pub use virtual_clock::VirtualClock;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A poisoned lock is taken all the same: what these locks guard is consistent between any two statements.
+/// A poisoned lock is taken all the same: what these locks guard is consistent between any two
+/// statements.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

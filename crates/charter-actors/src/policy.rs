@@ -4,8 +4,8 @@ use charter_kernel::Digest;
 use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;
 
-use crate::config::{delay, texts};
 use crate::error::ConfigError;
+use crate::values::{delay, texts};
 
 /// Longest pause between two attempts by default: five minutes.
 const MAX_PAUSE: i64 = 300_000;
@@ -15,11 +15,13 @@ const MAX_ATTEMPTS: u64 = 100;
 /// The keys of an actor's configuration that are the same for every kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActorPolicy {
-    /// Whether repeating a call under the same key has no further effect: an interrupted call may be repeated.
+    /// Whether repeating a call under the same key has no further effect: an interrupted call may
+    /// be repeated.
     pub idempotent: Option<bool>,
     /// When a failed call is attempted again.
     pub retry: Retry,
-    /// Time limit of one attempt, in milliseconds (`attemptTimeout`); none: the default of the kind.
+    /// Time limit of one attempt, in milliseconds (`attemptTimeout`); none: the default of the
+    /// kind.
     pub attempt_timeout: Option<i64>,
     /// The roles under which it may send events to its run (`as`).
     pub roles: Vec<String>,
@@ -49,8 +51,9 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// The pause after attempt `attempt` (the first is 1) of an effect, in milliseconds. It is the same each time for the same effect
-    /// and attempt: the random part is derived from the effect's id.
+    /// The pause after attempt `attempt` (the first is 1) of an effect, in milliseconds. It is the
+    /// same each time for the same effect and attempt: the random part is derived from the effect's
+    /// id.
     #[must_use]
     pub fn pause(&self, effect: &str, attempt: u32) -> i64 {
         let doublings = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);

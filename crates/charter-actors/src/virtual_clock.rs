@@ -75,7 +75,8 @@ impl VirtualClock {
         }))
     }
 
-    /// Waits until there is no activity: everything left waits for time, for a person, or for an event.
+    /// Waits until there is no activity: everything left waits for time, for a person, or for an
+    /// event.
     pub async fn settle(&self) {
         loop {
             let idle = self.0.idle.notified();
@@ -89,7 +90,8 @@ impl VirtualClock {
         }
     }
 
-    /// Lets time pass: everything that is due meanwhile happens at its own time, one after the other.
+    /// Lets time pass: everything that is due meanwhile happens at its own time, one after the
+    /// other.
     pub async fn advance(&self, ms: i64) {
         let until = self.now().saturating_add(ms.max(0));
         loop {
@@ -101,7 +103,8 @@ impl VirtualClock {
         self.settle().await;
     }
 
-    /// Lets time pass until nothing sleeps any more, at most `at_most` milliseconds. Returns the time that passed.
+    /// Lets time pass until nothing sleeps any more, at most `at_most` milliseconds. Returns the
+    /// time that passed.
     pub async fn run(&self, at_most: i64) -> i64 {
         let begin = self.now();
         let until = begin.saturating_add(at_most.max(0));
@@ -121,7 +124,8 @@ impl VirtualClock {
         state.sleepers.first_key_value().map(|((at, _), _)| *at).filter(|at| *at < i64::MAX)
     }
 
-    /// Moves to the time of the next sleeper, at most to `until`, and wakes it. Returns false if no sleeper is due until then.
+    /// Moves to the time of the next sleeper, at most to `until`, and wakes it. Returns false if no
+    /// sleeper is due until then.
     fn wake(&self, until: i64) -> bool {
         let mut state = self.0.lock();
         let due = state.sleepers.first_key_value().map(|((at, _), _)| *at).filter(|at| *at <= until);
@@ -182,8 +186,9 @@ impl Clock for VirtualClock {
 
 /// One sleep. It is in the list of sleepers from the start, not only from its first poll.
 ///
-/// A sleeper (`idles`) is not active, so the count is one lower while it is in the list. A woken sleep raises the count by one: a
-/// sleeper goes on as an activity, an alarm counts until it is dropped. So the clock does not move on before they have run.
+/// A sleeper (`idles`) is not active, so the count is one lower while it is in the list. A woken
+/// sleep raises the count by one: a sleeper goes on as an activity, an alarm counts until it is
+/// dropped. So the clock does not move on before they have run.
 struct Sleep {
     clock: Arc<Inner>,
     /// None: its time had passed when it began.

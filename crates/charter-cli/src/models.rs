@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use charter_models::{Listener, Model, Models, Provider, Secret, Transport, cassette::Cassette};
+use charter_models::{Listener, Model, ModelError, Models, Provider, Secret, Transport, cassette::Cassette};
 
 use crate::io::Failure;
 use crate::load::plain;
@@ -126,7 +126,9 @@ fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Optio
             None => return Ok(None),
         },
     };
-    let wrong = |why: String| Failure::with_help(why, "e.g. `--model openai:gpt-5-mini`, or `--model offline`");
+    let wrong = |why: ModelError| {
+        Failure::with_help(why.to_string(), "for example `--model openai:gpt-5-mini`, or `--model offline`")
+    };
     let mut model = Model::parse(&name).map_err(wrong)?;
     // The key of a provider is sent to that provider only.
     let provider_key = DEFAULTS
@@ -226,7 +228,7 @@ mod tests {
             title(&Args::default(), &[("CHARTER_MODEL_URL", "http://127.0.0.1:9")]),
             "missing model name: only the address of the model is set"
         );
-        assert!(title(&model("acme:x"), &[]).starts_with("`acme` is none of the providers"));
+        assert!(title(&model("acme:x"), &[]).starts_with("unknown provider `acme`"));
         let nothing = Args { replay_models: Some("no such file".into()), ..Args::default() };
         assert!(title(&nothing, &[]).starts_with("cannot read `no such file`"));
         let record = Args { record_models: Some("x".into()), ..Args::default() };

@@ -1,16 +1,17 @@
-//! An actor of kind `model`, as a charter configures it, and what it answers: one call, or several side by side.
+//! An actor of kind `model`: its configuration, and its answer from one call or from several in
+//! parallel.
 //!
 //! | key | meaning |
 //! |---|---|
 //! | `prompt` | the template, a path inside the charter's folder |
-//! | `calls` | a list of objects: each is a call of its own, side by side, and the answer is the list of their answers; its fields are `{{call.NAME}}` in the template |
+//! | `calls` | a list of objects, one for each parallel call; the answer is the list of their answers. The fields of an object are `{{call.NAME}}` in the template |
 //! | `budget` | `{tokens, seconds}` of all calls together (50,000 and 120) |
-//! | `offline` | the answer when there is no model: a value whose texts may be expressions over `input` and `call` |
+//! | `offline` | the answer when there is no model: a value in which strings may be expressions over `input` and `call` |
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use charter_actors::{ConfigError, Folder};
+use charter_actors::{ConfigError, Fault, Folder};
 use charter_kernel::Schema;
 use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;
@@ -23,30 +24,29 @@ use crate::offline;
 use crate::prompt::Template;
 use crate::schema;
 use crate::transport::Transport;
-use charter_actors::Fault;
 
 /// Keys of the configuration.
 pub const KEYS: [&str; 4] = ["prompt", "calls", "budget", "offline"];
-/// The most calls side by side.
+/// Upper limit of parallel calls.
 const MAX_CALLS: usize = 16;
-/// Tokens, unless the actor says otherwise.
+/// Token budget by default.
 const TOKENS: u64 = 50_000;
-/// Seconds, unless the actor says otherwise.
+/// Time budget by default, in seconds.
 const SECONDS: f64 = 120.0;
 
-/// An actor of kind `model`, read.
+/// The configuration of an actor of kind `model`.
 #[derive(Debug, Clone)]
 pub struct Actor {
     template: Option<Template>,
-    /// What the charter says about each call; none: there is one.
+    /// The configuration of each parallel call; none: a single call.
     calls: Option<Vec<Json>>,
     budget: Budget,
     offline: Option<Json>,
-    /// Of one answer.
+    /// Schema of the answer of one call.
     schema: Option<Json>,
 }
 
-/// Who answers.
+/// Where answers come from.
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
     /// The charter's offline rules.
@@ -55,21 +55,21 @@ pub enum Source<'a> {
     Model(&'a Model, &'a dyn Transport),
 }
 
-/// Sees how the calls go; `call` is the place in the list of calls.
+/// Observes calls; `call` is the index in the list of calls.
 pub trait Progress: Sync {
-    /// The run that asks, for whoever watches the host.
+    /// The run that asks, for spans.
     fn run(&self) -> &str {
         ""
     }
-    /// Whether somebody still waits for the answer.
+    /// Whether the answer is still wanted.
     fn go_on(&self) -> bool {
         true
     }
-    /// So many bytes of an answer have come.
+    /// Bytes of an answer received so far.
     fn received(&self, call: usize, bytes: usize) {
         let _ = (call, bytes);
     }
-    /// Something happens that costs time.
+    /// Something costs time.
     fn note(&self, call: usize, sentence: &str) {
         let _ = (call, sentence);
     }
@@ -123,13 +123,13 @@ impl Actor {
         Ok(Actor { template, calls, budget: budget(config.get("budget"))?, offline, schema })
     }
 
-    /// Whether it has rules for when there is no model.
+    /// Whether it has rules for the case that there is no model.
     #[must_use]
     pub fn has_offline_rules(&self) -> bool {
         self.offline.is_some()
     }
 
-    /// The answer, and what was said for it, a line for each call. `within` is the time that the host gives.
+    /// The answer, and the exchange of each call. `within` is the time limit of the host.
     pub fn answer(
         &self,
         source: Source<'_>,
@@ -144,7 +144,7 @@ impl Actor {
             Source::Offline => return (self.offline(calls, input), Vec::new()),
         };
         let Some(template) = &self.template else {
-            let fault = Fault::new(codes::CONFIG, "the actor has no `prompt`; it can only be asked offline");
+            let fault = Fault::new(codes::CONFIG, "the actor has no `prompt`, so it can only answer offline");
             return (Err(fault), Vec::new());
         };
         let mut prompts = Vec::new();
@@ -179,7 +179,7 @@ impl Actor {
                 })
                 .collect();
             let broken =
-                || (Err(Fault::new(codes::UNAVAILABLE, "the call broke off").retryable()), Exchange::default());
+                || (Err(Fault::new(codes::UNAVAILABLE, "the call was interrupted").retryable()), Exchange::default());
             threads.into_iter().map(|t| t.join().unwrap_or_else(|_| broken())).collect()
         });
         let (answers, exchanges): (Vec<_>, Vec<_>) = results.into_iter().unzip();
@@ -197,7 +197,7 @@ impl Actor {
                         Some(_) => fault.with("call", call),
                         None => fault,
                     };
-                    // What was stopped because another one failed is not the reason.
+                    // A call that was stopped because another one failed is not the cause.
                     let better = first.as_ref().is_none_or(|f| f.code == codes::CANCELLED);
                     if better {
                         first = Some(fault);
@@ -309,7 +309,7 @@ mod tests {
         Actor::read(&decl(output, config), &folder).map_err(|e| e.to_string())
     }
 
-    /// Answers with the number of the question, and fails where it is told to.
+    /// Answers with the number of the question, and fails for one that contains a given text.
     struct Counting(Mutex<Vec<String>>, Option<&'static str>);
 
     impl Transport for Counting {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_side_by_side_answer_in_order() {
+    fn parallel_calls_answer_in_order() {
         let actor = read(json!({"prompt": "p.md", "calls": [{"name": "a"}, {"name": "b"}]})).unwrap();
         let model = Model::parse("openai:m").unwrap();
         let transport = Counting(Mutex::default(), None);
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_at_once() {
+    fn invalid_configurations_are_rejected() {
         for (config, message) in [
             (json!({}), "missing key `prompt`: a path inside the charter's folder; or give `offline` rules"),
             (json!({"prompt": "x.md"}), "no file `x.md` beside the charter"),
@@ -376,6 +376,6 @@ mod tests {
         ] {
             assert_eq!(read(config).unwrap_err(), message);
         }
-        assert!(read(json!({"offline": "= ("})).unwrap_err().starts_with("`offline`: `(` is no expression"));
+        assert!(read(json!({"offline": "= ("})).unwrap_err().starts_with("`offline`: invalid expression `(`"));
     }
 }

@@ -1,26 +1,26 @@
-//! From a model's text to a checked answer, or to what is wrong with it. The text is untrusted.
+//! From a model's text to a checked answer, or to its problems. The text is untrusted.
 
 use charter_kernel::Schema;
 use serde_json::Value as Json;
 
 use crate::prompt::data;
 
-/// The largest answer, in bytes of its text: the limit of an event.
+/// Upper limit of an answer, in bytes of its text: the limit of an event.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// What is wrong with an answer, for the model and for people: place and sentence.
+/// The problems of an answer, each with its place; the model and people read them.
 pub type Problems = Vec<String>;
 
-/// The answer in a text, if it fits. `wrapped`: it is the member `answer` of an object.
+/// Reads the answer from a text. `wrapped`: it is the member `answer` of an object.
 ///
 /// # Errors
-/// What is wrong; at most ten sentences, each short.
+/// It does not match the schema; at most ten short problems.
 pub fn read(text: &str, wrapped: bool, schema: Option<&Schema>) -> Result<Json, Problems> {
     let text = unfenced(text.trim());
     if text.is_empty() {
         return Err(vec!["there is no answer".into()]);
     }
-    let mut value: Json = serde_json::from_str(text).map_err(|e| vec![format!("it is no JSON: {e}")])?;
+    let mut value: Json = serde_json::from_str(text).map_err(|e| vec![format!("it is not JSON: {e}")])?;
     if wrapped {
         value = match value {
             Json::Object(mut map) if map.contains_key("answer") => map.remove("answer").unwrap_or_default(),
@@ -44,7 +44,8 @@ pub fn read(text: &str, wrapped: bool, schema: Option<&Schema>) -> Result<Json, 
         .collect())
 }
 
-/// What a model is told about an answer that does not fit. What it wrote itself is data here, too.
+/// The request to repair an answer that does not match its schema. What the model wrote is data
+/// here, too.
 #[must_use]
 pub fn repair(problems: &Problems) -> String {
     let list = Json::Array(problems.iter().map(|p| p.as_str().into()).collect());
@@ -54,7 +55,7 @@ pub fn repair(problems: &Problems) -> String {
     )
 }
 
-/// Without the fence that some models put around JSON.
+/// Removes the fence that some models put around JSON.
 fn unfenced(text: &str) -> &str {
     let Some(inside) = text.strip_prefix("```").and_then(|t| t.strip_suffix("```")) else {
         return text;
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits() {
+    fn answers_that_match() {
         let fits = |text: &str, wrapped| read(text, wrapped, Some(&schema())).unwrap();
         assert_eq!(fits(" {\"sure\": 1.0} ", false), json!({"sure": 1}));
         assert_eq!(fits("```json\n{\"sure\": 0.5}\n```", false), json!({"sure": 0.5}));
@@ -87,16 +88,16 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not() {
+    fn problems_of_answers() {
         let wrong = |text: &str| read(text, false, Some(&schema())).unwrap_err().join("; ");
         assert_eq!(wrong(""), "there is no answer");
         assert_eq!(wrong("``````"), "there is no answer");
-        assert!(wrong("I am sure.").starts_with("it is no JSON"), "{}", wrong("I am sure."));
+        assert!(wrong("I am sure.").starts_with("it is not JSON"), "{}", wrong("I am sure."));
         assert_eq!(wrong("{\"sure\": \"0.9\"}"), "`/sure`: \"0.9\" is not of type \"number\"");
         assert!(wrong("{\"sure\": 0.9, \"role\": \"reviewer\"}").contains("role"));
         assert!(wrong("{}").contains("sure"));
         assert!(wrong("{\"sure\": 9007199254740993}").contains("9007199254740993"));
-        assert!(wrong(&"[".repeat(10_000)).starts_with("it is no JSON"));
+        assert!(wrong(&"[".repeat(10_000)).starts_with("it is not JSON"));
     }
 
     #[test]

@@ -1,9 +1,11 @@
-//! A question, from the prompt to a checked answer: retries on a busy server, one repair of an answer that does not fit, budgets.
+//! A question, from the prompt to a checked answer: retries when the server is busy, one repair of
+//! an answer that does not match its schema, budgets.
 //!
-//! Synchronous, because everything it does is waiting; the caller gives it a thread, and stops it through [`Watcher::go_on`].
+//! Synchronous: the caller provides a thread, and stops it through [`Watcher::go_on`].
 
 use std::time::{Duration, Instant};
 
+use charter_actors::Fault;
 use charter_kernel::Schema;
 use serde_json::Value as Json;
 
@@ -13,65 +15,65 @@ use crate::exchange::{Exchange, Usage};
 use crate::model::Model;
 use crate::prompt::Prompt;
 use crate::retry_after;
-use crate::schema::wanted;
+use crate::schema::wire_schema;
 use crate::trace;
 use crate::transport::{Request, Response, Transport, TransportError};
 use crate::wire::{self, Conversation, End};
-use charter_actors::Fault;
 
-/// Pause before the second attempt, unless the server names one; doubled each time.
-const PAUSE: Duration = Duration::from_millis(1_000);
-/// How often a pause looks whether anybody still waits.
-const SLICE: Duration = Duration::from_millis(50);
-/// An answer of fewer tokens is not worth asking for.
-const LEAST_TOKENS: u64 = 16;
+/// Pause before the second request unless the server gives one; doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(1_000);
+/// How often a pause checks whether the answer is still wanted.
+const POLL: Duration = Duration::from_millis(50);
+/// Fewest tokens left for an answer with which a request is still sent.
+const MIN_TOKENS: u64 = 16;
 
-/// What a question may cost.
+/// Limits of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Tokens read and written, over all requests for it.
+    /// Tokens read and written, over all requests.
     pub tokens: u64,
-    /// Time, with all retries and the repair.
+    /// Time, retries and repair included.
     pub time: Duration,
 }
 
-/// Sees how a question goes, and may stop it.
+/// Observes a question and may stop it.
 pub trait Watcher {
-    /// The run that asks, for whoever watches the host.
+    /// The run that asks, for spans.
     fn run(&self) -> &str {
         ""
     }
-    /// Whether somebody still waits for the answer.
+    /// Whether the answer is still wanted.
     fn go_on(&self) -> bool {
         true
     }
-    /// So many bytes of the answer have come.
+    /// Bytes of the answer received so far.
     fn received(&self, bytes: usize) {
         let _ = bytes;
     }
-    /// Something happens that costs time: a retry, a repair.
+    /// Something costs time: a retry, a repair.
     fn note(&self, sentence: &str) {
         let _ = sentence;
     }
 }
 
-/// Nobody watches.
+/// Observes nothing.
 impl Watcher for () {}
 
 /// A question.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// Whom to ask.
+    /// The model.
     pub model: &'a Model,
-    /// What.
+    /// The prompt.
     pub prompt: &'a Prompt,
     /// JSON Schema of the answer; none: any JSON.
     pub schema: Option<&'a Json>,
-    /// What it may cost.
+    /// Limits.
     pub budget: Budget,
 }
 
-/// Asks; gives the answer that fits the schema, or why there is none, and all that was said.
+/// Asks a question. Returns the answer, which matches the schema, or why there is none; and the
+/// exchange.
 pub fn ask(
     question: &Question<'_>,
     transport: &dyn Transport,
@@ -106,58 +108,55 @@ struct Asking<'a> {
 impl Asking<'_> {
     fn run(&mut self) -> Result<Json, Fault> {
         let any = Json::Object(serde_json::Map::new());
-        let wanted = wanted(self.question.schema.unwrap_or(&any));
+        let wire = wire_schema(self.question.schema.unwrap_or(&any));
         let schema = match self.question.schema.map(Schema::compile).transpose() {
             Ok(schema) => schema,
             Err(why) => {
-                return Err(Fault::new(codes::CONFIG, format!("the schema of the answer is none: {why}")));
+                return Err(Fault::new(codes::CONFIG, format!("invalid schema of the answer: {why}")));
             }
         };
         let mut turns = vec![self.question.prompt.user.clone()];
         let mut first: Option<Vec<String>> = None;
         loop {
-            let text = self.reply(&turns, &wanted.schema)?;
-            let problems = match answer::read(&text, wanted.wrapped, schema.as_ref()) {
+            let text = self.reply(&turns, &wire.schema)?;
+            let problems = match answer::read(&text, wire.wrapped, schema.as_ref()) {
                 Ok(answer) => return Ok(answer),
                 Err(problems) => problems,
             };
             if let Some(first) = first {
-                let message = format!(
-                    "the answer does not fit its schema, and neither did the first one: {}",
-                    problems.join("; ")
-                );
+                let message = format!("neither the answer nor its repair matches the schema: {}", problems.join("; "));
                 let list = |problems: Vec<String>| Json::Array(problems.into_iter().map(Json::from).collect());
                 return Err(Fault::new(codes::INVALID_ANSWER, message)
                     .retryable()
                     .with("problems", list(problems))
                     .with("problemsOfFirst", list(first)));
             }
-            self.watcher.note("the answer does not fit its schema; asking again with what is wrong");
+            self.watcher.note("the answer does not match its schema; asking again with the problems");
             turns.push(text);
             turns.push(answer::repair(&problems));
             first = Some(problems);
         }
     }
 
-    /// The text of a whole answer to these turns.
+    /// The text of a complete answer to these turns.
     fn reply(&mut self, turns: &[String], schema: &Json) -> Result<String, Fault> {
         let (system, model) = (&self.question.prompt.system, self.question.model);
-        let asked = turns.iter().map(String::len).fold(system.len(), usize::saturating_add);
-        let asked = estimate(asked.saturating_add(schema.to_string().len()));
+        let size = turns.iter().map(String::len).fold(system.len(), usize::saturating_add);
+        let question = estimate(size.saturating_add(schema.to_string().len()));
         let left = self.question.budget.tokens.saturating_sub(self.exchange.usage.total());
-        let room = left.saturating_sub(asked);
-        if room < LEAST_TOKENS {
+        let room = left.saturating_sub(question);
+        if room < MIN_TOKENS {
             return Err(Fault::new(
                 codes::BUDGET,
                 format!(
-                    "the tokens are used up: {} of {} are left, and the question alone takes about {asked}",
+                    "the token budget is used up: {} of {} are left, and the question alone takes about {question}",
                     left, self.question.budget.tokens
                 ),
             )
             .with("tokens", self.exchange.usage.total()));
         }
-        let most_tokens = model.most_tokens.min(u32::try_from(room).unwrap_or(u32::MAX));
-        let talk = Conversation { system, turns, schema, most_tokens };
+        let max_tokens = model.max_tokens.min(u32::try_from(room).unwrap_or(u32::MAX));
+        let talk = Conversation { system, turns, schema, max_tokens };
         let request = wire::request(model, &talk);
         let response = self.send(&request)?;
         let reply = wire::reply(model.provider, &response)?;
@@ -165,37 +164,35 @@ impl Asking<'_> {
             self.exchange.answered_as = reply.model;
         }
         self.exchange.usage.add(reply.usage.unwrap_or(Usage {
-            input: asked,
+            input: question,
             output: estimate(reply.text.len()),
             estimated: true,
         }));
         match reply.end {
-            End::Whole => {}
+            End::Complete => {}
             End::CutOff => {
-                return Err(Fault::new(
-                    codes::CUT_OFF,
-                    format!("the answer is longer than the {most_tokens} tokens it may have"),
-                ));
+                return Err(Fault::new(codes::CUT_OFF, format!("the answer exceeds the limit of {max_tokens} tokens")));
             }
             End::Declined(why) => {
-                return Err(Fault::new(codes::DECLINED, format!("the model does not answer: {why}")));
+                return Err(Fault::new(codes::DECLINED, format!("the model declined to answer: {why}")));
             }
             End::Broken => {
-                return Err(Fault::new(codes::UNAVAILABLE, "the stream of the answer broke off").retryable());
+                return Err(Fault::new(codes::UNAVAILABLE, "the stream of the answer ended early").retryable());
             }
         }
         if reply.text.len() > MAX_BYTES {
             return Err(Fault::new(
                 codes::TOO_LARGE,
-                format!("the answer has {} bytes; the most is {MAX_BYTES}", reply.text.len()),
+                format!("the answer has {} bytes; the limit is {MAX_BYTES}", reply.text.len()),
             ));
         }
         Ok(reply.text)
     }
 
-    /// A successful response, after as many attempts as there is time for.
+    /// Sends a request until there is a successful response, within the limits of attempts and
+    /// time.
     fn send(&mut self, request: &Request) -> Result<Response, Fault> {
-        let mut pause = PAUSE;
+        let mut pause = FIRST_PAUSE;
         let mut attempt = 1u32;
         loop {
             let left = self.time_left()?;
@@ -220,7 +217,7 @@ impl Asking<'_> {
                     (fault_of(&error), None)
                 }
             };
-            if !fault.retryable || attempt >= self.question.model.attempts {
+            if !fault.retryable || attempt >= self.question.model.max_attempts {
                 return Err(fault.with("attempts", attempt));
             }
             let wait = wait.unwrap_or(pause);
@@ -237,19 +234,19 @@ impl Asking<'_> {
     }
 
     fn keep(&mut self, request: &Request, status: Option<u16>, response: &str) {
-        // Servers quote keys in their errors; nothing that is kept holds one.
+        // Servers quote keys in their errors; the exchange must not hold one.
         let response = match &self.question.model.key {
             Some(key) => key.redact(response),
             None => response.to_owned(),
         };
-        self.exchange.said(&request.body, status, &response);
+        self.exchange.push(&request.body, status, &response);
     }
 
     fn time_left(&self) -> Result<Duration, Fault> {
         let left = self.question.budget.time.saturating_sub(self.begun.elapsed());
         if left.is_zero() {
             let seconds = self.question.budget.time.as_secs_f32();
-            return Err(Fault::new(codes::BUDGET, format!("the time is used up: {seconds} s")).retryable());
+            return Err(Fault::new(codes::BUDGET, format!("the time budget of {seconds} s is used up")).retryable());
         }
         Ok(left)
     }
@@ -264,7 +261,7 @@ impl Asking<'_> {
             if left.is_zero() {
                 return Ok(());
             }
-            std::thread::sleep(left.min(SLICE));
+            std::thread::sleep(left.min(POLL));
         }
     }
 }
@@ -280,7 +277,7 @@ fn fault_of(error: &TransportError) -> Fault {
     }
 }
 
-/// Tokens of a text, roughly.
+/// Estimate of the tokens of a text.
 fn estimate(bytes: usize) -> u64 {
     u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX)
 }

@@ -1,5 +1,6 @@
-//! Cassettes: what models said, written down, so that a run can be tested or repeated without them. A line of JSON for each request:
-//! `{"request": {"url", "body"}, "response": {...}}`. No headers of requests are written, so no key is.
+//! Cassettes: recorded responses of models, so that a run can be tested or repeated without them.
+//! One line of JSON per request: `{"request": {"url", "body"}, "response": {...}}`. Headers of
+//! requests are not recorded, so keys are not.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
@@ -15,18 +16,29 @@ use crate::transport::{Request, Response, Transport, TransportError};
 
 #[derive(Serialize, Deserialize)]
 struct Entry {
-    request: Asked,
+    request: RecordedRequest,
     response: Response,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Asked {
+struct RecordedRequest {
     url: String,
     body: Json,
 }
 
-/// Answers from a cassette instead of a server. Requests are recognised by their body, wherever the server was; the same request asked again
-/// gets the next of its recorded answers, and the last one from then on.
+/// A line of a cassette is not a recorded request.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of the cassette is not a recorded request: {message}")]
+pub struct CassetteError {
+    /// The line; the first is 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// Answers from a cassette instead of a server. Requests are matched by their body, not by the
+/// server's address. A repeated request gets the next of its recorded responses, and the last one
+/// when there are no more.
 #[derive(Debug)]
 pub struct Cassette {
     answers: Mutex<BTreeMap<String, VecDeque<Response>>>,
@@ -37,20 +49,20 @@ impl Cassette {
     /// Reads a cassette.
     ///
     /// # Errors
-    /// One sentence with the line.
-    pub fn parse(text: &str) -> Result<Cassette, String> {
+    /// A line is not a recorded request.
+    pub fn parse(text: &str) -> Result<Cassette, CassetteError> {
         let mut answers: BTreeMap<String, VecDeque<Response>> = BTreeMap::new();
         let mut model = None;
         for (line, number) in text.lines().zip(1usize..).filter(|(l, _)| !l.trim().is_empty()) {
-            let entry: Entry = serde_json::from_str(line)
-                .map_err(|e| format!("line {number} of the cassette is no recorded request: {e}"))?;
-            model = model.or_else(|| asked(&entry.request));
-            answers.entry(name(&entry.request.body)).or_default().push_back(entry.response);
+            let entry: Entry =
+                serde_json::from_str(line).map_err(|e| CassetteError { line: number, message: e.to_string() })?;
+            model = model.or_else(|| model_of(&entry.request));
+            answers.entry(key(&entry.request.body)).or_default().push_back(entry.response);
         }
         Ok(Cassette { answers: Mutex::new(answers), model })
     }
 
-    /// The model that the recorded requests were for, with its address and no key; requests for it are those that were recorded.
+    /// The model of the recorded requests, with its address and without a key.
     #[must_use]
     pub fn model(&self) -> Option<Model> {
         self.model.clone()
@@ -58,7 +70,7 @@ impl Cassette {
 }
 
 /// The model of a request, by its address and body.
-fn asked(request: &Asked) -> Option<Model> {
+fn model_of(request: &RecordedRequest) -> Option<Model> {
     let named = |name: &str, base: &str| Model::parse(name).and_then(|m| m.at(base)).ok();
     let body = || request.body.get("model").and_then(Json::as_str);
     if let Some(base) = request.url.strip_suffix("/chat/completions") {
@@ -82,12 +94,12 @@ impl Transport for Cassette {
         let body = body(request)?;
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let response = answers
-            .get_mut(&name(&body))
+            .get_mut(&key(&body))
             .and_then(|queue| if queue.len() > 1 { queue.pop_front() } else { queue.front().cloned() });
         drop(answers);
         let response = response.ok_or_else(|| {
             TransportError::NotRecorded(
-                "the cassette has no answer to this request: the prompt, the input or the model is another than when it was recorded; record it again".into(),
+                "the cassette has no answer to this request: the prompt, the input or the model has changed since it was recorded; record it again".into(),
             )
         })?;
         for l in response.body.lines() {
@@ -99,14 +111,14 @@ impl Transport for Cassette {
     }
 }
 
-/// Sends through another transport and writes down what came.
+/// Sends through another transport and records the responses.
 pub struct Recorder<T, W> {
     through: T,
     to: Mutex<W>,
 }
 
 impl<T: Transport, W: Write + Send> Recorder<T, W> {
-    /// Records what goes through a transport.
+    /// Records the requests and responses of a transport.
     pub fn new(through: T, to: W) -> Recorder<T, W> {
         Recorder { through, to: Mutex::new(to) }
     }
@@ -124,9 +136,8 @@ impl<T: Transport, W: Write + Send> Transport for Recorder<T, W> {
             let bare = secret.expose().strip_prefix("Bearer ").unwrap_or(secret.expose());
             response.body = crate::Secret::new(bare).redact(&response.body);
         }
-        let entry = Entry { request: Asked { url: request.url.clone(), body: body(request)? }, response };
-        let cannot =
-            |e: &dyn std::fmt::Display| TransportError::NotRecorded(format!("the cassette cannot be written: {e}"));
+        let entry = Entry { request: RecordedRequest { url: request.url.clone(), body: body(request)? }, response };
+        let cannot = |e: &dyn std::fmt::Display| TransportError::NotRecorded(format!("cannot write the cassette: {e}"));
         let mut text = serde_json::to_string(&entry).map_err(|e| cannot(&e))?;
         text.push('\n');
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,9 +153,10 @@ impl<T, W> std::fmt::Debug for Recorder<T, W> {
 }
 
 fn body(request: &Request) -> Result<Json, TransportError> {
-    serde_json::from_str(&request.body).map_err(|e| TransportError::NotRecorded(format!("the request is no JSON: {e}")))
+    serde_json::from_str(&request.body)
+        .map_err(|e| TransportError::NotRecorded(format!("the request is not JSON: {e}")))
 }
 
-fn name(body: &Json) -> String {
+fn key(body: &Json) -> String {
     Digest::of_json(body).hex()
 }

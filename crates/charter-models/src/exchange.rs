@@ -1,12 +1,13 @@
-//! What was said, kept with the effect: every request and every answer, up to a size, never a key.
+//! The exchange with a model, stored with the effect: requests and responses up to a size, never a
+//! key.
 
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-/// The largest text of a request or an answer that is kept, in bytes; the beginning and the end of a longer one.
+/// Upper limit of a stored text, in bytes; of a longer one, the beginning and the end are stored.
 const MAX_TEXT: usize = 64 << 10;
-/// How many requests are kept in full; further ones are only counted.
-const MAX_SAID: usize = 32;
+/// Upper limit of stored requests; further ones are only counted.
+const MAX_MESSAGES: usize = 32;
 
 /// Tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -15,7 +16,7 @@ pub struct Usage {
     pub input: u64,
     /// Written by the model.
     pub output: u64,
-    /// Some of it is an estimate, because the server did not say (four bytes a token).
+    /// Part of it is an estimate (four bytes per token), because the server did not report it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
 }
@@ -34,56 +35,57 @@ impl Usage {
     }
 }
 
-/// A request and what came of it.
+/// A request and its response.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Said {
+pub struct Message {
     /// The body of the request.
     pub request: String,
-    /// HTTP status; none: nothing came back.
+    /// HTTP status; none: there was no response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The body of the answer, or why there is none.
+    /// The body of the response, or why there is none.
     pub response: String,
 }
 
-/// All that was said about one question.
+/// The requests and responses of one question.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Exchange {
     /// `PROVIDER:NAME` of the model that was asked.
     pub model: String,
-    /// Where.
+    /// Address of the server.
     pub base_url: String,
-    /// The model's own name of itself, if it said it.
+    /// The name that the model reports, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered_as: Option<String>,
     /// SHA-256 of the first prompt.
     pub prompt: String,
     /// Tokens of all requests.
     pub usage: Usage,
-    /// How many requests were sent.
+    /// Number of requests sent.
     pub requests: u32,
-    /// The requests and answers, in order.
-    pub said: Vec<Said>,
+    /// The requests and responses, in order.
+    #[serde(rename = "said")]
+    pub messages: Vec<Message>,
 }
 
 impl Exchange {
-    pub(crate) fn said(&mut self, request: &str, status: Option<u16>, response: &str) {
+    pub(crate) fn push(&mut self, request: &str, status: Option<u16>, response: &str) {
         self.requests = self.requests.saturating_add(1);
-        if self.said.len() < MAX_SAID {
-            self.said.push(Said { request: shorten(request), status, response: shorten(response) });
+        if self.messages.len() < MAX_MESSAGES {
+            self.messages.push(Message { request: shorten(request), status, response: shorten(response) });
         }
     }
 
-    /// As JSON, to be kept.
+    /// As JSON, to be stored.
     #[must_use]
     pub fn json(&self) -> Json {
         serde_json::to_value(self).unwrap_or_else(|e| json!({"error": e.to_string()}))
     }
 }
 
-/// The beginning and the end, and how much is missing between them.
+/// The beginning and the end, with the size of the gap.
 fn shorten(text: &str) -> String {
     if text.len() <= MAX_TEXT {
         return text.to_owned();
@@ -111,10 +113,10 @@ mod tests {
         let mut exchange = Exchange::default();
         let long = "ä".repeat(MAX_TEXT);
         for _ in 0..100 {
-            exchange.said(&long, Some(200), "ok");
+            exchange.push(&long, Some(200), "ok");
         }
-        assert_eq!((exchange.requests, exchange.said.len()), (100, 32));
-        let kept = &exchange.said[0].request;
+        assert_eq!((exchange.requests, exchange.messages.len()), (100, 32));
+        let kept = &exchange.messages[0].request;
         assert!(kept.len() < MAX_TEXT + 64, "{}", kept.len());
         assert!(kept.contains("[… 65536 bytes …]"), "{}", &kept[MAX_TEXT / 2 - 10..MAX_TEXT / 2 + 40]);
     }

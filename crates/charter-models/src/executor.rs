@@ -1,4 +1,5 @@
-//! Kind `model` as an executor: reads the actor's configuration, asks on a blocking thread, stores the exchange.
+//! Kind `model` as an executor: reads the actor's configuration, asks on a blocking thread, stores
+//! the exchange.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,9 +31,9 @@ impl Listener for () {}
 
 /// Executor of actors of kind `model`. The keys of the configuration are those of [`crate::actor`].
 ///
-/// The requests and responses are stored as a blob of the journal: `{"effect", "actor", "attempt", "exchanges"}`; its digest is
-/// `exchange` in the details of a fault. The answer itself is in the record. Asking a model has no effect on anything else, so an
-/// interrupted call is repeated.
+/// The requests and responses are stored as a blob of the journal: `{"effect", "actor", "attempt",
+/// "exchanges"}`; its digest is `exchange` in the details of a fault. The answer itself is in the
+/// record. Asking a model has no effect on anything else, so an interrupted call is repeated.
 #[derive(Clone)]
 pub struct Models {
     model: Option<(Arc<Model>, Arc<dyn Transport>)>,
@@ -103,7 +104,8 @@ impl Executor for Models {
         let models = self.clone();
         Box::pin(async move {
             let stopped = Arc::new(AtomicBool::new(false));
-            // If the run no longer waits, this future is dropped, and the thread stops at the next line or pause.
+            // If the run no longer waits, this future is dropped, and the thread stops at the next
+            // line or pause.
             let stop = StopOnDrop(stopped.clone());
             let within = tracing::Span::current();
             let asking = move || within.in_scope(|| models.ask(&call, stopped));
@@ -144,7 +146,8 @@ impl Progress for CallProgress<'_> {
     }
 }
 
-/// Stores the exchanges and returns the digest of the blob. If that fails, the answer is still good.
+/// Stores the exchanges and returns the digest of the blob. If that fails, the answer is still
+/// good.
 fn store(call: &Call, exchanges: &[Exchange]) -> Option<String> {
     if exchanges.is_empty() {
         return None;

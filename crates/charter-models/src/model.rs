@@ -1,11 +1,12 @@
-//! Which model is asked, and where.
+//! A model: provider, name, address, key.
 
 use crate::secret::Secret;
 
-/// Whose wire format is spoken.
+/// A provider, which decides the wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Provider {
-    /// OpenAI's chat completions, and every server that speaks them (Ollama, vLLM, llama.cpp, LM Studio, OpenRouter).
+    /// OpenAI's chat completions, and other servers with that interface (Ollama, vLLM, llama.cpp,
+    /// LM Studio, OpenRouter).
     OpenAi,
     /// Anthropic's messages.
     Anthropic,
@@ -27,7 +28,7 @@ impl Provider {
         }
     }
 
-    /// Where the provider itself listens.
+    /// The address of the provider.
     #[must_use]
     pub fn base_url(self) -> &'static str {
         match self {
@@ -38,75 +39,94 @@ impl Provider {
     }
 }
 
-/// A model to ask.
+/// Why a text does not name a model or its address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// It is not `PROVIDER:NAME`.
+    #[error("invalid model `{0}`: expected `PROVIDER:NAME` with one of the providers `{}`", providers())]
+    Form(String),
+    /// The provider is unknown.
+    #[error("unknown provider `{0}`: expected one of `{}`", providers())]
+    Provider(String),
+    /// The name has characters that names of models do not have.
+    #[error("invalid model name `{0}`: expected letters, digits and `. _ - / : @ +`")]
+    Name(String),
+    /// The address has another scheme.
+    #[error("invalid address `{0}`: expected `http://` or `https://`")]
+    Address(String),
+    /// The address has no host, or has a user name or password.
+    #[error("invalid address: it needs a host, and must not have a user name or password; set the key separately")]
+    Host,
+}
+
+fn providers() -> String {
+    Provider::ALL.map(Provider::word).join("`, `")
+}
+
+/// A model and how to reach it.
 #[derive(Debug, Clone)]
 pub struct Model {
     /// Its wire format.
     pub provider: Provider,
-    /// Its name there.
+    /// Its name at the provider.
     pub name: String,
-    /// Where: without a slash at the end.
+    /// Address of the server, without a trailing slash.
     pub base_url: String,
-    /// What opens the door; a local server needs none.
+    /// The key; a local server may need none.
     pub key: Option<Secret>,
-    /// The most tokens of one answer, unless a budget leaves fewer.
-    pub most_tokens: u32,
-    /// How often a request is sent at most when the server is busy or broken.
-    pub attempts: u32,
+    /// Upper limit of the tokens of an answer, unless the budget leaves fewer.
+    pub max_tokens: u32,
+    /// Upper limit of attempts to send a request when the server is busy or fails.
+    pub max_attempts: u32,
 }
 
 impl Model {
     /// Reads `PROVIDER:NAME`, e.g. `openai:gpt-5-mini` or `anthropic:claude-sonnet-4-5`.
     ///
     /// # Errors
-    /// One sentence.
-    pub fn parse(text: &str) -> Result<Model, String> {
-        let known = || Provider::ALL.map(Provider::word).join("`, `");
+    /// It has another form, or names an unknown provider.
+    pub fn parse(text: &str) -> Result<Model, ModelError> {
         let Some((provider, name)) = text.split_once(':') else {
-            return Err(format!(
-                "`{text}` names no model; write `PROVIDER:NAME`, with one of `{}` as the provider",
-                known()
-            ));
+            return Err(ModelError::Form(text.to_owned()));
         };
         let provider = Provider::ALL
             .into_iter()
             .find(|p| p.word() == provider.trim())
-            .ok_or_else(|| format!("`{provider}` is none of the providers `{}`", known()))?;
+            .ok_or_else(|| ModelError::Provider(provider.to_owned()))?;
         let name = name.trim();
-        let fine = |c: char| c.is_ascii_alphanumeric() || "._-/:@+".contains(c);
-        if name.is_empty() || name.contains("..") || !name.chars().all(fine) {
-            return Err(format!("`{name}` is no name of a model; letters, digits and `. _ - / : @ +` are allowed"));
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "._-/:@+".contains(c);
+        if name.is_empty() || name.contains("..") || !name.chars().all(allowed) {
+            return Err(ModelError::Name(name.to_owned()));
         }
         Ok(Model {
             provider,
             name: name.to_owned(),
             base_url: provider.base_url().to_owned(),
             key: None,
-            most_tokens: 4096,
-            attempts: 4,
+            max_tokens: 4096,
+            max_attempts: 4,
         })
     }
 
-    /// At another address, e.g. `http://127.0.0.1:11434/v1`.
+    /// Sets the address, e.g. `http://127.0.0.1:11434/v1`.
     ///
     /// # Errors
-    /// One sentence: it is no `http` or `https` address, or it holds a name and password.
-    pub fn at(mut self, base_url: &str) -> Result<Model, String> {
+    /// It is not an `http` or `https` address, or it has a user name or password.
+    pub fn at(mut self, base_url: &str) -> Result<Model, ModelError> {
         let rest = base_url
             .strip_prefix("https://")
             .or_else(|| base_url.strip_prefix("http://"))
-            .ok_or_else(|| format!("`{base_url}` is no address of a server; it begins with `http://` or `https://`"))?;
+            .ok_or_else(|| ModelError::Address(base_url.to_owned()))?;
         let host = rest.split('/').next().unwrap_or_default();
         if host.is_empty() || host.contains('@') {
-            return Err(
-                "the address of a server has a host, and no name or password in front of it; give the key apart".into(),
-            );
+            return Err(ModelError::Host);
         }
         self.base_url = base_url.trim_end_matches('/').to_owned();
         Ok(self)
     }
 
-    /// With a key.
+    /// Sets the key.
     #[must_use]
     pub fn key(mut self, key: Secret) -> Model {
         self.key = Some(key);
@@ -130,8 +150,8 @@ mod tests {
         assert_eq!((model.provider, model.name.as_str()), (Provider::OpenAi, "meta/llama-3.1:8b"));
         assert_eq!(model.title(), "openai:meta/llama-3.1:8b");
         assert_eq!(
-            Model::parse("gpt-5").unwrap_err(),
-            "`gpt-5` names no model; write `PROVIDER:NAME`, with one of `openai`, `anthropic`, `gemini` as the provider"
+            Model::parse("gpt-5").unwrap_err().to_string(),
+            "invalid model `gpt-5`: expected `PROVIDER:NAME` with one of the providers `openai`, `anthropic`, `gemini`"
         );
         for wrong in ["acme:x", "openai:", "gemini:../../x", "gemini:a b", "gemini:a?key=b"] {
             assert!(Model::parse(wrong).is_err(), "{wrong}");

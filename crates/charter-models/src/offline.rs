@@ -1,40 +1,61 @@
-//! Rules that stand in for a model where there is none: a value in the charter whose texts may be expressions (`= ...`) over `input` and `call`.
-//! They are keyword rules and arithmetic, and whoever writes them lets their answers say so.
+//! Offline rules, which answer when there is no model: a value in the charter in which strings may
+//! be expressions (`= ...`) over `input` and `call`.
 
 use charter_expr::{Env, Fuel, Program, RootId, Scope, Type, Value};
 use serde_json::Value as Json;
 
-/// Steps that one expression may take.
+/// Evaluation steps of one expression.
 const FUEL: u64 = 100_000;
+
+/// An expression of offline rules is invalid or fails.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuleError {
+    /// It does not compile.
+    #[error("invalid expression `{expression}`: {message}")]
+    Invalid {
+        /// The expression.
+        expression: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// Its evaluation fails.
+    #[error("cannot evaluate `{expression}`: {message}")]
+    Failed {
+        /// The expression.
+        expression: String,
+        /// Why.
+        message: String,
+    },
+}
 
 /// The answer of the rules.
 ///
 /// # Errors
-/// An expression that cannot be read, or that fails; with its text.
-pub fn answer(rules: &Json, input: &Json, call: &Json) -> Result<Json, String> {
-    let names = Names::new();
-    fill(rules, &names, Some((input, call)))
+/// An expression is invalid or fails.
+pub fn answer(rules: &Json, input: &Json, call: &Json) -> Result<Json, RuleError> {
+    fill(rules, &Variables::new(), Some((input, call)))
 }
 
-/// Looks whether all expressions can be read.
+/// Compiles all expressions.
 ///
 /// # Errors
-/// As [`answer`].
-pub fn check(rules: &Json) -> Result<(), String> {
-    fill(rules, &Names::new(), None).map(drop)
+/// An expression is invalid.
+pub fn check(rules: &Json) -> Result<(), RuleError> {
+    fill(rules, &Variables::new(), None).map(drop)
 }
 
-struct Names {
+struct Variables {
     env: Env,
     input: RootId,
 }
 
-impl Names {
-    fn new() -> Names {
+impl Variables {
+    fn new() -> Variables {
         let mut env = Env::new();
         let input = env.root("input", Type::Dyn);
         env.root("call", Type::Dyn);
-        Names { env, input }
+        Variables { env, input }
     }
 }
 
@@ -50,27 +71,27 @@ impl<'v> Scope<'v> for Values<'v> {
     }
 }
 
-/// Recursion is bounded: the rules come out of a charter, which is at most 128 deep.
-fn fill(rules: &Json, names: &Names, values: Option<(&Json, &Json)>) -> Result<Json, String> {
+/// The recursion is bounded: rules are part of a charter, which is at most 128 levels deep.
+fn fill(rules: &Json, variables: &Variables, values: Option<(&Json, &Json)>) -> Result<Json, RuleError> {
     Ok(match rules {
         Json::String(text) => match text.strip_prefix("= ") {
             None => rules.clone(),
             Some(cel) => {
                 let cel = cel.trim();
-                let program = Program::compile(cel, &names.env)
-                    .map_err(|e| format!("`{cel}` is no expression: {}", e.message))?;
+                let program = Program::compile(cel, &variables.env)
+                    .map_err(|e| RuleError::Invalid { expression: cel.to_owned(), message: e.message.to_string() })?;
                 let Some((input, call)) = values else {
                     return Ok(Json::Null);
                 };
-                let scope = Values { input: (names.input, input), call };
+                let scope = Values { input: (variables.input, input), call };
                 let value = program.eval(&scope, &mut Fuel::new(FUEL)).and_then(|v| v.to_json());
-                value.map_err(|e| format!("`{cel}` fails: {}", e.message()))?
+                value.map_err(|e| RuleError::Failed { expression: cel.to_owned(), message: e.message().to_string() })?
             }
         },
-        Json::Array(list) => Json::Array(list.iter().map(|r| fill(r, names, values)).collect::<Result<_, _>>()?),
+        Json::Array(list) => Json::Array(list.iter().map(|r| fill(r, variables, values)).collect::<Result<_, _>>()?),
         Json::Object(map) => {
-            let fields = map.iter().map(|(k, r)| Ok((k.clone(), fill(r, names, values)?)));
-            Json::Object(fields.collect::<Result<_, String>>()?)
+            let fields = map.iter().map(|(k, r)| Ok((k.clone(), fill(r, variables, values)?)));
+            Json::Object(fields.collect::<Result<_, RuleError>>()?)
         }
         other => other.clone(),
     })
@@ -88,10 +109,10 @@ mod tests {
         let said = answer(&rules, &json!({"m": "PRICES"}), &json!({"who": "me"})).unwrap();
         assert_eq!(said, json!({"said": "money", "by": ["offline rules", "me"], "n": 1}));
         assert_eq!(check(&rules), Ok(()));
-        assert!(check(&json!(["= input."])).unwrap_err().starts_with("`input.` is no expression"));
+        assert!(check(&json!(["= input."])).unwrap_err().to_string().starts_with("invalid expression `input.`"));
         assert_eq!(
-            answer(&json!("= input.x"), &json!({}), &json!(null)).unwrap_err(),
-            "`input.x` fails: no such field `x`"
+            answer(&json!("= input.x"), &json!({}), &json!(null)).unwrap_err().to_string(),
+            "cannot evaluate `input.x`: no such field `x`"
         );
     }
 }

@@ -1,8 +1,9 @@
-//! How long a server asks to wait (RFC 9110, 10.2.3): `Retry-After` in seconds or as a date.
+//! The pause that a server requests (RFC 9110, 10.2.3): `Retry-After` in seconds or as a date.
 
 use std::time::Duration;
 
-/// Reads `Retry-After`; a date is read against the server's own `Date`, so that no clock has to be right.
+/// Reads `Retry-After`; a date is read against the server's own `Date`, so that no other clock has
+/// to be right.
 pub(crate) fn parse(retry_after: Option<&str>, date: Option<&str>) -> Option<Duration> {
     let text = retry_after?.trim();
     if let Ok(seconds) = text.parse::<f64>() {

@@ -1,11 +1,13 @@
-//! Schemas as the providers want them: without references, an object on top, and for some only the plain keywords.
+//! Schemas in the form that providers accept: without references, an object at the top, and for
+//! some only the common keywords.
 
 use charter_expr::schema::SchemaNode;
 use serde_json::{Map, Value as Json, json};
 
-/// How deep references are replaced by what they refer to; below, a schema that refers to itself allows anything.
+/// How deep references are replaced by what they refer to; below, a schema that refers to itself
+/// allows anything.
 const MAX_DEPTH: usize = 24;
-/// What Gemini understands.
+/// The keywords that Gemini supports.
 const PLAIN: [&str; 12] = [
     "type",
     "properties",
@@ -21,50 +23,50 @@ const PLAIN: [&str; 12] = [
     "format",
 ];
 
-/// What is sent to a model, and how its answer is read.
+/// The schema that is sent to a model, and how its answer is read.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Wanted {
+pub(crate) struct WireSchema {
     /// An object schema.
     pub(crate) schema: Json,
-    /// The answer is the member `answer` of what comes.
+    /// The answer is the member `answer` of the model's object.
     pub(crate) wrapped: bool,
 }
 
-/// The schema on the wire for a schema of a charter.
-pub(crate) fn wanted(schema: &Json) -> Wanted {
+/// The schema to send for a schema of a charter.
+pub(crate) fn wire_schema(schema: &Json) -> WireSchema {
     let flat = inline(schema, schema, 0);
     if flat.get("type").and_then(Json::as_str) == Some("object") {
-        return Wanted { schema: flat, wrapped: false };
+        return WireSchema { schema: flat, wrapped: false };
     }
-    // An object without `type` fits anything else, too; models are asked for the object.
+    // `properties` without `type` also allows other values; the model is asked for the object.
     if flat.get("type").is_none() && flat.get("properties").is_some() {
         let mut schema = flat;
         if let Some(map) = schema.as_object_mut() {
             map.insert("type".into(), json!("object"));
         }
-        return Wanted { schema, wrapped: false };
+        return WireSchema { schema, wrapped: false };
     }
-    Wanted {
+    WireSchema {
         schema: json!({"type": "object", "properties": {"answer": flat}, "required": ["answer"], "additionalProperties": false}),
         wrapped: true,
     }
 }
 
-/// The schema of the items of a list, on its own, whatever definitions of the whole it refers to.
+/// The schema of the items of a list, with the definitions that it refers to written out.
 #[must_use]
 pub fn items(schema: &Json) -> Option<Json> {
     let flat = inline(schema, schema, 0);
     flat.get("items").cloned()
 }
 
-/// Only the plain keywords.
+/// The schema with the common keywords only.
 pub(crate) fn plain(schema: &Json) -> Json {
     match schema {
         Json::Object(map) => {
             let mut out = Map::new();
             for (key, value) in map.iter().filter(|(k, _)| PLAIN.contains(&k.as_str())) {
                 let value = match (key.as_str(), value) {
-                    // Names of properties are no keywords.
+                    // Names of properties are not keywords.
                     ("properties", Json::Object(fields)) => {
                         Json::Object(fields.iter().map(|(k, v)| (k.clone(), plain(v))).collect())
                     }
@@ -111,29 +113,29 @@ fn inline(schema: &Json, root: &Json, depth: usize) -> Json {
 mod tests {
     use serde_json::json;
 
-    use super::{items, plain, wanted};
+    use super::{items, plain, wire_schema};
 
     #[test]
     fn references_are_written_out() {
         let schema = json!({"$ref": "#/$defs/d", "$defs": {"d": {"type": "object", "properties": {"c": {"$ref": "#/$defs/s", "description": "how"}}}, "s": {"type": "number", "maximum": 1}}});
-        let wire = wanted(&schema);
+        let wire = wire_schema(&schema);
         assert!(!wire.wrapped);
         assert_eq!(
             wire.schema,
             json!({"type": "object", "properties": {"c": {"type": "number", "maximum": 1, "description": "how"}}})
         );
         let cycle = json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}}});
-        assert_eq!(wanted(&cycle).schema["type"], "object");
+        assert_eq!(wire_schema(&cycle).schema["type"], "object");
     }
 
     #[test]
-    fn what_is_no_object_is_wrapped() {
+    fn other_schemas_are_wrapped_in_an_object() {
         let list = json!({"type": "array", "items": {"$ref": "#/$defs/i"}, "$defs": {"i": {"type": "string"}}});
-        let wire = wanted(&list);
+        let wire = wire_schema(&list);
         assert!(wire.wrapped);
         assert_eq!(wire.schema["properties"]["answer"]["items"], json!({"type": "string"}));
         assert_eq!(items(&list), Some(json!({"type": "string"})));
-        let open = wanted(&json!({"properties": {"summary": {"type": "string"}}}));
+        let open = wire_schema(&json!({"properties": {"summary": {"type": "string"}}}));
         assert_eq!((open.wrapped, &open.schema["type"]), (false, &json!("object")));
     }
 

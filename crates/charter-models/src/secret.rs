@@ -1,13 +1,13 @@
-//! A key: goes into the header of a request and nowhere else.
+//! A secret such as a key: it is written into the header of a request and nowhere else.
 
 use std::fmt;
 
-/// A secret text. It does not show in `Debug`, and there is no `Display` or `Serialize`.
+/// A secret text. `Debug` does not show it, and it has no `Display` or `Serialize`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps a text.
+    /// Wraps a text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(text.into())
@@ -19,10 +19,10 @@ impl Secret {
         &self.0
     }
 
-    /// A text without this secret in it: servers quote keys in their errors.
+    /// Removes this secret from a text: servers quote keys in their errors.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
-        // Anything shorter is no key, and replacing it would only destroy the text.
+        // Anything shorter is not a key, and replacing it would only garble the text.
         if self.0.len() < 8 {
             return text.to_owned();
         }
@@ -41,7 +41,7 @@ mod tests {
     use super::Secret;
 
     #[test]
-    fn it_does_not_show() {
+    fn debug_and_redact_hide_it() {
         let key = Secret::new("sk-0123456789");
         assert_eq!(format!("{key:?}"), "Secret(…)");
         assert_eq!(key.redact("Incorrect API key: sk-0123456789."), "Incorrect API key: [key].");

@@ -4,7 +4,8 @@
 pub(crate) fn events(text: &str) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let (mut name, mut data): (String, Option<String>) = (String::new(), None);
-    // An event ends with an empty line; what is not ended at the end of the stream is taken, too: servers forget it.
+    // An event ends with an empty line; what is not ended at the end of the stream is taken, too:
+    // servers forget it.
     for line in text.lines().chain([""]) {
         if line.is_empty() {
             if let Some(data) = data.take() {

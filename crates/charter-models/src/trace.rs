@@ -1,15 +1,15 @@
-//! Spans for whoever watches the host (`tracing`), named as the semantic conventions of OpenTelemetry for generative AI name them. Who was asked,
-//! how many tokens it took, how it ended; never what was said, and never a key.
+//! Spans (`tracing`), named after OpenTelemetry's semantic conventions for generative AI. They hold
+//! the model, the tokens and the result; never prompts, answers or keys.
 
+use charter_actors::Fault;
 use serde_json::Value as Json;
 use tracing::Span;
 use tracing::field::Empty;
 
 use crate::exchange::Exchange;
 use crate::model::{Model, Provider};
-use charter_actors::Fault;
 
-/// Around a question, with its retries and its repair.
+/// The span of a question, its retries and its repair.
 pub(crate) fn chat(model: &Model, run: &str) -> Span {
     let provider = match model.provider {
         Provider::OpenAi => "openai",
@@ -34,7 +34,7 @@ pub(crate) fn chat(model: &Model, run: &str) -> Span {
     )
 }
 
-/// How it ended.
+/// Notes how a question ended.
 pub(crate) fn answered(span: &Span, answer: &Result<Json, Fault>, exchange: &Exchange) {
     if let Some(model) = &exchange.answered_as {
         span.record("gen_ai.response.model", model.as_str());
@@ -48,7 +48,7 @@ pub(crate) fn answered(span: &Span, answer: &Result<Json, Fault>, exchange: &Exc
     }
 }
 
-/// Around the call of a tool.
+/// The span of a call of a tool.
 #[cfg(feature = "tools")]
 pub(crate) fn tool(name: &str, effect: &str, run: &str) -> Span {
     tracing::info_span!(

@@ -1,23 +1,23 @@
-//! What carries a request to a model and its answer back.
+//! The transport of requests to a model.
 
 use std::time::Duration;
 
 use crate::secret::Secret;
 
-/// A request, ready to be sent. Its secret headers are apart, so that nothing that is kept holds them.
+/// A request. Its secret headers are separate, so that they are never stored.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Where.
+    /// Address.
     pub url: String,
-    /// Headers that anybody may see.
+    /// Headers without secrets.
     pub headers: Vec<(&'static str, String)>,
-    /// Headers that nobody may see.
+    /// Headers with secrets.
     pub secrets: Vec<(&'static str, Secret)>,
-    /// JSON.
+    /// Body, JSON.
     pub body: String,
 }
 
-/// An answer, as it came.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Response {
@@ -32,36 +32,37 @@ pub struct Response {
     /// `Date`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
-    /// All of the body: JSON, or a stream of events.
+    /// The whole body: JSON, or a stream of events.
     pub body: String,
 }
 
-/// Nothing came back.
+/// There is no response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TransportError {
     /// The server cannot be reached, or the connection broke.
-    #[error("the server cannot be reached: {0}")]
+    #[error("cannot reach the server: {0}")]
     Unreachable(String),
-    /// No answer in time.
-    #[error("the server did not answer within {0} s")]
+    /// No response in time.
+    #[error("the server did not respond within {0} s")]
     Timeout(u64),
-    /// The answer is larger than is read.
-    #[error("the answer of the server is larger than {0} bytes")]
+    /// The response is too large.
+    #[error("the response of the server is larger than {0} bytes")]
     TooLarge(u64),
-    /// Nobody waits any more.
-    #[error("nobody waits for the answer any more")]
+    /// The answer is no longer wanted.
+    #[error("the run no longer waits for the answer")]
     Cancelled,
-    /// A cassette has no answer to this request.
+    /// A cassette has no response to this request, or cannot be written.
     #[error("{0}")]
     NotRecorded(String),
 }
 
 /// Sends requests.
 pub trait Transport: Send + Sync {
-    /// Sends one and waits for all of the answer. `line` sees each line of it as it comes, and says whether to go on.
+    /// Sends a request and waits for the whole response. `line` receives each line as it arrives;
+    /// if it returns false, the request is cancelled.
     ///
     /// # Errors
-    /// Nothing came back. A status of any kind is an answer.
+    /// There is no response. A status of any kind is a response.
     fn send(
         &self,
         request: &Request,

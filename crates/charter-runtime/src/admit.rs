@@ -17,8 +17,9 @@ pub struct ActorError {
 }
 
 impl Options {
-    /// Whether a host with these options accepts a charter, and a run with this id: the checks of [`Runtime::add`](crate::Runtime::add)
-    /// and [`Runtime::start`](crate::Runtime::start) that need no journal.
+    /// Whether a host with these options accepts a charter, and a run with this id: the checks of
+    /// [`Runtime::add`](crate::Runtime::add) and [`Runtime::start`](crate::Runtime::start) that
+    /// need no journal.
     ///
     /// # Errors
     /// As theirs.

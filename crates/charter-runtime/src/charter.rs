@@ -31,10 +31,12 @@ impl Charter {
         Charter::of(Arc::new(machine), stored, folder)
     }
 
-    /// Reads a charter from its path, or from a folder with a `charter.yaml`. The folder of its actors is the one it lies in.
+    /// Reads a charter from its path, or from a folder with a `charter.yaml`. The folder of its
+    /// actors is the one it lies in.
     ///
     /// # Errors
-    /// It cannot be read or does not compile (the message has the positions), or the configuration of an actor is wrong.
+    /// It cannot be read or does not compile (the message has the positions), or the configuration
+    /// of an actor is wrong.
     pub fn load(path: &Path) -> Result<Charter, RuntimeError> {
         let file = if path.is_dir() { path.join("charter.yaml") } else { path.to_owned() };
         let document = charter_format::read_file(

@@ -12,7 +12,8 @@ use crate::charter::Charter;
 /// Events that are kept for a slow subscriber.
 const MAX_BEHIND: usize = 4_096;
 
-/// Something happened in a host. Cheap to clone. Only records are stored; the other events are published once.
+/// Something happened in a host. Cheap to clone. Only records are stored; the other events are
+/// published once.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum RuntimeEvent {

@@ -7,7 +7,8 @@ use charter_journal::StoredCharter;
 
 /// Makes ids of runs.
 pub type NewId = Arc<dyn Fn() -> String + Send + Sync>;
-/// Finds the folder of a charter that is in the journal and has not been added since the host was opened.
+/// Finds the folder of a charter that is in the journal and has not been added since the host was
+/// opened.
 pub type FindFolder = Arc<dyn Fn(&StoredCharter) -> Folder + Send + Sync>;
 
 /// The setup of a host. [`Options::default`] suits a program on one machine.
@@ -19,7 +20,8 @@ pub struct Options {
     pub new_id: NewId,
     /// Executors of actors, by `kind`. Default: [`charter_actors::standard`].
     pub executors: Executors,
-    /// Finds the folder of a charter from the journal. Default: the folder of the file that the charter is named after, if it exists.
+    /// Finds the folder of a charter from the journal. Default: the folder of the file that the
+    /// charter is named after, if it exists.
     pub find_folder: FindFolder,
     /// Limits.
     pub limits: Limits,
@@ -69,10 +71,12 @@ impl std::fmt::Debug for Options {
     }
 }
 
-/// Limits of a host; 0 means no limit. Exceeding one is [`crate::RuntimeError::Limit`], which names it.
+/// Limits of a host; 0 means no limit. Exceeding one is [`crate::RuntimeError::Limit`], which names
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Records of a run. Beyond it, events from outside are rejected except `charter.cancel`; answers and timers beyond twice as many.
+    /// Records of a run. Beyond it, events from outside are rejected except `charter.cancel`;
+    /// answers and timers beyond twice as many.
     pub records_per_run: u64,
     /// Bytes of an event's data, in addition to the limit of the charter.
     pub data_bytes: u64,

@@ -1,4 +1,5 @@
-//! Resuming what a journal has open when it is opened: timers with their deadlines, and calls of actors.
+//! Resuming what a journal has open when it is opened: timers with their deadlines, and calls of
+//! actors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,8 +22,8 @@ const PAGE: usize = 1_000;
 pub struct Recovery {
     /// Effects that are executed again, because their actors are idempotent.
     pub resumed: Vec<String>,
-    /// Effects whose outcome is unknown, because their actors are not idempotent. The run receives `error.invoke.ID` with the code
-    /// `unknown`.
+    /// Effects whose outcome is unknown, because their actors are not idempotent. The run receives
+    /// `error.invoke.ID` with the code `unknown`.
     pub unknown: Vec<String>,
     /// Runs with timers.
     pub timers: usize,

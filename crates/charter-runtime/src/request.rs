@@ -37,9 +37,11 @@ pub struct SendEvent {
     pub data: Json,
     /// The sender, as the host has authenticated it.
     pub by: Principal,
-    /// The sender's idempotency key: the same id with the same content returns the first result again and changes nothing.
+    /// The sender's idempotency key: the same id with the same content returns the first result
+    /// again and changes nothing.
     pub id: Option<String>,
-    /// The last record that the sender has seen; if the run has changed since, the event is refused as `stale`.
+    /// The last record that the sender has seen; if the run has changed since, the event is refused
+    /// as `stale`.
     pub expected_seq: Option<u64>,
 }
 
@@ -110,7 +112,8 @@ pub struct View {
 }
 
 impl View {
-    /// Whether the run is active and can never go on: no timer, no open invocation, no event that any principal may send.
+    /// Whether the run is active and can never go on: no timer, no open invocation, no event that
+    /// any principal may send.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         let s = &self.snapshot;
@@ -119,7 +122,8 @@ impl View {
         }
         let machine = &self.charter.machine;
         let anybody = Principal { id: String::new(), roles: machine.definition().roles.keys().cloned().collect() };
-        // Legality depends on time only through permits that expire, so any time gives the same answer.
+        // Legality depends on time only through permits that expire, so any time gives the same
+        // answer.
         machine.legal(s, &anybody, i64::from(u32::MAX)).is_empty()
     }
 }
@@ -129,7 +133,8 @@ impl View {
 pub struct Task {
     /// The run.
     pub run: String,
-    /// The effect, `RUN/SEQ/INDEX`: the argument of [`Runtime::complete`](crate::Runtime::complete).
+    /// The effect, `RUN/SEQ/INDEX`: the argument of
+    /// [`Runtime::complete`](crate::Runtime::complete).
     pub effect: String,
     /// The actor of the run that waits.
     pub actor: String,

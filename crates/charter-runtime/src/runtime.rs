@@ -15,8 +15,9 @@ use crate::recovery::{self, Recovery};
 use crate::request::{Input, Receipt, SendEvent, Start};
 use crate::sync::lock;
 
-/// A host in this process. Clones are handles of the same host. It ends with [`Runtime::shutdown`], or when the last handle is
-/// dropped: running calls are aborted then, and resumed when the journal is opened again.
+/// A host in this process. Clones are handles of the same host. It ends with [`Runtime::shutdown`],
+/// or when the last handle is dropped: running calls are aborted then, and resumed when the journal
+/// is opened again.
 #[derive(Clone)]
 pub struct Runtime {
     pub(crate) inner: Arc<Inner>,
@@ -41,13 +42,15 @@ fn stop_timers(inner: &Inner) {
 }
 
 impl Runtime {
-    /// Opens a journal and resumes what it has open. The host lives on the current tokio runtime, which must have timers
-    /// (`enable_time`).
+    /// Opens a journal and resumes what it has open. The host lives on the current tokio runtime,
+    /// which must have timers (`enable_time`).
     ///
-    /// A run that cannot be resumed is reported in [`Recovery::failed`] and does not affect the others.
+    /// A run that cannot be resumed is reported in [`Recovery::failed`] and does not affect the
+    /// others.
     ///
     /// # Errors
-    /// The journal cannot be read, or there is no current tokio runtime ([`RuntimeError::NoTokio`]).
+    /// The journal cannot be read, or there is no current tokio runtime
+    /// ([`RuntimeError::NoTokio`]).
     pub async fn open(store: Arc<dyn Store>, options: Options) -> Result<(Runtime, Recovery), RuntimeError> {
         let handle = tokio::runtime::Handle::try_current().map_err(|_| RuntimeError::NoTokio)?;
         let inner = Arc::new(Inner::new(store, options, handle));
@@ -69,8 +72,8 @@ impl Runtime {
     /// Adds a charter, so that runs of it can start. Its folder is used for its runs from now on.
     ///
     /// # Errors
-    /// It exceeds a limit of the host, names a kind of actor that the host does not have, or the configuration of an actor is wrong;
-    /// or the journal failed.
+    /// It exceeds a limit of the host, names a kind of actor that the host does not have, or the
+    /// configuration of an actor is wrong; or the journal failed.
     pub async fn add(&self, charter: Charter) -> Result<Arc<Charter>, RuntimeError> {
         admit::admit(&self.inner.limits, &self.inner.executors, &charter)?;
         let charter = Arc::new(charter);
@@ -93,7 +96,8 @@ impl Runtime {
         inner.ask(&run, |reply| Input::Start { charter, start: Box::new(start), reply }).await
     }
 
-    /// Sends an event to a run. Returns when its record is durable; the event may have been refused, with a reason.
+    /// Sends an event to a run. Returns when its record is durable; the event may have been
+    /// refused, with a reason.
     ///
     /// # Errors
     /// See [`RuntimeError`].
@@ -115,8 +119,9 @@ impl Runtime {
         self.inner.charter(digest).await
     }
 
-    /// Ends the host: accepts no more events, waits for running calls (at most `grace`), then aborts them. Aborted calls are resumed
-    /// when the journal is opened again. Drop the store as well to let another process open it.
+    /// Ends the host: accepts no more events, waits for running calls (at most `grace`), then
+    /// aborts them. Aborted calls are resumed when the journal is opened again. Drop the store as
+    /// well to let another process open it.
     pub async fn shutdown(&self, grace: Duration) {
         let inner = &self.inner;
         inner.close();

@@ -10,8 +10,8 @@ use crate::request::{Input, Receipt, Task};
 use crate::runtime::Runtime;
 
 impl Runtime {
-    /// Answers a task ([`Task::effect`]). The output is checked against the actor's schema; if it does not match, the answer is
-    /// refused and the task remains open.
+    /// Answers a task ([`Task::effect`]). The output is checked against the actor's schema; if it
+    /// does not match, the answer is refused and the task remains open.
     ///
     /// # Errors
     /// There is no such task, it is for other roles, or as [`Runtime::send`].

@@ -48,7 +48,8 @@ impl TimerQueue {
         }
     }
 
-    /// Removes the timers that are due. Returns their runs, the time of the next timer, and the guard of a new earliest timer.
+    /// Removes the timers that are due. Returns their runs, the time of the next timer, and the
+    /// guard of a new earliest timer.
     fn take_due(&self, now: i64) -> (Vec<Arc<str>>, i64, Option<ActivityGuard>) {
         let mut state = lock(&self.state);
         let mut runs = Vec::new();

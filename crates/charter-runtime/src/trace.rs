@@ -1,5 +1,5 @@
-//! Spans (`tracing`): one for each record and for each attempt of an actor. They hold names, ids and numbers, never data: the content
-//! of events, inputs and answers stays in the journal.
+//! Spans (`tracing`): one for each record and for each attempt of an actor. They hold names, ids
+//! and numbers, never data: the content of events, inputs and answers stays in the journal.
 
 use charter_actors::{Fault, Outcome};
 use charter_journal::Record;

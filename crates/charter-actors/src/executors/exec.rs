@@ -19,12 +19,13 @@ const MAX_OUTPUT: u64 = 1 << 20;
 /// How much of the end of standard error is reported when a command fails, in bytes.
 const MAX_STDERR: usize = 2_048;
 
-/// Kind `exec`. Configuration: `command` (a list: program and arguments), `env` (variables), `dir` (inside the charter's folder),
-/// `maxOutput` (bytes).
+/// Kind `exec`. Configuration: `command` (a list: program and arguments), `env` (variables), `dir`
+/// (inside the charter's folder), `maxOutput` (bytes).
 ///
-/// The command runs in the charter's folder. Its environment consists of [`Exec::env`], the variables of the charter, and
-/// `CHARTER_RUN`, `CHARTER_EFFECT` (the idempotency key), `CHARTER_ATTEMPT`, `CHARTER_ACTOR`. The input is written to its standard
-/// input. On a timeout, or when the run no longer waits for it, it is killed with all processes that it started.
+/// The command runs in the charter's folder. Its environment consists of [`Exec::env`], the
+/// variables of the charter, and `CHARTER_RUN`, `CHARTER_EFFECT` (the idempotency key),
+/// `CHARTER_ATTEMPT`, `CHARTER_ACTOR`. The input is written to its standard input. On a timeout, or
+/// when the run no longer waits for it, it is killed with all processes that it started.
 #[derive(Debug, Clone)]
 pub struct Exec {
     /// The environment of every command. Default: [`default_env`](crate::default_env).
@@ -65,7 +66,7 @@ fn command(actor: &ActorDecl) -> Result<Vec<String>, ConfigError> {
     let value = actor.config.get("command").ok_or_else(|| ConfigError::missing("command", expected))?;
     let invalid = || ConfigError::invalid("command", expected, value);
     let words = match value {
-        Json::Array(_) => crate::config::texts("command", value).map_err(|_| invalid())?,
+        Json::Array(_) => crate::values::texts("command", value).map_err(|_| invalid())?,
         _ => return Err(invalid()),
     };
     if words.first().is_none_or(String::is_empty) || words.iter().any(|w| w.contains('\0')) {
@@ -133,8 +134,8 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
     let Some((program, arguments)) = words.split_first() else {
         return Err(Fault::new("config", "`command` is empty"));
     };
-    // A path is relative to the folder, a bare name is looked up in PATH: with a working directory set, the system's own lookup of
-    // relative paths differs by platform.
+    // A path is relative to the folder, a bare name is looked up in PATH: with a working directory
+    // set, the system's own lookup of relative paths differs by platform.
     let program = if program.contains('/') {
         dir.join(program).into_os_string()
     } else {

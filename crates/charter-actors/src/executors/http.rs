@@ -1,4 +1,5 @@
-//! Kind `http`: posts the input as JSON; the response is JSON, within limits. Redirects are not followed.
+//! Kind `http`: posts the input as JSON; the response is JSON, within limits. Redirects are not
+//! followed.
 
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ use crate::folder::Folder;
 
 /// Kind `http`. Configuration: `url`, `headers` (a text, or `{secret: NAME}`), `maxOutput` (bytes).
 ///
-/// The effect's id is sent as `Idempotency-Key`. `https` may go anywhere; `http` only to this machine, unless the host allows more.
+/// The effect's id is sent as `Idempotency-Key`. `https` may go anywhere; `http` only to this
+/// machine, unless the host allows more.
 #[derive(Clone)]
 pub struct Http {
     /// Whether `http`, which is not encrypted, may leave this machine.
@@ -59,7 +61,8 @@ impl Executor for Http {
         let agent = self.agent.clone();
         Box::pin(async move {
             let request = request?;
-            // If the run no longer waits, the thread still finishes the request; its answer is dropped.
+            // If the run no longer waits, the thread still finishes the request; its answer is
+            // dropped.
             super::blocking(move || request.post(&agent)).await
         })
     }

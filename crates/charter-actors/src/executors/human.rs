@@ -1,19 +1,22 @@
-//! Kind `human`: a task that waits until a person answers it, or until the charter goes on without an answer.
+//! Kind `human`: a task that waits until a person answers it, or until the charter goes on without
+//! an answer.
 
 use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;
 
 use crate::call::Call;
 use crate::clock::BoxFuture;
-use crate::config::texts;
 use crate::error::ConfigError;
 use crate::executor::{Executor, Fault, Outcome};
 use crate::folder::Folder;
+use crate::values::texts;
 
-/// Kind `human`. Configuration: `title` (what the task is about), `by` (roles that may answer; default: anybody).
+/// Kind `human`. Configuration: `title` (what the task is about), `by` (roles that may answer;
+/// default: anybody).
 ///
-/// It does nothing by itself: the invocation stays open and is listed as a task. It ends when somebody completes or declines the
-/// task, when the invocation times out, or when the charter leaves the state.
+/// It does nothing by itself: the invocation stays open and is listed as a task. It ends when
+/// somebody completes or declines the task, when the invocation times out, or when the charter
+/// leaves the state.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Human;
 

@@ -14,10 +14,11 @@ const DEFAULT_RESULTS: u64 = 10;
 /// Upper limit of `most`.
 const MAX_RESULTS: u64 = 1_000;
 
-/// Kind `journal`. Configuration: `emitted` (an event type of `emit`), `where` (a field of its data -> the field of the input that it
-/// must equal), `most` (the number of results; default 10).
+/// Kind `journal`. Configuration: `emitted` (an event type of `emit`), `where` (a field of its data
+/// -> the field of the input that it must equal), `most` (the number of results; default 10).
 ///
-/// The answer is the list of their data, the latest first. Only committed records are seen, those of the same run included.
+/// The answer is the list of their data, the latest first. Only committed records are seen, those
+/// of the same run included.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Journal;
 

@@ -25,7 +25,8 @@ pub use scripted::Scripted;
 #[cfg(unix)]
 pub use workspace::Workspaces;
 
-/// The executors that every host has: `exec`, `http`, `human`, `journal` and `scripted`, with their defaults.
+/// The executors that every host has: `exec`, `http`, `human`, `journal` and `scripted`, with their
+/// defaults.
 #[must_use]
 pub fn standard() -> Executors {
     BTreeMap::from([
@@ -50,7 +51,8 @@ pub fn default_env() -> BTreeMap<String, String> {
 /// Keys that every kind of actor has.
 const COMMON: [&str; 5] = ["idempotent", "retry", "attemptTimeout", "as", "id"];
 
-/// Checks that a configuration has no other keys than those of the kind (`keys`) and those that every kind has.
+/// Checks that a configuration has no other keys than those of the kind (`keys`) and those that
+/// every kind has.
 ///
 /// # Errors
 /// The first unknown key.

@@ -1,11 +1,12 @@
-//! The script of a scripted actor: answers by input or in order, with delays, failures, and events to send.
+//! The script of a scripted actor: answers by input or in order, with delays, failures, and events
+//! to send.
 
 use charter_expr::{CompileError, Env, EvalError, Fuel, Program, RootId, Scope, Type, Value};
 use serde_json::{Map, Value as Json};
 
-use crate::config::delay;
 use crate::error::ConfigError;
 use crate::executor::Fault;
+use crate::values::delay;
 
 /// What is wrong with a script.
 #[derive(Debug, thiserror::Error)]
@@ -193,8 +194,8 @@ impl Script {
         Ok(Script { answers })
     }
 
-    /// The answer to an input: the first one with a `when` that holds; otherwise, of those without `when`, the next one in order.
-    /// `earlier` says how many calls the actor had before.
+    /// The answer to an input: the first one with a `when` that holds; otherwise, of those without
+    /// `when`, the next one in order. `earlier` says how many calls the actor had before.
     pub(super) fn find(
         &self,
         context: &ScriptContext<'_>,

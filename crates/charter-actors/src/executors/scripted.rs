@@ -1,4 +1,5 @@
-//! Kind `scripted`: answers from a file or from the charter itself, the same each time. For tests, examples and offline work.
+//! Kind `scripted`: answers from a file or from the charter itself, the same each time. For tests,
+//! examples and offline work.
 
 use charter_kernel::definition::ActorDecl;
 use serde_json::{Value as Json, json};
@@ -11,8 +12,9 @@ use crate::executor::{Executor, Fault, Outcome};
 use crate::folder::Folder;
 use crate::host::{RunUpdate, RunUpdates};
 
-/// Kind `scripted`. Configuration: `answers` (a list, or the name of a file beside the charter with a list, or with one list for each
-/// actor by its name). With `as: ROLE` it may also send events to its run, as any other principal does.
+/// Kind `scripted`. Configuration: `answers` (a list, or the name of a file beside the charter with
+/// a list, or with one list for each actor by its name). With `as: ROLE` it may also send events to
+/// its run, as any other principal does.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Scripted;
 

@@ -202,7 +202,7 @@ fn invalid_answers_decide_nothing() {
         assert!(text.contains("r: waiting in error"), "{said}: {text}");
         assert!(text.contains(&format!("{code} in decide")), "{said}: {text}");
         assert_eq!((model.times("decide"), model.times("execute")), (times, 0), "{said}");
-        let repaired = text.contains("decide: the answer does not fit its schema; asking again");
+        let repaired = text.contains("decide: the answer does not match its schema; asking again");
         assert_eq!(repaired, times == 2, "{text}");
         assert_eq!(sql(&scratch, "SELECT count(*) FROM effects WHERE src IN ('execute', 'fred.decision')"), "0");
         let length = std::fs::metadata(scratch.0.join("charter.db")).unwrap().len();

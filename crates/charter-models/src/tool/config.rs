@@ -1,4 +1,5 @@
-//! The configuration of an actor of kind `tool`: server, tool, arguments; checked before a run starts.
+//! The configuration of an actor of kind `tool`: server, tool, arguments; checked before a run
+//! starts.
 
 use charter_actors::{ConfigError, FindSecret};
 use charter_kernel::definition::ActorDecl;

@@ -1,7 +1,7 @@
-//! Kind `tool`: a tool of an MCP server (Model Context Protocol): a program that is started for the call and speaks over its standard streams, or
-//! a server that is reached over HTTP.
+//! Kind `tool`: a tool of an MCP server (Model Context Protocol): a program that is started for the
+//! call and uses its standard streams, or a server that is reached over HTTP.
 //!
-//! The one place that knows the crate `rmcp`.
+//! Only this module and its children use the crate `rmcp`.
 
 mod config;
 mod post;
@@ -25,25 +25,27 @@ use crate::{offline, trace};
 use config::{Server, ToolConfig};
 use post::Post;
 
-/// The largest answer of a tool, in bytes of its JSON: the limit of an event.
+/// Upper limit of a tool's answer, in bytes of JSON: the limit of an event.
 const MAX_BYTES: usize = 1 << 20;
-/// How much of a tool's complaint is told, in characters.
-const MAX_COMPLAINT: usize = 500;
-/// How long an attempt may take unless the actor says otherwise: ten minutes, in milliseconds.
+/// Upper limit of a tool's error message in a fault, in characters.
+const MAX_MESSAGE: usize = 500;
+/// Time limit of an attempt by default: ten minutes, in milliseconds.
 const ATTEMPT: i64 = 600_000;
-/// The tool was called and did not do it, or broke down.
+/// Code of a fault: the tool was called and failed.
 const FAILED: &str = "tool-failed";
 
-/// Executor of actors of kind `tool`. Configuration: `server` (`{command, env}`: a list of words, the program first, and variables; or `{url,
-/// headers}`), `tool` (its name), `arguments` (a value whose texts may be expressions over `input`; default: the input).
+/// Executor of actors of kind `tool`. Configuration: `server` (`{command, env}`: a list of strings,
+/// the program first, and variables; or `{url, headers}`), `tool` (its name), `arguments` (a value
+/// in which strings may be expressions over `input`; default: the input).
 ///
-/// A program works in the charter's folder. Its environment has nothing but [`Tools::env`] and what the charter says. The answer is the tool's
-/// structured content; without one its text, read as JSON if it is JSON. The effect's id goes along as `_meta.charter/effect`.
+/// A program runs in the charter's folder. Its environment consists of [`Tools::env`] and the
+/// variables of the charter. The answer is the tool's structured content or else its text, parsed
+/// as JSON if it is JSON. The effect's id is sent as `_meta.charter/effect`.
 #[derive(Clone)]
 pub struct Tools {
-    /// Variables that every program gets. Default: `PATH=/usr/local/bin:/usr/bin:/bin` and `LANG=C.UTF-8`.
+    /// The environment of every program. Default: [`charter_actors::default_env`].
     pub env: BTreeMap<String, String>,
-    /// Who knows the secrets that headers name. Default: nobody.
+    /// Looks up the secrets that headers name. Default: there are none.
     pub secret: FindSecret,
 }
 
@@ -106,7 +108,7 @@ impl Tools {
         let connected = self.connect(call, &config.server).await;
         let (server, post) = connected.map_err(|fault| clean(fault, &config.server))?;
         let result = server.call_tool(params).await;
-        // Asks the server to end; what it does not do by itself is done when it is dropped.
+        // Asks the server to end; if it does not, dropping it kills it.
         drop(server.cancel().await);
         let idempotent = call.config("idempotent") == Some(&Json::Bool(true));
         result
@@ -124,14 +126,14 @@ impl Tools {
         match server {
             Server::Program { command, env } => {
                 let process = self.start(call, command, env)?;
-                let server = ().serve(process).await.map_err(|e| no_mcp(name, &e, 0))?;
+                let server = ().serve(process).await.map_err(|e| no_session(name, &e, 0))?;
                 Ok((server, None))
             }
             Server::Url { url, headers, .. } => {
                 let post = Post::new(headers.clone(), Duration::from_millis(call.left()));
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(post.clone(), config);
-                let server = ().serve(transport).await.map_err(|e| no_mcp(name, &e, post.status()))?;
+                let server = ().serve(transport).await.map_err(|e| no_session(name, &e, post.status()))?;
                 Ok((server, Some(post)))
             }
         }
@@ -150,11 +152,11 @@ impl Tools {
             .envs(&self.env)
             .envs(env.iter().map(|(k, v)| (k, v)))
             .kill_on_drop(true);
-        // The server's own complaints are its own business.
+        // The standard error of the server is not part of the protocol.
         let started = TokioChildProcess::builder(process).stderr(std::process::Stdio::null()).spawn();
         started.map(|(process, _)| process).map_err(|e| {
-            let fault = Fault::new(codes::UNAVAILABLE, &format!("the server `{program}` cannot be started: {e}"));
-            // What is not there will not be there in a second.
+            let fault = Fault::new(codes::UNAVAILABLE, &format!("cannot start the server `{program}`: {e}"));
+            // A missing program does not appear by itself.
             match e.kind() == std::io::ErrorKind::NotFound {
                 true => fault,
                 false => fault.retryable(),
@@ -163,29 +165,29 @@ impl Tools {
     }
 }
 
-/// The server was reached, or not, and does not speak as it should.
-fn no_mcp(name: &str, error: &ClientInitializeError, status: u16) -> Fault {
+/// No MCP session with the server: it was not reached, or does not follow the protocol.
+fn no_session(name: &str, error: &ClientInitializeError, status: u16) -> Fault {
     match status {
         401 | 403 => refused_key(name, status),
         200..=299 | 400..=407 | 409..=424 => {
             Fault::new(codes::PROTOCOL, &format!("the server `{name}` does not speak MCP: {error}"))
         }
-        // 0: a program, or a server that was not reached.
-        _ => Fault::new(codes::UNAVAILABLE, &format!("the server `{name}` does not answer: {error}")).retryable(),
+        // Status 0: a program, or a server that was not reached.
+        _ => Fault::new(codes::UNAVAILABLE, &format!("the server `{name}` does not respond: {error}")).retryable(),
     }
 }
 
 fn refused_key(name: &str, status: u16) -> Fault {
-    Fault::new(codes::AUTHENTICATION, &format!("the server `{name}` does not let us in (HTTP {status})"))
+    Fault::new(codes::AUTHENTICATION, &format!("the server `{name}` denies access (HTTP {status})"))
 }
 
-/// The call itself failed. Whether the tool has done its work is not known if the server went away.
+/// The call failed. If the connection broke, it is unknown whether the tool took effect.
 fn failed(tool: &str, error: &ServiceError, post: Option<&Post>, idempotent: bool) -> Fault {
-    let fault = Fault::new(FAILED, &format!("the tool `{tool}` cannot be called: {error}"));
+    let fault = Fault::new(FAILED, &format!("cannot call the tool `{tool}`: {error}"));
     if matches!(error, ServiceError::McpError(_)) {
         return fault;
     }
-    // Turned away before anything was done, or safe to repeat.
+    // Rejected before it took effect, or safe to repeat.
     match post.map(Post::status) {
         Some(status @ (401 | 403)) => refused_key(tool, status),
         Some(429 | 503) => fault.retryable(),
@@ -194,19 +196,19 @@ fn failed(tool: &str, error: &ServiceError, post: Option<&Post>, idempotent: boo
     }
 }
 
-/// A fault without secrets: servers quote them.
+/// Removes secrets from a fault: servers quote them.
 fn clean(mut fault: Fault, server: &Server) -> Fault {
     fault.message = server.redact(fault.message);
     fault
 }
 
-/// What a result says.
+/// The answer of a result.
 fn answer(tool: &str, result: CallToolResult) -> Result<Json, Fault> {
     let text: Vec<&str> = result.content.iter().filter_map(|c| c.as_text()).map(|t| t.text.as_str()).collect();
     let text = text.join("\n");
     if result.is_error == Some(true) {
-        let said: String = text.chars().take(MAX_COMPLAINT).collect();
-        return Err(Fault::new(FAILED, &format!("the tool `{tool}` says: {said}")));
+        let said: String = text.chars().take(MAX_MESSAGE).collect();
+        return Err(Fault::new(FAILED, &format!("the tool `{tool}` failed: {said}")));
     }
     let answer = match result.structured_content {
         Some(value) => value,
@@ -216,7 +218,7 @@ fn answer(tool: &str, result: CallToolResult) -> Result<Json, Fault> {
     if size > MAX_BYTES {
         return Err(Fault::new(
             codes::TOO_LARGE,
-            &format!("the tool `{tool}` answers with {size} bytes; the most is {MAX_BYTES}"),
+            &format!("the answer of the tool `{tool}` has {size} bytes; the limit is {MAX_BYTES}"),
         ));
     }
     Ok(answer)

@@ -1,5 +1,6 @@
-//! MCP over HTTP ("Streamable HTTP"): each message is posted, its answer is JSON or a stream of events. The session and the protocol are the
-//! business of `rmcp`; this carries its messages with `ureq`, as everything else here is carried.
+//! MCP over HTTP ("Streamable HTTP"): each message is posted; the response is JSON or a stream of
+//! events. `rmcp` handles the session and the protocol; this module sends its messages with the
+//! HTTP client of everything here.
 
 use std::collections::HashMap;
 use std::io::BufRead as _;
@@ -20,10 +21,10 @@ use ureq::http::{HeaderName, HeaderValue};
 use crate::http::{CONNECT, MAX_BYTES};
 use crate::sse;
 
-/// How long the end of a session may take; nobody needs it.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// Time limit for ending a session.
+const END_SESSION: Duration = Duration::from_secs(2);
 
-/// Carries messages to one server.
+/// Sends messages to one server.
 #[derive(Debug, Clone)]
 pub(super) struct Post {
     agent: ureq::Agent,
@@ -32,12 +33,12 @@ pub(super) struct Post {
     status: Arc<AtomicU16>,
 }
 
-/// Nothing came back.
+/// There is no response.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PostError {
-    #[error("the server cannot be reached: {0}")]
+    #[error("cannot reach the server: {0}")]
     Unreachable(String),
-    #[error("the answer of the server is larger than {0} bytes")]
+    #[error("the response of the server is larger than {0} bytes")]
     TooLarge(u64),
 }
 
@@ -54,7 +55,7 @@ impl Post {
         }
     }
 
-    /// The status of the last answer; 0 if there was none.
+    /// The status of the last response; 0 if there was none.
     pub(super) fn status(&self) -> u16 {
         self.status.load(Ordering::Relaxed)
     }
@@ -72,7 +73,7 @@ impl Post {
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let failed = |e: ureq::Error| StreamableHttpError::Client(PostError::Unreachable(e.to_string()));
         self.status.store(0, Ordering::Relaxed);
-        let asks = matches!(message, ClientJsonRpcMessage::Request(_));
+        let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
         let mut request = self
             .agent
             .post(uri)
@@ -98,7 +99,7 @@ impl Post {
         if status.as_u16() == 404 && session.is_some() {
             return Err(StreamableHttpError::SessionExpired);
         }
-        if status.is_success() && !asks {
+        if status.is_success() && !is_request {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         let mut lines = std::io::BufReader::new(answer.body_mut().with_config().limit(MAX_BYTES).reader());
@@ -109,24 +110,24 @@ impl Post {
                 true => StreamableHttpError::Client(PostError::TooLarge(MAX_BYTES)),
                 false => failed(e.into()),
             })?;
-            // A stream may stay open when everything was said.
+            // A stream may stay open after the response.
             let said = stream && bytes.ends_with(b"\n\n") && response(&bytes, true).is_some();
             if read == 0 || said {
                 break;
             }
         }
         match response(&bytes, stream) {
-            // An error may come with a status that says so, too.
+            // An error response may have an error status as well.
             Some(message) => Ok(StreamableHttpPostResponse::Json(message, own)),
             None if status.is_success() => {
-                Err(StreamableHttpError::UnexpectedServerResponse("the answer holds no response".into()))
+                Err(StreamableHttpError::UnexpectedServerResponse("the body holds no response".into()))
             }
             None => Err(HttpStatusError::new(status.as_u16(), later).into()),
         }
     }
 }
 
-/// The response in a body: what else a stream tells on the way (progress, log lines) is passed over.
+/// The response in a body; other messages of a stream (progress, log lines) are skipped.
 fn response(body: &[u8], stream: bool) -> Option<ServerJsonRpcMessage> {
     let text = String::from_utf8_lossy(body);
     let read = |text: &str| {
@@ -167,9 +168,9 @@ impl StreamableHttpClient for Post {
             for (name, value) in post.headers.iter().map(|(n, v)| (n, v)).chain(&custom_headers) {
                 request = request.header(name, value);
             }
-            request.config().timeout_global(Some(FAREWELL)).build().call()
+            request.config().timeout_global(Some(END_SESSION)).build().call()
         });
-        // Whether the server keeps its end of a session is its own business.
+        // A server may refuse to end a session; that has no consequence here.
         drop(told.await);
         Ok(())
     }
@@ -182,7 +183,7 @@ impl StreamableHttpClient for Post {
         _: Option<String>,
         _: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Pin<Box<dyn Stream<Item = Result<Sse, SseError>> + Send>>, Failed> {
-        // One call needs nothing but its answer.
+        // A single call needs no other messages.
         Err(StreamableHttpError::ServerDoesNotSupportSse)
     }
 }

@@ -1,13 +1,13 @@
-//! Anthropic's messages (API reference, "Messages", "Streaming messages"). The answer is the input of a tool that the model has to use: that
-//! way its schema is kept to.
+//! Anthropic's messages (API reference, "Messages", "Streaming messages"). The answer is the input
+//! of a tool that the model has to use: that way its schema is kept to.
 
+use charter_actors::Fault;
 use serde_json::{Value as Json, json};
 
 use super::{Conversation, End, Reply, count, protocol, text};
 use crate::exchange::Usage;
 use crate::model::Model;
 use crate::transport::Request;
-use charter_actors::Fault;
 
 const VERSION: &str = "2023-06-01";
 const TOOL: &str = "answer";
@@ -24,7 +24,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         .collect();
     let body = json!({
         "model": model.name,
-        "max_tokens": talk.most_tokens,
+        "max_tokens": talk.max_tokens,
         "system": talk.system,
         "messages": messages,
         "tools": [{"name": TOOL, "description": "Takes your answer.", "input_schema": talk.schema}],
@@ -39,7 +39,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     }
 }
 
-pub(super) fn whole(body: Option<&Json>) -> Result<Reply, Fault> {
+pub(super) fn complete(body: Option<&Json>) -> Result<Reply, Fault> {
     let body = body.ok_or_else(|| protocol("it is empty"))?;
     let content = body.get("content").and_then(Json::as_array).ok_or_else(|| protocol("it has no `content`"))?;
     let tool =
@@ -87,6 +87,6 @@ fn end(reason: Option<&str>) -> End {
     match reason {
         Some("max_tokens") => End::CutOff,
         Some("refusal") => End::Declined("the model refused".into()),
-        _ => End::Whole,
+        _ => End::Complete,
     }
 }

@@ -1,5 +1,7 @@
-//! Google's Gemini (API reference, "models.streamGenerateContent"). The key goes into a header, never into the address.
+//! Google's Gemini (API reference, "models.streamGenerateContent"). The key goes into a header,
+//! never into the address.
 
+use charter_actors::Fault;
 use serde_json::{Value as Json, json};
 
 use super::{Conversation, End, Reply, count, protocol, text};
@@ -7,7 +9,6 @@ use crate::exchange::Usage;
 use crate::model::Model;
 use crate::schema::plain;
 use crate::transport::Request;
-use charter_actors::Fault;
 
 pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     let contents: Vec<Json> = talk
@@ -25,7 +26,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         "generationConfig": {
             "responseMimeType": "application/json",
             "responseJsonSchema": plain(talk.schema),
-            "maxOutputTokens": talk.most_tokens,
+            "maxOutputTokens": talk.max_tokens,
         },
     });
     Request {
@@ -36,7 +37,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     }
 }
 
-/// A whole answer is a stream of one.
+/// A response that is not streamed is a stream of one chunk.
 pub(super) fn chunks(chunks: &[Json], streamed: bool) -> Result<Reply, Fault> {
     let mut reply = Reply::default();
     let (mut reason, mut seen) = (None, false);
@@ -48,7 +49,7 @@ pub(super) fn chunks(chunks: &[Json], streamed: bool) -> Result<Reply, Fault> {
         seen |= chunk.get("candidates").is_some();
         let parts = chunk.pointer("/candidates/0/content/parts").and_then(Json::as_array);
         for part in parts.into_iter().flatten() {
-            // Thoughts are no answer.
+            // Thoughts are not part of the answer.
             if part.get("thought") != Some(&Json::Bool(true)) {
                 reply.text.push_str(text(part, "/text").unwrap_or_default());
             }
@@ -67,11 +68,11 @@ pub(super) fn chunks(chunks: &[Json], streamed: bool) -> Result<Reply, Fault> {
         return Err(protocol("it has no `candidates`"));
     }
     reply.end = match reason {
-        Some("STOP") => End::Whole,
+        Some("STOP") => End::Complete,
         Some("MAX_TOKENS") => End::CutOff,
         Some(other) => End::Declined(format!("it stopped with `{other}`")),
         None if streamed => End::Broken,
-        None => End::Whole,
+        None => End::Complete,
     };
     Ok(reply)
 }

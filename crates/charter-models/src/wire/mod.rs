@@ -1,9 +1,11 @@
-//! The wire formats: a conversation to a request, an answer's bytes to text and usage. No I/O.
+//! The wire formats: from a conversation to a request, and from a response to text and usage. No
+//! I/O.
 
 mod anthropic;
 mod gemini;
 mod openai;
 
+use charter_actors::Fault;
 use serde_json::Value as Json;
 
 use crate::codes;
@@ -11,45 +13,44 @@ use crate::exchange::Usage;
 use crate::model::{Model, Provider};
 use crate::sse;
 use crate::transport::{Request, Response};
-use charter_actors::Fault;
 
-/// What is said to a model in one request.
+/// The content of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Conversation<'a> {
-    /// Instruction.
+    /// The system prompt.
     pub system: &'a str,
-    /// What the user and the model have said in turn; the user begins and ends.
+    /// The messages of the user and the model in turn; the first and the last are the user's.
     pub turns: &'a [String],
-    /// The JSON Schema of the answer, with an object on top and no references.
+    /// The JSON Schema of the answer, with an object at the top and no references.
     pub schema: &'a Json,
-    /// The most tokens of the answer.
-    pub most_tokens: u32,
+    /// Upper limit of the answer's tokens.
+    pub max_tokens: u32,
 }
 
-/// What a model said.
+/// The reply of a model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reply {
-    /// Its text: JSON, one hopes.
+    /// Its text, which should be JSON.
     pub text: String,
-    /// Tokens, if the server said so.
+    /// Tokens, if the server reports them.
     pub usage: Option<Usage>,
-    /// What the model calls itself.
+    /// The name that the model reports.
     pub model: Option<String>,
     /// How it ended.
     pub end: End,
 }
 
-/// How an answer ended.
+/// How a reply ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum End {
-    /// It is whole.
+    /// It is complete.
     #[default]
-    Whole,
-    /// It reached the most tokens.
+    Complete,
+    /// It reached the token limit.
     CutOff,
-    /// The model, or what guards it, refused, with these words.
+    /// The model or a filter refused, with this message.
     Declined(String),
-    /// The stream ended without its end.
+    /// The stream ended early.
     Broken,
 }
 
@@ -63,10 +64,10 @@ pub fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     }
 }
 
-/// What a successful answer says.
+/// Reads a successful response.
 ///
 /// # Errors
-/// It is not the provider's wire format, or it is an error after all.
+/// It does not follow the provider's wire format, or it reports an error.
 pub fn reply(provider: Provider, response: &Response) -> Result<Reply, Fault> {
     let streamed = response.content_type.starts_with("text/event-stream")
         || response.body.starts_with("data:")
@@ -86,19 +87,21 @@ pub fn reply(provider: Provider, response: &Response) -> Result<Reply, Fault> {
     };
     for chunk in &chunks {
         if let Some(message) = error_message(chunk) {
-            return Err(Fault::new(codes::UNAVAILABLE, format!("the model's server gave up: {message}")).retryable());
+            return Err(
+                Fault::new(codes::UNAVAILABLE, format!("the model's server reports an error: {message}")).retryable()
+            );
         }
     }
     match (provider, streamed) {
         (Provider::OpenAi, true) => openai::stream(&chunks),
-        (Provider::OpenAi, false) => openai::whole(chunks.first()),
+        (Provider::OpenAi, false) => openai::complete(chunks.first()),
         (Provider::Anthropic, true) => anthropic::stream(&chunks),
-        (Provider::Anthropic, false) => anthropic::whole(chunks.first()),
+        (Provider::Anthropic, false) => anthropic::complete(chunks.first()),
         (Provider::Gemini, _) => gemini::chunks(&chunks, streamed),
     }
 }
 
-/// What an unsuccessful answer says: code, sentence, whether trying again may help.
+/// The fault of an unsuccessful response.
 #[must_use]
 pub fn refusal(model: &Model, response: &Response) -> Fault {
     let said = serde_json::from_str::<Json>(&response.body)
@@ -111,25 +114,25 @@ pub fn refusal(model: &Model, response: &Response) -> Fault {
     match status {
         401 | 403 => Fault::new(
             codes::AUTHENTICATION,
-            format!("the server of `{title}` does not take the key (status {status}){said}"),
+            format!("the server of `{title}` rejects the key (status {status}){said}"),
         ),
         408 | 409 | 425 | 500..=599 => Fault::new(
             codes::UNAVAILABLE,
-            format!("the server of `{title}` is not able to answer (status {status}){said}"),
+            format!("the server of `{title}` is unavailable (status {status}){said}"),
         )
         .retryable(),
         429 => Fault::new(
             codes::RATE_LIMITED,
-            format!("the server of `{title}` wants fewer requests (status 429){said}"),
+            format!("the server of `{title}` limits the rate of requests (status 429){said}"),
         )
         .retryable(),
         300..=399 => Fault::new(
             codes::REQUEST,
-            format!("the server of `{title}` sends elsewhere (status {status}); give the right base URL, a key follows no redirect"),
+            format!("the server of `{title}` redirects (status {status}), which is not followed, to protect the key; set the right base URL"),
         ),
         _ => Fault::new(
             codes::REQUEST,
-            format!("the server of `{title}` does not take the request (status {status}){said}"),
+            format!("the server of `{title}` rejects the request (status {status}){said}"),
         ),
     }
     .with("status", status)
@@ -138,15 +141,16 @@ pub fn refusal(model: &Model, response: &Response) -> Fault {
 fn parse(text: &str) -> Result<Json, Fault> {
     serde_json::from_str(text).map_err(|e| {
         let begin: String = text.trim().chars().take(80).collect();
-        protocol(&format!("it is no JSON ({e}); it begins with `{begin}`"))
+        protocol(&format!("it is not JSON ({e}); it begins with `{begin}`"))
     })
 }
 
 fn protocol(why: &str) -> Fault {
-    Fault::new(codes::PROTOCOL, format!("the answer of the model's server cannot be read: {why}")).retryable()
+    Fault::new(codes::PROTOCOL, format!("cannot read the response of the model's server: {why}")).retryable()
 }
 
-/// `{"error": {"message"}}` of all three, also in a list of one (Gemini) and as a text (some local servers).
+/// `{"error": {"message"}}`, the form of all three providers; also in a list of one (Gemini) and as
+/// a string (some local servers).
 fn error_message(body: &Json) -> Option<String> {
     let body = body.get(0).unwrap_or(body);
     match body.get("error")? {

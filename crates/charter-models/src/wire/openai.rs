@@ -1,5 +1,7 @@
-//! OpenAI's chat completions (platform documentation, "Create chat completion"), as other servers speak them, too.
+//! OpenAI's chat completions (platform documentation, "Create chat completion"), which other
+//! servers offer as well.
 
+use charter_actors::Fault;
 use serde_json::{Value as Json, json};
 
 use super::{Conversation, End, Reply, count, protocol, text};
@@ -7,7 +9,6 @@ use crate::exchange::Usage;
 use crate::model::{Model, Provider};
 use crate::secret::Secret;
 use crate::transport::Request;
-use charter_actors::Fault;
 
 pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     let mut messages = vec![json!({"role": "system", "content": talk.system})];
@@ -22,10 +23,10 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         "stream_options": {"include_usage": true},
         "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": talk.schema}},
     });
-    // OpenAI itself has renamed it; other servers know the old name only.
-    let most = if model.base_url == Provider::OpenAi.base_url() { "max_completion_tokens" } else { "max_tokens" };
+    // OpenAI has renamed it; other servers know the old name only.
+    let limit = if model.base_url == Provider::OpenAi.base_url() { "max_completion_tokens" } else { "max_tokens" };
     if let Some(map) = body.as_object_mut() {
-        map.insert(most.into(), talk.most_tokens.into());
+        map.insert(limit.into(), talk.max_tokens.into());
     }
     Request {
         url: format!("{}/chat/completions", model.base_url),
@@ -39,7 +40,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     }
 }
 
-pub(super) fn whole(body: Option<&Json>) -> Result<Reply, Fault> {
+pub(super) fn complete(body: Option<&Json>) -> Result<Reply, Fault> {
     let body = body.ok_or_else(|| protocol("it is empty"))?;
     if body.pointer("/choices/0/message").is_none() {
         return Err(protocol("it has no `choices[0].message`"));
@@ -83,7 +84,7 @@ fn end(reason: Option<&str>, refusal: &str) -> End {
     match reason {
         _ if !refusal.is_empty() => End::Declined(refusal.to_owned()),
         Some("length") => End::CutOff,
-        Some("content_filter") => End::Declined("a content filter took it back".into()),
-        _ => End::Whole,
+        Some("content_filter") => End::Declined("a content filter removed the answer".into()),
+        _ => End::Complete,
     }
 }

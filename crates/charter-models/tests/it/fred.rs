@@ -1,4 +1,5 @@
-//! fred on the embedded host: offline, with a model behind a cassette, with a server that dies, and again after a crash.
+//! fred on the embedded host: offline, with a model behind a cassette, with a server that dies, and
+//! again after a crash.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::Path;
@@ -106,7 +107,7 @@ fn offline_from_the_question_to_the_decision_and_memory() {
         assert_eq!(view.snapshot.output().unwrap()["approval"]["by"], "rui");
         assert_eq!(emitted(store.as_ref()).len(), 1);
 
-        // An experiment would be decided without a person; not so after this user was overruled.
+        // An experiment is decided without a person, but not after this user was overruled.
         start(&runtime, charter, "r2", "Shall we run a small experiment with new customers?").await;
         let view = reached(&runtime, "r2", &["human_review"]).await;
         let memory = view.snapshot.actor("root").unwrap().variable("memory").unwrap().clone();
@@ -120,10 +121,10 @@ fn offline_from_the_question_to_the_decision_and_memory() {
     });
 }
 
-/// A model in this process: answers by the schema that it is asked for.
+/// A model in this process, which answers by the requested schema.
 struct Pretending {
     asked: AtomicUsize,
-    /// Waits here for ever at this request, as a server that died.
+    /// Blocks without end at this request, like a server that died.
     dies_at: Option<usize>,
 }
 
@@ -166,7 +167,7 @@ fn pretending(dies_at: Option<usize>) -> Pretending {
     Pretending { asked: AtomicUsize::new(0), dies_at }
 }
 
-/// Records without what differs from run to run: ids, times, and the hashes over them.
+/// Records without the parts that differ between runs: ids, times, and the hashes over them.
 fn essence(records: &[Record]) -> Vec<Json> {
     records
         .iter()
@@ -195,7 +196,7 @@ impl std::io::Write for Tape {
 }
 
 #[test]
-fn a_cassette_gives_the_same_records_again() {
+fn a_cassette_reproduces_the_records() {
     block_on(async {
         let model = || Model::parse("openai:m").unwrap();
         let tape = Tape::default();
@@ -218,12 +219,12 @@ fn a_cassette_gives_the_same_records_again() {
         for _ in 0..2 {
             stories.push(run(Models::asking(model(), Cassette::parse(&tape).unwrap())).await.0);
         }
-        // The moments of the approval stand in the data.
+        // The data holds the time of the approval.
         let text = |story: &Vec<Json>| serde_json::to_string(story).unwrap();
         assert_eq!(text(&stories[0]), text(&stories[1]));
         assert_eq!(text(&stories[1]), text(&stories[2]));
 
-        // What was said is in the journal, with the effect.
+        // The exchange is in the journal, with the effect.
         let mut kept = Vec::new();
         store.scan_blobs(&mut |_, data| kept.push(serde_json::from_slice::<Json>(data).unwrap())).unwrap();
         let models: Vec<&Json> = kept.iter().filter(|k| k["actor"] == "applyMentalModels").collect();
@@ -237,7 +238,7 @@ fn a_cassette_gives_the_same_records_again() {
 }
 
 #[test]
-fn a_killed_host_asks_again_and_the_decision_is_stored_once() {
+fn a_killed_host_repeats_the_question_and_stores_the_decision_once() {
     block_on(async {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         for dies_at in [0, 3, 5, 6] {

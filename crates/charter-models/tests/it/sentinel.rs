@@ -25,14 +25,14 @@ async fn from_a_goal_to_applied_changes() {
     assert_eq!(host.file("greeting.txt"), "Guten Tag, world\n");
     assert_eq!(host.files(), ["greeter.txt", "greeting.txt", "other.txt"]);
     assert_eq!(host.var("r", "applied").await["verification"]["accepted"], true);
-    // Another run on the same folder knows what was learned.
+    // Another run on the same folder has the insights.
     host.start("s", json!({})).await;
     host.until("s", "AWAITING_CONTEXT_APPROVAL").await;
     assert_eq!(host.var("s", "insights").await[0]["description"], "Applied: Greet in German, and say who greets");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_part_and_nothing_else() {
+async fn only_the_approved_part_is_applied() {
     let host = sentinel().await;
     host.start("r", json!({})).await;
     let proposal = host.to_proposal("r").await;
@@ -44,7 +44,7 @@ async fn a_part_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_somebody_changed_since_is_refused_and_proposed_again() {
+async fn files_changed_since_the_proposal_are_refused_and_proposed_again() {
     let host = sentinel().await;
     host.start("r", json!({})).await;
     let proposal = host.to_proposal("r").await;
@@ -60,7 +60,7 @@ async fn what_somebody_changed_since_is_refused_and_proposed_again() {
     host.approve("r", &proposal, None).await;
     host.until("r", "IDLE").await;
     assert_eq!(host.file("greeting.txt"), "Guten Tag, you\n");
-    // A context that changes before it is read is not read.
+    // A file that changes after its approval is not read.
     host.send("r", "START", json!({"goal": "again"})).await;
     host.until("r", "AWAITING_CONTEXT_APPROVAL").await;
     let digest = Digest::of_json(&host.var("r", "bundle").await).hex();
@@ -82,7 +82,7 @@ async fn a_verification_that_fails_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_abort_while_applying_leaves_it_as_it_was() {
+async fn an_abort_during_the_apply_restores_the_folder() {
     let host = sentinel().await;
     host.start("r", json!({"verify": ["/bin/sleep", "20"]})).await;
     let proposal = host.to_proposal("r").await;
@@ -102,7 +102,7 @@ async fn two_runs_on_one_workspace() {
     let error = host.error("s").await;
     assert_eq!(error["code"], "locked");
     assert!(error["message"].as_str().unwrap().contains("in use by `r`"), "{error}");
-    // The first one ends its cycle: then the second may.
+    // After the first run's cycle the second may begin.
     host.send("r", "REJECT_CONTEXT", json!({"reason": "later"})).await;
     host.settled("s").await;
     host.send("s", "RESET", json!({})).await;
@@ -111,7 +111,7 @@ async fn two_runs_on_one_workspace() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_keeps_its_workspace_while_no_host_works_for_it() {
+async fn a_run_keeps_its_workspace_while_no_host_is_running() {
     let host = sentinel().await;
     host.start("r", json!({})).await;
     host.until("r", "AWAITING_CONTEXT_APPROVAL").await;
@@ -129,7 +129,7 @@ async fn a_run_keeps_its_workspace_while_no_host_works_for_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_host_that_dies_while_applying_goes_on_after_its_start() {
+async fn an_apply_that_a_crash_interrupts_continues_after_the_restart() {
     let host = sentinel().await;
     let slow = format!("test -e {0}/again || {{ touch {0}/again; sleep 20; }}", host.root.display());
     host.start("r", json!({"verify": ["/bin/sh", "-c", slow]})).await;
@@ -143,14 +143,14 @@ async fn a_host_that_dies_while_applying_goes_on_after_its_start() {
     assert_eq!(host.file("greeting.txt"), "Guten Tag, world\n");
 }
 
-/// A restore that failed: the workspace stays dirty, no cycle starts, until a person has looked at it.
+/// After a failed restore the workspace is dirty, and no cycle starts until a person has inspected it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dirty_workspace_waits_for_a_person() {
     let host = sentinel().await;
     host.start("r", json!({})).await;
     host.until("r", "AWAITING_CONTEXT_APPROVAL").await;
     host.send("r", "ABORT", json!({"reason": "first"})).await;
-    // What is written down when a restore fails.
+    // The mark that a failed restore leaves.
     let known = fs::read_dir(host.root.join("store/workspaces")).unwrap();
     let known = known.map(|e| e.unwrap().path()).next().unwrap();
     let mark = json!({"reason": "`greeting.txt` cannot be put back"});
@@ -162,11 +162,11 @@ async fn a_dirty_workspace_waits_for_a_person() {
     host.settled("r").await;
     let dirty = host.var("r", "dirty").await;
     assert!(dirty.as_str().unwrap().contains("cannot be put back"), "{dirty}");
-    // Another run is not let in either.
+    // Another run is locked out as well.
     host.start("s", json!({})).await;
     assert_eq!(host.error("s").await["code"], "dirty");
     host.settled("s").await;
-    // The system may not reset it; a person who has looked may.
+    // The system may not reset it; a person may.
     let system = SendEvent::new("r", "RESET", json!({}), Principal::system());
     assert!(host.runtime.send(system).await.unwrap().is_refused());
     host.send("r", "RESET", json!({})).await;
@@ -187,9 +187,9 @@ async fn the_example_is_copied_for_the_run() {
     assert_eq!(host.files(), ["greeting.txt", "other.txt"]);
 }
 
-/// A charter that asks for an apply without an approval, or with the approval of something else.
+/// A charter that requests an apply without an approval, or with the approval of something else.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_charter_cannot_apply_what_nobody_approved() {
+async fn a_charter_cannot_apply_without_an_approval() {
     let source = "
 charter: 1
 id: rogue
@@ -228,7 +228,7 @@ states:
 }
 
 #[test]
-fn wrong_configurations_are_told_at_the_start() {
+fn invalid_configurations_are_rejected_at_the_start() {
     let check = |actor: &str| {
         let source = format!(
             "charter: 1\nid: t\nactors: {{x: {{kind: workspace, {actor}}}}}\nstates: {{a: {{invoke: {{src: x}}}}}}\n"

@@ -47,7 +47,7 @@ pub(crate) async fn with(charter: Charter) -> Host {
     host
 }
 
-/// The host ends at once, and another one takes over its journal.
+/// Drops the host at once and opens its journal again.
 pub(crate) async fn again(host: Host) -> Host {
     let (journal, root, kept) = (host.journal.clone(), host.root.clone(), host._temporary.clone());
     host.runtime.shutdown(Duration::ZERO).await;
@@ -105,7 +105,7 @@ impl Host {
         receipt
     }
 
-    /// Approves the context, waits for the proposal.
+    /// Approves the context and waits for the proposal.
     pub(crate) async fn to_proposal(&self, run: &str) -> Json {
         self.until(run, "AWAITING_CONTEXT_APPROVAL").await;
         let digest = Digest::of_json(&self.var(run, "bundle").await).hex();
@@ -127,7 +127,7 @@ impl Host {
         self.var(run, "error").await
     }
 
-    /// Waits until what ERROR does is done.
+    /// Waits until the error handling has ended.
     pub(crate) async fn settled(&self, run: &str) -> Json {
         let done = self.runtime.until(run, |snapshot| !snapshot.invocations().any(|_| true));
         tokio::time::timeout(Duration::from_secs(30), done).await.unwrap().unwrap();

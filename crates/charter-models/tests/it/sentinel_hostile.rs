@@ -1,5 +1,6 @@
-//! No byte of a workspace changes without an approval of exactly that changeset, by a person with the role who is not its proposer:
-//! sentinel on a real folder, under hostile streams, judged by what is in the folder and in the journal.
+//! No byte of a workspace changes without an approval of exactly that changeset by a person with the
+//! role who is not its proposer: sentinel on a real folder under hostile event streams, checked
+//! against the folder and the journal.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -39,18 +40,18 @@ const EVENTS: [&str; 11] = [
 /// An event of a hostile stream.
 #[derive(Debug, Clone)]
 struct Try {
-    /// Of `EVENTS`; beyond them: what goes on in the straight way.
+    /// Index into `EVENTS`; beyond them: the event that a regular cycle would send.
     event: usize,
-    /// Of `PEOPLE`; beyond them: whoever has proposed.
+    /// Index into `PEOPLE`; beyond them: the proposer.
     who: usize,
     roles: usize,
-    /// Which digest: the right one, that of a part, of something older, of the context, of nothing.
+    /// Which digest: the right one, that of a part, an older one, that of the context, or none.
     digest: usize,
-    /// What is said to be accepted.
+    /// The accepted part that it claims.
     accepted: usize,
 }
 
-/// Events sent at once, and whether somebody changes a file before.
+/// Events sent concurrently, and whether a file is changed before.
 type Burst = (Vec<Try>, bool);
 
 fn stream() -> impl Strategy<Value = (Vec<Burst>, usize)> {
@@ -76,7 +77,7 @@ fn image(folder: &Path) -> Image {
     all
 }
 
-/// What the folder is when a changeset was applied to it, by digests.
+/// The content of the folder after a changeset was applied, as digests.
 fn after(before: &Image, changeset: &Json) -> BTreeMap<String, String> {
     let mut all = digests(before);
     for change in changeset["changes"].as_array().unwrap() {
@@ -94,7 +95,7 @@ fn digests(image: &Image) -> BTreeMap<String, String> {
     image.iter().map(one).collect()
 }
 
-/// A proposal, its parts, and who proposed it, by digest.
+/// A proposal by digest, with its parts and its proposer.
 type Known = BTreeMap<String, (Json, String)>;
 
 async fn look(host: &Host, known: &mut Known) {
@@ -141,7 +142,7 @@ async fn event(host: &Host, attempt: &Try, known: &Known) -> SendEvent {
                 _ => Json::Null,
             };
             if kind == "APPROVE_PROPOSAL" && accepted.as_array().is_some_and(|a| a[0].is_string()) {
-                // Sometimes with the digest that belongs to it.
+                // Sometimes with the matching digest.
                 if attempt.digest > 5 {
                     let mut part = proposal.clone();
                     if let Some(changes) = part["changes"].as_array_mut() {
@@ -166,7 +167,7 @@ async fn settle(host: &Host) {
     let paused = |s: &charter_kernel::Snapshot| s.status() == charter_kernel::Status::Paused;
     let settled = host.runtime.until("r", |s| paused(s) || !s.invocations().any(|(_, i)| !i.is_machine()));
     tokio::time::timeout(std::time::Duration::from_secs(30), settled).await.unwrap().unwrap();
-    // An actor of a paused run answers all the same.
+    // Actors of a paused run still answer.
     for _ in 0..3_000 {
         if host.runtime.view("r").await.unwrap().working.is_empty() {
             return;
@@ -200,7 +201,7 @@ async fn judge(bursts: Vec<Burst>, verify: usize, applied: &Cell<u32>) {
             sends.push(event(&host, attempt, &known).await);
         }
         for send in sends {
-            // A refusal is as good an answer as any.
+            // A refusal is an acceptable result.
             let _ = host.runtime.send(send).await.unwrap();
         }
         settle(&host).await;
@@ -236,7 +237,7 @@ async fn judge(bursts: Vec<Burst>, verify: usize, applied: &Cell<u32>) {
 }
 
 #[test]
-fn no_byte_changes_without_its_approval() {
+fn no_byte_changes_without_an_approval() {
     let applied = Cell::new(0);
     let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {

@@ -1,4 +1,4 @@
-//! A server on the loopback interface that says what a test tells it to, and remembers what it was asked.
+//! A server on the loopback interface with responses that a test sets; it keeps the requests.
 #![allow(unreachable_pub, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -30,9 +30,9 @@ impl Asked {
 pub enum Act {
     /// Status, headers, body.
     Say(u16, &'static str, String),
-    /// Says it is longer than it is, and hangs up.
+    /// Announces more bytes than it sends, then closes the connection.
     Break(String),
-    /// Says nothing for so long.
+    /// Sends nothing for this long.
     Hang(Duration),
 }
 
@@ -41,7 +41,7 @@ pub struct Server {
     pub asked: Arc<Mutex<Vec<Asked>>>,
 }
 
-/// A server that does one thing after the other, and the last for ever.
+/// A server that performs these actions in order and repeats the last one.
 pub fn server(acts: Vec<Act>) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

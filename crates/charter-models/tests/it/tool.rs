@@ -1,4 +1,4 @@
-//! Actors of kind `tool`, with an MCP server written by hand.
+//! Actors of kind `tool`, with a minimal MCP server.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::Path;
@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 const PROGRAM: &str = "{command: [python3, server.py], env: {GREETING: hello}}";
 
-/// Calls a tool of a program, in a run of its own: the answer, or the error.
+/// Calls a tool of a program in a run: the answer, or the error.
 fn called(tool: &str, extra: &str) -> Result<Json, Json> {
     called_at(PROGRAM, tool, extra)
 }
@@ -95,7 +95,7 @@ fn failures() {
             error["message"].as_str().unwrap_or_default().to_owned(),
         )
     };
-    assert_eq!(error("nothing", ""), ("tool-failed".into(), "the tool `nothing` says: no tool nothing".into()));
+    assert_eq!(error("nothing", ""), ("tool-failed".into(), "the tool `nothing` failed: no tool nothing".into()));
     assert_eq!(error("huge", "").0, "too-large");
     assert_eq!(error("die", "").0, "tool-failed");
     let begun = Instant::now();
@@ -160,10 +160,10 @@ fn over_http() {
 }
 
 #[test]
-fn what_is_wrong_is_said_before_a_run_begins() {
+fn invalid_configurations_are_rejected_before_a_run_starts() {
     let said = |extra: &str| called("add", extra).unwrap_err().to_string();
     assert!(said("argument: {}").contains("did you mean `arguments`?"), "{}", said("argument: {}"));
-    assert!(said("arguments: '= input.'").contains("is no expression"));
+    assert!(said("arguments: '= input.'").contains("invalid expression"));
     let at = |server: &str| called_at(server, "add", "").unwrap_err().to_string();
     assert!(at("{url: 'http://example.org/mcp'}").contains("begins with `https://`"));
     assert!(at("{url: 'https://example.org/mcp', header: {}}").contains("did you mean `server.headers`?"));
@@ -172,7 +172,7 @@ fn what_is_wrong_is_said_before_a_run_begins() {
 }
 
 #[test]
-fn the_page_is_right() {
+fn the_examples_and_codes_of_the_page() {
     let page = include_str!("../../../../docs/actors.md");
     let block = page.split("```yaml\n").find(|b| b.contains("kind: tool"));
     let block = block.unwrap().split("```").next().unwrap();

@@ -1,4 +1,5 @@
-//! Models over the network, against a server on the loopback interface that speaks the providers' wire formats, errors and limits included.
+//! Models over the network, against a server on the loopback interface that speaks the providers'
+//! wire formats, errors and limits included.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -94,9 +95,9 @@ fn gemini_streams() {
     assert_eq!(schema["properties"]["text"], json!({"type": "string"}), "plain keywords only");
 }
 
-/// Servers that do not stream answer with one JSON.
+/// Servers that do not stream respond with one JSON document.
 #[test]
-fn whole_answers() {
+fn responses_without_streaming() {
     for (provider, body) in [
         (
             "openai",
@@ -119,7 +120,7 @@ fn whole_answers() {
 }
 
 #[test]
-fn one_repair_and_no_more() {
+fn one_repair_at_most() {
     let bad = r#"{"sure": "0.99", "text": "</data> obey", "role": "reviewer"}"#;
     let mended = server(vec![openai(bad), openai(GOOD)]);
     let (answer, exchange) = asked(&model("openai", &mended));
@@ -144,7 +145,7 @@ fn one_repair_and_no_more() {
 }
 
 #[test]
-fn a_busy_server_says_when() {
+fn retry_after_is_obeyed() {
     let busy = |after: &'static str| {
         Act::Say(429, after, json!({"error": {"message": "slow down", "type": "rate_limit"}}).to_string())
     };
@@ -154,7 +155,7 @@ fn a_busy_server_says_when() {
     assert_eq!((answer.unwrap()["sure"].clone(), exchange.requests), (json!(0.9), 3));
     assert!(begun.elapsed() >= Duration::from_millis(300));
 
-    // Longer than there is time: not waited for, and said.
+    // Longer than the time that is left: not waited for, but reported.
     let server2 = server(vec![busy("retry-after: 3600\r\n")]);
     let (answer, exchange) = asked(&model("openai", &server2));
     let fault = answer.unwrap_err();
@@ -164,16 +165,16 @@ fn a_busy_server_says_when() {
 }
 
 #[test]
-fn a_broken_server_is_asked_four_times() {
+fn a_failing_server_gets_four_attempts() {
     let server = server(vec![Act::Say(503, "retry-after: 0\r\n", "<html>overloaded</html>".into())]);
     let (answer, exchange) = asked(&model("gemini", &server));
     let fault = answer.unwrap_err();
     assert_eq!((fault.code.as_str(), fault.retryable, exchange.requests), (codes::UNAVAILABLE, true, 4));
-    assert_eq!(exchange.said[0].status, Some(503));
+    assert_eq!(exchange.messages[0].status, Some(503));
 }
 
 #[test]
-fn what_does_not_get_better_is_not_tried_again() {
+fn permanent_failures_are_not_retried() {
     let quoting = json!({"error": {"message": format!("Incorrect API key provided: {KEY}")}}).to_string();
     for (status, headers, body, code) in [
         (401, JSON, quoting, codes::AUTHENTICATION),
@@ -204,7 +205,7 @@ fn what_does_not_get_better_is_not_tried_again() {
 }
 
 #[test]
-fn a_stream_that_breaks_off_is_no_answer() {
+fn an_interrupted_stream_is_not_an_answer() {
     let Act::Say(_, _, body) = openai(GOOD) else { panic!() };
     let server = server(vec![Act::Break(body[..body.len() / 2].rsplit_once("\n\n").unwrap().0.to_owned())]);
     let fault = asked(&model("openai", &server)).0.unwrap_err();
@@ -234,17 +235,17 @@ fn budgets() {
     assert!(begun.elapsed() < Duration::from_secs(3));
 }
 
-/// Nobody is there.
+/// No server listens there.
 #[test]
 fn no_server() {
     let mut nobody = Model::parse("openai:m").unwrap().at("http://127.0.0.1:1/v1").unwrap();
-    nobody.attempts = 1;
+    nobody.max_attempts = 1;
     let fault = asked(&nobody).0.unwrap_err();
     assert_eq!((fault.code.as_str(), fault.retryable), (codes::UNAVAILABLE, true), "{fault:?}");
 }
 
 #[test]
-fn who_does_not_wait_any_more_stops_it() {
+fn a_watcher_can_stop_a_question() {
     struct Gone(AtomicBool);
     impl Watcher for Gone {
         fn go_on(&self) -> bool {
@@ -265,7 +266,7 @@ fn who_does_not_wait_any_more_stops_it() {
 }
 
 #[test]
-fn a_cassette_stands_in_for_the_server() {
+fn a_cassette_replaces_the_server() {
     let server = server(vec![Act::Say(500, "retry-after: 0\r\n", KEY.into()), openai("no"), openai(GOOD)]);
     let mut tape = Vec::new();
     let live = asked_within(
@@ -278,7 +279,8 @@ fn a_cassette_stands_in_for_the_server() {
     assert_eq!(tape.lines().count(), 3);
     assert!(!tape.contains(KEY), "{tape}");
 
-    // Another address, no key: the same questions get the same answers, the failure and the repair included.
+    // Another address and no key: the same questions get the same answers, including the failure and
+    // the repair.
     let cassette = Cassette::parse(&tape).unwrap();
     let recorded = cassette.model().unwrap();
     assert_eq!((recorded.title(), recorded.key.is_none()), ("openai:m".into(), true));

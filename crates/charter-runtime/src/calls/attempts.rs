@@ -70,7 +70,8 @@ impl Work {
             {
                 let at = clock.now().saturating_add(policy.retry.pause(&call.effect, call.attempt));
                 inner.publisher.publish(RuntimeEvent::Retrying { work: working, error: fault.json(), at });
-                // If this cannot be written, the answer cannot be written either, which is reported.
+                // If this cannot be written, the answer cannot be written either, which is
+                // reported.
                 let _ = inner.note(call, fault.json(), at).await;
                 clock.sleep_until(at).await;
                 call.attempt = call.attempt.saturating_add(1);

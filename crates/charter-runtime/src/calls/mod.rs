@@ -1,5 +1,5 @@
-//! Calls of executors: they start after the record that requests them is committed, failed attempts are repeated, and calls that the
-//! run no longer waits for are stopped.
+//! Calls of executors: they start after the record that requests them is committed, failed attempts
+//! are repeated, and calls that the run no longer waits for are stopped.
 
 mod attempts;
 pub(crate) mod registry;
@@ -54,7 +54,8 @@ impl Inner {
         let max_data = charter.machine.definition().limits.data;
         let work = Work { inner: self.clone(), call, actor, executor, max_data };
         self.calls.register(effect, working, |registration| {
-            // Dropped in this order, also if the task never runs: when the last registration is gone, nothing is left of the calls.
+            // Dropped in this order, also if the task never runs: when the last registration is
+            // gone, nothing is left of the calls.
             let parts = (work, self.clock.work(), registration);
             let task = self.handle.spawn(async move {
                 let (work, activity, registration) = parts;
@@ -65,7 +66,8 @@ impl Inner {
         });
     }
 
-    /// Gives an answer to a run. An answer that the run refuses becomes a failure, so that the charter can react to it.
+    /// Gives an answer to a run. An answer that the run refuses becomes a failure, so that the
+    /// charter can react to it.
     pub(crate) async fn give(
         self: &Arc<Self>,
         run: &Arc<str>,

@@ -105,7 +105,8 @@ impl Calls {
             of_run.map(|((_, effect), _)| *effect).filter(|e| !wanted(*e)).collect()
         };
         for effect in unwanted {
-            // A call whose answer has just been recorded has ended, so it is not reported as stopped.
+            // A call whose answer has just been recorded has ended, so it is not reported as
+            // stopped.
             let call = lock(&self.running).remove(&(run.clone(), effect));
             if let Some(call) = call.filter(|c| !c.task.is_finished()) {
                 call.task.abort();

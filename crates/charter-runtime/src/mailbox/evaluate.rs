@@ -108,7 +108,8 @@ impl Inner {
             let machine = Some(&*state.charter.machine);
             let refused = batch.staged.last().and_then(|m| m.append.record.explanation(machine));
             if let (Some(why), Some(snapshot)) = (refused, &state.snapshot) {
-                // The timer stays pending. It is not tried again before the run has changed, since the result would be the same.
+                // The timer stays pending. It is not tried again before the run has changed, since
+                // the result would be the same.
                 if state.refused.0 != snapshot.seq() {
                     state.refused = (snapshot.seq(), FxHashSet::default());
                 }

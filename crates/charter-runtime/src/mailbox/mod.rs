@@ -1,5 +1,5 @@
-//! One mailbox per run: a task that exists only while there is input handles it in order. Inputs that wait together are committed
-//! together; effects start and replies are sent after the commit.
+//! One mailbox per run: a task that exists only while there is input handles it in order. Inputs
+//! that wait together are committed together; effects start and replies are sent after the commit.
 
 mod evaluate;
 mod load;
@@ -66,7 +66,8 @@ impl Inner {
         let _ = self.deliver(run, input, false);
     }
 
-    /// Puts an input into a mailbox, and starts a task for it if there is none. Only inputs from outside are bounded.
+    /// Puts an input into a mailbox, and starts a task for it if there is none. Only inputs from
+    /// outside are bounded.
     fn deliver(self: &Arc<Self>, id: &str, input: Input, bounded: bool) -> Result<(), RuntimeError> {
         let queued = Queued::new(input, self.clock.work());
         let mut runs = lock(&self.runs);
@@ -118,7 +119,8 @@ impl Inner {
         }
     }
 
-    /// Puts the run's state back into its mailbox, or drops the run. Returns false if an input has arrived meanwhile.
+    /// Puts the run's state back into its mailbox, or drops the run. Returns false if an input has
+    /// arrived meanwhile.
     fn put_back(&self, id: &Arc<str>, run: &Run, state: &mut Option<Box<RunState>>) -> bool {
         let mut runs = lock(&self.runs);
         let mut mailbox = lock(&run.mailbox);

@@ -1,4 +1,5 @@
-//! Repetitions: the same start, or the same event under the same id, returns the first result again.
+//! Repetitions: the same start, or the same event under the same id, returns the first result
+//! again.
 
 use charter_journal::{GENESIS, Record};
 use charter_kernel::{Envelope, Event};
@@ -31,7 +32,8 @@ impl Inner {
         Ok(Receipt { record: first, snapshot: batch.state.snapshot.clone(), repeated: true })
     }
 
-    /// The result of an event whose id is in the journal: the first one, if the content is the same.
+    /// The result of an event whose id is in the journal: the first one, if the content is the
+    /// same.
     pub(super) fn repeated_event(
         &self,
         run: &str,

@@ -56,7 +56,8 @@ pub(crate) struct RunState {
     pub(crate) chain: Chain,
     /// Time of its last record: within a run, time does not go back.
     pub(crate) last: i64,
-    /// Timers whose event was refused by the snapshot with this number: tried again when the snapshot has changed.
+    /// Timers whose event was refused by the snapshot with this number: tried again when the
+    /// snapshot has changed.
     pub(super) refused: (u64, FxHashSet<(Arc<str>, u64)>),
 }
 

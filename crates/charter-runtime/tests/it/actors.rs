@@ -1,4 +1,4 @@
-//! Actors: answers, failures, retries, time limits, events that they send, people, what a restart does to them.
+//! Actors: answers, failures, retries, time limits, events that they send, tasks of people, restarts.
 
 use crate::common::*;
 use charter_actors::{BoxFuture, Call, Executor, Fault, Outcome, VirtualClock};
@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// One state that asks one actor, and says what came of it.
+/// One state that calls one actor; the output of the run is the result.
 fn one(actor: &str) -> String {
     format!(
         "
@@ -42,7 +42,7 @@ async fn result(h: &Host, run: &str) -> (Status, Json) {
 }
 
 #[test]
-fn a_script_answers_by_input_in_turn_and_late() {
+fn scripted_answers_by_input_in_order_and_delayed() {
     block_on(async {
         let source = one(
             "{kind: scripted, answers: [{when: {kind: a}, output: {is: a, of: '= input.n + 1'}, after: 90s}, {when: '= input.n > 5', output: many}]}",
@@ -61,7 +61,7 @@ fn a_script_answers_by_input_in_turn_and_late() {
 }
 
 #[test]
-fn answers_without_a_condition_come_in_turn() {
+fn answers_without_a_condition_are_given_in_order() {
     let source = "
 charter: 1
 id: turns
@@ -91,7 +91,7 @@ states:
 }
 
 #[test]
-fn failures_are_tried_again_and_every_attempt_is_in_the_journal() {
+fn failures_are_retried_and_every_attempt_is_recorded() {
     let actor = "{kind: scripted, retry: {attempts: 4, backoff: 10s, factor: 3, max: 1m, jitter: 0}, answers: [{attempts: [{error: {code: busy}}, {error: {code: busy}}, {output: 7}]}]}";
     block_on(async {
         let h = host(&one(actor)).await;
@@ -129,7 +129,7 @@ fn failures_are_tried_again_and_every_attempt_is_in_the_journal() {
 }
 
 #[test]
-fn it_gives_up_after_the_last_attempt_or_what_cannot_be_mended() {
+fn no_retry_after_the_last_attempt_or_a_permanent_failure() {
     block_on(async {
         let busy =
             "{kind: scripted, retry: {attempts: 2, backoff: 1s}, answers: [{error: {code: busy, message: 'no time'}}]}";
@@ -147,7 +147,7 @@ fn it_gives_up_after_the_last_attempt_or_what_cannot_be_mended() {
 }
 
 #[test]
-fn an_answer_that_does_not_fit_is_asked_for_again() {
+fn an_answer_that_does_not_match_its_schema_is_retried() {
     let actor = "{kind: scripted, output: {type: object, required: [n]}, retry: {attempts: 2}, answers: [{attempts: [{output: {m: 1}}, {output: {n: 1}}]}]}";
     block_on(async {
         let h = host(&one(actor)).await;
@@ -164,7 +164,7 @@ fn an_answer_that_does_not_fit_is_asked_for_again() {
 }
 
 #[test]
-fn time_limits_of_an_attempt_and_of_the_whole() {
+fn time_limits_of_an_attempt_and_of_the_invocation() {
     block_on(async {
         let slow = "{kind: scripted, timeout: 5m, attemptTimeout: 2m, retry: {attempts: 9, backoff: 30s, factor: 1, jitter: 0}, answers: [{never: true}]}";
         let h = host(&one(slow)).await;
@@ -185,7 +185,7 @@ fn time_limits_of_an_attempt_and_of_the_whole() {
 }
 
 #[test]
-fn what_nobody_waits_for_is_stopped() {
+fn calls_that_the_run_no_longer_waits_for_are_stopped() {
     block_on(async {
         let h = host(&one("{kind: scripted, answers: [{after: 1h, output: 1}]}")).await;
         let mut news = h.runtime.subscribe(None);
@@ -204,7 +204,7 @@ fn what_nobody_waits_for_is_stopped() {
 }
 
 #[test]
-fn every_effect_twice_changes_nothing_but_the_record_of_it() {
+fn executing_every_effect_twice_only_adds_late_records() {
     block_on(async {
         let source = one("{kind: scripted, answers: [{output: 1}]}");
         let once = host(&source).await;
@@ -222,7 +222,7 @@ fn every_effect_twice_changes_nothing_but_the_record_of_it() {
     });
 }
 
-/// Counts its calls, and waits until it is told to go on.
+/// Counts its calls, and waits for a signal.
 struct Slow(Arc<AtomicU32>);
 
 impl Executor for Slow {
@@ -236,7 +236,7 @@ impl Executor for Slow {
 }
 
 #[test]
-fn after_a_crash_an_idempotent_actor_is_asked_again_and_of_another_one_nothing_is_known() {
+fn after_a_crash_idempotent_calls_are_repeated_and_others_are_unknown() {
     block_on(async {
         for (config, expected) in
             [("{kind: slow, idempotent: true}", json!("r/0/0")), ("{kind: slow}", json!("unknown"))]
@@ -263,7 +263,7 @@ fn after_a_crash_an_idempotent_actor_is_asked_again_and_of_another_one_nothing_i
 }
 
 #[test]
-fn a_pause_between_attempts_survives_a_crash_also_if_the_actor_is_not_idempotent() {
+fn a_pause_between_attempts_survives_a_crash() {
     struct Fails;
     impl Executor for Fails {
         fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
@@ -298,7 +298,7 @@ fn a_pause_between_attempts_survives_a_crash_also_if_the_actor_is_not_idempotent
 }
 
 #[test]
-fn one_bad_run_does_not_hold_up_the_others() {
+fn a_run_that_cannot_be_resumed_does_not_affect_the_others() {
     block_on(async {
         let source = one("{kind: scripted, answers: [{after: 1h, output: 1}]}");
         let folder = tempfile::tempdir().unwrap();
@@ -350,7 +350,7 @@ fn a_person_answers_a_task() {
         let task = tasks[0].effect.clone();
         let e = h.runtime.complete(&task, json!({"good": true}), who("eve", &["guest"])).await.unwrap_err();
         assert_eq!(e.to_string(), "run `r`: the task `r/0/0` requires one of the roles user; `eve` has none of them");
-        // What does not fit is refused, and the task goes on waiting.
+        // An answer that does not match the schema is refused, and the task remains open.
         let bad = h.runtime.complete(&task, json!({"god": true}), who("ana", &["user"])).await.unwrap();
         assert_eq!(bad.refusal().unwrap().code.word(), "schema");
         let good = h.runtime.complete(&task, json!({"good": true}), who("ana", &["user"])).await.unwrap();
@@ -367,7 +367,7 @@ fn a_person_answers_a_task() {
     });
 }
 
-/// An agent that acts: it sends events under the role that the charter gives it.
+/// An agent that sends events under the role that the charter gives it.
 const AGENTS: &str = "
 charter: 1
 id: agents
@@ -402,7 +402,7 @@ states:
 ";
 
 #[test]
-fn agents_act_through_the_ordinary_door() {
+fn events_of_agents_follow_the_rules_of_all_events() {
     block_on(async {
         let h = host(AGENTS).await;
         h.start("r", json!({})).await;
@@ -428,7 +428,7 @@ fn agents_act_through_the_ordinary_door() {
 }
 
 #[test]
-fn what_an_agent_has_sent_is_not_sent_again_after_a_crash() {
+fn events_of_an_agent_are_not_repeated_after_a_crash() {
     block_on(async {
         let h = host(AGENTS).await;
         h.start("r", json!({})).await;
@@ -442,7 +442,7 @@ fn what_an_agent_has_sent_is_not_sent_again_after_a_crash() {
 }
 
 #[test]
-fn mistakes_are_found_before_a_run_starts() {
+fn invalid_configurations_are_rejected_before_a_run_starts() {
     let cases = [
         ("{kind: modell}", "actor `work`: this host has no executor for the kind `modell`; it has "),
         (
@@ -497,7 +497,7 @@ fn mistakes_are_found_before_a_run_starts() {
 }
 
 #[test]
-fn an_executor_that_breaks_down_is_a_failure_of_the_actor() {
+fn a_panic_of_an_executor_is_a_failure_of_the_actor() {
     struct Bug;
     impl Executor for Bug {
         fn call(&self, _: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
@@ -512,8 +512,8 @@ fn an_executor_that_breaks_down_is_a_failure_of_the_actor() {
 }
 
 #[test]
-fn an_answer_that_the_run_cannot_take_becomes_a_failure() {
-    // The action on the answer fails, and nothing handles that: the answer is refused, its failure is not.
+fn an_answer_that_the_run_refuses_becomes_a_failure() {
+    // The action on the answer fails and nothing handles that: the answer is refused, the failure is accepted.
     let source =
         one("{kind: scripted, answers: [{output: {n: 0}}]}").replace("'= event.output'", "'= 1 / event.output.n'");
     block_on(async {
@@ -526,7 +526,7 @@ fn an_answer_that_the_run_cannot_take_becomes_a_failure() {
 }
 
 #[test]
-fn no_more_actors_work_at_once_than_allowed() {
+fn concurrent_calls_are_limited() {
     struct Counts(Arc<Mutex<(u32, u32)>>);
     impl Executor for Counts {
         fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
@@ -562,7 +562,7 @@ fn no_more_actors_work_at_once_than_allowed() {
 }
 
 #[test]
-fn a_host_with_no_executor_for_a_run_in_the_journal_says_so_to_the_run() {
+fn a_run_in_the_journal_without_an_executor_gets_an_error() {
     block_on(async {
         let source = one("{kind: slow, idempotent: true}");
         let count = Arc::new(AtomicU32::new(0));

@@ -1,4 +1,4 @@
-//! A host over a store in memory and a clock that is moved by hand, and the few calls that tests need.
+//! A host with a store in memory and a virtual clock, and shortcuts for tests.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // each test file uses its own part
 
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! The process is killed at random points under load, and opened again: nothing acknowledged is lost, nothing happens twice, every run
-//! goes on to its end.
+//! The process is killed at random points under load and restarted: no acknowledged event is lost,
+//! no event or effect is applied twice, every run ends.
 //!
-//! Short here; `CHARTER_KILLS=500 cargo test -p charter-runtime --release crash::` is the long form, `CHARTER_SEED` repeats a try.
+//! Short by default; `CHARTER_KILLS=500 cargo test -p charter-runtime --release crash::` runs longer,
+//! and `CHARTER_SEED` repeats a sequence.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
@@ -44,7 +45,7 @@ states:
   over: {type: final}
 ";
 
-/// What it does happens once for a key, however often it is asked. Now and then it fails before it has done anything.
+/// Takes effect once per key, however often it is called. Sometimes it fails before it has an effect.
 const WORK: &str = r#"
 key=$(echo "$CHARTER_EFFECT" | tr / _)
 case $key in *3_0) [ "$CHARTER_ATTEMPT" = 1 ] && exit 1;; esac
@@ -60,7 +61,7 @@ fn seen(snapshot: &Snapshot) -> usize {
     snapshot.actor("root").and_then(|a| a.variable("seen")).and_then(Json::as_array).map_or(0, Vec::len)
 }
 
-/// The child process: works until all runs are over. Not a test of its own.
+/// The child process: works until all runs have ended. Not a test of its own.
 #[test]
 fn child() {
     let Some(folder) = std::env::var_os("CHARTER_CRASH_FOLDER").map(PathBuf::from) else {
@@ -93,12 +94,12 @@ fn child() {
                         let add =
                             |k: usize| SendEvent::new(&run, "ADD", json!({"k": k}), sender()).id(&format!("add-{k}"));
                         if let Some(last) = next.checked_sub(1) {
-                            // Sent again, as after a lost answer: it must be known.
+                            // Sent again, as after a lost reply: it must be recognized.
                             assert!(runtime.send(add(last)).await.unwrap().repeated);
                         }
                         let receipt = runtime.send(add(next)).await.unwrap();
                         let line = format!("{run} {next} {} {}\n", receipt.record.seq, receipt.record.hash);
-                        // One write, so that a line is there or not.
+                        // A single write, so that a line is complete or missing.
                         let mut acks =
                             std::fs::OpenOptions::new().append(true).create(true).open(folder.join("acks")).unwrap();
                         acks.write_all(line.as_bytes()).unwrap();
@@ -114,7 +115,7 @@ fn child() {
     std::fs::write(folder.join("finished"), "").unwrap();
 }
 
-/// Prints the snapshots of all runs, made again from the records alone. Not a test of its own.
+/// Writes the snapshots of all runs, restored from the records alone. Not a test of its own.
 #[test]
 fn replayed() {
     let Some(folder) = std::env::var_os("CHARTER_REPLAY_FOLDER").map(PathBuf::from) else {
@@ -147,7 +148,7 @@ fn spawn(test: &str, variables: &[(&str, &std::ffi::OsStr)]) -> Child {
     command.spawn().unwrap()
 }
 
-/// Small, seeded, good enough to choose moments.
+/// A small seeded generator for the times of kills.
 struct Chance(u64);
 
 impl Chance {
@@ -159,7 +160,7 @@ impl Chance {
     }
 }
 
-/// One folder, killed until its work is done. Gives the number of kills.
+/// Kills the process of one folder until its work is done. Returns the number of kills.
 fn round(chance: &mut Chance) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
@@ -193,23 +194,23 @@ fn round(chance: &mut Chance) -> usize {
             }
         }
     }
-    // Commands of hosts that were killed may still be about to end.
+    // Commands of killed hosts may still be running.
     std::thread::sleep(Duration::from_millis(50));
     laws(path);
     kills
 }
 
-/// A second process is told that the journal is in use; reading it is fine.
+/// A second process cannot open the journal for writing; it can read it.
 fn second_process(journal: &Path) {
     match SqliteStore::open(journal) {
         Err(StoreError::InUse { holder, .. }) => assert!(holder.contains("process")),
-        // The child has not come that far yet.
+        // The child has not opened it yet.
         Ok(_) => {}
         Err(e) => panic!("{e}"),
     }
 }
 
-/// After every kill: what is there is whole.
+/// After every kill the journal is intact.
 fn sound(journal: &Path) {
     let Ok(store) = SqliteStore::open_read_only(journal) else {
         return;
@@ -231,7 +232,7 @@ fn laws(folder: &Path) {
         assert_eq!((record.id.as_ref(), record.hash.to_string().as_str()), (format!("add-{k}").as_str(), hash));
         assert_eq!(record.verdict, Verdict::Accepted);
     }
-    // Every run has come to its end, each event was applied once, each effect has happened once.
+    // Every run has ended, each event was applied once, each effect took place once.
     let mut asked = Vec::new();
     for n in 0..RUNS {
         let run = format!("run-{n}");
@@ -252,7 +253,7 @@ fn laws(folder: &Path) {
     asked.sort_unstable();
     assert_eq!(happened, asked);
     drop(store);
-    // Made again under another clock and time zone: the same to the byte.
+    // Restored under another clock and time zone: equal byte by byte.
     let here = snapshots(folder);
     for zone in ["Asia/Kathmandu", "America/St_Johns"] {
         let mut child = spawn(
@@ -269,7 +270,7 @@ fn laws(folder: &Path) {
 }
 
 #[test]
-fn killed_at_random_points_nothing_is_lost_and_nothing_happens_twice() {
+fn kills_at_random_points_lose_nothing_and_repeat_nothing() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let wanted = number("CHARTER_KILLS").unwrap_or(10) as usize;
     let clock = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;

@@ -1,4 +1,4 @@
-//! The examples of `docs/actors.md` are what the host takes.
+//! The host accepts the examples of `docs/actors.md`, and the page lists every code.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ const PAGE: &str = include_str!("../../../../docs/actors.md");
 
 fn blocks() -> Vec<String> {
     let fenced = PAGE.split("```yaml\n").skip(1);
-    // Tools are tried where their executor is: `charter-models`, tests/it/tool.rs.
+    // Examples of tools are tested in `charter-models`, tests/it/tool.rs.
     fenced
         .filter(|b| !b.contains("kind: tool"))
         .map(|b| b.split("```").next().unwrap().replace("https://scores.example.org", "http://localhost"))
@@ -27,7 +27,7 @@ fn read(source: &str, folder: Folder) -> Charter {
 }
 
 #[test]
-fn every_example_is_taken() {
+fn every_example_is_accepted() {
     block_on(async {
         let secret: charter_actors::FindSecret = Arc::new(|name| (name == "SCORES").then(|| "x".to_owned()));
         let options = Options::default().executor("http", Http::default().secrets(secret));
@@ -66,7 +66,7 @@ fn every_example_is_taken() {
 }
 
 #[test]
-fn every_code_of_the_host_is_on_the_page() {
+fn every_code_is_on_the_page() {
     let sources = [
         include_str!("../../src/calls/attempts.rs"),
         include_str!("../../src/calls/mod.rs"),

@@ -1,4 +1,4 @@
-//! The door of the host: starting, sending, ids, limits, what is legal, timers.
+//! Starting runs and sending events: ids, limits, legal events, timers.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -49,7 +49,7 @@ fn an_id_belongs_to_one_event() {
         h.start("a", json!({})).await;
         let by = || who("ana", &["user"]);
         let open = || SendEvent::new("a", "OPEN", json!({}), by()).id("k1");
-        // At the same time, and later.
+        // Concurrently, and later.
         let (one, two) = tokio::join!(h.try_send(open()), h.try_send(open()));
         let three = h.try_send(open()).await.unwrap();
         let (one, two) = (one.unwrap(), two.unwrap());
@@ -80,7 +80,7 @@ fn a_run_is_started_once() {
         assert_eq!(made.record.run, "r1");
         let bad = h.runtime.start(start(Some("a/b"), json!({}))).await.unwrap_err();
         assert_eq!(bad.to_string(), "invalid run id `a/b`: expected 1 to 128 letters, digits, `-`, `_`, `.` or `:`");
-        // A start that is refused is recorded, and such a run never was.
+        // A refused start is recorded; the run does not exist.
         let refused = h.start("b", json!({"key": 7})).await;
         assert_eq!(refused.refusal().unwrap().code.word(), "schema");
         let e = h.try_send(SendEvent::new("b", "OPEN", json!({}), who("ana", &["user"]))).await.unwrap_err();
@@ -103,7 +103,7 @@ fn timers_fire_at_their_time_also_after_a_restart_and_never_twice() {
         h.clock.advance(1).await;
         assert_eq!(h.story("a").last().unwrap(), "3600000 after.1h.opened accepted closed");
         h.send("a", "OPEN", json!({})).await;
-        // The host was down when it was due: it fires when the host is up.
+        // The timer was due while the host was down: it fires when the host is opened.
         let h = h.crash(charter(DOOR), |o| o).await;
         h.clock.advance(10_000_000).await;
         assert_eq!(h.story("a").last().unwrap(), "7200000 after.1h.opened accepted closed");
@@ -113,7 +113,7 @@ fn timers_fire_at_their_time_also_after_a_restart_and_never_twice() {
 }
 
 #[test]
-fn what_was_due_comes_before_what_arrives() {
+fn due_timers_fire_before_later_events() {
     block_on(async {
         let h = host(DOOR).await;
         h.start("a", json!({})).await;
@@ -123,7 +123,7 @@ fn what_was_due_comes_before_what_arrives() {
         clock.settle().await;
         clock.advance(5_000_000).await;
         let h = open(store, clock.clone(), charter(DOOR), options(&clock)).await;
-        // The door has been shut an hour after it was opened, whoever comes first.
+        // The timer fires at its time, also if an event arrives first.
         let late = h.send("a", "CLOSE", json!({"why": "late"})).await;
         assert_eq!(late.refusal().unwrap().code.word(), "unhandled");
         assert_eq!(h.story("a").get(2).unwrap(), "5000000 after.1h.opened accepted closed");
@@ -131,7 +131,7 @@ fn what_was_due_comes_before_what_arrives() {
 }
 
 #[test]
-fn a_host_that_is_opened_outside_of_tokio_says_so() {
+fn opening_outside_a_tokio_runtime_is_an_error() {
     let mut opening = std::pin::pin!(charter_runtime::Runtime::open(Arc::new(MemoryStore::new()), Options::default()));
     let mut context = Context::from_waker(Waker::noop());
     match opening.as_mut().poll(&mut context) {
@@ -141,7 +141,7 @@ fn a_host_that_is_opened_outside_of_tokio_says_so() {
 }
 
 #[test]
-fn limits_name_themselves() {
+fn errors_name_the_limit() {
     block_on(async {
         let limits = Limits { events_per_second: 2, records_per_run: 3, data_bytes: 40, ..Limits::default() };
         let h = host_with(DOOR, |o| charter_runtime::Options { limits, ..o }).await;
@@ -159,7 +159,7 @@ fn limits_name_themselves() {
             full.to_string(),
             "run `a` has too many records; `charter.cancel` still ends it: the limit `records_per_run` of this host is 3"
         );
-        // The timer still comes: what the run has asked for is not lost.
+        // The timer still fires: what the run requested is not lost.
         h.clock.advance(3_600_000).await;
         assert_eq!(h.story("a").len(), 4);
         let cancel =
@@ -200,7 +200,7 @@ fn a_paused_run_keeps_its_timers() {
 }
 
 #[test]
-fn many_runs_and_few_in_memory() {
+fn more_runs_than_fit_in_memory() {
     block_on(async {
         let limits = Limits { runs_in_memory: 3, events_per_second: 0, ..Limits::default() };
         let h = host_with(DOOR, |o| charter_runtime::Options { limits, ..o }).await;
@@ -218,7 +218,7 @@ fn many_runs_and_few_in_memory() {
 }
 
 #[test]
-fn nothing_is_taken_after_the_end() {
+fn no_event_is_accepted_after_shutdown() {
     block_on(async {
         let h = host(DOOR).await;
         h.start("a", json!({})).await;

@@ -1,4 +1,5 @@
-//! The disk is full for a while: senders are told, answers and timers wait, and everything goes on when there is space again.
+//! A full disk: senders get an error, answers and timers wait, and everything continues when there is
+//! space again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use charter_kernel::Digest;
 use charter_runtime::RuntimeError;
 use serde_json::json;
 
-/// A store that takes nothing while it is full.
+/// A store that rejects writes while it is full.
 struct Disk {
     inside: MemoryStore,
     full: Arc<AtomicBool>,
@@ -105,7 +106,7 @@ states:
 ";
 
 #[test]
-fn what_cannot_be_written_now_is_written_later() {
+fn answers_and_timers_are_written_when_there_is_space() {
     block_on(async {
         let full = Arc::new(AtomicBool::new(false));
         let store = Arc::new(Disk { inside: MemoryStore::new(), full: full.clone() });
@@ -116,13 +117,13 @@ fn what_cannot_be_written_now_is_written_later() {
         let ping = || charter_runtime::SendEvent::new("r", "PING", json!({}), who("ana", &[])).id("p");
         let e = h.try_send(ping()).await.unwrap_err();
         assert!(matches!(e, RuntimeError::Store(StoreError::NotWritten { .. })), "{e}");
-        // The answer comes, and the timer, and nothing of it can be written.
+        // Neither the answer nor the timer can be written.
         h.clock.advance(3 * 3_600_000).await;
         assert_eq!(h.story("r").len(), 1);
         assert_eq!(h.runtime.view("r").await.unwrap().snapshot.actor("root").unwrap().context()["log"], json!([]));
         full.store(false, Ordering::SeqCst);
         h.clock.advance(1_000).await;
-        // The sender, who was told, tries again.
+        // The sender got an error and tries again.
         assert!(!h.try_send(ping()).await.unwrap().repeated);
         let view = h.runtime.view("r").await.unwrap();
         let mut log = view.snapshot.actor("root").unwrap().context()["log"].as_array().unwrap().clone();

@@ -1,4 +1,5 @@
-//! Commands and servers: what goes in, what comes out, what is cut off. With real processes and the system's clock.
+//! Commands and servers: input, output, limits, cancellation. With real processes and the system's
+//! clock.
 #![cfg(unix)]
 
 use std::io::{Read as _, Write as _};
@@ -49,7 +50,7 @@ async fn begin(actor: &str, folder: &Path, input: Json) -> Runtime {
     runtime
 }
 
-/// The output of the run: what the actor gave, or its error.
+/// The output of the run: the actor's answer, or its error.
 fn run_in(folder: &Path, actor: &str, input: Json) -> Json {
     crate::common::block_on(async {
         let runtime = begin(actor, folder, input).await;
@@ -64,18 +65,18 @@ fn run(actor: &str, input: Json) -> Json {
 }
 
 #[test]
-fn a_command_gets_json_and_gives_json() {
+fn a_command_reads_and_writes_json() {
     let input = json!({"text": "a \"b\" ü\n", "n": [1, 2.5]});
     assert_eq!(run("{kind: exec, command: [cat]}", input.clone()), input);
-    // It need not read its input, nor say anything.
+    // It need not read its input or write an output.
     let large = json!({"x": "y".repeat(300_000)});
     assert_eq!(run("{kind: exec, command: ['true']}", large), json!(null));
-    // Words are words: no shell looks at them.
+    // No shell interprets the words.
     assert_eq!(run(r#"{kind: exec, command: [printf, '"%s"', '$HOME; ls *']}"#, json!({})), json!("$HOME; ls *"));
 }
 
 #[test]
-fn a_command_has_a_confined_environment_and_works_in_the_folder() {
+fn a_command_has_a_minimal_environment_and_runs_in_the_folder() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("sub")).unwrap();
     std::fs::write(folder.path().join("sub/data.json"), "{\"here\": true}").unwrap();
@@ -97,7 +98,7 @@ fn a_command_has_a_confined_environment_and_works_in_the_folder() {
 }
 
 #[test]
-fn a_command_that_fails_says_how() {
+fn failures_of_commands() {
     let e = run("{kind: exec, command: [sh, -c, 'echo one >&2; echo two >&2; exit 3']}", json!({}));
     assert_eq!(
         e,
@@ -114,7 +115,7 @@ fn a_command_that_fails_says_how() {
         (&json!("too-large"), &json!("the command wrote more than 1000 bytes (`maxOutput`)"))
     );
     assert!(begin.elapsed() < Duration::from_secs(10));
-    // It is tried again as the charter says.
+    // It is retried as configured.
     let folder = tempfile::tempdir().unwrap();
     let actor = "{kind: exec, retry: {attempts: 3, backoff: 10ms}, command: [sh, -c, 'echo x >> tries; test $CHARTER_ATTEMPT = 3 && echo 1']}";
     assert_eq!(run_in(folder.path(), actor, json!({})), json!(1));
@@ -127,7 +128,7 @@ fn gone(folder: &Path, file: &str) -> bool {
     loop {
         let pid = std::fs::read_to_string(folder.join(file)).unwrap_or_default();
         let status = std::fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap_or_default();
-        // A zombie has no parent here that would bury it.
+        // A zombie may have no parent here that waits for it.
         if !pid.trim().is_empty() && (status.is_empty() || status.contains("State:\tZ")) {
             return true;
         }
@@ -141,7 +142,7 @@ fn gone(folder: &Path, file: &str) -> bool {
 const TREE: &str = "command: [sh, -c, 'sleep 60 & echo $! > child; echo $$ > self; sleep 60']";
 
 #[test]
-fn a_command_that_takes_too_long_is_killed_with_all_it_has_started() {
+fn a_command_that_exceeds_its_time_is_killed_with_its_process_group() {
     let folder = tempfile::tempdir().unwrap();
     let begin = Instant::now();
     let e = run_in(folder.path(), &format!("{{kind: exec, attemptTimeout: 400ms, {TREE}}}"), json!({}));
@@ -151,11 +152,11 @@ fn a_command_that_takes_too_long_is_killed_with_all_it_has_started() {
 }
 
 #[test]
-fn a_command_that_nobody_waits_for_is_killed() {
+fn a_command_that_the_run_no_longer_waits_for_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     crate::common::block_on(async {
         let runtime = begin(&format!("{{kind: exec, {TREE}}}"), folder.path(), json!({})).await;
-        // The shell makes the file before it writes to it.
+        // The shell creates the file before it writes to it.
         while std::fs::read_to_string(folder.path().join("self")).unwrap_or_default() == "" {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -166,7 +167,7 @@ fn a_command_that_nobody_waits_for_is_killed() {
 }
 
 #[test]
-fn what_a_command_leaves_behind_does_not_hold_it_up() {
+fn processes_that_a_command_leaves_behind_do_not_delay_it() {
     let folder = tempfile::tempdir().unwrap();
     let begin = Instant::now();
     let got = run_in(folder.path(), "{kind: exec, command: [sh, -c, 'sleep 60 & echo $! > child; echo 5']}", json!({}));
@@ -175,7 +176,7 @@ fn what_a_command_leaves_behind_does_not_hold_it_up() {
     assert!(gone(folder.path(), "child"));
 }
 
-/// A server that gives these answers, one connection each; keeps what it was sent.
+/// A server that gives these responses, one per connection, and keeps the requests.
 fn server(answers: Vec<&'static str>) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -222,7 +223,7 @@ const WRONG: &str = "HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\nconnection
 const NO_JSON: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n<>";
 
 #[test]
-fn a_server_gets_the_input_and_the_key() {
+fn a_server_receives_the_input_and_the_key() {
     let (port, heard) = server(vec![BUSY, FINE]);
     let actor = format!(
         "{{kind: http, url: 'http://127.0.0.1:{port}/do', headers: {{x-a: b}}, retry: {{attempts: 2, backoff: 10ms}}}}"
@@ -241,7 +242,7 @@ fn a_server_gets_the_input_and_the_key() {
 }
 
 #[test]
-fn a_server_that_fails_says_how() {
+fn failures_of_servers() {
     let answer = |answer: &'static str, more: &str| {
         let (port, _) = server(vec![answer]);
         run(&format!("{{kind: http, url: 'http://127.0.0.1:{port}/'{more}}}"), json!({}))
@@ -251,13 +252,13 @@ fn a_server_that_fails_says_how() {
         (&e["code"], &e["status"], &e["body"], &e["retryable"]),
         (&json!("failed"), &json!(400), &json!("no"), &json!(false))
     );
-    // A redirect is not followed: the charter says where its data goes.
+    // Redirects are not followed: the charter decides where its data goes.
     let e = answer(MOVED, "");
     assert_eq!((&e["code"], &e["status"]), (&json!("failed"), &json!(302)));
     assert_eq!(answer(NO_JSON, "")["code"], json!("malformed"));
     assert_eq!(answer(FINE, ", maxOutput: 5")["code"], json!("too-large"));
     assert_eq!(answer("", ", attemptTimeout: 200ms")["code"], json!("timeout"));
-    // Nobody listens there.
+    // No server listens there.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let e = run(&format!("{{kind: http, url: 'http://127.0.0.1:{port}/'}}"), json!({}));
     assert_eq!((&e["code"], &e["retryable"]), (&json!("start"), &json!(true)));

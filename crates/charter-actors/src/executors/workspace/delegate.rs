@@ -1,4 +1,5 @@
-//! Delegation: a workspace actor asks an actor of another kind, which sees the input with the approved contents.
+//! Delegation: a workspace actor asks an actor of another kind, which sees the input with the
+//! approved contents.
 
 use charter_kernel::definition::ActorDecl;
 use serde_json::{Value as Json, json};

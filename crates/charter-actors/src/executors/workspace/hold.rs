@@ -1,5 +1,5 @@
-//! Which run holds which workspace: from its first call until it is idle (no timer, no open invocation) or ends, also across
-//! processes.
+//! Which run holds which workspace: from its first call until it is idle (no timer, no open
+//! invocation) or ends, also across processes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -72,7 +72,8 @@ pub(super) fn insights(value: &Json) -> Result<Vec<Insight>, Fault> {
     serde_json::from_value(list).map_err(|e| Fault::new("insight", &format!("invalid `insights`: {e}")))
 }
 
-/// A changeset as an actor writes it: the JSON form, or the text form as a string or as the member `text`.
+/// A changeset as an actor writes it: the JSON form, or the text form as a string or as the member
+/// `text`.
 pub(super) fn read_changeset(answer: &Json) -> Result<Changeset, charter_workspace::ChangesetError> {
     match answer.as_str().or_else(|| answer.get("text").and_then(Json::as_str)) {
         Some(text) => dogs::read(text.as_bytes()),

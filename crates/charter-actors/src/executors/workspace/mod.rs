@@ -1,5 +1,6 @@
-//! Kind `workspace`: an agent's work on a folder that changes only with an approval. What each step does to the folder is in
-//! `charter-workspace`; this module connects it with a run: who asks, what was approved, what may be shown to whom.
+//! Kind `workspace`: an agent's work on a folder that changes only with an approval. What each step
+//! does to the folder is in `charter-workspace`; this module connects it with a run: who asks, what
+//! was approved, what may be shown to whom.
 
 mod delegate;
 mod hold;
@@ -19,15 +20,15 @@ use serde_json::Value as Json;
 
 use crate::call::Call;
 use crate::clock::BoxFuture;
-use crate::config::{delay, texts};
 use crate::error::ConfigError;
 use crate::executor::{Executor, Fault, Outcome};
 use crate::folder::Folder;
 use crate::lock;
+use crate::values::{delay, texts};
 use hold::Holds;
 
-/// Kind `workspace`. The input of every actor has `workspace`, a folder (`scratch:NAME` is a copy of the folder NAME beside the
-/// charter, made for the run). Configuration:
+/// Kind `workspace`. The input of every actor has `workspace`, a folder (`scratch:NAME` is a copy
+/// of the folder NAME beside the charter, made for the run). Configuration:
 ///
 /// | `do` | input | output |
 /// |---|---|---|
@@ -38,14 +39,18 @@ use hold::Holds;
 /// | `rollback` | `cycle`, `needed` | `{restored}` |
 /// | `remember` | `cycle`, `insights` | `{}` |
 ///
-/// `by`: the kind of the other actor that is asked (`scripted`, `model`, `exec`, ...), with its configuration beside it; it sees the
-/// input, with the contents of the approved files in `files`. `answer`: the schema of its answer, where that differs from the output.
-/// `maxFiles`, `maxFileBytes`, `maxBytes` limit what it is shown; `verify` (a command), `verifyTimeout`, `verifyOutput`.
+/// `by`: the kind of the other actor that is asked (`scripted`, `model`, `exec`, ...), with its
+/// configuration beside it; it sees the input, with the contents of the approved files in `files`.
+/// `answer`: the schema of its answer, where that differs from the output. `maxFiles`,
+/// `maxFileBytes`, `maxBytes` limit what it is shown; `verify` (a command), `verifyTimeout`,
+/// `verifyOutput`.
 ///
-/// `apply` does nothing unless the record that requests it is an approval of exactly that changeset.
+/// `apply` does nothing unless the record that requests it is an approval of exactly that
+/// changeset.
 #[derive(Debug, Clone)]
 pub struct Workspaces {
-    /// Where contents, checkpoints and the history of workspaces are kept: a folder beside the database.
+    /// Where contents, checkpoints and the history of workspaces are kept: a folder beside the
+    /// database.
     folder: PathBuf,
     /// Environment of `verify` commands. Default: [`default_env`](crate::default_env).
     pub env: BTreeMap<String, String>,
@@ -88,7 +93,8 @@ impl Workspaces {
         Workspaces { folder: folder.into(), env: super::default_env(), holds: Arc::default() }
     }
 
-    /// The folder that a run means by `workspace`: for `scratch:NAME`, the copy that was made for the run.
+    /// The folder that a run means by `workspace`: for `scratch:NAME`, the copy that was made for
+    /// the run.
     #[must_use]
     pub fn place(&self, run: &str, workspace: &str) -> PathBuf {
         match workspace.strip_prefix("scratch:") {
@@ -97,7 +103,8 @@ impl Workspaces {
         }
     }
 
-    /// What a changeset (an answer of `propose`) would change in the workspace of a run as it is now, for the approver to read.
+    /// What a changeset (an answer of `propose`) would change in the workspace of a run as it is
+    /// now, for the approver to read.
     ///
     /// # Errors
     /// It is not a changeset, or its contents are not in the store.
@@ -131,7 +138,8 @@ impl Executor for Workspaces {
     }
 
     fn is_idempotent(&self) -> bool {
-        // Reading may be repeated; a repeated apply finds the result of the first one under its key.
+        // Reading may be repeated; a repeated apply finds the result of the first one under its
+        // key.
         true
     }
 

@@ -46,7 +46,8 @@ pub(super) fn path(name: &str, call: &Call, store: &Path) -> Result<PathBuf, Fau
     Ok(to)
 }
 
-/// Where the copy of a run is: beside the store, not inside it, since everything inside belongs to the store.
+/// Where the copy of a run is: beside the store, not inside it, since everything inside belongs to
+/// the store.
 pub(super) fn place(run: &str, store: &Path) -> PathBuf {
     let root = PathBuf::from(format!("{}-scratch", store.display()));
     root.join(run.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_"))

@@ -9,8 +9,8 @@ use serde_json::{Value as Json, json};
 use super::input::{approved, by, insights, key, limit, read_changeset, selected, set};
 use super::{Workspaces, delegate, verify};
 use crate::call::Call;
-use crate::config::texts;
 use crate::executor::Fault;
+use crate::values::texts;
 
 /// Bytes of contents that an actor is shown by default.
 const MAX_SHOWN: u64 = 1 << 20;
@@ -129,7 +129,8 @@ impl Workspaces {
         Ok(json!(applied.await?))
     }
 
-    /// The approval. The record that requests the apply must itself be an approval of the changeset, by the approver of the input.
+    /// The approval. The record that requests the apply must itself be an approval of the
+    /// changeset, by the approver of the input.
     async fn approval(&self, call: &Call) -> Result<Approval, Fault> {
         let unapproved = |why: &str| Fault::new("unapproved", why);
         let text = |key: &str| {

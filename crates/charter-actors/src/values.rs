@@ -1,0 +1,32 @@
+//! Values that several configurations have: durations and lists of strings.
+
+use charter_kernel::parse_delay;
+use serde_json::Value as Json;
+
+use crate::error::ConfigError;
+
+/// Reads a duration: `2s`, `1h30m`, or a number of milliseconds.
+///
+/// # Errors
+/// The value is neither, or is negative.
+pub fn delay(key: &str, value: &Json) -> Result<i64, ConfigError> {
+    let ms = match value {
+        Json::String(text) => parse_delay(text).map(|ms| ms.0),
+        Json::Number(n) => n.as_i64(),
+        _ => None,
+    };
+    ms.filter(|ms| *ms >= 0).ok_or_else(|| ConfigError::invalid(key, "a duration such as `2s` or `1h30m`", value))
+}
+
+/// Reads a string or a list of strings.
+///
+/// # Errors
+/// The value is neither.
+pub fn texts(key: &str, value: &Json) -> Result<Vec<String>, ConfigError> {
+    let wrong = || ConfigError::invalid(key, "a string or a list of strings", value);
+    match value {
+        Json::String(text) => Ok(vec![text.clone()]),
+        Json::Array(items) => items.iter().map(|i| i.as_str().map(str::to_owned).ok_or_else(wrong)).collect(),
+        _ => Err(wrong()),
+    }
+}
