@@ -129,7 +129,7 @@ impl<M: Memory + Clone> Automaton<M> {
                 continue;
             }
             let message = format!(
-                "the host stopped while `{}` was at work; whether it has done its work is not known",
+                "the host stopped during a call of `{}`; whether the call took effect is unknown",
                 request.actor
             );
             made.extend(self.handle(

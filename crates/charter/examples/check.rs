@@ -1,4 +1,5 @@
-//! Checks a charter from code: findings with lines, and the trace that leads to a violated property.
+//! Checks a charter from code: findings with lines, and the trace that leads to a violated
+//! property.
 //!
 //! `cargo run -p charter --example check`
 

@@ -26,7 +26,8 @@ states:
 
 #[tokio::main(flavor = "current_thread")]
 pub(crate) async fn main() -> Result<(), Box<dyn Error>> {
-    // `SqliteStore::open("charter.db")` keeps the journal in a file; `Options::default()` uses the system clock.
+    // `SqliteStore::open("charter.db")` keeps the journal in a file; `Options::default()` uses the
+    // system clock.
     let clock = VirtualClock::new(1_795_255_200_000);
     let (runtime, _) = Runtime::open(Arc::new(MemoryStore::new()), Options::default().clock(clock.clone())).await?;
 

@@ -23,7 +23,8 @@ struct Counting {
 }
 
 impl Store for Counting {
-    /// The one method that writes records: a batch is committed whole or not at all, and `reply` is called afterwards.
+    /// The one method that writes records: a batch is committed whole or not at all, and `reply` is
+    /// called afterwards.
     fn submit(&self, batch: Vec<Append>, reply: Reply) {
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.inner.submit(batch, reply);

@@ -1,5 +1,5 @@
-//! Exploration speed, table-driven and through the kernel, beside `stateright` on the same machine in
-//! the same run: `cargo bench -p charter-peers --bench explore`.
+//! Exploration speed, table-driven and through the kernel, beside `stateright` on the same machine
+//! in the same run: `cargo bench -p charter-peers --bench explore`.
 
 use charter_check::{Options, explore};
 use charter_format::{ReadOptions, read};

@@ -1,5 +1,5 @@
-//! One guard over a context of 40 leaves: `charter-expr`, native code and the `cel` crate in the same
-//! run: `cargo bench -p charter-peers --bench guard`.
+//! One guard over a context of 40 leaves: `charter-expr`, native code and the `cel` crate in the
+//! same run: `cargo bench -p charter-peers --bench guard`.
 
 use charter_expr::{Env, Fuel, Program, RootId, Scope, Type, Value, check, parse};
 use divan::{Bencher, black_box};

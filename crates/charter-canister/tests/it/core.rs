@@ -79,7 +79,7 @@ fn an_upgrade_in_the_middle_of_a_turn_fails_it() {
         host.restart();
         assert_eq!(host.state(), "Faulted", "after {steps} steps");
         let error = host.automaton.stable.view().last_error.clone().unwrap();
-        assert!(error.reason.starts_with("unknown: the host stopped while"), "{error:?}");
+        assert!(error.reason.starts_with("unknown: the host stopped during"), "{error:?}");
         assert!(host.automaton.stable.view().turn.is_none());
     }
     // The skills are read again: that is idempotent.

@@ -89,7 +89,7 @@ fn an_upgrade_in_the_middle_of_a_turn_fails_it() {
         if before.turn.is_some() {
             assert_eq!(after.state, ["Faulted"]);
             let reason = after.last_error.unwrap().reason;
-            assert!(reason.starts_with("unknown: the host stopped while"), "{reason}");
+            assert!(reason.starts_with("unknown: the host stopped during"), "{reason}");
             failed += 1;
         }
         // The pending answer reaches a canister that does not expect it.
