@@ -1,7 +1,9 @@
-//! What the journal costs, against its peers in the same run: the disk's own fsync, and SQLite alone writing the same bytes.
+//! What the journal costs, against its peers in the same run: the disk's own fsync, and SQLite
+//! alone writing the same bytes.
 //!
-//! `cargo bench -p charter-journal` (a few minutes), `-- quick` (less of everything), `-- memory` (only what has that word in its name).
-//! The folder for the files is the system's temporary one; set `TMPDIR` to measure another disk.
+//! `cargo bench -p charter-journal` (a few minutes), `-- quick` (less of everything), `-- memory`
+//! (only what has that word in its name). The folder for the files is the system's temporary one;
+//! set `TMPDIR` to measure another disk.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -164,7 +166,8 @@ fn rate(name: &str, n: usize, start: Start) -> f64 {
     rate
 }
 
-/// Prints a rate per core: by the time that this thread has had, whatever else the machine does. By the wall's clock if that is not known.
+/// Prints a rate per core: by the time that this thread has had, whatever else the machine does. By
+/// the wall's clock if that is not known.
 fn per_core(name: &str, n: usize, start: Start, note: &str) {
     let took = match cpu() - start.cpu {
         zero if zero <= 0.0 => start.wall.elapsed().as_secs_f64(),
@@ -237,7 +240,8 @@ fn opened(bench: &Bench, name: &str) -> SqliteStore {
     store
 }
 
-/// Measures SQLite alone and the journal in turns, as disks have their moods, and gives the rates of the round in the middle of each.
+/// Measures SQLite alone and the journal in turns, as disks have their moods, and gives the rates
+/// of the round in the middle of each.
 fn in_turns(
     n: usize,
     names: [&str; 2],
@@ -293,7 +297,8 @@ fn concurrent(store: &Arc<SqliteStore>, all: Vec<Vec<Append>>) {
     }
 }
 
-/// What one would write without a journal: the record, the run's head, a pending timer, a snapshot now and then.
+/// What one would write without a journal: the record, the run's head, a pending timer, a snapshot
+/// now and then.
 fn bare(path: &Path, appends: &[Append], group: usize) {
     let c = rusqlite::Connection::open(path).unwrap();
     c.execute_batch(

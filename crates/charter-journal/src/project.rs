@@ -1,5 +1,6 @@
-//! Projections: what a record changes in the tables that people query. A function of the record alone, so that they can be thrown
-//! away and made again. What each table means is in `docs/sql.md`.
+//! Projections: what a record changes in the tables that people query. A function of the record
+//! alone, so that they can be thrown away and made again. What each table means is in
+//! `docs/sql.md`.
 
 use charter_kernel::EffectId;
 use serde_json::Value as Json;
@@ -136,7 +137,8 @@ fn people<'r, E>(r: &'r Fields<'_>, put: &mut impl FnMut(Change<'r>) -> Result<(
     if r.verdict != Verdict::Accepted {
         return Ok(());
     }
-    // A person's word comes after the decision it is about; an answer means that the run went on without one.
+    // A person's word comes after the decision it is about; an answer means that the run went on
+    // without one.
     match r.source.kind {
         SourceKind::External if !r.event.r#type.starts_with("charter.") => put(Change::Review)?,
         SourceKind::Done | SourceKind::Error => put(Change::Unreviewed)?,

@@ -32,9 +32,9 @@ pub(crate) fn new_actor(identity: Identity) -> Actor {
     }
 }
 
-/// The id of the actor that an invocation starts. In imports an invocation id belongs to the session
-/// that gave it (SCXML 6.4.1), so below the root it is prefixed with the id of its owner; in charters
-/// the ids of all actors of a run share one namespace.
+/// The id of the actor that an invocation starts. In imports an invocation id belongs to the
+/// session that gave it (SCXML 6.4.1), so below the root it is prefixed with the id of its owner;
+/// in charters the ids of all actors of a run share one namespace.
 pub(crate) fn child_id(strict: bool, owner: &str, invocation: &Arc<str>) -> Arc<str> {
     if strict || owner == "root" { invocation.clone() } else { format!("{owner}/{invocation}").into() }
 }
@@ -85,7 +85,8 @@ impl StepTransaction<'_> {
         enabled: Enabled,
         selecting: Session,
     ) -> Result<(), Refusal> {
-        // Errors of guards were queued during selection, before anything that the transitions raise.
+        // Errors of guards were queued during selection, before anything that the transitions
+        // raise.
         if selecting.internal.is_empty() {
             return self.macrostep(actor_ix, Begin::Event(ev, enabled));
         }
@@ -144,7 +145,8 @@ impl StepTransaction<'_> {
             shape: target.shape.clone(),
         });
         if invoked {
-            // Imports bind parameters to variables of the same name (SCXML 6.4); charters read `input`.
+            // Imports bind parameters to variables of the same name (SCXML 6.4); charters read
+            // `input`.
             if !self.m.definition.strict
                 && let Json::Object(fields) = &*input
             {

@@ -16,8 +16,8 @@ pub struct BadAnswer {
     pub misfits: Vec<Misfit>,
 }
 
-/// Checks the answer of the actor `name`: its JSON text has at most `max` bytes (`limits.data`), and it
-/// matches the actor's `output` schema, if there is one.
+/// Checks the answer of the actor `name`: its JSON text has at most `max` bytes (`limits.data`),
+/// and it matches the actor's `output` schema, if there is one.
 ///
 /// ```
 /// use charter_kernel::{Schema, check_answer};

@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 
 use crate::time::Timestamp;
 
-/// An event for a run. Nothing else influences a step: the same envelopes give the same steps on every
-/// host.
+/// An event for a run. Nothing else influences a step: the same envelopes give the same steps on
+/// every host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
     /// The sequence number of its record, dense from 0. Ids of effects contain it.
@@ -21,8 +21,8 @@ pub struct Envelope {
     pub by: Principal,
     /// The time.
     pub at: Timestamp,
-    /// The last sequence number that the sender has seen; if the run has changed since, the event is
-    /// refused as `stale`.
+    /// The last sequence number that the sender has seen; if the run has changed since, the event
+    /// is refused as `stale`.
     pub expected_seq: Option<u64>,
 }
 
@@ -47,8 +47,8 @@ impl Envelope {
     }
 }
 
-/// The kinds of events. Only [`Event::External`] can come from a person or a program; the host makes
-/// the others, so that no sender can forge them.
+/// The kinds of events. Only [`Event::External`] can come from a person or a program; the host
+/// makes the others, so that no sender can forge them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The run starts (`charter.start`).
@@ -116,8 +116,8 @@ impl Event {
     }
 }
 
-/// The id of an effect: the record that requests it and its index among the effects of that record. With
-/// the run's id in front it is the idempotency key.
+/// The id of an effect: the record that requests it and its index among the effects of that record.
+/// With the run's id in front it is the idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EffectId {
     /// Sequence number of the record.

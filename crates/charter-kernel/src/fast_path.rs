@@ -108,8 +108,8 @@ fn trivial_move(chart: &Chart, t: &Transition, counts: &NontrivialCounts) -> Opt
 impl Machine {
     /// Tries the fast path for an external event; `None`: the algorithm has to run.
     ///
-    /// It gives the move and leaves the step to the caller ([`Machine::moved`]): a step is large, and
-    /// each frame that returns it copies it.
+    /// It gives the move and leaves the step to the caller ([`Machine::moved`]): a step is large,
+    /// and each frame that returns it copies it.
     pub(crate) fn fast_path(
         &self,
         snapshot: &Snapshot,

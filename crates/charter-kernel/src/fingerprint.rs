@@ -1,8 +1,8 @@
-//! The fingerprint of a snapshot: the bytes of everything that decides about the future of the run, for
-//! exploration.
+//! The fingerprint of a snapshot: the bytes of everything that decides about the future of the run,
+//! for exploration.
 //!
-//! Names and dates are left out: sequence numbers, ids of effects, generations, absolute times (timers
-//! keep their order).
+//! Names and dates are left out: sequence numbers, ids of effects, generations, absolute times
+//! (timers keep their order).
 
 use std::io::Write as _;
 

@@ -1,5 +1,5 @@
-//! Invocations of an actor: machines and services start at the end of the macrostep that enters their
-//! state, and end when it is exited (SCXML 6.4).
+//! Invocations of an actor: machines and services start at the end of the macrostep that enters
+//! their state, and end when it is exited (SCXML 6.4).
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::step::EffectKind;
 use crate::transaction::{Fault, FaultCode, Queued, Session, StepTransaction};
 
 impl StepTransaction<'_> {
-    /// Before an external event is matched: runs `finalize` of the invocation that it comes from, and
-    /// forwards it to the invocations with `autoforward`.
+    /// Before an external event is matched: runs `finalize` of the invocation that it comes from,
+    /// and forwards it to the invocations with `autoforward`.
     pub(crate) fn before_selection(
         &mut self,
         actor_ix: usize,
@@ -92,7 +92,8 @@ impl StepTransaction<'_> {
         Ok(())
     }
 
-    /// What an invocation starts: the machine that it names, or that the value of an expression names.
+    /// What an invocation starts: the machine that it names, or that the value of an expression
+    /// names.
     fn chosen(&self, actor_ix: usize, invoke: &crate::machine::Invoke, ev: Option<&Ev<'_>>) -> Result<Src, Fault> {
         let Some((program, machines)) = &invoke.choose else {
             return Ok(invoke.src);

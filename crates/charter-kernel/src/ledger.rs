@@ -117,8 +117,8 @@ impl Ledger {
         })
     }
 
-    /// The entries that are new or differ from `before`: kind, key, entry; by kind as declared, then by
-    /// key. Entries are never removed.
+    /// The entries that are new or differ from `before`: kind, key, entry; by kind as declared,
+    /// then by key. Entries are never removed.
     pub fn changes<'a>(&'a self, before: Option<&'a Ledger>) -> impl Iterator<Item = (&'a str, &'a str, &'a Entry)> {
         let same_ledger = before.is_some_and(|b| std::ptr::eq(b, self));
         let kinds = self.names.iter().zip(&self.kinds).enumerate().filter(move |_| !same_ledger);

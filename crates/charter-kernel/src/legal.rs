@@ -38,7 +38,8 @@ pub struct Legal {
 }
 
 impl Machine {
-    /// The events that `principal` may send now, to any actor of the run, in the order of their declaration.
+    /// The events that `principal` may send now, to any actor of the run, in the order of their
+    /// declaration.
     ///
     /// Authority, guards, requirements and interlocks are taken into account as far as they do not
     /// depend on the event's data; [`Legal::depends_on_data`] tells where the data still decides.
@@ -78,8 +79,8 @@ impl Machine {
                 let empty = Json::Object(serde_json::Map::new());
                 let fits_empty = info.schema.as_ref().is_none_or(|s| s.fits(&empty));
                 if !depends {
-                    // No check reads the data, so a trial step with minimal data also finds interlocks
-                    // and errors of actions.
+                    // No check reads the data, so a trial step with minimal data also finds
+                    // interlocks and errors of actions.
                     envelope.to = Some(actor.identity().id.to_string());
                     let data = if fits_empty { empty } else { sample(schema, 0) };
                     envelope.event = Event::External { r#type: info.name.to_string(), data };
@@ -102,7 +103,8 @@ impl Machine {
         out
     }
 
-    /// Whether a transition of this actor could take the event. `Some(true)`: it depends on the data.
+    /// Whether a transition of this actor could take the event. `Some(true)`: it depends on the
+    /// data.
     fn possible(
         &self,
         snapshot: &Snapshot,
@@ -133,8 +135,8 @@ impl Machine {
         depends
     }
 
-    /// Whether nothing can happen to the run any more: no timer or answer is awaited, and no event of
-    /// any sender has a transition.
+    /// Whether nothing can happen to the run any more: no timer or answer is awaited, and no event
+    /// of any sender has a transition.
     #[must_use]
     pub fn is_stuck(&self, snapshot: &Snapshot) -> bool {
         if snapshot.status != Status::Active
@@ -156,8 +158,8 @@ impl Machine {
     }
 }
 
-/// Minimal data for a schema: the required members with simple values. Only used to try an event whose
-/// data no check reads.
+/// Minimal data for a schema: the required members with simple values. Only used to try an event
+/// whose data no check reads.
 fn sample(schema: Option<&Json>, depth: usize) -> Json {
     let Some(schema) = schema.filter(|_| depth < 8) else {
         return Json::Null;

@@ -6,8 +6,8 @@ use crate::event::{Data, Ev, Name, Origin};
 use crate::machine::{Chart, Domain, Machine, NONE};
 use crate::selection::candidates;
 
-/// A compiled statechart. States are numbered in document order; the chart itself is state 0, and the
-/// descendants of a state are the numbers after it up to [`StateOutline::last`].
+/// A compiled statechart. States are numbered in document order; the chart itself is state 0, and
+/// the descendants of a state are the numbers after it up to [`StateOutline::last`].
 #[derive(Debug)]
 pub struct Outline<'m> {
     /// Name of the machine; `root` for the run's own chart.
@@ -54,8 +54,8 @@ pub struct TransitionOutline<'m> {
     pub source: u32,
     /// Empty: targetless.
     pub targets: &'m [u32],
-    /// It exits the active descendants of this state. None: it exits nothing (targetless), or the domain
-    /// depends on a history state.
+    /// It exits the active descendants of this state. None: it exits nothing (targetless), or the
+    /// domain depends on a history state.
     pub domain: Option<u32>,
 }
 
@@ -105,8 +105,8 @@ impl Outline<'_> {
         self.chart.find(name)
     }
 
-    /// Transitions of one state (not of its ancestors) that match an event type, in the order in which
-    /// they are tried.
+    /// Transitions of one state (not of its ancestors) that match an event type, in the order in
+    /// which they are tried.
     #[must_use]
     pub fn candidates(&self, state: u32, event: &str) -> Vec<u32> {
         let Some(node) = self.chart.states.get(state as usize) else {

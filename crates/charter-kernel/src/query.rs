@@ -33,8 +33,8 @@ impl Machine {
         Ok(Query { program: Program::compile(cel, &env)? })
     }
 
-    /// Evaluates an expression in the scope of the actor `actor` at the time `at` (milliseconds since
-    /// 1970).
+    /// Evaluates an expression in the scope of the actor `actor` at the time `at` (milliseconds
+    /// since 1970).
     ///
     /// # Errors
     /// The evaluation failed, for example because a field is missing or there is no such actor.

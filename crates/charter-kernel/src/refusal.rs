@@ -146,8 +146,8 @@ impl std::fmt::Display for Code {
     }
 }
 
-/// An event was refused and nothing has changed. Small on purpose: [`crate::Machine::explain`] gives
-/// the reasons.
+/// An event was refused and nothing has changed. Small on purpose: [`crate::Machine::explain`]
+/// gives the reasons.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("refused: {code}")]
 pub struct Refusal {

@@ -206,8 +206,8 @@ impl<'a> EvalContext<'a> {
         })
     }
 
-    /// Computes a time: a timestamp, an RFC 3339 string, milliseconds since 1970, or a duration from
-    /// now; null is none.
+    /// Computes a time: a timestamp, an RFC 3339 string, milliseconds since 1970, or a duration
+    /// from now; null is none.
     pub(crate) fn timestamp(&self, template: &'a Template) -> Result<Option<Timestamp>, EvalError> {
         let bad = || {
             let message = "a time must be a timestamp, an RFC 3339 string with an offset, milliseconds since 1970, or a duration such as `24h`";

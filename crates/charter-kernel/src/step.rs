@@ -90,7 +90,8 @@ pub struct Effect {
 /// The kinds of effects.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EffectKind {
-    /// Start a service; its answer comes back as [`crate::Event::Done`] or [`crate::Event::Failed`].
+    /// Start a service; its answer comes back as [`crate::Event::Done`] or
+    /// [`crate::Event::Failed`].
     Invoke {
         /// Id of the invocation.
         invocation: Arc<str>,

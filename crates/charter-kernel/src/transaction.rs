@@ -33,8 +33,8 @@ pub(crate) struct StepTransaction<'m> {
     pub(crate) held: RoleSet,
     pub(crate) seq: u64,
     pub(crate) at: Timestamp,
-    /// Events between actors, in the order in which they were sent: the external queues of all actors
-    /// in one.
+    /// Events between actors, in the order in which they were sent: the external queues of all
+    /// actors in one.
     pub(crate) queue: VecDeque<Queued>,
     pub(crate) effects: Vec<Effect>,
     pub(crate) timers: Vec<TimerChange>,
@@ -156,8 +156,8 @@ impl From<EvalError> for Fault {
     }
 }
 
-// Indexes of actors come from `Actors::position` or from a loop over the actors, and no actor is removed
-// before the end of the step.
+// Indexes of actors come from `Actors::position` or from a loop over the actors, and no actor is
+// removed before the end of the step.
 #[allow(clippy::indexing_slicing)]
 impl<'m> StepTransaction<'m> {
     #[inline]

@@ -44,10 +44,10 @@ impl Provider {
 #[non_exhaustive]
 pub enum ModelError {
     /// It is not `PROVIDER:NAME`.
-    #[error("invalid model `{0}`: expected `PROVIDER:NAME` with one of the providers `{}`", providers())]
+    #[error("invalid model `{0}`: expected `PROVIDER:NAME` with one of the providers `{known}`", known = providers())]
     Form(String),
     /// The provider is unknown.
-    #[error("unknown provider `{0}`: expected one of `{}`", providers())]
+    #[error("unknown provider `{0}`: expected one of `{known}`", known = providers())]
     Provider(String),
     /// The name has characters that names of models do not have.
     #[error("invalid model name `{0}`: expected letters, digits and `. _ - / : @ +`")]

@@ -154,7 +154,8 @@ impl<'m> Session<'m> {
         outcome
     }
 
-    /// Refuses an event whose id was used for another event, in record `seq`. The kernel does not see it.
+    /// Refuses an event whose id was used for another event, in record `seq`. The kernel does not
+    /// see it.
     pub fn refuse_reused_id(&mut self, input: SessionEvent, id: &str, seq: u64) -> StepOutcome<'m> {
         let envelope = self.envelope(input);
         let mut outcome = StepOutcome::new(envelope.seq, self.addressee(&envelope));

@@ -102,7 +102,8 @@ impl<'a> RecordBuilder<'a> {
     }
 }
 
-/// The invocation that an answer belongs to, as the kernel finds it: its owner, the effect that asked.
+/// The invocation that an answer belongs to, as the kernel finds it: its owner, the effect that
+/// asked.
 fn awaited<'s>(envelope: &Envelope, before: Option<&'s Snapshot>) -> Option<(&'s Actor, EffectId)> {
     let (invocation, effect) = match &envelope.event {
         Event::Done { invocation, effect, .. } | Event::Failed { invocation, effect, .. } => (invocation, *effect),
@@ -172,7 +173,8 @@ fn source<'a>(run: &str, envelope: &'a Envelope) -> Source<'a> {
     }
 }
 
-/// What of the event is kept. What the kernel has let in is kept whole; what it has refused at the door by digest and size only.
+/// What of the event is kept. What the kernel has let in is kept whole; what it has refused at the
+/// door by digest and size only.
 fn event_field<'a>(
     envelope: &'a Envelope,
     before: Option<&'a Snapshot>,
@@ -240,7 +242,8 @@ fn sent(event: &Event) -> Cow<'_, Json> {
     }
 }
 
-/// Whether data is the same after a trip through JSON: no integer beyond 2^53-1, no nesting that a reader refuses. Does not recurse.
+/// Whether data is the same after a trip through JSON: no integer beyond 2^53-1, no nesting that a
+/// reader refuses. Does not recurse.
 fn can_be_kept(data: &Json) -> bool {
     let safe = |n: &serde_json::Number| match (n.as_i64(), n.is_f64()) {
         (Some(i), _) => i.unsigned_abs() < 1 << 53,
@@ -265,7 +268,8 @@ fn can_be_kept(data: &Json) -> bool {
     false
 }
 
-/// The details of a refusal, of the event as the record holds it, so that a replay finds the same ones.
+/// The details of a refusal, of the event as the record holds it, so that a replay finds the same
+/// ones.
 fn refusal_details(
     machine: &Machine,
     before: Option<&Snapshot>,

@@ -1,5 +1,5 @@
-//! The fields of a record, as 04 names them. Additions to 04: `answers`, `approvals`, `expected_seq`, `forked_from`, `ledger`, `notes`,
-//! `source`, `status`, `timers`.
+//! The fields of a record, as 04 names them. Additions to 04: `answers`, `approvals`,
+//! `expected_seq`, `forked_from`, `ledger`, `notes`, `source`, `status`, `timers`.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,8 @@ use serde_json::Value as Json;
 
 use super::{FORMAT, RecordError, TimerField, text, timestamp};
 
-/// What a record says. Fields that say nothing (no effects: still `[]`; no refusal, no timers, ...) are left out of the text as noted.
+/// What a record says. Fields that say nothing (no effects: still `[]`; no refusal, no timers, ...)
+/// are left out of the text as noted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Fields<'a> {
     /// Version of the format: 2.
@@ -46,20 +47,23 @@ pub struct Fields<'a> {
     pub from: Vec<Cow<'a, str>>,
     /// The same afterwards.
     pub state: Vec<Cow<'a, str>>,
-    /// Names of the transitions that were taken; those of another actor with its id and a colon in front.
+    /// Names of the transitions that were taken; those of another actor with its id and a colon in
+    /// front.
     pub transitions: Vec<Cow<'a, str>>,
     /// What the host was asked to do.
     pub effects: Vec<Json>,
     /// What happened to timers; left out if nothing.
     #[serde(default)]
     pub timers: Vec<TimerField<'a>>,
-    /// Ledger entries that are new or have changed: `{"kind", "key", "status", "uses", "expires", "due", "data", "how"}`; left out if none.
+    /// Ledger entries that are new or have changed: `{"kind", "key", "status", "uses", "expires",
+    /// "due", "data", "how"}`; left out if none.
     #[serde(default)]
     pub ledger: Vec<Json>,
     /// Approvals that were given; left out if none.
     #[serde(default)]
     pub approvals: Vec<Approval<'a>>,
-    /// Conditions that failed to evaluate, events inside the run that nobody took: `{"actor", "at", "message"}`; left out if none.
+    /// Conditions that failed to evaluate, events inside the run that nobody took: `{"actor", "at",
+    /// "message"}`; left out if none.
     #[serde(default)]
     pub notes: Vec<Json>,
     /// The effect that this answers; left out if it is no answer, or of nothing that is awaited.
@@ -140,7 +144,8 @@ pub struct Source<'a> {
     /// Of a timer: its generation.
     #[serde(default, deserialize_with = "maybe_whole")]
     pub generation: Option<u64>,
-    /// The time in milliseconds since 1970, if it lies outside the years 1 to 9999 and so cannot stand in `at`.
+    /// The time in milliseconds since 1970, if it lies outside the years 1 to 9999 and so cannot
+    /// stand in `at`.
     #[serde(default, deserialize_with = "maybe_signed")]
     pub at: Option<i64>,
 }
@@ -196,8 +201,8 @@ impl SourceKind {
 pub struct EventField<'a> {
     /// Event type.
     pub r#type: Cow<'a, str>,
-    /// Event data: what was sent; the input of a start; `{"output"}` or `{"error"}` of an answer; `{"attempt", "error", "retryAt"}`
-    /// of an attempt; `{}` of a timer.
+    /// Event data: what was sent; the input of a start; `{"output"}` or `{"error"}` of an answer;
+    /// `{"attempt", "error", "retryAt"}` of an attempt; `{}` of a timer.
     #[serde(default)]
     pub data: Cow<'a, Json>,
     /// In place of `data`, if it was refused at the door and not kept.
@@ -252,7 +257,8 @@ impl Fields<'static> {
         if fields.v != FORMAT {
             return Err(unknown_version(fields.v.into()));
         }
-        // Numbers mean what they say, however they are written (a double of 1e17 is written as an integer).
+        // Numbers mean what they say, however they are written (a double of 1e17 is written as an
+        // integer).
         charter_expr::json::normalize(fields.event.data.to_mut());
         for value in fields.effects.iter_mut().chain(&mut fields.ledger) {
             charter_expr::json::normalize(value);

@@ -27,7 +27,8 @@ pub const FORMAT: u32 = 2;
 /// What record 0 has as `prev`: 64 zeros.
 pub const GENESIS: Digest = Digest([0; 32]);
 
-/// One line of the journal: its fields (by [`Deref`]) and its text, which is canonical JSON (RFC 8785). Cheap to clone.
+/// One line of the journal: its fields (by [`Deref`]) and its text, which is canonical JSON (RFC
+/// 8785). Cheap to clone.
 #[derive(Clone)]
 pub struct Record {
     fields: Arc<Fields<'static>>,
@@ -43,7 +44,8 @@ pub enum RecordError {
     /// The record is of version 1, of which there was no release.
     #[error("journal made by a pre-release of Charter (record version 1); it cannot be read")]
     PreRelease,
-    /// The data of the event was not kept, because it was refused at the door (too large, or numbers that JSON cannot keep).
+    /// The data of the event was not kept, because it was refused at the door (too large, or
+    /// numbers that JSON cannot keep).
     #[error(
         "the data of this event was not kept: the event was refused at the door; the record has its digest and size"
     )]
@@ -51,10 +53,12 @@ pub enum RecordError {
 }
 
 impl Record {
-    /// Makes the record of what became of an envelope. A pure function: the same envelopes give the same records on every host.
+    /// Makes the record of what became of an envelope. A pure function: the same envelopes give the
+    /// same records on every host.
     ///
-    /// `id` is the sender's idempotency key; without one the record is called `RUN/SEQ`. `prev` is the hash of the record before
-    /// ([`GENESIS`] for the first), `before` the snapshot the envelope was applied to (none for the start).
+    /// `id` is the sender's idempotency key; without one the record is called `RUN/SEQ`. `prev` is
+    /// the hash of the record before ([`GENESIS`] for the first), `before` the snapshot the
+    /// envelope was applied to (none for the start).
     #[must_use]
     pub fn of(
         machine: &Machine,
@@ -68,7 +72,8 @@ impl Record {
         RecordBuilder { machine, run, id, prev, envelope, before, outcome, snapshot: None, forked_from: None }.record()
     }
 
-    /// Reads a record. Whether it is what the kernel would have written is a question for verification.
+    /// Reads a record. Whether it is what the kernel would have written is a question for
+    /// verification.
     ///
     /// # Errors
     /// The text is not a record of this version.
@@ -95,8 +100,9 @@ impl Record {
         RecordInput::read(&self.text)?.envelope()
     }
 
-    /// Whether `other` says the same thing: same addressee, event, data and sender. The time, and what the sender had seen, may differ.
-    /// This is how a repeated event is told from another one under the same id.
+    /// Whether `other` says the same thing: same addressee, event, data and sender. The time, and
+    /// what the sender had seen, may differ. This is how a repeated event is told from another one
+    /// under the same id.
     #[must_use]
     pub fn says_the_same(&self, other: &Record) -> bool {
         let (a, b) = (&self.fields, &other.fields);
@@ -108,8 +114,9 @@ impl Record {
             && a.by == b.by
     }
 
-    /// Whether this is the record of the same event: same addressee, type, data and sender. The time, and what the sender had seen, may
-    /// differ. As [`Record::says_the_same`], but asked before the event is given to the kernel: if so, this record is its answer.
+    /// Whether this is the record of the same event: same addressee, type, data and sender. The
+    /// time, and what the sender had seen, may differ. As [`Record::says_the_same`], but asked
+    /// before the event is given to the kernel: if so, this record is its answer.
     #[must_use]
     pub fn is_of(&self, envelope: &Envelope) -> bool {
         builder::is_of(&self.fields, envelope)

@@ -98,9 +98,9 @@ pub(super) fn add_descendants(chart: &Chart, actor: &Actor, state: StateId, entr
     }
 }
 
-/// Appendix D, `addAncestorStatesToEnter`. It also stops at an active state: ancestors that a history
-/// state adds may not have been exited (REC 3.10: as if the stored states were the targets), and an
-/// active state is not entered again.
+/// Appendix D, `addAncestorStatesToEnter`. It also stops at an active state: ancestors that a
+/// history state adds may not have been exited (REC 3.10: as if the stored states were the
+/// targets), and an active state is not entered again.
 fn add_ancestors(chart: &Chart, actor: &Actor, state: StateId, until: StateId, entry: &mut EntrySet) {
     let mut up = chart.state(state).parent;
     while up != NONE {
@@ -186,8 +186,8 @@ pub(super) fn domain(chart: &Chart, actor: &Actor, t: TransitionId) -> Option<St
     }
 }
 
-/// Appendix D, `removeConflictingTransitions`: of two transitions whose exit sets intersect, the one with
-/// the inner source wins, else the one selected first.
+/// Appendix D, `removeConflictingTransitions`: of two transitions whose exit sets intersect, the
+/// one with the inner source wins, else the one selected first.
 pub(crate) fn remove_conflicting(chart: &Chart, actor: &Actor, enabled: Enabled) -> Enabled {
     if enabled.len() < 2 {
         return enabled;

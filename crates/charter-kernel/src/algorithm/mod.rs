@@ -1,8 +1,8 @@
-//! The algorithm: SCXML 1.0 (W3C REC 2015-09-01), appendix D, for one actor. The names are those of the
-//! specification.
+//! The algorithm: SCXML 1.0 (W3C REC 2015-09-01), appendix D, for one actor. The names are those of
+//! the specification.
 //!
-//! A macrostep runs until no transition is enabled and the internal queue is empty. A microstep exits
-//! states, runs content and enters states, each for all regions together.
+//! A macrostep runs until no transition is enabled and the internal queue is empty. A microstep
+//! exits states, runs content and enters states, each for all regions together.
 
 mod entry;
 mod states;
@@ -30,8 +30,8 @@ pub(crate) enum Begin<'e> {
 }
 
 impl StepTransaction<'_> {
-    /// Appendix D, one turn of `mainEventLoop`: handles an external event until the actor waits for the
-    /// next one.
+    /// Appendix D, one turn of `mainEventLoop`: handles an external event until the actor waits for
+    /// the next one.
     pub(crate) fn macrostep(&mut self, actor_ix: usize, begin: Begin<'_>) -> Result<(), Refusal> {
         self.macrostep_with(actor_ix, begin, Session::new())
     }
@@ -66,8 +66,9 @@ impl StepTransaction<'_> {
                     let Some(ev) = session.internal.pop_front() else {
                         break;
                     };
-                    // An internal event counts even if no transition takes it: a guard that cannot be
-                    // evaluated raises an error each time it is tried, which could go on forever.
+                    // An internal event counts even if no transition takes it: a guard that cannot
+                    // be evaluated raises an error each time it is tried, which could go on
+                    // forever.
                     self.count_microstep()?;
                     enabled = self.select(actor_ix, &ev, &mut session)?;
                     if enabled.is_empty() && self.m.definition.strict && ev.name().starts_with("error.") {

@@ -193,8 +193,9 @@ impl StepTransaction<'_> {
         }
     }
 
-    /// A final state was entered: its parent is done, and so may be the states around it (SCXML 3.7). The
-    /// REC does not say whether a parallel state completes the parallel state around it; here it does.
+    /// A final state was entered: its parent is done, and so may be the states around it (SCXML
+    /// 3.7). The REC does not say whether a parallel state completes the parallel state around it;
+    /// here it does.
     fn enter_final(&mut self, actor_ix: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) {
         let chart = self.chart(actor_ix);
         let node = chart.state(state);
@@ -223,8 +224,8 @@ impl StepTransaction<'_> {
         }
     }
 
-    /// The output of a final state. A field that cannot be evaluated is left out, and its error event
-    /// precedes the done event (SCXML 5.5, 5.7).
+    /// The output of a final state. A field that cannot be evaluated is left out, and its error
+    /// event precedes the done event (SCXML 5.5, 5.7).
     pub(crate) fn done_data(
         &mut self,
         actor_ix: usize,

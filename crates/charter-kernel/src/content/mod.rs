@@ -1,5 +1,6 @@
-//! Executable content: a block runs in order and stops at its first error, which is queued as an event at
-//! the end of the internal queue (SCXML 4 and 5.10). Arguments are evaluated when the action runs.
+//! Executable content: a block runs in order and stops at its first error, which is queued as an
+//! event at the end of the internal queue (SCXML 4 and 5.10). Arguments are evaluated when the
+//! action runs.
 
 mod assign;
 mod ledger;
@@ -133,8 +134,8 @@ impl StepTransaction<'_> {
                 for (when, block) in branches {
                     let holds = match when {
                         None => true,
-                        // A condition that cannot be evaluated counts as false and raises an error (SCXML
-                        // 5.9.1); the next branch is tried.
+                        // A condition that cannot be evaluated counts as false and raises an error
+                        // (SCXML 5.9.1); the next branch is tried.
                         Some(program) => match self.context(actor_ix, ev, locals).holds(program) {
                             Ok(holds) => holds,
                             Err(e) => {

@@ -28,8 +28,8 @@ impl StepTransaction<'_> {
         let ctx = self.context(actor_ix, ev, locals);
         let mut given_id = send.id.as_ref().map(|t| ctx.text(t)).transpose()?;
         if let Some(slot) = send.id_location {
-            // The location is set even if the event cannot be sent, so that the error can be matched to it
-            // (SCXML 6.2.1).
+            // The location is set even if the event cannot be sent, so that the error can be
+            // matched to it (SCXML 6.2.1).
             let fresh = self.fresh();
             let made: Arc<str> = format!("send.{fresh}").into();
             self.bind(actor_ix, slot, Arc::new(Json::String(made.to_string())));

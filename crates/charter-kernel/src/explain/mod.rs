@@ -77,8 +77,8 @@ impl Machine {
         details.explain(&RefusalContext::new(self, snapshot, envelope))
     }
 
-    /// The same without `legal`, unless the sentence names it: finding out what is legal takes longer
-    /// than all the rest.
+    /// The same without `legal`, unless the sentence names it: finding out what is legal takes
+    /// longer than all the rest.
     #[must_use]
     pub fn explain_briefly(&self, snapshot: Option<&Snapshot>, envelope: &Envelope, refusal: &Refusal) -> Explanation {
         let legal = refusal.code == Code::Unhandled;

@@ -41,9 +41,9 @@ pub(crate) struct Chart {
     pub(crate) output: Option<Template>,
 }
 
-// `compile` assigns the numbers of states, transitions and invocations of this chart; `restore` checks
-// those of a snapshot, and a snapshot of another charter is refused before a lookup. So only these
-// lookups index.
+// `compile` assigns the numbers of states, transitions and invocations of this chart; `restore`
+// checks those of a snapshot, and a snapshot of another charter is refused before a lookup. So only
+// these lookups index.
 #[allow(clippy::indexing_slicing)]
 impl Chart {
     #[inline]
@@ -92,10 +92,11 @@ pub(crate) struct StateNode {
     pub(crate) exit: Vec<Block>,
     /// Numbers into [`Chart::invokes`].
     pub(crate) invokes: Vec<u32>,
-    /// Event type -> transitions that match it, in document order; sorted by event type. Has the types
-    /// that this state names exactly.
+    /// Event type -> transitions that match it, in document order; sorted by event type. Has the
+    /// types that this state names exactly.
     pub(crate) exact: Vec<(EventId, SmallVec<[TransitionId; 2]>)>,
-    /// Transitions with a wildcard, in document order: all that match a type that is not in `exact`.
+    /// Transitions with a wildcard, in document order: all that match a type that is not in
+    /// `exact`.
     pub(crate) patterns: Vec<(Pattern, TransitionId)>,
     pub(crate) always: Vec<TransitionId>,
     pub(crate) after: Vec<After>,
@@ -160,8 +161,8 @@ pub(crate) struct Transition {
     pub(crate) at: Arc<str>,
     pub(crate) source: StateId,
     pub(crate) targets: SmallVec<[StateId; 1]>,
-    /// The domain (SCXML 3.13, `getTransitionDomain`), unless it depends on the configuration because of
-    /// a history target.
+    /// The domain (SCXML 3.13, `getTransitionDomain`), unless it depends on the configuration
+    /// because of a history target.
     pub(crate) domain: Domain,
     pub(crate) internal: bool,
     /// A parallel state may be the domain.

@@ -1,8 +1,8 @@
 //! The compiled machine: a definition as tables of small integers.
 //!
-//! States of a chart are numbered in document order (pre-order), so document order is `<`, exit order is
-//! `>`, and the descendants of a state are the numbers after it up to [`StateNode::last`]. The root of
-//! a chart is state 0.
+//! States of a chart are numbered in document order (pre-order), so document order is `<`, exit
+//! order is `>`, and the descendants of a state are the numbers after it up to [`StateNode::last`].
+//! The root of a chart is state 0.
 
 mod chart;
 mod content;
@@ -83,7 +83,8 @@ impl Machine {
         self.event_reads.as_deref()
     }
 
-    /// Whether this event is declared and its data certainly matches its schema. False means unknown:
+    /// Whether this event is declared and its data certainly matches its schema. False means
+    /// unknown:
     /// [`Machine::step`] decides.
     #[must_use]
     pub fn surely_fits(&self, event: &str, data: impl crate::schema::View) -> bool {
@@ -107,8 +108,8 @@ pub(crate) struct Functions {
     pub(crate) is_in_scxml: FunctionId,
     /// `digest(x)`.
     pub(crate) digest: FunctionId,
-    /// `fail("why")`, in lenient machines: an expression that an import could not read is an error when
-    /// it runs (SCXML 5.9).
+    /// `fail("why")`, in lenient machines: an expression that an import could not read is an error
+    /// when it runs (SCXML 5.9).
     pub(crate) fail: Option<FunctionId>,
 }
 

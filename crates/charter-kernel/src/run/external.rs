@@ -50,8 +50,8 @@ impl Machine {
         if actor.is_some_and(|a| a.status != Status::Active) {
             return Err(Code::Finished.into());
         }
-        // The run has changed since the sender looked, or the sender claims to have seen a record that
-        // does not exist yet.
+        // The run has changed since the sender looked, or the sender claims to have seen a record
+        // that does not exist yet.
         if envelope.expected_seq.is_some_and(|seen| seen < snapshot.seq || seen >= envelope.seq) {
             return Err(Code::Stale.into());
         }

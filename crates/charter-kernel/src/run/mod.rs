@@ -1,5 +1,5 @@
-//! The kernel's function, `(machine, snapshot, envelope) -> step or refusal`: checks of the event, then
-//! the algorithm, then the interlocks.
+//! The kernel's function, `(machine, snapshot, envelope) -> step or refusal`: checks of the event,
+//! then the algorithm, then the interlocks.
 
 mod control;
 mod external;
@@ -27,8 +27,8 @@ impl Machine {
     /// Starts a run: record 0.
     ///
     /// # Errors
-    /// A refusal, for example `schema` if the input does not match, or `execution` if the context cannot
-    /// be computed.
+    /// A refusal, for example `schema` if the input does not match, or `execution` if the context
+    /// cannot be computed.
     pub fn start(&self, run: &str, envelope: &Envelope) -> Result<Step, Refusal> {
         let Event::Start { input } = &envelope.event else {
             return Err(Code::Reserved.into());
@@ -102,8 +102,9 @@ impl Machine {
         step
     }
 
-    /// As [`Machine::step`], for an external event whose data is known to match its schema and to be
-    /// within the limits; it may be reduced to [`Machine::event_reads`]. The data is not checked again.
+    /// As [`Machine::step`], for an external event whose data is known to match its schema and to
+    /// be within the limits; it may be reduced to [`Machine::event_reads`]. The data is not checked
+    /// again.
     ///
     /// # Errors
     /// As [`Machine::step`].
@@ -138,7 +139,8 @@ impl Machine {
 }
 
 impl StepTransaction<'_> {
-    /// Runs until the run is quiescent, checks the interlocks, and ends the run if its root has ended.
+    /// Runs until the run is quiescent, checks the interlocks, and ends the run if its root has
+    /// ended.
     fn finish(mut self, before: Option<&Snapshot>, unless_taken: Verdict) -> Result<Step, Refusal> {
         self.quiesce()?;
         if !self.m.interlocks.is_empty() {

@@ -81,7 +81,8 @@ impl Machine {
         let timer =
             snapshot.timers.iter().find(|t| t.id.as_ref() == id && t.generation == generation && t.due <= envelope.at);
         let Some(timer) = timer.filter(|_| snapshot.status == Status::Active) else {
-            // A timer of an earlier generation, not due, or of a paused or finished run changes nothing.
+            // A timer of an earlier generation, not due, or of a paused or finished run changes
+            // nothing.
             return Ok(self.unchanged(snapshot, envelope, Verdict::Ignored));
         };
         let mut tx = self.begin(snapshot, envelope, RoleSet::SYSTEM);

@@ -143,7 +143,8 @@ async fn an_apply_that_a_crash_interrupts_continues_after_the_restart() {
     assert_eq!(host.file("greeting.txt"), "Guten Tag, world\n");
 }
 
-/// After a failed restore the workspace is dirty, and no cycle starts until a person has inspected it.
+/// After a failed restore the workspace is dirty, and no cycle starts until a person has inspected
+/// it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dirty_workspace_waits_for_a_person() {
     let host = sentinel().await;

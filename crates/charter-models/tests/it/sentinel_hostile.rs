@@ -1,5 +1,5 @@
-//! No byte of a workspace changes without an approval of exactly that changeset by a person with the
-//! role who is not its proposer: sentinel on a real folder under hostile event streams, checked
+//! No byte of a workspace changes without an approval of exactly that changeset by a person with
+//! the role who is not its proposer: sentinel on a real folder under hostile event streams, checked
 //! against the folder and the journal.
 #![allow(
     clippy::unwrap_used,

@@ -279,8 +279,8 @@ fn a_cassette_replaces_the_server() {
     assert_eq!(tape.lines().count(), 3);
     assert!(!tape.contains(KEY), "{tape}");
 
-    // Another address and no key: the same questions get the same answers, including the failure and
-    // the repair.
+    // Another address and no key: the same questions get the same answers, including the failure
+    // and the repair.
     let cassette = Cassette::parse(&tape).unwrap();
     let recorded = cassette.model().unwrap();
     assert_eq!((recorded.title(), recorded.key.is_none()), ("openai:m".into(), true));

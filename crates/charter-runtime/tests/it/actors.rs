@@ -1,4 +1,5 @@
-//! Actors: answers, failures, retries, time limits, events that they send, tasks of people, restarts.
+//! Actors: answers, failures, retries, time limits, events that they send, tasks of people,
+//! restarts.
 
 use crate::common::*;
 use charter_actors::{BoxFuture, Call, Executor, Fault, Outcome, VirtualClock};
@@ -513,7 +514,8 @@ fn a_panic_of_an_executor_is_a_failure_of_the_actor() {
 
 #[test]
 fn an_answer_that_the_run_refuses_becomes_a_failure() {
-    // The action on the answer fails and nothing handles that: the answer is refused, the failure is accepted.
+    // The action on the answer fails and nothing handles that: the answer is refused, the failure
+    // is accepted.
     let source =
         one("{kind: scripted, answers: [{output: {n: 0}}]}").replace("'= event.output'", "'= 1 / event.output.n'");
     block_on(async {

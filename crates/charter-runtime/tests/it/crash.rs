@@ -1,8 +1,8 @@
 //! The process is killed at random points under load and restarted: no acknowledged event is lost,
 //! no event or effect is applied twice, every run ends.
 //!
-//! Short by default; `CHARTER_KILLS=500 cargo test -p charter-runtime --release crash::` runs longer,
-//! and `CHARTER_SEED` repeats a sequence.
+//! Short by default; `CHARTER_KILLS=500 cargo test -p charter-runtime --release crash::` runs
+//! longer, and `CHARTER_SEED` repeats a sequence.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
@@ -45,7 +45,8 @@ states:
   over: {type: final}
 ";
 
-/// Takes effect once per key, however often it is called. Sometimes it fails before it has an effect.
+/// Takes effect once per key, however often it is called. Sometimes it fails before it has an
+/// effect.
 const WORK: &str = r#"
 key=$(echo "$CHARTER_EFFECT" | tr / _)
 case $key in *3_0) [ "$CHARTER_ATTEMPT" = 1 ] && exit 1;; esac

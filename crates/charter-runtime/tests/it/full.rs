@@ -1,5 +1,5 @@
-//! A full disk: senders get an error, answers and timers wait, and everything continues when there is
-//! space again.
+//! A full disk: senders get an error, answers and timers wait, and everything continues when there
+//! is space again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
