@@ -306,7 +306,7 @@ fn a_cassette_replaces_the_server() {
     let other = Model::parse("openai:another").unwrap();
     let fault = asked_within(&other, &cassette, 100_000, Duration::from_secs(9)).0.unwrap_err();
     assert_eq!(fault.code.as_str(), codes::CASSETTE);
-    assert!(Cassette::parse("{}\n").unwrap_err().starts_with("line 1 of the cassette"));
+    assert!(Cassette::parse("{}\n").unwrap_err().to_string().starts_with("line 1 of the cassette"));
 }
 
 fn server_of(provider: &str) -> Server {
