@@ -105,7 +105,7 @@ impl Call {
         let mut count = 0usize;
         let mut from = 0u64;
         loop {
-            let page = self.host.records(&self.run, from, PAGE).map_err(|e| Fault::new("journal", &e.to_string()))?;
+            let page = self.host.records(&self.run, from, PAGE).map_err(|e| Fault::new("journal", e.to_string()))?;
             for record in &page {
                 for (effect, index) in record.effects.iter().zip(0u32..) {
                     if (record.seq, index) >= (self.effect_id.seq, self.effect_id.index) {

@@ -24,7 +24,7 @@ impl CallHost for Inner {
         Box::pin(async move {
             let ActorEvent { run, to, r#type, data, by, id } = event;
             let send = SendEvent { run: run.to_string(), to, r#type, data, by, id: Some(id), expected_seq: None };
-            let receipt = Inner::send(&self, send).await.map_err(|e| Fault::new("send", &e.to_string()))?;
+            let receipt = Inner::send(&self, send).await.map_err(|e| Fault::new("send", e.to_string()))?;
             let charter = match receipt.is_refused() {
                 true => self.charter(receipt.record.charter).await.ok(),
                 false => None,
@@ -48,7 +48,7 @@ impl CallHost for Inner {
         }
         let loaded = self.load_now(run);
         let snapshot = loaded.and_then(|state| state.snapshot.ok_or_else(|| RuntimeError::NeverStarted(run.into())));
-        snapshot.map_err(|e| Fault::new("journal", &e.to_string()))
+        snapshot.map_err(|e| Fault::new("journal", e.to_string()))
     }
 
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {

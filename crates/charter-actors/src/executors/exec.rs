@@ -160,7 +160,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
     command.process_group(0);
     let child = command.spawn().map_err(|e| {
         let shown = words.first().map_or("", String::as_str);
-        let fault = Fault::new("start", &format!("cannot start `{shown}`: {e}"));
+        let fault = Fault::new("start", format!("cannot start `{shown}`: {e}"));
         // A lack of processes or memory passes; a missing program does not appear by itself.
         if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied) {
             fault
@@ -189,7 +189,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
             kill_group(id);
         }
         out.ok_or_else(|| {
-            Fault::new("too-large", &format!("the command wrote more than {limit} bytes (`maxOutput`)")).retryable()
+            Fault::new("too-large", format!("the command wrote more than {limit} bytes (`maxOutput`)")).retryable()
         })
     };
     let read_stderr = async {
@@ -207,12 +207,12 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
     };
     let ((), output, stderr, status) = tokio::join!(write, read, read_stderr, finish);
     let output = output?;
-    let status = status.map_err(|e| Fault::new("failed", &format!("cannot wait for the command: {e}")).retryable())?;
+    let status = status.map_err(|e| Fault::new("failed", format!("cannot wait for the command: {e}")).retryable())?;
     if !status.success() {
         let stderr = stderr.trim_end();
         let last = stderr.lines().next_back().map(|line| format!(": {line}")).unwrap_or_default();
         let mut fault =
-            Fault::new("failed", &format!("the command failed ({status}){last}")).retryable().with("stderr", stderr);
+            Fault::new("failed", format!("the command failed ({status}){last}")).retryable().with("stderr", stderr);
         if let Some(code) = status.code() {
             fault = fault.with("exit", code);
         }
@@ -225,9 +225,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
     }
     let value = serde_json::from_str(&output).map_err(|e| {
         let shown: String = output.chars().take(120).collect();
-        Fault::new("malformed", &format!("the output of the command is not JSON: {e}"))
-            .with("output", shown)
-            .retryable()
+        Fault::new("malformed", format!("the output of the command is not JSON: {e}")).with("output", shown).retryable()
     })?;
     Ok(Outcome::Done(value))
 }

@@ -161,13 +161,13 @@ impl Request {
         let status = response.status();
         let body = response.body_mut().with_config().limit(limit).read_to_vec().map_err(|e| match e {
             ureq::Error::BodyExceedsLimit(_) => {
-                Fault::new("too-large", &format!("the response has more than {limit} bytes (`maxOutput`)"))
+                Fault::new("too-large", format!("the response has more than {limit} bytes (`maxOutput`)"))
             }
             e => failure(&e),
         })?;
         if !status.is_success() {
             let shown: String = String::from_utf8_lossy(&body).chars().take(500).collect();
-            let fault = Fault::new("failed", &format!("the server responded with {status}"))
+            let fault = Fault::new("failed", format!("the server responded with {status}"))
                 .with("status", status.as_u16())
                 .with("body", shown);
             let temporary = status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429);
@@ -179,13 +179,13 @@ impl Request {
         let value = serde_json::from_slice(&body);
         value
             .map(Outcome::Done)
-            .map_err(|e| Fault::new("malformed", &format!("the response is not JSON: {e}")).retryable())
+            .map_err(|e| Fault::new("malformed", format!("the response is not JSON: {e}")).retryable())
     }
 }
 
 fn failure(e: &ureq::Error) -> Fault {
     match e {
         ureq::Error::Timeout(_) => Fault::new("timeout", "the server did not respond in time").retryable(),
-        e => Fault::new("start", &format!("cannot reach the server: {e}")).retryable(),
+        e => Fault::new("start", format!("cannot reach the server: {e}")).retryable(),
     }
 }

@@ -84,7 +84,7 @@ fn find(call: &Call) -> Result<Json, Fault> {
     let mut equal = Vec::new();
     for (field, of) in &query.equal {
         // A missing field of the input must not match data that lacks the field, too.
-        let missing = || Fault::new("config", &format!("the input has no `{of}`, which `where` names"));
+        let missing = || Fault::new("config", format!("the input has no `{of}`, which `where` names"));
         equal.push((*field, call.input.get(*of).ok_or_else(missing)?));
     }
     let mut found = Vec::new();
@@ -97,6 +97,6 @@ fn find(call: &Call) -> Result<Json, Fault> {
         }
         found.len() < most
     });
-    read.map_err(|e| Fault::new("journal", &e.to_string()).retryable())?;
+    read.map_err(|e| Fault::new("journal", e.to_string()).retryable())?;
     Ok(Json::Array(found))
 }

@@ -54,7 +54,7 @@ fn read_script(name: &str, actor: &ActorDecl, folder: &Folder) -> Result<Script,
 
 impl From<ScriptError> for Fault {
     fn from(error: ScriptError) -> Fault {
-        Fault::new("config", &error.to_string())
+        Fault::new("config", error.to_string())
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) async fn ask(call: &Call, kind: &str, input: Json, schema: Option<Jso
     let Some(executor) = call.host().executor(kind).filter(|_| kind != "workspace") else {
         return Err(Fault::new(
             "no-executor",
-            &format!("this host has no executor of kind `{kind}`, which `by` of `{}` names", call.name()),
+            format!("this host has no executor of kind `{kind}`, which `by` of `{}` names", call.name()),
         ));
     };
     let mut decl = decl(call.actor(), kind);
@@ -42,7 +42,7 @@ pub(super) async fn ask(call: &Call, kind: &str, input: Json, schema: Option<Jso
         Outcome::Done(answer) => Ok(answer),
         Outcome::Waits => Err(Fault::new(
             "config",
-            &format!("an actor of kind `{kind}` answers later, so a workspace actor cannot ask it"),
+            format!("an actor of kind `{kind}` answers later, so a workspace actor cannot ask it"),
         )),
     }
 }

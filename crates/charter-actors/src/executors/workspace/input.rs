@@ -69,7 +69,7 @@ pub(super) fn selected(files: &[ListedFile], answer: &Json) -> Result<Vec<Listed
 /// The insights of an answer or an input.
 pub(super) fn insights(value: &Json) -> Result<Vec<Insight>, Fault> {
     let list = value.get("insights").cloned().unwrap_or_else(|| json!([]));
-    serde_json::from_value(list).map_err(|e| Fault::new("insight", &format!("invalid `insights`: {e}")))
+    serde_json::from_value(list).map_err(|e| Fault::new("insight", format!("invalid `insights`: {e}")))
 }
 
 /// A changeset as an actor writes it: the JSON form, or the text form as a string or as the member

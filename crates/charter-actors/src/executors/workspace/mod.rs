@@ -244,7 +244,7 @@ impl Workspaces {
 }
 
 fn fault(error: Error) -> Fault {
-    let fault = Fault::new(error.code(), &error.to_string());
+    let fault = Fault::new(error.code(), error.to_string());
     match error {
         Error::Verify { output, .. } => {
             let start = output.char_indices().rev().nth(MAX_OUTPUT_IN_FAULT).map_or(0, |(at, _)| at);

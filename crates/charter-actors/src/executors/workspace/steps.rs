@@ -99,7 +99,7 @@ impl Workspaces {
             match read_changeset(&answer).and_then(|c| c.bind(&shown)) {
                 Ok(changeset) => break changeset,
                 Err(refused) if tries >= MAX_REPAIRS => {
-                    return Err(Fault::new("changeset", &refused.to_string()).retryable());
+                    return Err(Fault::new("changeset", refused.to_string()).retryable());
                 }
                 // The next question holds the reason.
                 Err(refused) => set(&mut input, "refused", refused.to_string().into()),
@@ -140,7 +140,7 @@ impl Workspaces {
         let changeset =
             Digest::parse(&text("digest")).ok_or_else(|| unapproved("the input has no `approval.digest`"))?;
         let (host, run, seq) = (call.host().clone(), call.run.clone(), call.effect_id.seq);
-        let read = move || host.records(&run, seq, 1).map_err(|e| Fault::new("journal", &e.to_string()));
+        let read = move || host.records(&run, seq, 1).map_err(|e| Fault::new("journal", e.to_string()));
         let records = crate::executors::blocking(read).await?;
         let record = records.first().filter(|r| r.seq == seq);
         let record = record.ok_or_else(|| unapproved(&format!("record {seq} is not in the journal")))?;
