@@ -18,14 +18,14 @@ fn folder() -> String {
 }
 
 #[test]
-fn the_charter_is_that_of_the_embedded_host() {
+fn the_charter_equals_that_of_the_embedded_host() {
     let charter = Charter::load(format!("{}/charter.yaml", folder()).as_ref()).unwrap();
     assert_eq!(built_in().digest, charter.digest());
     assert_eq!(built_in().core, charter.stored().core);
 }
 
 #[test]
-fn a_turn_from_wake_to_sleep_and_its_record_before_its_work() {
+fn a_turn_commits_each_record_before_its_effects() {
     let mut host = Host::start(Bounds::default(), json!({}));
     assert_eq!(host.state(), "Idle");
     assert_eq!(host.automaton.stable.skills().len(), 2);
@@ -48,7 +48,7 @@ fn a_turn_from_wake_to_sleep_and_its_record_before_its_work() {
 }
 
 #[test]
-fn one_turn_at_a_time_and_a_lost_one_is_ended_by_its_time() {
+fn one_turn_at_a_time_and_the_lease_ends_a_lost_one() {
     let mut host = Host::start(Bounds::default(), json!({}));
     host.only_send("WakeRequested", json!({"reason": "by hand"}));
     let second = host.only_send("WakeRequested", json!({"reason": "again"}));
@@ -89,7 +89,7 @@ fn an_upgrade_in_the_middle_of_a_turn_fails_it() {
 }
 
 #[test]
-fn settings_soul_and_skills_are_in_their_maps_and_guarded() {
+fn settings_soul_and_skills_are_stored_and_guarded() {
     let mut host = Host::start(Bounds::default(), json!({}));
     host.send("UpdateSoul", json!({"text": "Be brief."}));
     host.send("SetConfig", json!({"key": "mine", "value": "1"}));
@@ -210,7 +210,7 @@ proptest! {
     /// After any actions, stable memory holds the run, record for record, and a host that is
     /// stopped anywhere restores it.
     #[test]
-    fn stable_memory_is_the_run(seed in any::<u64>(), stop in 0usize..60) {
+    fn stable_memory_equals_the_run(seed in any::<u64>(), stop in 0usize..60) {
         let bounds = Bounds { records: 40, bytes: 1 << 20 };
         let mut host = Host::start(bounds, json!({}));
         for (i, act) in acts(seed, 60).iter().enumerate() {
@@ -261,7 +261,7 @@ fn exported(host: &Host) -> String {
 }
 
 #[test]
-fn old_segments_are_dropped_and_what_remains_is_verified() {
+fn old_segments_are_dropped_and_the_rest_verifies() {
     let bounds = Bounds { records: 50, bytes: 1 << 20 };
     let mut host = Host::start(bounds, json!({}));
     for _ in 0..100 {
@@ -293,7 +293,7 @@ fn old_segments_are_dropped_and_what_remains_is_verified() {
 }
 
 #[test]
-fn a_whole_export_is_what_the_journal_takes_in() {
+fn a_complete_export_can_be_imported() {
     let mut host = Host::start(Bounds::default(), json!({}));
     host.send("WakeRequested", json!({"reason": "by hand"}));
     let store = MemoryStore::new();
@@ -306,7 +306,7 @@ fn caught_up(host: &mut Host, projection: &mut Projection, sql: &mut Connection)
 }
 
 #[test]
-fn the_projection_is_the_view_of_the_embedded_host_and_the_same_after_a_replay() {
+fn the_projection_equals_the_view_of_the_embedded_host() {
     let mut host = Host::start(Bounds::default(), json!({}));
     let mut sql = Connection::open_in_memory().unwrap();
     let mut projection = Projection::open(&host.automaton).unwrap();
@@ -353,7 +353,7 @@ fn the_projection_is_the_view_of_the_embedded_host_and_the_same_after_a_replay()
 }
 
 #[test]
-fn tables_of_another_definition_are_made_anew() {
+fn tables_with_another_definition_are_rebuilt() {
     let mut host = Host::start(Bounds::default(), json!({}));
     host.send("WakeRequested", json!({"reason": "by hand"}));
     let mut sql = Connection::open_in_memory().unwrap();
@@ -371,7 +371,7 @@ fn tables_of_another_definition_are_made_anew() {
 }
 
 #[test]
-fn the_projection_forgets_what_the_log_has_dropped() {
+fn the_projection_drops_what_the_log_has_dropped() {
     let bounds = Bounds { records: 50, bytes: 1 << 20 };
     let mut host = Host::start(bounds, json!({}));
     let mut sql = Connection::open_in_memory().unwrap();

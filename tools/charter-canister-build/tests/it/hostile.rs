@@ -18,7 +18,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn a_damaged_module_is_refused_or_becomes_a_valid_one(
+    fn a_damaged_module_is_rejected_or_becomes_a_valid_one(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         cut in prop::option::of(any::<prop::sample::Index>()),
     ) {

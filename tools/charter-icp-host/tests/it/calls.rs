@@ -91,7 +91,7 @@ fn a_rejection_reaches_its_callback_with_code_and_text() {
 }
 
 #[test]
-fn a_trap_after_an_await_takes_back_only_what_came_after_it_and_cleans_up() {
+fn a_trap_after_an_await_rolls_back_only_later_changes_and_cleans_up() {
     on_each(CALLER, |host, canister| {
         assert_eq!(refused(host, canister, "trap_after"), 502);
         // One before the await, one in the call, one in the cleanup; the two in the callback are
@@ -106,7 +106,7 @@ fn a_trap_after_an_await_takes_back_only_what_came_after_it_and_cleans_up() {
 }
 
 #[test]
-fn calls_of_what_traps_do_not_leave() {
+fn a_trapped_execution_sends_no_calls() {
     on_each(CALLER, |host, canister| {
         assert_eq!(refused(host, canister, "trap_with_call"), 502);
         update(host, canister, "unperformed").unwrap();
@@ -116,7 +116,7 @@ fn calls_of_what_traps_do_not_leave() {
 }
 
 #[test]
-fn who_does_not_answer_is_told_so_and_who_answers_early_goes_on() {
+fn a_missing_reply_is_an_error_and_an_early_reply_continues() {
     on_each(CALLER, |host, canister| {
         assert_eq!(refused(host, canister, "silent"), 506);
         assert_eq!(numbers(&update(host, canister, "early").unwrap()), [5]);
@@ -170,13 +170,13 @@ fn random_numbers_come_from_the_seed() {
 }
 
 #[test]
-fn what_the_management_canister_does_not_have_is_rejected_by_name() {
+fn unknown_methods_of_the_management_canister_are_named() {
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &module(CALLER));
     let reply = update(&mut host, canister, "http").unwrap();
     let told = String::from_utf8_lossy(&reply[4..]).into_owned();
     assert_eq!(numbers(&reply[..4]), [RejectCode::CanisterReject as u32]);
-    assert_eq!(told, "The management canister of this test host has `raw_rand` only, and no method 'http_request'.");
+    assert_eq!(told, "The management canister of this test host has no method 'http_request', only `raw_rand`.");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn canisters_call_each_other() {
 
 /// Its method `nope` never answers: it calls a canister that does the same.
 #[test]
-fn a_best_effort_call_is_not_waited_for_beyond_its_time() {
+fn a_best_effort_call_times_out() {
     let slow = module(
         r#"(table 2 funcref) (elem (i32.const 0) $again)
            (data (i32.const 100) "raw_rand") (data (i32.const 110) "DIDL\00\00")
@@ -224,7 +224,7 @@ fn a_best_effort_call_is_not_waited_for_beyond_its_time() {
 }
 
 #[test]
-fn an_answer_that_cannot_come_is_no_endless_wait() {
+fn waiting_for_an_impossible_answer_ends() {
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &module(CALLER));
     let call = host.submit(canister, ana(), "call", b"").unwrap();

@@ -8,7 +8,7 @@ fn interface(text: &str) -> Result<String, String> {
 }
 
 #[test]
-fn the_interface_is_what_the_module_points_to() {
+fn the_interface_is_read_from_the_module() {
     let told = interface(
         r#"(module
   (import "ic0" "stable64_size" (func $size (result i64)))
@@ -23,7 +23,7 @@ fn the_interface_is_what_the_module_points_to() {
 }
 
 #[test]
-fn why_there_is_no_interface() {
+fn a_missing_interface_is_reported_with_the_reason() {
     let pointer = |body: &str| {
         interface(&format!(
             r#"(module (import "ic0" "trap" (func $trap (param i32 i32))) (memory (export "memory") 1)

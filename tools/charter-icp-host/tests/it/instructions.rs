@@ -88,7 +88,7 @@ fn the_same_messages_take_the_same_instructions_also_after_traps() {
 }
 
 #[test]
-fn a_fault_strikes_the_execution_it_is_meant_for() {
+fn an_injected_fault_hits_the_selected_execution() {
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &module(WORK));
     // The second update named `bump`, in the middle; nothing else.
@@ -115,7 +115,7 @@ fn a_fault_strikes_the_execution_it_is_meant_for() {
 }
 
 #[test]
-fn after_much_work_a_trap_still_takes_back_exactly_one_message() {
+fn after_many_instructions_a_trap_rolls_back_exactly_one_message() {
     // Enough instructions for several new copies of the heap.
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &module(WORK.replace("i32.const 10000", "i32.const 1500000").as_str()));

@@ -123,7 +123,7 @@ fn an_install_that_traps_leaves_the_canister_as_it_was() {
 }
 
 #[test]
-fn upgraded_while_it_waits_the_answer_reaches_the_new_module() {
+fn an_answer_after_an_upgrade_reaches_the_new_module() {
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &hooks(1));
     let call = host.submit(canister, ana(), "wait", b"").unwrap();
@@ -144,7 +144,7 @@ fn upgraded_while_it_waits_the_answer_reaches_the_new_module() {
 }
 
 #[test]
-fn a_stopped_canister_takes_nothing_and_one_that_stops_gets_its_answers() {
+fn a_stopped_canister_accepts_nothing_and_a_stopping_one_receives_answers() {
     on_each("", |host, _| {
         let canister = installed(host, &hooks(1));
         let call = host.submit(canister, ana(), "wait", b"").unwrap();
@@ -161,7 +161,7 @@ fn a_stopped_canister_takes_nothing_and_one_that_stops_gets_its_answers() {
 }
 
 #[test]
-fn who_waits_for_ever_cannot_be_stopped() {
+fn a_canister_that_waits_forever_cannot_be_stopped() {
     let mut host = LocalHost::new();
     let again = r#"(table 1 funcref) (elem (i32.const 0) $again)
         (data (i32.const 100) "raw_rand") (data (i32.const 110) "DIDL\00\00")
@@ -174,7 +174,7 @@ fn who_waits_for_ever_cannot_be_stopped() {
     host.tick();
     let reject = host.stop(canister, ana()).unwrap_err();
     assert_eq!(reject.error, 206);
-    assert!(reject.message.contains("1 of its calls wait for answers that do not come"), "{reject}");
+    assert!(reject.message.contains("1 of its calls wait for answers that do not arrive"), "{reject}");
     assert_eq!(host.status(canister), Some(Status::Stopping));
     assert_eq!(refused(&mut host, canister, "bump"), 509);
     host.start(canister, ana()).unwrap();
@@ -198,7 +198,7 @@ fn only_controllers_control() {
 }
 
 #[test]
-fn inspection_decides_which_messages_come_in() {
+fn inspection_decides_which_messages_are_accepted() {
     let picky = r#"
   (func (export "canister_inspect_message")
     (call $bump)
@@ -214,7 +214,7 @@ fn inspection_decides_which_messages_come_in() {
 }
 
 #[test]
-fn gzipped_or_not() {
+fn modules_may_be_gzipped() {
     use std::io::Write;
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(&hooks(3)).unwrap();
@@ -226,7 +226,7 @@ fn gzipped_or_not() {
 }
 
 #[test]
-fn what_is_no_canister_is_refused_with_the_reason() {
+fn invalid_modules_are_rejected_with_the_reason() {
     let mut host = LocalHost::new();
     let canister = host.create(&[ana()]).unwrap();
     let mut refusal = |text: &[u8]| {
@@ -243,11 +243,11 @@ fn what_is_no_canister_is_refused_with_the_reason() {
     let told = refusal(&wat(r#"(module (import "ic0" "make_coffee" (func)))"#));
     assert!(told.contains("make_coffee") && told.contains("does not have"), "{told}");
     let told = refusal(&wat(r#"(module (func (export "canister_updat x")))"#));
-    assert_eq!(told, "it exports `canister_updat x`, which is no entry point of a canister.");
+    assert_eq!(told, "it exports `canister_updat x`, which is not an entry point of a canister.");
     let told = refusal(&wat(
         r#"(module (func $f) (export "canister_update x" (func $f)) (export "canister_query x" (func $f)))"#,
     ));
     assert_eq!(told, "it exports the method `x` more than once.");
     let told = refusal(&wat(r#"(module (memory 1) (export "canister_init" (memory 0)))"#));
-    assert_eq!(told, "its export `canister_init` is no function.");
+    assert_eq!(told, "its export `canister_init` is not a function.");
 }

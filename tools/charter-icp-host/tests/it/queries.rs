@@ -24,7 +24,7 @@ const QUERIES: &str = r#"
     (call $msg_reply))"#;
 
 #[test]
-fn whatever_a_query_does_is_gone() {
+fn changes_of_a_query_are_dropped() {
     on_each(QUERIES, |host, canister| {
         update(host, canister, "bump").unwrap();
         for _ in 0..3 {

@@ -37,7 +37,7 @@ const CANISTER: &str = r#"
 "#;
 
 #[test]
-fn every_kind_of_trap_takes_everything_back() {
+fn every_kind_of_trap_rolls_everything_back() {
     on_each(CANISTER, |host, canister| {
         for _ in 0..3 {
             update(host, canister, "bump").unwrap();
@@ -60,7 +60,7 @@ fn every_kind_of_trap_takes_everything_back() {
 }
 
 #[test]
-fn sizes_that_stay_stay_after_a_later_trap() {
+fn committed_sizes_survive_a_later_trap() {
     on_each(CANISTER, |host, canister| {
         update(host, canister, "bump").unwrap();
         update(host, canister, "keep").unwrap();
@@ -71,7 +71,7 @@ fn sizes_that_stay_stay_after_a_later_trap() {
 }
 
 #[test]
-fn what_is_printed_and_counted_stays_what_is_set_does_not() {
+fn a_trap_keeps_output_and_counters_and_drops_settings() {
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &module(CANISTER));
     let before = host.instructions(canister);

@@ -15,7 +15,7 @@ const TIMER: &str = r#"
   (func (export "canister_query now") (i64.store (i32.const 65000) (call $time)) (call $append (i32.const 65000) (i32.const 8)) (call $msg_reply))"#;
 
 #[test]
-fn it_fires_when_its_time_has_come_and_not_before() {
+fn a_timer_fires_when_it_is_due_and_not_before() {
     on_each(TIMER, |host, canister| {
         host.settle();
         assert_eq!(state(host, canister), [0, 0, 0]);
@@ -35,7 +35,7 @@ fn it_fires_when_its_time_has_come_and_not_before() {
 }
 
 #[test]
-fn set_to_zero_it_is_off_and_tells_what_it_was() {
+fn setting_zero_disables_the_timer_and_returns_the_previous_value() {
     on_each(TIMER, |host, canister| {
         assert_eq!(numbers(&update(host, canister, "end").unwrap()), [1]);
         assert_eq!(numbers(&update(host, canister, "end").unwrap()), [0]);
@@ -46,7 +46,7 @@ fn set_to_zero_it_is_off_and_tells_what_it_was() {
 }
 
 #[test]
-fn a_trap_takes_back_the_next_setting_too() {
+fn a_trap_rolls_back_the_next_setting() {
     on_each(TIMER, |host, canister| {
         update(host, canister, "break").unwrap();
         for _ in 0..3 {
@@ -94,7 +94,7 @@ fn timers_and_messages_take_turns() {
 }
 
 #[test]
-fn the_clock_stands_still_but_for_steps() {
+fn only_steps_advance_the_clock() {
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &module(TIMER));
     let start = host.now();

@@ -48,7 +48,7 @@ fn own() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
-fn everybody_may_look_controllers_change_and_nobody_does_the_work() {
+fn everybody_reads_controllers_change_and_only_the_canister_works() {
     let mut c = Canister::new(None);
     let people = [owner(), stranger(), Principal::anonymous()];
     for by in people {
@@ -115,7 +115,7 @@ const CALLER: &str = r#"(module
         (call $reject (i32.const 1024) (call $why_size))))"#;
 
 #[test]
-fn other_canisters_are_told_no_in_candid_and_leave_no_trace() {
+fn other_canisters_are_rejected_in_candid_without_a_trace() {
     let mut c = Canister::new(None);
     let caller = c.host.create(&[owner()]).unwrap();
     let module = wat::parse_str(CALLER).unwrap();

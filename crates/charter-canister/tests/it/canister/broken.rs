@@ -17,7 +17,7 @@ fn goes_on(c: &mut Local) {
 }
 
 #[test]
-fn a_trap_in_the_work_undoes_the_work_and_fails_the_turn() {
+fn a_trap_in_an_invocation_rolls_it_back_and_fails_the_turn() {
     let mut c = Canister::new(None);
     for (skip, actor) in [(0, "loadContext"), (1, "infer"), (2, "act"), (3, "persist")] {
         let turns = c.projection().turns;
@@ -38,7 +38,7 @@ fn a_trap_in_the_work_undoes_the_work_and_fails_the_turn() {
 }
 
 #[test]
-fn a_trap_in_the_wake_itself_leaves_nothing() {
+fn a_trap_in_wake_leaves_nothing() {
     let mut c = Canister::new(None);
     for instructions in [1_000, 100_000, 700_000] {
         let before = c.runtime();
@@ -119,7 +119,7 @@ fn a_canister_that_is_stopped_in_the_middle_of_a_turn_ends_it_first() {
 }
 
 #[test]
-fn a_timer_that_traps_is_tried_again() {
+fn a_timer_that_traps_is_retried() {
     let mut c = Canister::new(None);
     c.host.inject(c.id, InjectedFault::new(Entry::Update, 10_000).method("tick"));
     c.advance(300_000);
@@ -144,7 +144,7 @@ fn an_upgrade_that_traps_changes_nothing() {
 }
 
 #[test]
-fn an_install_that_was_broken_off_at_the_start_reads_its_skills_again() {
+fn an_interrupted_install_reads_its_skills_again() {
     let mut c = Canister::installed(Box::new(LocalHost::new()), None);
     assert_eq!(c.state(), "Bootstrapping");
     c.upgrade().unwrap();

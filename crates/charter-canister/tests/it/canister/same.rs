@@ -47,7 +47,7 @@ fn acts() -> Vec<Act> {
 }
 
 #[test]
-fn the_chain_is_that_of_the_embedded_host() {
+fn the_chain_equals_that_of_the_embedded_host() {
     let mut host = LocalHost::new();
     host.advance(Duration::from_secs(10_000));
     let begin = i64::try_from(host.now().as_millis()).unwrap();

@@ -14,7 +14,7 @@ fn on_each(test: impl Fn(Canister<&mut dyn Host>)) {
 }
 
 #[test]
-fn installed_it_waits_and_a_wake_is_one_full_turn() {
+fn a_wake_is_one_full_turn() {
     on_each(|mut c| {
         let runtime = c.runtime();
         assert_eq!((runtime.state.as_slice(), runtime.turns), (&["Idle".to_owned()][..], 0));
@@ -85,7 +85,7 @@ fn the_loop_wakes_it_and_can_be_switched_off() {
 }
 
 #[test]
-fn it_may_be_woken_from_the_start_and_think_otherwise() {
+fn it_can_start_awake_and_with_another_adapter() {
     let mut c = Canister::new(Some(InitArgs {
         soul: Some("You are brief.".into()),
         wake: Some("Say hello".into()),
@@ -106,7 +106,7 @@ fn it_may_be_woken_from_the_start_and_think_otherwise() {
 }
 
 #[test]
-fn what_the_charter_refuses_to_start_is_not_installed() {
+fn a_refused_start_is_not_installed() {
     let mut host = LocalHost::new();
     let id = host.create(&[owner()]).unwrap();
     let args = InitArgs { soul: Some("  ".into()), ..InitArgs::default() };
@@ -123,7 +123,7 @@ fn refused(result: Result<impl std::fmt::Debug, Error>) -> (u64, String) {
 }
 
 #[test]
-fn what_is_not_legal_is_refused_with_the_reason_and_logged() {
+fn illegal_events_are_refused_with_the_reason_and_logged() {
     let mut c = Canister::new(None);
     let mut expected = vec![refused(c.change("reset_fault", ()))];
     // One turn at a time: a second wake is refused, not queued.
@@ -169,7 +169,7 @@ fn what_is_not_legal_is_refused_with_the_reason_and_logged() {
 }
 
 #[test]
-fn soul_settings_and_skills_are_kept_over_turns_and_upgrades() {
+fn soul_settings_and_skills_survive_turns_and_upgrades() {
     on_each(|mut c| {
         c.change("update_soul", ("You are a lighthouse.",)).unwrap();
         c.change("config_set", ("harbour.name", "Kiel")).unwrap();
@@ -294,7 +294,7 @@ fn pages_are_bounded_and_lead_through_all() {
 }
 
 #[test]
-fn the_history_is_bounded_and_what_remains_is_verified() {
+fn the_history_is_bounded_and_the_rest_verifies() {
     let mut c = Canister::new(Some(InitArgs {
         history: Some(History { segment_records: 50, segment_bytes: u64::MAX }),
         ..InitArgs::default()
