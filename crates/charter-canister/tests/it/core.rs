@@ -281,7 +281,7 @@ fn old_segments_are_dropped_and_the_rest_verifies() {
     assert_eq!(report.runs[0].hash, host.automaton.run().chain().hash());
     // It cannot be imported, and the error says why.
     let refused = charter_journal::import(&MemoryStore::new(), &mut file.as_bytes());
-    assert!(refused.unwrap_err().to_string().contains("first records are not in the file"));
+    assert!(refused.unwrap_err().to_string().contains("lacks the first records of the run"));
     // Change a letter of a reply.
     let wrong = file.replacen("I heard: note", "I heard: Note", 1);
     let report = verify_export(&mut wrong.as_bytes(), &[]).unwrap();
