@@ -27,6 +27,7 @@ ARROWS = {
     "charter-icp-host": "",
     "charter-canister-build": "icp-host",
     "charter-peers": "",
+    "charter-test-support": "format kernel",
 }
 # Only tests may depend on these, and only those of the canister and of tools/ on the second group.
 TEST_ONLY = {"charter-test-support"}

@@ -5,6 +5,7 @@ use charter_kernel::Digest;
 /// Why a store operation failed. Cheap to clone: a failed commit is reported to every waiting
 /// caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The record does not continue the run: another writer was faster, or the record belongs to
     /// another chain.

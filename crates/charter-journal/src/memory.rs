@@ -73,13 +73,13 @@ impl Run {
                 Change::TimerSet { timer, generation, due } => {
                     self.timers.insert((timer.to_owned(), generation), due);
                 }
-                Change::TimerOver { timer, generation } => {
+                Change::TimerEnded { timer, generation } => {
                     self.timers.remove(&(timer.to_owned(), generation));
                 }
                 Change::Effect { index, open: true, .. } => {
                     self.open.insert((record.seq, u32::try_from(index).unwrap_or(u32::MAX)));
                 }
-                Change::EffectOver { effect, .. } => {
+                Change::EffectEnded { effect, .. } => {
                     self.open.remove(&(effect.seq, effect.index));
                 }
                 _ => {}

@@ -1,6 +1,5 @@
-//! Projections: what a record changes in the tables that people query. A function of the record
-//! alone, so that they can be thrown away and made again. What each table means is in
-//! `docs/sql.md`.
+//! Projections: what a record changes in the SQL tables. A function of the record alone, so that
+//! the tables can be deleted and rebuilt. `docs/sql.md` documents the tables.
 
 use charter_kernel::EffectId;
 use serde_json::Value as Json;
@@ -10,9 +9,9 @@ use crate::record::{Fields, SourceKind, Verdict};
 /// Members of an answer's output that make it a decision (see `docs/sql.md`).
 const DECISIVE: [&str; 5] = ["confidence", "decision", "action", "outcome", "verdict"];
 
-/// A change to a projection; run and record are those of the record.
+/// A change to a projection; run and sequence number are those of the record.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "sqlite"), allow(dead_code))] // the store in memory has some of these tables only
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code))] // the in-memory store has only some of these tables
 pub(crate) enum Change<'r> {
     Transition {
         index: usize,
@@ -31,7 +30,7 @@ pub(crate) enum Change<'r> {
         data: Option<String>,
         open: bool,
     },
-    EffectOver {
+    EffectEnded {
         effect: EffectId,
         how: &'static str,
     },
@@ -40,7 +39,7 @@ pub(crate) enum Change<'r> {
         generation: u64,
         due: i64,
     },
-    TimerOver {
+    TimerEnded {
         timer: &'r str,
         generation: u64,
     },
@@ -70,13 +69,13 @@ pub(crate) enum Change<'r> {
         confidence: Option<f64>,
         data: String,
     },
-    /// The decision that waited for a person's word got it.
+    /// The pending decision is reviewed.
     Review,
-    /// The decision that waited for a person's word waits no more: the run went on without one.
+    /// The pending decision gets no review: the run continued without one.
     Unreviewed,
 }
 
-/// Says what a record changes, in order.
+/// Passes the changes of a record to `put`, in order.
 pub(crate) fn project<'r, E>(r: &'r Fields<'_>, mut put: impl FnMut(Change<'r>) -> Result<(), E>) -> Result<(), E> {
     if let Some(refusal) = &r.refusal {
         return put(Change::Refusal { code: refusal.code.word(), rule: refusal.rule.as_deref() });
@@ -85,19 +84,19 @@ pub(crate) fn project<'r, E>(r: &'r Fields<'_>, mut put: impl FnMut(Change<'r>) 
         put(Change::Transition { index, name })?;
     }
     if let Some(effect) = r.answers.as_deref().and_then(EffectId::parse).filter(|_| r.verdict != Verdict::Late) {
-        put(Change::EffectOver { effect, how: if r.source.kind == SourceKind::Done { "done" } else { "error" } })?;
+        put(Change::EffectEnded { effect, how: if r.source.kind == SourceKind::Done { "done" } else { "error" } })?;
     }
     for change in &r.timers {
         let (timer, generation) = (change.timer.as_ref(), change.generation);
         put(match change.due {
             Some(due) => Change::TimerSet { timer, generation, due },
-            None => Change::TimerOver { timer, generation },
+            None => Change::TimerEnded { timer, generation },
         })?;
     }
     for (index, effect) in r.effects.iter().enumerate() {
         let kind = text(effect, "kind").unwrap_or_default();
         if let Some(cancelled) = text(effect, "effect").filter(|_| kind == "cancel").and_then(EffectId::parse) {
-            put(Change::EffectOver { effect: cancelled, how: "cancelled" })?;
+            put(Change::EffectEnded { effect: cancelled, how: "cancelled" })?;
         }
         let data = ["input", "data", "value"].iter().find_map(|key| effect.get(*key)).map(canonical);
         let actor = text(effect, "actor").unwrap_or("root");
@@ -117,11 +116,14 @@ pub(crate) fn project<'r, E>(r: &'r Fields<'_>, mut put: impl FnMut(Change<'r>) 
             how: entry.get("how").map(canonical),
         })?;
     }
-    people(r, &mut put)
+    approvals_and_decisions(r, &mut put)
 }
 
 /// Approvals, votes and decisions.
-fn people<'r, E>(r: &'r Fields<'_>, put: &mut impl FnMut(Change<'r>) -> Result<(), E>) -> Result<(), E> {
+fn approvals_and_decisions<'r, E>(
+    r: &'r Fields<'_>,
+    put: &mut impl FnMut(Change<'r>) -> Result<(), E>,
+) -> Result<(), E> {
     let reason = || text(&r.event.data, "reason").or_else(|| text(&r.event.data, "feedback"));
     if r.verdict == Verdict::Vote {
         return put(Change::Approval {
@@ -137,8 +139,7 @@ fn people<'r, E>(r: &'r Fields<'_>, put: &mut impl FnMut(Change<'r>) -> Result<(
     if r.verdict != Verdict::Accepted {
         return Ok(());
     }
-    // A person's word comes after the decision it is about; an answer means that the run went on
-    // without one.
+    // A review follows its decision; another answer means that the run continued without a review.
     match r.source.kind {
         SourceKind::External if !r.event.r#type.starts_with("charter.") => put(Change::Review)?,
         SourceKind::Done | SourceKind::Error => put(Change::Unreviewed)?,

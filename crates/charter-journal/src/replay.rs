@@ -10,6 +10,7 @@ use crate::store::{Append, Row, Store};
 
 /// Why a run could not be restored from its records.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReplayError {
     /// An error of the store.
     #[error(transparent)]
@@ -128,8 +129,8 @@ fn load_at(
             match apply(machine, run, snapshot.as_ref(), row, next) {
                 Ok(Applied::Unchanged) => {}
                 Ok(Applied::Changed(s)) => snapshot = Some(*s),
-                Err(why) => {
-                    failure = Some(ReplayError::Differs { run: run.into(), seq: next, why });
+                Err(error) => {
+                    failure = Some(error);
                     return false;
                 }
             }
@@ -185,27 +186,34 @@ enum Applied {
 }
 
 /// Applies a stored record.
-fn apply(machine: &Machine, run: &str, before: Option<&Snapshot>, row: &Row<'_>, seq: u64) -> Result<Applied, String> {
+fn apply(
+    machine: &Machine,
+    run: &str,
+    before: Option<&Snapshot>,
+    row: &Row<'_>,
+    seq: u64,
+) -> Result<Applied, ReplayError> {
+    let differs = |why: String| ReplayError::Differs { run: run.into(), seq, why };
     if u64::try_from(row.seq) != Ok(seq) {
-        return Err(format!("missing; the next stored record is {}", row.seq));
+        return Err(differs(format!("missing; the next stored record is {}", row.seq)));
     }
     // Nothing has changed; whether the refusal was correct is for `verify` to decide.
     if matches!(row.verdict, "refused" | "late") {
         return Ok(Applied::Unchanged);
     }
-    let text = std::str::from_utf8(row.text).map_err(|e| e.to_string())?;
-    let envelope = RecordInput::read(text).and_then(RecordInput::envelope).map_err(|e| e.to_string())?;
+    let text = std::str::from_utf8(row.text).map_err(|e| differs(e.to_string()))?;
+    let envelope = RecordInput::read(text).and_then(RecordInput::envelope).map_err(|e| differs(e.to_string()))?;
     let outcome = match (&envelope.event, before) {
         (Event::Start { .. }, None) => machine.start(run, &envelope),
         (_, Some(before)) => machine.step(before, &envelope),
-        (_, None) => return Err("the run has not started".into()),
+        (_, None) => return Err(differs("the run has not started".into())),
     };
     match outcome {
         Ok(step) => Ok(Applied::Changed(Box::new(step.snapshot))),
-        Err(refusal) => Err(format!(
+        Err(refusal) => Err(differs(format!(
             "the record has verdict `{}`, but the kernel refuses the event (`{}`)",
             row.verdict, refusal.code
-        )),
+        ))),
     }
 }
 

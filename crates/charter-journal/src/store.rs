@@ -23,8 +23,8 @@ pub trait Store: Send + Sync {
     /// the same time share a commit.
     fn submit(&self, batch: Vec<Append>, reply: Reply);
 
-    /// Whether a call may wait, such as for a disk. A host calls a store that does not directly
-    /// from its asynchronous tasks.
+    /// Whether calls may block, for example on a disk. A host calls a store that does not block
+    /// directly from asynchronous tasks.
     fn blocks(&self) -> bool {
         true
     }

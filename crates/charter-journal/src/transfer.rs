@@ -26,6 +26,7 @@ const PAGE: usize = 1_000;
 
 /// Why a run could not be exported or imported.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TransferError {
     /// An error of the store.
     #[error(transparent)]

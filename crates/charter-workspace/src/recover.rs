@@ -17,6 +17,7 @@ use crate::workspace::{PathState, Workspace, look};
 /// The result of the recovery when a workspace is opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Recovery {
     /// Nothing was interrupted.
     Nothing,

@@ -1,18 +1,8 @@
 //! Helpers: from the text of a charter to its findings.
 
 use charter_check::{Options, Report, check};
-use charter_format::{Document, ReadOptions, read};
 use charter_kernel::Machine;
-
-pub(crate) fn document(source: &str) -> Document {
-    let source = if source.contains("charter:") { source.to_string() } else { format!("charter: 1\nid: t\n{source}") };
-    read(&source, "t.yaml", &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"))
-}
-
-pub(crate) fn machine(source: &str) -> Machine {
-    let document = document(source);
-    Machine::compile(document.definition.clone()).unwrap_or_else(|problems| panic!("{problems:#?}"))
-}
+pub(crate) use charter_test_support::{document, machine};
 
 pub(crate) fn report_with(source: &str, options: &Options) -> Report {
     let document = document(source);

@@ -47,8 +47,8 @@ fn explanation(record: &Record, machine: Option<&Machine>, paint: Paint) -> Stri
             actor => format!(" to the actor `{}`", clean(actor)),
         }
     ));
-    match &record.event.withheld {
-        Some(withheld) => out.push(format!("data: redacted ({} bytes)", withheld.size)),
+    match &record.event.redacted {
+        Some(redacted) => out.push(format!("data: redacted ({} bytes)", redacted.size)),
         None if record.event.data.as_ref() == &json!({}) || record.event.data.is_null() => {}
         None => out.push(format!("data: {}", short(&record.event.data, 400))),
     }

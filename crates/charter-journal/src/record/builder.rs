@@ -1,4 +1,4 @@
-//! From the kernel's answer to a record: what is written down of a step or a refusal.
+//! Building a record from the kernel's step or refusal.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use serde_json::{Value as Json, json};
 use super::fields::{Approval, EventField, Fields, Origin, Redacted, Source, SourceKind, Verdict};
 use super::{FORMAT, GENESIS, Record, TimerField, timestamp};
 
-/// Nesting of data that is kept; the kernel lets in no more.
+/// Maximum nesting of recorded data, the limit of the kernel.
 const MAX_DATA_DEPTH: usize = 128;
 
-/// Everything that a record is made of.
+/// The inputs of a record.
 #[derive(Debug, Clone)]
 pub struct RecordBuilder<'a> {
     /// The charter.
@@ -23,22 +23,22 @@ pub struct RecordBuilder<'a> {
     pub run: &'a str,
     /// The sender's idempotency key.
     pub id: Option<&'a str>,
-    /// Hash of the record before.
+    /// Hash of the previous record.
     pub prev: Digest,
-    /// What came in.
+    /// The envelope.
     pub envelope: &'a Envelope,
-    /// The snapshot it was applied to; none for the start.
+    /// The snapshot to which it was applied; `None` for the start.
     pub before: Option<&'a Snapshot>,
-    /// What came out.
+    /// The step or refusal.
     pub outcome: &'a Result<Step, Refusal>,
-    /// Digest of the snapshot afterwards, if it is known already; it is computed otherwise.
+    /// Digest of the snapshot afterwards, if already known; computed otherwise.
     pub snapshot: Option<Digest>,
     /// For record 0 of a fork.
     pub forked_from: Option<Origin<'a>>,
 }
 
 impl<'a> RecordBuilder<'a> {
-    /// The record.
+    /// Builds the record.
     #[must_use]
     pub fn record(self) -> Record {
         let mut fields = self.fields().owned();
@@ -48,14 +48,14 @@ impl<'a> RecordBuilder<'a> {
         RecordBuilder::finish(fields)
     }
 
-    /// Hashes fields and makes them a record.
+    /// Hashes the fields and builds the record.
     pub(crate) fn finish(mut fields: Fields<'static>) -> Record {
         let mut text = String::with_capacity(1_024);
         fields.write_hashed(&mut text);
         Record::new(fields, text)
     }
 
-    /// The fields, borrowed as far as possible; the hash is still to be computed.
+    /// The fields, borrowed as far as possible; the hash is not yet computed.
     pub(crate) fn fields(self) -> Fields<'a> {
         let RecordBuilder { machine, run, id, prev, envelope, before, outcome, snapshot, forked_from } = self;
         let step = outcome.as_ref().ok();
@@ -102,8 +102,8 @@ impl<'a> RecordBuilder<'a> {
     }
 }
 
-/// The invocation that an answer belongs to, as the kernel finds it: its owner, the effect that
-/// asked.
+/// The invocation that an answer belongs to, found as in the kernel: its owner and the requesting
+/// effect.
 fn awaited<'s>(envelope: &Envelope, before: Option<&'s Snapshot>) -> Option<(&'s Actor, EffectId)> {
     let (invocation, effect) = match &envelope.event {
         Event::Done { invocation, effect, .. } | Event::Failed { invocation, effect, .. } => (invocation, *effect),
@@ -122,7 +122,7 @@ fn awaited<'s>(envelope: &Envelope, before: Option<&'s Snapshot>) -> Option<(&'s
 
 fn answered(envelope: &Envelope, before: Option<&Snapshot>) -> Option<EffectId> {
     if matches!(envelope.event, Event::Attempt { .. }) {
-        // It goes on being awaited.
+        // The answer is still awaited.
         return None;
     }
     awaited(envelope, before).map(|(_, effect)| effect)
@@ -173,8 +173,8 @@ fn source<'a>(run: &str, envelope: &'a Envelope) -> Source<'a> {
     }
 }
 
-/// What of the event is kept. What the kernel has let in is kept whole; what it has refused at the
-/// door by digest and size only.
+/// The recorded part of the event. Data that passed validation is recorded completely; other data
+/// only by digest and size.
 fn event_field<'a>(
     envelope: &'a Envelope,
     before: Option<&'a Snapshot>,
@@ -183,13 +183,13 @@ fn event_field<'a>(
     let r#type = envelope.event.type_name(before);
     let data = sent(&envelope.event);
     let too_large = matches!(outcome, Err(r) if r.code == Code::TooLarge);
-    if too_large || (outcome.is_err() && !can_be_kept(&data)) {
-        return EventField { r#type, data: Cow::Owned(Json::Null), withheld: Some(withheld_of(&data)) };
+    if too_large || (outcome.is_err() && !survives_json(&data)) {
+        return EventField { r#type, data: Cow::Owned(Json::Null), redacted: Some(redacted(&data)) };
     }
-    EventField { r#type, data, withheld: None }
+    EventField { r#type, data, redacted: None }
 }
 
-/// Whether a record is of this event, whenever it came and whatever its sender had seen.
+/// Whether a record is of this event, regardless of its time and `expected_seq`.
 pub(super) fn is_of(r: &Fields<'_>, envelope: &Envelope) -> bool {
     let said = source(&r.run, envelope);
     let root = |to: &Option<Cow<'_, str>>| to.as_deref().unwrap_or("root").to_owned();
@@ -201,14 +201,14 @@ pub(super) fn is_of(r: &Fields<'_>, envelope: &Envelope) -> bool {
         && said.generation == r.source.generation;
     let same_type = match &envelope.event {
         Event::External { r#type, .. } => *r#type == r.event.r#type,
-        // Of the others the type follows from the source.
+        // For other sources, the type follows from the source.
         _ => true,
     };
     same_source && same_type && envelope.by == *r.by && {
         let data = sent(&envelope.event);
-        match r.event.withheld {
-            Some(withheld) => withheld_of(&data) == withheld,
-            None => can_be_kept(&data) && *canonically(&data) == *r.event.data,
+        match r.event.redacted {
+            Some(recorded) => redacted(&data) == recorded,
+            None => survives_json(&data) && *canonically(&data) == *r.event.data,
         }
     }
 }
@@ -222,13 +222,13 @@ fn canonically(data: &Json) -> Cow<'_, Json> {
     Cow::Owned(data)
 }
 
-fn withheld_of(data: &Json) -> Redacted {
+fn redacted(data: &Json) -> Redacted {
     let mut exact = String::new();
     canonical::write_exact(&mut exact, data);
     Redacted { digest: Digest::of_bytes(exact.as_bytes()), size: exact.len().try_into().unwrap_or(u64::MAX) }
 }
 
-/// The data of an event, as it stands in a record.
+/// The data of an event, in the form of a record.
 fn sent(event: &Event) -> Cow<'_, Json> {
     match event {
         Event::Start { input } => Cow::Borrowed(input),
@@ -242,9 +242,9 @@ fn sent(event: &Event) -> Cow<'_, Json> {
     }
 }
 
-/// Whether data is the same after a trip through JSON: no integer beyond 2^53-1, no nesting that a
-/// reader refuses. Does not recurse.
-fn can_be_kept(data: &Json) -> bool {
+/// Whether data survives a round trip through JSON: no integer beyond 2^53-1, no excessive nesting.
+/// Not recursive.
+fn survives_json(data: &Json) -> bool {
     let safe = |n: &serde_json::Number| match (n.as_i64(), n.is_f64()) {
         (Some(i), _) => i.unsigned_abs() < 1 << 53,
         (None, is_double) => is_double,
@@ -268,8 +268,8 @@ fn can_be_kept(data: &Json) -> bool {
     false
 }
 
-/// The details of a refusal, of the event as the record holds it, so that a replay finds the same
-/// ones.
+/// The details of a refusal, computed from the recorded form of the event, so that a replay gives
+/// the same ones.
 fn refusal_details(
     machine: &Machine,
     before: Option<&Snapshot>,
@@ -284,7 +284,8 @@ fn refusal_details(
         Event::Failed { error, .. } | Event::Attempt { error, .. } => Some(error),
         Event::Timer { .. } => None,
     };
-    if refusal.code != Code::TooLarge && data.is_some_and(|d| !charter_expr::json::is_canonical(d) && can_be_kept(d)) {
+    if refusal.code != Code::TooLarge && data.is_some_and(|d| !charter_expr::json::is_canonical(d) && survives_json(d))
+    {
         match &mut kept.to_mut().event {
             Event::Start { input: data }
             | Event::External { data, .. }
@@ -347,7 +348,7 @@ fn approvals<'a>(machine: &'a Machine, envelope: &'a Envelope, step: &'a Step) -
 }
 
 fn note(n: &Note) -> Json {
-    // Plain data with text keys always has a JSON form.
+    // Plain data with string keys always serializes.
     let mut note = serde_json::to_value(&n.kind).unwrap_or_default();
     if let Json::Object(map) = &mut note {
         map.insert("actor".into(), n.actor.as_ref().into());

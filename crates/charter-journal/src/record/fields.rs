@@ -1,5 +1,4 @@
-//! The fields of a record, as 04 names them. Additions to 04: `answers`, `approvals`,
-//! `expected_seq`, `forked_from`, `ledger`, `notes`, `source`, `status`, `timers`.
+//! The fields of a record.
 
 use std::borrow::Cow;
 
@@ -9,93 +8,91 @@ use serde_json::Value as Json;
 
 use super::{FORMAT, RecordError, TimerField, text, timestamp};
 
-/// What a record says. Fields that say nothing (no effects: still `[]`; no refusal, no timers, ...)
-/// are left out of the text as noted.
+/// The content of a record. The text omits empty fields as noted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Fields<'a> {
     /// Version of the format: 2.
     pub v: u32,
     /// The run.
     pub run: Cow<'a, str>,
-    /// Its place in the run, dense from 0.
+    /// Sequence number in the run, consecutive from 0.
     pub seq: u64,
-    /// When, in milliseconds since 1970; in the text RFC 3339 with milliseconds, UTC.
+    /// Time in milliseconds since 1970; in the text, RFC 3339 with milliseconds, UTC.
     #[serde(deserialize_with = "at")]
     pub at: i64,
     /// The sender's idempotency key, or `RUN/SEQ`.
     pub id: Cow<'a, str>,
     /// Digest of the charter.
     pub charter: Digest,
-    /// The actor it was for; for answers and timers: whose invocation or timer it is.
+    /// The addressed actor; for answers and timers, the owner of the invocation or timer.
     pub to: Cow<'a, str>,
-    /// Who.
+    /// The principal.
     pub by: Cow<'a, Principal>,
-    /// How it came, so that the envelope can be made again.
+    /// The source of the event, from which the envelope can be restored.
     #[serde(borrow)]
     pub source: Source<'a>,
-    /// What happened.
+    /// The event.
     pub event: EventField<'a>,
-    /// The last sequence number the sender had seen; left out if not said.
+    /// The last sequence number that the sender had seen; omitted if not given.
     #[serde(default, deserialize_with = "maybe_whole")]
     pub expected_seq: Option<u64>,
-    /// What became of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why it was refused; left out otherwise.
+    /// Why it was refused; omitted if it was not.
     #[serde(default)]
     pub refusal: Option<Box<RefusalDetails>>,
-    /// Active atomic states of the actor before, as paths, in document order.
+    /// Active atomic states of the actor before the event, as paths, in document order.
     pub from: Vec<Cow<'a, str>>,
-    /// The same afterwards.
+    /// Active atomic states of the actor after the event.
     pub state: Vec<Cow<'a, str>>,
-    /// Names of the transitions that were taken; those of another actor with its id and a colon in
-    /// front.
+    /// Names of the transitions taken, prefixed with `ACTOR:` if another actor took them.
     pub transitions: Vec<Cow<'a, str>>,
-    /// What the host was asked to do.
+    /// Effects requested from the host.
     pub effects: Vec<Json>,
-    /// What happened to timers; left out if nothing.
+    /// Changes of timers; omitted if there are none.
     #[serde(default)]
     pub timers: Vec<TimerField<'a>>,
-    /// Ledger entries that are new or have changed: `{"kind", "key", "status", "uses", "expires",
-    /// "due", "data", "how"}`; left out if none.
+    /// New and changed ledger entries: `{"kind", "key", "status", "uses", "expires", "due", "data",
+    /// "how"}`; omitted if there are none.
     #[serde(default)]
     pub ledger: Vec<Json>,
-    /// Approvals that were given; left out if none.
+    /// Approvals; omitted if there are none.
     #[serde(default)]
     pub approvals: Vec<Approval<'a>>,
-    /// Conditions that failed to evaluate, events inside the run that nobody took: `{"actor", "at",
-    /// "message"}`; left out if none.
+    /// Conditions that failed to evaluate, and unhandled internal events: `{"actor", "at",
+    /// "message"}`; omitted if there are none.
     #[serde(default)]
     pub notes: Vec<Json>,
-    /// The effect that this answers; left out if it is no answer, or of nothing that is awaited.
+    /// The effect that this event answers; omitted if it does not answer an awaited effect.
     #[serde(default)]
     pub answers: Option<String>,
-    /// Status of the run afterwards; left out if the start was refused.
+    /// Status of the run afterwards; omitted if the start was refused.
     #[serde(default)]
     pub status: Option<Status>,
-    /// In record 0 of a fork: where it comes from.
+    /// The origin of a fork, in its record 0.
     #[serde(default)]
     pub forked_from: Option<Origin<'a>>,
-    /// Digest of the snapshot afterwards; if the start was refused, of `null`.
+    /// Digest of the snapshot afterwards; of `null` if the start was refused.
     pub snapshot: Digest,
-    /// Hash of the record before.
+    /// Hash of the previous record.
     pub prev: Digest,
-    /// SHA-256 over the canonical JSON of the record without this field.
+    /// SHA-256 of the canonical JSON of the record without this field.
     pub hash: Digest,
 }
 
-/// What became of an event.
+/// The verdict on an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Transitions were taken (or a control event did its work).
+    /// Transitions were taken, or a control event took effect.
     Accepted,
-    /// Nothing has changed.
+    /// The event was refused; nothing has changed.
     Refused,
-    /// Nothing takes it: not strict, or a platform event.
+    /// No transition handles it, in a charter that is not strict or for a platform event.
     Ignored,
-    /// A vote towards a quorum.
+    /// A vote toward a quorum.
     Vote,
-    /// An answer to a cancelled or earlier invocation.
+    /// An answer to a canceled or earlier invocation.
     Late,
 }
 
@@ -124,34 +121,34 @@ impl From<charter_kernel::Verdict> for Verdict {
     }
 }
 
-/// How an event came, exactly as its envelope said it.
+/// The source of an event, exactly as in its envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Source<'a> {
-    /// Which kind of event.
+    /// The kind of event.
     pub kind: SourceKind,
-    /// The actor that the sender named; none if it left that open.
+    /// The actor named by the sender, if any.
     #[serde(default, borrow)]
     pub to: Option<Cow<'a, str>>,
-    /// Of an answer: the invocation.
+    /// For an answer: the invocation.
     #[serde(default, borrow)]
     pub invocation: Option<Cow<'a, str>>,
-    /// Of an answer: the effect, if it was named; `RUN/SEQ/INDEX`.
+    /// For an answer: the effect (`RUN/SEQ/INDEX`), if named.
     #[serde(default, borrow)]
     pub effect: Option<Cow<'a, str>>,
-    /// Of a timer: its id.
+    /// For a timer: its id.
     #[serde(default, borrow)]
     pub timer: Option<Cow<'a, str>>,
-    /// Of a timer: its generation.
+    /// For a timer: its generation.
     #[serde(default, deserialize_with = "maybe_whole")]
     pub generation: Option<u64>,
-    /// The time in milliseconds since 1970, if it lies outside the years 1 to 9999 and so cannot
-    /// stand in `at`.
+    /// The time in milliseconds since 1970, if it is outside the years 1 to 9999, which `at` cannot
+    /// represent.
     #[serde(default, deserialize_with = "maybe_signed")]
     pub at: Option<i64>,
 }
 
 impl Source<'_> {
-    /// What most events say.
+    /// The source of an event without options.
     pub(super) const EXTERNAL: Source<'static> = Source {
         kind: SourceKind::External,
         to: None,
@@ -171,11 +168,11 @@ pub enum SourceKind {
     Start,
     /// Sent by a principal.
     External,
-    /// An actor has answered.
+    /// An actor's answer.
     Done,
-    /// An actor has failed.
+    /// An actor's failure.
     Error,
-    /// An attempt of an actor has failed, and another one follows.
+    /// A failed attempt of an actor that will be retried.
     Attempt,
     /// A timer was due.
     Timer,
@@ -201,53 +198,53 @@ impl SourceKind {
 pub struct EventField<'a> {
     /// Event type.
     pub r#type: Cow<'a, str>,
-    /// Event data: what was sent; the input of a start; `{"output"}` or `{"error"}` of an answer;
-    /// `{"attempt", "error", "retryAt"}` of an attempt; `{}` of a timer.
+    /// Event data: the data sent; for a start, its input; for an answer, `{"output"}` or
+    /// `{"error"}`; for an attempt, `{"attempt", "error", "retryAt"}`; for a timer, `{}`.
     #[serde(default)]
     pub data: Cow<'a, Json>,
-    /// In place of `data`, if it was refused at the door and not kept.
-    #[serde(default)]
-    pub withheld: Option<Redacted>,
+    /// In place of `data`, if validation refused the event: its data is redacted.
+    #[serde(default, rename = "withheld")]
+    pub redacted: Option<Redacted>,
 }
 
-/// Data that was not kept.
+/// Redacted data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Redacted {
-    /// SHA-256 of its text: canonical JSON, but integers with all their digits.
+    /// SHA-256 of the data as canonical JSON, but with all digits of integers.
     pub digest: Digest,
     /// Length of that text, in bytes.
     pub size: u64,
 }
 
-/// An approval: with `by` and `at` of the record it says who approved what, and when.
+/// An approval. `by` and `at` of the record say who approved and when.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Approval<'a> {
-    /// The actor whose transition it was.
+    /// The actor whose transition was approved.
     pub actor: Cow<'a, str>,
     /// The transition.
     pub transition: Cow<'a, str>,
-    /// What was approved, as the charter writes it (`context.changeset`).
+    /// What was approved, as written in the charter (`context.changeset`).
     pub approves: Cow<'a, str>,
-    /// Digest of what was approved, as the sender was shown it and the kernel has checked it.
+    /// Digest of the approved value, as shown to the sender and checked by the kernel.
     pub digest: Cow<'a, str>,
 }
 
-/// Where a fork comes from.
+/// The origin of a fork.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Origin<'a> {
     /// The run.
     pub run: Cow<'a, str>,
-    /// Its last record that is shared.
+    /// The last shared record.
     pub seq: u64,
     /// The hash of that record.
     pub hash: Digest,
 }
 
 impl Fields<'static> {
-    /// Reads a record, whatever its keys' order.
+    /// Parses a record with its keys in any order.
     pub(crate) fn read(line: &str) -> Result<Fields<'static>, RecordError> {
         if text::depth(line) > text::MAX_DEPTH {
-            return Err(RecordError::NotARecord(format!("it nests deeper than {}", text::MAX_DEPTH)));
+            return Err(RecordError::NotARecord(format!("nested deeper than {} levels", text::MAX_DEPTH)));
         }
         let mut reader = serde_json::Deserializer::from_str(line);
         reader.disable_recursion_limit();
@@ -257,7 +254,7 @@ impl Fields<'static> {
         if fields.v != FORMAT {
             return Err(unknown_version(fields.v.into()));
         }
-        // Numbers mean what they say, however they are written (a double of 1e17 is written as an
+        // Numbers are compared by value, not by notation (the double 1e17 is written as an
         // integer).
         charter_expr::json::normalize(fields.event.data.to_mut());
         for value in fields.effects.iter_mut().chain(&mut fields.ledger) {
@@ -268,7 +265,7 @@ impl Fields<'static> {
 }
 
 impl Fields<'_> {
-    /// The same, borrowed from nothing.
+    /// Converts the fields to owned data.
     pub(crate) fn owned(self) -> Fields<'static> {
         let own = |s: Cow<'_, str>| Cow::Owned(s.into_owned());
         let all = |list: Vec<Cow<'_, str>>| list.into_iter().map(own).collect();
@@ -293,7 +290,7 @@ impl Fields<'_> {
             event: EventField {
                 r#type: own(self.event.r#type),
                 data: Cow::Owned(self.event.data.into_owned()),
-                withheld: self.event.withheld,
+                redacted: self.event.redacted,
             },
             expected_seq: self.expected_seq,
             verdict: self.verdict,
@@ -324,20 +321,20 @@ impl Fields<'_> {
         }
     }
 
-    /// When, as the text has it: RFC 3339, UTC, milliseconds.
+    /// The time as in the text: RFC 3339, UTC, milliseconds.
     #[must_use]
     pub fn at_text(&self) -> String {
         timestamp::text(self.at)
     }
 
-    /// Whether the sender gave the id.
+    /// Whether the id was given by the sender.
     #[must_use]
     pub fn has_given_id(&self) -> bool {
         let own = self.id.strip_prefix(self.run.as_ref()).and_then(|rest| rest.strip_prefix('/'));
         own.is_none_or(|seq| seq != self.seq.to_string())
     }
 
-    /// Status of the run afterwards, in a word; `refused` if its start was.
+    /// Status of the run afterwards, as text; `refused` if its start was refused.
     #[must_use]
     pub fn status_word(&self) -> &'static str {
         self.status.map_or("refused", Status::word)
@@ -360,27 +357,27 @@ fn unknown_version(version: u64) -> RecordError {
 pub(super) fn at<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     let written = <Cow<'de, str>>::deserialize(deserializer)?;
     timestamp::read(&written).ok_or_else(|| {
-        serde::de::Error::custom(format!("`at` is not a moment such as 2026-11-21T10:00:00.000Z: `{written}`"))
+        serde::de::Error::custom(format!("`at` is not a timestamp such as 2026-11-21T10:00:00.000Z: `{written}`"))
     })
 }
 
 pub(super) fn maybe_whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let signed = deserializer.deserialize_any(Whole)?;
-    u64::try_from(signed).map(Some).map_err(|_| serde::de::Error::custom("a number is out of range"))
+    u64::try_from(signed).map(Some).map_err(|_| serde::de::Error::custom("number out of range"))
 }
 
 pub(super) fn maybe_signed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     let wide = deserializer.deserialize_any(Whole)?;
-    i64::try_from(wide).map(Some).map_err(|_| serde::de::Error::custom("a number is out of range"))
+    i64::try_from(wide).map(Some).map_err(|_| serde::de::Error::custom("number out of range"))
 }
 
-/// An integer that is written as a number within ±(2^53-1), and as a string beyond.
+/// An integer, written as a number within ±(2^53-1) and as a string beyond.
 struct Whole;
 
 impl serde::de::Visitor<'_> for Whole {
     type Value = i128;
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("an integer, or one in a string")
+        f.write_str("an integer, or a string with one")
     }
     fn visit_i64<E>(self, v: i64) -> Result<i128, E> {
         Ok(v.into())
@@ -389,6 +386,6 @@ impl serde::de::Visitor<'_> for Whole {
         Ok(v.into())
     }
     fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<i128, E> {
-        v.parse().map_err(|_| E::custom("an integer, or one in a string, was expected"))
+        v.parse().map_err(|_| E::custom("expected an integer, or a string with one"))
     }
 }

@@ -126,7 +126,7 @@ impl<'a> RecordInput<'a> {
             charter: Digest::parse(charter)?,
             by,
             source,
-            event: EventField { r#type: Cow::Borrowed(r#type), data: Cow::Owned(data), withheld: None },
+            event: EventField { r#type: Cow::Borrowed(r#type), data: Cow::Owned(data), redacted: None },
             expected_seq,
             forked_from: None,
         })
@@ -135,7 +135,7 @@ impl<'a> RecordInput<'a> {
     /// Restores the envelope. Data is returned in canonical form, even if it was written
     /// differently (`2.0`).
     pub(crate) fn envelope(self) -> Result<Envelope, RecordError> {
-        if self.event.withheld.is_some() {
+        if self.event.redacted.is_some() {
             return Err(RecordError::Redacted);
         }
         let mut data = self.event.data.into_owned();
@@ -222,7 +222,7 @@ mod tests {
                 at: has(2).then_some(i64::MIN),
                 ..Source::EXTERNAL
             },
-            event: EventField { r#type: word.into(), data: Cow::Owned(data.clone()), withheld: None },
+            event: EventField { r#type: word.into(), data: Cow::Owned(data.clone()), redacted: None },
             expected_seq: has(3).then_some(n),
             verdict: Verdict::Accepted,
             refusal: None,

@@ -24,7 +24,7 @@ pub use timer::{TimerField, TimerWord};
 /// The version of the record format.
 pub const FORMAT: u32 = 2;
 
-/// What record 0 has as `prev`: 64 zeros.
+/// The `prev` of record 0: 64 zeros.
 pub const GENESIS: Digest = Digest([0; 32]);
 
 /// One line of the journal: its fields (by [`Deref`]) and its text, which is canonical JSON (RFC
@@ -35,30 +35,30 @@ pub struct Record {
     text: Arc<str>,
 }
 
-/// Why something is not a record, or cannot be turned back into what came in.
+/// Why a text is not a record, or its envelope cannot be restored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// The text is not a record of this version.
-    #[error("this is not a record: {0}")]
+    #[error("not a record: {0}")]
     NotARecord(String),
-    /// The record is of version 1, of which there was no release.
+    /// The record has version 1, which was never released.
     #[error("journal made by a pre-release of Charter (record version 1); it cannot be read")]
     PreRelease,
-    /// The data of the event was not kept, because it was refused at the door (too large, or
-    /// numbers that JSON cannot keep).
+    /// The event data is redacted: validation refused the event (data too large, or numbers out of
+    /// range of JSON).
     #[error(
-        "the data of this event was not kept: the event was refused at the door; the record has its digest and size"
+        "the data of this event is redacted: validation refused the event, and the record has only the digest and size of its data"
     )]
     Redacted,
 }
 
 impl Record {
-    /// Makes the record of what became of an envelope. A pure function: the same envelopes give the
-    /// same records on every host.
+    /// Builds the record of an envelope and its outcome. A pure function: the same envelopes give
+    /// the same records on every host.
     ///
-    /// `id` is the sender's idempotency key; without one the record is called `RUN/SEQ`. `prev` is
-    /// the hash of the record before ([`GENESIS`] for the first), `before` the snapshot the
-    /// envelope was applied to (none for the start).
+    /// `id` is the sender's idempotency key; without one the id is `RUN/SEQ`. `prev` is the hash of
+    /// the previous record ([`GENESIS`] for the first), `before` the snapshot to which the envelope
+    /// was applied (`None` for the start).
     #[must_use]
     pub fn of(
         machine: &Machine,
@@ -72,8 +72,7 @@ impl Record {
         RecordBuilder { machine, run, id, prev, envelope, before, outcome, snapshot: None, forked_from: None }.record()
     }
 
-    /// Reads a record. Whether it is what the kernel would have written is a question for
-    /// verification.
+    /// Parses a record. Verification checks that it is what the kernel would have written.
     ///
     /// # Errors
     /// The text is not a record of this version.
@@ -92,17 +91,17 @@ impl Record {
         &self.text
     }
 
-    /// What came in: give it to the kernel with the snapshot before, and the same comes out.
+    /// The envelope: applied to the previous snapshot, it gives the recorded result.
     ///
     /// # Errors
-    /// The data of the event was not kept.
+    /// The event data is redacted.
     pub fn envelope(&self) -> Result<Envelope, RecordError> {
         RecordInput::read(&self.text)?.envelope()
     }
 
-    /// Whether `other` says the same thing: same addressee, event, data and sender. The time, and
-    /// what the sender had seen, may differ. This is how a repeated event is told from another one
-    /// under the same id.
+    /// Whether `other` is of the same event: same addressee, event, data and sender. The time and
+    /// `expected_seq` may differ. This distinguishes a repeated event from another one with the
+    /// same id.
     #[must_use]
     pub fn says_the_same(&self, other: &Record) -> bool {
         let (a, b) = (&self.fields, &other.fields);
@@ -115,14 +114,14 @@ impl Record {
     }
 
     /// Whether this is the record of the same event: same addressee, type, data and sender. The
-    /// time, and what the sender had seen, may differ. As [`Record::says_the_same`], but asked
-    /// before the event is given to the kernel: if so, this record is its answer.
+    /// time and `expected_seq` may differ. Like [`Record::says_the_same`], but before the event is
+    /// given to the kernel: if true, this record is its answer.
     #[must_use]
     pub fn is_of(&self, envelope: &Envelope) -> bool {
         builder::is_of(&self.fields, envelope)
     }
 
-    /// Whether its own hash is right.
+    /// Whether the hash matches the content.
     #[must_use]
     pub fn is_intact(&self) -> bool {
         text::rehash(&self.text).is_some_and(|hash| hash == self.hash)
@@ -157,7 +156,7 @@ impl fmt::Display for Record {
 }
 
 impl serde::Serialize for Record {
-    /// The object of the contract; a JSON serializer may reorder its keys.
+    /// Serializes the JSON object of the record; the serializer may reorder its keys.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         json_of(&self.text).map_err(serde::ser::Error::custom)?.serialize(serializer)
     }

@@ -1,5 +1,5 @@
-//! Records as people read them. A record holds no sentence; the sentences are made here, from its
-//! fields and, for the rules of a charter, from the charter.
+//! Records for display. A record contains no sentences; they are rendered here from its fields and,
+//! for the rules of a charter, from the charter.
 
 use std::borrow::Cow;
 
@@ -9,8 +9,8 @@ use serde_json::Value as Json;
 use super::{Fields, Record, json_of};
 
 impl Fields<'_> {
-    /// Why the event was refused, in words; none if it was not. Without the charter, the rules that
-    /// forbid it are named, but not said.
+    /// Explains why the event was refused; `None` if it was not. Without the charter, the sentences
+    /// of its rules are missing; only their ids are given.
     #[must_use]
     pub fn explanation(&self, machine: Option<&Machine>) -> Option<Explanation> {
         let ctx = RefusalContext {
@@ -26,15 +26,15 @@ impl Fields<'_> {
         self.refusal.as_ref().map(|refusal| refusal.explain(&ctx))
     }
 
-    /// The notes of the record, in words.
+    /// The messages of the record's notes.
     pub fn note_messages(&self) -> impl Iterator<Item = String> {
         self.notes.iter().filter_map(note_message)
     }
 }
 
 impl Record {
-    /// The record for output: its JSON, with a `message` for each refusal, candidate, misfit and
-    /// note. Its hash is that of [`Record::text`], without them.
+    /// The record for display: its JSON, with a `message` for each refusal, candidate, misfit and
+    /// note. The hash still covers [`Record::text`], without the messages.
     #[must_use]
     pub fn shown(&self, machine: Option<&Machine>) -> Cow<'_, str> {
         if self.refusal.is_none() && self.notes.is_empty() {
@@ -43,19 +43,19 @@ impl Record {
         let Ok(mut json) = json_of(self.text()) else {
             return Cow::Borrowed(self.text());
         };
-        if let Some(story) = self.explanation(machine) {
+        if let Some(explanation) = self.explanation(machine) {
             let refusal = json.get_mut("refusal");
             if let Some(refusal) = refusal {
-                let candidates = story.candidates.iter().map(|c| c.message.as_str());
-                say_each(refusal.get_mut("candidates"), candidates);
-                say_each(refusal.get_mut("misfits"), story.misfits.iter().map(|m| m.message.as_str()));
-                say(refusal, &story.message);
+                let candidates = explanation.candidates.iter().map(|c| c.message.as_str());
+                set_messages(refusal.get_mut("candidates"), candidates);
+                set_messages(refusal.get_mut("misfits"), explanation.misfits.iter().map(|m| m.message.as_str()));
+                set_message(refusal, &explanation.message);
             }
         }
         if let Some(Json::Array(notes)) = json.get_mut("notes") {
             for note in notes {
                 if let Some(message) = note_message(note) {
-                    say(note, &message);
+                    set_message(note, &message);
                 }
             }
         }
@@ -63,15 +63,15 @@ impl Record {
     }
 }
 
-fn say(object: &mut Json, message: &str) {
+fn set_message(object: &mut Json, message: &str) {
     if let Json::Object(map) = object {
         map.insert("message".into(), message.into());
     }
 }
 
-fn say_each<'a>(list: Option<&mut Json>, messages: impl Iterator<Item = &'a str>) {
+fn set_messages<'a>(list: Option<&mut Json>, messages: impl Iterator<Item = &'a str>) {
     let items = list.and_then(Json::as_array_mut).into_iter().flatten();
-    items.zip(messages).for_each(|(item, message)| say(item, message));
+    items.zip(messages).for_each(|(item, message)| set_message(item, message));
 }
 
 fn note_message(note: &Json) -> Option<String> {

@@ -156,14 +156,14 @@ fn principal(out: &mut String, by: &Principal) {
 
 fn event(out: &mut String, e: &EventField<'_>) {
     out.push('{');
-    if e.withheld.is_none() {
+    if e.redacted.is_none() {
         out.push_str("\"data\":");
         write(out, &e.data);
         out.push(',');
     }
     out.push_str("\"type\":");
     write_str(out, &e.r#type);
-    if let Some(w) = &e.withheld {
+    if let Some(w) = &e.redacted {
         out.push_str(",\"withheld\":{\"digest\":\"");
         w.digest.push_text(out);
         out.push_str("\",\"size\":");
@@ -252,14 +252,14 @@ pub(crate) fn depth(text: &str) -> usize {
 }
 
 /// Parses JSON written by Charter, which may nest deeper than the default limit of `serde_json`.
-pub(crate) fn json_of(text: &str) -> Result<Json, String> {
+pub(crate) fn json_of(text: &str) -> serde_json::Result<Json> {
     if depth(text) > MAX_DEPTH {
-        return Err(format!("nested deeper than {MAX_DEPTH} levels"));
+        return Err(serde::de::Error::custom(format!("nested deeper than {MAX_DEPTH} levels")));
     }
     let mut reader = serde_json::Deserializer::from_str(text);
     reader.disable_recursion_limit();
-    let value = Json::deserialize(&mut reader).map_err(|e| e.to_string())?;
-    reader.end().map_err(|e| e.to_string())?;
+    let value = Json::deserialize(&mut reader)?;
+    reader.end()?;
     Ok(value)
 }
 

@@ -52,7 +52,7 @@ pub(super) fn put_changes(to: &mut Prepared<'_>, r: &Fields<'_>, waiting: &mut b
     let (run, seq) = (r.run.as_ref(), integer(r.seq));
     let number = |index: usize| i64::try_from(index).unwrap_or(i64::MAX);
     // Usually one timer ends where another starts: then its row is reused.
-    let mut over: Option<(&str, u64)> = None;
+    let mut ended: Option<(&str, u64)> = None;
     project(r, |change| {
         let changed = match change {
             Change::Transition { index, name } => to.execute(
@@ -78,12 +78,12 @@ pub(super) fn put_changes(to: &mut Prepared<'_>, r: &Fields<'_>, waiting: &mut b
                     params![run, seq, number(index), kind, actor, invocation, src, data, status],
                 )
             }
-            Change::EffectOver { effect, how } => to.execute(
+            Change::EffectEnded { effect, how } => to.execute(
                 "UPDATE effects SET status = ?4, ended_seq = ?5 WHERE run = ?1 AND seq = ?2 AND idx = ?3 AND status = 'open'",
                 params![run, integer(effect.seq), effect.index, how, seq],
             ),
-            Change::TimerOver { timer, generation } => match over.replace((timer, generation)) {
-                Some(earlier) => timer_over(to, run, earlier),
+            Change::TimerEnded { timer, generation } => match ended.replace((timer, generation)) {
+                Some(earlier) => delete_timer(to, run, earlier),
                 None => Ok(0),
             },
             Change::TimerSet {
@@ -91,7 +91,7 @@ pub(super) fn put_changes(to: &mut Prepared<'_>, r: &Fields<'_>, waiting: &mut b
                 generation,
                 due,
             } => {
-                let moved = match over.take() {
+                let moved = match ended.take() {
                     Some((old, of)) => to.execute(
                         "UPDATE OR REPLACE timers SET timer = ?4, generation = ?5, due = ?6, set_seq = ?7 WHERE run = ?1 AND timer = ?2 AND generation = ?3",
                         params![run, old, integer(of), timer, integer(generation), due, seq],
@@ -164,13 +164,13 @@ pub(super) fn put_changes(to: &mut Prepared<'_>, r: &Fields<'_>, waiting: &mut b
         };
         changed.map(drop)
     })?;
-    match over {
-        Some(timer) => timer_over(to, run, timer).map(drop),
+    match ended {
+        Some(timer) => delete_timer(to, run, timer).map(drop),
         None => Ok(()),
     }
 }
 
-fn timer_over(to: &mut Prepared<'_>, run: &str, (timer, generation): (&str, u64)) -> rusqlite::Result<usize> {
+fn delete_timer(to: &mut Prepared<'_>, run: &str, (timer, generation): (&str, u64)) -> rusqlite::Result<usize> {
     to.execute(
         "DELETE FROM timers WHERE run = ?1 AND timer = ?2 AND generation = ?3",
         params![run, timer, integer(generation)],

@@ -131,7 +131,9 @@ impl Verifier<'_> {
             return Err(wrong(Difference::Anchor, message));
         }
         let machine = self.machine(charter).map_err(|why| wrong(Difference::Charter, why))?;
-        let restored = json_of(&after.snapshot).and_then(|json| machine.restore(&json).map_err(|e| e.to_string()));
+        let restored = json_of(&after.snapshot)
+            .map_err(|e| e.to_string())
+            .and_then(|json| machine.restore(&json).map_err(|e| e.to_string()));
         current.snapshot = Some(restored.map_err(|why| wrong(Difference::Snapshot, why))?);
         current.machine = Some(machine);
         current.digest = Some(digest);

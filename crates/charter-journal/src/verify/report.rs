@@ -86,6 +86,7 @@ impl fmt::Display for Finding {
 
 /// The kinds of differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Difference {
     /// The stored text is not a record.
     Unreadable,

@@ -2,7 +2,8 @@
 #![allow(dead_code, unreachable_pub)] // parts are unused without the feature `sqlite`
 
 use charter_journal::{Append, Chain, Record, Store, StoredCharter};
-use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Refusal, Snapshot, Step};
+use charter_kernel::{Envelope, Event, Machine, Principal, Refusal, Snapshot, Step};
+pub use charter_test_support::{Folder, definition, machine};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -118,17 +119,6 @@ actors: {worker: {kind: tool}}
 ";
 
 pub const ALL: [&str; 3] = [DESK, PLANS, LOOSE];
-
-pub fn definition(source: &str) -> Definition {
-    match charter_format::read(source, "test.yaml", &charter_format::ReadOptions::default()) {
-        Ok(document) => document.definition,
-        Err(e) => panic!("{e}"),
-    }
-}
-
-pub fn machine(source: &str) -> Machine {
-    Machine::compile(definition(source)).unwrap_or_else(|e| panic!("{e:?}"))
-}
 
 pub fn stored(source: &str) -> StoredCharter {
     StoredCharter::new(&definition(source), "test.yaml", source)
@@ -366,30 +356,6 @@ pub fn fill(store: &dyn Store, acts: &[Act], prefix: &str) -> Vec<Vec<Record>> {
             records
         })
         .collect()
-}
-
-/// A temporary folder, removed at the end of the test.
-pub struct Folder(pub std::path::PathBuf);
-
-impl Folder {
-    pub fn new(name: &str) -> Folder {
-        use std::sync::atomic::{AtomicU32, Ordering};
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("charter-journal-{name}-{}-{n}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap_or_else(|e| panic!("{e}"));
-        Folder(path)
-    }
-
-    pub fn file(&self) -> std::path::PathBuf {
-        self.0.join("journal.db")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// A fixed sequence of acts.

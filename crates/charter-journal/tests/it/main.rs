@@ -5,7 +5,11 @@ mod common;
 mod failing;
 mod records;
 #[cfg(feature = "sqlite")]
+mod sqlite_file;
+#[cfg(feature = "sqlite")]
 mod stores;
+#[cfg(feature = "sqlite")]
+mod tampering;
 #[cfg(feature = "sqlite")]
 mod transfer;
 #[cfg(feature = "sqlite")]

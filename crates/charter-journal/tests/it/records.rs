@@ -191,9 +191,9 @@ fn data_refused_by_validation_is_redacted() {
         assert!(record.text().len() < 2_000);
         assert_eq!(record.refusal.as_ref().unwrap().code.word(), code);
         assert_eq!(record.envelope(), Err(RecordError::Redacted));
-        let withheld = record.event.withheld.unwrap();
-        assert_eq!(withheld.size as usize, data.to_string().len());
-        assert_eq!(withheld.digest, Digest::of_bytes(data.to_string().as_bytes()));
+        let redacted = record.event.redacted.unwrap();
+        assert_eq!(redacted.size as usize, data.to_string().len());
+        assert_eq!(redacted.digest, Digest::of_bytes(data.to_string().as_bytes()));
     }
     // Two payloads with the same RFC 8785 form are distinguished here.
     let one = driver.send("SET", json!({"n": u64::MAX}), &ana).record;
@@ -273,12 +273,12 @@ fn the_driver_reaches_every_feature() {
                 seen.extend(r.ledger.iter().map(|e| format!("entry {}", e["status"].as_str().unwrap())));
                 seen.extend((!r.approvals.is_empty()).then(|| "approval".to_owned()));
                 seen.extend((!r.notes.is_empty()).then(|| "note".to_owned()));
-                seen.extend(r.event.withheld.map(|_| "withheld".to_owned()));
+                seen.extend(r.event.redacted.map(|_| "redacted".to_owned()));
                 seen.extend(r.answers.iter().map(|_| "answer".to_owned()));
             }
         }
     }
-    let expected = "accepted refused ignored vote late active paused done withheld answer approval note fired set cancel \
+    let expected = "accepted refused ignored vote late active paused done redacted answer approval note fired set cancel \
         unhandled schema stale authority reserved unknown-event finished paused unknown-actor guard execution interlock permit.expired";
     let kinds = [
         "effect invoke",

@@ -97,8 +97,8 @@ fn a_run_that_does_not_verify_is_not_imported() {
     let store = MemoryStore::new();
     fill(&store, &some_acts(6), "r");
     let text = exported(&store, "r0");
-    let folder = Folder::new("import");
-    let target = SqliteStore::open(&folder.file()).unwrap();
+    let folder = Folder::new();
+    let target = SqliteStore::open(&folder.file("journal.db")).unwrap();
     let refused = |text: &str| import(&target, &mut text.as_bytes()).unwrap_err().to_string();
     let lines: Vec<&str> = text.lines().collect();
     let without = |at: usize| {
@@ -121,7 +121,7 @@ fn a_run_that_does_not_verify_is_not_imported() {
             .contains("its text has the digest")
     );
     let forged = text.replacen("\"kind\":\"start\"", "\"kind\":\"Start\"", 1);
-    assert!(refused(&forged).starts_with("line 2: this is not a record"), "{}", refused(&forged));
+    assert!(refused(&forged).starts_with("line 2: not a record"), "{}", refused(&forged));
     let forged = text.replacen("\"n\":1", "\"n\":2", 1);
     assert!(refused(&forged).starts_with("the run was not imported because it does not verify: run `r0`, record 0: its content does not match its hash"), "{}", refused(&forged));
     assert_eq!(target.run("r0").unwrap(), None);
@@ -139,11 +139,11 @@ fn the_python_script_agrees() {
         eprintln!("skipped: python3 is not installed");
         return;
     }
-    let folder = Folder::new("script");
+    let folder = Folder::new();
     let store = MemoryStore::new();
     fill(&store, &some_acts(150), "r");
     let check = |name: &str, text: &str| {
-        let file = folder.0.join(name);
+        let file = folder.file(name);
         std::fs::write(&file, text).unwrap();
         let output = Command::new("python3").arg(script).arg(&file).output().unwrap();
         (
@@ -185,7 +185,7 @@ fn the_python_script_agrees() {
         .collect();
     let expected: String =
         doubles.iter().map(|d| charter_kernel::digest::canonical(&serde_json::json!(d)) + "\n").collect();
-    let file = folder.0.join("doubles");
+    let file = folder.file("doubles");
     std::fs::write(&file, doubles.iter().map(|d| format!("{d:e}\n")).collect::<String>()).unwrap();
     let output = Command::new("python3").arg(script).arg("--numbers").arg(&file).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);

@@ -226,8 +226,8 @@ fn json_is_read_strictly() {
     );
 }
 
-/// 50 MB there and back. The bound is generous, for slow machines without optimisation: what must
-/// not be is anything quadratic.
+/// A round trip of 50 MB. The limit is generous, for slow unoptimized builds; it detects quadratic
+/// behavior.
 #[test]
 fn fifty_megabytes_are_quick() {
     let line = "let fence = \"```\"; // 0123456789 0123456789 0123456789 0123456789 01234\n";

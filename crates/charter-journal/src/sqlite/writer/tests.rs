@@ -2,10 +2,8 @@
 //! (the last two cannot be distinguished from outside). At every commit of a workload of 200
 //! events.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use charter_kernel::{Envelope, Event, Machine, Principal, Snapshot};
+use charter_test_support::Folder;
 use rusqlite::ffi;
 use serde_json::json;
 
@@ -26,30 +24,8 @@ states:
   b: {on: {GO: a, ASK: {actions: [{emit: {type: ASKED, data: {n: '= context.n'}}}]}}}
 ";
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Folder {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("charter-writer-tests-{}-{n}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-    fn file(&self) -> PathBuf {
-        self.0.join("journal.db")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn charter() -> (Machine, StoredCharter) {
-    let document = charter_format::read(CHARTER, "pump.yaml", &Default::default());
-    let definition = document.unwrap_or_else(|e| panic!("{e}")).definition;
+    let definition = charter_test_support::definition(CHARTER);
     let stored = StoredCharter::new(&definition, "pump.yaml", CHARTER);
     (Machine::compile(definition).unwrap(), stored)
 }
@@ -167,12 +143,12 @@ fn a_commit_that_fails_loses_nothing_and_writes_nothing_twice() {
     // One file goes through the whole workload; before every event, copies of it are exposed to the
     // faults.
     let base = Folder::new();
-    let open = |folder: &Folder| SqliteStore::open(&folder.file()).unwrap();
+    let open = |folder: &Folder| SqliteStore::open(&folder.file("journal.db")).unwrap();
     open(&base).put_charter(&stored).unwrap();
     for sent in 0..200 {
         let expected = {
             let ahead = Folder::new();
-            std::fs::copy(base.file(), ahead.file()).unwrap();
+            std::fs::copy(base.file("journal.db"), ahead.file("journal.db")).unwrap();
             let store = open(&ahead);
             assert_eq!(send(&store, &machine, sent + 3), (sent + 3, None));
             store.run("r").unwrap().unwrap().hash
@@ -182,7 +158,7 @@ fn a_commit_that_fails_loses_nothing_and_writes_nothing_twice() {
         let turn = usize::try_from(sent).unwrap();
         for fault in [all[turn % 5], all[(turn + 2) % 5]] {
             let folder = Folder::new();
-            std::fs::copy(base.file(), folder.file()).unwrap();
+            std::fs::copy(base.file("journal.db"), folder.file("journal.db")).unwrap();
             fails_once(&folder, &machine, sent, fault);
             let store = open(&folder);
             assert_eq!(send(&store, &machine, sent + 3), (sent + 3, None));
@@ -198,7 +174,7 @@ fn a_commit_that_fails_loses_nothing_and_writes_nothing_twice() {
 /// The next commit fails.
 fn fails_once(folder: &Folder, machine: &Machine, sent: u64, fault: CommitFault) {
     let options = SqliteOptions::default();
-    let store = SqliteStore::open_committing(&folder.file(), &options, failing(fault, 0)).unwrap();
+    let store = SqliteStore::open_committing(&folder.file("journal.db"), &options, failing(fault, 0)).unwrap();
     let (acknowledged, failure) = send(&store, machine, sent + 3);
     assert_eq!(acknowledged, sent, "{fault:?}");
     let failure = failure.unwrap();
@@ -222,18 +198,18 @@ fn fails_once(folder: &Folder, machine: &Machine, sent: u64, fault: CommitFault)
 fn a_failing_job_does_not_affect_others_in_its_commit() {
     let (machine, stored) = charter();
     let folder = Folder::new();
-    let store = SqliteStore::open(&folder.file()).unwrap();
+    let store = SqliteStore::open(&folder.file("journal.db")).unwrap();
     store.put_charter(&stored).unwrap();
     assert_eq!(send(&store, &machine, 3), (3, None));
     drop(store);
     // A row occupies the key of record 1 of the next run.
-    rusqlite::Connection::open(folder.file())
+    rusqlite::Connection::open(folder.file("journal.db"))
         .unwrap()
         .execute_batch(
             "INSERT INTO records SELECT NULL, 's', 1, id, at, type, verdict, hash, json FROM records LIMIT 1",
         )
         .unwrap();
-    let connection = rusqlite::Connection::open(folder.file()).unwrap();
+    let connection = rusqlite::Connection::open(folder.file("journal.db")).unwrap();
     let mut writing = Writing::new(&connection);
     let start = |run: &str| {
         let mut host = Host { machine: &machine, chain: Chain::new(run), snapshot: None };

@@ -13,30 +13,16 @@
 use std::sync::Arc;
 
 use charter_kernel::{EffectKind, Envelope, Event, Explanation, Machine, Principal, Refusal, Snapshot, Status, Step};
+pub use charter_test_support::machine;
 use serde_json::{Value as Json, json};
-
-pub fn machine(yaml: &str) -> Machine {
-    let source = if yaml.contains("charter: 1") { yaml.to_string() } else { format!("charter: 1\nid: test\n{yaml}") };
-    let document = match charter_format::read(&source, "test.yaml", &charter_format::ReadOptions::default()) {
-        Ok(document) => document,
-        Err(d) => panic!("{:#?}", d.list),
-    };
-    match Machine::compile(document.definition) {
-        Ok(machine) => machine,
-        Err(problems) => panic!("{problems:#?}"),
-    }
-}
 
 /// The problems that compiling reports: code and message.
 pub fn problems(yaml: &str) -> Vec<(String, String)> {
-    let source = format!("charter: 1\nid: test\n{yaml}");
-    let document = match charter_format::read(&source, "test.yaml", &charter_format::ReadOptions::default()) {
-        Ok(document) => document,
-        Err(d) => {
-            return d.list.iter().map(|d| (d.code.to_string(), d.message.clone())).collect();
-        }
+    let definition = match charter_test_support::try_definition(yaml) {
+        Ok(definition) => definition,
+        Err(d) => return d.list.iter().map(|d| (d.code.to_string(), d.message.clone())).collect(),
     };
-    match Machine::compile(document.definition) {
+    match Machine::compile(definition) {
         Ok(_) => Vec::new(),
         Err(p) => p.into_iter().map(|p| (p.code.to_string(), format!("{}: {}", p.at, p.message))).collect(),
     }

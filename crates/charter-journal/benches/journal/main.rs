@@ -1,21 +1,23 @@
-//! What the journal costs, against its peers in the same run: the disk's own fsync, and SQLite
+//! The cost of the journal, compared in the same run with the disk's own fsync, and with SQLite
 //! alone writing the same bytes.
 //!
-//! `cargo bench -p charter-journal` (a few minutes), `-- quick` (less of everything), `-- memory`
-//! (only what has that word in its name). The folder for the files is the system's temporary one;
-//! set `TMPDIR` to measure another disk.
+//! `cargo bench -p charter-journal` takes a few minutes; `-- quick` measures less, `-- memory` only
+//! the sections with that word in their name. Files are in the system's temporary folder; set
+//! `TMPDIR` to measure another disk.
+
+mod measure;
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::time::Instant;
 
 use charter_journal::{Append, Chain, MemoryStore, RunFilter, SqliteStore, Store, StoredCharter, replay, verify};
 use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Snapshot};
+use measure::{Folder, Start, in_turns, per_core, rate};
 use serde_json::json;
 
-/// A timer in each state, a context of some size, an effect in every fourth record.
+/// A timer in each state, a small context, an effect in every fourth record.
 const CHARTER: &str = "
 charter: 1
 id: bench
@@ -31,7 +33,7 @@ states:
   four: {on: {NEXT: one}, after: {24h: one}}
 ";
 
-/// Measures something and prints it.
+/// Measures and prints one section.
 type Section = fn(&Bench);
 
 fn main() {
@@ -60,26 +62,6 @@ struct Bench {
     quick: bool,
 }
 
-/// A folder of its own, gone at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Folder {
-        let path = std::env::temp_dir().join(format!("charter-journal-bench-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn definition() -> Definition {
     charter_format::read(CHARTER, "bench.yaml", &charter_format::ReadOptions::default()).unwrap().definition
 }
@@ -92,7 +74,7 @@ fn stored() -> StoredCharter {
     StoredCharter::new(&definition(), "bench.yaml", CHARTER)
 }
 
-/// A run that makes its records as a host does.
+/// A run that builds its records as a host does.
 struct Run<'m> {
     machine: &'m Machine,
     chain: Chain,
@@ -128,7 +110,7 @@ impl<'m> Run<'m> {
     }
 }
 
-/// Records of many runs, by run.
+/// The records of many runs, grouped by run.
 fn appends(bench: &Bench, prefix: &str, runs: usize, records: usize) -> Vec<Vec<Append>> {
     (0..runs)
         .map(|i| {
@@ -136,44 +118,6 @@ fn appends(bench: &Bench, prefix: &str, runs: usize, records: usize) -> Vec<Vec<
             (0..records).map(|_| run.next()).collect()
         })
         .collect()
-}
-
-/// A moment, on the wall and on this thread's processor.
-#[derive(Clone, Copy)]
-struct Start {
-    wall: Instant,
-    cpu: f64,
-}
-
-impl Start {
-    fn now() -> Start {
-        Start { wall: Instant::now(), cpu: cpu() }
-    }
-}
-
-/// Seconds that this thread has had of a processor, if the system tells.
-fn cpu() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let first = text.split(' ').next().and_then(|n| n.parse::<f64>().ok());
-    first.unwrap_or_default() / 1e9
-}
-
-/// Prints and gives a rate by the wall's clock; what waits for a disk is measured so.
-fn rate(name: &str, n: usize, start: Start) -> f64 {
-    let took = start.wall.elapsed().as_secs_f64();
-    let rate = n as f64 / took;
-    println!("  {name:<58} {rate:>11.0}/s  {:>9.2} µs each", took * 1e6 / n as f64);
-    rate
-}
-
-/// Prints a rate per core: by the time that this thread has had, whatever else the machine does. By
-/// the wall's clock if that is not known.
-fn per_core(name: &str, n: usize, start: Start, note: &str) {
-    let took = match cpu() - start.cpu {
-        zero if zero <= 0.0 => start.wall.elapsed().as_secs_f64(),
-        cpu => cpu,
-    };
-    println!("  {name:<58} {:>11.0}/s  {:>9.2} µs each, per core  {note}", n as f64 / took, took * 1e6 / n as f64);
 }
 
 fn durable(bench: &Bench) {
@@ -191,7 +135,7 @@ fn durable(bench: &Bench) {
     }
     rate("the disk: write the same bytes, fdatasync", events, start);
 
-    // One run: each event waits for its commit.
+    // One run, in which each event waits for its commit.
     let one = appends(bench, "one1", 1, events).remove(0);
     let (alone, ours) = in_turns(
         events,
@@ -240,34 +184,7 @@ fn opened(bench: &Bench, name: &str) -> SqliteStore {
     store
 }
 
-/// Measures SQLite alone and the journal in turns, as disks have their moods, and gives the rates
-/// of the round in the middle of each.
-fn in_turns(
-    n: usize,
-    names: [&str; 2],
-    alone: impl Fn(usize),
-    ours: impl Fn(usize) -> Box<dyn FnOnce()>,
-) -> (f64, f64) {
-    let mut rates = [Vec::new(), Vec::new()];
-    for round in 0..5 {
-        let start = Instant::now();
-        alone(round);
-        rates[0].push(n as f64 / start.elapsed().as_secs_f64());
-        let ours = ours(round);
-        let start = Instant::now();
-        ours();
-        rates[1].push(n as f64 / start.elapsed().as_secs_f64());
-    }
-    let [alone, ours] = [0, 1].map(|i| {
-        rates[i].sort_by(f64::total_cmp);
-        let rate = rates[i][2];
-        println!("  {:<58} {rate:>11.0}/s  {:>9.2} µs each", names[i], 1e6 / rate);
-        rate
-    });
-    (alone, ours)
-}
-
-/// Every run has one event in flight; the next is submitted when it is durable.
+/// Every run has one event in flight; its next event is submitted once that one is durable.
 fn concurrent(store: &Arc<SqliteStore>, all: Vec<Vec<Append>>) {
     let (sender, done) = channel();
     let mut waiting: Vec<_> = all.into_iter().map(Vec::into_iter).collect();
@@ -297,8 +214,8 @@ fn concurrent(store: &Arc<SqliteStore>, all: Vec<Vec<Append>>) {
     }
 }
 
-/// What one would write without a journal: the record, the run's head, a pending timer, a snapshot
-/// now and then.
+/// A minimal journal without this crate: the record, the head of the run, a pending timer, and some
+/// snapshots.
 fn bare(path: &Path, appends: &[Append], group: usize) {
     let c = rusqlite::Connection::open(path).unwrap();
     c.execute_batch(
@@ -370,7 +287,7 @@ fn fill(store: &dyn Store, bench: &Bench, runs: usize, records: usize) {
     }
 }
 
-/// How many runs, and records in each.
+/// The number of runs, and of records per run.
 fn size(bench: &Bench) -> (usize, usize) {
     (10, if bench.quick { 5_000 } else { 30_000 })
 }
@@ -391,7 +308,7 @@ fn in_a_file(bench: &Bench) {
     verifies(bench, &store);
     let start = Start::now();
     assert!(verify(&store, None).unwrap().is_verified());
-    // On two threads: by the wall's clock.
+    // On two threads, hence by wall-clock time.
     rate("verify all, with the file and the projections, records", runs * records, start);
     let start = Start::now();
     store.rebuild().unwrap();

@@ -1,0 +1,41 @@
+//! Temporary folders.
+
+use std::path::{Path, PathBuf};
+
+/// A temporary folder, removed when it is dropped.
+#[derive(Debug)]
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    /// Creates a folder.
+    ///
+    /// # Panics
+    /// It cannot be created.
+    #[must_use]
+    #[allow(clippy::new_without_default)] // a default value would not suggest a folder on the disk
+    pub fn new() -> Folder {
+        Folder(tempfile::Builder::new().prefix("charter-test-").tempdir().unwrap())
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The path of a file in it, which need not exist.
+    #[must_use]
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// Writes a file in it and returns its path.
+    ///
+    /// # Panics
+    /// It cannot be written.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let file = self.file(name);
+        std::fs::write(&file, content).unwrap();
+        file
+    }
+}

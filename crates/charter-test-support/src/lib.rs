@@ -1,0 +1,8 @@
+#![doc = include_str!("../README.md")]
+#![allow(clippy::unwrap_used, clippy::panic)] // a failing helper fails the test
+
+mod charter;
+mod folder;
+
+pub use charter::{definition, document, machine, try_definition};
+pub use folder::Folder;
