@@ -3,6 +3,7 @@
 mod common;
 #[cfg(feature = "sqlite")]
 mod failing;
+mod golden;
 mod records;
 #[cfg(feature = "sqlite")]
 mod sqlite_file;
