@@ -38,6 +38,7 @@ pub struct Response {
 
 /// There is no response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TransportError {
     /// The server cannot be reached, or the connection broke.
     #[error("cannot reach the server: {0}")]

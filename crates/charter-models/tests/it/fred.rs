@@ -168,7 +168,7 @@ fn pretending(dies_at: Option<usize>) -> Pretending {
 }
 
 /// Records without the parts that differ between runs: ids, times, and the hashes over them.
-fn essence(records: &[Record]) -> Vec<Json> {
+fn comparable(records: &[Record]) -> Vec<Json> {
     records
         .iter()
         .map(|r| {
@@ -210,7 +210,7 @@ fn a_cassette_reproduces_the_records() {
             approve(&runtime, "r1").await;
             let view = runtime.ended("r1").await.unwrap();
             assert_eq!(view.snapshot.output().unwrap()["scores"]["composite"], 0.7);
-            (essence(&store.records("r1", 0, 1_000).unwrap()), store)
+            (comparable(&store.records("r1", 0, 1_000).unwrap()), store)
         };
         let (live, store) = run(Models::asking(model(), recorder)).await;
         stories.push(live);

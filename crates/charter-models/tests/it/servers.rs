@@ -10,13 +10,13 @@ use serde_json::{Value as Json, json};
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ReceivedRequest {
     pub line: String,
     pub headers: Vec<String>,
     pub body: Json,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -38,7 +38,7 @@ pub enum Act {
 
 pub struct Server {
     pub url: String,
-    pub asked: Arc<Mutex<Vec<Asked>>>,
+    pub asked: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
 /// A server that performs these actions in order and repeats the last one.
@@ -59,7 +59,7 @@ pub fn server(acts: Vec<Act>) -> Server {
     Server { url, asked }
 }
 
-fn serve(mut stream: TcpStream, act: &Act, seen: &Mutex<Vec<Asked>>) -> std::io::Result<()> {
+fn serve(mut stream: TcpStream, act: &Act, seen: &Mutex<Vec<ReceivedRequest>>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut line = String::new();
     reader.read_line(&mut line)?;
@@ -72,7 +72,7 @@ fn serve(mut stream: TcpStream, act: &Act, seen: &Mutex<Vec<Asked>>) -> std::io:
         }
         headers.push(header.trim().to_owned());
     }
-    let mut asked = Asked { line: line.trim().to_owned(), headers, body: Json::Null };
+    let mut asked = ReceivedRequest { line: line.trim().to_owned(), headers, body: Json::Null };
     let length: usize = asked.header("content-length").and_then(|l| l.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;

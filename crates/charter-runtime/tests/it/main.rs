@@ -1,6 +1,7 @@
 //! Integration tests of the embedded host.
 
 mod actors;
+mod attempts;
 mod common;
 mod crash;
 mod documents;
