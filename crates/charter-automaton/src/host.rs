@@ -25,7 +25,7 @@ fn fault(error: &PortError) -> Fault {
 /// the inference names its `adapter` (one of [`ADAPTERS`](crate::ADAPTERS)).
 #[derive(Clone, Default)]
 pub struct Parts {
-    /// Asked by the adapter `model`.
+    /// The executor that the adapter `model` calls.
     pub model: Option<Arc<dyn Executor>>,
 }
 
@@ -41,16 +41,16 @@ impl std::fmt::Debug for Parts {
 
 impl Executor for Parts {
     fn check(&self, _: &str, actor: &ActorDecl, _: &Folder) -> Result<(), ConfigError> {
-        Part::of(actor).map(drop).map_err(ConfigError::Other)
+        Part::of(actor).map(drop).map_err(|e| ConfigError::Other(e.to_string()))
     }
 
     fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         let model = self.model.clone();
         Box::pin(async move {
-            let config = |why: String| Fault::new("config", &why);
-            let part = Part::of(call.actor()).map_err(config)?;
-            let Some(inference) = part.inference(&call.input).map_err(config)? else {
-                let none = || config("this host has no models; choose the adapter `mock` or `stub`".into());
+            let config = |why: &dyn std::fmt::Display| Fault::new("config", &why.to_string());
+            let part = Part::of(call.actor()).map_err(|e| config(&e))?;
+            let Some(inference) = part.inference(&call.input).map_err(|e| config(&e))? else {
+                let none = || config(&"this host has no models; choose the adapter `mock` or `stub`");
                 return model.ok_or_else(none)?.call(call).await;
             };
             let ports = Ports { inference, signer: part.signer, skills: &MockSkills };
@@ -69,7 +69,7 @@ pub struct Skills;
 pub struct FolderSkills<'f> {
     /// The files beside the charter.
     pub folder: &'f Folder,
-    /// The folder among them.
+    /// The name of the folder.
     pub name: &'f str,
 }
 

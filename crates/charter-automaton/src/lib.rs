@@ -26,7 +26,7 @@ mod skills;
 mod turn;
 
 pub use inference::{Inference, InferenceOutput, InferenceRequest, MockInference, StubInference};
-pub use part::{ADAPTERS, Part, SIGNERS};
+pub use part::{ADAPTERS, Part, PartError, SIGNERS};
 pub use signer::{MockSigner, Signature, Signer, StubSigner};
 pub use skills::{MockSkills, Skill, SkillError, SkillSource, read_skill, read_skills};
 pub use turn::{PARTS, Ports, answer};

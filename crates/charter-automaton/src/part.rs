@@ -10,6 +10,30 @@ pub const ADAPTERS: [&str; 3] = ["mock", "stub", "model"];
 /// Adapters of the signer.
 pub const SIGNERS: [&str; 2] = ["mock", "stub"];
 
+/// Why the configuration of an actor, or the input of an inference, is invalid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PartError {
+    /// A key is missing.
+    #[error("missing `{key}`: expected one of {}", known.join(", "))]
+    Missing {
+        /// The key.
+        key: &'static str,
+        /// Its possible values.
+        known: &'static [&'static str],
+    },
+    /// A key has an unknown value.
+    #[error("invalid `{key}` `{value}`: expected one of {}", known.join(", "))]
+    Invalid {
+        /// The key.
+        key: &'static str,
+        /// Its value, as JSON.
+        value: String,
+        /// Its possible values.
+        known: &'static [&'static str],
+    },
+}
+
 /// The part of a turn that an actor does.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
@@ -24,7 +48,7 @@ impl<'a> Part<'a> {
     ///
     /// # Errors
     /// `part` is missing, or a value is unknown.
-    pub fn of(actor: &'a ActorDecl) -> Result<Part<'a>, String> {
+    pub fn of(actor: &'a ActorDecl) -> Result<Part<'a>, PartError> {
         let config = |key: &str| actor.config.get(key).filter(|v| !v.is_null());
         let name = word(config("part"), "part", &PARTS)?;
         let signer: &'static (dyn Signer + Sync) = match config("signer") {
@@ -42,7 +66,7 @@ impl<'a> Part<'a> {
     ///
     /// # Errors
     /// `adapter` is missing or not one of [`ADAPTERS`].
-    pub fn inference(&self, input: &Json) -> Result<Option<&'static (dyn Inference + Sync)>, String> {
+    pub fn inference(&self, input: &Json) -> Result<Option<&'static (dyn Inference + Sync)>, PartError> {
         if self.name != "inference" {
             return Ok(Some(&StubInference));
         }
@@ -54,11 +78,11 @@ impl<'a> Part<'a> {
     }
 }
 
-fn word<'a>(place: Option<&'a Json>, key: &str, known: &[&str]) -> Result<&'a str, String> {
-    match place {
+fn word<'a>(value: Option<&'a Json>, key: &'static str, known: &'static [&'static str]) -> Result<&'a str, PartError> {
+    match value {
         Some(Json::String(word)) if known.contains(&word.as_str()) => Ok(word),
-        Some(other) => Err(format!("invalid `{key}` `{other}`: expected one of {}", known.join(", "))),
-        None => Err(format!("missing `{key}`: expected one of {}", known.join(", "))),
+        Some(other) => Err(PartError::Invalid { key, value: other.to_string(), known }),
+        None => Err(PartError::Missing { key, known }),
     }
 }
 
@@ -81,7 +105,7 @@ mod tests {
 
     #[test]
     fn errors_list_the_known_values() {
-        for (config, said) in [
+        for (config, message) in [
             (json!({}), "missing `part`: expected one of skills, context, inference, actions, persist"),
             (json!({"part": null}), "missing `part`: expected one of skills, context, inference, actions, persist"),
             (
@@ -91,7 +115,7 @@ mod tests {
             (json!({"part": "actions", "signer": 1}), "invalid `signer` `1`: expected one of mock, stub"),
         ] {
             let actor = actor(config);
-            assert_eq!(Part::of(&actor).err().as_deref(), Some(said));
+            assert_eq!(Part::of(&actor).err().map(|e| e.to_string()).as_deref(), Some(message));
         }
     }
 
@@ -104,7 +128,7 @@ mod tests {
         let part = Part::of(&inference).unwrap();
         assert!(part.inference(&json!({"adapter": "stub"})).unwrap().is_some());
         assert!(part.inference(&json!({"adapter": "model"})).unwrap().is_none());
-        let missing = part.inference(&json!({})).err();
+        let missing = part.inference(&json!({})).err().map(|e| e.to_string());
         assert_eq!(missing.as_deref(), Some("missing `adapter`: expected one of mock, stub, model"));
     }
 }

@@ -1,7 +1,7 @@
 //! Answers invocations through the ports and validates the answers. Errors are the same as on the
 //! embedded host.
 
-use charter_automaton::{Inference, MockSigner, Part, Ports, Signer, StubInference, answer};
+use charter_automaton::{Inference, MockSigner, Part, PartError, Ports, Signer, StubInference, answer};
 use charter_kernel::{BadAnswer, check_answer};
 use serde_json::{Value as Json, json};
 
@@ -15,7 +15,7 @@ pub fn perform(charter: &Charter, name: &str, input: &Json) -> Result<Json, Json
     let Some(actor) = charter.actor(name) else {
         return Err(error_json("no-executor", &no_executor(name, "")));
     };
-    let wrong = |why: String| error_json("config", &why);
+    let wrong = |why: PartError| error_json("config", &why.to_string());
     let (part, signer, inference): (_, &dyn Signer, Option<&dyn Inference>) = match actor.decl.kind.as_str() {
         "skills" => ("skills", &MockSigner, Some(&StubInference)),
         "automaton" => {

@@ -1,4 +1,4 @@
-//! Whole turns on the embedded host, on a clock that is moved by hand; and a host that is killed in
+//! Complete turns on the embedded host with a virtual clock, and a host that is killed in
 //! each state of a turn.
 
 use std::collections::BTreeMap;
@@ -84,11 +84,11 @@ impl Host {
             .cloned()
             .unwrap_or_default()
     }
-    /// What was told of turns that ended: outcome and reason.
+    /// Outcome and reason of the turns that ended.
     fn turns(&self) -> Vec<(String, Json)> {
         let records = self.store.records("a", 0, 10_000).unwrap();
-        let told = records.iter().flat_map(|r| &r.effects).filter(|e| e["kind"] == "emit");
-        told.map(|e| (e["data"]["outcome"].as_str().unwrap().to_owned(), e["data"]["reason"].clone())).collect()
+        let emitted = records.iter().flat_map(|r| &r.effects).filter(|e| e["kind"] == "emit");
+        emitted.map(|e| (e["data"]["outcome"].as_str().unwrap().to_owned(), e["data"]["reason"].clone())).collect()
     }
     fn verified(&self) {
         let report = charter_journal::verify(self.store.as_ref(), None).unwrap();
@@ -96,12 +96,12 @@ impl Host {
     }
 }
 
-fn block_on(work: impl Future<Output = ()>) {
-    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(work);
+fn block_on(future: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future);
 }
 
 #[test]
-fn the_loop_wakes_it_and_each_turn_is_remembered_once() {
+fn the_loop_starts_turns_and_each_is_recorded_once() {
     block_on(async {
         let h = open(Arc::new(MemoryStore::new()), VirtualClock::new(BEGIN), with_executors).await;
         h.start(json!({"wake": "Please sign this"})).await;
@@ -110,7 +110,7 @@ fn the_loop_wakes_it_and_each_turn_is_remembered_once() {
         assert_eq!(h.variable("skills").await["greet"]["source"], "skills/greet.md");
         let episodes = h.variable("episodes").await;
         assert_eq!(episodes[0]["reply"], "(mock) I heard: Please sign this");
-        // Every 300 s one more turn.
+        // One more turn every 300 s.
         h.clock.advance(900_000).await;
         assert_eq!(h.turns().len(), 4);
         assert!(h.send("SetLoop", json!({"enabled": false})).await);
@@ -120,7 +120,7 @@ fn the_loop_wakes_it_and_each_turn_is_remembered_once() {
     });
 }
 
-/// Does the part of a turn like the real thing, but never comes back from one of them.
+/// Answers like the real executor, but never returns for one part of a turn.
 struct Hangs {
     part: &'static str,
     done: Arc<AtomicU32>,
@@ -144,7 +144,7 @@ impl Executor for Hangs {
 }
 
 #[test]
-fn a_host_killed_in_a_turn_reports_it_as_failed_and_nothing_is_done_twice() {
+fn a_turn_whose_host_was_killed_fails_and_no_action_runs_twice() {
     block_on(async {
         for (part, state, acted) in [
             ("context", "LoadingContext", 0),
@@ -206,21 +206,21 @@ fn the_soul_survives_a_restart_and_its_history_is_in_the_journal() {
 }
 
 #[test]
-fn a_stub_says_that_nothing_is_configured() {
+fn a_stub_fails_with_not_configured() {
     block_on(async {
         let (store, clock) = (Arc::new(MemoryStore::new()), VirtualClock::new(BEGIN));
         let h = open(store, clock, with_executors).await;
         h.start(json!({"wake": "x", "inference": "stub"})).await;
         let reason = "not-configured: the inference port is not configured: choose another adapter for it";
         assert_eq!(h.variable("lastError").await["reason"], reason);
-        // The adapter is a setting like others.
+        // The adapter is a setting.
         assert!(h.send("ResetFault", json!({})).await);
         let adapter = |value: &str| json!({"key": "inference.adapter", "value": value});
         assert!(!h.send("SetConfig", adapter("oracle")).await);
         assert!(h.send("SetConfig", adapter("mock")).await);
         assert!(h.send("WakeRequested", json!({"reason": "again"})).await);
         assert_eq!(h.states(), ["Sleeping"]);
-        // A host without models says so.
+        // A host without models fails with a reason.
         assert!(h.send("SetConfig", adapter("model")).await);
         assert!(h.send("WakeRequested", json!({"reason": "again"})).await);
         let reason = "config: this host has no models; choose the adapter `mock` or `stub`";
@@ -228,7 +228,7 @@ fn a_stub_says_that_nothing_is_configured() {
     });
 }
 
-/// Answers like a model would, if it is given the prompt and the turn.
+/// Answers as a model would, and checks that it gets the prompt.
 struct Model;
 
 impl Executor for Model {
@@ -247,7 +247,7 @@ impl Executor for Model {
 }
 
 #[test]
-fn a_model_thinks_within_the_same_bounds() {
+fn a_model_has_the_same_limits() {
     block_on(async {
         let (store, clock) = (Arc::new(MemoryStore::new()), VirtualClock::new(BEGIN));
         let h = open(store, clock, |o| with_executors(o.executor("model", Model))).await;
