@@ -1,18 +1,6 @@
 //! Each lint with a charter that it reports and one that it does not.
 
-use crate::support::{all, found, lint};
-
-/// Asserts that `bad` has a finding of the code whose place starts with `at` and whose message
-/// contains `words`, and that `good` has none.
-#[track_caller]
-fn reports(code: &str, bad: &str, at: &str, words: &str, good: &str) {
-    let bad = found(bad, code);
-    assert!(
-        bad.iter().any(|f| f.starts_with(at) && f.contains(words)),
-        "{code}: expected `{at}: ..{words}..`, got {bad:#?}"
-    );
-    assert_eq!(found(good, code), Vec::<String>::new(), "{code}: the good charter");
-}
+use crate::support::{all, found, lint, reports};
 
 #[test]
 fn a_tidy_charter_has_no_findings() {
@@ -256,109 +244,6 @@ fn event_without_schema() {
         "events.X",
         "any data is accepted",
         "events: {X: {data: {type: object}}}\nstates: {a: {on: {X: a}}}",
-    );
-}
-
-#[test]
-fn owners() {
-    let charter = |event: &str, a: &str, b: &str| {
-        format!(
-            "roles: {{p: {{}}}}\nevents: {{X: {{{event}}}, Y: {{by: p}}}}\nstates: {{a: {{on: {{X: {{target: b, {a}}}, Y: a}}}}, b: {{on: {{X: {{target: a, {b}}}}}}}}}"
-        )
-    };
-    let good = charter("by: p", "reenter: true", "reenter: true");
-    reports(
-        "event-without-owner",
-        &charter("", "reenter: true", "reenter: true"),
-        "events.X",
-        "any principal may send `X`",
-        &good,
-    );
-    reports(
-        "transition-without-by",
-        &charter("", "by: p", "reenter: true"),
-        "states.b.on.X",
-        "any principal may take this transition",
-        &good,
-    );
-    assert!(found(&charter("", "by: p", "by: p"), "event-without-owner").is_empty());
-    assert!(
-        found("events: {X: {}}\nstates: {a: {on: {X: a}}}", "event-without-owner").is_empty(),
-        "without roles there are no owners"
-    );
-}
-
-#[test]
-fn by_without_system() {
-    let charter = |by: &str| {
-        format!(
-            "roles: {{p: {{}}}}\nevents: {{X: {{by: p}}}}\nstates: {{a: {{after: {{1h: {{target: b, by: {by}}}}}}}, b: {{on: {{X: a}}}}}}"
-        )
-    };
-    reports(
-        "by-without-system",
-        &charter("p"),
-        "states.a.after.1h",
-        "a timer, which does not have the role p",
-        &charter("[p, system]"),
-    );
-}
-
-#[test]
-fn nobody_can_leave() {
-    let charter = |by: &str| {
-        format!("roles: {{p: {{}}}}\nevents: {{X: {{by: {by}}}}}\nstates: {{a: {{on: {{X: b}}}}, b: {{type: final}}}}")
-    };
-    reports(
-        "nobody-can-leave",
-        &charter("system"),
-        "states.a",
-        "no principal can lead the run out of `a`",
-        &charter("[system, p]"),
-    );
-}
-
-#[test]
-fn quorum_of_anybody() {
-    let charter = |of: &str| {
-        format!(
-            "roles: {{p: {{}}}}\nevents: {{X: {{}}}}\nstates: {{a: {{on: {{X: {{target: b, quorum: {{count: 2{of}}}}}}}}}, b: {{type: final}}}}"
-        )
-    };
-    reports("quorum-of-anybody", &charter(""), "states.a.on.X.quorum", "any 2 principals", &charter(", of: p"));
-}
-
-fn approval(after: &str, entry: &str) -> String {
-    format!(
-        "
-roles: {{p: {{}}}}
-events: {{YES: {{by: p, data: {{type: object, required: [digest]}}}}}}
-actors: {{apply: {{kind: tool, timeout: 1s}}}}
-context: {{change: {{}}, other: 0}}
-states:
-  ask: {{{after}on: {{YES: {{target: apply, approves: context.change}}}}}}
-  apply: {{{entry}invoke: {{src: apply, input: '= context.change', onDone: done, onError: done}}}}
-  done: {{type: final, entry: {{assign: {{change: {{}}}}}}}}
-"
-    )
-}
-
-#[test]
-fn approvals() {
-    let good = approval("after: {1h: done}, ", "entry: {assign: {other: 1}}, ");
-    reports(
-        "approval-without-expiry",
-        &approval("", ""),
-        "states.ask",
-        "waits for an approval without a time limit",
-        &good,
-    );
-    reports(
-        "approval-overwritten",
-        &approval("after: {1h: done}, ", "entry: {assign: {'change.files': []}}, "),
-        "states.apply.entry",
-        "`context.change` is assigned after `ask/on/YES/0` approved it",
-        &good,
     );
 }
 

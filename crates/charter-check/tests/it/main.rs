@@ -3,6 +3,7 @@
 
 mod explore;
 mod lints;
+mod lints_authority;
 mod properties;
 mod support;
 mod table;

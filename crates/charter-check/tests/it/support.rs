@@ -24,3 +24,15 @@ pub(crate) fn found(source: &str, code: &str) -> Vec<String> {
 pub(crate) fn all(report: &Report) -> Vec<String> {
     report.findings.iter().map(|f| format!("{} {} {}: {}", f.severity.word(), f.code, f.path, f.message)).collect()
 }
+
+/// Asserts that `bad` has a finding of the code whose place starts with `at` and whose message
+/// contains `words`, and that `good` has none.
+#[track_caller]
+pub(crate) fn reports(code: &str, bad: &str, at: &str, words: &str, good: &str) {
+    let bad = found(bad, code);
+    assert!(
+        bad.iter().any(|f| f.starts_with(at) && f.contains(words)),
+        "{code}: expected `{at}: ..{words}..`, got {bad:#?}"
+    );
+    assert_eq!(found(good, code), Vec::<String>::new(), "{code}: the good charter");
+}

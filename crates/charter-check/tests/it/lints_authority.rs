@@ -1,0 +1,106 @@
+//! The lints of roles, quorums and approvals.
+
+use crate::support::{found, reports};
+
+#[test]
+fn owners() {
+    let charter = |event: &str, a: &str, b: &str| {
+        format!(
+            "roles: {{p: {{}}}}\nevents: {{X: {{{event}}}, Y: {{by: p}}}}\nstates: {{a: {{on: {{X: {{target: b, {a}}}, Y: a}}}}, b: {{on: {{X: {{target: a, {b}}}}}}}}}"
+        )
+    };
+    let good = charter("by: p", "reenter: true", "reenter: true");
+    reports(
+        "event-without-owner",
+        &charter("", "reenter: true", "reenter: true"),
+        "events.X",
+        "any principal may send `X`",
+        &good,
+    );
+    reports(
+        "transition-without-by",
+        &charter("", "by: p", "reenter: true"),
+        "states.b.on.X",
+        "any principal may take this transition",
+        &good,
+    );
+    assert!(found(&charter("", "by: p", "by: p"), "event-without-owner").is_empty());
+    assert!(
+        found("events: {X: {}}\nstates: {a: {on: {X: a}}}", "event-without-owner").is_empty(),
+        "without roles there are no owners"
+    );
+}
+
+#[test]
+fn by_without_system() {
+    let charter = |by: &str| {
+        format!(
+            "roles: {{p: {{}}}}\nevents: {{X: {{by: p}}}}\nstates: {{a: {{after: {{1h: {{target: b, by: {by}}}}}}}, b: {{on: {{X: a}}}}}}"
+        )
+    };
+    reports(
+        "by-without-system",
+        &charter("p"),
+        "states.a.after.1h",
+        "a timer, which does not have the role p",
+        &charter("[p, system]"),
+    );
+}
+
+#[test]
+fn nobody_can_leave() {
+    let charter = |by: &str| {
+        format!("roles: {{p: {{}}}}\nevents: {{X: {{by: {by}}}}}\nstates: {{a: {{on: {{X: b}}}}, b: {{type: final}}}}")
+    };
+    reports(
+        "nobody-can-leave",
+        &charter("system"),
+        "states.a",
+        "no principal can lead the run out of `a`",
+        &charter("[system, p]"),
+    );
+}
+
+#[test]
+fn quorum_of_anybody() {
+    let charter = |of: &str| {
+        format!(
+            "roles: {{p: {{}}}}\nevents: {{X: {{}}}}\nstates: {{a: {{on: {{X: {{target: b, quorum: {{count: 2{of}}}}}}}}}, b: {{type: final}}}}"
+        )
+    };
+    reports("quorum-of-anybody", &charter(""), "states.a.on.X.quorum", "any 2 principals", &charter(", of: p"));
+}
+
+fn approval(after: &str, entry: &str) -> String {
+    format!(
+        "
+roles: {{p: {{}}}}
+events: {{YES: {{by: p, data: {{type: object, required: [digest]}}}}}}
+actors: {{apply: {{kind: tool, timeout: 1s}}}}
+context: {{change: {{}}, other: 0}}
+states:
+  ask: {{{after}on: {{YES: {{target: apply, approves: context.change}}}}}}
+  apply: {{{entry}invoke: {{src: apply, input: '= context.change', onDone: done, onError: done}}}}
+  done: {{type: final, entry: {{assign: {{change: {{}}}}}}}}
+"
+    )
+}
+
+#[test]
+fn approvals() {
+    let good = approval("after: {1h: done}, ", "entry: {assign: {other: 1}}, ");
+    reports(
+        "approval-without-expiry",
+        &approval("", ""),
+        "states.ask",
+        "waits for an approval without a time limit",
+        &good,
+    );
+    reports(
+        "approval-overwritten",
+        &approval("after: {1h: done}, ", "entry: {assign: {'change.files': []}}, "),
+        "states.apply.entry",
+        "`context.change` is assigned after `ask/on/YES/0` approved it",
+        &good,
+    );
+}
