@@ -40,26 +40,7 @@
 //! assert_eq!(again.run().chain().hash(), automaton.run().chain().hash());
 //! # Ok::<(), charter_canister::CanisterError>(())
 //! ```
-
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::unreachable,
-    clippy::todo
-)]
-#![cfg_attr(
-    test,
-    allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects
-    )
-)]
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 pub mod api;
 mod automaton;

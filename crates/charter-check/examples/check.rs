@@ -31,8 +31,8 @@ fn main() {
         if let Some(help) = &f.help {
             println!("    help: {help}");
         }
-        for (i, event) in f.witness.iter().enumerate() {
-            println!("    {}. {event}", i + 1);
+        for (event, i) in f.witness.iter().zip(1..) {
+            println!("    {i}. {event}");
         }
     }
     let e = &report.explored;

@@ -1,4 +1,6 @@
 #![doc = include_str!("../README.md")]
+// Counters and columns; overflow checks are on in release builds.
+#![allow(clippy::arithmetic_side_effects)]
 
 mod args;
 pub mod bundled;

@@ -1,23 +1,5 @@
 #![doc = include_str!("../README.md")]
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::unreachable,
-    clippy::todo
-)]
-#![cfg_attr(
-    test,
-    allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects
-    )
-)]
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 mod actors;
 mod algorithm;

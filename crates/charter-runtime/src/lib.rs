@@ -1,25 +1,7 @@
 #![doc = include_str!("../README.md")]
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::unreachable,
-    clippy::todo
-)]
-#![cfg_attr(
-    test,
-    allow(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects
-    )
-)]
 // The size of an error does not matter: it ends the operation.
 #![allow(clippy::result_large_err)]
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 mod admit;
 mod calls;

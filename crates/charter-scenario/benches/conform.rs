@@ -2,6 +2,8 @@
 //! stepped through the machine with all its rules, and reported. For comparison, in the same run:
 //! parsing alone, and parsing with a general JSON Schema validator. `cargo bench -p
 //! charter-scenario --bench conform`; one thread.
+#![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 use std::hint::black_box;
 

@@ -1,4 +1,6 @@
 #![doc = include_str!("../README.md")]
+// Counters of lines, steps and items; overflow checks are on in release builds.
+#![allow(clippy::arithmetic_side_effects)]
 
 pub mod conform;
 pub mod lines;

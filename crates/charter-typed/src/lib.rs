@@ -1,14 +1,5 @@
 #![doc = include_str!("../README.md")]
-#![deny(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    clippy::unreachable,
-    clippy::todo
-)]
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 #[cfg(feature = "generate")]
 pub mod generate;

@@ -1,5 +1,7 @@
 //! Exploration speed, table-driven and through the kernel, beside `stateright` on the same machine
 //! in the same run: `cargo bench -p charter-peers --bench explore`.
+#![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 use charter_check::{Options, explore};
 use charter_format::{ReadOptions, read};

@@ -1,5 +1,7 @@
 //! One guard over a context of 40 leaves: `charter-expr`, native code and the `cel` crate in the
 //! same run: `cargo bench -p charter-peers --bench guard`.
+#![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 use charter_expr::{Env, Fuel, Program, RootId, Scope, Type, Value, check, parse};
 use divan::{Bencher, black_box};

@@ -4,7 +4,8 @@
 //! - `flat`: a ring of six states, one event. Peers: a hand-written `match`, `rust-fsm`, `statig`.
 //! - `shapes`: parallel, deeply nested and guarded machines; the digest of a snapshot.
 //! - `compile`: a charter of 1,000 states.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, missing_docs, unreachable_pub)]
+#![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::unreachable, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 use charter_kernel::{Envelope, Event, Machine, Principal, Snapshot};
 use divan::{Bencher, black_box};

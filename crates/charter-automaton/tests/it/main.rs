@@ -1,5 +1,6 @@
 //! The crate's integration tests, in one binary.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+#![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 mod bindings;
 #[cfg(feature = "host")]

@@ -1,4 +1,6 @@
 //! The content of diagrams, escaping, and determinism.
+#![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 use charter_diagram::{MAX_STATES, Marks, Overlay, dot, mermaid, svg};
 use charter_format::{ReadOptions, read};

@@ -1,4 +1,6 @@
 //! The tests of the public API, one binary.
+#![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 mod hostile;
 mod kernel;

@@ -4,6 +4,8 @@
 //! `cargo bench -p charter-journal` takes a few minutes; `-- quick` measures less, `-- memory` only
 //! the sections with that word in their name. Files are in the system's temporary folder; set
 //! `TMPDIR` to measure another disk.
+#![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 mod measure;
 

@@ -1,3 +1,5 @@
 //! Integration tests.
+#![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 mod omen;

@@ -1,4 +1,6 @@
 //! The examples run to their end.
+#![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 #[path = "../../examples/check.rs"]
 mod check;

@@ -1,4 +1,6 @@
 //! Differential tests against other crates.
+#![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 mod cel;
 mod stateright;
