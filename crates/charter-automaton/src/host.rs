@@ -47,7 +47,7 @@ impl Executor for Parts {
     fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         let model = self.model.clone();
         Box::pin(async move {
-            let config = |why: &dyn std::fmt::Display| Fault::new("config", &why.to_string());
+            let config = |why: &dyn std::fmt::Display| Fault::new("config", why.to_string());
             let part = Part::of(call.actor()).map_err(|e| config(&e))?;
             let Some(inference) = part.inference(&call.input).map_err(|e| config(&e))? else {
                 let none = || config(&"this host has no models; choose the adapter `mock` or `stub`");
