@@ -2,8 +2,8 @@
 //! state to another.
 //!
 //! It is an optimization and decides nothing itself: whether a transition is enabled is decided by
-//! [`evaluate`], and for everything that is not trivial it gives `None`, so that the algorithm runs.
-//! The tests of the kernel's laws compare the two.
+//! [`evaluate`], and for everything that is not trivial it gives `None`, so that the algorithm
+//! runs. The tests of the kernel's laws compare the two.
 
 use std::sync::Arc;
 

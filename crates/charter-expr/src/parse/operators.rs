@@ -1,6 +1,7 @@
 //! Operator precedence (langdef, "Syntax"): operands in source order become chains, one for each
 //! level.
 
+use super::lexer::Token;
 use crate::ast::{BinaryOp, Kind, Node};
 
 /// An operator between two operands.
@@ -12,6 +13,27 @@ pub(super) enum Operator {
 }
 
 impl Operator {
+    /// The operator that a token is, if it is one.
+    pub(super) fn of(token: &Token) -> Option<Operator> {
+        Some(Operator::Binary(match token {
+            Token::In => BinaryOp::In,
+            Token::Sign("||") => return Some(Operator::Or),
+            Token::Sign("&&") => return Some(Operator::And),
+            Token::Sign("==") => BinaryOp::Eq,
+            Token::Sign("!=") => BinaryOp::Ne,
+            Token::Sign("<") => BinaryOp::Lt,
+            Token::Sign("<=") => BinaryOp::Le,
+            Token::Sign(">") => BinaryOp::Gt,
+            Token::Sign(">=") => BinaryOp::Ge,
+            Token::Sign("+") => BinaryOp::Add,
+            Token::Sign("-") => BinaryOp::Sub,
+            Token::Sign("*") => BinaryOp::Mul,
+            Token::Sign("/") => BinaryOp::Div,
+            Token::Sign("%") => BinaryOp::Rem,
+            _ => return None,
+        }))
+    }
+
     /// Higher binds tighter.
     fn level(self) -> u8 {
         match self {

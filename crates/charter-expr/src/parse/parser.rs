@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::lexer::{Token, is_reserved};
 use super::macros;
 use super::operators::{self, Operator};
-use crate::ast::{BinaryOp, Kind, Link, LinkKind, Literal, Node, UnaryOp};
+use crate::ast::{Kind, Link, LinkKind, Literal, Node, UnaryOp};
 use crate::error::ParseError;
 use crate::{MAX_DEPTH, Span};
 
@@ -123,31 +123,11 @@ impl<'s> Parser<'s> {
     fn operation(&mut self) -> Parsed {
         let first = self.unary()?;
         let mut rest = Vec::new();
-        while let Some(operator) = self.operator() {
+        while let Some(operator) = Operator::of(self.token()) {
             self.next();
             rest.push((operator, self.unary()?));
         }
         Ok(operators::group(first, rest))
-    }
-
-    fn operator(&self) -> Option<Operator> {
-        Some(Operator::Binary(match self.token() {
-            Token::In => BinaryOp::In,
-            Token::Sign("||") => return Some(Operator::Or),
-            Token::Sign("&&") => return Some(Operator::And),
-            Token::Sign("==") => BinaryOp::Eq,
-            Token::Sign("!=") => BinaryOp::Ne,
-            Token::Sign("<") => BinaryOp::Lt,
-            Token::Sign("<=") => BinaryOp::Le,
-            Token::Sign(">") => BinaryOp::Gt,
-            Token::Sign(">=") => BinaryOp::Ge,
-            Token::Sign("+") => BinaryOp::Add,
-            Token::Sign("-") => BinaryOp::Sub,
-            Token::Sign("*") => BinaryOp::Mul,
-            Token::Sign("/") => BinaryOp::Div,
-            Token::Sign("%") => BinaryOp::Rem,
-            _ => return None,
-        }))
     }
 
     fn unary(&mut self) -> Parsed {

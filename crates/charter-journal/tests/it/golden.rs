@@ -1,5 +1,6 @@
 //! Golden journals: a run of each bundled charter, made by the program and exported, with record
-//! version 2. Every later version of Charter must read and verify them, so these files never change.
+//! version 2. Every later version of Charter must read and verify them, so these files never
+//! change.
 
 use charter_journal::{MemoryStore, Record, Store, export, import, verify};
 use charter_kernel::Machine;

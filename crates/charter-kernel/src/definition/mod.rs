@@ -9,7 +9,7 @@
 
 mod action;
 mod chart;
-mod judgement;
+mod condition;
 mod outside;
 
 use indexmap::IndexMap;
@@ -20,7 +20,7 @@ pub use action::{Action, Block, Branch, Send};
 pub use chart::{
     After, Chart, Choose, Initial, Invoke, On, PERMIT_FAILURES, Quorum, Require, State, StateKind, Transition,
 };
-pub use judgement::{FinalRule, Interlock, InterlockRule, Property, PropertyRule};
+pub use condition::{FinalRule, Interlock, InterlockRule, Property, PropertyRule};
 pub use outside::{Projection, Stream};
 
 use crate::digest::Digest;

@@ -76,16 +76,15 @@ impl Machine {
 
     /// The paths into event data that the charter reads; none if it needs the data whole.
     ///
-    /// [`Machine::step_checked`] gives the same result for an event reduced to them: for hosts that read
-    /// events of many fields at a high rate.
+    /// [`Machine::step_checked`] gives the same result for an event reduced to them: for hosts that
+    /// read events of many fields at a high rate.
     #[must_use]
     pub fn event_reads(&self) -> Option<&[Vec<Box<str>>]> {
         self.event_reads.as_deref()
     }
 
     /// Whether this event is declared and its data certainly matches its schema. False means
-    /// unknown:
-    /// [`Machine::step`] decides.
+    /// unknown: [`Machine::step`] decides.
     #[must_use]
     pub fn surely_fits(&self, event: &str, data: impl crate::schema::View) -> bool {
         let info = self.events.info(self.events.id(event));

@@ -1,5 +1,5 @@
-//! The features of charters beyond SCXML: strictness, authority, approvals, quorum, ledger,
-//! interlocks, run control and explained refusals.
+//! The features of charters beyond SCXML: strictness, authority, approvals, quorum, interlocks,
+//! run control and explained refusals.
 
 use crate::common::{Run, problems};
 use charter_kernel::{Envelope, Event, Principal};
@@ -162,64 +162,6 @@ states:
     assert_eq!((run.verdict(), run.state().as_str()), ("accepted", "t"));
 }
 
-const LEDGER: &str = "
-ledger: {token: {}, directive: {}}
-events: {GRANT: {}, USE: {}, REVOKE: {}, OPEN: {}, CLOSE: {}, LEAVE: {}, NEED: {}, REVOKE_ALL: {}}
-context: {overdue: []}
-states:
-  s:
-    on:
-      GRANT: {actions: {grant: {kind: token, key: '= event.key', uses: '= has(event.uses) ? event.uses : null', expires: '= has(event.expires) ? event.expires : null', data: {scope: [a]}}}}
-      USE: {requires: [{use: {kind: token, key: '= event.key', when: 'event.what in entry.data.scope'}}]}
-      REVOKE: {actions: {revoke: {kind: token, key: '= event.key'}}}
-      REVOKE_ALL: {actions: {revoke: {kind: token, all: true}}}
-      OPEN: {actions: {open: {kind: directive, key: '= event.key', due: 10s}}}
-      CLOSE: {actions: {close: {kind: directive, key: '= event.key', as: done}}}
-      NEED: {requires: {open: {kind: directive, key: '= event.key'}}}
-      LEAVE: {target: t, requires: {none: {kind: directive}}}
-      charter.overdue: {actions: {assign: {overdue: '= context.overdue + [event.key]'}}}
-  t: {}
-";
-
-#[test]
-fn permits_are_counted_and_expire() {
-    let mut run = Run::start(LEDGER);
-    let with = |key: &str| json!({"key": key, "what": "a"});
-    assert_eq!(run.refused("USE", with("k")), "permit.missing");
-    run.send_data("GRANT", json!({"key": "k", "uses": 2}));
-    assert_eq!(run.refused("GRANT", json!({"key": "k"})), "execution", "a key is granted once");
-    assert_eq!(run.refused("USE", json!({"key": "k", "what": "b"})), "permit.scope");
-    run.send_data("USE", with("k")).send_data("USE", with("k"));
-    assert_eq!(run.refused("USE", with("k")), "permit.exhausted");
-    run.send_data("GRANT", json!({"key": "e", "expires": "1970-01-01T00:00:05Z"}));
-    run.at = 4_999;
-    run.send_data("USE", with("e"));
-    run.at = 5_000;
-    assert_eq!(run.refused("USE", with("e")), "permit.expired", "valid while time < expiry");
-    run.send_data("GRANT", json!({"key": "r"})).send_data("REVOKE", json!({"key": "r"}));
-    assert_eq!(run.refused("USE", with("r")), "permit.revoked");
-    run.send_data("GRANT", json!({"key": "x"})).send("REVOKE_ALL");
-    assert_eq!(run.refused("USE", with("x")), "permit.revoked");
-}
-
-#[test]
-fn obligations_are_owed_until_closed_and_overdue_is_told() {
-    let mut run = Run::start(LEDGER);
-    assert_eq!(run.refused("CLOSE", json!({"key": "d"})), "execution");
-    assert_eq!(run.refused("NEED", json!({"key": "d"})), "obligation.missing");
-    run.send_data("OPEN", json!({"key": "d"})).send_data("NEED", json!({"key": "d"}));
-    let story = run.try_send("LEAVE", json!({})).map(|_| ()).unwrap_err();
-    assert_eq!((story.code.word(), story.message.as_str()), ("obligation.open", "`directive` still open: `d`"));
-    run.wait(10_000);
-    assert_eq!(run.var("overdue"), json!(["d"]));
-    assert_eq!(run.refused("LEAVE", json!({})), "obligation.open", "overdue is not fulfilled");
-    run.send_data("CLOSE", json!({"key": "d"})).send("LEAVE");
-    assert_eq!(run.state(), "t");
-    let mut run = Run::start(LEDGER);
-    run.send_data("OPEN", json!({"key": "d"})).send_data("CLOSE", json!({"key": "d"})).wait(20_000);
-    assert_eq!(run.var("overdue"), json!([]), "closing takes the timer back");
-}
-
 #[test]
 fn an_interlock_refuses_the_whole_event() {
     let chart = "
@@ -358,7 +300,7 @@ fn the_digest_of_a_charter_covers_its_order() {
 }
 
 #[test]
-fn what_is_wrong_with_a_definition_is_said_with_its_place() {
+fn a_problem_of_a_definition_has_a_code() {
     let all = |yaml: &str| problems(yaml).into_iter().map(|(code, _)| code).collect::<Vec<_>>().join(" ");
     assert_eq!(all("states: {s: {always: nowhere}}"), "missing-target");
     assert_eq!(all("states: {s: {always: {when: '1 +', target: s}}}"), "bad-expression");

@@ -5,8 +5,10 @@
 mod actors;
 mod algorithm;
 mod common;
+mod content;
 mod feijoa;
 mod fred;
 mod language;
 mod laws;
+mod ledger;
 mod sentinel;

@@ -196,3 +196,12 @@ impl Run {
         self.last.as_ref().unwrap().effects.iter().map(|e| e.kind.word().to_string()).collect()
     }
 }
+
+/// Starts a chart, sends events, and compares the log and the state.
+pub fn check(yaml: &str, events: &[&str], log: &str, state: &str) {
+    let mut run = Run::start(&format!("strict: false\n{yaml}"));
+    for event in events {
+        run.send(event);
+    }
+    assert_eq!((run.logged().as_str(), run.state().as_str()), (log, state));
+}

@@ -1,0 +1,107 @@
+//! What the code of a refusal alone does not tell.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::details::ExpressionError;
+
+/// What the code of a refusal alone does not tell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Cause {
+    /// `too-large`: the data has more bytes than this.
+    Size {
+        /// `limits.data`.
+        limit: u64,
+    },
+    /// `too-large`: the data nests deeper than this.
+    Depth {
+        /// The limit.
+        limit: u64,
+    },
+    /// `schema`: the time of the event is outside the years 1 to 9999.
+    Time,
+    /// `schema`: the data has an integer that JSON readers do not all keep.
+    Number {
+        /// JSON pointer to it.
+        at: String,
+    },
+    /// `runaway`: the event would take more microsteps than this.
+    Microsteps {
+        /// `limits.microsteps`.
+        limit: u64,
+    },
+    /// `runaway`: the event would run more actions than this.
+    Actions {
+        /// The limit.
+        limit: u64,
+    },
+    /// `interlock`: an assertion does not hold.
+    Assertion {
+        /// Its expression.
+        expression: String,
+        /// Why it could not be evaluated, if so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<ExpressionError>,
+        /// The values it read.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        read: Map<String, Json>,
+    },
+    /// `interlock`: the table does not allow a state.
+    Table {
+        /// The actor that would be in the state.
+        actor: String,
+        /// The state.
+        state: String,
+        /// The actor whose state selects the rows.
+        given: String,
+        /// Its states.
+        given_states: Vec<String>,
+        /// The states that these rows allow.
+        allowed: Vec<String>,
+    },
+    /// `unhandled`: the run is not paused, so it cannot be resumed.
+    NotPaused,
+    /// `permit.*`: another transition of the same step took the last use.
+    Permit {
+        /// Its kind.
+        #[serde(rename = "ledger")]
+        kind: String,
+        /// Its key.
+        key: String,
+    },
+    /// `execution`: no transition takes this error event.
+    Unhandled {
+        /// Its type.
+        event: String,
+        /// Its `error`.
+        error: Json,
+    },
+    /// `finished`: the status of the run or of the actor.
+    Finished {
+        /// The actor; none: the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actor: Option<String>,
+        /// The status.
+        status: String,
+    },
+    /// `unknown-actor`: the actors of the run, at most ten.
+    Actors {
+        /// Their ids.
+        known: Vec<String>,
+    },
+    /// `stale`: the last record that changed the run, or the last record at all if the sender
+    /// claims to have seen a later one.
+    Changed {
+        /// Its sequence number.
+        last: u64,
+    },
+    /// `stale`: the event id belongs to another event.
+    IdReused {
+        /// The id.
+        id: String,
+        /// The record of the other event.
+        seq: u64,
+    },
+}

@@ -1,0 +1,146 @@
+//! A refusal as a record holds it: codes and values, no sentence.
+
+use charter_expr::EvalError;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::{Cause, Code};
+use crate::schema::MisfitDetails;
+
+/// A refusal as a record holds it: codes and values, no sentence. [`RefusalDetails::explain`] makes
+/// the sentences when it is shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RefusalDetails {
+    /// Why.
+    pub code: Code,
+    /// The entry of the charter's `rules` that asks for the refusal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The interlock that would not hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interlock: Option<String>,
+    /// What the code alone does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+    /// The roles that may send the event, if it was refused for lack of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<String>,
+    /// Values that the rule's sentence reads, by path.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub read: Map<String, Json>,
+    /// The transitions that were considered, innermost state first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<CandidateDetails>,
+    /// Where the data does not match its schema.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misfits: Vec<MisfitDetails>,
+    /// Event types that the sender may send now.
+    pub legal: Vec<String>,
+}
+
+impl RefusalDetails {
+    /// Details with nothing but a code.
+    #[must_use]
+    pub fn new(code: Code) -> RefusalDetails {
+        RefusalDetails {
+            code,
+            rule: None,
+            interlock: None,
+            cause: None,
+            roles: Vec::new(),
+            read: Map::new(),
+            candidates: Vec::new(),
+            misfits: Vec::new(),
+            legal: Vec::new(),
+        }
+    }
+}
+
+/// Why an expression could not be evaluated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpressionError {
+    /// The code of the error, e.g. `no-such-field`.
+    pub error: String,
+    /// The expression, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expression: Option<String>,
+    /// The part of it that failed, where that is not the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+}
+
+impl From<&EvalError> for ExpressionError {
+    fn from(e: &EvalError) -> ExpressionError {
+        let part = e.part().filter(|part| e.expression() != Some(part));
+        ExpressionError {
+            error: e.kind().code().to_string(),
+            expression: e.expression().map(str::to_string),
+            part: part.map(str::to_string),
+        }
+    }
+}
+
+/// A transition that was considered, and the check that it failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CandidateDetails {
+    /// Its name, e.g. `human_review/on/HUMAN_APPROVED/0`.
+    pub transition: String,
+    /// JSON pointer to it in the core form of the charter.
+    pub at: String,
+    /// What failed.
+    pub failed: Code,
+    /// The entry of the charter's `rules` that it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The named guard that the expression belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<String>,
+    /// The expression that decided, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expression: Option<String>,
+    /// Why it could not be evaluated, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ExpressionError>,
+    /// The values that the expression and the rule's sentence read, by path; `null` where there was
+    /// none. Long values are cut.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub read: Map<String, Json>,
+    /// The roles that it needs, if the sender has none of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<String>,
+    /// Of a quorum: how many principals it needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quorum: Option<u32>,
+    /// Of an approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalDetails>,
+    /// Of a requirement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<LedgerDetails>,
+}
+
+/// The digests of an approval that does not name the current value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalDetails {
+    /// `digest` of the event, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<String>,
+    /// The digest of the value as it is now, if it could be evaluated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current: Option<String>,
+}
+
+/// The ledger entry that a requirement names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerDetails {
+    /// Its kind.
+    pub kind: String,
+    /// Its key, if it could be evaluated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Keys of the obligations that are still open, if there must be none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<String>,
+}

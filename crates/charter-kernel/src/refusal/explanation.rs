@@ -1,0 +1,50 @@
+//! A refusal as people read it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::Code;
+use crate::schema::Misfit;
+
+/// A refusal as people read it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// Why.
+    pub code: Code,
+    /// One sentence.
+    pub message: String,
+    /// The entry of the charter's `rules` that asks for the refusal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The transitions that were considered, innermost state first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Candidate>,
+    /// Where the data does not match its schema.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misfits: Vec<Misfit>,
+    /// The interlock that would not hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interlock: Option<String>,
+    /// Event types that the sender may send now.
+    pub legal: Vec<String>,
+}
+
+/// A transition that was considered, and why it was not taken.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Its name, e.g. `human_review/on/HUMAN_APPROVED/0`.
+    pub transition: String,
+    /// What failed.
+    pub failed: Code,
+    /// The entry of the charter's `rules` that it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The expression that decided, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expression: Option<String>,
+    /// The values it read, by path; `null` where there was none.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub read: Map<String, Json>,
+    /// One sentence.
+    pub message: String,
+}

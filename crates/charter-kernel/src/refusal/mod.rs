@@ -1,0 +1,51 @@
+//! Why an event was refused, in three forms: [`Refusal`], a code, on the hot path;
+//! [`RefusalDetails`], what a record holds, without a sentence; [`Explanation`], what people read.
+
+mod cause;
+mod code;
+mod details;
+mod explanation;
+
+use serde_json::{Map, Value as Json};
+
+pub use cause::Cause;
+pub use code::Code;
+pub use details::{ApprovalDetails, CandidateDetails, ExpressionError, LedgerDetails, RefusalDetails};
+pub use explanation::{Candidate, Explanation};
+
+/// An event was refused and nothing has changed. Small on purpose: [`crate::Machine::explain`]
+/// gives the reasons.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("refused: {code}")]
+pub struct Refusal {
+    /// Why.
+    pub code: Code,
+    /// What the snapshot and the envelope alone do not tell.
+    pub(crate) detail: Option<Box<Detail>>,
+}
+
+/// What was found inside the step.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Detail {
+    pub(crate) rule: Option<String>,
+    pub(crate) interlock: Option<String>,
+    /// Values that the rule's sentence reads.
+    pub(crate) read: Map<String, Json>,
+    pub(crate) cause: Option<Cause>,
+}
+
+impl Refusal {
+    pub(crate) fn with(code: Code, detail: Detail) -> Refusal {
+        Refusal { code, detail: Some(Box::new(detail)) }
+    }
+
+    pub(crate) fn because(code: Code, cause: Cause) -> Refusal {
+        Refusal::with(code, Detail { cause: Some(cause), ..Detail::default() })
+    }
+}
+
+impl From<Code> for Refusal {
+    fn from(code: Code) -> Refusal {
+        Refusal { code, detail: None }
+    }
+}
