@@ -52,7 +52,7 @@ pub use refusal::{
     RefusalDetails,
 };
 pub use restore::RestoreError;
-pub use schema::{Kind, Misfit, MisfitDetails, Schema, View};
+pub use schema::{Kind, Misfit, MisfitDetails, Schema, SchemaError, View};
 pub use scope::{ROOTS, SCXML_ROOTS};
 pub use snapshot::{Actor, Invocation, Snapshot, Status, Timer};
 pub use step::{Effect, EffectKind, Note, NoteKind, Step, TimerChange, Verdict};

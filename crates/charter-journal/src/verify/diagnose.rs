@@ -6,7 +6,9 @@ use serde_json::Value as Json;
 
 use super::Difference;
 use super::records::{Current, Wrong};
+use crate::error::StoreError;
 use crate::record::{Fields, RecordError, RecordInput, json_of, rehash, timestamp};
+use crate::replay::ReplayError;
 use crate::store::{Row, RunRow};
 
 /// The order in which fields are compared, most informative first.
@@ -38,6 +40,14 @@ const FIELDS: [&str; 26] = [
     "seq",
     "prev",
 ];
+
+/// Why a charter cannot be used, without the advice to verify.
+pub(super) fn reason(error: ReplayError) -> String {
+    match error {
+        ReplayError::Store(StoreError::Damaged(why)) => why,
+        error => error.to_string(),
+    }
+}
 
 /// The sequence number of the row is not the next one.
 pub(super) fn out_of_place(next: u64, row: &Row<'_>) -> Wrong {

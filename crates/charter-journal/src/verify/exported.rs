@@ -130,7 +130,7 @@ impl Verifier<'_> {
             let message = format!("its hash is {}, but the anchor expects {known}", record.hash);
             return Err(wrong(Difference::Anchor, message));
         }
-        let machine = self.machine(charter).map_err(|why| wrong(Difference::Charter, why))?;
+        let machine = self.machine(charter).map_err(|e| wrong(Difference::Charter, diagnose::reason(e)))?;
         let restored = json_of(&after.snapshot)
             .map_err(|e| e.to_string())
             .and_then(|json| machine.restore(&json).map_err(|e| e.to_string()));

@@ -21,6 +21,7 @@ pub use report::{Anchor, Difference, Finding, Report, VerifiedRun, VerifyOptions
 
 use crate::error::StoreError;
 use crate::record::GENESIS;
+use crate::replay::ReplayError;
 use crate::store::Store;
 use heads::why_unreadable;
 use records::Current;
@@ -104,7 +105,7 @@ fn records(store: &dyn Store, options: &VerifyOptions) -> Result<Report, StoreEr
 
 struct Verifier<'s> {
     store: &'s dyn Store,
-    machines: FxHashMap<Digest, Result<Arc<Machine>, String>>,
+    machines: FxHashMap<Digest, Result<Arc<Machine>, ReplayError>>,
     report: Report,
     /// Digests of stored snapshots that have not been compared yet.
     snapshots: BTreeMap<String, BTreeMap<u64, Digest>>,

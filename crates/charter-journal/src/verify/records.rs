@@ -8,7 +8,6 @@ use charter_kernel::{Digest, Machine, Refusal, Snapshot, Step};
 use super::Verifier;
 use super::diagnose;
 use super::report::Difference;
-use crate::error::StoreError;
 use crate::record::{GENESIS, Origin, Record, RecordBuilder, RecordError, RecordInput, Verdict, timestamp};
 use crate::replay::{ReplayError, machine};
 use crate::store::Row;
@@ -76,8 +75,9 @@ impl Verifier<'_> {
         }
         if current.next == 0 {
             let found = self.machine(input.charter);
-            current.machine =
-                Some(found.map_err(|why| diagnose::not_intact(text).unwrap_or((Difference::Charter, why)))?);
+            current.machine = Some(
+                found.map_err(|e| diagnose::not_intact(text).unwrap_or((Difference::Charter, diagnose::reason(e))))?,
+            );
             current.origin =
                 input.forked_from.clone().map(|o| Origin { run: o.run.into_owned().into(), seq: o.seq, hash: o.hash });
         }
@@ -208,18 +208,9 @@ impl Verifier<'_> {
         diagnose::columns(row, &record)
     }
 
-    pub(super) fn machine(&mut self, digest: Digest) -> Result<Arc<Machine>, String> {
+    pub(super) fn machine(&mut self, digest: Digest) -> Result<Arc<Machine>, ReplayError> {
         let store = self.store;
-        self.machines
-            .entry(digest)
-            .or_insert_with(|| {
-                machine(store, digest).map(Arc::new).map_err(|e| match e {
-                    // Without the advice to verify.
-                    ReplayError::Store(StoreError::Damaged(why)) => why,
-                    e => e.to_string(),
-                })
-            })
-            .clone()
+        self.machines.entry(digest).or_insert_with(|| machine(store, digest).map(Arc::new)).clone()
     }
 }
 

@@ -209,8 +209,8 @@ impl<'d> Compiler<'d> {
     fn schema(&mut self, schema: Option<&Json>, at: &str) -> Option<Schema> {
         match Schema::compile(schema?) {
             Ok(schema) => Some(schema),
-            Err(message) => {
-                self.problem("bad-schema", at, format!("this is not a JSON Schema: {message}"), None);
+            Err(error) => {
+                self.problem("bad-schema", at, format!("this is not a JSON Schema: {error}"), None);
                 None
             }
         }

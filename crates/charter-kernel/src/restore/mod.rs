@@ -1,6 +1,7 @@
 //! A snapshot as JSON, with names instead of numbers, and back: `restore(snapshot_json(s)) == s`,
 //! even if a JSON library changes the form of numbers in between.
 
+mod error;
 mod form;
 mod write;
 
@@ -16,21 +17,13 @@ use crate::envelope::EffectId;
 use crate::ledger::{Entry, EntryStatus, Kind, Ledger};
 use crate::machine::{Chart, Machine, NO_SERVICE, StateId};
 use crate::snapshot::{Actor, Actors, Held, Identity, Invocation, RunName, Snapshot, Timer, TimerKind, Vote};
+pub use error::RestoreError;
 use form::{ActorForm, EntryForm, HeldForm, Names, SnapshotForm, TimerForm, WhatForm};
-
-/// Why JSON is not a snapshot of this machine.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this is not a snapshot of the charter: {0}")]
-pub struct RestoreError(pub String);
-
-fn bad<T>(what: impl Into<String>) -> Result<T, RestoreError> {
-    Err(RestoreError(what.into()))
-}
 
 fn effect_of(text: Option<&str>) -> Result<EffectId, RestoreError> {
     match text {
         None => Ok(MACHINE_EFFECT),
-        Some(text) => EffectId::parse(text).ok_or_else(|| RestoreError(format!("`{text}` is not the id of an effect"))),
+        Some(text) => EffectId::parse(text).ok_or_else(|| RestoreError::Effect(text.into())),
     }
 }
 
@@ -47,28 +40,27 @@ impl Machine {
     /// # Errors
     /// Returns what does not match. A snapshot of another charter is refused.
     pub fn restore(&self, json: &Json) -> Result<Snapshot, RestoreError> {
-        let form = SnapshotForm::deserialize(json).map_err(|e| RestoreError(e.to_string()))?;
+        let form = SnapshotForm::deserialize(json).map_err(|e| RestoreError::Form(e.to_string()))?;
         if form.v != 1 {
-            return bad(format!("version {} is not known", form.v));
+            return Err(RestoreError::Version(form.v));
         }
         if form.charter != self.digest {
-            return bad(format!("it belongs to the charter {}, this one is {}", form.charter, self.digest));
+            return Err(RestoreError::OtherCharter { snapshot: form.charter, charter: self.digest });
         }
         let mut actors: SmallVec<[Arc<Actor>; 1]> = SmallVec::new();
         for actor in form.actors {
             let actor = self.actor_of(actor)?;
             if actors.iter().any(|a| a.identity().id == actor.identity().id) {
-                return bad(format!("two actors are called `{}`", actor.identity().id));
+                return Err(RestoreError::DuplicateActor(actor.identity().id.as_ref().into()));
             }
             actors.push(Arc::new(actor));
         }
         if actors.first().is_none_or(|a| a.identity().id.as_ref() != "root" || a.chart() != 0) {
-            return bad("the first actor is not the root");
+            return Err(RestoreError::NoRoot);
         }
         let odd = actors.iter().enumerate().find(|(i, a)| a.identity().parent.is_none() != (*i == 0));
         if let Some((_, actor)) = odd {
-            let id = &actor.identity().id;
-            return bad(format!("`{id}`: every actor has a `parent`, but for the root"));
+            return Err(RestoreError::Parent(actor.identity().id.as_ref().into()));
         }
         let actors = Actors(actors);
         let mut timers: Vec<Arc<Timer>> = Vec::with_capacity(form.timers.len());
@@ -76,7 +68,7 @@ impl Machine {
             timers.push(Arc::new(self.timer_of(&actors, timer)?));
         }
         if !timers.is_sorted_by_key(|t| (t.due, t.generation)) {
-            return bad("the timers are not in order");
+            return Err(RestoreError::TimerOrder);
         }
         let held = form.held.into_iter().map(held_of).collect::<Result<_, _>>()?;
         Ok(Snapshot {
@@ -99,10 +91,11 @@ impl Machine {
 
     fn actor_of(&self, form: ActorForm) -> Result<Actor, RestoreError> {
         let Some(chart) = self.charts.iter().find(|c| c.shape.machine.as_ref() == form.machine) else {
-            return bad(format!("no machine is called `{}`", form.machine));
+            return Err(RestoreError::UnknownMachine(form.machine));
         };
         let state = |path: &str| {
-            chart.path_to(path).ok_or_else(|| RestoreError(format!("machine `{}` has no state `{path}`", form.machine)))
+            let unknown = || RestoreError::UnknownState { machine: form.machine.clone(), state: path.into() };
+            chart.path_to(path).ok_or_else(unknown)
         };
         let mut actor = new_actor(Identity {
             id: form.id.as_str().into(),
@@ -117,14 +110,14 @@ impl Machine {
             actor.configuration.push(state(path)?);
         }
         if !actor.configuration.is_sorted_by(|a, b| a < b) || !is_legal(chart, &actor) {
-            return bad(format!("the states {} of `{}` cannot be active together", form.active.join(", "), form.id));
+            return Err(RestoreError::Configuration { actor: form.id, states: form.active });
         }
         for (history, states) in &form.history {
             let history = state(history)?;
             let node = chart.state(history);
             let states: SmallVec<[StateId; 4]> = states.iter().map(|s| state(s)).collect::<Result<_, _>>()?;
             if !node.is_history() || states.iter().any(|s| !chart.inside(*s, node.parent)) {
-                return bad(format!("`{}` is not a history of these states", chart.path(history)));
+                return Err(RestoreError::History(chart.path(history).as_ref().into()));
             }
             actor.history.list().push((history, states));
         }
@@ -134,7 +127,7 @@ impl Machine {
         for (name, value) in form.context {
             let slot = chart.shape.slot(&name).and_then(|s| actor.context.place(s));
             let Some(slot) = slot else {
-                return bad(format!("the context of `{}` has no `{name}`", form.id));
+                return Err(RestoreError::UnknownVariable { actor: form.id, name });
             };
             *slot = Some(data(value));
         }
@@ -143,7 +136,7 @@ impl Machine {
             let service = match (&i.effect, self.services.iter().zip(0u32..).find(|(s, _)| s.name.as_ref() == i.src)) {
                 (Some(_), Some((_, n))) => n,
                 (None, _) => NO_SERVICE,
-                (Some(_), None) => return bad(format!("no actor is called `{}`", i.src)),
+                (Some(_), None) => return Err(RestoreError::UnknownActor(i.src)),
             };
             actor.invocations.push(Arc::new(Invocation {
                 id: i.id.as_str().into(),
@@ -158,7 +151,7 @@ impl Machine {
             let Some((_, transition)) =
                 chart.transitions.iter().zip(0u32..).find(|(t, _)| t.name.as_ref() == v.transition)
             else {
-                return bad(format!("no transition is called `{}`", v.transition));
+                return Err(RestoreError::UnknownTransition(v.transition));
             };
             actor.votes.list().push(Vote {
                 transition,
@@ -174,14 +167,14 @@ impl Machine {
 
     fn timer_of(&self, actors: &Actors, form: TimerForm) -> Result<Timer, RestoreError> {
         let Some(actor) = actors.find(&form.actor) else {
-            return bad(format!("timer `{}` belongs to no actor", form.id));
+            return Err(RestoreError::TimerWithoutActor(form.id));
         };
         let what = match form.what {
             WhatForm::After { state, index } => {
                 let chart = self.chart(actor.chart());
                 let found = chart.path_to(&state).filter(|s| chart.state(*s).after.len() > index as usize);
                 let Some(state) = found else {
-                    return bad(format!("no `after` in state `{state}`"));
+                    return Err(RestoreError::UnknownAfter(state));
                 };
                 TimerKind::After { state, index }
             }
@@ -196,7 +189,7 @@ impl Machine {
             }
             WhatForm::Due { kind, key } => {
                 let Some(kind) = self.ledger_kind(&kind) else {
-                    return bad(format!("the ledger has no kind `{kind}`"));
+                    return Err(RestoreError::UnknownLedgerKind(kind));
                 };
                 TimerKind::Due { kind, key: key.as_str().into() }
             }
@@ -222,12 +215,12 @@ impl Machine {
         for (kind, entries) in form {
             let place = self.ledger_kind(&kind).and_then(|k| ledger.kinds.get_mut(k as usize));
             let Some(place) = place else {
-                return bad(format!("the ledger has no kind `{kind}`"));
+                return Err(RestoreError::UnknownLedgerKind(kind));
             };
             let mut restored = Kind::default();
             for (key, e) in entries {
                 let Some(status) = EntryStatus::parse(&e.status) else {
-                    return bad(format!("`{}` is not the status of an entry", e.status));
+                    return Err(RestoreError::EntryStatus(e.status));
                 };
                 let entry = Entry {
                     status,
@@ -250,7 +243,7 @@ fn held_of(form: HeldForm) -> Result<Arc<Held>, RestoreError> {
     let outcome = match (form.done, form.error) {
         (Some(output), None) => Ok(plain(output)),
         (None, Some(error)) => Err(plain(error)),
-        _ => return bad("an answer that waits is either done or failed"),
+        _ => return Err(RestoreError::Held),
     };
     let (actor, invocation) = (form.actor.as_str().into(), form.invocation.as_str().into());
     Ok(Arc::new(Held { actor, invocation, effect: effect_of(Some(&form.effect))?, outcome }))

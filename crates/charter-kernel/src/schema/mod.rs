@@ -1,11 +1,14 @@
 //! JSON Schema (2020-12), compiled once. The `jsonschema` crate validates; this module sets its
 //! options and error texts, and tries the fast validator in `plain` first.
 
+mod error;
 mod misfit;
 mod plain;
+mod view;
 
+pub use error::SchemaError;
 pub use misfit::{Misfit, MisfitDetails};
-pub use plain::{Kind, View};
+pub use view::{Kind, View};
 
 use charter_expr::schema::SchemaNode;
 use serde_json::Value as Json;
@@ -32,14 +35,14 @@ impl Schema {
     /// Compiles a schema. References must stay inside it; nothing is fetched.
     ///
     /// # Errors
-    /// Returns why the schema is invalid.
-    pub fn compile(schema: &Json) -> Result<Schema, String> {
+    /// The schema is invalid, or refers to something outside.
+    pub fn compile(schema: &Json) -> Result<Schema, SchemaError> {
         jsonschema::options()
             .with_draft(jsonschema::Draft::Draft202012)
             .should_validate_formats(true)
             .build(schema)
             .map(|validator| Schema { validator, plain: Plain::compile(schema) })
-            .map_err(|e| format!("{e}"))
+            .map_err(|e| SchemaError::of(&e))
     }
 
     /// Whether the value matches.

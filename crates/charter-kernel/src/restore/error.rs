@@ -1,0 +1,103 @@
+//! Why JSON is not a snapshot of a machine.
+
+use std::fmt;
+
+use crate::digest::Digest;
+
+/// Why JSON is not a snapshot of this machine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// It does not have the form of a snapshot.
+    Form(String),
+    /// The version of its form is not known.
+    Version(u32),
+    /// It belongs to another charter.
+    OtherCharter {
+        /// The digest in the snapshot.
+        snapshot: Digest,
+        /// The digest of this machine's charter.
+        charter: Digest,
+    },
+    /// Two actors have this id.
+    DuplicateActor(String),
+    /// The first actor is not the root.
+    NoRoot,
+    /// The root has a parent, or another actor, with this id, has none.
+    Parent(String),
+    /// The timers are not in order.
+    TimerOrder,
+    /// The charter has no such machine.
+    UnknownMachine(String),
+    /// A machine has no such state.
+    UnknownState {
+        /// The machine.
+        machine: String,
+        /// Path of the state.
+        state: String,
+    },
+    /// The active states of an actor cannot be active together.
+    Configuration {
+        /// Id of the actor.
+        actor: String,
+        /// Paths of its states.
+        states: Vec<String>,
+    },
+    /// What is stored for this history state is not a history of it.
+    History(String),
+    /// The context of an actor has no such variable.
+    UnknownVariable {
+        /// Id of the actor.
+        actor: String,
+        /// Name of the variable.
+        name: String,
+    },
+    /// The charter has no entry of `actors` with this name.
+    UnknownActor(String),
+    /// The machine has no such transition.
+    UnknownTransition(String),
+    /// The actor of this timer does not exist.
+    TimerWithoutActor(String),
+    /// This state has no such `after`.
+    UnknownAfter(String),
+    /// The charter has no such kind of permits or obligations.
+    UnknownLedgerKind(String),
+    /// An entry of the ledger has an unknown status.
+    EntryStatus(String),
+    /// An answer that waits is both done and failed, or neither.
+    Held,
+    /// Not the id of an effect.
+    Effect(String),
+}
+
+impl fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this is not a snapshot of the charter: ")?;
+        match self {
+            RestoreError::Form(why) => f.write_str(why),
+            RestoreError::Version(version) => write!(f, "version {version} is not known"),
+            RestoreError::OtherCharter { snapshot, charter } => {
+                write!(f, "it belongs to the charter {snapshot}, this one is {charter}")
+            }
+            RestoreError::DuplicateActor(id) => write!(f, "two actors are called `{id}`"),
+            RestoreError::NoRoot => f.write_str("the first actor is not the root"),
+            RestoreError::Parent(id) => write!(f, "`{id}`: every actor has a `parent`, but for the root"),
+            RestoreError::TimerOrder => f.write_str("the timers are not in order"),
+            RestoreError::UnknownMachine(name) => write!(f, "no machine is called `{name}`"),
+            RestoreError::UnknownState { machine, state } => write!(f, "machine `{machine}` has no state `{state}`"),
+            RestoreError::Configuration { actor, states } => {
+                write!(f, "the states {} of `{actor}` cannot be active together", states.join(", "))
+            }
+            RestoreError::History(state) => write!(f, "`{state}` is not a history of these states"),
+            RestoreError::UnknownVariable { actor, name } => write!(f, "the context of `{actor}` has no `{name}`"),
+            RestoreError::UnknownActor(name) => write!(f, "no actor is called `{name}`"),
+            RestoreError::UnknownTransition(name) => write!(f, "no transition is called `{name}`"),
+            RestoreError::TimerWithoutActor(id) => write!(f, "timer `{id}` belongs to no actor"),
+            RestoreError::UnknownAfter(state) => write!(f, "no `after` in state `{state}`"),
+            RestoreError::UnknownLedgerKind(kind) => write!(f, "the ledger has no kind `{kind}`"),
+            RestoreError::EntryStatus(status) => write!(f, "`{status}` is not the status of an entry"),
+            RestoreError::Held => f.write_str("an answer that waits is either done or failed"),
+            RestoreError::Effect(text) => write!(f, "`{text}` is not the id of an effect"),
+        }
+    }
+}
