@@ -130,9 +130,9 @@ fn run_batch(batch: &str, io: &mut Io<'_>) -> Result<Exit, Failure> {
         let answer = match case(&line) {
             Ok(case) => match typed::run(&case) {
                 Ok(value) => json!({"value": value}),
-                Err(message) => {
+                Err(error) => {
                     exit = exit.and(Exit::No);
-                    json!({"error": message})
+                    json!({"error": error.to_string()})
                 }
             },
             Err(failure) => {

@@ -8,7 +8,7 @@ use crate::functions::{self, Function, Pattern};
 use crate::names::{self, Meaning};
 use crate::path::Path;
 use crate::program::{Code, Constant, FieldStep, Fields, MacroStep, Op, Program, Step, StepKind};
-use crate::{Duration, Env, Span, Timestamp, suggest};
+use crate::{Duration, Env, ExprTimestamp, Span, suggest};
 
 pub(crate) fn program(ast: &Ast, env: &Env, lenient: bool) -> Result<Program, CompileError> {
     let mut compiler = Compiler { env, lenient, locals: Vec::new(), reads: Vec::new() };
@@ -141,7 +141,7 @@ impl Compiler<'_> {
     fn library(&mut self, function: Function, args: &[Node]) -> Result<Code, Fail> {
         if let [Node { kind: Kind::Literal(Literal::String(text)), .. }] = args {
             let constant = match function {
-                Function::Timestamp => Timestamp::parse(text).ok().map(Constant::Timestamp),
+                Function::Timestamp => ExprTimestamp::parse(text).ok().map(Constant::Timestamp),
                 Function::Duration => Duration::parse(text).ok().map(Constant::Duration),
                 _ => None,
             };

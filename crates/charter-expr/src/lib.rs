@@ -40,9 +40,11 @@ pub use program::{Program, Source};
 pub use reads::Call;
 pub use scope::Scope;
 pub use span::Span;
-pub use suggest::{did_you_mean, nearest};
+pub use suggest::{did_you_mean, nearest, nearest_within};
 pub use types::{Field, Type};
-pub use value::{Bytes, DELAY_PATTERN, Duration, Key, List, Map, Object, Str, Timestamp, TypeName, Value, parse_delay};
+pub use value::{
+    Bytes, DELAY_PATTERN, Duration, ExprTimestamp, Key, List, Map, Object, Str, TypeName, Value, parse_delay,
+};
 
 /// The longest expression, in bytes of its text.
 pub const MAX_SOURCE_LENGTH: usize = 4096;

@@ -8,7 +8,7 @@ use crate::error::{CompileError, EvalError};
 use crate::eval::Evaluation;
 use crate::functions::{Function, Pattern};
 use crate::path::Path;
-use crate::{Duration, Env, Fuel, FunctionId, RootId, Scope, Span, Timestamp, TypeName, Value};
+use crate::{Duration, Env, ExprTimestamp, Fuel, FunctionId, RootId, Scope, Span, TypeName, Value};
 
 /// A compiled expression. It is `Send` and `Sync`, holds no data, and can be evaluated any number
 /// of times.
@@ -111,7 +111,7 @@ pub(crate) enum Constant {
     Double(f64),
     String(Arc<str>),
     Bytes(Arc<[u8]>),
-    Timestamp(Timestamp),
+    Timestamp(ExprTimestamp),
     Duration(Duration),
     Type(TypeName),
 }

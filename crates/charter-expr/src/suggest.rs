@@ -8,13 +8,22 @@ const MAX_CANDIDATES: usize = 1_000;
 /// typo.
 const MAX_LENGTH: usize = 64;
 
+/// Upper limit of the edits between a name and a suggestion.
+const MAX_EDITS: usize = 3;
+
 /// The candidate nearest to a name, if it is near enough for the name to be a typo of it. Case, `-`
 /// and `_` do not count. Only the first thousand candidates are compared.
 pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    nearest_within(MAX_EDITS, name, candidates)
+}
+
+/// Like [`nearest`], but with at most `edits` letters that are inserted, removed, replaced or
+/// swapped with the next one.
+pub fn nearest_within<'c>(edits: usize, name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     if name.len() > MAX_LENGTH {
         return None;
     }
-    let limit = (name.chars().count() / 3).clamp(1, 3);
+    let limit = (name.chars().count() / 3).max(1).min(edits);
     let (folded, letters) = (fold(name), letters(name));
     candidates
         .into_iter()

@@ -6,14 +6,73 @@
 //! of pairs for `map`. A `dur` and a `ts` have whole seconds `s` and nanoseconds `n`; `duration`
 //! and `timestamp` with their text in `v` are also accepted.
 
+use std::fmt;
+
 use serde_json::{Value as Json, json};
 
 use crate::functions::encode;
 use crate::parse::is_identifier;
 use crate::{
-    Bytes, Duration, Env, ErrorKind, EvalError, Fuel, Key, MAX_DATA_DEPTH, Map, Program, RootId, Scope, Timestamp,
-    Type, TypeName, Value,
+    Bytes, CompileError, Duration, Env, ErrorKind, EvalError, ExprTimestamp, Finding, Fuel, Key, MAX_DATA_DEPTH, Map,
+    ParseError, Program, RootId, Scope, Type, TypeName, Value,
 };
+
+/// Why JSON is not the typed form of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// It is nested deeper than [`MAX_DATA_DEPTH`].
+    TooDeep,
+    /// This part, shortened, is not a typed value.
+    Invalid(String),
+    /// A map is invalid: two of its keys are equal.
+    Map(EvalError),
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DecodeError::TooDeep => f.write_str("the value is nested too deeply"),
+            DecodeError::Invalid(part) => write!(f, "`{part}` is not a typed value"),
+            DecodeError::Map(e) => f.write_str(e.message()),
+        }
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+/// Why a case has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CaseError {
+    /// The case has no `expr`.
+    NoExpression,
+    /// A binding is not a typed value.
+    Binding(DecodeError),
+    /// The expression has a syntax error.
+    Parse(ParseError),
+    /// The expression does not pass the static check.
+    Check(Finding),
+    /// The expression does not compile.
+    Compile(CompileError),
+    /// The evaluation failed, or its result has no typed form.
+    Eval(EvalError),
+}
+
+impl fmt::Display for CaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CaseError::NoExpression => f.write_str("a case needs `expr`"),
+            CaseError::Binding(e) => e.fmt(f),
+            CaseError::Parse(e) => e.fmt(f),
+            CaseError::Check(finding) => f.write_str(&finding.message),
+            CaseError::Compile(e) => e.fmt(f),
+            CaseError::Eval(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for CaseError {}
 
 /// The typed form of a value.
 ///
@@ -76,17 +135,19 @@ fn double(d: f64) -> String {
     }
 }
 
-/// The value of a typed form, or why it is invalid.
-pub fn decode(typed: &Json) -> Result<Value<'static>, String> {
+/// The value of a typed form.
+///
+/// Errors: it is not one, or is nested deeper than [`MAX_DATA_DEPTH`].
+pub fn decode(typed: &Json) -> Result<Value<'static>, DecodeError> {
     decode_at(typed, 0)
 }
 
-fn decode_at(typed: &Json, depth: usize) -> Result<Value<'static>, String> {
+fn decode_at(typed: &Json, depth: usize) -> Result<Value<'static>, DecodeError> {
     if depth > MAX_DATA_DEPTH {
-        return Err("the value is nested too deeply".to_owned());
+        return Err(DecodeError::TooDeep);
     }
     let deeper = depth.saturating_add(1);
-    let bad = || format!("`{}` is not a typed value", crate::value::shorten(&typed.to_string()));
+    let bad = || DecodeError::Invalid(crate::value::shorten(&typed.to_string()));
     let kind = typed.get("t").and_then(Json::as_str).ok_or_else(bad)?;
     let v = typed.get("v").unwrap_or(&Json::Null);
     // Numbers are written as text, which is exact; JSON numbers are accepted as well.
@@ -115,11 +176,11 @@ fn decode_at(typed: &Json, depth: usize) -> Result<Value<'static>, String> {
                 let key = Key::from_value(&decode_at(key, deeper)?).ok_or_else(bad)?;
                 entries.push((key, decode_at(value, deeper)?));
             }
-            Value::Map(Map::from_entries(entries).map_err(|e| e.message().to_owned())?)
+            Value::Map(Map::from_entries(entries).map_err(DecodeError::Map)?)
         }
         "ts" | "timestamp" => Value::Timestamp(match (parts(typed), v.as_str()) {
-            (Some((s, n)), _) => u32::try_from(n).ok().and_then(|n| Timestamp::new(s, n)).ok_or_else(bad)?,
-            (None, Some(text)) => Timestamp::parse(text).map_err(|_| bad())?,
+            (Some((s, n)), _) => u32::try_from(n).ok().and_then(|n| ExprTimestamp::new(s, n)).ok_or_else(bad)?,
+            (None, Some(text)) => ExprTimestamp::parse(text).map_err(|_| bad())?,
             _ => return Err(bad()),
         }),
         "dur" | "duration" => Value::Duration(match (parts(typed), v.as_str()) {
@@ -149,17 +210,19 @@ impl<'a> Scope<'a> for Bindings {
 
 /// Evaluates one case: an object with `expr`, `bindings` (name to typed value) and `disable_check`.
 ///
-/// Returns the typed result, or the error's text. With `check_only`, the static type as a value
-/// (`dyn` if it is known only at run time).
-pub fn run(case: &Json) -> Result<Json, String> {
-    let source = case.get("expr").and_then(Json::as_str).ok_or("a case needs `expr`")?;
+/// Returns the typed result. With `check_only`, the static type as a value (`dyn` if it is known
+/// only at run time).
+///
+/// Errors: the case is incomplete, or its expression fails at any stage.
+pub fn run(case: &Json) -> Result<Json, CaseError> {
+    let source = case.get("expr").and_then(Json::as_str).ok_or(CaseError::NoExpression)?;
     let flag = |name: &str| case.get(name).and_then(Json::as_bool).unwrap_or(false);
-    let ast = crate::parse(source).map_err(|e| e.to_string())?;
+    let ast = crate::parse(source).map_err(CaseError::Parse)?;
     let mut env = Env::new();
     let mut values = Vec::new();
     if let Some(bindings) = case.get("bindings").and_then(Json::as_object) {
         for (name, typed) in bindings {
-            let value = decode(typed)?;
+            let value = decode(typed).map_err(CaseError::Binding)?;
             env.root(name, type_of(&value));
             values.push(value);
         }
@@ -173,17 +236,17 @@ pub fn run(case: &Json) -> Result<Json, String> {
     if !flag("disable_check") {
         let (ty, findings) = crate::check(&ast, &env);
         if let Some(finding) = findings.into_iter().find(|f| f.severity == crate::Severity::Error) {
-            return Err(finding.message);
+            return Err(CaseError::Check(finding));
         }
         if flag("check_only") {
             return Ok(json!({"t": "type", "v": static_type(&ty)}));
         }
     }
     let program = if flag("disable_check") { Program::compile_lenient(ast, &env) } else { Program::compile(ast, &env) };
-    let program = program.map_err(|e| e.to_string())?;
+    let program = program.map_err(CaseError::Compile)?;
     let scope = Bindings(values);
-    let value = program.eval(&scope, &mut Fuel::default()).map_err(|e| e.to_string())?;
-    encode(&value).map_err(|e| e.to_string())
+    let value = program.eval(&scope, &mut Fuel::default()).map_err(CaseError::Eval)?;
+    encode(&value).map_err(CaseError::Eval)
 }
 
 /// The name of a static type.

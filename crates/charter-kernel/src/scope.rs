@@ -229,7 +229,7 @@ impl<'a> EvalContext<'a> {
                 match charter_expr::parse_delay(text) {
                     Some(ms) => from_now(ms).map(Some),
                     None => {
-                        charter_expr::Timestamp::parse(text).map(|t| Some(Timestamp(t.millis()))).map_err(|_| bad())
+                        charter_expr::ExprTimestamp::parse(text).map(|t| Some(Timestamp(t.millis()))).map_err(|_| bad())
                     }
                 }
             }

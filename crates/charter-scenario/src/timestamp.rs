@@ -1,6 +1,6 @@
 //! Timestamps as people write them: RFC 3339, or whole milliseconds since 1970.
 
-use charter_expr::Timestamp;
+use charter_expr::ExprTimestamp;
 use serde_json::Value as Json;
 
 /// A value that is not a timestamp.
@@ -37,12 +37,12 @@ pub fn parse(text: &str) -> Result<i64, TimestampError> {
     if let Ok(ms) = text.parse() {
         return in_range(ms);
     }
-    Timestamp::parse(text).map(Timestamp::millis).map_err(|_| TimestampError::Invalid(abbreviate(text)))
+    ExprTimestamp::parse(text).map(ExprTimestamp::millis).map_err(|_| TimestampError::Invalid(abbreviate(text)))
 }
 
 /// Checked here because the time of one event is the lower limit for all later ones.
 fn in_range(ms: i64) -> Result<i64, TimestampError> {
-    match Timestamp::from_millis(ms).millis() == ms {
+    match ExprTimestamp::from_millis(ms).millis() == ms {
         true => Ok(ms),
         false => Err(TimestampError::OutOfRange(ms)),
     }
@@ -51,7 +51,7 @@ fn in_range(ms: i64) -> Result<i64, TimestampError> {
 /// RFC 3339 in UTC.
 #[must_use]
 pub fn text(ms: i64) -> String {
-    Timestamp::from_millis(ms).to_string()
+    ExprTimestamp::from_millis(ms).to_string()
 }
 
 /// The first 60 characters of a text, for messages.

@@ -347,7 +347,7 @@ fn number(row: &Row<'_>, column: usize) -> Result<u64, crate::platform::rusqlite
 
 /// Milliseconds between two RFC 3339 timestamps of a charter.
 pub(crate) fn duration(began: &str, ended: &str) -> u64 {
-    let moment = |text: &str| charter_expr::Timestamp::parse(text).ok().map(|t| t.millis());
+    let moment = |text: &str| charter_expr::ExprTimestamp::parse(text).ok().map(|t| t.millis());
     let between = moment(ended).zip(moment(began));
     let between = between.and_then(|(ended, began)| ended.checked_sub(began));
     between.and_then(|ms| u64::try_from(ms).ok()).unwrap_or_default()

@@ -24,7 +24,7 @@ fn none(source: &str, code: &str) {
 }
 
 fn millis(line: &Json, key: &str) -> i64 {
-    charter_expr::Timestamp::parse(line[key].as_str().unwrap()).unwrap().millis()
+    charter_expr::ExprTimestamp::parse(line[key].as_str().unwrap()).unwrap().millis()
 }
 
 /// Replays a witness as `charter step` does, one event per line. Returns the snapshot before the

@@ -5,7 +5,7 @@ use super::{Checker, alternatives, bounded, join};
 use crate::ast::{BinaryOp, Kind, Literal, Node};
 use crate::functions::{Entry, Function, Pattern};
 use crate::types::a;
-use crate::{Duration, Span, Timestamp, Type};
+use crate::{Duration, ExprTimestamp, Span, Type};
 
 /// More combinations of argument types than this are not looked at one by one.
 const MAX_COMBINATIONS: usize = 64;
@@ -137,7 +137,7 @@ impl Checker<'_> {
             return;
         };
         let error = match f {
-            Function::Timestamp => Timestamp::parse(text).err(),
+            Function::Timestamp => ExprTimestamp::parse(text).err(),
             Function::Duration => Duration::parse(text).err(),
             Function::Matches => Pattern::new(text).err(),
             _ => None,

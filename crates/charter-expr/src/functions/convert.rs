@@ -3,7 +3,7 @@
 use super::Function;
 use crate::error::{ErrorKind, EvalError};
 use crate::value::shorten;
-use crate::{Duration, Fuel, Timestamp, Value};
+use crate::{Duration, ExprTimestamp, Fuel, Value};
 
 type Called<'a> = Result<Option<Value<'a>>, EvalError>;
 
@@ -149,8 +149,8 @@ fn to_bytes<'a>(arg: &Value<'a>, fuel: &mut Fuel) -> Called<'a> {
 fn to_timestamp<'a>(arg: &Value<'a>) -> Called<'a> {
     Ok(Some(Value::Timestamp(match arg {
         Value::Timestamp(t) => *t,
-        Value::String(s) => Timestamp::parse(s)?,
-        Value::Int(i) => Timestamp::from_seconds(*i)?,
+        Value::String(s) => ExprTimestamp::parse(s)?,
+        Value::Int(i) => ExprTimestamp::from_seconds(*i)?,
         _ => return Ok(None),
     })))
 }

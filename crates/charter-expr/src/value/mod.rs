@@ -18,7 +18,7 @@ pub use key::Key;
 pub use list::List;
 pub use map::{Map, Object};
 pub use text::{Bytes, Str};
-pub use time::Timestamp;
+pub use time::ExprTimestamp;
 
 pub(crate) use compare::{equal, int_double, order};
 pub(crate) use convert::number;
@@ -53,7 +53,7 @@ pub enum Value<'a> {
     /// `map`
     Map(Map<'a>),
     /// `google.protobuf.Timestamp`: years 1 to 9999, nanoseconds
-    Timestamp(Timestamp),
+    Timestamp(ExprTimestamp),
     /// `google.protobuf.Duration`: up to 10,000 years, nanoseconds
     Duration(Duration),
     /// `type`
@@ -62,6 +62,7 @@ pub enum Value<'a> {
 
 /// A type as a value: the result of `type(x)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum TypeName {
     /// `null_type`
     Null,
@@ -181,7 +182,7 @@ impl<'a> Value<'a> {
 
     /// The instant `ms` milliseconds after 1970-01-01T00:00:00Z, clamped to the years 1 to 9999.
     pub fn timestamp_millis(ms: i64) -> Value<'static> {
-        Value::Timestamp(Timestamp::from_millis(ms))
+        Value::Timestamp(ExprTimestamp::from_millis(ms))
     }
 
     /// The boolean, if it is one.

@@ -17,7 +17,7 @@ const LAST_SECOND: i64 = 253_402_300_799;
 
 /// An instant between 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999999Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Timestamp {
+pub struct ExprTimestamp {
     seconds: i64,
     nanos: u32,
 }
@@ -47,24 +47,24 @@ pub(super) fn join(seconds: i64, nanos: u32) -> i128 {
     i128::from(seconds).saturating_mul(NANOS).saturating_add(i128::from(nanos))
 }
 
-impl Timestamp {
+impl ExprTimestamp {
     /// From seconds since 1970-01-01T00:00:00Z and nanoseconds above them; `None` outside of the
     /// years 1 to 9999.
-    pub fn new(seconds: i64, nanos: u32) -> Option<Timestamp> {
+    pub fn new(seconds: i64, nanos: u32) -> Option<ExprTimestamp> {
         let ok = (FIRST_SECOND..=LAST_SECOND).contains(&seconds) && nanos < 1_000_000_000;
-        ok.then_some(Timestamp { seconds, nanos })
+        ok.then_some(ExprTimestamp { seconds, nanos })
     }
 
     /// From milliseconds since 1970-01-01T00:00:00Z, clamped to the range.
-    pub fn from_millis(ms: i64) -> Timestamp {
+    pub fn from_millis(ms: i64) -> ExprTimestamp {
         let seconds = ms.div_euclid(1000);
         let nanos = u32::try_from(ms.rem_euclid(1000)).unwrap_or(0).saturating_mul(1_000_000);
         if seconds < FIRST_SECOND {
-            Timestamp { seconds: FIRST_SECOND, nanos: 0 }
+            ExprTimestamp { seconds: FIRST_SECOND, nanos: 0 }
         } else if seconds > LAST_SECOND {
-            Timestamp { seconds: LAST_SECOND, nanos: 999_999_999 }
+            ExprTimestamp { seconds: LAST_SECOND, nanos: 999_999_999 }
         } else {
-            Timestamp { seconds, nanos }
+            ExprTimestamp { seconds, nanos }
         }
     }
 
@@ -73,7 +73,7 @@ impl Timestamp {
         self.seconds
     }
 
-    /// Nanoseconds above [`Timestamp::seconds`].
+    /// Nanoseconds above [`ExprTimestamp::seconds`].
     pub fn nanos(self) -> u32 {
         self.nanos
     }
@@ -87,36 +87,36 @@ impl Timestamp {
         join(self.seconds, self.nanos)
     }
 
-    fn from_total(nanos: i128) -> Result<Timestamp, EvalError> {
+    fn from_total(nanos: i128) -> Result<ExprTimestamp, EvalError> {
         split(nanos)
-            .and_then(|(s, n)| Timestamp::new(s, n))
+            .and_then(|(s, n)| ExprTimestamp::new(s, n))
             .ok_or_else(|| EvalError::overflow("the timestamp is out of range (years 1 to 9999)"))
     }
 
-    pub(crate) fn add(self, d: Duration) -> Result<Timestamp, EvalError> {
-        Timestamp::from_total(self.total().saturating_add(d.total()))
+    pub(crate) fn add(self, d: Duration) -> Result<ExprTimestamp, EvalError> {
+        ExprTimestamp::from_total(self.total().saturating_add(d.total()))
     }
 
-    pub(crate) fn minus(self, d: Duration) -> Result<Timestamp, EvalError> {
-        Timestamp::from_total(self.total().saturating_sub(d.total()))
+    pub(crate) fn minus(self, d: Duration) -> Result<ExprTimestamp, EvalError> {
+        ExprTimestamp::from_total(self.total().saturating_sub(d.total()))
     }
 
-    pub(crate) fn since(self, other: Timestamp) -> Result<Duration, EvalError> {
+    pub(crate) fn since(self, other: ExprTimestamp) -> Result<Duration, EvalError> {
         Duration::from_total(self.total().saturating_sub(other.total()))
     }
 
-    pub(crate) fn from_seconds(seconds: i64) -> Result<Timestamp, EvalError> {
-        Timestamp::from_total(join(seconds, 0))
+    pub(crate) fn from_seconds(seconds: i64) -> Result<ExprTimestamp, EvalError> {
+        ExprTimestamp::from_total(join(seconds, 0))
     }
 
     /// Reads RFC 3339.
-    pub fn parse(text: &str) -> Result<Timestamp, EvalError> {
+    pub fn parse(text: &str) -> Result<ExprTimestamp, EvalError> {
         parse_rfc3339(text)
             .ok_or_else(|| {
                 EvalError::argument(format!("`{}` is not a timestamp", shorten(text)))
                     .with_help("write it as RFC 3339, e.g. `2026-01-31T23:59:59Z`")
             })
-            .and_then(Timestamp::from_total)
+            .and_then(ExprTimestamp::from_total)
     }
 
     /// A calendar field in a time zone: a name of the IANA database, `+HH:MM`, or nothing for UTC.
@@ -221,7 +221,7 @@ fn parse_rfc3339(text: &str) -> Option<i128> {
     Some(join(local.saturating_sub(offset), u32::try_from(nanos).ok()?))
 }
 
-impl fmt::Display for Timestamp {
+impl fmt::Display for ExprTimestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = Civil::from_seconds(self.seconds);
         write!(f, "{:04}-{:02}-{:02}", at.year(), at.month(), at.day())?;
@@ -251,9 +251,9 @@ mod tests {
             "2000-02-29T12:00:00.5Z",
             "9999-12-31T23:59:59.999999999Z",
         ] {
-            assert_eq!(Timestamp::parse(text).unwrap().to_string(), text);
+            assert_eq!(ExprTimestamp::parse(text).unwrap().to_string(), text);
         }
-        assert_eq!(Timestamp::parse("2026-01-01T01:30:00+01:30").unwrap().to_string(), "2026-01-01T00:00:00Z");
+        assert_eq!(ExprTimestamp::parse("2026-01-01T01:30:00+01:30").unwrap().to_string(), "2026-01-01T00:00:00Z");
         for text in [
             "0000-12-31T23:59:59Z",
             "10000-01-01T00:00:00Z",
@@ -267,20 +267,20 @@ mod tests {
             "2023-13-01T00:00:00Z",
             "\u{661}023-01-01T00:00:00Z",
         ] {
-            assert!(Timestamp::parse(text).is_err(), "{text}");
+            assert!(ExprTimestamp::parse(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn zones() {
-        let t = Timestamp::parse("2009-02-13T23:31:30Z").unwrap();
+        let t = ExprTimestamp::parse("2009-02-13T23:31:30Z").unwrap();
         let hours = |zone| t.field(Field::Hours, Some(zone));
         assert_eq!(hours("Europe/Berlin"), Ok(0));
         assert_eq!(hours("US/Central"), Ok(17));
         assert_eq!(hours("-01:30"), Ok(22));
         assert_eq!(hours("UTC"), Ok(23));
         assert!(hours("Middle/Earth").is_err());
-        let last = Timestamp::parse("9999-12-31T23:59:59Z").unwrap();
+        let last = ExprTimestamp::parse("9999-12-31T23:59:59Z").unwrap();
         assert_eq!(last.field(Field::FullYear, Some("Asia/Tokyo")), Ok(10_000));
     }
 }

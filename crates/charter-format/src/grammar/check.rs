@@ -1,7 +1,7 @@
 //! Checks a node tree against the grammar: unknown keys, missing keys, values of the wrong type.
 //! Collects all errors.
 
-use charter_expr::nearest;
+use charter_expr::{nearest, nearest_within};
 
 use super::{Form, Object};
 use crate::diagnostic::{Diagnostic, Note, Sink, codes, listed};
@@ -140,8 +140,7 @@ fn unknown_key(entry: &Entry, object: &Object) -> Diagnostic {
 
 fn warn_if_misspelled(entry: &Entry, object: &Object, sink: &mut Sink) {
     let key = &entry.key.text;
-    if let Some(near) = nearest(key, object.fields().map(|field| field.key))
-        && strsim::damerau_levenshtein(key, near) <= 2
+    if let Some(near) = nearest_within(2, key, object.fields().map(|field| field.key))
         && key.len() > 4
     {
         let message = format!("`{key}` is passed to the host, but looks like `{near}`");

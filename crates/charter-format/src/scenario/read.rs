@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use charter_expr::Timestamp;
+use charter_expr::ExprTimestamp;
 use charter_kernel::definition::{Delay, Template};
 
 use super::{Act, Computed, Expectation, Refusal, Scenario, ScenarioFile, Sender, Sending, Step, Tick, What};
@@ -276,7 +276,7 @@ impl ScenarioReader<'_> {
 }
 
 fn parse_timestamp(text: &str) -> Option<i64> {
-    Timestamp::parse(text).ok().map(Timestamp::millis)
+    ExprTimestamp::parse(text).ok().map(ExprTimestamp::millis)
 }
 
 fn refusal(node: &Node) -> Refusal {

@@ -77,7 +77,7 @@ fn expressions(value: &Value, pointer: &str, found: &mut Vec<(String, String)>) 
         }
         Value::Object(fields) => {
             for (key, value) in fields {
-                let pointer = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
+                let pointer = charter_expr::pointer::join(pointer, key);
                 match value {
                     Value::String(text) if is_cel(key) => found.push((pointer, text.clone())),
                     value => expressions(value, &pointer, found),

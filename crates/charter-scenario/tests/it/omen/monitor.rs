@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use charter_expr::Timestamp;
+use charter_expr::ExprTimestamp;
 use charter_scenario::conform::Judgment;
 use serde_json::Value as Json;
 
@@ -81,7 +81,7 @@ fn number(json: &Json, pointer: &str) -> f64 {
 }
 
 fn time(text: &str) -> i64 {
-    Timestamp::parse(text).unwrap().millis()
+    ExprTimestamp::parse(text).unwrap().millis()
 }
 
 macro_rules! must {

@@ -174,7 +174,8 @@ impl Stream {
             1 => -30,
             _ => dice.roll(5) as i64,
         };
-        let stamp = |seconds: i64| charter_expr::Timestamp::from_millis(1_767_225_600_000 + seconds * 1000).to_string();
+        let stamp =
+            |seconds: i64| charter_expr::ExprTimestamp::from_millis(1_767_225_600_000 + seconds * 1000).to_string();
         let now = guess.at;
         let (open, task) = match dice.one(&guess.open) {
             Some((id, task)) => (id.clone(), task.clone()),
