@@ -57,6 +57,7 @@ pub mod codes {
 
 /// Whether a diagnostic prevents the use of a charter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Severity {
     /// The charter cannot be used.
     Error,

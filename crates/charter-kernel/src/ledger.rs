@@ -43,6 +43,7 @@ pub struct Entry {
 
 /// The status of a ledger entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EntryStatus {
     /// A permit that can be used.
     Granted,

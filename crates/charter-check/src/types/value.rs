@@ -104,7 +104,7 @@ impl<'d> Checker<'_, 'd> {
         for f in found {
             let severity = match f.severity {
                 charter_expr::Severity::Error => Severity::Error,
-                charter_expr::Severity::Warning => Severity::Warning,
+                _ => Severity::Warning,
             };
             let code = if f.message.contains("no field `") || f.message.contains("is not a declared field") {
                 codes::UNKNOWN_FIELD

@@ -69,7 +69,7 @@ fn invalid(errors: &Diagnostics, machine_output: bool, io: &mut Io<'_>) -> Resul
     write!(io.out, "{}", errors.render(io.color_out))?;
     let severities = errors.list.iter().map(|d| match d.severity {
         charter_format::Severity::Error => Severity::Error,
-        charter_format::Severity::Warning => Severity::Warning,
+        _ => Severity::Warning,
     });
     let paint = Paint(io.color_out);
     let count = counted(severities, errors.omitted, paint);
@@ -189,7 +189,7 @@ fn counted(all: impl Iterator<Item = Severity>, omitted: usize, paint: Paint) ->
         match severity {
             Severity::Error => errors += 1,
             Severity::Warning => warnings += 1,
-            Severity::Info => {}
+            _ => {}
         }
     }
     let mut parts = Vec::new();

@@ -39,6 +39,7 @@ pub(crate) fn write(
         Status::Done => paint.good(word),
         Status::Failed | Status::Cancelled => paint.error(word),
         Status::Active | Status::Paused => paint.warning("waiting"),
+        _ => paint.warning(word),
     };
     let state: Vec<&str> = snapshot.actor("root").iter().flat_map(|a| a.state()).collect();
     writeln!(

@@ -20,6 +20,7 @@ pub use facts::Facts;
 
 /// How sure a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Severity {
     /// It fails for some values, or is hardly what is meant.
     Warning,

@@ -6,6 +6,7 @@ use super::Value;
 
 /// A list.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum List<'a> {
     /// Created by an evaluation.
     Owned(Arc<[Value<'a>]>),

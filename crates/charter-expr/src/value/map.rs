@@ -24,6 +24,7 @@ pub trait Object: Debug {
 
 /// A map.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum Map<'a> {
     /// Created by an evaluation; sorted by key, without duplicates.
     Owned(Arc<[(Key<'a>, Value<'a>)]>),

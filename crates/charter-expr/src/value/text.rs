@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 /// A string: borrowed from the data, or owned and shared.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum Str<'a> {
     /// Borrowed from JSON, the host or the program.
     Borrowed(&'a str),
@@ -32,6 +33,7 @@ impl Str<'_> {
 
 /// Bytes: borrowed from the program, or owned and shared.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum Bytes<'a> {
     /// Borrowed from the host or the program.
     Borrowed(&'a [u8]),

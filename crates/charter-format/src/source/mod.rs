@@ -16,6 +16,7 @@ use crate::diagnostic::{Diagnostic, codes};
 
 /// The syntax of a source text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Syntax {
     /// JSON if the text is JSON (or the name ends in `.json`), YAML otherwise.
     #[default]

@@ -40,6 +40,7 @@ impl Span {
 
 /// How a text is written, which decides where each of its bytes stands in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Style {
     /// Without quotes.
     Plain,

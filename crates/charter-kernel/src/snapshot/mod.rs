@@ -115,6 +115,7 @@ impl Snapshot {
 /// The status of a run or an actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Status {
     /// Accepts events.
     Active,
