@@ -54,7 +54,7 @@ fn letters(name: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{nearest, nearest_within};
 
     #[test]
     fn typos() {
@@ -66,6 +66,8 @@ mod tests {
         assert_eq!(nearest("y1", known), Some("x1"));
         assert_eq!(nearest("onDoneOrError", known), Some("on_done_or_error"));
         assert_eq!(nearest("quantity", known), None);
+        assert_eq!(nearest("on_donn_error", known), Some("on_done_or_error"));
+        assert_eq!(nearest_within(2, "on_donn_error", known), None);
         assert_eq!(nearest(&"a".repeat(1_000_000), known), None);
     }
 }

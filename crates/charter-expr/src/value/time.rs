@@ -15,7 +15,8 @@ const FIRST_SECOND: i64 = -62_135_596_800;
 /// 9999-12-31T23:59:59Z, in seconds.
 const LAST_SECOND: i64 = 253_402_300_799;
 
-/// An instant between 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999999Z.
+/// A timestamp of the expression language: an instant between 0001-01-01T00:00:00Z and
+/// 9999-12-31T23:59:59.999999999Z, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExprTimestamp {
     seconds: i64,

@@ -31,3 +31,21 @@ impl SchemaError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::SchemaError;
+    use crate::schema::Schema;
+
+    #[test]
+    fn an_invalid_keyword_and_a_missing_target_are_told_apart() {
+        let error = Schema::compile(&json!({"properties": {"n": {"type": "whole"}}})).unwrap_err();
+        assert!(matches!(&error, SchemaError::Invalid { at, .. } if at == "/properties/n/type"), "{error:?}");
+        for target in ["#/$defs/none", "https://example.com/schema"] {
+            let error = Schema::compile(&json!({"$ref": target})).unwrap_err();
+            assert!(matches!(&error, SchemaError::Reference { .. }), "{error:?}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 //! run control and explained refusals.
 
 use crate::common::{Run, problems};
-use charter_kernel::{Envelope, Event, Principal};
+use charter_kernel::{Envelope, Event, Principal, RestoreError};
 use serde_json::json;
 
 #[test]
@@ -285,7 +285,8 @@ fn another_charters_snapshot_is_refused() {
     let two = crate::common::machine("states: {t: {}}");
     let envelope = Envelope::event(1, "E", json!({}), Principal::default(), 0);
     assert_eq!(two.step(&one.snapshot, &envelope).unwrap_err().code.word(), "charter-mismatch");
-    assert!(two.restore(&one.machine.snapshot_json(&one.snapshot)).is_err());
+    let error = two.restore(&one.machine.snapshot_json(&one.snapshot)).unwrap_err();
+    assert_eq!(error, RestoreError::OtherCharter { snapshot: one.machine.digest(), charter: two.digest() });
 }
 
 #[test]
