@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use charter_scenario::conform::{Clock, Judge, Judgment, StreamError};
+use charter_scenario::conform::{Judge, Judgment, StreamClock, StreamError};
 use charter_scenario::lines::Lines;
 use charter_scenario::timestamp;
 use serde_json::{Value as Json, json};
@@ -43,9 +43,9 @@ const STRIDE: u64 = 4096;
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let loaded = load(&args.charter)?;
     let clock = match (&args.clock, args.now) {
-        (Some(name), _) => Clock::Named(name.clone()),
-        (None, Some(at)) => Clock::Fixed(at),
-        (None, None) => Clock::Stream,
+        (Some(name), _) => StreamClock::Named(name.clone()),
+        (None, Some(at)) => StreamClock::Fixed(at),
+        (None, None) => StreamClock::Stream,
     };
     let mut judge = Judge::new(&loaded.machine, &clock)?;
     let input = open(&args.stream, "items", io)?;

@@ -9,7 +9,7 @@ use std::hint::black_box;
 
 use charter_format::ReadOptions;
 use charter_kernel::Machine;
-use charter_scenario::conform::{Clock, Judge};
+use charter_scenario::conform::{Judge, StreamClock};
 use charter_scenario::lines::RawLine;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
@@ -57,7 +57,7 @@ fn conform(bencher: Bencher<'_, '_>) {
     let lines = stream();
     let (items, bytes) = counts(&lines);
     bencher.counter(items).counter(bytes).bench_local(|| {
-        let mut judge = Judge::new(&machine, &Clock::Stream).expect("a stream");
+        let mut judge = Judge::new(&machine, &StreamClock::Stream).expect("a stream");
         let mut out = Vec::new();
         for (number, line) in (1..).zip(&lines) {
             let judgment = judge.line(number, &RawLine::Bytes(line.as_bytes()));

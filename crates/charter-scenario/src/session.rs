@@ -78,13 +78,13 @@ pub struct EndlessTimers;
 /// A snapshot that is not equal to itself after a round trip through JSON: a bug in Charter.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum RestoreError {
+pub enum RoundTripError {
     /// Its text is not JSON.
     #[error("the snapshot is not valid JSON: {0}")]
     NotJson(#[from] serde_json::Error),
     /// The kernel does not restore it.
-    #[error("{0}")]
-    NotRestored(String),
+    #[error(transparent)]
+    NotRestored(#[from] charter_kernel::RestoreError),
     /// It is restored as another snapshot.
     #[error("the restored snapshot differs from the original")]
     Differs,
@@ -206,12 +206,12 @@ impl<'m> Session<'m> {
     ///
     /// # Errors
     /// If the round trip changes it: a bug in Charter.
-    pub fn restore(&mut self) -> Result<StepOutcome<'m>, RestoreError> {
+    pub fn restore(&mut self) -> Result<StepOutcome<'m>, RoundTripError> {
         let text = self.machine.snapshot_json(&self.snapshot).to_string();
         let json = serde_json::from_str(&text)?;
-        let restored = self.machine.restore(&json).map_err(|e| RestoreError::NotRestored(e.to_string()))?;
+        let restored = self.machine.restore(&json)?;
         if restored != self.snapshot {
-            return Err(RestoreError::Differs);
+            return Err(RoundTripError::Differs);
         }
         self.snapshot = restored;
         let mut outcome = StepOutcome::new(self.seq, "root".into());

@@ -61,14 +61,14 @@ pub struct Scenario {
     /// When it starts, in milliseconds since 1970.
     pub at: i64,
     /// The expected refusal of the start.
-    pub refused: Option<(Span, Refusal)>,
+    pub refused: Option<(Span, ExpectedRefusal)>,
     /// The steps, starting with those of `before`.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScenarioStep>,
 }
 
 /// A step of a scenario.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct ScenarioStep {
     /// What it does.
     pub act: Act,
     /// Its key and value, to underline.
@@ -83,7 +83,7 @@ pub enum Act {
     /// Sends an event or an answer.
     Send(Sending),
     /// Sends an event or an answer that is refused.
-    Refused(Sending, Refusal),
+    Refused(Sending, ExpectedRefusal),
     /// Checks the state of the run.
     Expect(Box<Expectation>),
     /// Advances the time.
@@ -95,7 +95,7 @@ pub enum Act {
         /// The number of times.
         times: u32,
         /// The steps.
-        steps: Vec<Step>,
+        steps: Vec<ScenarioStep>,
     },
 }
 
@@ -153,7 +153,7 @@ pub struct Sender {
 
 /// An expected refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ExpectedRefusal {
     /// The code.
     pub code: String,
     /// The rule that it names.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use charter_expr::ExprTimestamp;
 use charter_kernel::definition::{Delay, Template};
 
-use super::{Act, Computed, Expectation, Refusal, Scenario, ScenarioFile, Sender, Sending, Step, Tick, What};
+use super::{
+    Act, Computed, Expectation, ExpectedRefusal, Scenario, ScenarioFile, ScenarioStep, Sender, Sending, Tick, What,
+};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sink, codes};
 use crate::grammar::{Form, check, scenario as grammar};
 use crate::read::context::{Context, text};
@@ -86,7 +88,7 @@ impl ScenarioReader<'_> {
         }
     }
 
-    fn scenario(&mut self, node: &Node, name: &str, shared: Option<&Scenario>, before: Vec<Step>) -> Scenario {
+    fn scenario(&mut self, node: &Node, name: &str, shared: Option<&Scenario>, before: Vec<ScenarioStep>) -> Scenario {
         let mut principals = shared.map(|s| s.principals.clone()).unwrap_or_default();
         for entry in node.get("principals").map(Node::entries).unwrap_or_default() {
             principals.insert(entry.key.text.clone(), texts(&entry.value));
@@ -113,7 +115,7 @@ impl ScenarioReader<'_> {
         }
     }
 
-    fn steps(&mut self, node: &Node) -> Vec<Step> {
+    fn steps(&mut self, node: &Node) -> Vec<ScenarioStep> {
         let items = match &node.value {
             Value::List(items) => items.as_slice(),
             _ => &[],
@@ -121,9 +123,9 @@ impl ScenarioReader<'_> {
         items.iter().filter_map(|item| self.step(item)).collect()
     }
 
-    fn step(&mut self, node: &Node) -> Option<Step> {
+    fn step(&mut self, node: &Node) -> Option<ScenarioStep> {
         let entry = node.entries().iter().find(|entry| entry.key.text != "description")?;
-        Some(Step { act: self.act(entry)?, span: head(entry), description: node.get("description").map(text) })
+        Some(ScenarioStep { act: self.act(entry)?, span: head(entry), description: node.get("description").map(text) })
     }
 
     fn act(&mut self, entry: &Entry) -> Option<Act> {
@@ -279,8 +281,12 @@ fn parse_timestamp(text: &str) -> Option<i64> {
     ExprTimestamp::parse(text).ok().map(ExprTimestamp::millis)
 }
 
-fn refusal(node: &Node) -> Refusal {
-    Refusal { code: text_at(node, "code"), rule: node.get("rule").map(text), message: node.get("message").map(text) }
+fn refusal(node: &Node) -> ExpectedRefusal {
+    ExpectedRefusal {
+        code: text_at(node, "code"),
+        rule: node.get("rule").map(text),
+        message: node.get("message").map(text),
+    }
 }
 
 fn sender(node: &Node) -> Sender {

@@ -5,8 +5,8 @@ use charter_kernel::definition::{Definition, Stream};
 use charter_kernel::{Machine, Principal};
 use serde_json::Value as Json;
 
-use super::tape::FieldSet;
-use crate::timestamp;
+use super::field_set::FieldSet;
+use crate::timestamp::{self, TimestampError};
 
 /// Fuel of one expression: enough to read a whole item.
 const FUEL: u64 = 100_000;
@@ -85,7 +85,7 @@ pub(crate) struct Item {
     pub(crate) kind: String,
     pub(crate) id: Option<String>,
     /// Milliseconds since 1970; `None` without a time of its own; an error if its time is invalid.
-    pub(crate) at: Result<Option<i64>, String>,
+    pub(crate) at: Result<Option<i64>, PartError>,
     pub(crate) to: Option<String>,
     pub(crate) by: Principal,
     pub(crate) data: Json,
@@ -98,7 +98,41 @@ pub(crate) struct Item {
 pub(crate) struct ItemError {
     pub(crate) kind: Option<String>,
     pub(crate) run: Option<String>,
-    pub(crate) message: String,
+    pub(crate) problem: PartError,
+}
+
+/// Why a part of an item could not be determined.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PartError {
+    /// The expression of the charter failed.
+    #[error(transparent)]
+    Evaluation(#[from] EvalError),
+    /// Its value is not a timestamp.
+    #[error(transparent)]
+    Timestamp(#[from] TimestampError),
+    /// Its value is not a string; the name of its type, with an article.
+    #[error("expected a string, found {0}")]
+    NotString(String),
+    /// Its value is not a principal.
+    #[error("expected an object with `id` and `roles`")]
+    NotPrincipal,
+    /// Its value is required, but null.
+    #[error("{0} is null")]
+    Null(&'static str),
+    /// One of the above, with the part that it is about.
+    #[error("cannot determine {part}: {error}")]
+    Undetermined {
+        /// The part of the item.
+        part: &'static str,
+        /// Why.
+        error: Box<PartError>,
+    },
+}
+
+impl PartError {
+    fn of(self, part: &'static str) -> PartError {
+        PartError::Undetermined { part, error: Box::new(self) }
+    }
 }
 
 struct ItemScope<'a>(&'a Json);
@@ -138,53 +172,48 @@ impl StreamMapping {
         let (run, kind) = match (run, kind) {
             (Ok(Some(run)), Ok(Some(kind))) => (run, kind),
             (run, kind) => {
-                let why = |what: &str, found: &Result<Option<String>, String>| match found {
-                    Ok(Some(_)) => None,
-                    Ok(None) => Some(format!("{what} is null")),
-                    Err(message) => Some(format!("cannot determine {what}: {message}")),
+                let name = |part, found: Result<Option<String>, PartError>| match found {
+                    Ok(Some(name)) => Ok(name),
+                    Ok(None) => Err(PartError::Null(part)),
+                    Err(error) => Err(error.of(part)),
                 };
-                let message = why("the run", &run).or_else(|| why("the event type", &kind));
-                return Err(ItemError {
-                    message: message.unwrap_or_default(),
-                    kind: kind.ok().flatten(),
-                    run: run.ok().flatten(),
-                });
+                let (run, kind) = (name("the run", run), name("the event type", kind));
+                let (known_run, known_kind) = (run.clone().ok(), kind.clone().ok());
+                let problem = run.err().or(kind.err()).unwrap_or(PartError::Null("the item"));
+                return Err(ItemError { kind: known_kind, run: known_run, problem });
             }
         };
-        let item_error = |message: String| ItemError { kind: Some(kind.clone()), run: Some(run.clone()), message };
+        let item_error = |problem: PartError| ItemError { kind: Some(kind.clone()), run: Some(run.clone()), problem };
         let optional = |program: &Option<Program>| match program {
             Some(program) => text(program, &item),
             None => Ok(None),
         };
         // An id of the wrong type is left to the schema of the event.
         let id = optional(&self.id).unwrap_or_default();
-        let to = optional(&self.to).map_err(|m| item_error(format!("cannot determine the actor addressed: {m}")))?;
+        let to = optional(&self.to).map_err(|e| item_error(e.of("the actor addressed")))?;
         let at = match &self.at {
             None => Ok(None),
             Some(program) => match evaluate(program, &item) {
                 Ok(Value::Null) => Ok(None),
                 Ok(Value::Timestamp(at)) => Ok(Some(at.millis())),
                 Ok(value) => {
-                    let json = value.to_json().map_err(|e| e.to_string());
-                    json.and_then(|json| timestamp::from_json(&json).map(Some).map_err(|e| e.to_string()))
+                    let json = value.to_json().map_err(PartError::from);
+                    json.and_then(|json| Ok(Some(timestamp::from_json(&json)?)))
                 }
-                Err(e) => Err(format!("cannot determine the time: {e}")),
+                Err(e) => Err(PartError::from(e).of("the time")),
             },
         };
         let by = match &self.by {
             None => Principal::default(),
-            Some(program) => {
-                principal(program, &item).map_err(|m| item_error(format!("cannot determine the sender: {m}")))?
-            }
+            Some(program) => principal(program, &item).map_err(|e| item_error(e.of("the sender")))?,
         };
         let (part, computed) = match &self.data {
             None => (Part::Whole, None),
             Some(program) => {
-                let value =
-                    evaluate(program, &item).map_err(|e| item_error(format!("cannot determine the data: {e}")))?;
+                let value = evaluate(program, &item).map_err(|e| item_error(PartError::from(e).of("the data")))?;
                 match part_of(&item, &value) {
                     Part::Computed => {
-                        let json = value.to_json().map_err(|e| item_error(e.to_string()))?;
+                        let json = value.to_json().map_err(|e| item_error(e.into()))?;
                         (Part::Computed, Some(json))
                     }
                     part => (part, None),
@@ -226,10 +255,10 @@ impl StreamMapping {
     }
 
     /// The input of the run that this item starts.
-    pub(crate) fn input(&self, item: &Json) -> Result<Json, String> {
+    pub(crate) fn input(&self, item: &Json) -> Result<Json, EvalError> {
         match &self.input {
             None => Ok(Json::Object(serde_json::Map::new())),
-            Some(program) => evaluate(program, item).and_then(|value| value.to_json()).map_err(|e| e.to_string()),
+            Some(program) => evaluate(program, item).and_then(|value| value.to_json()),
         }
     }
 }
@@ -291,24 +320,24 @@ fn evaluate<'a>(program: &'a Program, item: &'a Json) -> Result<Value<'a>, EvalE
     program.eval(&ItemScope(item), &mut Fuel::new(FUEL))
 }
 
-fn text(program: &Program, item: &Json) -> Result<Option<String>, String> {
-    match evaluate(program, item).map_err(|e| e.to_string())? {
+fn text(program: &Program, item: &Json) -> Result<Option<String>, PartError> {
+    match evaluate(program, item)? {
         Value::Null => Ok(None),
         value => match value.as_str() {
             Some(text) => Ok(Some(text.to_owned())),
             None => {
                 let (name, vowels) = (value.type_name(), ['a', 'e', 'i', 'o', 'u']);
                 let article = if name.starts_with(vowels) { "an" } else { "a" };
-                Err(format!("expected a string, found {article} {name}"))
+                Err(PartError::NotString(format!("{article} {name}")))
             }
         },
     }
 }
 
-fn principal(program: &Program, item: &Json) -> Result<Principal, String> {
-    let value = evaluate(program, item).map_err(|e| e.to_string())?;
+fn principal(program: &Program, item: &Json) -> Result<Principal, PartError> {
+    let value = evaluate(program, item)?;
     let Value::Map(map) = &value else {
-        return Err("expected an object with `id` and `roles`".into());
+        return Err(PartError::NotPrincipal);
     };
     let id = map.get_str("id");
     let id = id.as_ref().and_then(Value::as_str).unwrap_or_default();

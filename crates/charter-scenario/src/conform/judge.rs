@@ -1,19 +1,19 @@
-//! Judges a stream item by item, on the pure kernel. Each run has its own snapshot; a refused item
-//! leaves it unchanged.
+//! Judges a stream item by item, on the pure kernel.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use charter_kernel::{Effect, EffectKind, Envelope, Event, Explanation, Machine, Refusal, Snapshot};
+use charter_expr::EvalError;
+use charter_kernel::Machine;
 use indexmap::IndexMap;
 use rustc_hash::FxHasher;
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use super::field_set::FieldSet;
 use super::item::{Item, ItemError, Part, StreamError, StreamMapping};
-use super::tape::{FieldSet, Tape};
+use super::stream_run::{Accepted, ItemContext, StreamRun};
+use super::tape::Tape;
 use crate::lines::{self, RawLine};
-use crate::session::MAX_FIRINGS;
 use crate::strict_json;
 
 /// The result of judging one item: a line of the output.
@@ -39,29 +39,14 @@ pub struct Judgment {
 
 /// Where the time of an item comes from.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Clock {
+#[non_exhaustive]
+pub enum StreamClock {
     /// `stream.at` of the charter.
     Stream,
     /// A clock that the charter declares, or a path in the item.
     Named(String),
     /// The same timestamp for every item, in milliseconds since 1970.
     Fixed(i64),
-}
-
-/// A run of the stream.
-#[derive(Debug, Default)]
-pub struct StreamRun {
-    /// `None` until an item is accepted.
-    pub(crate) snapshot: Option<Snapshot>,
-    seq: u64,
-    /// The time of the last accepted item.
-    pub(crate) at: Option<i64>,
-    /// Ids of accepted items, each with a digest of its content; see [`Judge::key`].
-    ids: HashMap<(u64, u64), u64, std::hash::BuildHasherDefault<FxHasher>>,
-    /// How many items were accepted.
-    pub accepted: u64,
-    /// How many were refused.
-    pub refused: u64,
 }
 
 /// Judges the items of a stream.
@@ -88,36 +73,16 @@ struct FastPath {
     max_bytes: usize,
 }
 
-struct Accepted {
-    from: String,
-    to: String,
-    at: i64,
-    logs: Vec<String>,
-}
-
-struct Refused {
-    from: Option<String>,
-    code: String,
-    message: String,
-}
-
-/// What judging an item needs of the whole stream.
-struct ItemContext<'m> {
-    machine: &'m Machine,
-    fixed: Option<i64>,
-    last: i64,
-}
-
 impl<'m> Judge<'m> {
     /// Judges streams by `machine`.
     ///
     /// # Errors
     /// If the charter does not map items to events, or does not have the clock.
-    pub fn new(machine: &'m Machine, clock: &Clock) -> Result<Judge<'m>, StreamError> {
+    pub fn new(machine: &'m Machine, clock: &StreamClock) -> Result<Judge<'m>, StreamError> {
         let (named, fixed) = match clock {
-            Clock::Stream => (None, None),
-            Clock::Named(name) => (Some(name.as_str()), None),
-            Clock::Fixed(at) => (None, Some(*at)),
+            StreamClock::Stream => (None, None),
+            StreamClock::Named(name) => (Some(name.as_str()), None),
+            StreamClock::Fixed(at) => (None, Some(*at)),
         };
         let mapping = StreamMapping::new(machine.definition(), named)?;
         let max_bytes = usize::try_from(machine.definition().limits.data / 16).unwrap_or(usize::MAX);
@@ -202,8 +167,8 @@ impl<'m> Judge<'m> {
                 // Only the fast path returns `None`.
                 None => self.invalid("execution", format!("line {number} was not judged")),
             },
-            Err(ItemError { kind, run, message }) => {
-                let message = format!("line {number}: {message}");
+            Err(ItemError { kind, run, problem }) => {
+                let message = format!("line {number}: {problem}");
                 Judgment { r#type: kind, episode: run, ..self.invalid("schema", message) }
             }
         }
@@ -232,7 +197,7 @@ impl<'m> Judge<'m> {
 
     /// Judges an item. On the fast path, an item that is not accepted returns `None` and changes
     /// nothing.
-    fn item(&mut self, item: Item, input: Result<Json, String>, bytes: &[u8], fast: bool) -> Option<Judgment> {
+    fn item(&mut self, item: Item, input: Result<Json, EvalError>, bytes: &[u8], fast: bool) -> Option<Judgment> {
         let key = item.id.as_deref().map(|id| (self.key(id), content(bytes)));
         let (name, kind) = (item.run.clone(), item.kind.clone());
         let last = self.at;
@@ -287,149 +252,10 @@ impl<'m> Judge<'m> {
     }
 }
 
-impl ItemContext<'_> {
-    fn judge(
-        &self,
-        run: &mut StreamRun,
-        item: Item,
-        input: Result<Json, String>,
-        key: Option<((u64, u64), u64)>,
-        fast: bool,
-    ) -> Result<Accepted, Refused> {
-        let own_time = match self.fixed {
-            Some(at) => Ok(Some(at)),
-            None => item.at,
-        };
-        let at = match own_time {
-            Ok(Some(at)) => at,
-            // Without a time of its own, an item happens at the time of the one before it.
-            _ => run.at.unwrap_or(self.last),
-        };
-        let (mut snapshot, mut seq) = match &run.snapshot {
-            Some(snapshot) => (snapshot.clone(), run.seq),
-            None => (self.start(&item.run, input, at)?, 0),
-        };
-        let mut logs = Vec::new();
-        self.fire(&mut snapshot, &mut seq, at, &mut logs);
-        let from = state(&snapshot);
-        seq = seq.saturating_add(1);
-        let envelope = Envelope {
-            seq,
-            to: item.to,
-            event: Event::External { r#type: item.kind, data: item.data },
-            by: item.by,
-            at: at.into(),
-            expected_seq: None,
-        };
-        let refused =
-            |code: &str, message: String| Refused { from: Some(from.clone()), code: code.to_owned(), message };
-        let known = key.and_then(|(key, content)| run.ids.get(&key).map(|old| *old == content));
-        let done = match fast {
-            true => self.machine.step_checked(&snapshot, &envelope),
-            false => self.machine.step(&snapshot, &envelope),
-        };
-        // An event that fails validation is not a duplicate of one that passed it.
-        let fails_validation = |refusal: &Refusal| {
-            use charter_kernel::Code::{Authority, Schema, TooLarge, UnknownEvent};
-            matches!(refusal.code, Authority | Schema | TooLarge | UnknownEvent)
-        };
-        if let Some(same) = known.filter(|_| !done.as_ref().is_err_and(fails_validation)) {
-            let stream = self.machine.definition().stream.as_ref();
-            let rule = stream.and_then(|s| s.duplicate.as_deref());
-            let said = rule.and_then(|rule| self.machine.say(rule, &snapshot, &envelope));
-            let content = match same {
-                true => "same content",
-                false => "different content",
-            };
-            let said = said.unwrap_or_else(|| "duplicate id: an item with this id was accepted before".into());
-            return Err(refused(rule.unwrap_or("duplicate"), format!("{said} ({content})")));
-        }
-        let step = done.map_err(|refusal| {
-            if fast {
-                // The slow path judges the item again, and explains the refusal.
-                return refused(refusal.code.word(), String::new());
-            }
-            let explanation = self.machine.explain_briefly(Some(&snapshot), &envelope, &refusal);
-            let Explanation { code, message, rule, .. } = explanation;
-            refused(rule.as_deref().unwrap_or(code.word()), message)
-        })?;
-        if let Err(message) = own_time {
-            return Err(refused("schema", message));
-        }
-        log(&step.effects, &mut logs);
-        let to = state(&step.snapshot);
-        run.snapshot = Some(step.snapshot);
-        (run.seq, run.at) = (seq, Some(at));
-        if let Some((key, content)) = key {
-            run.ids.insert(key, content);
-        }
-        Ok(Accepted { from, to, at, logs })
-    }
-
-    fn start(&self, run: &str, input: Result<Json, String>, at: i64) -> Result<Snapshot, Refused> {
-        let refused = |code: &str, message: String| Refused { from: None, code: code.to_owned(), message };
-        let input = input.map_err(|m| refused("schema", format!("cannot determine the input of the run: {m}")))?;
-        let envelope = Envelope::host(0, Event::Start { input }, at);
-        match self.machine.start(run, &envelope) {
-            Ok(step) => Ok(step.snapshot),
-            Err(refusal) => {
-                let explanation = self.machine.explain(None, &envelope, &refusal);
-                let message = format!("the run cannot start: {}", explanation.message);
-                Err(refused(explanation.code.word(), message))
-            }
-        }
-    }
-
-    /// Fires the timers that are due by the time of the item, each at its own time.
-    fn fire(&self, snapshot: &mut Snapshot, seq: &mut u64, at: i64, logs: &mut Vec<String>) {
-        let mut fired = 0;
-        while let Some(timer) = snapshot.next_timer().filter(|timer| timer.due.0 <= at) {
-            let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
-            let envelope = Envelope::host(seq.saturating_add(1), event, timer.due);
-            // A refused timer stays pending, and so do the timers after it.
-            let Ok(step) = self.machine.step(snapshot, &envelope) else {
-                break;
-            };
-            fired += 1;
-            *seq = envelope.seq;
-            log(&step.effects, logs);
-            *snapshot = step.snapshot;
-            if fired > MAX_FIRINGS {
-                break;
-            }
-        }
-    }
-}
-
-/// Appends what the charter logs, as text.
-fn log(effects: &[Effect], logs: &mut Vec<String>) {
-    for effect in effects {
-        if let EffectKind::Log { label, value } = &effect.kind {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            logs.push(match label {
-                Some(label) => format!("{label}: {text}"),
-                None => text,
-            });
-        }
-    }
-}
-
 /// A hash of a line: tells a repeated item from another one with the same id. Only the wording of a
 /// message depends on it.
 fn content(bytes: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(bytes);
     hasher.finish()
-}
-
-/// The active states, as text.
-pub(crate) fn state(snapshot: &Snapshot) -> String {
-    let root = snapshot.actor("root");
-    let mut states = root.iter().flat_map(|actor| actor.state());
-    let mut text = states.next().unwrap_or_default().to_owned();
-    for state in states {
-        text.push_str(", ");
-        text.push_str(state);
-    }
-    text
 }

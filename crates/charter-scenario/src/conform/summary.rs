@@ -4,7 +4,8 @@
 use charter_kernel::{Entry, EntryStatus, Snapshot};
 use serde_json::{Map, Value as Json, json};
 
-use super::judge::{Judge, StreamRun, state};
+use super::judge::Judge;
+use super::stream_run::{StreamRun, state};
 use crate::timestamp;
 
 impl Judge<'_> {

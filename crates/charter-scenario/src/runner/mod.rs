@@ -6,6 +6,7 @@ mod gaps;
 mod matching;
 mod run;
 mod scope;
+mod sending;
 mod unseen_codes;
 
 pub use cover::Cover;

@@ -1,17 +1,18 @@
 //! Runs one scenario, step by step, until it ends or a step fails.
 
 use charter_expr::nearest;
-use charter_format::scenario::{Act, Computed, Refusal, Scenario, ScenarioFile, Sender, Sending, Step, Tick, What};
+use charter_format::scenario::{Act, Computed, Scenario, ScenarioFile, ScenarioStep, Tick};
 use charter_format::{Diagnostic, Severity, Span};
 use charter_kernel::definition::Delay;
-use charter_kernel::{Actor, Event, Explanation, Machine, Principal};
+use charter_kernel::{Actor, Machine};
 use serde_json::{Value as Json, json};
 
 use super::cover::{Cover, Reached};
-use super::matching::{names, show};
+use super::matching::show;
 use super::scope::{EvalFailure, EvalView, Expressions};
+use super::sending::check_refusal;
 use super::{codes, expect};
-use crate::session::{Session, SessionEvent, StepOutcome};
+use crate::session::{Session, StepOutcome};
 
 /// Upper limit for the steps of one scenario, counting repetitions.
 const MAX_STEPS: usize = 100_000;
@@ -39,7 +40,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) expressions: &'a Expressions,
     pub(crate) machine: &'a Machine,
     pub(crate) session: Session<'a>,
-    cover: &'a mut Cover,
+    pub(super) cover: &'a mut Cover,
     /// The effects of the last step, as a list.
     pub(crate) effects: Json,
     run: Json,
@@ -62,10 +63,9 @@ pub fn run(
             done.err()
         }
         Ok(None) => None,
-        Err(fault) => Some(fault),
+        Err(failure) => Some(failure),
     };
-    let diagnostic =
-        |fault: StepFailure| file.diagnostic(Severity::Error, fault.code, fault.span, fault.message, fault.help);
+    let diagnostic = |f: StepFailure| file.diagnostic(Severity::Error, f.code, f.span, f.message, f.help);
     ScenarioResult { steps, failure: failure.map(diagnostic) }
 }
 
@@ -131,7 +131,7 @@ fn literal(computed: &Computed) -> Option<Json> {
 }
 
 impl<'a> Runner<'a> {
-    fn steps(&mut self, steps: &[Step]) -> Result<(), StepFailure> {
+    fn steps(&mut self, steps: &[ScenarioStep]) -> Result<(), StepFailure> {
         for step in steps {
             self.steps += 1;
             if self.steps > MAX_STEPS {
@@ -147,7 +147,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn step(&mut self, step: &Step) -> Result<(), StepFailure> {
+    fn step(&mut self, step: &ScenarioStep) -> Result<(), StepFailure> {
         match &step.act {
             Act::Send(sending) => self.send(sending, step)?,
             Act::Refused(sending, refusal) => self.refused(sending, refusal, step)?,
@@ -178,47 +178,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    fn send(&mut self, sending: &Sending, step: &Step) -> Result<(), StepFailure> {
-        let what = name_of(&sending.what);
-        let outcome = self.apply(sending, step)?;
-        let failure = |code, message, help| StepFailure { code, span: step.span, message, help };
-        if let Some(explanation) = &outcome.refusal {
-            let message = format!("{what} is refused ({}): {}", explanation.code, explanation.message);
-            return Err(failure(codes::UNEXPECTED_REFUSAL, message, legal_now(explanation)));
-        }
-        if outcome.verdict != sending.verdict {
-            let message = format!("{what} is {}; expected {}", verdict(outcome.verdict), verdict(sending.verdict));
-            let help = self.open_invocations(&outcome);
-            return Err(failure(codes::EXPECTATION, message, help));
-        }
-        self.record(outcome);
-        Ok(())
-    }
-
-    fn refused(&mut self, sending: &Sending, refusal: &Refusal, step: &Step) -> Result<(), StepFailure> {
-        let what = name_of(&sending.what);
-        let outcome = self.apply(sending, step)?;
-        let Some(explanation) = &outcome.refusal else {
-            return Err(StepFailure {
-                code: codes::NOT_REFUSED,
-                span: step.span,
-                message: format!("{what} is {}; expected a refusal with `{}`", verdict(outcome.verdict), refusal.code),
-                help: self.open_invocations(&outcome),
-            });
-        };
-        check_refusal(&what, refusal, explanation, step.span)?;
-        self.cover.refuse(explanation);
-        self.effects = json!([]);
-        Ok(())
-    }
-
-    fn open_invocations(&self, outcome: &StepOutcome<'_>) -> Option<String> {
-        let open = self.session.snapshot().invocations().filter(|(_, i)| !i.is_machine());
-        let open: Vec<String> = open.map(|(_, i)| i.id.to_string()).collect();
-        (outcome.verdict == "late").then(|| format!("open invocations: {}", names(open.iter().map(String::as_str))))
-    }
-
-    fn tick(&mut self, tick: &Tick, step: &Step) -> Result<(), StepFailure> {
+    fn tick(&mut self, tick: &Tick, step: &ScenarioStep) -> Result<(), StepFailure> {
         let failure = |code, message: String, help| StepFailure { code, span: step.span, message, help };
         let now = self.session.at();
         let until = match tick {
@@ -270,66 +230,10 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn record(&mut self, outcome: StepOutcome<'_>) {
+    /// Keeps the effects of a step and the transitions that it took.
+    pub(super) fn record(&mut self, outcome: StepOutcome<'_>) {
         self.cover.take(outcome.taken.iter().copied());
         self.effects = Json::Array(outcome.effects);
-    }
-
-    fn apply(&mut self, sending: &Sending, step: &Step) -> Result<StepOutcome<'a>, StepFailure> {
-        let value = |runner: &Self, part: &Option<Computed>| match part {
-            Some(computed) => runner.value(computed, sending.to.as_deref()).map(Some),
-            None => Ok(None),
-        };
-        let event = match &sending.what {
-            What::Event { kind, data } => {
-                Event::External { r#type: kind.clone(), data: value(self, data)?.unwrap_or_default() }
-            }
-            What::Done { actor, output } => Event::Done {
-                invocation: actor.clone(),
-                effect: None,
-                output: value(self, output)?.unwrap_or_default(),
-            },
-            What::Failed { actor, error } => Event::Failed {
-                invocation: actor.clone(),
-                effect: None,
-                error: value(self, error)?.unwrap_or_else(|| json!({"code": "error", "message": "no reason given"})),
-            },
-        };
-        let by = match &sending.what {
-            What::Event { .. } => self.principal(&sending.sender, step.span)?,
-            _ => Principal::system(),
-        };
-        Ok(self.session.apply(SessionEvent {
-            event,
-            to: sending.to.clone(),
-            by,
-            at: sending.at,
-            expected_seq: sending.expected_seq,
-        }))
-    }
-
-    /// A sender with its roles.
-    pub(crate) fn principal(&self, sender: &Sender, span: Span) -> Result<Principal, StepFailure> {
-        let known = &self.scenario.principals;
-        let roles = match (&sender.roles, known.get(&sender.id)) {
-            (Some(roles), _) | (None, Some(roles)) => roles.clone(),
-            // An anonymous sender.
-            (None, None) if sender.id.is_empty() || known.is_empty() => Vec::new(),
-            (None, None) => {
-                let near = nearest(&sender.id, known.keys().map(String::as_str));
-                let help = match near {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => "add it there, or give its `roles` in this step".into(),
-                };
-                return Err(StepFailure {
-                    code: codes::SCENARIO,
-                    span,
-                    message: format!("unknown principal `{}`: it is not listed under `principals`", sender.id),
-                    help: Some(help),
-                });
-            }
-        };
-        Ok(Principal { id: sender.id.clone(), roles })
     }
 
     /// A value of the scenario, evaluated for an actor.
@@ -370,51 +274,6 @@ impl<'a> Runner<'a> {
     pub(crate) fn actor_ids(&self) -> Vec<String> {
         let actors = self.session.snapshot().actors();
         actors.map(Actor::id).map(str::to_owned).collect()
-    }
-}
-
-/// Compares a refusal with the expected one.
-fn check_refusal(what: &str, expected: &Refusal, explanation: &Explanation, span: Span) -> Result<(), StepFailure> {
-    let failure = |message| Err(StepFailure { code: codes::EXPECTATION, span, message, help: legal_now(explanation) });
-    if explanation.code.word() != expected.code {
-        return failure(format!(
-            "{what} is refused with `{}`; expected `{}`: {}",
-            explanation.code, expected.code, explanation.message
-        ));
-    }
-    if expected.rule.is_some() && expected.rule != explanation.rule {
-        return failure(format!(
-            "{what} is refused by {}; expected rule `{}`: {}",
-            explanation.rule.as_ref().map_or("no rule".into(), |rule| format!("rule `{rule}`")),
-            expected.rule.as_deref().unwrap_or_default(),
-            explanation.message
-        ));
-    }
-    match &expected.message {
-        Some(part) if !explanation.message.contains(part.as_str()) => {
-            failure(format!("the message does not contain `{part}`: {}", explanation.message))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn legal_now(explanation: &Explanation) -> Option<String> {
-    let none = explanation.legal.is_empty() || explanation.message.contains("legal now");
-    (!none).then(|| format!("legal for this sender now: {}", names(explanation.legal.iter().map(String::as_str))))
-}
-
-fn name_of(what: &What) -> String {
-    match what {
-        What::Event { kind, .. } => format!("`{kind}`"),
-        What::Done { actor, .. } => format!("the result of `{actor}`"),
-        What::Failed { actor, .. } => format!("the error of `{actor}`"),
-    }
-}
-
-fn verdict(word: &str) -> &str {
-    match word {
-        "vote" => "a vote",
-        other => other,
     }
 }
 

@@ -3,7 +3,7 @@
 use charter_expr::{
     CompileError, Env, ErrorKind, EvalError, Fuel, FunctionId, Object, Program, RootId, Scope, Span, Str, Type, Value,
 };
-use charter_format::scenario::{Act, Computed, Expectation, ScenarioFile, Step, What};
+use charter_format::scenario::{Act, Computed, Expectation, ScenarioFile, ScenarioStep, What};
 use charter_format::{Diagnostic, Diagnostics, Severity};
 use charter_kernel::definition::Template;
 use charter_kernel::{Actor, Digest, Snapshot};
@@ -94,7 +94,7 @@ fn diagnostic(file: &ScenarioFile, at: &str, error: &CompileError) -> Diagnostic
     file.diagnostic(Severity::Error, codes::SCENARIO, span, error.message.clone(), error.help.clone())
 }
 
-fn steps<'f>(list: &'f [Step], all: &mut Vec<&'f Computed>) {
+fn steps<'f>(list: &'f [ScenarioStep], all: &mut Vec<&'f Computed>) {
     for step in list {
         match &step.act {
             Act::Send(sending) | Act::Refused(sending, _) => all.extend(match &sending.what {

@@ -8,7 +8,7 @@ use charter_kernel::{Explanation, Machine};
 use serde_json::Value as Json;
 
 use crate::lines::{self, RawLine};
-use crate::session::{EndlessTimers, RestoreError, Session, StepOutcome};
+use crate::session::{EndlessTimers, RoundTripError, Session, StepOutcome};
 use input::{InputError, InputLine};
 use keys::{IdempotencyKeys, KeyUse};
 
@@ -38,7 +38,7 @@ enum LineError {
     #[error(transparent)]
     Timers(#[from] EndlessTimers),
     #[error(transparent)]
-    Restore(#[from] RestoreError),
+    Restore(#[from] RoundTripError),
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }

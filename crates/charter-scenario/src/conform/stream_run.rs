@@ -1,0 +1,191 @@
+//! One run of a stream: judges an item by its snapshot, which a refused item leaves unchanged.
+
+use std::collections::HashMap;
+
+use charter_expr::EvalError;
+use charter_kernel::{Effect, EffectKind, Envelope, Event, Explanation, Machine, Refusal, Snapshot};
+use rustc_hash::FxHasher;
+use serde_json::Value as Json;
+
+use super::item::Item;
+use crate::session::MAX_FIRINGS;
+
+/// A run of the stream.
+#[derive(Debug, Default)]
+pub struct StreamRun {
+    /// `None` until an item is accepted.
+    pub(crate) snapshot: Option<Snapshot>,
+    seq: u64,
+    /// The time of the last accepted item.
+    pub(crate) at: Option<i64>,
+    /// Ids of accepted items, each with a digest of its content; see `Judge::key`.
+    ids: HashMap<(u64, u64), u64, std::hash::BuildHasherDefault<FxHasher>>,
+    /// How many items were accepted.
+    pub accepted: u64,
+    /// How many were refused.
+    pub refused: u64,
+}
+
+/// The result of an accepted item.
+pub(super) struct Accepted {
+    /// States of the run before and after it.
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) at: i64,
+    pub(super) logs: Vec<String>,
+}
+
+/// The result of a refused item.
+pub(super) struct Refused {
+    pub(super) from: Option<String>,
+    pub(super) code: String,
+    pub(super) message: String,
+}
+
+/// What judging an item needs of the whole stream.
+pub(super) struct ItemContext<'m> {
+    pub(super) machine: &'m Machine,
+    pub(super) fixed: Option<i64>,
+    pub(super) last: i64,
+}
+
+impl ItemContext<'_> {
+    /// Judges an item by the snapshot of its run. `key` is the id of the item and a digest of its
+    /// content.
+    pub(super) fn judge(
+        &self,
+        run: &mut StreamRun,
+        item: Item,
+        input: Result<Json, EvalError>,
+        key: Option<((u64, u64), u64)>,
+        fast: bool,
+    ) -> Result<Accepted, Refused> {
+        let own_time = match self.fixed {
+            Some(at) => Ok(Some(at)),
+            None => item.at,
+        };
+        let at = match own_time {
+            Ok(Some(at)) => at,
+            // Without a time of its own, an item happens at the time of the one before it.
+            _ => run.at.unwrap_or(self.last),
+        };
+        let (mut snapshot, mut seq) = match &run.snapshot {
+            Some(snapshot) => (snapshot.clone(), run.seq),
+            None => (self.start(&item.run, input, at)?, 0),
+        };
+        let mut logs = Vec::new();
+        self.fire(&mut snapshot, &mut seq, at, &mut logs);
+        let from = state(&snapshot);
+        seq = seq.saturating_add(1);
+        let envelope = Envelope {
+            seq,
+            to: item.to,
+            event: Event::External { r#type: item.kind, data: item.data },
+            by: item.by,
+            at: at.into(),
+            expected_seq: None,
+        };
+        let refused =
+            |code: &str, message: String| Refused { from: Some(from.clone()), code: code.to_owned(), message };
+        let known = key.and_then(|(key, content)| run.ids.get(&key).map(|old| *old == content));
+        let done = match fast {
+            true => self.machine.step_checked(&snapshot, &envelope),
+            false => self.machine.step(&snapshot, &envelope),
+        };
+        // An event that fails validation is not a duplicate of one that passed it.
+        let fails_validation = |refusal: &Refusal| {
+            use charter_kernel::Code::{Authority, Schema, TooLarge, UnknownEvent};
+            matches!(refusal.code, Authority | Schema | TooLarge | UnknownEvent)
+        };
+        if let Some(same) = known.filter(|_| !done.as_ref().is_err_and(fails_validation)) {
+            let stream = self.machine.definition().stream.as_ref();
+            let rule = stream.and_then(|s| s.duplicate.as_deref());
+            let said = rule.and_then(|rule| self.machine.say(rule, &snapshot, &envelope));
+            let content = match same {
+                true => "same content",
+                false => "different content",
+            };
+            let said = said.unwrap_or_else(|| "duplicate id: an item with this id was accepted before".into());
+            return Err(refused(rule.unwrap_or("duplicate"), format!("{said} ({content})")));
+        }
+        let step = done.map_err(|refusal| {
+            if fast {
+                // The slow path judges the item again, and explains the refusal.
+                return refused(refusal.code.word(), String::new());
+            }
+            let explanation = self.machine.explain_briefly(Some(&snapshot), &envelope, &refusal);
+            let Explanation { code, message, rule, .. } = explanation;
+            refused(rule.as_deref().unwrap_or(code.word()), message)
+        })?;
+        if let Err(error) = own_time {
+            return Err(refused("schema", error.to_string()));
+        }
+        log(&step.effects, &mut logs);
+        let to = state(&step.snapshot);
+        run.snapshot = Some(step.snapshot);
+        (run.seq, run.at) = (seq, Some(at));
+        if let Some((key, content)) = key {
+            run.ids.insert(key, content);
+        }
+        Ok(Accepted { from, to, at, logs })
+    }
+
+    fn start(&self, run: &str, input: Result<Json, EvalError>, at: i64) -> Result<Snapshot, Refused> {
+        let refused = |code: &str, message: String| Refused { from: None, code: code.to_owned(), message };
+        let input = input.map_err(|m| refused("schema", format!("cannot determine the input of the run: {m}")))?;
+        let envelope = Envelope::host(0, Event::Start { input }, at);
+        match self.machine.start(run, &envelope) {
+            Ok(step) => Ok(step.snapshot),
+            Err(refusal) => {
+                let explanation = self.machine.explain(None, &envelope, &refusal);
+                let message = format!("the run cannot start: {}", explanation.message);
+                Err(refused(explanation.code.word(), message))
+            }
+        }
+    }
+
+    /// Fires the timers that are due by the time of the item, each at its own time.
+    fn fire(&self, snapshot: &mut Snapshot, seq: &mut u64, at: i64, logs: &mut Vec<String>) {
+        let mut fired = 0;
+        while let Some(timer) = snapshot.next_timer().filter(|timer| timer.due.0 <= at) {
+            let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
+            let envelope = Envelope::host(seq.saturating_add(1), event, timer.due);
+            // A refused timer stays pending, and so do the timers after it.
+            let Ok(step) = self.machine.step(snapshot, &envelope) else {
+                break;
+            };
+            fired += 1;
+            *seq = envelope.seq;
+            log(&step.effects, logs);
+            *snapshot = step.snapshot;
+            if fired > MAX_FIRINGS {
+                break;
+            }
+        }
+    }
+}
+
+/// Appends what the charter logs, as text.
+fn log(effects: &[Effect], logs: &mut Vec<String>) {
+    for effect in effects {
+        if let EffectKind::Log { label, value } = &effect.kind {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            logs.push(match label {
+                Some(label) => format!("{label}: {text}"),
+                None => text,
+            });
+        }
+    }
+}
+
+/// The active states, as text.
+pub(crate) fn state(snapshot: &Snapshot) -> String {
+    let root = snapshot.actor("root");
+    let mut states = root.iter().flat_map(|actor| actor.state());
+    let mut text = states.next().unwrap_or_default().to_owned();
+    for state in states {
+        text.push_str(", ");
+        text.push_str(state);
+    }
+    text
+}

@@ -1,0 +1,143 @@
+//! Reads the values of a tape.
+
+use charter_kernel::{Kind, View};
+use serde_json::{Map, Number, Value as Json};
+
+use super::Node;
+use crate::conform::field_set::FieldSet;
+
+/// A value on a tape.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cursor<'t> {
+    tape: &'t [Node],
+    text: &'t str,
+    at: u32,
+}
+
+impl<'t> Cursor<'t> {
+    /// The root of a tape.
+    pub(super) fn new(tape: &'t [Node], text: &'t str) -> Cursor<'t> {
+        Cursor { tape, text, at: 0 }
+    }
+
+    #[inline]
+    fn node(self) -> Node {
+        // A cursor always points at a node; the fallback avoids a panic.
+        self.tape.get(self.at as usize).copied().unwrap_or(Node {
+            kind: Kind::Null,
+            flag: false,
+            start: 0,
+            end: 0,
+            next: u32::MAX,
+            count: 0,
+        })
+    }
+
+    #[inline]
+    fn bytes(self, node: Node) -> &'t str {
+        self.text.get(node.start as usize..node.end as usize).unwrap_or_default()
+    }
+
+    #[inline]
+    fn to(self, at: u32) -> Cursor<'t> {
+        Cursor { at, ..self }
+    }
+
+    /// The field with this name.
+    pub(crate) fn field(self, name: &str) -> Option<Cursor<'t>> {
+        let mut found = None;
+        View::fields(self, |key, value| {
+            if key == name {
+                found = Some(value);
+            }
+            found.is_none()
+        });
+        found
+    }
+
+    /// The value as JSON, reduced to the fields in `needed`.
+    pub(crate) fn json(self, needed: &FieldSet) -> Option<Json> {
+        let node = self.node();
+        Some(match node.kind {
+            Kind::Null => Json::Null,
+            Kind::Bool => Json::Bool(node.flag),
+            Kind::Int => Json::Number(self.bytes(node).parse::<i64>().ok()?.into()),
+            Kind::Float => Json::Number(Number::from_f64(self.bytes(node).parse().ok()?)?),
+            Kind::Text if node.flag => {
+                serde_json::from_str(self.text.get(node.start as usize - 1..node.end as usize + 1)?).ok()?
+            }
+            Kind::Text => Json::String(self.bytes(node).to_owned()),
+            Kind::List => {
+                let mut list = Vec::new();
+                // A list is needed whole, or only as the fact that it is a list.
+                if needed.is_all() {
+                    list.reserve(node.count as usize);
+                    let whole = View::items(self, |item| item.json(needed).map(|json| list.push(json)).is_some());
+                    whole.then_some(())?;
+                }
+                Json::Array(list)
+            }
+            Kind::Object => {
+                let mut map = Map::new();
+                let whole = View::fields(self, |key, value| {
+                    let part = match needed.is_all() {
+                        true => Some(needed),
+                        false => needed.part(key),
+                    };
+                    match part {
+                        Some(part) => value.json(part).map(|json| drop(map.insert(key.to_owned(), json))).is_some(),
+                        None => true,
+                    }
+                });
+                whole.then_some(())?;
+                Json::Object(map)
+            }
+        })
+    }
+}
+
+impl View for Cursor<'_> {
+    fn kind(self) -> Kind {
+        self.node().kind
+    }
+    fn text(self, with: impl FnOnce(&str) -> bool) -> bool {
+        let node = self.node();
+        // With escapes, the string differs from its bytes.
+        node.kind == Kind::Text && !node.flag && with(self.bytes(node))
+    }
+    fn number(self) -> Option<f64> {
+        let node = self.node();
+        match node.kind {
+            Kind::Int | Kind::Float => self.bytes(node).parse().ok(),
+            _ => None,
+        }
+    }
+    fn len(self) -> usize {
+        self.node().count as usize
+    }
+    fn items(self, mut each: impl FnMut(Self) -> bool) -> bool {
+        let node = self.node();
+        let mut at = self.at + 1;
+        for _ in 0..node.count {
+            let item = self.to(at);
+            if !each(item) {
+                return false;
+            }
+            at = item.node().next;
+        }
+        true
+    }
+    fn fields(self, mut each: impl FnMut(&str, Self) -> bool) -> bool {
+        let node = self.node();
+        let mut at = self.at + 1;
+        for _ in 0..node.count {
+            let key = self.to(at);
+            let value = self.to(at + 1);
+            if !each(self.bytes(key.node()), value) {
+                return false;
+            }
+            at = value.node().next;
+        }
+        true
+    }
+}
