@@ -1,4 +1,4 @@
-//! Checks a charter and prints the findings: `cargo run -p charter-check --example check FILE`.
+//! Checks a charter and prints the findings: `cargo run -p charter-check --example findings FILE`.
 
 use charter_check::{Options, check};
 use charter_format::{ReadOptions, read_file};
@@ -6,7 +6,7 @@ use charter_kernel::Machine;
 
 fn main() {
     let Some(file) = std::env::args().nth(1) else {
-        eprintln!("usage: check FILE");
+        eprintln!("usage: findings FILE");
         std::process::exit(2);
     };
     let document = match read_file(file.as_ref(), &ReadOptions::default()) {

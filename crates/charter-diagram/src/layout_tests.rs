@@ -2,6 +2,7 @@
 
 use charter_kernel::Definition;
 use charter_kernel::definition::{On, State, StateKind, Transition};
+use charter_test_support::cases;
 use proptest::prelude::*;
 
 use super::layout::{Layout, layout};
@@ -73,7 +74,7 @@ fn assert_apart(drawing: &Drawing<'_>, layout: &Layout) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(3, 32), ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_overlaps_and_nothing_depends_on_chance(

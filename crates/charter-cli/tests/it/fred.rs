@@ -43,13 +43,13 @@ fn digest(out: &str) -> String {
 
 const WAITING: &str = r#"r1: waiting in human_review, 6 records
   Question   Should we raise prices by 20 % for new customers?
-  Seen as    - first_principles: offline: not analysed; ask yourself: Which of your reasons would
+  Seen as    - first_principles: offline: not analyzed; ask yourself: Which of your reasons would
                hold if nobody else did it this way?
-             - swot: offline: not analysed; ask yourself: What would the strongest competitor do on
+             - swot: offline: not analyzed; ask yourself: What would the strongest competitor do on
                the day after?
-             - jobs_to_be_done: offline: not analysed; ask yourself: What do customers stop paying
+             - jobs_to_be_done: offline: not analyzed; ask yourself: What do customers stop paying
                for when they pay for this?
-             - pre_mortem: offline: not analysed; ask yourself: If it went wrong, what was the first
+             - pre_mortem: offline: not analyzed; ask yourself: If it went wrong, what was the first
                sign, and who saw it?
   Decision   Try it on a small part first, with a date on which you look at the result.
   Verdict    recommend, confidence 0.6, a person has to approve it

@@ -220,12 +220,12 @@ fn a_cassette_gives_the_same_records() {
     assert!(text.contains("r: done in complete"), "{text}");
     let records = |db: &str| {
         let (_, log) = ran(&scratch, &["log", "r", "--json", "--db", db]);
-        let essence = log.lines().map(|line| {
+        let stripped = log.lines().map(|line| {
             let mut record: Json = serde_json::from_str(line).unwrap();
             forget_times(&mut record);
             record
         });
-        essence.collect::<Vec<_>>()
+        stripped.collect::<Vec<_>>()
     };
     let again = ["--replay-models", "said.jsonl", "--db", "again.db"];
     let asked = model.asked.lock().unwrap().len();

@@ -5,6 +5,8 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use charter_test_support::cases;
+
 use crate::support::Scratch;
 
 struct Desk(Scratch);
@@ -69,16 +71,17 @@ fn while_the_verification_runs() {
 }
 
 #[test]
-fn at_many_times() {
+fn at_several_times() {
     // The duration without a kill.
     let whole = Desk::new();
     let started = Instant::now();
     assert!(whole.start("").wait().unwrap().success());
     let all = started.elapsed();
-    for step in 1..16 {
+    let steps = cases(4, 16);
+    for step in 1..steps {
         let desk = Desk::new();
         let mut child = desk.start("");
-        std::thread::sleep(all * step / 16);
+        std::thread::sleep(all * step / steps);
         child.kill().unwrap();
         child.wait().unwrap();
         let shown = Command::new(env!("CARGO_BIN_EXE_charter"))

@@ -7,6 +7,7 @@ use charter_format::import::no_files;
 use charter_format::{ReadOptions, read};
 use charter_interop::{export, import};
 use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Snapshot};
+use charter_test_support::cases;
 use serde_json::{Value as Json, json};
 
 use crate::xstate_cases::{self, Case, RuntimeEvent};
@@ -223,8 +224,9 @@ fn as_charter(case: &Case) -> Definition {
 #[test]
 fn generated_charters_round_trip() {
     let around = supplied();
-    let mut ran = 0;
-    for seed in 1..100 {
+    let (count, mut ran) = (cases(12, 99), 0);
+    for seed in 1..=count {
+        let seed = u64::from(seed);
         let case = xstate_cases::case(seed);
         let imported = import::xstate(&case.config, "case.json", &around).unwrap_or_else(|e| panic!("{e}")).definition;
         for definition in [imported, as_charter(&case)] {
@@ -243,15 +245,17 @@ fn generated_charters_round_trip() {
             assert_eq!(records(&compiled(back.definition), &case), expected, "seed {seed} as SCXML");
         }
     }
-    assert!(ran > 110, "only {ran} charters");
+    assert!(ran > count * 11 / 10, "only {ran} charters from {count} cases");
 }
 
 /// Without the embedded charter, but with its declarations, an exported config behaves the same.
 #[test]
 fn a_config_behaves_the_same_without_the_embedded_charter() {
     let around = supplied();
+    let count = cases(12, 149);
     let (mut ran, mut differ) = (0, Vec::new());
-    for seed in 1..150 {
+    for seed in 1..=count {
+        let seed = u64::from(seed);
         let case = xstate_cases::case(seed);
         let imported = import::xstate(&case.config, "case.json", &around).unwrap_or_else(|e| panic!("{e}")).definition;
         let Ok(machine) = Machine::compile(imported) else {
@@ -268,6 +272,6 @@ fn a_config_behaves_the_same_without_the_embedded_charter() {
             differ.push(seed);
         }
     }
-    assert!(ran > 130, "only {ran} configs");
+    assert!(ran > count * 8 / 10, "only {ran} configs from {count} cases");
     assert!(differ.is_empty(), "seeds {differ:?} of {ran}");
 }

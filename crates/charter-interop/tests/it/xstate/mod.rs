@@ -1,23 +1,15 @@
-//! XState configs: translation, diagnostics with paths, FRED with its original faults, and a
-//! comparison with XState itself.
+//! XState configs: translation, diagnostics with paths, and FRED with its original faults.
 
-use std::io::Write as _;
+mod compared;
+mod importing;
+
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use charter_format::import::Files;
-use charter_format::{Diagnostics, Document, ReadOptions, read, read_file};
+use charter_format::{ReadOptions, read, read_file};
+use charter_interop::import;
 use charter_interop::import::Importer;
-use charter_interop::{export, import};
 use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Snapshot};
 use serde_json::{Value as Json, json};
-
-use crate::xstate_cases;
-
-/// Reads a charter that imports its statechart from `files`.
-fn read_importing(charter: &str, name: &str, files: &Files<'_>) -> Result<Document, Diagnostics> {
-    read(charter, name, &ReadOptions { files, importer: &Importer, ..ReadOptions::default() })
-}
 
 /// A machine and its snapshot.
 struct Run {
@@ -284,135 +276,6 @@ fn fred_behaves_as_in_xstate_including_its_faults() {
     }
     run.send("RETRY").failed("0.fred.intake").send("RETRY");
     assert_eq!(run.state(), "failed");
-}
-
-#[test]
-fn a_charter_imports_its_statechart_and_reports_errors_there() {
-    let charter = "charter: 1\nid: c\nstatechart: {import: door.json, format: xstate}\nguards: {free: \"true\"}\n";
-    let files = |text: &'static str| {
-        move |name: &str| {
-            if name == "door.json" { Ok(text.to_owned()) } else { Err(std::io::Error::other("no")) }
-        }
-    };
-    let good = files(
-        r#"{"initial": "shut", "states": {"shut": {"on": {"OPEN": {"target": "open", "guard": "free"}}}, "open": {}}}"#,
-    );
-    let document = read_importing(charter, "c.yaml", &good).unwrap();
-    assert_eq!(Run::start(document.definition).send("OPEN").state(), "open");
-    let bad = files(
-        r#"{"initial": "shut", "states": {"shut": {"on": {"OPEN": {"target": "open", "guard": "fre"}}}, "open": {}}}"#,
-    );
-    let errors = read_importing(charter, "c.yaml", &bad).unwrap_err();
-    let first = &errors.list[0];
-    assert_eq!(first.message, "door.json:1:84 (`states.shut.on.OPEN.guard`): undefined guard `fre`");
-    assert_eq!((first.path.as_str(), first.help.as_deref()), ("statechart.import", Some("did you mean `free`?")));
-    let errors = read(charter, "c.yaml", &ReadOptions::default()).unwrap_err();
-    assert!(errors.list[0].message.starts_with("cannot read `door.json`"), "{}", errors.list[0].message);
-    let both = format!("{charter}initial: a\nstates: {{a: {{}}}}\n");
-    let errors = read_importing(&both, "c.yaml", &good).unwrap_err();
-    assert_eq!(errors.list[0].message, "`initial` conflicts with the imported statechart");
-    let scxml = "charter: 1\nid: c\nstatechart: {import: door.json, format: scxml}\n";
-    let door = files(
-        r#"<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0"><state id="shut"><transition event="open" target="open"/></state><state id="open"/></scxml>"#,
-    );
-    let document = read_importing(scxml, "c.yaml", &door).unwrap();
-    assert_eq!(Run::start(document.definition).send("open").state(), "open");
-}
-
-/// Runs random configs and event streams in XState and in the kernel. Skipped unless `XSTATE_DIR`
-/// is a folder in which `npm install xstate@5` was run. `XSTATE_CASES` is the number of cases
-/// (default 500), `XSTATE_SEED` the first seed.
-#[test]
-fn the_kernel_behaves_as_xstate() {
-    let Some(dir) = std::env::var_os("XSTATE_DIR") else {
-        eprintln!("skipped: XSTATE_DIR is not set");
-        return;
-    };
-    let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
-    let (count, seed) = (number("XSTATE_CASES", 500), number("XSTATE_SEED", 1));
-    let cases: Vec<xstate_cases::Case> = (seed..seed + count).map(xstate_cases::case).collect();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/xstate/oracle.cjs");
-    let mut node = Command::new("node")
-        .arg(script)
-        .env("XSTATE_DIR", dir)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines: String = cases.iter().map(|c| format!("{}\n", c.line())).collect();
-    let mut stdin = node.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(lines.as_bytes()).unwrap());
-    let output = node.wait_with_output().unwrap();
-    writer.join().unwrap();
-    let answers: Vec<Json> =
-        String::from_utf8(output.stdout).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
-    assert_eq!(answers.len(), cases.len(), "XState did not answer every case");
-    let mut around = read(&xstate_cases::around(), "around.yaml", &ReadOptions::default()).unwrap().definition;
-    around.root = Definition::default().root;
-    let (mut compared, mut refused, mut broken) = (0, 0, 0);
-    for (case, answer) in cases.iter().zip(&answers) {
-        // Skip cases that XState cannot run: a refused config, an endless loop.
-        let Some(expected) = answer.as_array().filter(|seen| seen.iter().all(|s| s["status"] != "error")) else {
-            refused += 1;
-            continue;
-        };
-        let document = import::xstate(&case.config, "case.json", &around)
-            .unwrap_or_else(|e| panic!("seed {}: {e}\n{}", case.seed, case.config));
-        if std::env::var_os("XSTATE_SHOW").is_some() {
-            eprintln!("seed {} {}", case.seed, case.line());
-        }
-        let mut run = Run::start(document.definition);
-        for (at, expected) in expected.iter().enumerate() {
-            if expected["status"] == "broken" {
-                broken += 1;
-                break;
-            }
-            if at > 0 && !run.snapshot.status().is_finished() {
-                match &case.events[at - 1] {
-                    xstate_cases::RuntimeEvent::Event(kind) => drop(run.send(kind)),
-                    xstate_cases::RuntimeEvent::Wait(ms) => drop(run.wait(*ms)),
-                    xstate_cases::RuntimeEvent::Done(n) => run.answer(*n, true),
-                    xstate_cases::RuntimeEvent::Failed(n) => run.answer(*n, false),
-                }
-            }
-            let log = run.snapshot.actor("root").unwrap().variable("log").cloned().unwrap_or_default();
-            let found = json!({"states": run.states(), "log": log, "status": if run.snapshot.status().is_finished() { "done" } else { "active" }, "waits": run.pending()});
-            assert_eq!(&found, expected, "seed {}, after {:?}\n{}", case.seed, &case.events[..at], case.config);
-        }
-        compared += 1;
-    }
-    eprintln!(
-        "{compared} configs compared with XState ({broken} until it lost its configuration), {refused} that it cannot run"
-    );
-    assert!(compared * 10 > count * 6, "too few were compared: {compared} of {count}");
-}
-
-#[test]
-fn the_importing_charter_overrides_an_embedded_one() {
-    let inner = "charter: 1\nid: inner\nroles: {nobody: {}}\nevents: {OPEN: {}}\nguards: {free: \"false\"}\nstates: {shut: {on: {OPEN: {target: open, guard: free}}}, open: {}}\n";
-    let inner = Machine::compile(read(inner, "inner.yaml", &ReadOptions::default()).unwrap().definition).unwrap();
-    let exported = export::xstate(&inner);
-    // Imported on its own, an export is the original charter.
-    let alone = import::xstate(&exported, "inner.json", &Definition::default()).unwrap();
-    assert_eq!(alone.definition.digest(), inner.digest());
-    // Imported into a charter, it provides only its states.
-    let outer = "charter: 1\nid: outer\nroles: {keeper: {}}\nstatechart: {import: inner.json, format: xstate}\nguards: {free: \"true\"}\n";
-    let files = |_: &str| Ok(exported.clone());
-    let document = read_importing(outer, "outer.yaml", &files).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(document.definition.id, "outer");
-    assert!(document.definition.roles.contains_key("keeper") && !document.definition.roles.contains_key("nobody"));
-    assert_eq!(Run::start(document.definition).send("OPEN").state(), "open");
-}
-
-#[test]
-fn a_problem_of_the_kernel_has_a_place_in_the_imported_file() {
-    let charter = "charter: 1\nid: c\nstatechart: {import: door.json, format: xstate}\nguards: {free: \"true\"}\n";
-    let door = r#"{"initial": "shut",
-      "states": {"shut": {}, "both": {"id": "x", "on": {"E": "shut"}}}}"#;
-    let document = read_importing(charter, "c.yaml", &|_| Ok(door.to_owned())).unwrap();
-    let place = document.imported_place("/root/state/states/both/on/0/transitions/0");
-    assert_eq!(place.as_deref(), Some("door.json:2:62 (`states.both.on.E`)"));
-    assert_eq!(document.imported_place("/guards/free"), None);
 }
 
 #[test]
