@@ -4,7 +4,7 @@ import re
 import sys
 
 WIDTH, HEIGHT = 8.4, 19
-COLOURS = {"31": "#e06c75", "32": "#98c379", "33": "#e5c07b", "36": "#56b6c2"}
+COLORS = {"31": "#e06c75", "32": "#98c379", "33": "#e5c07b", "36": "#56b6c2"}
 lines = sys.stdin.read().rstrip("\n").split("\n")
 rows, style = [], {}
 for line in lines:
@@ -18,8 +18,8 @@ for line in lines:
                     style["font-weight"] = "bold"
                 elif code == "2":
                     style["fill"] = "#7f848e"
-                elif code in COLOURS:
-                    style["fill"] = COLOURS[code]
+                elif code in COLORS:
+                    style["fill"] = COLORS[code]
         elif part:
             attributes = "".join(f' {name}="{value}"' for name, value in style.items())
             if part.strip():
