@@ -30,7 +30,7 @@ mod unparse;
 mod value;
 
 pub use ast::Ast;
-pub use check::{Facts, Finding, Severity, check};
+pub use check::{Facts, Finding, FindingKind, Severity, check};
 pub use env::{Env, FunctionId, RootId};
 pub use error::{CompileError, ErrorKind, EvalError, ParseError};
 pub use fuel::Fuel;

@@ -106,10 +106,9 @@ impl<'d> Checker<'_, 'd> {
                 charter_expr::Severity::Error => Severity::Error,
                 _ => Severity::Warning,
             };
-            let code = if f.message.contains("no field `") || f.message.contains("is not a declared field") {
-                codes::UNKNOWN_FIELD
-            } else {
-                codes::TYPE
+            let code = match f.kind {
+                charter_expr::FindingKind::UnknownField => codes::UNKNOWN_FIELD,
+                _ => codes::TYPE,
             };
             let mut finding = Finding::new(severity, code, at, f.message).bytes(f.span.start, f.span.end);
             finding.help = f.help;

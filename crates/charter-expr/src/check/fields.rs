@@ -1,6 +1,6 @@
 //! Fields and indexes: what is there, what may be missing, what is never there.
 
-use super::{Checker, alternatives, join};
+use super::{Checker, Severity, alternatives, join};
 use crate::ast::{Kind, LinkKind, Node};
 use crate::types::a;
 use crate::{Span, Type, names, suggest};
@@ -45,7 +45,8 @@ impl Checker<'_> {
             );
         } else if found.iter().all(|f| matches!(f, Found::Never)) {
             let help = suggest_field(&holder, name);
-            self.warning(span, format!("`has` is always false: there is no field `{name}` in `{holder_text}`"), help);
+            let message = format!("`has` is always false: there is no field `{name}` in `{holder_text}`");
+            self.unknown_field(Severity::Warning, span, message, help);
         }
         Type::Bool
     }
@@ -53,12 +54,15 @@ impl Checker<'_> {
     pub(super) fn field(&mut self, ty: &Type, name: &str, before: Span, link: Span, path: Option<&str>) -> Type {
         let holder = self.text(before);
         let mut good = Vec::new();
-        let (mut missing, mut undeclared, mut never, mut unfit) = (false, false, false, false);
+        let (mut missing, mut declared, mut undeclared, mut never, mut unfit) = (false, false, false, false, false);
         for alternative in alternatives(ty) {
             match field_of(&alternative, name) {
-                Found::Is(ty) => good.push(ty),
+                Found::Is(ty) => {
+                    declared = true;
+                    good.push(ty);
+                }
                 Found::Maybe(ty) => {
-                    missing = true;
+                    (missing, declared) = (true, true);
                     good.push(ty);
                 }
                 Found::Undeclared => {
@@ -71,30 +75,30 @@ impl Checker<'_> {
         }
         let present = path.is_some_and(|p| self.facts.is_present(p));
         if good.is_empty() {
-            let (message, help) = if never {
+            if never {
                 let help = suggest_field(ty, name).or_else(|| fields_of(ty));
-                (format!("there is no field `{name}` in `{holder}`"), help)
+                let message = format!("there is no field `{name}` in `{holder}`");
+                self.unknown_field(Severity::Error, link, message, help);
             } else {
-                (format!("the field `{name}` of {}: such values have no fields", a(ty)), null_help(ty, &holder))
-            };
-            self.error(link, message, help);
+                let message = format!("the field `{name}` of {}: such values have no fields", a(ty));
+                self.error(link, message, null_help(ty, &holder));
+            }
             return Type::Dyn;
         }
         if unfit {
             self.warning(link, format!("for some values: {}", no_fields(ty, &holder)), null_help(ty, &holder));
         }
         if never && !present {
-            self.warning(
-                link,
-                format!("for some values: there is no field `{name}` in `{holder}`"),
-                suggest_field(ty, name),
-            );
+            let message = format!("for some values: there is no field `{name}` in `{holder}`");
+            self.unknown_field(Severity::Warning, link, message, suggest_field(ty, name));
         }
         if undeclared
+            && !declared
             && !present
             && let Some(help) = suggest_field(ty, name)
         {
-            self.warning(link, format!("`{name}` is not a declared field of `{holder}`"), Some(help));
+            let message = format!("`{name}` is not a declared field of `{holder}`");
+            self.unknown_field(Severity::Warning, link, message, Some(help));
         }
         if missing && !present {
             let help = format!("ask first: `has({holder}.{name}) && ...`");

@@ -28,9 +28,21 @@ pub enum Severity {
     Error,
 }
 
+/// The kind of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// A field that does not exist, or is not declared, is read.
+    UnknownField,
+    /// Anything else: a value of another type than is wanted, an unknown name or function.
+    Type,
+}
+
 /// What the checker found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
+    /// The kind.
+    pub kind: FindingKind,
     /// How sure it is.
     pub severity: Severity,
     /// Where.
@@ -78,7 +90,7 @@ impl<'e> Checker<'e> {
     }
 
     fn report(&mut self, severity: Severity, span: Span, message: String, help: Option<String>) {
-        self.findings.push(Finding { severity, span, message, help });
+        self.findings.push(Finding { kind: FindingKind::Type, severity, span, message, help });
     }
 
     fn error(&mut self, span: Span, message: String, help: Option<String>) {
@@ -87,6 +99,10 @@ impl<'e> Checker<'e> {
 
     fn warning(&mut self, span: Span, message: String, help: Option<String>) {
         self.report(Severity::Warning, span, message, help);
+    }
+
+    fn unknown_field(&mut self, severity: Severity, span: Span, message: String, help: Option<String>) {
+        self.findings.push(Finding { kind: FindingKind::UnknownField, severity, span, message, help });
     }
 
     /// A piece of the source for a message.

@@ -25,7 +25,10 @@ fn env() -> Env {
         ]),
     );
     let known = BTreeMap::from([("amount".to_owned(), Field::required(Type::Int))]);
-    env.root("open", Type::Object { fields: known.into(), open: true });
+    let open = Type::Object { fields: known.into(), open: true };
+    env.root("open", open.clone());
+    let other = BTreeMap::from([("amount_id".to_owned(), Field::required(Type::Int))]);
+    env.root("either", Type::union([open, Type::Object { fields: other.into(), open: true }]));
     env.function("in", vec![Type::String], Type::Bool);
     env
 }
@@ -89,6 +92,11 @@ fn misspelt_names() {
         "has(context.decision.nte)",
         "W `context.decision.nte`: `has` is always false: there is no field `nte` in `context.decision` (did you mean `note`?)",
     );
+}
+
+#[test]
+fn a_field_of_one_alternative_is_declared() {
+    gives("has(either.amount_id) ? either.amount_id == 1 : either.amount == 1", Type::Bool);
 }
 
 #[test]
