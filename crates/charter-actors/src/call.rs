@@ -1,9 +1,10 @@
 //! A call of an executor: the invocation, its configuration, and the host behind it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use charter_kernel::definition::ActorDecl;
-use charter_kernel::{EffectId, Principal};
+use charter_kernel::{EffectId, Principal, Timestamp};
 use serde_json::Value as Json;
 
 use crate::clock::Clock;
@@ -30,8 +31,8 @@ pub struct Call {
     pub attempt: u32,
     /// The input; it matches the actor's schema.
     pub input: Arc<Json>,
-    /// When the attempt must be over, milliseconds since 1970.
-    pub deadline: i64,
+    /// When the attempt must be over.
+    pub deadline: Timestamp,
     pub(crate) actor: Arc<ActorConfig>,
     folder: Arc<Folder>,
     host: Arc<dyn CallHost>,
@@ -51,7 +52,7 @@ impl Call {
         input: Arc<Json>,
     ) -> Call {
         let effect = effect_id.text(&run).into();
-        Call { run, effect, effect_id, invocation, attempt: 1, input, deadline: i64::MAX, actor, folder, host }
+        Call { run, effect, effect_id, invocation, attempt: 1, input, deadline: Timestamp::MAX, actor, folder, host }
     }
 
     /// The entry of `actors`.
@@ -90,10 +91,10 @@ impl Call {
         self.host.clock()
     }
 
-    /// Milliseconds until the deadline.
+    /// The time until the deadline; zero after it.
     #[must_use]
-    pub fn left(&self) -> u64 {
-        u64::try_from(self.deadline.saturating_sub(self.clock().now())).unwrap_or(0)
+    pub fn left(&self) -> Duration {
+        Duration::from_millis(u64::try_from(self.deadline.since(self.clock().now()).0).unwrap_or(0))
     }
 
     /// How many invocations of this actor the run requested before this one. Reads the journal:

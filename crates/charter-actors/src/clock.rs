@@ -6,19 +6,21 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use charter_kernel::Timestamp;
+
 /// A boxed future, as object-safe traits need it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A source of time. Times are milliseconds since 1970-01-01T00:00:00Z.
+/// A source of time.
 pub trait Clock: Send + Sync + 'static {
     /// The time now.
-    fn now(&self) -> i64;
+    fn now(&self) -> Timestamp;
 
     /// Waits until a time; the caller does nothing else meanwhile.
-    fn sleep_until(&self, at: i64) -> BoxFuture<'static, ()>;
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()>;
 
     /// Waits until a time while the caller also does other work, which may end first.
-    fn alarm_at(&self, at: i64) -> BoxFuture<'static, ()> {
+    fn alarm_at(&self, at: Timestamp) -> BoxFuture<'static, ()> {
         self.sleep_until(at)
     }
 
@@ -61,19 +63,19 @@ pub struct SystemClock;
 const MAX_SLEEP: Duration = Duration::from_secs(20);
 
 impl Clock for SystemClock {
-    fn now(&self) -> i64 {
+    fn now(&self) -> Timestamp {
         let ms = |d: Duration| i64::try_from(d.as_millis()).unwrap_or(i64::MAX);
         match SystemTime::now().duration_since(UNIX_EPOCH) {
-            Ok(since) => ms(since),
-            Err(before) => ms(before.duration()).saturating_neg(),
+            Ok(since) => Timestamp(ms(since)),
+            Err(before) => Timestamp(ms(before.duration()).saturating_neg()),
         }
     }
 
-    fn sleep_until(&self, at: i64) -> BoxFuture<'static, ()> {
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             loop {
-                let left = at.saturating_sub(SystemClock.now());
-                let Some(left) = u64::try_from(left).ok().filter(|ms| *ms > 0) else {
+                let left = at.since(SystemClock.now());
+                let Some(left) = u64::try_from(left.0).ok().filter(|ms| *ms > 0) else {
                     return;
                 };
                 tokio::time::sleep(Duration::from_millis(left).min(MAX_SLEEP)).await;

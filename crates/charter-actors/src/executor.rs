@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_kernel::BadAnswer;
 use charter_kernel::definition::ActorDecl;
+use charter_kernel::{BadAnswer, Millis};
 use serde_json::{Map, Value as Json};
 
 use crate::call::Call;
@@ -39,9 +39,9 @@ pub trait Executor: Send + Sync + 'static {
         false
     }
 
-    /// Time limit of an attempt if the actor has no `attemptTimeout`, in milliseconds; none: as
-    /// long as the invocation.
-    fn attempt_timeout(&self) -> Option<i64> {
+    /// Time limit of an attempt if the actor has no `attemptTimeout`; none: as long as the
+    /// invocation.
+    fn attempt_timeout(&self) -> Option<Millis> {
         None
     }
 

@@ -1,14 +1,14 @@
 //! The keys that every kind of actor has: retries, idempotency, time limit of an attempt, identity.
 
-use charter_kernel::Digest;
 use charter_kernel::definition::ActorDecl;
+use charter_kernel::{Digest, Millis};
 use serde_json::Value as Json;
 
 use crate::error::ConfigError;
 use crate::values::{delay, texts};
 
 /// Longest pause between two attempts by default: five minutes.
-const MAX_PAUSE: i64 = 300_000;
+const MAX_PAUSE: Millis = Millis(300_000);
 /// Upper limit of `retry.attempts`.
 const MAX_ATTEMPTS: u64 = 100;
 
@@ -20,9 +20,8 @@ pub struct ActorPolicy {
     pub idempotent: Option<bool>,
     /// When a failed call is attempted again.
     pub retry: Retry,
-    /// Time limit of one attempt, in milliseconds (`attemptTimeout`); none: the default of the
-    /// kind.
-    pub attempt_timeout: Option<i64>,
+    /// Time limit of one attempt (`attemptTimeout`); none: the default of the kind.
+    pub attempt_timeout: Option<Millis>,
     /// The roles under which it may send events to its run (`as`).
     pub roles: Vec<String>,
     /// The id under which it sends events (`id`); default: its name.
@@ -34,36 +33,35 @@ pub struct ActorPolicy {
 pub struct Retry {
     /// Number of attempts in all.
     pub attempts: u32,
-    /// Pause after the first failure, in milliseconds.
-    pub backoff: i64,
+    /// Pause after the first failure.
+    pub backoff: Millis,
     /// Factor by which the pause grows with each attempt.
     pub factor: f64,
-    /// Longest pause, in milliseconds.
-    pub max: i64,
+    /// Longest pause.
+    pub max: Millis,
     /// Fraction of the pause that is random, 0 to 1.
     pub jitter: f64,
 }
 
 impl Default for Retry {
     fn default() -> Retry {
-        Retry { attempts: 1, backoff: 1_000, factor: 2.0, max: MAX_PAUSE, jitter: 0.5 }
+        Retry { attempts: 1, backoff: Millis(1_000), factor: 2.0, max: MAX_PAUSE, jitter: 0.5 }
     }
 }
 
 impl Retry {
-    /// The pause after attempt `attempt` (the first is 1) of an effect, in milliseconds. It is the
-    /// same each time for the same effect and attempt: the random part is derived from the effect's
-    /// id.
+    /// The pause after attempt `attempt` (the first is 1) of an effect. It is the same each time for
+    /// the same effect and attempt: the random part is derived from the effect's id.
     #[must_use]
-    pub fn pause(&self, effect: &str, attempt: u32) -> i64 {
+    pub fn pause(&self, effect: &str, attempt: u32) -> Millis {
         let doublings = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
-        let full = (self.backoff as f64 * self.factor.powi(doublings)).min(self.max as f64);
+        let full = (self.backoff.0 as f64 * self.factor.powi(doublings)).min(self.max.0 as f64);
         let Digest(hash) = Digest::of_bytes(format!("{effect}#{attempt}").as_bytes());
         let seed = hash.iter().take(6).fold(0u64, |n, b| n.wrapping_mul(256).wrapping_add(u64::from(*b)));
         let random = seed as f64 / (1u64 << 48) as f64;
         let pause = full * (1.0 - self.jitter * random);
         // Between 0 and `max`, so the cast loses nothing.
-        pause.max(0.0) as i64
+        Millis(pause.max(0.0) as i64)
     }
 }
 
@@ -81,7 +79,7 @@ impl ActorPolicy {
         };
         let attempt_timeout = match config.get("attemptTimeout") {
             None | Some(Json::Null) => None,
-            Some(value) => Some(delay("attemptTimeout", value)?.max(1)),
+            Some(value) => Some(delay("attemptTimeout", value)?.max(Millis(1))),
         };
         let roles = match config.get("as") {
             None | Some(Json::Null) => Vec::new(),

@@ -1,6 +1,6 @@
 //! Values that several configurations have: durations and lists of strings.
 
-use charter_kernel::parse_delay;
+use charter_kernel::{Millis, parse_delay};
 use serde_json::Value as Json;
 
 use crate::error::ConfigError;
@@ -9,13 +9,14 @@ use crate::error::ConfigError;
 ///
 /// # Errors
 /// The value is neither, or is negative.
-pub fn delay(key: &str, value: &Json) -> Result<i64, ConfigError> {
+pub fn delay(key: &str, value: &Json) -> Result<Millis, ConfigError> {
     let ms = match value {
-        Json::String(text) => parse_delay(text).map(|ms| ms.0),
-        Json::Number(n) => n.as_i64(),
+        Json::String(text) => parse_delay(text),
+        Json::Number(n) => n.as_i64().map(Millis),
         _ => None,
     };
-    ms.filter(|ms| *ms >= 0).ok_or_else(|| ConfigError::invalid(key, "a duration such as `2s` or `1h30m`", value))
+    ms.filter(|ms| *ms >= Millis(0))
+        .ok_or_else(|| ConfigError::invalid(key, "a duration such as `2s` or `1h30m`", value))
 }
 
 /// Reads a string or a list of strings.

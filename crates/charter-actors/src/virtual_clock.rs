@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use charter_kernel::{Millis, Timestamp};
 use tokio::sync::Notify;
 
 use crate::clock::{ActivityGuard, ActivityProbe, BoxFuture, Clock};
@@ -16,12 +17,13 @@ use crate::clock::{ActivityGuard, ActivityProbe, BoxFuture, Clock};
 /// # let rt = tokio::runtime::Builder::new_current_thread().build().unwrap();
 /// # rt.block_on(async {
 /// use charter_actors::{Clock, VirtualClock};
+/// use charter_kernel::Timestamp;
 /// let clock = VirtualClock::new(0);
 /// let work = clock.work();
-/// let sleeper = { let clock = clock.clone(); tokio::spawn(async move { clock.sleep_until(3_600_000).await; let at = clock.now(); drop(work); at }) };
+/// let sleeper = { let clock = clock.clone(); tokio::spawn(async move { clock.sleep_until(Timestamp(3_600_000)).await; let at = clock.now(); drop(work); at }) };
 /// clock.advance(86_400_000).await;
-/// assert_eq!(sleeper.await.unwrap(), 3_600_000);
-/// assert_eq!(clock.now(), 86_400_000);
+/// assert_eq!(sleeper.await.unwrap(), Timestamp(3_600_000));
+/// assert_eq!(clock.now(), Timestamp(86_400_000));
 /// # });
 /// ```
 #[derive(Clone)]
@@ -33,10 +35,10 @@ struct Inner {
 }
 
 struct State {
-    now: i64,
+    now: Timestamp,
     next: u64,
     /// By time, then in the order in which they began.
-    sleepers: BTreeMap<(i64, u64), Option<Waker>>,
+    sleepers: BTreeMap<(Timestamp, u64), Option<Waker>>,
     /// Activities that are not asleep.
     active: i64,
 }
@@ -66,11 +68,11 @@ impl ActivityProbe for Inner {
 }
 
 impl VirtualClock {
-    /// A clock at a time (milliseconds since 1970).
+    /// A clock at a time.
     #[must_use]
-    pub fn new(now: i64) -> VirtualClock {
+    pub fn new(now: impl Into<Timestamp>) -> VirtualClock {
         VirtualClock(Arc::new(Inner {
-            state: Mutex::new(State { now, next: 0, sleepers: BTreeMap::new(), active: 0 }),
+            state: Mutex::new(State { now: now.into(), next: 0, sleepers: BTreeMap::new(), active: 0 }),
             idle: Notify::new(),
         }))
     }
@@ -92,8 +94,8 @@ impl VirtualClock {
 
     /// Lets time pass: everything that is due meanwhile happens at its own time, one after the
     /// other.
-    pub async fn advance(&self, ms: i64) {
-        let until = self.now().saturating_add(ms.max(0));
+    pub async fn advance(&self, length: impl Into<Millis>) {
+        let until = self.now().saturating_add(length.into().max(Millis(0)));
         loop {
             self.settle().await;
             if !self.wake(until) {
@@ -103,30 +105,30 @@ impl VirtualClock {
         self.settle().await;
     }
 
-    /// Lets time pass until nothing sleeps any more, at most `at_most` milliseconds. Returns the
-    /// time that passed.
-    pub async fn run(&self, at_most: i64) -> i64 {
+    /// Lets time pass until nothing sleeps any more, for `at_most`. Returns the time that
+    /// passed.
+    pub async fn run(&self, at_most: impl Into<Millis>) -> Millis {
         let begin = self.now();
-        let until = begin.saturating_add(at_most.max(0));
+        let until = begin.saturating_add(at_most.into().max(Millis(0)));
         loop {
             self.settle().await;
             let more = self.0.lock().sleepers.first_key_value().is_some_and(|((at, _), _)| *at <= until);
             if !more || !self.wake(until) {
-                return self.now().saturating_sub(begin);
+                return self.now().since(begin);
             }
         }
     }
 
     /// When the next sleeper is due; none if nothing sleeps, or only without end.
     #[must_use]
-    pub fn next(&self) -> Option<i64> {
+    pub fn next(&self) -> Option<Timestamp> {
         let state = self.0.lock();
-        state.sleepers.first_key_value().map(|((at, _), _)| *at).filter(|at| *at < i64::MAX)
+        state.sleepers.first_key_value().map(|((at, _), _)| *at).filter(|at| *at < Timestamp::MAX)
     }
 
     /// Moves to the time of the next sleeper, at most to `until`, and wakes it. Returns false if no
     /// sleeper is due until then.
-    fn wake(&self, until: i64) -> bool {
+    fn wake(&self, until: Timestamp) -> bool {
         let mut state = self.0.lock();
         let due = state.sleepers.first_key_value().map(|((at, _), _)| *at).filter(|at| *at <= until);
         let Some(at) = due else {
@@ -145,7 +147,7 @@ impl VirtualClock {
         true
     }
 
-    fn sleep(&self, at: i64, idles: bool) -> Sleep {
+    fn sleep(&self, at: Timestamp, idles: bool) -> Sleep {
         let mut state = self.0.lock();
         let id = (at, state.next);
         let waits = at > state.now;
@@ -164,18 +166,18 @@ impl VirtualClock {
 impl std::fmt::Debug for VirtualClock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = self.0.lock();
-        write!(f, "VirtualClock({}, {} active, {} asleep)", state.now, state.active, state.sleepers.len())
+        write!(f, "VirtualClock({}, {} active, {} asleep)", state.now.0, state.active, state.sleepers.len())
     }
 }
 
 impl Clock for VirtualClock {
-    fn now(&self) -> i64 {
+    fn now(&self) -> Timestamp {
         self.0.lock().now
     }
-    fn sleep_until(&self, at: i64) -> BoxFuture<'static, ()> {
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
         Box::pin(self.sleep(at, true))
     }
-    fn alarm_at(&self, at: i64) -> BoxFuture<'static, ()> {
+    fn alarm_at(&self, at: Timestamp) -> BoxFuture<'static, ()> {
         Box::pin(self.sleep(at, false))
     }
     fn work(&self) -> ActivityGuard {
@@ -192,7 +194,7 @@ impl Clock for VirtualClock {
 struct Sleep {
     clock: Arc<Inner>,
     /// None: its time had passed when it began.
-    id: Option<(i64, u64)>,
+    id: Option<(Timestamp, u64)>,
     idles: bool,
 }
 

@@ -63,7 +63,7 @@ impl Run {
         Ok(Run {
             snapshot: Some(snapshot),
             chain: Chain::after(last).snapshot_every(1),
-            last: last.at,
+            last: last.at.0,
             refused: Default::default(),
         })
     }

@@ -134,7 +134,7 @@ pub(crate) fn events<M: Memory + Clone>(a: &Automaton<M>, page: &Page) -> Result
         bytes = bytes.saturating_add(r.text().len());
         events.push(Record {
             seq: r.seq,
-            at_ms: ms(r.at),
+            at_ms: ms(r.at.0),
             kind: r.event.r#type.to_string(),
             data: charter_kernel::digest::canonical(&r.event.data),
             by: r.by.id.clone(),

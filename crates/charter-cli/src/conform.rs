@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use charter_kernel::Timestamp;
 use charter_scenario::conform::{Judge, Judgment, StreamClock, StreamError};
 use charter_scenario::lines::Lines;
 use charter_scenario::timestamp;
@@ -24,7 +25,7 @@ pub struct Args {
     clock: Option<String>,
     /// Use one time for every item: RFC 3339, or milliseconds since 1970
     #[arg(long, value_name = "TIME", value_parser = timestamp::parse, allow_hyphen_values = true)]
-    now: Option<i64>,
+    now: Option<Timestamp>,
     /// Print only refused items and items for which the charter logs something
     #[arg(long, short)]
     quiet: bool,

@@ -2,7 +2,7 @@
 //! when}`. Texts that begin with `= ` are expressions. Values are laid out by type: texts are
 //! wrapped, maps of numbers from 0 to 1 become bars, lists have one item per line.
 
-use charter_kernel::{Machine, Snapshot};
+use charter_kernel::{Machine, Snapshot, Timestamp};
 use serde_json::{Map, Value as Json};
 
 use crate::io::Paint;
@@ -23,7 +23,7 @@ const BAR_COLUMNS: usize = 20;
 pub(crate) fn lines(
     machine: &Machine,
     snapshot: &Snapshot,
-    now: i64,
+    now: Timestamp,
     columns: Option<usize>,
     paint: Paint,
 ) -> Vec<String> {
@@ -228,7 +228,7 @@ meta:
             ..Envelope::event(0, "", json!({}), Principal::default(), 0)
         };
         let snapshot = machine.start("r", &begin).unwrap().snapshot;
-        let page = lines(&machine, &snapshot, 0, None, Paint(false));
+        let page = lines(&machine, &snapshot, Timestamp(0), None, Paint(false));
         assert_eq!(page[0], "  Said   hello");
         assert!(page[1].starts_with("  Wrong  (error: "), "{}", page[1]);
         assert_eq!((page[2].as_str(), page.len()), ("  Plain  - 1", 3));

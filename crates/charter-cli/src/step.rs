@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Write};
 
-use charter_kernel::Explanation;
+use charter_kernel::{Explanation, Timestamp};
 use charter_scenario::lines::Lines;
 use charter_scenario::step::{LineResult, StepSession};
 use charter_scenario::timestamp;
@@ -29,7 +29,7 @@ pub struct Args {
     run: String,
     /// Start time: RFC 3339, or milliseconds since 1970
     #[arg(long, value_name = "TIME", default_value = "1970-01-01T00:00:00Z", value_parser = timestamp::parse, allow_hyphen_values = true)]
-    at: i64,
+    at: Timestamp,
     /// Also print a line for the start
     #[arg(long)]
     start: bool,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use charter_kernel::{Digest, Status};
+use charter_kernel::{Digest, Status, Timestamp};
 
 use crate::error::StoreError;
 use crate::project::{Change, project};
@@ -37,7 +37,7 @@ struct Run {
     /// Id -> first record.
     ids: BTreeMap<String, usize>,
     /// Id and generation -> due.
-    timers: BTreeMap<(String, u64), i64>,
+    timers: BTreeMap<(String, u64), Timestamp>,
     open: BTreeSet<(u64, u32)>,
 }
 
@@ -211,7 +211,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn pending_timers(&self, until: i64, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
+    fn pending_timers(&self, until: Timestamp, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
         let inner = self.lock();
         let active = inner.runs.iter().filter(|(_, r)| r.status() == Some(Status::Active));
         let timers = active.flat_map(|(run, r)| {

@@ -1,7 +1,7 @@
 //! Projections: what a record changes in the SQL tables. A function of the record alone, so that
 //! the tables can be deleted and rebuilt. `docs/sql.md` documents the tables.
 
-use charter_kernel::EffectId;
+use charter_kernel::{EffectId, Timestamp};
 use serde_json::Value as Json;
 
 use crate::record::{Fields, SourceKind, Verdict};
@@ -37,7 +37,7 @@ pub(crate) enum Change<'r> {
     TimerSet {
         timer: &'r str,
         generation: u64,
-        due: i64,
+        due: Timestamp,
     },
     TimerEnded {
         timer: &'r str,
@@ -57,8 +57,8 @@ pub(crate) enum Change<'r> {
         key: &'r str,
         status: &'r str,
         uses: Option<i64>,
-        expires: Option<i64>,
-        due: Option<i64>,
+        expires: Option<Timestamp>,
+        due: Option<Timestamp>,
         data: String,
         how: Option<String>,
     },
@@ -110,8 +110,8 @@ pub(crate) fn project<'r, E>(r: &'r Fields<'_>, mut put: impl FnMut(Change<'r>) 
             key: text(entry, "key").unwrap_or_default(),
             status: text(entry, "status").unwrap_or_default(),
             uses: number("uses"),
-            expires: number("expires"),
-            due: number("due"),
+            expires: number("expires").map(Timestamp),
+            due: number("due").map(Timestamp),
             data: entry.get("data").map(canonical).unwrap_or_default(),
             how: entry.get("how").map(canonical),
         })?;

@@ -1,6 +1,6 @@
 //! The interface of a store, and the types it exchanges with its users.
 
-use charter_kernel::{Definition, Digest, Status};
+use charter_kernel::{Definition, Digest, Status, Timestamp};
 
 use crate::error::StoreError;
 use crate::record::{GENESIS, Record};
@@ -122,12 +122,11 @@ pub trait Store: Send + Sync {
     /// As [`Store::append`].
     fn forget_snapshots(&self) -> Result<(), StoreError>;
 
-    /// At most `limit` timers of active runs that are due at `until` (milliseconds since 1970) or
-    /// earlier, earliest first.
+    /// At most `limit` timers of active runs that are due at `until` or earlier, earliest first.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn pending_timers(&self, until: i64, limit: usize) -> Result<Vec<PendingTimer>, StoreError>;
+    fn pending_timers(&self, until: Timestamp, limit: usize) -> Result<Vec<PendingTimer>, StoreError>;
 
     /// Unanswered invocations of active and paused runs, which a host resumes after a restart. At
     /// most `limit`, ordered by run and effect, starting after `after`.
@@ -239,10 +238,10 @@ pub struct RunInfo {
     pub seq: u64,
     /// Hash of its last record.
     pub hash: Digest,
-    /// Time of its first record, milliseconds since 1970.
-    pub started: i64,
-    /// Time of its last record, milliseconds since 1970.
-    pub updated: i64,
+    /// Time of its first record.
+    pub started: Timestamp,
+    /// Time of its last record.
+    pub updated: Timestamp,
 }
 
 /// Which runs to list.
@@ -270,8 +269,8 @@ pub struct StoredSnapshot {
 /// A pending timer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PendingTimer {
-    /// Due time, milliseconds since 1970.
-    pub due: i64,
+    /// Due time.
+    pub due: Timestamp,
     /// The run.
     pub run: String,
     /// Its id.

@@ -11,6 +11,10 @@ pub(crate) const MAX_DELAY: Millis = Millis(1_000 * 365 * 24 * 3_600 * 1_000);
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
+    /// Earlier than every other one: for "at once".
+    pub const MIN: Timestamp = Timestamp(i64::MIN);
+    /// Later than every other one: for "never".
+    pub const MAX: Timestamp = Timestamp(i64::MAX);
     /// The first one that the kernel accepts and records can hold: 0001-01-01T00:00:00.000Z.
     pub const FIRST: Timestamp = Timestamp(-62_135_596_800_000);
     /// The last one: 9999-12-31T23:59:59.999Z.
@@ -45,6 +49,12 @@ impl From<i64> for Timestamp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Millis(pub i64);
+
+impl From<i64> for Millis {
+    fn from(ms: i64) -> Millis {
+        Millis(ms)
+    }
+}
 
 /// Reads a delay such as `500ms`, `24h`, `1h30m` or `2d` (see [`charter_expr::parse_delay`]).
 #[must_use]

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use charter_actors::{BoxFuture, Call, ConfigError, Executor, Fault, Folder, Outcome};
 use charter_kernel::definition::ActorDecl;
@@ -67,7 +66,7 @@ impl Models {
             Some((model, transport)) => Source::Model(model, transport.as_ref()),
         };
         let progress = CallProgress { call, listener: self.listener.as_ref(), stopped };
-        let within = Duration::from_millis(call.left());
+        let within = call.left();
         let (answer, exchanges) = actor.answer(source, &call.input, within, &progress);
         let stored = store(call, &exchanges);
         answer.map_err(|fault| match stored {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_journal::Record;
-use charter_kernel::Snapshot;
+use charter_kernel::{Snapshot, Timestamp};
 use serde_json::Value as Json;
 use tokio::sync::broadcast;
 
@@ -49,8 +49,8 @@ pub enum RuntimeEvent {
         work: Working,
         /// Why it failed: `{code, message, ...}`.
         error: Json,
-        /// Time of the next attempt, milliseconds since 1970.
-        at: i64,
+        /// Time of the next attempt.
+        at: Timestamp,
     },
     /// A task waits for a person.
     Waiting(Working),
@@ -108,8 +108,8 @@ pub struct Working {
     pub kind: Arc<str>,
     /// Number of the attempt; the first is 1.
     pub attempt: u32,
-    /// Start of the attempt, milliseconds since 1970.
-    pub since: i64,
+    /// Start of the attempt.
+    pub since: Timestamp,
 }
 
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use charter_actors::{Clock, Executors};
 use charter_journal::Store;
-use charter_kernel::{Digest, Principal};
+use charter_kernel::{Digest, Millis, Principal};
 use rustc_hash::FxHashMap;
 
 use crate::calls::registry::Calls;
@@ -19,8 +19,8 @@ use crate::sync::{blocking, lock};
 use crate::task_tracker::TaskTracker;
 use crate::timer_queue::TimerQueue;
 
-/// Pause before a write that failed for lack of space is tried again, in milliseconds.
-pub(crate) const RETRY_WRITE: i64 = 1_000;
+/// Pause before a write that failed for lack of space is tried again.
+pub(crate) const RETRY_WRITE: Millis = Millis(1_000);
 
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Store>,

@@ -1,5 +1,6 @@
 //! How often a principal may send events: a token bucket for each.
 
+use charter_kernel::Timestamp;
 use rustc_hash::FxHashMap;
 
 use crate::error::RuntimeError;
@@ -10,24 +11,23 @@ const MAX_PRINCIPALS: usize = 10_000;
 #[derive(Debug, Default)]
 pub(crate) struct Rates {
     /// Thousandths of an event that are left, and when they were last computed.
-    buckets: FxHashMap<String, (i64, i64)>,
+    buckets: FxHashMap<String, (i64, Timestamp)>,
 }
 
 impl Rates {
     /// Takes the tokens of one event.
-    pub(crate) fn take(&mut self, by: &str, now: i64, per_second: u32) -> Result<(), RuntimeError> {
+    pub(crate) fn take(&mut self, by: &str, now: Timestamp, per_second: u32) -> Result<(), RuntimeError> {
         if per_second == 0 {
             return Ok(());
         }
         let rate = i64::from(per_second);
         let full = rate.saturating_mul(2_000);
         if self.buckets.len() >= MAX_PRINCIPALS && !self.buckets.contains_key(by) {
-            self.buckets
-                .retain(|_, (left, at)| left.saturating_add(now.saturating_sub(*at).saturating_mul(rate)) < full);
+            self.buckets.retain(|_, (left, at)| left.saturating_add(now.since(*at).0.saturating_mul(rate)) < full);
         }
         let (left, at) = self.buckets.entry(by.to_owned()).or_insert((full, now));
         // `rate` events per second are `rate` thousandths per millisecond.
-        *left = left.saturating_add(now.saturating_sub(*at).max(0).saturating_mul(rate)).min(full);
+        *left = left.saturating_add(now.since(*at).0.max(0).saturating_mul(rate)).min(full);
         *at = now;
         if *left < 1_000 {
             return Err(RuntimeError::Limit {
@@ -52,14 +52,14 @@ mod tests {
     fn a_bucket_empties_and_fills() {
         let mut rates = Rates::default();
         let mut took = 0;
-        while rates.take("ana", 0, 10).is_ok() {
+        while rates.take("ana", Timestamp(0), 10).is_ok() {
             took += 1;
         }
         assert_eq!(took, 20, "twice the rate at once");
-        assert!(rates.take("bob", 0, 10).is_ok(), "each principal has its own bucket");
-        assert!(rates.take("ana", 99, 10).is_err());
-        assert!(rates.take("ana", 100, 10).is_ok());
-        assert!(rates.take("ana", 100, 10).is_err());
-        assert!(rates.take("ana", 100, 0).is_ok(), "0 is no limit");
+        assert!(rates.take("bob", Timestamp(0), 10).is_ok(), "each principal has its own bucket");
+        assert!(rates.take("ana", Timestamp(99), 10).is_err());
+        assert!(rates.take("ana", Timestamp(100), 10).is_ok());
+        assert!(rates.take("ana", Timestamp(100), 10).is_err());
+        assert!(rates.take("ana", Timestamp(100), 0).is_ok(), "0 is no limit");
     }
 }

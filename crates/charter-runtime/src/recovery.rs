@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use charter_actors::Fault;
 use charter_journal::{OpenEffect, SourceKind};
-use charter_kernel::{EffectId, Event};
+use charter_kernel::{EffectId, Event, Timestamp};
 
 use crate::calls::registry::InvocationRequest;
 use crate::error::RuntimeError;
@@ -33,8 +33,8 @@ pub struct Recovery {
 
 pub(crate) async fn recover(inner: &Arc<Inner>) -> Result<Recovery, RuntimeError> {
     let mut recovery = Recovery::default();
-    let timers = inner.with_store(|inner| inner.store.pending_timers(i64::MAX, usize::MAX >> 1)).await??;
-    let mut next: BTreeMap<String, i64> = BTreeMap::new();
+    let timers = inner.with_store(|inner| inner.store.pending_timers(Timestamp::MAX, usize::MAX >> 1)).await??;
+    let mut next: BTreeMap<String, Timestamp> = BTreeMap::new();
     for timer in timers {
         let due = next.entry(timer.run).or_insert(timer.due);
         *due = timer.due.min(*due);
@@ -118,11 +118,11 @@ async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: 
 }
 
 /// The next attempt of an effect and its earliest start, according to the records of its run.
-async fn attempts(inner: &Arc<Inner>, run: &Arc<str>, effect: EffectId) -> Result<(u32, i64), RuntimeError> {
+async fn attempts(inner: &Arc<Inner>, run: &Arc<str>, effect: EffectId) -> Result<(u32, Timestamp), RuntimeError> {
     let run = run.clone();
     let read = move |inner: &Inner| {
         let name = effect.text(&run);
-        let (mut next, mut not_before) = (1, i64::MIN);
+        let (mut next, mut not_before) = (1, Timestamp::MIN);
         let mut from = effect.seq;
         loop {
             let page = inner.store.records(&run, from, PAGE)?;
@@ -133,7 +133,7 @@ async fn attempts(inner: &Arc<Inner>, run: &Arc<str>, effect: EffectId) -> Resul
                 }
                 if let Ok(Event::Attempt { attempt, retry_at, .. }) = record.envelope().map(|e| e.event) {
                     next = attempt.saturating_add(1);
-                    not_before = retry_at.0;
+                    not_before = retry_at;
                 }
             }
             match page.last() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_journal::{Record, Verdict};
-use charter_kernel::{Digest, EffectId, Explanation, Machine, Principal, RefusalDetails, Snapshot, Status};
+use charter_kernel::{Digest, EffectId, Explanation, Machine, Principal, RefusalDetails, Snapshot, Status, Timestamp};
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
@@ -178,7 +178,7 @@ pub(crate) enum Input {
         effect: EffectId,
         attempt: u32,
         error: Json,
-        retry_at: i64,
+        retry_at: Timestamp,
         reply: Reply,
     },
     /// A timer is due.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use charter_actors::{ActivityGuard, Clock};
+use charter_kernel::Timestamp;
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
@@ -17,15 +18,15 @@ pub(crate) struct TimerQueue {
 
 #[derive(Default)]
 struct State {
-    by_time: BTreeSet<(i64, Arc<str>)>,
-    by_run: FxHashMap<Arc<str>, i64>,
+    by_time: BTreeSet<(Timestamp, Arc<str>)>,
+    by_run: FxHashMap<Arc<str>, Timestamp>,
     /// An activity from the arrival of a new earliest timer until the task has seen it.
     unseen: Option<ActivityGuard>,
 }
 
 impl TimerQueue {
     /// Sets the next timer of a run; none: it has none.
-    pub(crate) fn set(&self, run: &Arc<str>, due: Option<i64>, activity: impl FnOnce() -> ActivityGuard) {
+    pub(crate) fn set(&self, run: &Arc<str>, due: Option<Timestamp>, activity: impl FnOnce() -> ActivityGuard) {
         let mut state = lock(&self.state);
         let state = &mut *state;
         let old = match due {
@@ -50,7 +51,7 @@ impl TimerQueue {
 
     /// Removes the timers that are due. Returns their runs, the time of the next timer, and the
     /// guard of a new earliest timer.
-    fn take_due(&self, now: i64) -> (Vec<Arc<str>>, i64, Option<ActivityGuard>) {
+    fn take_due(&self, now: Timestamp) -> (Vec<Arc<str>>, Timestamp, Option<ActivityGuard>) {
         let mut state = lock(&self.state);
         let mut runs = Vec::new();
         while let Some((due, run)) = state.by_time.first().cloned() {
@@ -61,7 +62,7 @@ impl TimerQueue {
             state.by_run.remove(&run);
             runs.push(run);
         }
-        let next = state.by_time.first().map_or(i64::MAX, |(due, _)| *due);
+        let next = state.by_time.first().map_or(Timestamp::MAX, |(due, _)| *due);
         (runs, next, state.unseen.take())
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use charter_kernel::{
     Cause, Code, Effect, EffectId, Envelope, Event, Explanation, Machine, Note, NoteKind, Principal, Refusal,
-    RefusalContext, RefusalDetails, Snapshot, Timer, TimerChange, Verdict,
+    RefusalContext, RefusalDetails, Snapshot, Timer, TimerChange, Timestamp, Verdict,
 };
 use serde_json::Value as Json;
 
@@ -23,8 +23,8 @@ pub struct Session<'m> {
     snapshot: Snapshot,
     /// Number of the last record.
     seq: u64,
-    /// Time of the last event, in milliseconds since 1970.
-    at: i64,
+    /// Time of the last event.
+    at: Timestamp,
 }
 
 /// The result of applying one input.
@@ -65,7 +65,7 @@ pub struct SessionEvent {
     /// The sender; ignored for answers.
     pub by: Principal,
     /// When it happens; `None`: at the time of the last event.
-    pub at: Option<i64>,
+    pub at: Option<Timestamp>,
     /// The last record that the sender has seen.
     pub expected_seq: Option<u64>,
 }
@@ -99,8 +99,9 @@ impl<'m> Session<'m> {
         machine: &'m Machine,
         run: &str,
         input: Json,
-        at: i64,
+        at: impl Into<Timestamp>,
     ) -> Result<(Session<'m>, StepOutcome<'m>), Box<Explanation>> {
+        let at = at.into();
         let envelope = Envelope::host(0, Event::Start { input }, at);
         match machine.start(run, &envelope) {
             Ok(step) => {
@@ -126,9 +127,9 @@ impl<'m> Session<'m> {
         self.machine
     }
 
-    /// Time of the last event, in milliseconds since 1970.
+    /// Time of the last event.
     #[must_use]
-    pub fn at(&self) -> i64 {
+    pub fn at(&self) -> Timestamp {
         self.at
     }
 
@@ -175,7 +176,7 @@ impl<'m> Session<'m> {
     ///
     /// # Errors
     /// If more than [`MAX_FIRINGS`] fire; nothing has changed then.
-    pub fn tick(&mut self, until: i64) -> Result<StepOutcome<'m>, EndlessTimers> {
+    pub fn tick(&mut self, until: Timestamp) -> Result<StepOutcome<'m>, EndlessTimers> {
         let saved = self.clone();
         let mut tick = Tick::new();
         while self.fire(&mut tick, until) {
@@ -194,7 +195,7 @@ impl<'m> Session<'m> {
     /// If more than [`MAX_FIRINGS`] fire; they have been applied then.
     pub fn run_out(&mut self) -> Result<StepOutcome<'m>, EndlessTimers> {
         let mut tick = Tick::new();
-        while self.fire(&mut tick, i64::MAX) {
+        while self.fire(&mut tick, Timestamp::MAX) {
             if tick.fired >= MAX_FIRINGS {
                 return Err(EndlessTimers);
             }
@@ -221,7 +222,7 @@ impl<'m> Session<'m> {
 
     /// Fires the next timer that is due by `until` and was not tried before in this tick; `false`
     /// if there is none.
-    fn fire(&mut self, tick: &mut Tick<'m>, until: i64) -> bool {
+    fn fire(&mut self, tick: &mut Tick<'m>, until: Timestamp) -> bool {
         // A paused run fires no timers.
         if self.snapshot.next_timer().is_none() {
             return false;
@@ -232,12 +233,12 @@ impl<'m> Session<'m> {
             tick.refused.iter().any(same)
         };
         let mut timers = self.snapshot.timers().iter();
-        let Some(timer) = timers.find(|t| t.due.0 <= until && !tried(t)) else {
+        let Some(timer) = timers.find(|t| t.due <= until && !tried(t)) else {
             return false;
         };
         let timer = Arc::clone(timer);
         let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
-        self.at = timer.due.0;
+        self.at = timer.due;
         let envelope = Envelope::host(self.next_seq(), event, timer.due);
         let actor = timer.actor.to_string();
         match self.machine.step(&self.snapshot, &envelope) {
@@ -270,7 +271,7 @@ impl<'m> Session<'m> {
             to: input.to,
             event: input.event,
             by: input.by,
-            at: self.at.into(),
+            at: self.at,
             expected_seq: input.expected_seq,
         }
     }

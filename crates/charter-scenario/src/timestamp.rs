@@ -1,6 +1,7 @@
 //! Timestamps as people write them: RFC 3339, or whole milliseconds since 1970.
 
 use charter_expr::ExprTimestamp;
+use charter_kernel::Timestamp;
 use serde_json::Value as Json;
 
 /// A value that is not a timestamp.
@@ -17,11 +18,11 @@ pub enum TimestampError {
     OutOfRange(i64),
 }
 
-/// Milliseconds since 1970, from JSON.
+/// A timestamp, from JSON.
 ///
 /// # Errors
 /// If the value is neither RFC 3339 text nor whole milliseconds within the years 1 to 9999.
-pub fn from_json(value: &Json) -> Result<i64, TimestampError> {
+pub fn from_json(value: &Json) -> Result<Timestamp, TimestampError> {
     match value {
         Json::String(text) => parse(text),
         Json::Number(n) => n.as_i64().ok_or_else(|| TimestampError::Invalid(n.to_string())).and_then(in_range),
@@ -29,28 +30,28 @@ pub fn from_json(value: &Json) -> Result<i64, TimestampError> {
     }
 }
 
-/// Milliseconds since 1970, from text.
+/// A timestamp, from text.
 ///
 /// # Errors
 /// If the text is neither RFC 3339 nor whole milliseconds within the years 1 to 9999.
-pub fn parse(text: &str) -> Result<i64, TimestampError> {
+pub fn parse(text: &str) -> Result<Timestamp, TimestampError> {
     if let Ok(ms) = text.parse() {
         return in_range(ms);
     }
-    ExprTimestamp::parse(text).map(ExprTimestamp::millis).map_err(|_| TimestampError::Invalid(abbreviate(text)))
+    ExprTimestamp::parse(text).map(|at| Timestamp(at.millis())).map_err(|_| TimestampError::Invalid(abbreviate(text)))
 }
 
 /// Checked here because the time of one event is the lower limit for all later ones.
-fn in_range(ms: i64) -> Result<i64, TimestampError> {
-    match ExprTimestamp::from_millis(ms).millis() == ms {
-        true => Ok(ms),
+fn in_range(ms: i64) -> Result<Timestamp, TimestampError> {
+    match Timestamp(ms).is_in_range() {
+        true => Ok(Timestamp(ms)),
         false => Err(TimestampError::OutOfRange(ms)),
     }
 }
 
 /// RFC 3339 in UTC.
 #[must_use]
-pub fn text(ms: i64) -> String {
+pub fn text(Timestamp(ms): Timestamp) -> String {
     ExprTimestamp::from_millis(ms).to_string()
 }
 
@@ -70,13 +71,13 @@ mod tests {
 
     #[test]
     fn parses_rfc_3339_and_milliseconds() {
-        assert_eq!(parse("1970-01-01T00:00:01Z"), Ok(1000));
-        assert_eq!(parse("1970-01-01T01:00:00.250+01:00"), Ok(250));
-        assert_eq!(parse("-5"), Ok(-5));
-        assert_eq!(from_json(&Json::from(7)), Ok(7));
+        assert_eq!(parse("1970-01-01T00:00:01Z"), Ok(Timestamp(1000)));
+        assert_eq!(parse("1970-01-01T01:00:00.250+01:00"), Ok(Timestamp(250)));
+        assert_eq!(parse("-5"), Ok(Timestamp(-5)));
+        assert_eq!(from_json(&Json::from(7)), Ok(Timestamp(7)));
         assert!(parse("tomorrow").is_err());
         assert!(parse("9223372036854775807").is_err());
         assert!(from_json(&Json::from(1.5)).is_err());
-        assert_eq!(text(1000), "1970-01-01T00:00:01Z");
+        assert_eq!(text(Timestamp(1000)), "1970-01-01T00:00:01Z");
     }
 }

@@ -1,6 +1,6 @@
 //! A run in memory: a machine, a snapshot and a clock that the caller sets.
 
-use charter_kernel::{Envelope, Event, Machine, Principal, Refusal, Snapshot, Step};
+use charter_kernel::{Envelope, Event, Machine, Principal, Refusal, Snapshot, Step, Timestamp};
 use serde_json::Value as Json;
 
 use crate::EventSink;
@@ -12,16 +12,22 @@ pub struct Session<'m> {
     machine: &'m Machine,
     snapshot: Snapshot,
     seq: u64,
-    at: i64,
+    at: Timestamp,
     first: Option<Step>,
 }
 
 impl<'m> Session<'m> {
-    /// Starts a run at a time in milliseconds since 1970.
+    /// Starts a run at a time.
     ///
     /// # Errors
     /// A refusal, if the input does not fit the charter.
-    pub fn start(machine: &'m Machine, run: &str, input: Json, at: i64) -> Result<Session<'m>, Refusal> {
+    pub fn start(
+        machine: &'m Machine,
+        run: &str,
+        input: Json,
+        at: impl Into<Timestamp>,
+    ) -> Result<Session<'m>, Refusal> {
+        let at = at.into();
         let step = machine.start(run, &Envelope::host(0, Event::Start { input }, at))?;
         Ok(Session { machine, snapshot: step.snapshot.clone(), seq: 0, at, first: Some(step) })
     }
@@ -43,9 +49,9 @@ impl<'m> Session<'m> {
         self.snapshot.actor(actor).map(|a| a.state().collect()).unwrap_or_default()
     }
 
-    /// Sets the time of the events that follow, in milliseconds since 1970.
-    pub fn at(&mut self, at: i64) {
-        self.at = at;
+    /// Sets the time of the events that follow.
+    pub fn at(&mut self, at: impl Into<Timestamp>) {
+        self.at = at.into();
     }
 
     /// Delivers an event of the host itself: a result, a failure, a timer.

@@ -12,7 +12,7 @@ use charter::journal::{
     Append, MemoryStore, OpenEffect, PendingTimer, Record, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoreError,
     StoredCharter, StoredSnapshot, verify,
 };
-use charter::kernel::{Digest, Principal};
+use charter::kernel::{Digest, Principal, Timestamp};
 use charter::runtime::{Charter, Options, Runtime, Start};
 use serde_json::json;
 
@@ -82,7 +82,7 @@ impl Store for Counting {
         self.inner.forget_snapshots()
     }
 
-    fn pending_timers(&self, until: i64, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
+    fn pending_timers(&self, until: Timestamp, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
         self.inner.pending_timers(until, limit)
     }
 

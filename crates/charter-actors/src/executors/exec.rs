@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Stdio;
 
+use charter_kernel::Millis;
 use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
@@ -51,7 +52,7 @@ impl Executor for Exec {
         }
     }
 
-    fn attempt_timeout(&self) -> Option<i64> {
+    fn attempt_timeout(&self) -> Option<Millis> {
         Some(super::ATTEMPT)
     }
 

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use charter_kernel::Millis;
 use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;
 use ureq::http::Uri;
@@ -52,7 +53,7 @@ impl Executor for Http {
         max_output(actor).map(drop)
     }
 
-    fn attempt_timeout(&self) -> Option<i64> {
+    fn attempt_timeout(&self) -> Option<Millis> {
         Some(super::ATTEMPT)
     }
 
@@ -142,7 +143,7 @@ impl Http {
             headers,
             body: call.input.to_string(),
             max_output: max_output(call.actor())?,
-            timeout: Duration::from_millis(call.left().max(1)),
+            timeout: call.left().max(Duration::from_millis(1)),
         })
     }
 }

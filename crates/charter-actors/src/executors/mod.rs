@@ -12,6 +12,7 @@ mod workspace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use charter_kernel::Millis;
 use charter_kernel::definition::ActorDecl;
 
 use crate::error::ConfigError;
@@ -38,8 +39,8 @@ pub fn standard() -> Executors {
     ])
 }
 
-/// Time limit of an attempt of `exec` and `http` by default: ten minutes, in milliseconds.
-const ATTEMPT: i64 = 600_000;
+/// Time limit of an attempt of `exec` and `http` by default: ten minutes.
+const ATTEMPT: Millis = Millis(600_000);
 
 /// The environment of commands by default: `PATH=/usr/local/bin:/usr/bin:/bin` and `LANG=C.UTF-8`.
 #[must_use]

@@ -2,6 +2,7 @@
 //! to send.
 
 use charter_expr::{CompileError, Env, EvalError, Fuel, Program, RootId, Scope, Type, Value};
+use charter_kernel::Millis;
 use serde_json::{Map, Value as Json};
 
 use crate::error::ConfigError;
@@ -44,8 +45,8 @@ enum When {
 /// What an actor does in one attempt.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Act {
-    /// Pause before the answer, in milliseconds.
-    pub(super) after: i64,
+    /// Pause before the answer.
+    pub(super) after: Millis,
     pub(super) events: Vec<ScriptedEvent>,
     pub(super) result: Ending,
 }
@@ -71,8 +72,8 @@ pub(super) struct ScriptedEvent {
     pub(super) r#type: String,
     pub(super) to: Option<Computed>,
     pub(super) data: Option<Computed>,
-    /// Pause before it, in milliseconds.
-    pub(super) after: i64,
+    /// Pause before it.
+    pub(super) after: Millis,
     /// Sends it once for each item of this list.
     pub(super) each: Option<Computed>,
     /// Sends it only if this holds.
@@ -282,7 +283,7 @@ fn answer(entry: &Json) -> Result<Answer, ScriptError> {
 }
 
 fn act(map: &Map<String, Json>) -> Result<Act, ScriptError> {
-    let after = map.get("after").map_or(Ok(0), |v| delay("after", v))?;
+    let after = map.get("after").map_or(Ok(Millis(0)), |v| delay("after", v))?;
     let events = match map.get("events") {
         None => Vec::new(),
         Some(Json::Array(list)) => list.iter().map(scripted_event).collect::<Result<_, _>>()?,
@@ -331,7 +332,7 @@ fn scripted_event(event: &Json) -> Result<ScriptedEvent, ScriptError> {
         r#type: r#type.ok_or_else(|| ConfigError::missing("type", "the type of the event"))?.to_owned(),
         to: computed("to")?,
         data: computed("data")?,
-        after: map.get("after").map_or(Ok(0), |v| delay("after", v))?,
+        after: map.get("after").map_or(Ok(Millis(0)), |v| delay("after", v))?,
         each: computed("each")?,
         when: computed("when")?,
         refused,

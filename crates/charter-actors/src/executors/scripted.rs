@@ -2,6 +2,7 @@
 //! examples and offline work.
 
 use charter_kernel::definition::ActorDecl;
+use charter_kernel::{Millis, Timestamp};
 use serde_json::{Value as Json, json};
 
 use super::script::{Act, Ending, OnRefusal, Script, ScriptContext, ScriptError, ScriptedEvent};
@@ -84,15 +85,15 @@ async fn play(call: Call) -> Result<Outcome, Fault> {
             Err(if *retryable { fault.retryable() } else { fault })
         }
         Ending::Never => {
-            call.clock().sleep_until(i64::MAX).await;
+            call.clock().sleep_until(Timestamp::MAX).await;
             Err(Fault::new("timeout", "the script never answers"))
         }
     }
 }
 
-async fn pause(call: &Call, ms: i64) {
-    if ms > 0 {
-        call.clock().sleep_until(call.clock().now().saturating_add(ms)).await;
+async fn pause(call: &Call, length: Millis) {
+    if length > Millis(0) {
+        call.clock().sleep_until(call.clock().now().saturating_add(length)).await;
     }
 }
 
@@ -172,7 +173,7 @@ async fn changed(call: &Call, updates: &mut dyn RunUpdates, seen: u64) -> Result
                 None => return Err(Fault::new("send", "the host is shutting down")),
             },
             // So that a virtual clock counts this actor as asleep.
-            () = call.clock().sleep_until(i64::MAX) => {}
+            () = call.clock().sleep_until(Timestamp::MAX) => {}
         }
     }
 }

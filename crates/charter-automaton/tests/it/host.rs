@@ -9,7 +9,7 @@ use std::time::Duration;
 use charter_actors::{BoxFuture, Call, Executor, Fault, Folder, Outcome, VirtualClock};
 use charter_automaton::{MockInference, MockSigner, MockSkills, Ports, answer, host::add_executors};
 use charter_journal::{MemoryStore, Store};
-use charter_kernel::Principal;
+use charter_kernel::{Principal, Timestamp};
 use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start};
 use serde_json::{Value as Json, json};
 
@@ -135,7 +135,7 @@ impl Executor for Hangs {
                 done.fetch_add(1, Ordering::SeqCst);
             }
             if part == hangs {
-                call.clock().sleep_until(i64::MAX).await;
+                call.clock().sleep_until(Timestamp::MAX).await;
             }
             let ports = Ports { inference: &MockInference, signer: &MockSigner, skills: &MockSkills };
             answer(&part, &call.input, &ports).map(Outcome::Done).map_err(|e| Fault::new(e.code, &e.message))

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use charter_kernel::{Machine, Principal, Snapshot};
+use charter_kernel::{Machine, Principal, Snapshot, Timestamp};
 use serde_json::{Value as Json, json};
 
 use super::text::{clean, count, short, when};
@@ -78,7 +78,7 @@ fn status(snapshot: &Snapshot, paint: Paint) -> String {
 pub(crate) type LegalEvents = BTreeMap<(String, String), Vec<String>>;
 
 /// The events that are legal now.
-pub(crate) fn legal(machine: &Machine, snapshot: &Snapshot, now: i64) -> LegalEvents {
+pub(crate) fn legal(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> LegalEvents {
     let mut legal = LegalEvents::new();
     let key = |event: charter_kernel::Legal| (event.r#type, event.to);
     let anonymous = machine.legal(snapshot, &Principal::new("", &[]), now);
@@ -106,7 +106,7 @@ pub(crate) fn to(actor: &str) -> String {
 }
 
 /// A snapshot as JSON.
-pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: i64) -> Json {
+pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: Timestamp) -> Json {
     let actors = snapshot.actors().map(|actor| {
         json!({
             "id": actor.id(), "machine": actor.machine(), "status": actor.status().word(),
@@ -117,9 +117,10 @@ pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: i64) -> Json {
     let working = open.map(|(actor, i)| {
         json!({"actor": actor.id(), "invocation": &*i.id, "src": &*i.src, "effect": i.effect.text(snapshot.run()), "input": &*i.input})
     });
-    let timers = snapshot.timers().iter().map(
-        |t| json!({"id": &*t.id, "actor": &*t.actor, "generation": t.generation, "due": timestamp::text(t.due.0)}),
-    );
+    let timers = snapshot
+        .timers()
+        .iter()
+        .map(|t| json!({"id": &*t.id, "actor": &*t.actor, "generation": t.generation, "due": timestamp::text(t.due)}));
     let legal = legal(machine, snapshot, at);
     let legal = legal.iter().map(|((kind, to), roles)| json!({"type": kind, "to": to, "roles": roles}));
     let state: Vec<&str> = snapshot.actor("root").iter().flat_map(|a| a.state()).collect();
@@ -135,7 +136,7 @@ pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: i64) -> Json {
 }
 
 /// Prints a snapshot as text.
-pub(crate) fn print(machine: &Machine, snapshot: &Snapshot, at: i64, io: &mut Io<'_>) -> Result<(), Failure> {
+pub(crate) fn print(machine: &Machine, snapshot: &Snapshot, at: Timestamp, io: &mut Io<'_>) -> Result<(), Failure> {
     const MAX_VALUE: usize = 100;
     let paint = Paint(io.color_out);
     for actor in snapshot.actors() {
@@ -163,7 +164,7 @@ pub(crate) fn print(machine: &Machine, snapshot: &Snapshot, at: i64, io: &mut Io
     }
     let mut heading = "\ntimers   ";
     for timer in snapshot.timers() {
-        writeln!(io.out, "{heading}{}  {}", when(timer.due.0), clean(&timer.id))?;
+        writeln!(io.out, "{heading}{}  {}", when(timer.due), clean(&timer.id))?;
         heading = "         ";
     }
     let mut heading = "\nlegal    ";

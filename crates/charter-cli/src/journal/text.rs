@@ -1,7 +1,7 @@
 //! Records and values as text; control characters in texts from outside are replaced.
 
 use charter_journal::{Record, Verdict};
-use charter_kernel::{Machine, Misfit};
+use charter_kernel::{Machine, Misfit, Timestamp};
 use serde_json::Value as Json;
 
 use crate::io::Paint;
@@ -99,7 +99,7 @@ fn moved(record: &Record) -> String {
 }
 
 /// `2026-11-21` and `10:00:00.000`, in UTC.
-pub(crate) fn day_and_time(at: i64) -> (String, String) {
+pub(crate) fn day_and_time(at: Timestamp) -> (String, String) {
     let text = timestamp::text(at);
     let (day, time) = text.split_once('T').unwrap_or((&text, ""));
     let time = time.trim_end_matches('Z');
@@ -108,7 +108,7 @@ pub(crate) fn day_and_time(at: i64) -> (String, String) {
 }
 
 /// `2026-11-21 10:00:00`, in UTC.
-pub(crate) fn when(at: i64) -> String {
+pub(crate) fn when(at: Timestamp) -> String {
     let (day, time) = day_and_time(at);
     format!("{day} {}", time.split('.').next().unwrap_or_default())
 }

@@ -1,7 +1,7 @@
 //! The prompt on the terminal: shows what is to be decided, then the choices, then asks for the
 //! data of the chosen one.
 
-use charter_kernel::Digest;
+use charter_kernel::{Digest, Timestamp};
 use charter_runtime::View;
 use serde_json::{Map, Value as Json, json};
 
@@ -20,7 +20,7 @@ pub(crate) fn ask(
     view: &View,
     host: &Host,
     seen: &mut Vec<String>,
-    now: i64,
+    now: Timestamp,
     io: &mut Io<'_>,
 ) -> Result<Option<(Choice, Json)>, Failure> {
     if choices.is_empty() {
@@ -57,7 +57,7 @@ pub(crate) fn ask(
     }
     writeln!(io.err, "  {}  quit; the run stays as it is", paint.help("q"))?;
     if let Some(timer) = view.snapshot.next_timer() {
-        let due = format!("timer {} is due {} UTC", clean(&timer.id), when(timer.due.0));
+        let due = format!("timer {} is due {} UTC", clean(&timer.id), when(timer.due));
         writeln!(io.err, "{}", paint.faint(&due))?;
     }
     loop {
@@ -114,7 +114,7 @@ fn show(
     number: usize,
     choice: &Choice,
     view: &View,
-    now: i64,
+    now: Timestamp,
     above: bool,
     paint: Paint,
     io: &mut Io<'_>,
@@ -153,7 +153,7 @@ fn data_of(
     choice: &Choice,
     preview: Option<&ApprovalPreview>,
     view: &View,
-    now: i64,
+    now: Timestamp,
     io: &mut Io<'_>,
 ) -> Result<Option<Json>, Failure> {
     let mut data = Map::new();

@@ -1,7 +1,7 @@
 //! The choices where a person is needed: events and tasks, and which of them agree or disagree.
 
 use charter_expr::schema::SchemaNode;
-use charter_kernel::{Digest, Legal, Principal};
+use charter_kernel::{Digest, Legal, Principal, Timestamp};
 use charter_runtime::{Task, View};
 use serde_json::{Map, Value as Json, json};
 
@@ -48,7 +48,7 @@ pub(crate) struct TaskChoice {
 
 /// All choices. A user who names no roles has all roles of the charter: the run is on their own
 /// machine.
-pub(crate) fn all(view: &View, who: &Who, now: i64) -> Vec<Choice> {
+pub(crate) fn all(view: &View, who: &Who, now: Timestamp) -> Vec<Choice> {
     let machine = view.charter.machine();
     let mut by = who.principal();
     if !who.has_roles() {
@@ -119,7 +119,7 @@ fn approves(view: &View, to: &str, kind: &str) -> Option<String> {
 }
 
 /// The value that an event approves, and its digest.
-pub(super) fn approved(event: &EventChoice, view: &View, now: i64) -> Option<(Json, String)> {
+pub(super) fn approved(event: &EventChoice, view: &View, now: Timestamp) -> Option<(Json, String)> {
     let machine = view.charter.machine();
     let query = machine.query(event.approves.as_ref()?).ok()?;
     let value = machine.ask(&view.snapshot, &event.to, &query, now).ok()?;
@@ -132,7 +132,7 @@ pub(crate) fn previews(
     choices: &[Choice],
     view: &View,
     host: &Host,
-    now: i64,
+    now: Timestamp,
 ) -> Vec<(String, String, ApprovalPreview)> {
     let one = |choice: &Choice| {
         let Choice::Event(event) = choice else {
@@ -147,7 +147,7 @@ pub(crate) fn previews(
 
 /// Example data for an event on the command line: known values are filled in, the others are
 /// placeholders.
-pub(crate) fn example(choices: &[Choice], kind: &str, to: &str, view: &View, now: i64) -> Json {
+pub(crate) fn example(choices: &[Choice], kind: &str, to: &str, view: &View, now: Timestamp) -> Json {
     let event = choices.iter().find_map(|c| match c {
         Choice::Event(e) if c.is(kind, to) => Some(e),
         _ => None,
@@ -184,7 +184,7 @@ fn sample(schema: &Json) -> Map<String, Json> {
 
 /// The choice that agrees or disagrees, with its data; `None` if there is none, or if it needs data
 /// that is not known.
-pub(crate) fn agreeing(choices: &[Choice], yes: bool, view: &View, now: i64) -> Option<(Choice, Json)> {
+pub(crate) fn agreeing(choices: &[Choice], yes: bool, view: &View, now: Timestamp) -> Option<(Choice, Json)> {
     const AGREES: [&str; 7] = ["APPROVE", "ACCEPT", "CONFIRM", "YES", "ALLOW", "GRANT", "AGREE"];
     const DISAGREES: [&str; 8] = ["REJECT", "DENY", "DENIED", "DECLINE", "REFUSE", "NO", "DISAGREE", "VETO"];
     let fits = |event: &EventChoice| {

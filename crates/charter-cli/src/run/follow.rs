@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use charter_kernel::{Millis, Timestamp};
 use charter_runtime::{RuntimeEvent, SendEvent, Subscription, View};
 
 use super::ask;
@@ -17,7 +18,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// How long to wait for the events of the last step.
 const EVENT_DELAY: Duration = Duration::from_millis(30);
 /// Upper limit for waiting on a timer without `--wait`, in milliseconds.
-const MAX_TIMER_WAIT: i64 = 60_000;
+const MAX_TIMER_WAIT: Millis = Millis(60_000);
 /// Upper limit for consecutive refusals before the prompt ends.
 const MAX_REFUSED: u32 = 5;
 
@@ -128,7 +129,7 @@ impl Follow {
         if self.reply == Reply::Ask && !choice::all(view, &self.who, now()).is_empty() {
             return false;
         }
-        let due = view.snapshot.next_timer().map(|t| t.due.0);
+        let due = view.snapshot.next_timer().map(|t| t.due);
         due.is_some_and(|due| self.wait_for_timers || due <= now().saturating_add(MAX_TIMER_WAIT))
     }
 }
@@ -139,10 +140,10 @@ pub(crate) fn is_busy(view: &View) -> bool {
     open > view.tasks.len()
 }
 
-/// Milliseconds since 1970.
-pub(crate) fn now() -> i64 {
+/// The time of the system's clock.
+pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Follows a run until no actor is running; never prompts.

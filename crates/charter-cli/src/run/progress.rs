@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use charter_journal::{Record, SourceKind, Verdict};
-use charter_kernel::Machine;
+use charter_kernel::{Machine, Millis, Timestamp};
 use charter_runtime::{RuntimeEvent, View, Working};
 
 use super::details;
@@ -176,14 +176,14 @@ impl Progress {
     }
 
     /// Updates the status line.
-    pub(crate) fn wait(&mut self, view: &View, now: i64, io: &mut Io<'_>) -> Result<(), Failure> {
+    pub(crate) fn wait(&mut self, view: &View, now: Timestamp, io: &mut Io<'_>) -> Result<(), Failure> {
         self.show_notes(io)?;
         if !self.live {
             return Ok(());
         }
         const TURNS: [&str; 4] = ["|", "/", "-", "\\"];
         self.turn = (self.turn + 1) % TURNS.len();
-        let elapsed = |since: i64| elapsed(now.saturating_sub(since));
+        let elapsed = |since: Timestamp| elapsed(now.since(since));
         let working: Vec<&Working> = view.working.iter().collect();
         let mut parts: Vec<String> = working
             .iter()
@@ -202,7 +202,7 @@ impl Progress {
         if parts.is_empty()
             && let Some(timer) = view.snapshot.next_timer()
         {
-            let left = timer.due.0.saturating_sub(now).max(0);
+            let left = timer.due.since(now).max(Millis(0));
             parts.push(format!("waiting for timer {}, {} left", clean(&timer.id), self::elapsed(left)));
         }
         let turn = TURNS.get(self.turn).copied().unwrap_or_default();
@@ -235,7 +235,7 @@ impl Progress {
 }
 
 /// `1.2 s`, `3 min 05 s`, `2 h 10 min`.
-fn elapsed(ms: i64) -> String {
+fn elapsed(Millis(ms): Millis) -> String {
     let s = ms / 1_000;
     match s {
         ..60 => format!("{s}.{} s", ms % 1_000 / 100),

@@ -1,6 +1,6 @@
 //! The report on a run, on standard output: its result and its actors, or what it waits for.
 
-use charter_kernel::Status;
+use charter_kernel::{Status, Timestamp};
 use charter_runtime::View;
 use serde_json::Value as Json;
 
@@ -20,7 +20,7 @@ pub(crate) fn write(
     db: &Db,
     machine_output: bool,
     host: &Host,
-    now: i64,
+    now: Timestamp,
     io: &mut Io<'_>,
 ) -> Result<(), Failure> {
     let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
@@ -122,7 +122,14 @@ fn actors(view: &View, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
 }
 
 /// What the run waits for, with the commands that answer.
-pub(crate) fn waits(view: &View, db: &Db, host: &Host, now: i64, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
+pub(crate) fn waits(
+    view: &View,
+    db: &Db,
+    host: &Host,
+    now: Timestamp,
+    paint: Paint,
+    io: &mut Io<'_>,
+) -> Result<(), Failure> {
     let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
     let run = snapshot.run();
     let (file, charter) = (file(db), program::name());
@@ -170,7 +177,7 @@ pub(crate) fn waits(view: &View, db: &Db, host: &Host, now: i64, paint: Paint, i
         writeln!(io.out, "  for {}{}{by}  {}", paint.strong(&kind), show::to(&to), paint.faint(&how))?;
     }
     if let Some(timer) = snapshot.next_timer() {
-        writeln!(io.out, "  for the timer {}, due {} UTC", clean(&timer.id), when(timer.due.0))?;
+        writeln!(io.out, "  for the timer {}, due {} UTC", clean(&timer.id), when(timer.due))?;
     }
     let how = format!("{charter} run --resume {run}{file}");
     writeln!(io.out, "  to resume: {}", paint.faint(&how))?;

@@ -243,7 +243,7 @@ fn bare(path: &Path, appends: &[Append], group: usize) {
                 .unwrap();
             c.prepare_cached("INSERT OR REPLACE INTO timers VALUES (?1, 'timer', ?2)")
                 .unwrap()
-                .execute((run, record.at))
+                .execute((run, record.at.0))
                 .unwrap();
             if let Some(text) = snapshot {
                 c.prepare_cached("INSERT INTO snapshots VALUES (?1, ?2, ?3)")

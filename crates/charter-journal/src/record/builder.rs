@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use charter_kernel::{
     Actor, Code, Digest, EffectId, Entry, Envelope, Event, Machine, Note, Refusal, RefusalDetails, Snapshot, Status,
-    Step, canonical,
+    Step, Timestamp, canonical,
 };
 use serde_json::{Value as Json, json};
 
 use super::fields::{Approval, EventField, Fields, Origin, Redacted, Source, SourceKind, Verdict};
-use super::{FORMAT, GENESIS, Record, TimerField, timestamp};
+use super::{FORMAT, GENESIS, Record, TimerField};
 
 /// Maximum nesting of recorded data, the limit of the kernel.
 const MAX_DATA_DEPTH: usize = 128;
@@ -70,7 +70,7 @@ impl<'a> RecordBuilder<'a> {
             v: FORMAT,
             run: run.into(),
             seq: envelope.seq,
-            at: envelope.at.0.clamp(timestamp::FIRST, timestamp::LAST),
+            at: envelope.at.clamp(Timestamp::FIRST, Timestamp::LAST),
             id: id.map_or_else(|| format!("{run}/{}", envelope.seq).into(), Cow::Borrowed),
             charter: machine.digest(),
             by: Cow::Borrowed(&envelope.by),
@@ -169,7 +169,7 @@ fn source<'a>(run: &str, envelope: &'a Envelope) -> Source<'a> {
         effect: effect.map(|e| e.text(run).into()),
         timer,
         generation,
-        at: (!envelope.at.is_in_range()).then_some(envelope.at.0),
+        at: (!envelope.at.is_in_range()).then_some(envelope.at),
     }
 }
 

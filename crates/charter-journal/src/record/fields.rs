@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use charter_kernel::{Digest, Principal, RefusalDetails, Status};
+use charter_kernel::{Digest, Principal, RefusalDetails, Status, Timestamp};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
@@ -17,9 +17,9 @@ pub struct Fields<'a> {
     pub run: Cow<'a, str>,
     /// Sequence number in the run, consecutive from 0.
     pub seq: u64,
-    /// Time in milliseconds since 1970; in the text, RFC 3339 with milliseconds, UTC.
+    /// Time; in the text, RFC 3339 with milliseconds, UTC.
     #[serde(deserialize_with = "at")]
-    pub at: i64,
+    pub at: Timestamp,
     /// The sender's idempotency key, or `RUN/SEQ`.
     pub id: Cow<'a, str>,
     /// Digest of the charter.
@@ -141,10 +141,9 @@ pub struct Source<'a> {
     /// For a timer: its generation.
     #[serde(default, deserialize_with = "maybe_whole")]
     pub generation: Option<u64>,
-    /// The time in milliseconds since 1970, if it is outside the years 1 to 9999, which `at` cannot
-    /// represent.
-    #[serde(default, deserialize_with = "maybe_signed")]
-    pub at: Option<i64>,
+    /// The time, if it is outside the years 1 to 9999, which `at` cannot represent.
+    #[serde(default, deserialize_with = "far_timestamp")]
+    pub at: Option<Timestamp>,
 }
 
 impl Source<'_> {
@@ -354,7 +353,7 @@ fn unknown_version(version: u64) -> RecordError {
     }
 }
 
-pub(super) fn at<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+pub(super) fn at<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
     let written = <Cow<'de, str>>::deserialize(deserializer)?;
     timestamp::read(&written).ok_or_else(|| {
         serde::de::Error::custom(format!("`at` is not a timestamp such as 2026-11-21T10:00:00.000Z: `{written}`"))
@@ -366,9 +365,9 @@ pub(super) fn maybe_whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     u64::try_from(signed).map(Some).map_err(|_| serde::de::Error::custom("number out of range"))
 }
 
-pub(super) fn maybe_signed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+pub(super) fn far_timestamp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
     let wide = deserializer.deserialize_any(Whole)?;
-    i64::try_from(wide).map(Some).map_err(|_| serde::de::Error::custom("number out of range"))
+    i64::try_from(wide).map(|ms| Some(Timestamp(ms))).map_err(|_| serde::de::Error::custom("number out of range"))
 }
 
 /// An integer, written as a number within ±(2^53-1) and as a string beyond.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use charter_kernel::{Digest, EffectId, Envelope, Event, Principal};
+use charter_kernel::{Digest, EffectId, Envelope, Event, Principal, Timestamp};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -17,7 +17,7 @@ pub(crate) struct RecordInput<'a> {
     pub(crate) run: Cow<'a, str>,
     pub(crate) seq: u64,
     #[serde(deserialize_with = "at")]
-    at: i64,
+    at: Timestamp,
     #[serde(borrow)]
     pub(crate) id: Cow<'a, str>,
     pub(crate) charter: Digest,
@@ -182,7 +182,7 @@ impl<'a> RecordInput<'a> {
             to: self.source.to.map(Cow::into_owned),
             event,
             by: self.by,
-            at: self.source.at.unwrap_or(self.at).into(),
+            at: self.source.at.unwrap_or(self.at),
             expected_seq: self.expected_seq,
         })
     }
@@ -209,7 +209,7 @@ mod tests {
             v: FORMAT,
             run: word.into(),
             seq: n >> 11,
-            at: i64::from(bits) * 1_000,
+            at: Timestamp(i64::from(bits) * 1_000),
             id: word.into(),
             charter: Digest::of_bytes(word.as_bytes()),
             to: "root".into(),
@@ -219,7 +219,7 @@ mod tests {
                 to: has(0).then(|| word.into()),
                 timer: has(1).then(|| word.into()),
                 generation: has(1).then_some(n),
-                at: has(2).then_some(i64::MIN),
+                at: has(2).then_some(Timestamp::MIN),
                 ..Source::EXTERNAL
             },
             event: EventField { r#type: word.into(), data: Cow::Owned(data.clone()), redacted: None },

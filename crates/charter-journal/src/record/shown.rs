@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use charter_kernel::{Explanation, Machine, NoteKind, RefusalContext, Timestamp};
+use charter_kernel::{Explanation, Machine, NoteKind, RefusalContext};
 use serde_json::Value as Json;
 
 use super::{Fields, Record, json_of};
@@ -19,7 +19,7 @@ impl Fields<'_> {
             by: &self.by,
             to: Cow::Borrowed(&self.to),
             state: self.from.iter().map(AsRef::as_ref).collect(),
-            at: Timestamp(self.source.at.unwrap_or(self.at)),
+            at: self.source.at.unwrap_or(self.at),
             expected_seq: self.expected_seq,
             machine: machine.filter(|m| m.digest() == self.charter),
         };

@@ -178,7 +178,7 @@ fn source(out: &mut String, s: &Source<'_>) {
     if let Some(at) = s.at {
         // Present only if it is beyond 2^53.
         out.push_str("\"at\":\"");
-        out.push_str(&at.to_string());
+        out.push_str(&at.0.to_string());
         out.push_str("\",");
     }
     if let Some(effect) = &s.effect {

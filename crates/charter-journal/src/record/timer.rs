@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use charter_kernel::TimerChange;
 use charter_kernel::canonical::{write_int, write_str, write_uint};
+use charter_kernel::{TimerChange, Timestamp};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
@@ -17,9 +17,8 @@ pub struct TimerField<'a> {
     pub timer: Cow<'a, str>,
     /// The generation, which distinguishes timers with the same id.
     pub generation: u64,
-    /// The due time of a timer that was set, in milliseconds since 1970; rounded to a double beyond
-    /// 2^53.
-    pub due: Option<i64>,
+    /// The due time of a timer that was set; rounded to a double beyond 2^53 ms.
+    pub due: Option<Timestamp>,
 }
 
 /// A kind of change of a timer.
@@ -56,7 +55,7 @@ impl<'a> TimerField<'a> {
                 what: TimerWord::Set,
                 timer: Cow::Borrowed(&t.id),
                 generation: t.generation,
-                due: Some(kept(t.due.0)),
+                due: Some(kept(t.due)),
             },
             TimerChange::Cancel { id, generation } => {
                 TimerField { what: TimerWord::Cancel, timer: Cow::Borrowed(id), generation: *generation, due: None }
@@ -82,7 +81,7 @@ impl<'a> TimerField<'a> {
             out.push(',');
         } else if let Some(due) = self.due {
             out.push_str("\"due\":");
-            write_int(out, due);
+            write_int(out, due.0);
             out.push(',');
         }
         out.push_str("\"generation\":");
@@ -95,9 +94,9 @@ impl<'a> TimerField<'a> {
     }
 }
 
-/// An integer after a round trip through JSON, where numbers are doubles.
-fn kept(n: i64) -> i64 {
-    if n.unsigned_abs() < 1 << 53 { n } else { n as f64 as i64 }
+/// A timestamp after a round trip through JSON, where numbers are doubles.
+fn kept(Timestamp(ms): Timestamp) -> Timestamp {
+    Timestamp(if ms.unsigned_abs() < 1 << 53 { ms } else { ms as f64 as i64 })
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for TimerField<'a> {
@@ -127,7 +126,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for TimerField<'a> {
         if due.is_some() != (what == TimerWord::Set) {
             return Err(D::Error::custom("`due` is required with `set`, and not allowed otherwise"));
         }
-        Ok(TimerField { what, timer, generation: text.generation, due })
+        Ok(TimerField { what, timer, generation: text.generation, due: due.map(Timestamp) })
     }
 }
 
@@ -146,7 +145,7 @@ mod tests {
                 what,
                 timer: Cow::Borrowed(&timer),
                 generation,
-                due: (what == TimerWord::Set).then(|| kept(due)),
+                due: (what == TimerWord::Set).then(|| kept(Timestamp(due))),
             };
             let mut text = String::new();
             field.write(&mut text);

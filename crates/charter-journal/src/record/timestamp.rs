@@ -3,15 +3,10 @@
 use charter_expr::calendar::{self, Civil};
 use charter_kernel::Timestamp;
 
-/// The first timestamp that can be written: 0001-01-01T00:00:00.000Z.
-pub(crate) const FIRST: i64 = Timestamp::FIRST.0;
-/// The last one: 9999-12-31T23:59:59.999Z.
-pub(crate) const LAST: i64 = Timestamp::LAST.0;
-
-/// Appends a timestamp, given in milliseconds since 1970 and clamped to the years 1 to 9999.
+/// Appends a timestamp, clamped to the years 1 to 9999.
 #[allow(clippy::arithmetic_side_effects)] // all numbers are small after clamping
-pub(crate) fn push(out: &mut String, at: i64) {
-    let at = at.clamp(FIRST, LAST);
+pub(crate) fn push(out: &mut String, at: Timestamp) {
+    let Timestamp(at) = at.clamp(Timestamp::FIRST, Timestamp::LAST);
     let (date, ms) = (Civil::from_seconds(at.div_euclid(1_000)), at.rem_euclid(1_000));
     // By hand and in one piece: `write!` would take longer than the rest of the record.
     let digit = |n: i64| b"0123456789".get((n % 10) as usize).copied().unwrap_or(b'0');
@@ -49,7 +44,7 @@ pub(crate) fn push(out: &mut String, at: i64) {
 }
 
 /// A timestamp as text.
-pub(crate) fn text(at: i64) -> String {
+pub(crate) fn text(at: Timestamp) -> String {
     let mut out = String::with_capacity(24);
     push(&mut out, at);
     out
@@ -57,7 +52,7 @@ pub(crate) fn text(at: i64) -> String {
 
 /// Reads what [`push`] writes, and nothing else.
 #[allow(clippy::arithmetic_side_effects)] // numbers of at most four digits, and seconds of the year 9999
-pub(crate) fn read(s: &str) -> Option<i64> {
+pub(crate) fn read(s: &str) -> Option<Timestamp> {
     let b: &[u8; 24] = s.as_bytes().try_into().ok()?;
     let number = |from: usize, to: usize| {
         let part = b.get(from..to)?;
@@ -70,7 +65,7 @@ pub(crate) fn read(s: &str) -> Option<i64> {
     let date = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
     let time = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
     let seconds = calendar::seconds(date, time).filter(|_| date.0 > 0)?;
-    Some(seconds * 1_000 + number(20, 23)?)
+    Some(Timestamp(seconds * 1_000 + number(20, 23)?))
 }
 
 #[cfg(test)]
@@ -86,14 +81,14 @@ mod tests {
             (1_795_255_200_123, "2026-11-21T10:00:00.123Z"),
             (951_782_400_000, "2000-02-29T00:00:00.000Z"),
             (-1, "1969-12-31T23:59:59.999Z"),
-            (FIRST, "0001-01-01T00:00:00.000Z"),
-            (LAST, "9999-12-31T23:59:59.999Z"),
+            (Timestamp::FIRST.0, "0001-01-01T00:00:00.000Z"),
+            (Timestamp::LAST.0, "9999-12-31T23:59:59.999Z"),
         ] {
-            assert_eq!(text(at), written);
-            assert_eq!(read(written), Some(at));
+            assert_eq!(text(Timestamp(at)), written);
+            assert_eq!(read(written), Some(Timestamp(at)));
         }
-        assert_eq!(text(i64::MIN), text(FIRST));
-        assert_eq!(text(i64::MAX), text(LAST));
+        assert_eq!(text(Timestamp::MIN), text(Timestamp::FIRST));
+        assert_eq!(text(Timestamp::MAX), text(Timestamp::LAST));
     }
 
     #[test]
@@ -118,8 +113,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn there_and_back(at in FIRST..=LAST) {
-            prop_assert_eq!(read(&text(at)), Some(at));
+        fn there_and_back(at in Timestamp::FIRST.0..=Timestamp::LAST.0) {
+            prop_assert_eq!(read(&text(Timestamp(at))), Some(Timestamp(at)));
         }
     }
 }

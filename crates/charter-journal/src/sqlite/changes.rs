@@ -94,14 +94,14 @@ pub(super) fn put_changes(to: &mut Prepared<'_>, r: &Fields<'_>, waiting: &mut b
                 let moved = match ended.take() {
                     Some((old, of)) => to.execute(
                         "UPDATE OR REPLACE timers SET timer = ?4, generation = ?5, due = ?6, set_seq = ?7 WHERE run = ?1 AND timer = ?2 AND generation = ?3",
-                        params![run, old, integer(of), timer, integer(generation), due, seq],
+                        params![run, old, integer(of), timer, integer(generation), due.0, seq],
                     )?,
                     None => 0,
                 };
                 match moved {
                     0 => to.execute(
                         "INSERT OR REPLACE INTO timers(run, timer, generation, due, set_seq) VALUES (?1, ?2, ?3, ?4, ?5)",
-                        params![run, timer, integer(generation), due, seq],
+                        params![run, timer, integer(generation), due.0, seq],
                     ),
                     moved => Ok(moved),
                 }
@@ -135,7 +135,7 @@ pub(super) fn put_changes(to: &mut Prepared<'_>, r: &Fields<'_>, waiting: &mut b
                 "INSERT INTO ledger(run, kind, key, status, uses, expires, due, data, how, first_seq, seq) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)
                  ON CONFLICT(run, kind, key) DO UPDATE SET status = excluded.status, uses = excluded.uses, expires = excluded.expires, due = excluded.due,
                    data = excluded.data, how = excluded.how, seq = excluded.seq",
-                params![run, kind, key, status, uses, expires, due, data, how, seq],
+                params![run, kind, key, status, uses, expires.map(|t| t.0), due.map(|t| t.0), data, how, seq],
             ),
             Change::Decision {
                 kind,

@@ -1,6 +1,6 @@
 //! The `Store` implementation: reads directly, and sends writes to the writer thread.
 
-use charter_kernel::{Digest, Status};
+use charter_kernel::{Digest, Status, Timestamp};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 
@@ -25,7 +25,7 @@ impl FromSql for Text<Digest> {
     }
 }
 
-impl FromSql for Text<i64> {
+impl FromSql for Text<Timestamp> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         timestamp::read(value.as_str()?).map(Text).ok_or(FromSqlError::InvalidType)
     }
@@ -194,14 +194,14 @@ impl Store for SqliteStore {
         self.wait(Job::ForgetSnapshots)
     }
 
-    fn pending_timers(&self, until: i64, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
+    fn pending_timers(&self, until: Timestamp, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
         self.reading(|c| {
             let mut select = c.prepare_cached(
                 "SELECT t.due, t.run, t.timer, t.generation FROM timers t CROSS JOIN runs r ON r.run = t.run AND r.status = 'active'
                  WHERE t.due <= ?1 ORDER BY t.due, t.run, t.timer, t.generation LIMIT ?2",
             )?;
-            let timer = |row: &SqlRow<'_>| Ok(PendingTimer { due: row.get(0)?, run: row.get(1)?, timer: row.get(2)?, generation: unsigned(row, 3)? });
-            select.query_map(params![until, sql_limit(limit)], timer)?.collect()
+            let timer = |row: &SqlRow<'_>| Ok(PendingTimer { due: Timestamp(row.get(0)?), run: row.get(1)?, timer: row.get(2)?, generation: unsigned(row, 3)? });
+            select.query_map(params![until.0, sql_limit(limit)], timer)?.collect()
         })
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use charter_kernel::{Digest, Machine, Refusal, Snapshot, Step};
+use charter_kernel::{Digest, Machine, Refusal, Snapshot, Step, Timestamp};
 
 use super::Verifier;
 use super::diagnose;
@@ -21,8 +21,8 @@ pub(super) struct Current {
     pub(super) next: u64,
     pub(super) hash: Digest,
     pub(super) place: i64,
-    started: i64,
-    updated: i64,
+    started: Timestamp,
+    updated: Timestamp,
     pub(super) status: &'static str,
     pub(super) origin: Option<Origin<'static>>,
     /// A finding was reported; the rest of the run depends on it and is skipped.
@@ -39,8 +39,8 @@ impl Current {
             next: 0,
             hash: GENESIS,
             place: i64::MIN,
-            started: 0,
-            updated: 0,
+            started: Timestamp::default(),
+            updated: Timestamp::default(),
             status: "",
             origin: None,
             broken: false,

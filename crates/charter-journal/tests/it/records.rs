@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use charter_journal::{Chain, GENESIS, MemoryStore, Record, RecordError, Store, Verdict, fork, load, replay};
-use charter_kernel::{Digest, Envelope, Event, Principal, digest::canonical};
+use charter_kernel::{Digest, Envelope, Event, Principal, Timestamp, digest::canonical};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -91,9 +91,9 @@ proptest! {
                 store.append(vec![driver.act(act)]).unwrap();
                 let s = driver.snapshot.as_ref().unwrap();
                 if s.status() == charter_kernel::Status::Active {
-                    let mut expected: Vec<_> = s.timers().iter().map(|t| (t.due.0, t.id.to_string(), t.generation)).collect();
+                    let mut expected: Vec<_> = s.timers().iter().map(|t| (t.due, t.id.to_string(), t.generation)).collect();
                     expected.sort();
-                    let pending = store.pending_timers(i64::MAX, 1_000).unwrap();
+                    let pending = store.pending_timers(Timestamp::MAX, 1_000).unwrap();
                     prop_assert_eq!(pending.into_iter().map(|t| (t.due, t.timer, t.generation)).collect::<Vec<_>>(), expected);
                 }
                 if s.held() == 0 {

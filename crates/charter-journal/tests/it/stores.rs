@@ -7,7 +7,7 @@ use crate::sqlite_file::dump;
 use charter_journal::{
     Append, MemoryStore, OpenEffect, RunFilter, SqliteStore, Store, StoreError, StoredSnapshot, load, replay,
 };
-use charter_kernel::{Digest, Envelope, Event, Principal, Status};
+use charter_kernel::{Digest, Envelope, Event, Principal, Status, Timestamp};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -204,12 +204,17 @@ fn pending_timers_and_open_effects_are_listed() {
         assert_eq!(store.open_effects(None, 1).unwrap(), [effect("a")]);
         // Timers of a paused run do not fire.
         let due = |until| {
-            store.pending_timers(until, 9).unwrap().into_iter().map(|t| (t.run, t.due - T0)).collect::<Vec<_>>()
+            store
+                .pending_timers(Timestamp(until), 9)
+                .unwrap()
+                .into_iter()
+                .map(|t| (t.run, t.due.0 - T0))
+                .collect::<Vec<_>>()
         };
         assert_eq!(due(T0 + 10_006), []);
         assert_eq!(due(T0 + 20_007), [("a".into(), 10_007), ("a".into(), 20_007)]);
         assert_eq!(due(i64::MAX).len(), 3);
-        assert_eq!(store.pending_timers(i64::MAX, 1).unwrap()[0].due, T0 + 10_007);
+        assert_eq!(store.pending_timers(Timestamp::MAX, 1).unwrap()[0].due, Timestamp(T0 + 10_007));
     });
 }
 
@@ -240,7 +245,7 @@ proptest! {
         let (memory, file) = (MemoryStore::new(), SqliteStore::open(&folder.file("journal.db")).unwrap());
         prop_assert_eq!(fill(&memory, &acts, "r"), fill(&file, &acts, "r"));
         prop_assert_eq!(memory.runs(&RunFilter::default()).unwrap(), file.runs(&RunFilter::default()).unwrap());
-        prop_assert_eq!(memory.pending_timers(i64::MAX, 999).unwrap(), file.pending_timers(i64::MAX, 999).unwrap());
+        prop_assert_eq!(memory.pending_timers(Timestamp::MAX, 999).unwrap(), file.pending_timers(Timestamp::MAX, 999).unwrap());
         prop_assert_eq!(memory.open_effects(None, 999).unwrap(), file.open_effects(None, 999).unwrap());
         prop_assert_eq!(emitted(&memory, usize::MAX), emitted(&file, usize::MAX));
         prop_assert_eq!(file.container_problems().unwrap(), Vec::<String>::new());

@@ -8,7 +8,7 @@ use charter_journal::{
     Anchor, Append, Difference, MemoryStore, OpenEffect, PendingTimer, Record, Reply, Report, Row, RunFilter, RunInfo,
     RunRow, SqliteStore, Store, StoreError, StoredCharter, StoredSnapshot, VerifyOptions, fork, verify, verify_with,
 };
-use charter_kernel::{Digest, Principal, digest::canonical};
+use charter_kernel::{Digest, Principal, Timestamp, digest::canonical};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -160,7 +160,7 @@ impl Store for FakeRows<'_> {
     fn forget_snapshots(&self) -> Result<(), StoreError> {
         self.inner.forget_snapshots()
     }
-    fn pending_timers(&self, until: i64, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
+    fn pending_timers(&self, until: Timestamp, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
         self.inner.pending_timers(until, limit)
     }
     fn open_effects(&self, after: Option<&OpenEffect>, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {

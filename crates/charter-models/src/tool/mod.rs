@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use charter_actors::{BoxFuture, Call, ConfigError, Executor, Fault, FindSecret, Folder, Outcome};
+use charter_kernel::Millis;
 use charter_kernel::definition::ActorDecl;
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult};
@@ -29,8 +30,8 @@ use post::Post;
 const MAX_BYTES: usize = 1 << 20;
 /// Upper limit of a tool's error message in a fault, in characters.
 const MAX_MESSAGE: usize = 500;
-/// Time limit of an attempt by default: ten minutes, in milliseconds.
-const ATTEMPT: i64 = 600_000;
+/// Time limit of an attempt by default: ten minutes.
+const ATTEMPT: Millis = Millis(600_000);
 /// Code of a fault: the tool was called and failed.
 const FAILED: &str = "tool-failed";
 
@@ -70,7 +71,7 @@ impl Executor for Tools {
         }
     }
 
-    fn attempt_timeout(&self) -> Option<i64> {
+    fn attempt_timeout(&self) -> Option<Millis> {
         Some(ATTEMPT)
     }
 
@@ -130,7 +131,7 @@ impl Tools {
                 Ok((server, None))
             }
             Server::Url { url, headers, .. } => {
-                let post = Post::new(headers.clone(), Duration::from_millis(call.left()));
+                let post = Post::new(headers.clone(), call.left());
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(post.clone(), config);
                 let server = ().serve(transport).await.map_err(|e| no_session(name, &e, post.status()))?;

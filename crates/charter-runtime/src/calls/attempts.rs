@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use charter_actors::{ActivityGuard, ActorConfig, Call, Executor, Fault, Outcome};
-use charter_kernel::check_answer;
+use charter_kernel::{Timestamp, check_answer};
 use serde_json::Value as Json;
 use tracing::Instrument as _;
 
@@ -25,7 +25,7 @@ pub(crate) struct Work {
 
 impl Work {
     /// From the first attempt, not before a time, to the answer.
-    pub(crate) async fn run(mut self, not_before: i64, activity: ActivityGuard) {
+    pub(crate) async fn run(mut self, not_before: Timestamp, activity: ActivityGuard) {
         let inner = self.inner.clone();
         let clock = &inner.clock;
         let policy = &self.actor.clone().policy;
@@ -53,7 +53,7 @@ impl Work {
             };
             inner.publisher.publish(RuntimeEvent::Began(working.clone()));
             let limit = policy.attempt_timeout.or(self.executor.attempt_timeout());
-            call.deadline = limit.map_or(i64::MAX, |ms| now.saturating_add(ms));
+            call.deadline = limit.map_or(Timestamp::MAX, |ms| now.saturating_add(ms));
             let span = crate::trace::attempt(&working);
             let result = self.attempt().instrument(span.clone()).await;
             crate::trace::ended(&span, &result);

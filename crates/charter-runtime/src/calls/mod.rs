@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use charter_actors::{Call, Fault};
 use charter_journal::StoreError;
-use charter_kernel::EffectId;
+use charter_kernel::{EffectId, Timestamp};
 use serde_json::Value as Json;
 
 use crate::charter::Charter;
@@ -112,7 +112,7 @@ impl Inner {
     }
 
     /// Records that an attempt has failed.
-    async fn note(self: &Arc<Self>, call: &Call, error: Json, retry_at: i64) -> Result<Receipt, RuntimeError> {
+    async fn note(self: &Arc<Self>, call: &Call, error: Json, retry_at: Timestamp) -> Result<Receipt, RuntimeError> {
         let (invocation, effect, attempt) = (call.invocation.to_string(), call.effect_id, call.attempt);
         self.ask_self(&call.run, |reply| Input::Attempt { invocation, effect, attempt, error, retry_at, reply }).await
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use charter_kernel::EffectId;
+use charter_kernel::{EffectId, Timestamp};
 use serde_json::Value as Json;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
@@ -35,8 +35,8 @@ pub(crate) struct InvocationRequest {
     pub(crate) input: Arc<Json>,
     /// The attempt to begin with.
     pub(crate) attempt: u32,
-    /// Earliest start, milliseconds since 1970.
-    pub(crate) not_before: i64,
+    /// Earliest start.
+    pub(crate) not_before: Timestamp,
 }
 
 /// Held by the task of a call; removes the call when the task ends in any way.
@@ -80,7 +80,13 @@ impl Calls {
     }
 
     /// Notes that an attempt begins. None: the call has been stopped.
-    pub(crate) fn begin_attempt(&self, run: &Arc<str>, effect: EffectId, attempt: u32, since: i64) -> Option<Working> {
+    pub(crate) fn begin_attempt(
+        &self,
+        run: &Arc<str>,
+        effect: EffectId,
+        attempt: u32,
+        since: Timestamp,
+    ) -> Option<Working> {
         let mut running = lock(&self.running);
         let working = &mut running.get_mut(&(run.clone(), effect))?.working;
         working.attempt = attempt;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_journal::{MAX_RECORD_BYTES, StoreError};
-use charter_kernel::{Envelope, Event, Principal, Refusal, Step};
+use charter_kernel::{Envelope, Event, Principal, Refusal, Step, Timestamp};
 use rustc_hash::FxHashSet;
 
 use super::load::Lookups;
@@ -62,7 +62,7 @@ impl Inner {
                 self.evaluate_own(run, batch, event, by, reply)
             }
             Input::Attempt { invocation, effect, attempt, error, retry_at, reply } => {
-                let event = Event::Attempt { invocation, effect, attempt, error, retry_at: retry_at.into() };
+                let event = Event::Attempt { invocation, effect, attempt, error, retry_at };
                 self.evaluate_own(run, batch, event, Principal::system(), reply)
             }
         }
@@ -91,7 +91,7 @@ impl Inner {
         for _ in 0..MAX_BATCH {
             let now = self.now(&batch.state);
             let Some((id, generation)) =
-                batch.state.timer().filter(|t| t.due.0 <= now).map(|t| (t.id.clone(), t.generation))
+                batch.state.timer().filter(|t| t.due <= now).map(|t| (t.id.clone(), t.generation))
             else {
                 return;
             };
@@ -125,7 +125,7 @@ impl Inner {
         }
     }
 
-    pub(super) fn now(&self, state: &RunState) -> i64 {
+    pub(super) fn now(&self, state: &RunState) -> Timestamp {
         self.clock.now().max(state.last)
     }
 
@@ -188,7 +188,7 @@ impl Inner {
     ) {
         let at = self.now(&batch.state);
         let state = &mut batch.state;
-        let envelope = Envelope { seq: state.chain.next_seq(), to, event, by, at: at.into(), expected_seq };
+        let envelope = Envelope { seq: state.chain.next_seq(), to, event, by, at, expected_seq };
         let outcome = step(state, &envelope);
         let append =
             state.chain.append(&state.charter.machine, id.as_deref(), &envelope, state.snapshot.as_ref(), &outcome);

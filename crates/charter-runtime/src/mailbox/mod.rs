@@ -18,7 +18,7 @@ use crate::error::RuntimeError;
 use crate::inner::{Inner, RETRY_WRITE};
 use crate::request::{Input, Receipt, Reply, SendEvent};
 use crate::sync::lock;
-use charter_kernel::is_larger;
+use charter_kernel::{Timestamp, is_larger};
 use evaluate::{Batch, Evaluation, MAX_BATCH};
 use perform::{fail, fail_staged};
 use run::{Queued, Run, RunState};
@@ -228,7 +228,7 @@ impl Inner {
     async fn begin(self: &Arc<Self>, id: &Arc<str>, inputs: &VecDeque<Input>) -> Result<Box<RunState>, RuntimeError> {
         match (self.load(id).await, inputs.front()) {
             (Err(RuntimeError::UnknownRun(_)), Some(Input::Start { charter, .. })) => {
-                Ok(Box::new(RunState::new(charter.clone(), None, Chain::new(id), i64::MIN)))
+                Ok(Box::new(RunState::new(charter.clone(), None, Chain::new(id), Timestamp::MIN)))
             }
             (loaded, _) => loaded,
         }

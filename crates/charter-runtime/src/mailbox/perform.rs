@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_journal::Append;
-use charter_kernel::{Effect, EffectKind, Snapshot};
+use charter_kernel::{Effect, EffectKind, Snapshot, Timestamp};
 
 use super::run::RunState;
 use crate::calls::registry::InvocationRequest;
@@ -48,7 +48,7 @@ impl Inner {
                         src,
                         input,
                         attempt: 1,
-                        not_before: i64::MIN,
+                        not_before: Timestamp::MIN,
                     };
                     self.invoke(&state.charter, run, request);
                 }

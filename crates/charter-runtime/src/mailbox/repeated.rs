@@ -22,8 +22,7 @@ impl Inner {
         let exists = || RuntimeError::RunExists(run.to_owned());
         let first = batch.lookups.first.clone().ok_or_else(exists)??;
         let event = Event::Start { input: start.input.clone() };
-        let envelope =
-            Envelope { seq: 0, to: None, event, by: start.by.clone(), at: first.at.into(), expected_seq: None };
+        let envelope = Envelope { seq: 0, to: None, event, by: start.by.clone(), at: first.at, expected_seq: None };
         let outcome = charter.machine.start(run, &envelope);
         let again = Record::of(&charter.machine, run, None, GENESIS, &envelope, None, &outcome);
         if first.charter != charter.digest() || !first.says_the_same(&again) {
@@ -47,7 +46,7 @@ impl Inner {
             to: send.to.clone(),
             event: Event::External { r#type: send.r#type.clone(), data: send.data.clone() },
             by: send.by.clone(),
-            at: self.now(state).into(),
+            at: self.now(state),
             expected_seq: send.expected_seq,
         };
         let outcome = step(state, &envelope);

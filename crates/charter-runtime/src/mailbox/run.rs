@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use charter_actors::ActivityGuard;
 use charter_journal::Chain;
-use charter_kernel::{Snapshot, Status, Timer};
+use charter_kernel::{Snapshot, Status, Timer, Timestamp};
 use rustc_hash::FxHashSet;
 
 use crate::charter::Charter;
@@ -55,14 +55,14 @@ pub(crate) struct RunState {
     pub(crate) snapshot: Option<Snapshot>,
     pub(crate) chain: Chain,
     /// Time of its last record: within a run, time does not go back.
-    pub(crate) last: i64,
+    pub(crate) last: Timestamp,
     /// Timers whose event was refused by the snapshot with this number: tried again when the
     /// snapshot has changed.
     pub(super) refused: (u64, FxHashSet<(Arc<str>, u64)>),
 }
 
 impl RunState {
-    pub(crate) fn new(charter: Arc<Charter>, snapshot: Option<Snapshot>, chain: Chain, last: i64) -> RunState {
+    pub(crate) fn new(charter: Arc<Charter>, snapshot: Option<Snapshot>, chain: Chain, last: Timestamp) -> RunState {
         RunState { charter, snapshot, chain, last, refused: Default::default() }
     }
 
@@ -74,7 +74,7 @@ impl RunState {
         snapshot.timers().iter().map(AsRef::as_ref).find(untried)
     }
 
-    pub(crate) fn next_due(&self) -> Option<i64> {
-        self.timer().map(|t| t.due.0)
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.timer().map(|t| t.due)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use charter_actors::{BoxFuture, Call, Executor, Fault, Outcome};
-use charter_kernel::Status;
+use charter_kernel::{Millis, Status};
 use charter_runtime::{Options, RuntimeEvent};
 use serde_json::{Value as Json, json};
 use std::sync::{Arc, Mutex};
@@ -302,7 +302,7 @@ fn concurrent_calls_are_limited() {
                     c.0 += 1;
                     c.1 = c.1.max(c.0);
                 }
-                call.clock().sleep_until(call.clock().now() + 1_000).await;
+                call.clock().sleep_until(call.clock().now().saturating_add(Millis(1_000))).await;
                 counts.lock().unwrap().0 -= 1;
                 Ok(Outcome::Done(json!(1)))
             })

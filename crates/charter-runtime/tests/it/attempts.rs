@@ -3,7 +3,7 @@
 use crate::actors::{one, result};
 use crate::common::*;
 use charter_actors::{BoxFuture, Call, Executor, Fault, Outcome, VirtualClock};
-use charter_kernel::Status;
+use charter_kernel::{Millis, Status};
 use charter_runtime::{FaultInjection, Options, RuntimeEvent, SendEvent};
 use serde_json::json;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn failures_are_retried_and_every_attempt_is_recorded() {
         let mut began = Vec::new();
         while let Some(event) = news.try_next() {
             if let RuntimeEvent::Began(w) = event {
-                began.push((w.attempt, w.since - BEGIN));
+                began.push((w.attempt, w.since.0 - BEGIN));
             }
         }
         assert_eq!(began, [(1, 0), (2, 10_000), (3, 40_000)]);
@@ -148,7 +148,7 @@ impl Executor for Slow {
     fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
-            call.clock().sleep_until(call.clock().now() + 600_000).await;
+            call.clock().sleep_until(call.clock().now().saturating_add(Millis(600_000))).await;
             Ok(Outcome::Done(json!(call.effect.as_ref())))
         })
     }

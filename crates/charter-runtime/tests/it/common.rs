@@ -76,7 +76,7 @@ impl Host {
             .iter()
             .map(|r| {
                 let code = r.refusal.as_ref().map(|x| format!(" {}", x.code)).unwrap_or_default();
-                format!("{} {} {}{code} {}", r.at - BEGIN, r.event.r#type, r.verdict.word(), r.state.join(","))
+                format!("{} {} {}{code} {}", r.at.0 - BEGIN, r.event.r#type, r.verdict.word(), r.state.join(","))
             })
             .collect()
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::*;
 use charter_actors::VirtualClock;
 use charter_journal::*;
-use charter_kernel::Digest;
+use charter_kernel::{Digest, Timestamp};
 use charter_runtime::RuntimeError;
 use serde_json::json;
 
@@ -63,7 +63,7 @@ impl Store for Disk {
     fn forget_snapshots(&self) -> Result<(), StoreError> {
         self.inside.forget_snapshots()
     }
-    fn pending_timers(&self, until: i64, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
+    fn pending_timers(&self, until: Timestamp, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
         self.inside.pending_timers(until, limit)
     }
     fn open_effects(&self, after: Option<&OpenEffect>, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {

@@ -2,7 +2,7 @@
 
 use charter_expr::{Env, EvalError, Fuel, Map, Path, Program, RootId, Scope, Segment, Type, Value};
 use charter_kernel::definition::{Definition, Stream};
-use charter_kernel::{Machine, Principal};
+use charter_kernel::{Machine, Principal, Timestamp};
 use serde_json::Value as Json;
 
 use super::field_set::FieldSet;
@@ -84,8 +84,8 @@ pub(crate) struct Item {
     pub(crate) run: String,
     pub(crate) kind: String,
     pub(crate) id: Option<String>,
-    /// Milliseconds since 1970; `None` without a time of its own; an error if its time is invalid.
-    pub(crate) at: Result<Option<i64>, PartError>,
+    /// `None` without a time of its own; an error if its time is invalid.
+    pub(crate) at: Result<Option<Timestamp>, PartError>,
     pub(crate) to: Option<String>,
     pub(crate) by: Principal,
     pub(crate) data: Json,
@@ -195,7 +195,7 @@ impl StreamMapping {
             None => Ok(None),
             Some(program) => match evaluate(program, &item) {
                 Ok(Value::Null) => Ok(None),
-                Ok(Value::Timestamp(at)) => Ok(Some(at.millis())),
+                Ok(Value::Timestamp(at)) => Ok(Some(Timestamp(at.millis()))),
                 Ok(value) => {
                     let json = value.to_json().map_err(PartError::from);
                     json.and_then(|json| Ok(Some(timestamp::from_json(&json)?)))

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use charter_expr::EvalError;
-use charter_kernel::Machine;
+use charter_kernel::{Machine, Timestamp};
 use indexmap::IndexMap;
 use rustc_hash::FxHasher;
 use serde::Serialize;
@@ -45,20 +45,20 @@ pub enum StreamClock {
     Stream,
     /// A clock that the charter declares, or a path in the item.
     Named(String),
-    /// The same timestamp for every item, in milliseconds since 1970.
-    Fixed(i64),
+    /// The same timestamp for every item.
+    Fixed(Timestamp),
 }
 
 /// Judges the items of a stream.
 pub struct Judge<'m> {
     machine: &'m Machine,
     mapping: StreamMapping,
-    fixed: Option<i64>,
+    fixed: Option<Timestamp>,
     runs: IndexMap<String, StreamRun, std::hash::BuildHasherDefault<FxHasher>>,
     /// Two random keys: a sender cannot construct two ids that collide.
     keys: (RandomState, RandomState),
     /// Time of the last accepted item of any run.
-    at: i64,
+    at: Timestamp,
     index: u64,
     unassigned: u64,
     fast_path: Option<FastPath>,
@@ -95,7 +95,7 @@ impl<'m> Judge<'m> {
             fixed,
             runs: IndexMap::default(),
             keys: (RandomState::new(), RandomState::new()),
-            at: 0,
+            at: Timestamp::default(),
             index: 0,
             unassigned: 0,
         })

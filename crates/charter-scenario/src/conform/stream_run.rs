@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use charter_expr::EvalError;
-use charter_kernel::{Effect, EffectKind, Envelope, Event, Explanation, Machine, Refusal, Snapshot};
+use charter_kernel::{Effect, EffectKind, Envelope, Event, Explanation, Machine, Refusal, Snapshot, Timestamp};
 use rustc_hash::FxHasher;
 use serde_json::Value as Json;
 
@@ -17,7 +17,7 @@ pub struct StreamRun {
     pub(crate) snapshot: Option<Snapshot>,
     seq: u64,
     /// The time of the last accepted item.
-    pub(crate) at: Option<i64>,
+    pub(crate) at: Option<Timestamp>,
     /// Ids of accepted items, each with a digest of its content; see `Judge::key`.
     ids: HashMap<(u64, u64), u64, std::hash::BuildHasherDefault<FxHasher>>,
     /// How many items were accepted.
@@ -31,7 +31,7 @@ pub(super) struct Accepted {
     /// States of the run before and after it.
     pub(super) from: String,
     pub(super) to: String,
-    pub(super) at: i64,
+    pub(super) at: Timestamp,
     pub(super) logs: Vec<String>,
 }
 
@@ -45,8 +45,8 @@ pub(super) struct Refused {
 /// What judging an item needs of the whole stream.
 pub(super) struct ItemContext<'m> {
     pub(super) machine: &'m Machine,
-    pub(super) fixed: Option<i64>,
-    pub(super) last: i64,
+    pub(super) fixed: Option<Timestamp>,
+    pub(super) last: Timestamp,
 }
 
 impl ItemContext<'_> {
@@ -82,7 +82,7 @@ impl ItemContext<'_> {
             to: item.to,
             event: Event::External { r#type: item.kind, data: item.data },
             by: item.by,
-            at: at.into(),
+            at,
             expected_seq: None,
         };
         let refused =
@@ -130,7 +130,7 @@ impl ItemContext<'_> {
         Ok(Accepted { from, to, at, logs })
     }
 
-    fn start(&self, run: &str, input: Result<Json, EvalError>, at: i64) -> Result<Snapshot, Refused> {
+    fn start(&self, run: &str, input: Result<Json, EvalError>, at: Timestamp) -> Result<Snapshot, Refused> {
         let refused = |code: &str, message: String| Refused { from: None, code: code.to_owned(), message };
         let input = input.map_err(|m| refused("schema", format!("cannot determine the input of the run: {m}")))?;
         let envelope = Envelope::host(0, Event::Start { input }, at);
@@ -145,9 +145,9 @@ impl ItemContext<'_> {
     }
 
     /// Fires the timers that are due by the time of the item, each at its own time.
-    fn fire(&self, snapshot: &mut Snapshot, seq: &mut u64, at: i64, logs: &mut Vec<String>) {
+    fn fire(&self, snapshot: &mut Snapshot, seq: &mut u64, at: Timestamp, logs: &mut Vec<String>) {
         let mut fired = 0;
-        while let Some(timer) = snapshot.next_timer().filter(|timer| timer.due.0 <= at) {
+        while let Some(timer) = snapshot.next_timer().filter(|timer| timer.due <= at) {
             let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
             let envelope = Envelope::host(seq.saturating_add(1), event, timer.due);
             // A refused timer stays pending, and so do the timers after it.

@@ -25,8 +25,7 @@ impl Judge<'_> {
         out.insert("status".into(), snapshot.status().word().into());
         let open = |entry: &Entry| matches!(entry.status, EntryStatus::Open | EntryStatus::Overdue);
         out.insert("open".into(), entries(snapshot, open, obligation));
-        let live =
-            |entry: &Entry| entry.status == EntryStatus::Granted && entry.expires.is_none_or(|until| at < until.0);
+        let live = |entry: &Entry| entry.status == EntryStatus::Granted && entry.expires.is_none_or(|until| at < until);
         out.insert("live".into(), entries(snapshot, live, permit));
         let machine = self.machine();
         let stream = machine.definition().stream.as_ref();
@@ -60,11 +59,11 @@ fn entries(snapshot: &Snapshot, include: impl Fn(&Entry) -> bool, show: impl Fn(
 fn obligation(key: &str, entry: &Entry) -> Json {
     json!({
         "key": key,
-        "due": entry.due.map(|t| timestamp::text(t.0)),
+        "due": entry.due.map(timestamp::text),
         "overdue": entry.status == EntryStatus::Overdue,
     })
 }
 
 fn permit(key: &str, entry: &Entry) -> Json {
-    json!({"key": key, "uses": entry.uses, "expires": entry.expires.map(|t| timestamp::text(t.0))})
+    json!({"key": key, "uses": entry.uses, "expires": entry.expires.map(timestamp::text)})
 }

@@ -4,7 +4,7 @@ use charter_expr::nearest;
 use charter_format::scenario::{Act, Computed, Scenario, ScenarioFile, ScenarioStep, Tick};
 use charter_format::{Diagnostic, Severity, Span};
 use charter_kernel::definition::Delay;
-use charter_kernel::{Actor, Machine};
+use charter_kernel::{Actor, Machine, Millis, Timestamp};
 use serde_json::{Value as Json, json};
 
 use super::cover::{Cover, Reached};
@@ -182,10 +182,10 @@ impl<'a> Runner<'a> {
         let failure = |code, message: String, help| StepFailure { code, span: step.span, message, help };
         let now = self.session.at();
         let until = match tick {
-            Tick::Until(at) => *at,
+            Tick::Until(at) => Timestamp(*at),
             Tick::For(delay) => {
                 let ms = self.duration(delay).map_err(|(message, help)| failure(codes::SCENARIO, message, help))?;
-                now.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX))
+                now.saturating_add(Millis(i64::try_from(ms).unwrap_or(i64::MAX)))
             }
         };
         if until < now {

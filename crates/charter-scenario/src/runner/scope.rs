@@ -6,7 +6,7 @@ use charter_expr::{
 use charter_format::scenario::{Act, Computed, Expectation, ScenarioFile, ScenarioStep, What};
 use charter_format::{Diagnostic, Diagnostics, Severity};
 use charter_kernel::definition::Template;
-use charter_kernel::{Actor, Digest, Snapshot};
+use charter_kernel::{Actor, Digest, Snapshot, Timestamp};
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
@@ -35,7 +35,7 @@ pub(crate) struct EvalView<'a> {
     pub(crate) snapshot: &'a Snapshot,
     /// The actor whose `context` and `input` are read.
     pub(crate) actor: Option<&'a Actor>,
-    pub(crate) now: i64,
+    pub(crate) now: Timestamp,
     pub(crate) effects: &'a Json,
     pub(crate) run: &'a Json,
     pub(crate) none: &'a Json,
@@ -234,7 +234,7 @@ impl<'r> Scope<'r> for ScopeRef<'r> {
             "actors" => Some(Value::object(&self.0.actors)),
             "ledger" => view.snapshot.ledger().map(|ledger| Value::object(ledger)),
             "run" => Some(Value::from_json(view.run)),
-            "now" => Some(Value::timestamp_millis(view.now)),
+            "now" => Some(Value::timestamp_millis(view.now.0)),
             "output" => Some(Value::from_json(view.snapshot.output().unwrap_or(view.none))),
             "effects" => Some(Value::from_json(view.effects)),
             _ => None,

@@ -3,7 +3,7 @@
 use charter_expr::nearest;
 use charter_format::Span;
 use charter_format::scenario::{Computed, ExpectedRefusal, ScenarioStep, Sender, Sending, What};
-use charter_kernel::{Event, Explanation, Principal};
+use charter_kernel::{Event, Explanation, Principal, Timestamp};
 use serde_json::json;
 
 use super::codes;
@@ -87,7 +87,7 @@ impl<'a> Runner<'a> {
             event,
             to: sending.to.clone(),
             by,
-            at: sending.at,
+            at: sending.at.map(Timestamp),
             expected_seq: sending.expected_seq,
         }))
     }

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use charter_expr::nearest;
-use charter_kernel::{EffectId, Event, Principal};
+use charter_kernel::{EffectId, Event, Principal, Timestamp};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value as Json;
 
@@ -23,7 +23,7 @@ pub(crate) enum InputLine {
         id: Option<String>,
     },
     /// Time passes until this timestamp.
-    Tick(i64),
+    Tick(Timestamp),
     /// The snapshot makes a round trip through JSON.
     Restore,
 }
@@ -95,7 +95,7 @@ struct Fields {
     event_type: Option<String>,
     data: Option<Json>,
     by: Option<Principal>,
-    at: Option<i64>,
+    at: Option<Timestamp>,
     to: Option<String>,
     id: Option<String>,
     expected_seq: Option<u64>,
@@ -104,7 +104,7 @@ struct Fields {
     effect: Option<EffectId>,
     failed: Option<String>,
     error: Option<Json>,
-    tick: Option<i64>,
+    tick: Option<Timestamp>,
     restore: Option<bool>,
 }
 
@@ -270,7 +270,7 @@ fn text<'de, A: MapAccess<'de>>(key: &str, map: &mut A) -> Result<Option<String>
     }
 }
 
-fn time<E: de::Error>(value: Json) -> Result<Option<i64>, E> {
+fn time<E: de::Error>(value: Json) -> Result<Option<Timestamp>, E> {
     match value {
         Json::Null => Ok(None),
         value => timestamp::from_json(&value).map(Some).map_err(E::custom),
@@ -331,7 +331,7 @@ mod tests {
         let g = event(
             r#"{"type":"GO","data":{"x":1},"by":{"id":"ana","roles":["a"]},"at":"1970-01-01T00:00:01Z","to":"p","expected_seq":3}"#,
         );
-        assert_eq!((g.at, g.to.as_deref(), g.expected_seq), (Some(1000), Some("p"), Some(3)));
+        assert_eq!((g.at, g.to.as_deref(), g.expected_seq), (Some(Timestamp(1000)), Some("p"), Some(3)));
         assert_eq!(g.by, Principal::new("ana", &["a"]));
         let g = event(r#"{"done":"d","output":null,"effect":"r/1/2","at":5}"#);
         let effect = Some(EffectId { seq: 1, index: 2 });

@@ -4,7 +4,7 @@ mod input;
 mod keys;
 mod output;
 
-use charter_kernel::{Explanation, Machine};
+use charter_kernel::{Explanation, Machine, Timestamp};
 use serde_json::Value as Json;
 
 use crate::lines::{self, RawLine};
@@ -52,7 +52,7 @@ impl<'m> StepSession<'m> {
         machine: &'m Machine,
         run: &str,
         input: Json,
-        at: i64,
+        at: impl Into<Timestamp>,
         out: &mut Vec<u8>,
     ) -> Result<StepSession<'m>, Box<Explanation>> {
         match Session::start(machine, run, input, at) {

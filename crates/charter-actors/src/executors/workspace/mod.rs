@@ -181,7 +181,7 @@ fn verify(
     }
     let mut verify = VerifyCommand::new(texts("verify", command)?);
     if let Some(limit) = actor.config.get("verifyTimeout") {
-        verify.time_limit = Duration::from_millis(u64::try_from(delay("verifyTimeout", limit)?).unwrap_or_default());
+        verify.time_limit = Duration::from_millis(u64::try_from(delay("verifyTimeout", limit)?.0).unwrap_or_default());
     }
     if let Some(limit) = actor.config.get("verifyOutput").and_then(Json::as_u64) {
         verify.output_limit = usize::try_from(limit).unwrap_or(usize::MAX);
