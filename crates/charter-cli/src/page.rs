@@ -184,7 +184,7 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use charter_kernel::{Envelope, Machine, Principal};
+    use charter_kernel::{Envelope, Machine, Principal, Timestamp};
     use serde_json::json;
 
     use super::{block, lines, wrapped};
