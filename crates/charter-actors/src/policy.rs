@@ -50,8 +50,8 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// The pause after attempt `attempt` (the first is 1) of an effect. It is the same each time for
-    /// the same effect and attempt: the random part is derived from the effect's id.
+    /// The pause after attempt `attempt` (the first is 1) of an effect. It is the same each time
+    /// for the same effect and attempt: the random part is derived from the effect's id.
     #[must_use]
     pub fn pause(&self, effect: &str, attempt: u32) -> Millis {
         let doublings = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
