@@ -36,13 +36,6 @@ IDENTIFIERS = [
 # Documents that are not in this repository, as design pages used to be cited.
 ABSENT = [r"\(0\d(?:[,;)]|-\w)", r"(?<![\w.:/-])0\d-(?:product|architecture|language|interfaces|systems|quality|dependencies|canister)\b", r"\bissue #?\d+\b"]
 
-# Rust files of more than 400 lines that have no good seam. A line each: path, then the reason.
-LONG = dict(
-    line.split(None, 1)
-    for line in (ROOT / ".ci/long-files.txt").read_text().splitlines()
-    if line.strip() and not line.startswith("#")
-)
-
 problems = []
 
 
@@ -70,10 +63,8 @@ def too_long(line):
 
 
 def rust(name, lines):
-    if len(lines) > MAX_LINES and name not in LONG:
-        report(name, 1, f"{len(lines)} lines: split it, or give the reason in .ci/long-files.txt")
-    if len(lines) <= MAX_LINES and name in LONG:
-        report(name, 1, "is short enough: remove it from .ci/long-files.txt")
+    if len(lines) > MAX_LINES:
+        report(name, 1, f"{len(lines)} lines, at most {MAX_LINES}: split it by subject")
     fenced = False
     for number, line in enumerate(lines, 1):
         comment = comment_of(line)
@@ -131,9 +122,6 @@ def main():
             rust(name, lines)
         elif path.suffix == ".md" and name not in QUOTES:
             markdown(name, path, lines)
-    for name in LONG:
-        if name not in names:
-            report(".ci/long-files.txt", 1, f"`{name}` does not exist")
     print("\n".join(problems))
     return 1 if problems else 0
 
