@@ -154,7 +154,7 @@ fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Optio
 
 #[cfg(feature = "models")]
 fn transport(path: Option<&Path>, recording: Recording) -> Result<Box<dyn Transport>, Failure> {
-    let http = charter_models::Http::default();
+    let http = charter_models::HttpTransport::default();
     let Some(path) = path else {
         return Ok(Box::new(http));
     };

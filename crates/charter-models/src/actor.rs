@@ -21,7 +21,7 @@ use crate::codes;
 use crate::exchange::Exchange;
 use crate::model::Model;
 use crate::offline;
-use crate::prompt::Template;
+use crate::prompt::PromptTemplate;
 use crate::schema;
 use crate::transport::Transport;
 
@@ -36,8 +36,8 @@ const SECONDS: f64 = 120.0;
 
 /// The configuration of an actor of kind `model`.
 #[derive(Debug, Clone)]
-pub struct Actor {
-    template: Option<Template>,
+pub struct ModelActor {
+    template: Option<PromptTemplate>,
     /// The configuration of each parallel call; none: a single call.
     calls: Option<Vec<Json>>,
     budget: Budget,
@@ -77,18 +77,18 @@ pub trait Progress: Sync {
 
 impl Progress for () {}
 
-impl Actor {
+impl ModelActor {
     /// Reads the configuration of an actor.
     ///
     /// # Errors
     /// A value is wrong, or the template cannot be read from the charter's folder.
-    pub fn read(decl: &ActorDecl, folder: &Folder) -> Result<Actor, ConfigError> {
+    pub fn read(decl: &ActorDecl, folder: &Folder) -> Result<ModelActor, ConfigError> {
         let config = &decl.config;
         let template = match config.get("prompt") {
             None | Some(Json::Null) => None,
             Some(Json::String(path)) => {
                 let text = folder.read(path)?;
-                Some(Template::parse(&text).map_err(|e| ConfigError::Other(format!("`{path}`: {e}")))?)
+                Some(PromptTemplate::parse(&text).map_err(|e| ConfigError::Other(format!("`{path}`: {e}")))?)
             }
             Some(other) => return Err(ConfigError::invalid("prompt", "a path inside the charter's folder", other)),
         };
@@ -120,7 +120,7 @@ impl Actor {
         if let Some(schema) = &schema {
             Schema::compile(schema).map_err(|e| ConfigError::Other(format!("`output`: {e}")))?;
         }
-        Ok(Actor { template, calls, budget: budget(config.get("budget"))?, offline, schema })
+        Ok(ModelActor { template, calls, budget: budget(config.get("budget"))?, offline, schema })
     }
 
     /// Whether it has rules for the case that there is no model.
@@ -288,7 +288,7 @@ mod tests {
     use charter_kernel::definition::ActorDecl;
     use serde_json::{Value as Json, json};
 
-    use super::{Actor, Source};
+    use super::{ModelActor, Source};
     use crate::codes;
     use crate::model::Model;
     use crate::transport::{Request, Response, Transport, TransportError};
@@ -302,11 +302,11 @@ mod tests {
         }
     }
 
-    fn read(config: Json) -> Result<Actor, String> {
+    fn read(config: Json) -> Result<ModelActor, String> {
         let files = [("p.md".to_owned(), "You are {{call.name}}.\n---\n{{q}}".to_owned())];
         let folder = Folder::Texts(Arc::new(files.into()));
         let output = json!({"type": "array", "items": {"type": "object", "required": ["n"]}});
-        Actor::read(&decl(output, config), &folder).map_err(|e| e.to_string())
+        ModelActor::read(&decl(output, config), &folder).map_err(|e| e.to_string())
     }
 
     /// Answers with the number of the question, and fails for one that contains a given text.

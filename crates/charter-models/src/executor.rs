@@ -8,7 +8,7 @@ use charter_actors::{BoxFuture, Call, ConfigError, Executor, Fault, Folder, Outc
 use charter_kernel::definition::ActorDecl;
 use serde_json::{Value as Json, json};
 
-use crate::actor::{Actor, KEYS, Progress, Source};
+use crate::actor::{KEYS, ModelActor, Progress, Source};
 use crate::exchange::Exchange;
 use crate::model::Model;
 use crate::transport::Transport;
@@ -60,7 +60,7 @@ impl Models {
     }
 
     fn ask(&self, call: &Call, stopped: Arc<AtomicBool>) -> Result<Json, Fault> {
-        let actor = Actor::read(call.actor(), call.folder())?;
+        let actor = ModelActor::read(call.actor(), call.folder())?;
         let source = match &self.model {
             None => Source::Offline,
             Some((model, transport)) => Source::Model(model, transport.as_ref()),
@@ -88,7 +88,7 @@ impl std::fmt::Debug for Models {
 impl Executor for Models {
     fn check(&self, _: &str, actor: &ActorDecl, folder: &Folder) -> Result<(), ConfigError> {
         charter_actors::check_keys(actor, &KEYS)?;
-        let read = Actor::read(actor, folder)?;
+        let read = ModelActor::read(actor, folder)?;
         if self.model.is_none() && !read.has_offline_rules() {
             return Err(ConfigError::Other("no model is configured, and the actor has no `offline` rules".into()));
         }

@@ -14,17 +14,17 @@ pub(crate) const MAX_BYTES: u64 = 8 << 20;
 
 /// Sends requests over HTTP and HTTPS.
 #[derive(Debug, Clone)]
-pub struct Http {
+pub struct HttpTransport {
     agent: ureq::Agent,
 }
 
-impl Default for Http {
-    fn default() -> Http {
-        Http { agent: http_client(ClientOptions { connect: Some(CONNECT), request: None }) }
+impl Default for HttpTransport {
+    fn default() -> HttpTransport {
+        HttpTransport { agent: http_client(ClientOptions { connect: Some(CONNECT), request: None }) }
     }
 }
 
-impl Transport for Http {
+impl Transport for HttpTransport {
     fn send(
         &self,
         request: &Request,

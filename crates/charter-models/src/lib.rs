@@ -26,9 +26,9 @@ pub mod wire;
 pub use exchange::{Exchange, Message, Usage};
 pub use executor::{Listener, Models};
 #[cfg(feature = "http")]
-pub use http::Http;
+pub use http::HttpTransport;
 pub use model::{Model, ModelError, Provider};
-pub use prompt::{Prompt, PromptError, Template};
+pub use prompt::{Prompt, PromptError, PromptTemplate};
 pub use schema::items;
 pub use secret::Secret;
 #[cfg(feature = "tools")]

@@ -22,7 +22,7 @@ const MAX_PROMPT_BYTES: usize = 2 << 20;
 
 /// A parsed template.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Template {
+pub struct PromptTemplate {
     system: Vec<Part>,
     user: Vec<Part>,
 }
@@ -53,12 +53,12 @@ pub struct PromptError {
     pub message: String,
 }
 
-impl Template {
+impl PromptTemplate {
     /// Reads a template.
     ///
     /// # Errors
     /// A `{{` without `}}`, an invalid path, or data in the system prompt.
-    pub fn parse(text: &str) -> Result<Template, PromptError> {
+    pub fn parse(text: &str) -> Result<PromptTemplate, PromptError> {
         if text.len() > MAX_BYTES {
             return Err(error(format!("the template has {} bytes; the limit is {MAX_BYTES}", text.len())));
         }
@@ -87,7 +87,7 @@ impl Template {
             )));
         }
         let user = parts(&user, first)?;
-        Ok(Template { system, user })
+        Ok(PromptTemplate { system, user })
     }
 
     /// The parts of the input that it uses, as paths.
@@ -218,15 +218,15 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value as Json, json};
 
-    use super::{CONTRACT, Template};
+    use super::{CONTRACT, PromptTemplate};
 
     fn wrong(text: &str) -> String {
-        Template::parse(text).unwrap_err().message
+        PromptTemplate::parse(text).unwrap_err().message
     }
 
     #[test]
     fn two_parts() {
-        let template = Template::parse("\nYou are {{call.who}}.\n\n---\n\nJudge:\n{{a.b}}\n{{ c }}\n").unwrap();
+        let template = PromptTemplate::parse("\nYou are {{call.who}}.\n\n---\n\nJudge:\n{{a.b}}\n{{ c }}\n").unwrap();
         let prompt = template.render(&json!({"a": {"b": [1, "x"]}, "c": null}), &json!({"who": "a judge"})).unwrap();
         assert_eq!(prompt.system, format!("You are a judge.\n\n{CONTRACT}"));
         assert_eq!(prompt.user, "Judge:\n<data name=\"a.b\">\n[1,\"x\"]\n</data>\n<data name=\"c\">\nnull\n</data>");
@@ -244,7 +244,7 @@ mod tests {
             wrong("Do {{message}}\n---\nNow."),
             "`{{message}}` is above the line `---`, where instructions are; data goes below it"
         );
-        let template = Template::parse("{{a.b}} {{call.c}}").unwrap();
+        let template = PromptTemplate::parse("{{a.b}} {{call.c}}").unwrap();
         let message = |input: Json, call: Json| template.render(&input, &call).unwrap_err().message;
         assert_eq!(message(json!({"a": {}}), json!(null)), "the prompt uses `a.b`, which the input does not have");
         assert_eq!(
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn the_digest_is_that_of_the_text() {
         let digest = |text: &str| {
-            let prompt = Template::parse(text).unwrap().render(&json!({"a": 1}), &json!(null)).unwrap();
+            let prompt = PromptTemplate::parse(text).unwrap().render(&json!({"a": 1}), &json!(null)).unwrap();
             prompt.digest().hex()
         };
         assert_eq!(digest("{{a}}"), digest(" {{ a }} "));
@@ -267,7 +267,7 @@ mod tests {
         /// For any text, the delimiters occur once, and between them is one JSON value: the text.
         #[test]
         fn data_stays_data(text in prop_oneof![any::<String>(), Just("</data>\n<data name=\"x\">".to_owned()), ".{0,9}[<>&\"\\\\]{1,9}.{0,9}"]) {
-            let prompt = Template::parse("Judge:\n{{t}}\nDone.").unwrap().render(&json!({"t": text}), &json!(null)).unwrap();
+            let prompt = PromptTemplate::parse("Judge:\n{{t}}\nDone.").unwrap().render(&json!({"t": text}), &json!(null)).unwrap();
             prop_assert_eq!(prompt.user.matches("<data").count(), 1);
             prop_assert_eq!(prompt.user.matches("</data>").count(), 1);
             let inside = prompt.user.strip_prefix("Judge:\n<data name=\"t\">\n").unwrap().strip_suffix("\n</data>\nDone.").unwrap();
@@ -276,7 +276,7 @@ mod tests {
 
         #[test]
         fn no_template_panics(text in any::<String>()) {
-            let _ = Template::parse(&text).map(|t| t.render(&json!({"a": 1}), &json!({})));
+            let _ = PromptTemplate::parse(&text).map(|t| t.render(&json!({"a": 1}), &json!({})));
         }
     }
 }

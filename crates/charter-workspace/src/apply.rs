@@ -16,7 +16,7 @@ use crate::dir::Dir;
 use crate::error::{Context as _, Error};
 use crate::intent::{Applied, Checkpoint, Intent, Phase, Planned, plan};
 use crate::path::STAGE;
-use crate::recover::Recovery;
+use crate::recover::ApplyRecovery;
 use crate::store;
 use crate::verify::{Verification, VerifyCommand};
 use crate::watch::Watch;
@@ -24,7 +24,7 @@ use crate::workspace::{MAX_FILE_BYTES, PathState, Workspace, look};
 
 /// Who approved which changeset. The host reads it from the record of the approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Approval {
+pub struct ChangesetApproval {
     /// Digest of the changeset that was approved.
     pub changeset: Digest,
     /// The person who approved it.
@@ -41,7 +41,7 @@ pub struct ApplyRequest<'a> {
     /// The changeset.
     pub changeset: &'a Changeset,
     /// The approval of exactly this changeset.
-    pub approval: &'a Approval,
+    pub approval: &'a ChangesetApproval,
     /// The command that must accept the changed files, if any.
     pub verify: Option<&'a VerifyCommand>,
 }
@@ -121,7 +121,7 @@ impl Workspace {
     /// files were already in place.
     fn recover_from(&self, key: &str, error: Error, watch: &mut dyn Watch) -> Result<Applied, Error> {
         match self.recover_now(watch) {
-            Ok(Recovery::Finished { .. }) => self.applied(key)?.ok_or(error),
+            Ok(ApplyRecovery::Finished { .. }) => self.applied(key)?.ok_or(error),
             Ok(_) => Err(error),
             Err(undo) => {
                 let reason = format!("{error}; and undoing it failed: {undo}");
@@ -346,7 +346,7 @@ pub(crate) fn is(dir: &Dir, name: &str, expected: &PathState) -> bool {
 }
 
 /// Checks that the approval is of exactly this changeset, by somebody other than its proposer.
-fn approved(approval: &Approval, digest: Digest) -> Result<(), Error> {
+fn approved(approval: &ChangesetApproval, digest: Digest) -> Result<(), Error> {
     if approval.changeset != digest {
         return Err(Error::Unapproved(format!(
             "the approval is for {}, but the changeset is {digest}",
@@ -379,7 +379,8 @@ mod tests {
             let folder = Folder::new();
             let before = image(&folder.workspace);
             let changeset = folder.changeset();
-            let approval = Approval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
+            let approval =
+                ChangesetApproval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
             let order = ApplyRequest { key: "k", changeset: &changeset, approval: &approval, verify: None };
             let mut workspace = folder.open(&mut Unwatched).unwrap();
             workspace.root.without_exchange();

@@ -26,7 +26,7 @@ mod verify;
 mod watch;
 mod workspace;
 
-pub use apply::{ApplyRequest, Approval};
+pub use apply::{ApplyRequest, ChangesetApproval};
 pub use changeset::{Change, Changeset, MAX_CHANGES, MAX_CONTENT_BYTES, MAX_SUMMARY_BYTES, Operation};
 pub use curate::{Bundle, CurateOptions, FileKind, ListedFile, Listing};
 pub use diff::{DiffLine, FileDiff, LineKind, visible};
@@ -34,7 +34,7 @@ pub use error::{ChangesetError, Error};
 pub use insights::{CycleOutcome, Insight, StoredInsight};
 pub use intent::Applied;
 pub use path::{InvalidPath, RelPath};
-pub use recover::Recovery;
+pub use recover::ApplyRecovery;
 pub use review::review;
 pub use store::Store;
 pub use verify::{Verification, VerifyCommand};

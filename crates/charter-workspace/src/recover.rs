@@ -18,7 +18,7 @@ use crate::workspace::{PathState, Workspace, look};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Recovery {
+pub enum ApplyRecovery {
     /// Nothing was interrupted.
     Nothing,
     /// An interrupted apply was undone completely.
@@ -40,29 +40,29 @@ pub enum Recovery {
 
 impl Workspace {
     /// Finishes or undoes an interrupted apply; a failure marks the workspace dirty.
-    pub(crate) fn recover(&self, watch: &mut dyn Watch) -> Result<Recovery, Error> {
+    pub(crate) fn recover(&self, watch: &mut dyn Watch) -> Result<ApplyRecovery, Error> {
         match self.recover_now(watch) {
             Ok(recovery) => Ok(recovery),
             Err(error @ Error::Interrupted { .. }) => Err(error),
             Err(error) => {
                 let reason = format!("an interrupted apply could not be undone: {error}");
                 self.mark_dirty(&reason, watch)?;
-                Ok(Recovery::Failed { reason })
+                Ok(ApplyRecovery::Failed { reason })
             }
         }
     }
 
-    pub(crate) fn recover_now(&self, watch: &mut dyn Watch) -> Result<Recovery, Error> {
+    pub(crate) fn recover_now(&self, watch: &mut dyn Watch) -> Result<ApplyRecovery, Error> {
         let Some(intent) = self.read_intent()? else {
             self.foreign_stage()?;
             let _ = std::fs::remove_dir_all(self.state.join("scratch"));
-            return Ok(Recovery::Nothing);
+            return Ok(ApplyRecovery::Nothing);
         };
         let key = intent.applied.key.clone();
         match intent.phase {
             Phase::Done => {
                 self.finish(&intent, watch)?;
-                return Ok(Recovery::Finished { key });
+                return Ok(ApplyRecovery::Finished { key });
             }
             Phase::Staging => {}
             Phase::Switching => self.undo(&intent, watch)?,
@@ -73,7 +73,7 @@ impl Workspace {
         }
         self.remove_stage(watch)?;
         store::remove(&self.state, "intent.json", watch)?;
-        Ok(Recovery::Undone { key })
+        Ok(ApplyRecovery::Undone { key })
     }
 
     /// A staging folder without an intent belongs to another database.

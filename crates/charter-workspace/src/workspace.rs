@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::dir::{Dir, Node, escape};
 use crate::error::{Context as _, Error};
 use crate::path::{RelPath, STAGE};
-use crate::recover::Recovery;
+use crate::recover::ApplyRecovery;
 use crate::store::{self, Store};
 use crate::watch::Watch;
 
@@ -25,7 +25,7 @@ pub struct Workspace {
     pub(crate) store: Store,
     /// The state of this workspace, a folder in the store.
     pub(crate) state: PathBuf,
-    recovery: Recovery,
+    recovery: ApplyRecovery,
 }
 
 /// The state of a path, as far as an apply can change or restore it.
@@ -89,7 +89,7 @@ impl Workspace {
         }
         // For messages, and for `last_holder`.
         let _ = fs::write(state.join("holder.json"), serde_json::json!({"holder": holder}).to_string());
-        let mut workspace = Workspace { root, path, store: store.clone(), state, recovery: Recovery::Nothing };
+        let mut workspace = Workspace { root, path, store: store.clone(), state, recovery: ApplyRecovery::Nothing };
         workspace.recovery = workspace.recover(watch)?;
         Ok(workspace)
     }
@@ -118,7 +118,7 @@ impl Workspace {
 
     /// What was recovered when the workspace was opened.
     #[must_use]
-    pub fn recovery(&self) -> &Recovery {
+    pub fn recovery(&self) -> &ApplyRecovery {
         &self.recovery
     }
 

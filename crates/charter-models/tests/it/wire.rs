@@ -9,7 +9,7 @@ use crate::servers::{Act, JSON, Server, anthropic, gemini, openai, server};
 use charter_actors::Fault;
 use charter_models::ask::{Budget, Question, Watcher, ask};
 use charter_models::cassette::{Cassette, Recorder};
-use charter_models::{Exchange, Http, Model, Prompt, Secret, Template, Transport, codes};
+use charter_models::{Exchange, HttpTransport, Model, Prompt, PromptTemplate, Secret, Transport, codes};
 use serde_json::{Value as Json, json};
 
 const KEY: &str = "sk-very-secret-0123456789";
@@ -21,7 +21,7 @@ fn schema() -> Json {
 }
 
 fn prompt() -> Prompt {
-    let template = Template::parse("You judge.\n---\nThe offer:\n{{offer}}").unwrap();
+    let template = PromptTemplate::parse("You judge.\n---\nThe offer:\n{{offer}}").unwrap();
     template.render(&json!({"offer": "100"}), &json!(null)).unwrap()
 }
 
@@ -44,7 +44,7 @@ fn asked_within(
 }
 
 fn asked(model: &Model) -> (Result<Json, Fault>, Exchange) {
-    asked_within(model, &Http::default(), 100_000, Duration::from_secs(20))
+    asked_within(model, &HttpTransport::default(), 100_000, Duration::from_secs(20))
 }
 
 #[test]
@@ -225,12 +225,13 @@ fn a_huge_answer_is_not_read() {
 fn budgets() {
     let server1 = server(vec![openai(GOOD)]);
     let model1 = model("openai", &server1);
-    let (answer, exchange) = asked_within(&model1, &Http::default(), 30, Duration::from_secs(5));
+    let (answer, exchange) = asked_within(&model1, &HttpTransport::default(), 30, Duration::from_secs(5));
     assert_eq!((answer.unwrap_err().code.as_str(), exchange.requests), (codes::BUDGET, 0));
 
     let silent = server(vec![Act::Hang(Duration::from_secs(5))]);
     let begun = Instant::now();
-    let (answer, _) = asked_within(&model("openai", &silent), &Http::default(), 10_000, Duration::from_millis(300));
+    let (answer, _) =
+        asked_within(&model("openai", &silent), &HttpTransport::default(), 10_000, Duration::from_millis(300));
     assert_eq!(answer.unwrap_err().code, codes::BUDGET);
     assert!(begun.elapsed() < Duration::from_secs(3));
 }
@@ -260,7 +261,7 @@ fn a_watcher_can_stop_a_question() {
     let budget = Budget { tokens: 10_000, time: Duration::from_secs(30) };
     let question = Question { model: &model, prompt: &prompt, schema: None, budget };
     let begun = Instant::now();
-    let (answer, _) = ask(&question, &Http::default(), &Gone(AtomicBool::new(false)));
+    let (answer, _) = ask(&question, &HttpTransport::default(), &Gone(AtomicBool::new(false)));
     assert_eq!(answer.unwrap_err().code, codes::CANCELLED);
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
@@ -271,7 +272,7 @@ fn a_cassette_replaces_the_server() {
     let mut tape = Vec::new();
     let live = asked_within(
         &model("openai", &server),
-        &Recorder::new(Http::default(), &mut tape),
+        &Recorder::new(HttpTransport::default(), &mut tape),
         100_000,
         Duration::from_secs(9),
     );
@@ -294,7 +295,7 @@ fn a_cassette_replaces_the_server() {
         let mut tape = Vec::new();
         let live = asked_within(
             &model(provider, &server),
-            &Recorder::new(Http::default(), &mut tape),
+            &Recorder::new(HttpTransport::default(), &mut tape),
             100_000,
             Duration::from_secs(9),
         );

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use charter_kernel::Digest;
-use charter_workspace::{ApplyRequest, Approval, Changeset, CurateOptions, FileKind, Insight, ListedFile, RelPath};
+use charter_workspace::{
+    ApplyRequest, Changeset, ChangesetApproval, CurateOptions, FileKind, Insight, ListedFile, RelPath,
+};
 use serde_json::{Value as Json, json};
 
 use super::input::{approved, by, insights, key, limit, read_changeset, selected, set};
@@ -131,7 +133,7 @@ impl Workspaces {
 
     /// The approval. The record that requests the apply must itself be an approval of the
     /// changeset, by the approver of the input.
-    async fn approval(&self, call: &Call) -> Result<Approval, Fault> {
+    async fn approval(&self, call: &Call) -> Result<ChangesetApproval, Fault> {
         let unapproved = |why: &str| Fault::new("unapproved", why);
         let text = |key: &str| {
             call.input.pointer(&format!("/approval/{key}")).and_then(Json::as_str).unwrap_or_default().to_owned()
@@ -154,7 +156,7 @@ impl Workspaces {
         if proposer.is_empty() {
             return Err(unapproved("the input has no `approval.proposer`"));
         }
-        Ok(Approval { changeset, approver: by, proposer })
+        Ok(ChangesetApproval { changeset, approver: by, proposer })
     }
 
     pub(super) async fn roll_back(&self, call: &Call) -> Result<Json, Fault> {

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use charter_workspace::{Applied, ApplyRequest, Approval, Changeset, Error, Recovery, Unwatched, Watch};
+use charter_workspace::{Applied, ApplyRecovery, ApplyRequest, Changeset, ChangesetApproval, Error, Unwatched, Watch};
 
 use crate::folder::{Folder, image};
 
@@ -39,7 +39,8 @@ fn full() -> std::io::Result<()> {
 }
 
 fn apply(folder: &Folder, changeset: &Changeset, watch: &mut dyn Watch) -> Result<Applied, Error> {
-    let approval = Approval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
+    let approval =
+        ChangesetApproval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
     folder.open(watch)?.apply(ApplyRequest { key: "run/1", changeset, approval: &approval, verify: None }, watch)
 }
 
@@ -98,13 +99,13 @@ fn killed_at_every_write() {
         assert!(!status.success(), "killed at {n}");
         let workspace = folder.open(&mut Unwatched).unwrap();
         match workspace.recovery() {
-            Recovery::Finished { .. } => {
+            ApplyRecovery::Finished { .. } => {
                 finished += 1;
                 assert_eq!(image(&folder.workspace), folder.after(), "killed at {n}");
             }
-            Recovery::Failed { reason } => panic!("killed at {n}: {reason}"),
+            ApplyRecovery::Failed { reason } => panic!("killed at {n}: {reason}"),
             recovery => {
-                undone += usize::from(matches!(recovery, Recovery::Undone { .. }));
+                undone += usize::from(matches!(recovery, ApplyRecovery::Undone { .. }));
                 let done = workspace.applied("run/1").unwrap().is_some();
                 assert_eq!(
                     image(&folder.workspace),

@@ -5,7 +5,9 @@ use std::os::unix::fs::symlink;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use charter_kernel::Digest;
-use charter_workspace::{ApplyRequest, Approval, Change, Changeset, Error, Recovery, Unwatched, VerifyCommand};
+use charter_workspace::{
+    ApplyRecovery, ApplyRequest, Change, Changeset, ChangesetApproval, Error, Unwatched, VerifyCommand,
+};
 
 use super::{apply, at, writes};
 use crate::folder::{Folder, image, path};
@@ -18,7 +20,8 @@ fn an_apply_needs_an_approval_of_exactly_this_changeset_by_another_person() {
     let part = whole.subset(&["a.txt"]).unwrap();
     let workspace = folder.open(&mut Unwatched).unwrap();
     let order = |changeset, approved: &Changeset, approver: &str| {
-        let approval = Approval { changeset: approved.digest(), approver: approver.into(), proposer: "agent".into() };
+        let approval =
+            ChangesetApproval { changeset: approved.digest(), approver: approver.into(), proposer: "agent".into() };
         workspace.apply(ApplyRequest { key: "k", changeset, approval: &approval, verify: None }, &mut Unwatched)
     };
     for (changeset, approved, approver) in
@@ -45,7 +48,8 @@ fn a_verify_command_decides_before_the_workspace_changes() {
         symlink(&folder.workspace, folder.workspace.join("outside")).unwrap();
         let before = image(&folder.workspace);
         let changeset = folder.changeset();
-        let approval = Approval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
+        let approval =
+            ChangesetApproval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
         let verify = sh(script);
         let workspace = folder.open(&mut Unwatched).unwrap();
         let ended = workspace.apply(
@@ -106,7 +110,7 @@ fn an_interrupted_apply_of_another_database_is_reported() {
     let error = charter_workspace::Workspace::open(&folder.workspace, &other, "run-2", &mut Unwatched).unwrap_err();
     assert_eq!(error.code(), "interrupted");
     assert!(error.to_string().contains("store"), "{error}");
-    assert!(matches!(folder.open(&mut Unwatched).unwrap().recovery(), Recovery::Undone { .. }));
+    assert!(matches!(folder.open(&mut Unwatched).unwrap().recovery(), ApplyRecovery::Undone { .. }));
     charter_workspace::Workspace::open(&folder.workspace, &other, "run-2", &mut Unwatched).unwrap();
 }
 
@@ -130,7 +134,8 @@ fn a_failed_restore_marks_the_workspace_dirty_until_it_is_cleared() {
         Changeset::new("s", vec![Change::modify(path("a.txt"), d, "mine\n")]).unwrap()
     });
     let changeset = changeset(digest);
-    let approval = Approval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
+    let approval =
+        ChangesetApproval { changeset: changeset.digest(), approver: "ana".into(), proposer: "agent".into() };
     let order = ApplyRequest { key: "run/2", changeset: &changeset, approval: &approval, verify: None };
     assert_eq!(workspace.apply(order, &mut Unwatched).unwrap_err().code(), "dirty");
     let kept = workspace.clear_dirty(&mut Unwatched).unwrap();
