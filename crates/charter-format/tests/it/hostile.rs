@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use charter_format::{Diagnostics, Document, ReadOptions, Syntax, codes, read};
+use charter_test_support::cases;
 use proptest::prelude::*;
 
 const GOOD: &str = include_str!("good.yaml");
@@ -62,9 +63,10 @@ fn many_states(count: usize) -> String {
 }
 
 #[test]
-fn a_hundred_thousand_states() {
-    let states = timed(&many_states(100_000)).unwrap().definition.root.state.states.len();
-    assert_eq!(states, 100_000);
+fn a_large_charter_is_read() {
+    let count = cases(20_000, 100_000) as usize;
+    let states = timed(&many_states(count)).unwrap().definition.root.state.states.len();
+    assert_eq!(states, count);
 }
 
 #[test]
@@ -117,7 +119,7 @@ fn survive(source: &str, syntax: Syntax) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(100, 300), ..ProptestConfig::default() })]
 
     #[test]
     fn random_text(source in "\\PC{0,200}", syntax in any_syntax()) {

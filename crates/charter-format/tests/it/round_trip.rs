@@ -3,6 +3,7 @@
 use charter_format::{ReadOptions, json, read};
 use charter_kernel::Definition;
 use charter_kernel::definition::*;
+use charter_test_support::cases;
 use indexmap::IndexMap;
 use proptest::collection::vec;
 use proptest::option;
@@ -342,7 +343,7 @@ fn definition() -> impl Strategy<Value = Definition> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(30, 200), ..ProptestConfig::default() })]
 
     #[test]
     fn a_written_definition_reads_back(definition in definition()) {
