@@ -1,5 +1,8 @@
 //! Points, rectangles and routes.
 
+/// The padding inside a cluster.
+pub(crate) const PADDING: f64 = 12.0;
+
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Point {
     pub(crate) x: f64,
@@ -56,6 +59,28 @@ impl Route {
     pub(crate) fn shift(&mut self, x: f64, y: f64) {
         self.points.iter_mut().for_each(|point| *point = Point { x: point.x + x, y: point.y + y });
         (self.label.x, self.label.y) = (self.label.x + x, self.label.y + y);
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Layout {
+    /// The boxes by state; the first is the whole drawing.
+    pub(crate) boxes: Vec<Rect>,
+    /// The dots of compound states.
+    pub(crate) dots: Vec<Option<Point>>,
+    /// From the dot of a compound state, or from a history state, to the initial state.
+    pub(crate) starts: Vec<Option<Route>>,
+    /// The routes by arrow.
+    pub(crate) arrows: Vec<Route>,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+}
+
+impl Layout {
+    pub(crate) fn shift(&mut self, x: f64, y: f64) {
+        self.boxes.iter_mut().for_each(|place| (place.x, place.y) = (place.x + x, place.y + y));
+        self.dots.iter_mut().flatten().for_each(|dot| (dot.x, dot.y) = (dot.x + x, dot.y + y));
+        self.starts.iter_mut().flatten().chain(&mut self.arrows).for_each(|route| route.shift(x, y));
     }
 }
 

@@ -12,30 +12,14 @@ use dagre::{EdgeLabel, LayoutOptions, NodeLabel};
 use charter_kernel::definition::StateKind;
 
 use super::drawing::{Arrow, Drawing, Shape, is_compound, is_history};
-use super::geometry::{Point, Rect, Route, cut_start, keep_label_on};
+use super::geometry::{Layout, PADDING, Point, Rect, Route, cut_start, keep_label_on};
 use super::separate::separate;
-
-#[derive(Debug, Default)]
-pub(crate) struct Layout {
-    /// The boxes by state; the first is the whole drawing.
-    pub(crate) boxes: Vec<Rect>,
-    /// The dots of compound states.
-    pub(crate) dots: Vec<Option<Point>>,
-    /// From the dot of a compound state, or from a history state, to the initial state.
-    pub(crate) starts: Vec<Option<Route>>,
-    /// The routes by arrow.
-    pub(crate) arrows: Vec<Route>,
-    pub(crate) width: f64,
-    pub(crate) height: f64,
-}
 
 pub(crate) const DOT: f64 = 12.0;
 pub(crate) const LINE: f64 = 15.0;
 pub(crate) const TITLE: f64 = 20.0;
 /// The margin of the drawing.
 const MARGIN: f64 = 16.0;
-/// The padding inside a cluster.
-pub(super) const PADDING: f64 = 12.0;
 
 /// The width of a text at the font sizes of the style sheet, estimated generously without the font.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
@@ -247,14 +231,6 @@ fn collect(drawing: &Drawing<'_>, graph: &Graph<NodeLabel, EdgeLabel>) -> Layout
     layout.shift(MARGIN - all.x, MARGIN - all.y);
     (layout.width, layout.height) = (all.width + 2.0 * MARGIN, all.height + 2.0 * MARGIN);
     layout
-}
-
-impl Layout {
-    fn shift(&mut self, x: f64, y: f64) {
-        self.boxes.iter_mut().for_each(|place| (place.x, place.y) = (place.x + x, place.y + y));
-        self.dots.iter_mut().flatten().for_each(|dot| (dot.x, dot.y) = (dot.x + x, dot.y + y));
-        self.starts.iter_mut().flatten().chain(&mut self.arrows).for_each(|route| route.shift(x, y));
-    }
 }
 
 /// The content of a cluster: its states and the arrows between them.

@@ -5,7 +5,8 @@ use charter_kernel::definition::{On, State, StateKind, Transition};
 use charter_test_support::cases;
 use proptest::prelude::*;
 
-use super::layout::{Layout, layout};
+use super::geometry::Layout;
+use super::layout::layout;
 use crate::Overlay;
 use crate::drawing::{Drawing, drawings};
 

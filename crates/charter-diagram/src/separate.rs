@@ -1,8 +1,7 @@
 //! Separates overlapping states: `dagre` guarantees that nodes do not overlap, but not clusters.
 
 use super::drawing::Drawing;
-use super::geometry::Rect;
-use super::layout::{Layout, PADDING};
+use super::geometry::{Layout, PADDING, Rect};
 
 /// The distance between two states that were separated.
 const GAP: f64 = 36.0;

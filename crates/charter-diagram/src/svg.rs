@@ -7,7 +7,8 @@ use charter_kernel::Definition;
 
 use super::Overlay;
 use super::drawing::{Drawing, drawings};
-use super::layout::{Layout, layout};
+use super::geometry::Layout;
+use super::layout::layout;
 use super::svg_parts::{STYLE, chart, escape};
 
 /// The height of the name above a chart.

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use charter_kernel::definition::StateKind;
 
 use super::drawing::{Drawing, Shape, is_compound, is_history};
-use super::geometry::{Point, Rect, Route};
-use super::layout::{DOT, LINE, Layout, label_lines};
+use super::geometry::{Layout, Point, Rect, Route};
+use super::layout::{DOT, LINE, label_lines};
 
 /// The style sheet, which a page can override, and an arrowhead for each color.
 pub(crate) const STYLE: &str = r##"<defs>

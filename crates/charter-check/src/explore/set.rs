@@ -1,7 +1,5 @@
 //! An insertion-ordered set of configurations: 8 bytes for each key and 5 to 10 for the hash index.
 
-use super::table::push;
-
 /// Keys are numbered in the order of insertion.
 pub(crate) struct Set {
     keys: Vec<u64>,
@@ -95,6 +93,14 @@ impl Set {
             }
         }
     }
+}
+
+/// Pushes; grows by a quarter, so that little memory is wasted.
+pub(crate) fn push<T>(list: &mut Vec<T>, item: T) {
+    if list.len() == list.capacity() {
+        list.reserve_exact((list.len() / 4).max(1024));
+    }
+    list.push(item);
 }
 
 #[cfg(test)]

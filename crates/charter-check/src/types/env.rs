@@ -51,15 +51,14 @@ pub(crate) struct Types {
 }
 
 impl Types {
+    /// The types, with contexts of any type.
     pub(crate) fn new(model: &Model<'_>) -> Types {
         let inputs: Vec<Type> =
             model.charts.iter().map(|c| c.def.input.as_ref().map_or(Type::Dyn, Type::from_schema)).collect();
         let kinds =
             model.def.ledger.keys().map(|kind| (kind.clone(), Field::required(Type::map(Type::String, entry_type()))));
         let ledger = (!model.def.ledger.is_empty()).then(|| Type::object(kinds));
-        let mut types = Types { contexts: vec![Type::Dyn; model.charts.len()], inputs, ledger };
-        types.contexts = super::context::contexts(model, &types);
-        types
+        Types { contexts: vec![Type::Dyn; model.charts.len()], inputs, ledger }
     }
 
     /// The same, with contexts of any type.

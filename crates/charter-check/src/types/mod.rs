@@ -17,7 +17,9 @@ use value::Expected;
 
 /// Checks all expressions.
 pub(crate) fn check(model: &Model<'_>, findings: &mut Vec<Finding>) {
-    let mut c = Checker { model, types: Types::new(model), findings };
+    let mut types = Types::new(model);
+    types.contexts = context::contexts(model, &types);
+    let mut c = Checker { model, types, findings };
     for number in 0..model.charts.len() {
         c.chart(number);
     }

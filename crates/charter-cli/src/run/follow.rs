@@ -9,7 +9,7 @@ use super::ask;
 use super::choice::{self, Choice};
 use super::host::Host;
 use super::progress::Progress;
-use super::{Who, report, send};
+use super::{Who, report};
 use crate::io::{Exit, Failure, Io};
 use crate::journal::Db;
 
@@ -106,7 +106,7 @@ impl Follow {
                 false => 0,
             };
             if receipt.is_refused() {
-                send::show_refusal(&receipt.record, host, io)?;
+                report::show_refusal(&receipt.record, host, io)?;
             }
             if refused > 0 && (self.reply != Reply::Ask || refused >= MAX_REFUSED) {
                 break host.wait(host.runtime.view(run))?;

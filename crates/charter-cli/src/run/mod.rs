@@ -157,7 +157,7 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<(Host, St
         by: args.who.principal(),
     }))?;
     if receipt.is_refused() {
-        send::show_refusal(&receipt.record, &host, io)?;
+        report::show_refusal(&receipt.record, &host, io)?;
         host.close();
         return Ok(Err(Exit::No));
     }

@@ -1,5 +1,6 @@
 //! The report on a run, on standard output: its result and its actors, or what it waits for.
 
+use charter_journal::Record;
 use charter_kernel::{Status, Timestamp};
 use charter_runtime::View;
 use serde_json::Value as Json;
@@ -7,7 +8,7 @@ use serde_json::Value as Json;
 use super::host::Host;
 use super::{Who, choice};
 use crate::io::{Failure, Io, Paint};
-use crate::journal::text::{clean, count, short, when};
+use crate::journal::text::{clean, count, further, short, when};
 use crate::journal::{DEFAULT, Db, show};
 use crate::{page, program};
 
@@ -181,5 +182,23 @@ pub(crate) fn waits(
     }
     let how = format!("{charter} run --resume {run}{file}");
     writeln!(io.out, "  to resume: {}", paint.faint(&how))?;
+    Ok(())
+}
+
+/// Prints a refusal on standard error.
+pub(crate) fn show_refusal(record: &Record, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
+    let charter = host.wait(host.runtime.charter(record.charter)).ok();
+    let Some(refusal) = record.explanation(charter.as_ref().map(|c| c.machine().as_ref())) else {
+        return Ok(());
+    };
+    let paint = Paint(io.color_err);
+    let code = paint.error(&format!("refused ({}):", refusal.code));
+    writeln!(io.err, "{code} {}", clean(&refusal.message))?;
+    for line in further(&refusal.misfits) {
+        writeln!(io.err, "{line}")?;
+    }
+    if !refusal.legal.is_empty() {
+        writeln!(io.err, "  legal for {} now: {}", clean(&record.by.id), refusal.legal.join(", "))?;
+    }
     Ok(())
 }

@@ -1,13 +1,12 @@
 //! `charter send RUN TYPE [DATA]`: sends an event to a run, and reports the result.
 
-use charter_journal::Record;
 use charter_runtime::SendEvent;
 
 use super::host::Host;
 use super::{Who, data, follow, report};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
-use crate::journal::text::{clean, further, short_line};
+use crate::journal::text::short_line;
 use crate::journal::{self, Db};
 use crate::models;
 
@@ -80,7 +79,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         false => Exit::Yes,
     };
     if receipt.is_refused() && !machine_output {
-        show_refusal(record, &host, io)?;
+        report::show_refusal(record, &host, io)?;
     }
     if !args.detach && !receipt.is_refused() {
         let view = follow::settle(&host, &run, events, record.seq, io)?;
@@ -90,22 +89,4 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     }
     host.close();
     Ok(exit)
-}
-
-/// Prints a refusal on standard error.
-pub(crate) fn show_refusal(record: &Record, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
-    let charter = host.wait(host.runtime.charter(record.charter)).ok();
-    let Some(refusal) = record.explanation(charter.as_ref().map(|c| c.machine().as_ref())) else {
-        return Ok(());
-    };
-    let paint = Paint(io.color_err);
-    let code = paint.error(&format!("refused ({}):", refusal.code));
-    writeln!(io.err, "{code} {}", clean(&refusal.message))?;
-    for line in further(&refusal.misfits) {
-        writeln!(io.err, "{line}")?;
-    }
-    if !refusal.legal.is_empty() {
-        writeln!(io.err, "  legal for {} now: {}", clean(&record.by.id), refusal.legal.join(", "))?;
-    }
-    Ok(())
 }

@@ -3,8 +3,7 @@
 use charter_kernel::definition::{Action, Block, Branch, Send, Template};
 use indexmap::IndexMap;
 
-use super::context::{Context, text};
-use super::names::Space;
+use super::context::{Context, Space, text};
 use super::template::{delay, template};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::{Entry, Node, Value};

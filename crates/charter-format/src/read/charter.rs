@@ -8,8 +8,7 @@ use charter_kernel::definition::{
 use indexmap::IndexMap;
 
 use super::action::block;
-use super::context::{Context, text};
-use super::names::Space;
+use super::context::{Context, Space, text};
 use super::template::{delay, template};
 use super::transition::guard_entry;
 use super::types::Types;

@@ -1,9 +1,29 @@
 //! The reader's position in the definition, and where each part of it was written.
 
-use super::names::{Reference, Space};
 use super::places::{Part, Places};
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::source::{Entry, Key, Node, Place, Span, Value};
+
+/// The namespaces of a charter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Space {
+    Role,
+    Guard,
+    Action,
+    Delay,
+    Machine,
+    /// Everything that can be invoked or spawned.
+    ActorOrMachine,
+    Ledger,
+    Rule,
+}
+
+/// A reference to a name.
+pub(crate) struct Reference {
+    pub(crate) space: Space,
+    pub(crate) name: String,
+    pub(crate) span: Span,
+}
 
 /// The state of the reader.
 pub(crate) struct Context<'s> {

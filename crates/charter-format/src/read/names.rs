@@ -5,30 +5,9 @@
 use charter_expr::nearest;
 use charter_kernel::Definition;
 
-use super::context::Context;
+use super::context::{Context, Reference, Space};
 use crate::diagnostic::{Diagnostic, codes, listed};
 use crate::source::{Node, Span};
-
-/// The namespaces of a charter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Space {
-    Role,
-    Guard,
-    Action,
-    Delay,
-    Machine,
-    /// Everything that can be invoked or spawned.
-    ActorOrMachine,
-    Ledger,
-    Rule,
-}
-
-/// A reference to a name.
-pub(crate) struct Reference {
-    pub(crate) space: Space,
-    pub(crate) name: String,
-    pub(crate) span: Span,
-}
 
 /// Roles that need no declaration.
 const BUILT_IN_ROLES: [&str; 2] = ["system", "operator"];

@@ -3,8 +3,7 @@
 use charter_kernel::definition::{After, Chart, Delay, Initial, Invoke, On, State, StateKind};
 
 use super::action::{block, blocks};
-use super::context::{Context, text};
-use super::names::{Reference, Space};
+use super::context::{Context, Reference, Space, text};
 use super::template::{delay, template, templates};
 use super::transition::{initial, keyed};
 use super::{delay as delays, types};

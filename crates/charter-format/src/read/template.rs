@@ -3,9 +3,8 @@
 use charter_kernel::definition::{Delay, Template};
 use indexmap::IndexMap;
 
-use super::context::Context;
+use super::context::{Context, Space};
 use super::delay;
-use super::names::Space;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::{Node, Value};
 

@@ -3,8 +3,7 @@
 use charter_kernel::definition::{Guard, Initial, Quorum, Require, Template, Transition};
 
 use super::action::block;
-use super::context::{Context, text};
-use super::names::Space;
+use super::context::{Context, Space, text};
 use super::template::template;
 use crate::source::{Entry, Node, Value};
 

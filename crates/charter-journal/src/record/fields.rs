@@ -6,7 +6,7 @@ use charter_kernel::{Digest, Principal, RefusalDetails, Status, Timestamp};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
-use super::{FORMAT, RecordError, TimerField, text, timestamp};
+use super::{FORMAT, RecordError, TimerField, json, timestamp};
 
 /// The content of a record. The text omits empty fields as noted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -242,8 +242,8 @@ pub struct Origin<'a> {
 impl Fields<'static> {
     /// Parses a record with its keys in any order.
     pub(crate) fn read(line: &str) -> Result<Fields<'static>, RecordError> {
-        if text::depth(line) > text::MAX_DEPTH {
-            return Err(RecordError::NotARecord(format!("nested deeper than {} levels", text::MAX_DEPTH)));
+        if json::depth(line) > json::MAX_DEPTH {
+            return Err(RecordError::NotARecord(format!("nested deeper than {} levels", json::MAX_DEPTH)));
         }
         let mut reader = serde_json::Deserializer::from_str(line);
         reader.disable_recursion_limit();
@@ -342,7 +342,7 @@ impl Fields<'_> {
 
 /// The error of a text that is a record of another version.
 fn version_error(line: &str) -> Option<RecordError> {
-    let version = text::json_of(line).ok()?.get("v")?.as_u64()?;
+    let version = json::json_of(line).ok()?.get("v")?.as_u64()?;
     (version != u64::from(FORMAT)).then(|| unknown_version(version))
 }
 

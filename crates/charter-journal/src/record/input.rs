@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::fields::{EventField, Origin, Source, SourceKind, at, maybe_whole};
 use super::scanner::Scanner;
-use super::{RecordError, text, timestamp};
+use super::{RecordError, json, timestamp};
 
 /// The input of a record. Parsing skips all other fields: a replay does not need them.
 #[derive(Debug, PartialEq, Deserialize)]
@@ -57,7 +57,7 @@ impl<'a> RecordInput<'a> {
         // only if that fails.
         match serde_json::from_str(line) {
             Ok(input) => Ok(input),
-            Err(_) if (128..=text::MAX_DEPTH).contains(&text::depth(line)) => {
+            Err(_) if (128..=json::MAX_DEPTH).contains(&json::depth(line)) => {
                 let mut reader = serde_json::Deserializer::from_str(line);
                 reader.disable_recursion_limit();
                 let input = RecordInput::deserialize(&mut reader).map_err(not_a_record)?;

@@ -3,6 +3,7 @@
 mod builder;
 mod fields;
 mod input;
+mod json;
 mod scanner;
 mod shown;
 mod text;
@@ -18,7 +19,8 @@ use charter_kernel::{Digest, Envelope, Machine, Refusal, Snapshot, Step};
 pub use builder::RecordBuilder;
 pub use fields::{Approval, EventField, Fields, Origin, Redacted, Source, SourceKind, Verdict};
 pub(crate) use input::RecordInput;
-pub(crate) use text::{MAX_DEPTH, depth, json_of, rehash};
+pub(crate) use json::{MAX_DEPTH, depth, json_of};
+pub(crate) use text::rehash;
 pub use timer::{TimerField, TimerWord};
 
 /// The version of the record format.

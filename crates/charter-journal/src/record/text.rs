@@ -2,18 +2,11 @@
 
 use charter_kernel::canonical::{write, write_int, write_object, write_str, write_uint};
 use charter_kernel::{Digest, Principal};
-use serde::Deserialize as _;
 use serde_json::Value as Json;
 
 use super::fields::{Approval, EventField, Fields, Source};
+use super::json::json_of;
 use super::{GENESIS, timestamp};
-
-/// Maximum nesting of a record's text: data (128) within values of the charter (128) within the
-/// record.
-pub(crate) const MAX_DEPTH: usize = 512;
-
-/// A number of brackets that every parser accepts, however they are nested.
-const FLAT: usize = 100;
 
 /// The largest integer that every JSON parser keeps exactly.
 const SAFE: u64 = (1 << 53) - 1;
@@ -223,44 +216,6 @@ fn whole(out: &mut String, n: u64) {
         out.push_str(&n.to_string());
         out.push('"');
     }
-}
-
-/// An upper bound of the nesting of a JSON text (exact if it has many brackets), checked before a
-/// recursive parser is used.
-pub(crate) fn depth(text: &str) -> usize {
-    // The number of opening brackets bounds the depth. Counting them vectorizes, and suffices for
-    // almost every text.
-    let opened = text.bytes().filter(|b| matches!(b, b'[' | b'{')).count();
-    if opened <= FLAT {
-        return opened;
-    }
-    let (mut depth, mut max, mut quoted, mut escaped) = (0usize, 0usize, false, false);
-    for b in text.bytes() {
-        match b {
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => quoted = !quoted,
-            b'[' | b'{' if !quoted => {
-                depth = depth.saturating_add(1);
-                max = max.max(depth);
-            }
-            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    max
-}
-
-/// Parses JSON written by Charter, which may nest deeper than the default limit of `serde_json`.
-pub(crate) fn json_of(text: &str) -> serde_json::Result<Json> {
-    if depth(text) > MAX_DEPTH {
-        return Err(serde::de::Error::custom(format!("nested deeper than {MAX_DEPTH} levels")));
-    }
-    let mut reader = serde_json::Deserializer::from_str(text);
-    reader.disable_recursion_limit();
-    let value = Json::deserialize(&mut reader)?;
-    reader.end()?;
-    Ok(value)
 }
 
 /// The expected hash of a record's text, computed as documented: parse, remove `hash`, canonical

@@ -3,8 +3,7 @@
 use rusqlite::{Connection, ErrorCode, params};
 use rustc_hash::FxHashSet;
 
-use super::prepared::Prepared;
-use super::write::integer;
+use super::prepared::{Prepared, integer};
 use crate::error::StoreError;
 use crate::project::{Change, project};
 use crate::record::Fields;

@@ -29,3 +29,8 @@ impl<'c> Prepared<'c> {
         self.get(sql)?.execute(params)
     }
 }
+
+/// A number as a SQLite integer. Sequence numbers are dense, so none is out of range.
+pub(super) fn integer(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}

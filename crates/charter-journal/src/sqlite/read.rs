@@ -8,6 +8,7 @@ use super::SqliteStore;
 use super::changes::project_all;
 use super::jobs::Job;
 use super::schema::{self, TABLES};
+use super::views;
 use super::write::charter_check;
 
 use crate::error::StoreError;
@@ -317,7 +318,9 @@ impl Store for SqliteStore {
             Ok(())
         })?;
         self.reading(|c| {
-            problems.extend(schema::problems(c)?);
+            // Unreadable charters are reported by other checks.
+            let declared = views::declared(c).unwrap_or_default();
+            problems.extend(schema::problems(c, declared)?);
             Ok(())
         })?;
         if problems.is_empty() {

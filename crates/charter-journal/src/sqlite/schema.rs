@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::views;
 use crate::error::StoreError;
 
 /// Schema version, in `PRAGMA user_version`.
@@ -253,11 +252,11 @@ fn is_primary(name: &str, kind: &str) -> bool {
     kind == "table" && !TABLES.iter().any(|(table, _)| *table == name)
 }
 
-/// Messages for tables, indexes and views that are missing or have another definition.
-pub(crate) fn problems(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+/// Messages for tables, indexes and views that are missing or have another definition. `declared`:
+/// name and SQL of the views that charters declare.
+pub(crate) fn problems(connection: &Connection, declared: BTreeMap<String, String>) -> rusqlite::Result<Vec<String>> {
     let (mut found, mut expected) = (objects(connection)?, fresh()?);
-    // Unreadable charters are reported by other checks.
-    for (name, sql) in views::declared(connection).unwrap_or_default() {
+    for (name, sql) in declared {
         expected.insert(name, ("view".into(), Some(sql)));
     }
     Ok(expected

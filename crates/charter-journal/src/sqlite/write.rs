@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{project_all, put_changes};
-use super::prepared::Prepared;
+use super::prepared::{Prepared, integer};
 use super::schema::{self, TABLES};
 use super::views;
 use crate::error::StoreError;
@@ -274,9 +274,4 @@ impl<'c> Writing<'c> {
 /// The digest over the metadata and source of a charter; its definition has its own digest.
 pub(crate) fn charter_check(id: &str, version: &str, name: &str, source: &str) -> String {
     Digest::of_json(&serde_json::json!([id, version, name, source])).to_string()
-}
-
-/// A number as a SQLite integer. Sequence numbers are dense, so none is out of range.
-pub(super) fn integer(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
 }

@@ -5,7 +5,7 @@ use charter_kernel::digest::canonical;
 use serde_json::Value as Json;
 
 use super::Difference;
-use super::records::{Current, Wrong};
+use super::current::{Current, Wrong};
 use crate::error::StoreError;
 use crate::record::{Fields, RecordError, RecordInput, json_of, rehash, timestamp};
 use crate::replay::ReplayError;

@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use charter_kernel::Digest;
 
-use super::records::Current;
+use super::current::Current;
 use super::report::{Anchor, Difference, Report, VerifiedRun};
 use super::{Verifier, diagnose};
 use crate::memory::MemoryStore;

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::Verifier;
+use super::current::Current;
 use super::diagnose;
-use super::records::Current;
 use super::report::{Difference, VerifiedRun};
 use crate::error::StoreError;
 use crate::store::RunRow;

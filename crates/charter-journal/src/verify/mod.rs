@@ -4,6 +4,7 @@
 //! For each record, the expected text is rebuilt from the chain and the kernel, and compared byte
 //! for byte with the stored one. Only if they differ, [`diagnose`] finds out why.
 
+mod current;
 mod diagnose;
 mod exported;
 mod heads;
@@ -23,8 +24,8 @@ use crate::error::StoreError;
 use crate::record::GENESIS;
 use crate::replay::ReplayError;
 use crate::store::Store;
+use current::Current;
 use heads::why_unreadable;
-use records::Current;
 
 /// Verifies a store, or one run of it.
 ///

@@ -3,53 +3,15 @@
 
 use std::sync::Arc;
 
-use charter_kernel::{Digest, Machine, Refusal, Snapshot, Step, Timestamp};
+use charter_kernel::{Digest, Machine, Refusal, Snapshot, Step};
 
 use super::Verifier;
+use super::current::{Current, Wrong};
 use super::diagnose;
 use super::report::Difference;
-use crate::record::{GENESIS, Origin, Record, RecordBuilder, RecordError, RecordInput, Verdict, timestamp};
+use crate::record::{Origin, Record, RecordBuilder, RecordError, RecordInput, Verdict};
 use crate::replay::{ReplayError, machine};
 use crate::store::Row;
-
-/// The run that is being verified.
-pub(super) struct Current {
-    pub(super) run: String,
-    pub(super) machine: Option<Arc<Machine>>,
-    pub(super) snapshot: Option<Snapshot>,
-    pub(super) digest: Option<Digest>,
-    pub(super) next: u64,
-    pub(super) hash: Digest,
-    pub(super) place: i64,
-    started: Timestamp,
-    updated: Timestamp,
-    pub(super) status: &'static str,
-    pub(super) origin: Option<Origin<'static>>,
-    /// A finding was reported; the rest of the run depends on it and is skipped.
-    pub(super) broken: bool,
-}
-
-impl Current {
-    pub(super) fn new(run: &str) -> Current {
-        Current {
-            run: run.into(),
-            machine: None,
-            snapshot: None,
-            digest: None,
-            next: 0,
-            hash: GENESIS,
-            place: i64::MIN,
-            started: Timestamp::default(),
-            updated: Timestamp::default(),
-            status: "",
-            origin: None,
-            broken: false,
-        }
-    }
-}
-
-/// Why a record does not verify.
-pub(super) type Wrong = (Difference, String);
 
 impl Verifier<'_> {
     pub(super) fn row(&mut self, current: &mut Current, row: &Row<'_>) {
@@ -211,15 +173,5 @@ impl Verifier<'_> {
     pub(super) fn machine(&mut self, digest: Digest) -> Result<Arc<Machine>, ReplayError> {
         let store = self.store;
         self.machines.entry(digest).or_insert_with(|| machine(store, digest).map(Arc::new)).clone()
-    }
-}
-
-impl Current {
-    pub(super) fn started_text(&self) -> String {
-        timestamp::text(self.started)
-    }
-
-    pub(super) fn updated_text(&self) -> String {
-        timestamp::text(self.updated)
     }
 }

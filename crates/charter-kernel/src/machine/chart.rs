@@ -6,7 +6,7 @@ use charter_expr::Program;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::content::{Block, Delay, Guard, Require, Template};
+use super::content::{Block, Delay, Guard, Require, Src, Template};
 use super::{EventId, RoleSet};
 use crate::definition::StateKind;
 use crate::schema::Schema;
@@ -198,15 +198,6 @@ pub(crate) struct Quorum {
 
 /// The source that each value of an expression selects.
 pub(crate) type Choices = Vec<(Box<str>, Src)>;
-
-/// What an invocation or a spawn starts.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Src {
-    /// A chart of this machine.
-    Chart(u32),
-    /// A service of the host.
-    Service(u32),
-}
 
 #[derive(Debug)]
 pub(crate) struct Invoke {

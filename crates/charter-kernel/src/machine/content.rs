@@ -7,7 +7,6 @@ use serde_json::Value as Json;
 use smallvec::SmallVec;
 
 use super::EventId;
-use super::chart::Src;
 use crate::refusal::Code;
 use crate::time::Millis;
 
@@ -116,4 +115,13 @@ pub(crate) struct Send {
     pub(crate) id: Option<Template>,
     pub(crate) id_location: Option<u32>,
     pub(crate) processor: Option<Template>,
+}
+
+/// What an invocation or a spawn starts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Src {
+    /// A chart of this machine.
+    Chart(u32),
+    /// A service of the host.
+    Service(u32),
 }

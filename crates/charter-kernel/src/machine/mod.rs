@@ -13,9 +13,9 @@ use charter_expr::{FunctionId, Program};
 use rustc_hash::FxHashMap;
 
 pub(crate) use chart::{
-    After, Chart, Domain, Initial, Invoke, Pattern, Quorum, Src, StateId, StateNode, Transition, TransitionId,
+    After, Chart, Domain, Initial, Invoke, Pattern, Quorum, StateId, StateNode, Transition, TransitionId,
 };
-pub(crate) use content::{Action, Assign, Block, Delay, Guard, Require, Segment, Send, Template, TypeName};
+pub(crate) use content::{Action, Assign, Block, Delay, Guard, Require, Segment, Send, Src, Template, TypeName};
 
 use crate::definition::{Definition, FinalRule};
 use crate::digest::Digest;

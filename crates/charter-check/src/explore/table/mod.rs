@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use super::Exploration;
 use super::moves::{Move, MoveKind, START};
 use super::predecessors::{NO_PARENT, PredecessorTree};
-use super::set::Set;
+use super::set::{Set, push};
 use crate::Options;
 use crate::model::{Chart, Model};
 pub(crate) use build::table;
@@ -204,14 +204,6 @@ impl Table {
             }
         }
     }
-}
-
-/// Pushes; grows by a quarter, so that little memory is wasted.
-pub(crate) fn push<T>(list: &mut Vec<T>, item: T) {
-    if list.len() == list.capacity() {
-        list.reserve_exact((list.len() / 4).max(1024));
-    }
-    list.push(item);
 }
 
 #[cfg(test)]
