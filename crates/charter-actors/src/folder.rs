@@ -15,6 +15,7 @@ const MAX_FILES: usize = 1000;
 /// The files beside a charter. The host decides where they are; a charter can only name files
 /// inside.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub enum Folder {
     /// There are none.
     #[default]

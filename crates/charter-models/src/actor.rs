@@ -48,6 +48,7 @@ pub struct ModelActor {
 
 /// Where answers come from.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub enum Source<'a> {
     /// The charter's offline rules.
     Offline,

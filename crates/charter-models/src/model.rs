@@ -4,6 +4,7 @@ use crate::secret::Secret;
 
 /// A provider, which decides the wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Provider {
     /// OpenAI's chat completions, and other servers with that interface (Ollama, vLLM, llama.cpp,
     /// LM Studio, OpenRouter).

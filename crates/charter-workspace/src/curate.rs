@@ -36,6 +36,7 @@ impl Default for CurateOptions {
 /// The kind of content of a listed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum FileKind {
     /// UTF-8 without NUL bytes.
     Text,

@@ -17,6 +17,7 @@ const CONTEXT: usize = 3;
 
 /// The kind of a line of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LineKind {
     /// A file name, before or after.
     File,

@@ -20,6 +20,7 @@ use crate::workspace::Workspace;
 /// How a cycle ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum CycleOutcome {
     /// The goal was reached.
     Success,

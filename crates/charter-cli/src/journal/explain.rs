@@ -84,6 +84,7 @@ fn verdict(record: &Record, paint: Paint) -> String {
         ),
         Verdict::Vote => format!("{}: counted, but the quorum is not reached yet; {still}", paint.help("vote")),
         Verdict::Late => format!("{}: the invocation is no longer open; {still}", paint.warning("late")),
+        other => paint.warning(other.word()),
     }
 }
 

@@ -72,7 +72,7 @@ fn verdict(record: &Record, paint: Paint) -> String {
         Verdict::Accepted => paint.good(&word),
         Verdict::Refused => paint.error(&word),
         Verdict::Vote => paint.help(&word),
-        Verdict::Ignored | Verdict::Late => paint.warning(&word),
+        _ => paint.warning(&word),
     }
 }
 

@@ -201,7 +201,7 @@ fn compare(
             LineKind::Same => DiffLine::Same,
             LineKind::Removed => DiffLine::Removed,
             LineKind::Added => DiffLine::Added,
-            LineKind::Note => DiffLine::Note,
+            _ => DiffLine::Note,
         };
         change.diff = diff.lines.into_iter().map(|l| (kind(l.kind), l.text)).collect();
     }

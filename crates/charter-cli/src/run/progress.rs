@@ -266,7 +266,7 @@ fn record(record: &Record, machine: Option<&Machine>, paint: Paint) -> String {
         },
         SourceKind::Done => format!("  {invocation} done"),
         SourceKind::Error => format!("  {} {}", paint.error(&format!("{invocation} failed:")), clean(&failure(record))),
-        SourceKind::Timer => format!("  {}", clean(&record.event.r#type)),
+        _ => format!("  {}", clean(&record.event.r#type)),
     };
     let verdict = match (record.verdict, record.explanation(machine)) {
         (Verdict::Accepted, _) => String::new(),

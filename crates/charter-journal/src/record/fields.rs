@@ -83,6 +83,7 @@ pub struct Fields<'a> {
 /// The verdict on an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Verdict {
     /// Transitions were taken, or a control event took effect.
     Accepted,
@@ -162,6 +163,7 @@ impl Source<'_> {
 /// The kinds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum SourceKind {
     /// The start of the run.
     Start,

@@ -39,6 +39,7 @@ pub struct Record {
 
 /// Why a text is not a record, or its envelope cannot be restored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RecordError {
     /// The text is not a record of this version.
     #[error("not a record: {0}")]

@@ -23,6 +23,7 @@ pub struct TimerField<'a> {
 
 /// A kind of change of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum TimerWord {
     /// The timer was set.
     Set,

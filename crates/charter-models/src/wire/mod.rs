@@ -42,6 +42,7 @@ pub struct Reply {
 
 /// How a reply ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum End {
     /// It is complete.
     #[default]
