@@ -1,5 +1,5 @@
-//! JSON that Charter wrote: it may nest deeper than the default limit of the parser, but not without
-//! limit.
+//! JSON that Charter wrote: it may nest deeper than the parser allows by default, up to a limit of
+//! its own.
 
 use serde::Deserialize as _;
 use serde_json::Value as Json;
