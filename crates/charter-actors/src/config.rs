@@ -6,7 +6,7 @@ use charter_kernel::Schema;
 use charter_kernel::definition::ActorDecl;
 
 use crate::error::ConfigError;
-use crate::policy::ActorPolicy;
+use charter_run::ActorPolicy;
 
 /// An entry of `actors`, read.
 #[derive(Debug)]

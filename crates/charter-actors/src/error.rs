@@ -1,5 +1,7 @@
 //! What is wrong with the configuration of an actor, or with a file that it names.
 
+use charter_run::KeyError;
+
 /// Why an executor does not accept the configuration of an actor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -12,32 +14,9 @@ pub enum ConfigError {
         /// The kinds that the host has executors for.
         known: Vec<String>,
     },
-    /// The kind does not have this key.
-    #[error("unknown key `{key}`{}", nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default())]
-    UnknownKey {
-        /// The key.
-        key: String,
-        /// A known key that is spelled similarly.
-        nearest: Option<String>,
-    },
-    /// A required key is missing.
-    #[error("missing key `{key}`: {expected}")]
-    Missing {
-        /// The key.
-        key: String,
-        /// What it holds.
-        expected: String,
-    },
-    /// The value of a key has the wrong type or is out of range.
-    #[error("invalid `{key}`: expected {expected}, found `{found}`")]
-    Invalid {
-        /// The key, with the keys of nested objects: `retry.attempts`.
-        key: String,
-        /// What it should hold.
-        expected: String,
-        /// The value, as JSON.
-        found: String,
-    },
+    /// A key is unknown, is missing, or has a wrong value.
+    #[error(transparent)]
+    Key(#[from] KeyError),
     /// A file that the configuration names cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
@@ -47,24 +26,22 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// A required key is missing; `expected` says what it holds.
+    /// As [`KeyError::missing`].
     #[must_use]
     pub fn missing(key: &str, expected: &str) -> ConfigError {
-        ConfigError::Missing { key: key.into(), expected: expected.into() }
+        KeyError::missing(key, expected).into()
     }
 
-    /// The value of a key has the wrong type or is out of range; `expected` says what it should
-    /// hold.
+    /// As [`KeyError::invalid`].
     #[must_use]
     pub fn invalid(key: &str, expected: &str, found: &serde_json::Value) -> ConfigError {
-        ConfigError::Invalid { key: key.into(), expected: expected.into(), found: found.to_string() }
+        KeyError::invalid(key, expected, found).into()
     }
 
-    /// A key that is not among the known ones.
+    /// As [`KeyError::unknown`].
     #[must_use]
     pub fn unknown_key<'a>(key: &str, known: impl IntoIterator<Item = &'a str>) -> ConfigError {
-        let nearest = charter_expr::nearest(key, known).map(str::to_owned);
-        ConfigError::UnknownKey { key: key.into(), nearest }
+        KeyError::unknown(key, known).into()
     }
 }
 

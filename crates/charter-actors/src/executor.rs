@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use charter_kernel::Millis;
 use charter_kernel::definition::ActorDecl;
-use charter_kernel::{BadAnswer, Millis};
-use serde_json::{Map, Value as Json};
+pub(crate) use charter_run::Fault;
+use serde_json::Value as Json;
 
 use crate::call::Call;
 use crate::clock::BoxFuture;
@@ -58,64 +59,9 @@ pub enum Outcome {
     Waits,
 }
 
-/// A call failed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fault {
-    /// Stable code, for conditions in charters (`docs/actors.md` lists them).
-    pub code: String,
-    /// One sentence.
-    pub message: String,
-    /// Whether another attempt may succeed.
-    pub retryable: bool,
-    /// Further members of `event.error`, beside code and message.
-    pub details: Map<String, Json>,
-}
-
-impl Fault {
-    /// A failure that another attempt would not fix.
-    #[must_use]
-    pub fn new(code: &str, message: impl Into<String>) -> Fault {
-        Fault { code: code.into(), message: message.into(), retryable: false, details: Map::new() }
-    }
-
-    /// Another attempt may succeed.
-    #[must_use]
-    pub fn retryable(mut self) -> Fault {
-        self.retryable = true;
-        self
-    }
-
-    /// Adds a member to `event.error`.
-    #[must_use]
-    pub fn with(mut self, key: &str, value: impl Into<Json>) -> Fault {
-        self.details.insert(key.into(), value.into());
-        self
-    }
-
-    /// The error as the charter sees it: `{code, message, retryable, ...}`.
-    #[must_use]
-    pub fn json(&self) -> Json {
-        let mut map = self.details.clone();
-        map.insert("code".into(), self.code.as_str().into());
-        map.insert("message".into(), self.message.as_str().into());
-        map.insert("retryable".into(), self.retryable.into());
-        Json::Object(map)
-    }
-}
-
 /// Code `config`.
 impl From<ConfigError> for Fault {
     fn from(error: ConfigError) -> Fault {
         Fault::new("config", error.to_string())
-    }
-}
-
-impl From<BadAnswer> for Fault {
-    fn from(why: BadAnswer) -> Fault {
-        let fault = Fault::new(why.code, &why.message).retryable();
-        match why.misfits.is_empty() {
-            true => fault,
-            false => fault.with("misfits", serde_json::to_value(why.misfits).unwrap_or_default()),
-        }
     }
 }

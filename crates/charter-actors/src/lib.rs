@@ -10,25 +10,22 @@ mod executor;
 mod executors;
 mod folder;
 mod host;
-mod policy;
-mod values;
 mod virtual_clock;
 
 pub use call::Call;
+pub use charter_run::{ActorPolicy, Fault, KeyError, Retry, delay, texts};
 #[cfg(unix)]
 pub use charter_workspace::{DiffLine, FileDiff, LineKind};
 pub use client::{ClientOptions, http_client};
 pub use clock::{ActivityGuard, BoxFuture, Clock, SystemClock};
 pub use config::ActorConfig;
 pub use error::{ConfigError, FolderError};
-pub use executor::{Executor, Executors, Fault, FindSecret, Outcome};
+pub use executor::{Executor, Executors, FindSecret, Outcome};
 #[cfg(unix)]
 pub use executors::Workspaces;
 pub use executors::{Exec, Http, Human, Journal, Scripted, check_keys, default_env, standard};
 pub use folder::Folder;
 pub use host::{ActorEvent, CallHost, Delivery, RunUpdate, RunUpdates};
-pub use policy::{ActorPolicy, Retry};
-pub use values::{delay, texts};
 pub use virtual_clock::VirtualClock;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -2,63 +2,27 @@
 //! before its effects are executed.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use charter_journal::Record;
-use charter_kernel::{EffectId, EffectKind, Event, Principal, Snapshot};
+use charter_kernel::{EffectId, Principal, Snapshot};
+use charter_run::{Action, Input, InvocationRequest, Kept, Known, Reply, Resume, Run, after_restart};
 use ic_stable_structures::Memory;
 use serde_json::Value as Json;
 
 use crate::charter::{Charter, built_in};
 use crate::error::CanisterError;
 use crate::log::Bounds;
-use crate::run::{Run, Stepped};
 use crate::stable::Stable;
-use crate::work::{error_json, perform};
-
-/// Upper limit of timers that fire before an event; the same as on the embedded host.
-const MAX_TIMERS: usize = 64;
+use crate::work::perform;
 
 /// Number of records cached for the projection; older ones are read from the log.
 const MAX_RECENT: usize = 256;
 
-/// Something for the run to process.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Input {
-    /// Nothing but the passing of time: fire the timers that are due.
-    Due,
-    /// An event from a principal.
-    Event {
-        /// Type of the event.
-        r#type: String,
-        /// Its data.
-        data: Json,
-        /// The sender.
-        by: Principal,
-    },
-    /// The answer to an invocation.
-    Answer {
-        /// The invocation.
-        invocation: Arc<str>,
-        /// The effect that requested it.
-        effect: EffectId,
-        /// The output, or the error.
-        outcome: Result<Json, Json>,
-    },
-}
+/// The host has no limits of its own for the run.
+const BOUNDS: charter_run::Bounds = charter_run::Bounds { records: 0, data_bytes: 0 };
 
-/// An invocation that the run requests.
-#[derive(Debug, Clone, PartialEq)]
-pub struct InvocationRequest {
-    /// The effect that requests it; the idempotency key.
-    pub effect: EffectId,
-    /// The invocation to answer.
-    pub invocation: Arc<str>,
-    /// The entry of `actors`.
-    pub actor: Arc<str>,
-    /// Its input.
-    pub input: Arc<Json>,
-}
+/// Records between two stored snapshots: each snapshot is written to stable memory.
+const KEEP_EVERY: u64 = 1;
 
 /// The automaton of a canister.
 pub struct Automaton<M: Memory> {
@@ -89,10 +53,15 @@ impl<M: Memory + Clone> Automaton<M> {
         }
         let charter = Charter::compile(built_in())?;
         stable.put_charter(&charter.stored)?;
-        let mut automaton =
-            Automaton { charter, run: Run::new(run), stable, pending: VecDeque::new(), recent: VecDeque::new() };
-        let record = automaton.step(now, Event::Start { input }, by)?;
-        match record.explanation(Some(&automaton.charter.machine)) {
+        let mut automaton = Automaton {
+            charter,
+            run: Run::new(run, KEEP_EVERY),
+            stable,
+            pending: VecDeque::new(),
+            recent: VecDeque::new(),
+        };
+        let made = automaton.handle(now, Input::Start { input, by })?;
+        match made.last().and_then(|record| record.explanation(Some(&automaton.charter.machine))) {
             None => Ok(automaton),
             Some(why) => Err(CanisterError::Start(why.message)),
         }
@@ -109,8 +78,19 @@ impl<M: Memory + Clone> Automaton<M> {
         let charter = Charter::compile(charter)?;
         let last = stable.log.end().checked_sub(1);
         let last = stable.log.record(last.ok_or_else(|| missing("the log"))?)?;
-        let snapshot = stable.snapshot()?.ok_or_else(|| missing("the snapshot"))?;
-        let run = Run::restore(&charter.machine, &last, snapshot)?;
+        let snapshot = stable.snapshot()?.ok_or_else(|| missing("the snapshot"))?.to_owned();
+        let damaged = |e: charter_run::KeptError| CanisterError::Stable(e.to_string());
+        let run = last.run.to_string();
+        let kept = Kept { last: Some(last), snapshot: Some(snapshot), ..Kept::default() };
+        let mut run = Run::restore(&charter.machine, &run, KEEP_EVERY, kept).map_err(damaged)?;
+        // Which timers the snapshot has refused is in the records after it.
+        let changed = run.snapshot().map_or(u64::MAX, Snapshot::seq);
+        for seq in changed.saturating_add(1)..run.chain().next_seq() {
+            // The log may have dropped it.
+            if let Ok(record) = stable.log.record(seq) {
+                run.note_refused(&record);
+            }
+        }
         Ok(Automaton { charter, run, stable, pending: VecDeque::new(), recent: VecDeque::new() })
     }
 
@@ -120,26 +100,14 @@ impl<M: Memory + Clone> Automaton<M> {
     /// # Errors
     /// As [`Automaton::handle`].
     pub fn recover(&mut self, now: i64) -> Result<Vec<Record>, CanisterError> {
-        let open = self.open_requests();
         let mut made = Vec::new();
-        for request in open {
-            let idempotent = self.charter.actor(&request.actor).is_none_or(|a| a.idempotent);
-            if idempotent {
-                self.pending.push_back(request);
-                continue;
+        for request in self.run.open() {
+            let idempotent = self.charter.actor(&request.src).is_none_or(|a| a.idempotent);
+            let effect = request.effect;
+            match after_restart(request, idempotent, now.into()) {
+                Resume::Again(request) => self.pending.push_back(request),
+                Resume::Unknown(fault) => made.extend(self.handle(now, Input::answer(effect, Err(fault.json())))?),
             }
-            let message = format!(
-                "the host stopped during a call of `{}`; whether the call took effect is unknown",
-                request.actor
-            );
-            made.extend(self.handle(
-                now,
-                Input::Answer {
-                    invocation: request.invocation,
-                    effect: request.effect,
-                    outcome: Err(error_json("unknown", &message)),
-                },
-            )?);
         }
         // The version before the upgrade may have written them in another way.
         if let Some(snapshot) = self.run.snapshot()
@@ -150,80 +118,36 @@ impl<M: Memory + Clone> Automaton<M> {
         Ok(made)
     }
 
-    /// The open invocations of the run.
-    #[must_use]
-    pub fn open_requests(&self) -> Vec<InvocationRequest> {
-        let Some(snapshot) = self.run.snapshot() else {
-            return Vec::new();
-        };
-        let services = snapshot.invocations().filter(|(_, i)| !i.is_machine());
-        let requests = services.map(|(_, i)| InvocationRequest {
-            effect: i.effect,
-            invocation: i.id.clone(),
-            actor: i.src.clone(),
-            input: i.input.clone(),
-        });
-        requests.collect()
-    }
-
     /// Processes an input, after the timers that are due. Each record is written together with the
     /// state after it. Returns the records, the input's last (none for [`Input::Due`] if no timer
     /// is due).
     ///
     /// # Errors
-    /// Stable memory cannot be written. The message must be rolled back then.
+    /// [`CanisterError::Denied`]: the input has no record. Otherwise stable memory cannot be
+    /// written, and the message must be rolled back.
     pub fn handle(&mut self, now: i64, input: Input) -> Result<Vec<Record>, CanisterError> {
+        let handled = self.run.handle(&self.charter.machine, &BOUNDS, now.into(), input, Known::default());
         let mut made = Vec::new();
-        for _ in 0..MAX_TIMERS {
-            let Some(event) = self.run.due(now) else {
-                break;
-            };
-            made.push(self.step(now, event, Principal::system())?);
-        }
-        match input {
-            Input::Due => {}
-            Input::Event { r#type, data, by } => {
-                made.push(self.step(now, Event::External { r#type, data }, by)?);
-            }
-            Input::Answer { invocation, effect, outcome } => {
-                let failed = outcome.is_err();
-                let answer = |outcome| Event::answer(&*invocation, effect, outcome);
-                let record = self.step(now, answer(outcome), Principal::system())?;
-                let refused = record.explanation(None).map(|why| {
-                    let why = format!("{} ({})", why.message, why.code);
-                    error_json("refused", &format!("the run refuses the answer: {why}"))
-                });
-                made.push(record);
-                // An answer that the run refuses becomes an error, so that the charter can handle
-                // it.
-                if let Some(error) = refused.filter(|_| !failed) {
-                    made.push(self.step(now, answer(Err(error)), Principal::system())?);
+        for appended in handled.appended {
+            self.stable.commit(&appended)?;
+            for action in appended.actions {
+                match action {
+                    Action::Invoke(request) => self.pending.push_back(request),
+                    Action::Stop(effect) => self.pending.retain(|a| a.effect != effect),
+                    // Events and logs are in the record, where readers find them.
+                    _ => {}
                 }
             }
-        }
-        Ok(made)
-    }
-
-    /// One step of the kernel, written to stable memory.
-    fn step(&mut self, now: i64, event: Event, by: Principal) -> Result<Record, CanisterError> {
-        let stepped = self.run.step(&self.charter.machine, now, event, by);
-        self.stable.commit(&stepped, self.run.snapshot())?;
-        let Stepped { record, effects, .. } = stepped;
-        for effect in effects {
-            match effect.kind {
-                EffectKind::Invoke { invocation, src, input, .. } => {
-                    self.pending.push_back(InvocationRequest { effect: effect.id, invocation, actor: src, input })
-                }
-                EffectKind::Cancel { effect, .. } => self.pending.retain(|a| a.effect != effect),
-                // Both are in the record, where readers find them.
-                EffectKind::Emit { .. } | EffectKind::Log { .. } => {}
+            if self.recent.len() >= MAX_RECENT {
+                self.recent.pop_front();
             }
+            self.recent.push_back(appended.append.record.clone());
+            made.push(appended.append.record);
         }
-        if self.recent.len() >= MAX_RECENT {
-            self.recent.pop_front();
+        match handled.reply {
+            Reply::Denied(denied) => Err(CanisterError::Denied(denied)),
+            _ => Ok(made),
         }
-        self.recent.push_back(record.clone());
-        Ok(record)
     }
 
     /// Takes the next requested invocation.
@@ -241,14 +165,14 @@ impl<M: Memory + Clone> Automaton<M> {
     /// for it.
     #[must_use]
     pub fn perform(&self, effect: EffectId) -> Option<Result<Json, Json>> {
-        let request = self.open_requests().into_iter().find(|a| a.effect == effect)?;
-        Some(perform(&self.charter, &request.actor, &request.input))
+        let request = self.run.open().into_iter().find(|a| a.effect == effect)?;
+        Some(perform(&self.charter, &request.src, &request.input))
     }
 
     /// When the next timer of the run is due, in milliseconds since 1970.
     #[must_use]
     pub fn next_due(&self) -> Option<i64> {
-        self.run.next_due()
+        self.run.next_due().map(|due| due.0)
     }
 
     /// A record, from the cache or the log.

@@ -1,7 +1,9 @@
 //! Failures of the canister itself; errors of callers are [`crate::api::Error`].
 
-/// The canister cannot continue. The message that finds this is rolled back.
+/// The canister cannot continue. The message that finds this is rolled back, unless it is
+/// [`CanisterError::Denied`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CanisterError {
     /// The charter is invalid.
     #[error("the charter: {0}")]
@@ -12,6 +14,9 @@ pub enum CanisterError {
     /// Stable memory is damaged or full.
     #[error("stable memory: {0}")]
     Stable(String),
+    /// The run has no record of the input; nothing is wrong with the canister.
+    #[error(transparent)]
+    Denied(charter_run::Denied),
     /// The SQL projection failed. It can be rebuilt from the log.
     #[error("the projection: {0}")]
     Projection(String),

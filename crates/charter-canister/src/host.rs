@@ -11,13 +11,14 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use charter_journal::Record;
+use charter_run::{EventInput, Input, InvocationRequest};
 use ic_cdk::api::{canister_self, debug_print, time};
 use ic_cdk::call::Call;
 use ic_cdk_timers::{TimerId, clear_timer, set_timer};
 use serde_json::Value as Json;
 
 use crate::api::{Error, Work};
-use crate::automaton::{Automaton, Input, InvocationRequest};
+use crate::automaton::Automaton;
 use crate::error::CanisterError;
 use crate::log::Bounds;
 use crate::platform::{Memory, memory, set_up, with_sql};
@@ -87,15 +88,26 @@ fn hold(mut automaton: Automaton<Memory>) {
 }
 
 /// Passes an input to the automaton.
-fn handle(mail: Input) -> Vec<Record> {
-    let made = with(|c| c.automaton.handle(now(), mail));
-    made.unwrap_or_else(|e| undo(&e))
+fn handle(input: Input) -> Result<Vec<Record>, charter_run::Denied> {
+    match with(|c| c.automaton.handle(now(), input)) {
+        Ok(made) => Ok(made),
+        Err(CanisterError::Denied(denied)) => Err(denied),
+        Err(e) => undo(&e),
+    }
+}
+
+/// Passes an answer or the passing of time to the automaton. It has no record if the automaton does
+/// not wait for it.
+fn pass(input: Input) {
+    if let Err(denied) = handle(input) {
+        debug_print(denied.to_string());
+    }
 }
 
 /// Sends an event to the automaton for a caller.
 pub(crate) fn send(r#type: &str, data: Json, by: charter_kernel::Principal) -> Result<Record, Error> {
-    let r#type = r#type.to_owned();
-    let made = handle(Input::Event { r#type, data, by });
+    let made = handle(Input::Event(EventInput::new(r#type, data, by)));
+    let made = made.map_err(|denied| Error::Failed { message: denied.to_string() })?;
     let Some(record) = made.into_iter().next_back() else {
         return Err(Error::Failed { message: "no record was written".into() });
     };
@@ -162,7 +174,7 @@ fn again() -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
 
 /// The message of the timer: fires the timers that are due.
 pub(crate) fn tick() {
-    handle(Input::Due);
+    pass(Input::Due);
 }
 
 /// Answers requested invocations one after the other until none is left. The caller of `wake` waits
@@ -172,7 +184,7 @@ pub(crate) async fn drive() {
         // This message ends at the call; from here on the timers guard the turn.
         arm(false);
         if let Some(outcome) = invoke(&request).await {
-            handle(Input::Answer { invocation: request.invocation, effect: request.effect, outcome });
+            pass(Input::answer(request.effect, outcome));
         }
     }
     settle();
@@ -183,7 +195,7 @@ async fn invoke(request: &InvocationRequest) -> Option<Result<Json, Json>> {
     let call = Call::unbounded_wait(canister_self(), "work").with_args(&(request.effect.seq, request.effect.index));
     let broke = |what: &str, why: String| {
         let why: String = why.chars().take(MAX_REASON).collect();
-        Err(error_json("panic", &format!("the adapter of `{}` {what}: {why}", request.actor)))
+        Err(error_json("panic", &format!("the adapter of `{}` {what}: {why}", request.src)))
     };
     let read = |text: String| serde_json::from_str::<Json>(&text);
     let answer = match call.await {

@@ -6,7 +6,7 @@
 //! it runs anywhere.
 //!
 //! ```
-//! use charter_canister::{Automaton, Bounds, Input};
+//! use charter_canister::{Automaton, Bounds, EventInput, Input};
 //! use charter_kernel::Principal;
 //! use ic_stable_structures::DefaultMemoryImpl;
 //! use ic_stable_structures::memory_manager::{MemoryId, MemoryManager};
@@ -22,15 +22,15 @@
 //! let answer = |automaton: &mut Automaton<_>, now| {
 //!     while let Some(request) = automaton.take_request() {
 //!         let outcome = automaton.perform(request.effect).unwrap();
-//!         automaton.handle(now, Input::Answer { invocation: request.invocation, effect: request.effect, outcome }).unwrap();
+//!         automaton.handle(now, Input::answer(request.effect, outcome)).unwrap();
 //!     }
 //! };
 //! answer(&mut automaton, now);
 //! assert_eq!(automaton.stable.view().state, ["Idle"]);
 //!
 //! now += 1_000;
-//! let wake = Input::Event { r#type: "WakeRequested".into(), data: json!({"reason": "by hand", "input": "Say hello"}), by: ana };
-//! automaton.handle(now, wake)?;
+//! let data = json!({"reason": "by hand", "input": "Say hello"});
+//! automaton.handle(now, Input::Event(EventInput::new("WakeRequested", data, ana)))?;
 //! answer(&mut automaton, now);
 //! assert_eq!(automaton.stable.view().state, ["Sleeping"]);
 //! assert_eq!(automaton.stable.view().last_turn.as_ref().unwrap().reply.as_deref(), Some("(mock) I heard: Say hello"));
@@ -54,17 +54,16 @@ mod initialize;
 mod log;
 mod platform;
 mod projection;
-mod run;
 mod stable;
 mod view;
 mod work;
 
-pub use automaton::{Automaton, Input, InvocationRequest};
+pub use automaton::Automaton;
 pub use charter::{BuiltInSkills, Charter, built_in};
+pub use charter_run::{EventInput, Input, InvocationRequest, Run};
 pub use error::CanisterError;
 pub use log::{Anchor, Bounds, EpisodicLog, SEGMENTS};
 pub use projection::{PORTION, Progress, Projection, lines};
-pub use run::{Run, Stepped};
 pub use stable::{LastError, LastTurn, MEMORIES, RuntimeView, Stable, TurnInFlight};
 pub use view::export;
 pub use work::perform;

@@ -216,8 +216,8 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     use super::*;
-    use crate::automaton::Input;
     use crate::log::Bounds;
+    use charter_run::{EventInput, Input};
 
     fn start(input: Json) -> Result<Automaton<impl Memory + Clone>, CanisterError> {
         let memories = MemoryManager::init(DefaultMemoryImpl::default());
@@ -235,12 +235,9 @@ mod tests {
              at `/loop`: 1 is not of type \"boolean\""
         );
         let mut automaton = start(json!({})).ok().unwrap();
-        let mail = Input::Event {
-            r#type: "WakeRequested".into(),
-            data: json!({"reason": 1}),
-            by: Principal::new("ana", &["controller"]),
-        };
-        let made = automaton.handle(0, mail).unwrap();
+        let ana = Principal::new("ana", &["controller"]);
+        let wake = EventInput::new("WakeRequested", json!({"reason": 1}), ana);
+        let made = automaton.handle(0, Input::Event(wake)).unwrap();
         assert_eq!(
             refusal(made.last().unwrap(), None).unwrap().message,
             "the data of `WakeRequested` does not match its schema: at `/reason`: 1 is not of type \"string\""

@@ -20,6 +20,17 @@ pub enum StoreError {
         /// The reason, as a clause.
         why: String,
     },
+    /// An earlier record of the run has the id that the sender gave to the event of this one
+    /// ([`Store::find`](crate::Store::find) returns it). Nothing was written.
+    #[error("run `{run}`: record {seq} already has the event id `{id}`")]
+    IdTaken {
+        /// The run.
+        run: String,
+        /// The id.
+        id: String,
+        /// The record that has it.
+        seq: u64,
+    },
     /// The charter of a new run is not in the store.
     #[error("the charter {digest} is not in this store; store it before starting a run of it")]
     UnknownCharter {

@@ -115,6 +115,11 @@ impl MemoryStore {
                 return Err(StoreError::UnknownCharter { digest: record.charter });
             }
             heads.insert(run, follows(head, record)?);
+            let known = inner.runs.get(run).filter(|_| record.has_given_id());
+            if let Some(seq) = known.and_then(|r| r.ids.get(record.id.as_ref()).copied()) {
+                let (run, id) = (record.run.to_string(), record.id.to_string());
+                return Err(StoreError::IdTaken { run, id, seq: u64::try_from(seq).unwrap_or(u64::MAX) });
+            }
         }
         drop(heads);
         for append in batch {

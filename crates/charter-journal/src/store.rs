@@ -17,7 +17,9 @@ pub type Reply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 ///
 /// A batch is written atomically and answered after its commit. The sequence number and `prev` of a
 /// record determine its position; a batch that does not continue its runs is refused with
-/// [`StoreError::Conflict`], and nothing of it is written.
+/// [`StoreError::Conflict`], and nothing of it is written. The same holds for a record whose event
+/// has an id, given by its sender, that an earlier record of the run has
+/// ([`StoreError::IdTaken`]).
 pub trait Store: Send + Sync {
     /// Writes records of one or more runs and calls `reply` after the commit. Batches that wait at
     /// the same time share a commit.
@@ -32,9 +34,10 @@ pub trait Store: Send + Sync {
     /// Writes records and waits until they are durable.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`], [`StoreError::UnknownCharter`], [`StoreError::TooLarge`],
-    /// [`StoreError::NotWritten`], [`StoreError::Damaged`]: nothing was written, and the store
-    /// stays usable. [`StoreError::Failed`], [`StoreError::Stopped`]: the writer has stopped.
+    /// [`StoreError::Conflict`], [`StoreError::IdTaken`], [`StoreError::UnknownCharter`],
+    /// [`StoreError::TooLarge`], [`StoreError::NotWritten`], [`StoreError::Damaged`]: nothing was
+    /// written, and the store stays usable. [`StoreError::Failed`], [`StoreError::Stopped`]: the
+    /// writer has stopped.
     fn append(&self, batch: Vec<Append>) -> Result<(), StoreError> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         self.submit(batch, Box::new(move |result| drop(sender.send(result))));
@@ -95,9 +98,10 @@ pub trait Store: Send + Sync {
     /// The store cannot be read, or a stored record is invalid ([`StoreError::Damaged`]).
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError>;
 
-    /// The first record of a run with this id, given by the sender. This detects events that arrive
-    /// twice: if the record [is of the same event](Record::is_of), it is the answer and nothing is
-    /// written; otherwise the event is refused as `stale`.
+    /// The first record of a run with this id, given by the sender. This tells what to do with
+    /// events that arrive twice ([`StoreError::IdTaken`]): if the record
+    /// [is of the same event](Record::is_of), it is the answer; otherwise the id belongs to another
+    /// event.
     ///
     /// # Errors
     /// The store cannot be read.

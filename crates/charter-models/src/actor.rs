@@ -273,7 +273,7 @@ fn budget(given: Option<&Json>) -> Result<Budget, ConfigError> {
             }
             other => {
                 let nearest = charter_expr::nearest(other, ["tokens", "seconds"]).map(|n| format!("budget.{n}"));
-                return Err(ConfigError::UnknownKey { key: format!("budget.{other}"), nearest });
+                return Err(charter_actors::KeyError::Unknown { key: format!("budget.{other}"), nearest }.into());
             }
         }
     }

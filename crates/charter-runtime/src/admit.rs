@@ -24,7 +24,7 @@ impl Options {
     /// # Errors
     /// As theirs.
     pub fn admits(&self, charter: &Charter, run: Option<&str>) -> Result<(), RuntimeError> {
-        run.map_or(Ok(()), check_run_id)?;
+        run.map_or(Ok(()), charter_run::check_run_id)?;
         admit(&self.limits, &self.executors, charter)
     }
 
@@ -76,16 +76,4 @@ fn check(executor: &dyn Executor, actor: &ActorConfig, charter: &Charter) -> Res
         Some(role) => Err(ConfigError::Other(format!("`as`: the charter does not declare the role `{role}`"))),
         None => executor.check(&actor.name, &actor.decl, &charter.folder),
     }
-}
-
-/// Checks the id of a run.
-///
-/// # Errors
-/// [`RuntimeError::BadRunId`].
-pub fn check_run_id(run: &str) -> Result<(), RuntimeError> {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
-    if run.is_empty() || run.len() > 128 || !run.chars().all(allowed) {
-        return Err(RuntimeError::BadRunId(run.chars().take(140).collect()));
-    }
-    Ok(())
 }

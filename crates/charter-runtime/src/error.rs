@@ -2,6 +2,7 @@
 
 use charter_journal::{ReplayError, StoreError};
 use charter_kernel::Digest;
+use charter_run::{BadRunId, Denied};
 
 /// Why a host could not do what was requested. Nothing was written, unless the error says so.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -23,8 +24,19 @@ pub enum RuntimeError {
     #[error("run `{0}` exists and was started with another charter or input; choose another id, or omit it")]
     RunExists(String),
     /// The id of a run has the wrong length or characters.
-    #[error("invalid run id `{0}`: expected 1 to 128 letters, digits, `-`, `_`, `.` or `:`")]
-    BadRunId(String),
+    #[error(transparent)]
+    BadRunId(#[from] BadRunId),
+    /// The run does not wait for this answer; there is no record of it.
+    #[error("run `{0}` does not wait for this answer")]
+    NotAwaited(String),
+    /// The id of an event is reserved for the host.
+    #[error("run `{run}`: event ids that begin with `{prefix}` are reserved for the host; use another id")]
+    IdReserved {
+        /// The run.
+        run: String,
+        /// The id of the run and `/`.
+        prefix: String,
+    },
     /// It was opened outside a tokio runtime.
     #[error(
         "no tokio runtime: open the host inside one that has timers (`#[tokio::main]`, or a `Builder` with `enable_time`)"
@@ -81,7 +93,41 @@ pub enum RuntimeError {
         /// The principal that tried.
         by: String,
     },
+    /// The run does not accept it, for another reason.
+    #[error("run `{run}`: {why}")]
+    Denied {
+        /// The run.
+        run: String,
+        /// Why.
+        why: String,
+    },
     /// The host is shutting down, or has shut down.
     #[error("the host is shutting down and accepts no more events")]
     Closing,
+}
+
+impl RuntimeError {
+    pub(crate) fn denied(run: &str, denied: Denied) -> RuntimeError {
+        let run = run.to_owned();
+        match denied {
+            Denied::NeverStarted => RuntimeError::NeverStarted(run),
+            Denied::RunExists => RuntimeError::RunExists(run),
+            Denied::IdTaken { id, seq } => RuntimeError::IdTaken { run, id, seq },
+            Denied::IdReserved { prefix } => RuntimeError::IdReserved { run, prefix },
+            Denied::DataTooLarge { event, limit } => RuntimeError::Limit {
+                limit: "data_bytes",
+                value: limit,
+                what: format!("the data of `{event}` is too large"),
+            },
+            Denied::RecordTooLarge { seq, size, limit } => StoreError::TooLarge { run, seq, size, limit }.into(),
+            Denied::TooManyRecords { limit } => RuntimeError::Limit {
+                limit: "records_per_run",
+                value: limit,
+                what: format!("run `{run}` has too many records; `charter.cancel` still ends it"),
+            },
+            Denied::NoTask { task } => RuntimeError::NoTask { run, task },
+            Denied::NotYours { task, roles, by } => RuntimeError::NotYours { run, task, roles: roles.join(", "), by },
+            other => RuntimeError::Denied { run, why: other.to_string() },
+        }
+    }
 }

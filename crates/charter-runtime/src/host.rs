@@ -9,6 +9,7 @@ use charter_kernel::{Digest, Snapshot};
 use crate::error::RuntimeError;
 use crate::events::{RuntimeEvent, Subscription};
 use crate::inner::Inner;
+use crate::mailbox::run::RunState;
 use crate::request::SendEvent;
 
 impl CallHost for Inner {
@@ -24,7 +25,7 @@ impl CallHost for Inner {
         Box::pin(async move {
             let ActorEvent { run, to, r#type, data, by, id } = event;
             let send = SendEvent { run: run.to_string(), to, r#type, data, by, id: Some(id), expected_seq: None };
-            let receipt = Inner::send(&self, send).await.map_err(|e| Fault::new("send", e.to_string()))?;
+            let receipt = self.send_as(send, true).await.map_err(|e| Fault::new("send", e.to_string()))?;
             let charter = match receipt.is_refused() {
                 true => self.charter(receipt.record.charter).await.ok(),
                 false => None,
@@ -47,7 +48,9 @@ impl CallHost for Inner {
             return Ok(snapshot);
         }
         let loaded = self.load_now(run);
-        let snapshot = loaded.and_then(|state| state.snapshot.ok_or_else(|| RuntimeError::NeverStarted(run.into())));
+        let started =
+            |state: Box<RunState>| state.run.snapshot().cloned().ok_or_else(|| RuntimeError::NeverStarted(run.into()));
+        let snapshot = loaded.and_then(started);
         snapshot.map_err(|e| Fault::new("journal", e.to_string()))
     }
 

@@ -23,11 +23,12 @@ mod timer_queue;
 mod trace;
 mod view;
 
-pub use admit::{ActorError, check_run_id};
+pub use admit::ActorError;
 pub use charter::Charter;
+pub use charter_run::{BadRunId, Task, check_run_id};
 pub use error::RuntimeError;
 pub use events::{Recorded, RuntimeEvent, Subscription, Working};
 pub use options::{FaultInjection, FindFolder, Limits, NewId, Options};
 pub use recovery::Recovery;
-pub use request::{Receipt, SendEvent, Start, Task, View};
+pub use request::{Receipt, SendEvent, Start, View};
 pub use runtime::Runtime;

@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_actors::Fault;
-use charter_journal::{OpenEffect, SourceKind};
-use charter_kernel::{EffectId, Event, Timestamp};
+use charter_journal::OpenEffect;
+use charter_kernel::{EffectId, Timestamp};
+use charter_run::{Resume, after_restart};
 
-use crate::calls::registry::InvocationRequest;
 use crate::error::RuntimeError;
 use crate::inner::Inner;
 use crate::mailbox::run::RunState;
@@ -75,70 +74,49 @@ pub(crate) async fn runs_with_open_effects(inner: &Arc<Inner>) -> Result<Vec<Str
 
 /// Resumes the open invocations of a run.
 async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: &mut Recovery) {
-    let Some(snapshot) = &state.snapshot else {
-        return;
-    };
-    let open: Vec<_> = snapshot.invocations().filter(|(_, i)| !i.is_machine()).map(|(_, i)| i.clone()).collect();
-    for i in open {
-        let actor = state.charter.actors.get(i.src.as_ref());
+    for mut request in state.run.open() {
+        let actor = state.charter.actors.get(request.src.as_ref());
         let executor = actor.and_then(|a| inner.executors.get(a.kind.as_ref()));
         let declared = actor.and_then(|a| a.policy.idempotent);
         // An actor without an executor has not run on this host; it fails like a new call of it.
         let idempotent = declared.or_else(|| executor.map(|e| e.is_idempotent())).unwrap_or(true);
-        let effect = i.effect.text(run);
-        let (attempt, not_before) = match attempts(inner, run, i.effect).await {
-            Ok(found) => found,
+        match next_attempt(inner, run, request.effect).await {
+            Ok(Some(next)) => (request.attempt, request.not_before) = next,
+            Ok(None) => {}
             Err(e) => {
                 recovery.failed.push((run.to_string(), e));
                 return;
             }
-        };
-        // No attempt was running during the pause between two attempts.
-        let paused = attempt > 1 && not_before > inner.clock.now();
-        if idempotent || paused {
-            recovery.resumed.push(effect);
-            let request = InvocationRequest {
-                effect: i.effect,
-                invocation: i.id.clone(),
-                src: i.src.clone(),
-                input: i.input.clone(),
-                attempt,
-                not_before,
-            };
-            inner.invoke(&state.charter, run, request);
-        } else {
-            let fault = Fault::new(
-                "unknown",
-                format!("the host stopped during a call of `{}`; whether the call took effect is unknown", i.src),
-            );
-            recovery.unknown.push(effect);
-            inner.give(run, &i.id, i.effect, Err(fault.json())).await;
+        }
+        let (effect, attempt) = (request.effect, request.attempt);
+        match after_restart(request, idempotent, inner.clock.now()) {
+            Resume::Again(request) => {
+                recovery.resumed.push(effect.text(run));
+                inner.invoke(&state.charter, run, request);
+            }
+            Resume::Unknown(fault) => {
+                recovery.unknown.push(effect.text(run));
+                inner.give(run, effect, attempt, Err(fault.json())).await;
+            }
         }
     }
 }
 
 /// The next attempt of an effect and its earliest start, according to the records of its run.
-async fn attempts(inner: &Arc<Inner>, run: &Arc<str>, effect: EffectId) -> Result<(u32, Timestamp), RuntimeError> {
+async fn next_attempt(
+    inner: &Arc<Inner>,
+    run: &Arc<str>,
+    effect: EffectId,
+) -> Result<Option<(u32, Timestamp)>, RuntimeError> {
     let run = run.clone();
     let read = move |inner: &Inner| {
-        let name = effect.text(&run);
-        let (mut next, mut not_before) = (1, Timestamp::MIN);
-        let mut from = effect.seq;
+        let (mut next, mut from) = (None, effect.seq);
         loop {
             let page = inner.store.records(&run, from, PAGE)?;
-            for record in &page {
-                let source = &record.source;
-                if source.kind != SourceKind::Attempt || source.effect.as_deref() != Some(&name) {
-                    continue;
-                }
-                if let Ok(Event::Attempt { attempt, retry_at, .. }) = record.envelope().map(|e| e.event) {
-                    next = attempt.saturating_add(1);
-                    not_before = retry_at;
-                }
-            }
+            next = charter_run::next_attempt(&run, effect, &page).or(next);
             match page.last() {
                 Some(last) => from = last.seq.saturating_add(1),
-                None => return Ok((next, not_before)),
+                None => return Ok(next),
             }
         }
     };

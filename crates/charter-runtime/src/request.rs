@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use charter_journal::{Record, Verdict};
-use charter_kernel::{Digest, EffectId, Explanation, Machine, Principal, RefusalDetails, Snapshot, Status, Timestamp};
+use charter_kernel::{Digest, Explanation, Machine, Principal, RefusalDetails, Snapshot, Status};
+use charter_run::Task;
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
@@ -128,59 +129,13 @@ impl View {
     }
 }
 
-/// An open invocation of an actor of kind `human`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Task {
-    /// The run.
-    pub run: String,
-    /// The effect, `RUN/SEQ/INDEX`: the argument of
-    /// [`Runtime::complete`](crate::Runtime::complete).
-    pub effect: String,
-    /// The actor of the run that waits.
-    pub actor: String,
-    /// Id of the invocation.
-    pub invocation: String,
-    /// The entry of `actors`.
-    pub src: String,
-    /// What it is about (`title` of the actor).
-    pub title: Option<String>,
-    /// Roles that may answer (`by` of the actor); empty: anybody.
-    pub by: Vec<String>,
-    /// The input of the invocation, for the person to read.
-    pub input: Json,
-    /// JSON Schema of the answer, if the charter has one.
-    pub output: Option<Json>,
-}
-
 pub(crate) type Reply = oneshot::Sender<Result<Receipt, RuntimeError>>;
 
 /// An entry of a mailbox.
-pub(crate) enum Input {
-    Start {
-        charter: Arc<Charter>,
-        start: Box<Start>,
-        reply: Reply,
-    },
-    Event {
-        send: Box<SendEvent>,
-        reply: Reply,
-    },
-    Answer {
-        invocation: String,
-        effect: EffectId,
-        outcome: Result<Json, Json>,
-        person: Option<Principal>,
-        reply: Reply,
-    },
-    /// An attempt has failed and another one follows; for the record.
-    Attempt {
-        invocation: String,
-        effect: EffectId,
-        attempt: u32,
-        error: Json,
-        retry_at: Timestamp,
-        reply: Reply,
-    },
-    /// A timer is due.
-    Due,
+pub(crate) struct Input {
+    pub(crate) input: charter_run::Input,
+    /// The charter of a run to start.
+    pub(crate) charter: Option<Arc<Charter>>,
+    /// None: nobody waits for the result.
+    pub(crate) reply: Option<Reply>,
 }

@@ -12,7 +12,7 @@ use crate::error::RuntimeError;
 use crate::inner::Inner;
 use crate::options::Options;
 use crate::recovery::{self, Recovery};
-use crate::request::{Input, Receipt, SendEvent, Start};
+use crate::request::{Receipt, SendEvent, Start};
 use crate::sync::lock;
 
 /// A host in this process. Clones are handles of the same host. It ends with [`Runtime::shutdown`],
@@ -58,7 +58,7 @@ impl Runtime {
         let weak = Arc::downgrade(&inner);
         let fire = move |run: &Arc<str>| match weak.upgrade() {
             Some(inner) => {
-                inner.post(run, Input::Due);
+                inner.post(run, charter_run::Input::Due);
                 true
             }
             None => false,
@@ -92,8 +92,9 @@ impl Runtime {
         inner.open_for(&start.by)?;
         let charter = inner.charter(start.charter).await?;
         let run: Arc<str> = start.run.clone().unwrap_or_else(|| (inner.new_id)()).into();
-        admit::check_run_id(&run)?;
-        inner.ask(&run, |reply| Input::Start { charter, start: Box::new(start), reply }).await
+        charter_run::check_run_id(&run)?;
+        let Start { input, by, .. } = start;
+        inner.ask_start(&run, charter, charter_run::Input::Start { input, by }).await
     }
 
     /// Sends an event to a run. Returns when its record is durable; the event may have been

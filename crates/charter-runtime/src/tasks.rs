@@ -1,12 +1,12 @@
-//! Tasks of people: who may see and answer them, and how an answer reaches its run.
+//! Tasks of people, over all runs, and how an answer reaches its run.
 
-use charter_kernel::{EffectId, Principal, Snapshot, Status};
+use charter_kernel::{EffectId, Principal};
+use charter_run::Task;
 use serde_json::Value as Json;
 
-use crate::charter::Charter;
 use crate::error::RuntimeError;
 use crate::recovery;
-use crate::request::{Input, Receipt, Task};
+use crate::request::Receipt;
 use crate::runtime::Runtime;
 
 impl Runtime {
@@ -38,9 +38,7 @@ impl Runtime {
         inner.open_for(&by)?;
         let no_task = || RuntimeError::NoTask { run: String::new(), task: task.into() };
         let (run, effect) = run_of(task).ok_or_else(no_task)?;
-        inner
-            .ask(run, |reply| Input::Answer { invocation: String::new(), effect, outcome, person: Some(by), reply })
-            .await
+        inner.ask(run, charter_run::Input::Settled { effect, outcome, by }).await
     }
 
     /// At most `limit` tasks that a principal may answer, over all runs.
@@ -53,7 +51,7 @@ impl Runtime {
             let Ok((charter, snapshot)) = self.inner.look(&run).await else {
                 continue;
             };
-            out.extend(of(&charter, &snapshot).into_iter().filter(|t| may_answer(&t.by, by)));
+            out.extend(charter_run::tasks(&charter.machine, &snapshot).into_iter().filter(|t| t.is_for(by)));
             if out.len() >= limit {
                 out.truncate(limit);
                 break;
@@ -61,59 +59,6 @@ impl Runtime {
         }
         Ok(out)
     }
-}
-
-/// The tasks of a run.
-pub(crate) fn of(charter: &Charter, snapshot: &Snapshot) -> Vec<Task> {
-    if snapshot.status() != Status::Active {
-        return Vec::new();
-    }
-    let task = |(actor, i): (&charter_kernel::Actor, &charter_kernel::Invocation)| {
-        let config = charter.actors.get(i.src.as_ref()).filter(|c| c.kind.as_ref() == "human" && !i.is_machine())?;
-        Some(Task {
-            run: snapshot.run().to_owned(),
-            effect: i.effect.text(snapshot.run()),
-            actor: actor.id().to_owned(),
-            invocation: i.id.to_string(),
-            src: i.src.to_string(),
-            title: config.decl.config.get("title").and_then(Json::as_str).map(str::to_owned),
-            by: roles(charter, &i.src),
-            input: (*i.input).clone(),
-            output: config.decl.output.clone(),
-        })
-    };
-    snapshot.invocations().filter_map(task).collect()
-}
-
-/// The invocation of a task that a principal may answer.
-pub(crate) fn invocation(
-    run: &str,
-    charter: &Charter,
-    snapshot: &Snapshot,
-    effect: EffectId,
-    by: &Principal,
-) -> Result<String, RuntimeError> {
-    let task = effect.text(run);
-    let human = |src: &str| charter.actors.get(src).is_some_and(|c| c.kind.as_ref() == "human");
-    let found = snapshot.invocations().find(|(_, i)| i.effect == effect && !i.is_machine() && human(&i.src));
-    let Some((_, i)) = found.filter(|_| !snapshot.status().is_finished()) else {
-        return Err(RuntimeError::NoTask { run: run.into(), task });
-    };
-    let roles = roles(charter, &i.src);
-    if !may_answer(&roles, by) {
-        return Err(RuntimeError::NotYours { run: run.into(), task, roles: roles.join(", "), by: by.id.clone() });
-    }
-    Ok(i.id.to_string())
-}
-
-/// Roles that may answer a task of an actor; empty: anybody.
-fn roles(charter: &Charter, src: &str) -> Vec<String> {
-    let config = charter.actors.get(src).and_then(|c| c.decl.config.get("by"));
-    config.and_then(|by| charter_actors::texts("by", by).ok()).unwrap_or_default()
-}
-
-fn may_answer(roles: &[String], by: &Principal) -> bool {
-    roles.is_empty() || roles.iter().any(|r| by.roles.contains(r))
 }
 
 /// The parts of `RUN/SEQ/INDEX`.

@@ -20,7 +20,7 @@ impl Runtime {
     /// There is no such run, or it cannot be restored from its records.
     pub async fn view(&self, run: &str) -> Result<View, RuntimeError> {
         let (charter, snapshot) = self.inner.look(run).await?;
-        let tasks = crate::tasks::of(&charter, &snapshot);
+        let tasks = charter_run::tasks(&charter.machine, &snapshot);
         Ok(View { charter, snapshot, working: self.inner.calls.of_run(run), tasks })
     }
 
@@ -80,7 +80,7 @@ impl Inner {
             return Ok(view);
         }
         let state = self.load(run).await?;
-        let snapshot = state.snapshot.ok_or_else(|| RuntimeError::NeverStarted(run.into()))?;
+        let snapshot = state.run.snapshot().cloned().ok_or_else(|| RuntimeError::NeverStarted(run.into()))?;
         Ok((state.charter, snapshot))
     }
 

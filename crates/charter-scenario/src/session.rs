@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use charter_kernel::{
     Cause, Code, Effect, EffectId, Envelope, Event, Explanation, Machine, Note, NoteKind, Principal, Refusal,
-    RefusalContext, RefusalDetails, Snapshot, Timer, TimerChange, Timestamp, Verdict,
+    RefusalContext, RefusalDetails, Snapshot, TimerChange, Timestamp, Verdict,
 };
+use charter_run::{Incoming, Position};
 use serde_json::Value as Json;
 
 /// Upper limit for the timers that one tick fires: a statechart whose timers set new ones at once
@@ -20,9 +20,9 @@ pub const MAX_FIRINGS: u64 = 100_000;
 pub struct Session<'m> {
     machine: &'m Machine,
     run: String,
+    position: Position,
+    /// As the position's; always there, because the run has started.
     snapshot: Snapshot,
-    /// Number of the last record.
-    seq: u64,
     /// Time of the last event.
     at: Timestamp,
 }
@@ -102,13 +102,14 @@ impl<'m> Session<'m> {
         at: impl Into<Timestamp>,
     ) -> Result<(Session<'m>, StepOutcome<'m>), Box<Explanation>> {
         let at = at.into();
-        let envelope = Envelope::host(0, Event::Start { input }, at);
-        match machine.start(run, &envelope) {
+        let mut position = Position::new();
+        let (envelope, step) = position.take(machine, run, Incoming::host(Event::Start { input }), at);
+        match step {
             Ok(step) => {
                 let mut outcome = StepOutcome::new(0, "root".into());
                 outcome.add(machine, run, &step);
                 outcome.verdict = step.verdict.word();
-                let session = Session { machine, run: run.into(), snapshot: step.snapshot, seq: 0, at };
+                let session = Session { machine, run: run.into(), position, snapshot: step.snapshot, at };
                 Ok((session, outcome))
             }
             Err(refusal) => Err(Box::new(machine.explain(None, &envelope, &refusal))),
@@ -136,15 +137,16 @@ impl<'m> Session<'m> {
     /// Number of the last record.
     #[must_use]
     pub fn seq(&self) -> u64 {
-        self.seq
+        self.position.next_seq().saturating_sub(1)
     }
 
     /// Applies an event.
     pub fn apply(&mut self, input: SessionEvent) -> StepOutcome<'m> {
-        let envelope = self.envelope(input);
-        let to = self.addressee(&envelope);
-        let mut outcome = StepOutcome::new(envelope.seq, to);
-        match self.machine.step(&self.snapshot, &envelope) {
+        let incoming = self.incoming(input);
+        let to = self.addressee(&incoming);
+        let (envelope, step) = self.position.take(self.machine, &self.run, incoming, self.at);
+        let mut outcome = StepOutcome::new(self.seq(), to);
+        match step {
             Ok(step) => {
                 outcome.verdict = step.verdict.word();
                 outcome.add(self.machine, &self.run, &step);
@@ -158,8 +160,11 @@ impl<'m> Session<'m> {
     /// Refuses an event whose id was used for another event, in record `seq`. The kernel does not
     /// see it.
     pub fn refuse_reused_id(&mut self, input: SessionEvent, id: &str, seq: u64) -> StepOutcome<'m> {
-        let envelope = self.envelope(input);
-        let mut outcome = StepOutcome::new(envelope.seq, self.addressee(&envelope));
+        let incoming = self.incoming(input);
+        let to = self.addressee(&incoming);
+        let envelope = self.position.envelope(incoming, self.at);
+        self.position.advance(&envelope, None);
+        let mut outcome = StepOutcome::new(envelope.seq, to);
         let legal = self.machine.legal(&self.snapshot, &envelope.by, envelope.at);
         let mut legal: Vec<String> = legal.into_iter().map(|l| l.r#type).collect();
         legal.dedup();
@@ -186,7 +191,8 @@ impl<'m> Session<'m> {
             }
         }
         self.at = until;
-        Ok(tick.outcome(self.seq))
+        self.position.wait_until(until);
+        Ok(tick.outcome(self.seq()))
     }
 
     /// Fires timers on a virtual clock until the run is finished or has none left.
@@ -200,7 +206,7 @@ impl<'m> Session<'m> {
                 return Err(EndlessTimers);
             }
         }
-        Ok(tick.outcome(self.seq))
+        Ok(tick.outcome(self.seq()))
     }
 
     /// Replaces the snapshot by its round trip through JSON text, which must not change it.
@@ -214,66 +220,40 @@ impl<'m> Session<'m> {
         if restored != self.snapshot {
             return Err(RoundTripError::Differs);
         }
+        self.position.replace_snapshot(restored.clone());
         self.snapshot = restored;
-        let mut outcome = StepOutcome::new(self.seq, "root".into());
+        let mut outcome = StepOutcome::new(self.seq(), "root".into());
         outcome.verdict = Verdict::Accepted.word();
         Ok(outcome)
     }
 
-    /// Fires the next timer that is due by `until` and was not tried before in this tick; `false`
-    /// if there is none.
+    /// Fires the next timer that is due by `until`; `false` if there is none.
     fn fire(&mut self, tick: &mut Tick<'m>, until: Timestamp) -> bool {
-        // A paused run fires no timers.
-        if self.snapshot.next_timer().is_none() {
-            return false;
-        }
-        // A refused timer stays pending, so each is tried once in a tick.
-        let tried = |t: &Timer| {
-            let same = |(id, generation): &(String, u64)| *generation == t.generation && *id == *t.id;
-            tick.refused.iter().any(same)
-        };
-        let mut timers = self.snapshot.timers().iter();
-        let Some(timer) = timers.find(|t| t.due <= until && !tried(t)) else {
+        let Some(actor) = self.position.timer().map(|t| t.actor.to_string()) else {
             return false;
         };
-        let timer = Arc::clone(timer);
-        let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
-        self.at = timer.due;
-        let envelope = Envelope::host(self.next_seq(), event, timer.due);
-        let actor = timer.actor.to_string();
-        match self.machine.step(&self.snapshot, &envelope) {
+        let Some((due, incoming)) = self.position.due(until) else {
+            return false;
+        };
+        self.at = due;
+        let (envelope, step) = self.position.take(self.machine, &self.run, incoming, due);
+        match step {
             Ok(step) => {
                 tick.accepted |= step.verdict == Verdict::Accepted;
                 tick.total.add(self.machine, &self.run, &step);
                 self.snapshot = step.snapshot;
             }
-            Err(refusal) => {
-                let explanation = self.explain(&envelope, &refusal);
-                let key = (timer.id.to_string(), timer.generation);
-                tick.refused.push(key);
-                tick.explanations.push((actor.clone(), explanation));
-            }
+            Err(refusal) => tick.explanations.push((actor.clone(), self.explain(&envelope, &refusal))),
         }
         tick.actors.insert(actor);
         tick.fired = tick.fired.saturating_add(1);
         true
     }
 
-    fn next_seq(&mut self) -> u64 {
-        self.seq = self.seq.saturating_add(1);
-        self.seq
-    }
-
-    fn envelope(&mut self, input: SessionEvent) -> Envelope {
-        self.at = input.at.unwrap_or(self.at);
-        Envelope {
-            seq: self.next_seq(),
-            to: input.to,
-            event: input.event,
-            by: input.by,
-            at: self.at,
-            expected_seq: input.expected_seq,
-        }
+    fn incoming(&mut self, input: SessionEvent) -> Incoming {
+        let SessionEvent { event, to, by, at, expected_seq } = input;
+        self.at = at.unwrap_or(self.at);
+        Incoming { to, event, by, expected_seq }
     }
 
     fn explain(&self, envelope: &Envelope, refusal: &Refusal) -> Explanation {
@@ -281,11 +261,11 @@ impl<'m> Session<'m> {
     }
 
     /// The actor whose state the output shows.
-    fn addressee(&self, envelope: &Envelope) -> String {
-        if let Some(to) = &envelope.to {
+    fn addressee(&self, incoming: &Incoming) -> String {
+        if let Some(to) = &incoming.to {
             return to.clone();
         }
-        let answered: Option<(&str, Option<EffectId>)> = match &envelope.event {
+        let answered: Option<(&str, Option<EffectId>)> = match &incoming.event {
             Event::Done { invocation, effect, .. } | Event::Failed { invocation, effect, .. } => {
                 Some((invocation, *effect))
             }
@@ -307,7 +287,6 @@ struct Tick<'m> {
     total: StepOutcome<'m>,
     actors: BTreeSet<String>,
     explanations: Vec<(String, Explanation)>,
-    refused: Vec<(String, u64)>,
 }
 
 impl<'m> Tick<'m> {
@@ -318,7 +297,6 @@ impl<'m> Tick<'m> {
             total: StepOutcome::new(0, String::new()),
             actors: BTreeSet::new(),
             explanations: Vec::new(),
-            refused: Vec::new(),
         }
     }
 

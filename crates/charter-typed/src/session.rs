@@ -1,6 +1,7 @@
 //! A run in memory: a machine, a snapshot and a clock that the caller sets.
 
-use charter_kernel::{Envelope, Event, Machine, Principal, Refusal, Snapshot, Step, Timestamp};
+use charter_kernel::{Event, Machine, Principal, Refusal, Snapshot, Step, Timestamp};
+use charter_run::{Incoming, Position};
 use serde_json::Value as Json;
 
 use crate::EventSink;
@@ -10,8 +11,10 @@ use crate::EventSink;
 #[derive(Debug)]
 pub struct Session<'m> {
     machine: &'m Machine,
+    run: String,
+    position: Position,
+    /// As the position's; always there, because the run has started.
     snapshot: Snapshot,
-    seq: u64,
     at: Timestamp,
     first: Option<Step>,
 }
@@ -28,8 +31,9 @@ impl<'m> Session<'m> {
         at: impl Into<Timestamp>,
     ) -> Result<Session<'m>, Refusal> {
         let at = at.into();
-        let step = machine.start(run, &Envelope::host(0, Event::Start { input }, at))?;
-        Ok(Session { machine, snapshot: step.snapshot.clone(), seq: 0, at, first: Some(step) })
+        let mut position = Position::new();
+        let step = position.take(machine, run, Incoming::host(Event::Start { input }), at).1?;
+        Ok(Session { machine, run: run.into(), position, snapshot: step.snapshot.clone(), at, first: Some(step) })
     }
 
     /// The step that started the run, with its effects. Returned once, then `None`.
@@ -59,8 +63,11 @@ impl<'m> Session<'m> {
     /// # Errors
     /// A refusal; the run is unchanged.
     pub fn host(&mut self, event: Event) -> Result<Step, Refusal> {
-        self.seq = self.seq.saturating_add(1);
-        let step = self.machine.step(&self.snapshot, &Envelope::host(self.seq, event, self.at))?;
+        self.take(Incoming::host(event))
+    }
+
+    fn take(&mut self, incoming: Incoming) -> Result<Step, Refusal> {
+        let step = self.position.take(self.machine, &self.run, incoming, self.at).1?;
         self.snapshot = step.snapshot.clone();
         Ok(step)
     }
@@ -71,11 +78,8 @@ impl EventSink for Session<'_> {
     type Refusal = Refusal;
 
     fn send(&mut self, to: Option<&str>, kind: &str, data: Json, id: &str, role: &str) -> Result<Step, Refusal> {
-        self.seq = self.seq.saturating_add(1);
-        let mut envelope = Envelope::event(self.seq, kind, data, Principal::new(id, &[role]), self.at);
-        envelope.to = to.map(Into::into);
-        let step = self.machine.step(&self.snapshot, &envelope)?;
-        self.snapshot = step.snapshot.clone();
-        Ok(step)
+        let event = Event::External { r#type: kind.into(), data };
+        let by = Principal::new(id, &[role]);
+        self.take(Incoming { to: to.map(Into::into), event, by, expected_seq: None })
     }
 }

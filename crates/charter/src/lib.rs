@@ -15,5 +15,7 @@ pub use charter_format as format;
 pub use charter_interop as interop;
 #[cfg(feature = "journal")]
 pub use charter_journal as journal;
+#[cfg(feature = "run")]
+pub use charter_run as run;
 #[cfg(feature = "runtime")]
 pub use charter_runtime as runtime;

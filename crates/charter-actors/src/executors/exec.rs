@@ -67,7 +67,7 @@ fn command(actor: &ActorDecl) -> Result<Vec<String>, ConfigError> {
     let value = actor.config.get("command").ok_or_else(|| ConfigError::missing("command", expected))?;
     let invalid = || ConfigError::invalid("command", expected, value);
     let words = match value {
-        Json::Array(_) => crate::values::texts("command", value).map_err(|_| invalid())?,
+        Json::Array(_) => charter_run::texts("command", value).map_err(|_| invalid())?,
         _ => return Err(invalid()),
     };
     if words.first().is_none_or(String::is_empty) || words.iter().any(|w| w.contains('\0')) {

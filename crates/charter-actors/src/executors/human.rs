@@ -9,7 +9,7 @@ use crate::clock::BoxFuture;
 use crate::error::ConfigError;
 use crate::executor::{Executor, Fault, Outcome};
 use crate::folder::Folder;
-use crate::values::texts;
+use charter_run::texts;
 
 /// Kind `human`. Configuration: `title` (what the task is about), `by` (roles that may answer;
 /// default: anybody).

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::error::ConfigError;
 use crate::executor::Fault;
-use crate::values::delay;
+use charter_run::delay;
 
 /// What is wrong with a script.
 #[derive(Debug, thiserror::Error)]
@@ -283,7 +283,7 @@ fn answer(entry: &Json) -> Result<Answer, ScriptError> {
 }
 
 fn act(map: &Map<String, Json>) -> Result<Act, ScriptError> {
-    let after = map.get("after").map_or(Ok(Millis(0)), |v| delay("after", v))?;
+    let after = map.get("after").map_or(Ok(Millis(0)), |v| delay("after", v)).map_err(ConfigError::from)?;
     let events = match map.get("events") {
         None => Vec::new(),
         Some(Json::Array(list)) => list.iter().map(scripted_event).collect::<Result<_, _>>()?,
@@ -332,7 +332,7 @@ fn scripted_event(event: &Json) -> Result<ScriptedEvent, ScriptError> {
         r#type: r#type.ok_or_else(|| ConfigError::missing("type", "the type of the event"))?.to_owned(),
         to: computed("to")?,
         data: computed("data")?,
-        after: map.get("after").map_or(Ok(Millis(0)), |v| delay("after", v))?,
+        after: map.get("after").map_or(Ok(Millis(0)), |v| delay("after", v)).map_err(ConfigError::from)?,
         each: computed("each")?,
         when: computed("when")?,
         refused,

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use charter_journal::StoredCharter;
-use charter_kernel::{Actor, EffectKind, Snapshot};
+use charter_kernel::{Actor, Snapshot};
+use charter_run::{Action, Appended};
 use ic_stable_structures::storable::Bound;
 use ic_stable_structures::{Cell, Memory, StableBTreeMap, Storable};
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,6 @@ use serde_json::Value as Json;
 use crate::error::CanisterError;
 use crate::form;
 use crate::log::{Anchor, Bounds, EpisodicLog, SEGMENTS};
-use crate::run::Stepped;
 
 pub use view::{LastError, LastTurn, RuntimeView, TurnInFlight};
 
@@ -156,15 +156,15 @@ impl<M: Memory + Clone> Stable<M> {
     ///
     /// # Errors
     /// The memory is full. A partial write is undone only by rolling back the message.
-    pub fn commit(&mut self, stepped: &Stepped, after: Option<&Snapshot>) -> Result<(), CanisterError> {
-        let record = &stepped.record;
+    pub fn commit(&mut self, appended: &Appended) -> Result<(), CanisterError> {
+        let record = &appended.append.record;
         // Only at the start of a segment, before the snapshot in it is overwritten.
         let anchor = match self.log.needs_anchor() {
             true => Some(self.anchor(record.seq)?),
             false => None,
         };
         self.log.append(record, anchor)?;
-        let (Some(after), Some(text)) = (after, &stepped.text) else {
+        let (Some(after), Some(text)) = (&appended.after, &appended.append.snapshot) else {
             return Ok(());
         };
         if record.verdict == charter_journal::Verdict::Refused {
@@ -174,8 +174,8 @@ impl<M: Memory + Clone> Stable<M> {
         let Some(root) = after.actor("root") else {
             return Ok(());
         };
-        let old = stepped.before.as_ref().and_then(|s| s.actor("root"));
-        self.see(root, stepped);
+        let old = appended.before.as_ref().and_then(|s| s.actor("root"));
+        self.see(root, appended);
         let mut bytes = form::write(&self.view)?;
         bytes.push(b'\n');
         bytes.extend_from_slice(text.as_bytes());
@@ -208,18 +208,18 @@ impl<M: Memory + Clone> Stable<M> {
     }
 
     /// Updates the summary.
-    fn see(&mut self, root: &Actor, stepped: &Stepped) {
+    fn see(&mut self, root: &Actor, appended: &Appended) {
         let view = &mut self.view;
         view.state = root.state().map(str::to_owned).collect();
         view.turn = root.variable("turn").and_then(read);
         view.looping = root.variable("loop").and_then(Json::as_bool) == Some(true);
         view.turns = root.variable("turns").and_then(Json::as_u64).unwrap_or_default();
         view.last_error = root.variable("lastError").and_then(read);
-        for effect in &stepped.effects {
-            let EffectKind::Emit { r#type, data } = &effect.kind else {
+        for action in &appended.actions {
+            let Action::Emit { r#type, data } = action else {
                 continue;
             };
-            if r#type.as_ref() != "turn.recorded" {
+            if r#type != "turn.recorded" {
                 continue;
             }
             let of = |path: &str| data.pointer(path).and_then(Json::as_str).map(str::to_owned);
@@ -232,7 +232,7 @@ impl<M: Memory + Clone> Stable<M> {
                 failure: of("/reason"),
                 began: of("/turn/began").unwrap_or_default(),
                 ended: of("/ended").unwrap_or_default(),
-                seq: stepped.record.seq,
+                seq: appended.append.record.seq,
             });
         }
     }

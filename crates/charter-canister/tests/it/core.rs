@@ -34,7 +34,7 @@ fn a_turn_commits_each_record_before_its_effects() {
     let mut states = vec![host.state()];
     while host.automaton.has_request() {
         // The request is in stable memory before it is answered.
-        assert_eq!(host.reopened().open_requests(), host.automaton.open_requests());
+        assert_eq!(host.reopened().run().open(), host.automaton.run().open());
         host.work_once();
         states.push(host.state());
     }

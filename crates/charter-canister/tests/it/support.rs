@@ -1,6 +1,6 @@
 //! An automaton in this process: memories on the heap, a manual clock.
 
-use charter_canister::{Automaton, Bounds, Input};
+use charter_canister::{Automaton, Bounds, EventInput, Input};
 use charter_journal::Record;
 use charter_kernel::Principal;
 use ic_stable_structures::DefaultMemoryImpl;
@@ -47,7 +47,7 @@ impl Host {
     }
 
     pub fn only_send(&mut self, r#type: &str, data: Json) -> Record {
-        self.handle(Input::Event { r#type: r#type.into(), data, by: ana() })
+        self.handle(Input::Event(EventInput::new(r#type, data, ana())))
     }
 
     pub fn work(&mut self) {
@@ -59,7 +59,7 @@ impl Host {
             return false;
         };
         if let Some(outcome) = self.automaton.perform(asked.effect) {
-            self.handle(Input::Answer { invocation: asked.invocation, effect: asked.effect, outcome });
+            self.handle(Input::answer(asked.effect, outcome));
         }
         true
     }

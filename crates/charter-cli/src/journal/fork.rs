@@ -34,7 +34,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             return Err(Failure::new(format!("run `{new}` already exists")));
         }
         Some(new) => {
-            charter_runtime::check_run_id(new)?;
+            charter_runtime::check_run_id(new).map_err(charter_runtime::RuntimeError::from)?;
             new.clone()
         }
         None => free(&store, &run.run)?,

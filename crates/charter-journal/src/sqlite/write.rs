@@ -123,6 +123,16 @@ impl<'c> Writing<'c> {
         Ok(known)
     }
 
+    /// The record of a run that has an id given by a sender.
+    fn record_with(&mut self, run: &str, id: &str) -> Result<Option<u64>, Unwritten> {
+        // The last condition selects the partial index.
+        let select = self.prepared.get(
+            "SELECT seq FROM records WHERE run = ?1 AND id = ?2 AND id <> run || '/' || seq ORDER BY seq LIMIT 1",
+        )?;
+        let seq: Option<i64> = select.query_row([run, id], |row| row.get(0)).optional()?;
+        Ok(seq.map(|seq| u64::try_from(seq).unwrap_or_default()))
+    }
+
     /// Writes a batch, or nothing if a record does not continue its run.
     pub(crate) fn append(&mut self, batch: &[Append]) -> Result<(), Unwritten> {
         // Check everything first, so that a refused batch leaves nothing behind in a transaction
@@ -139,6 +149,13 @@ impl<'c> Writing<'c> {
                 return Err(Unwritten::Refused(StoreError::UnknownCharter { digest: record.charter }));
             }
             let head = follows(known.map(|k| k.head), record).map_err(Unwritten::Refused)?;
+            if known.is_some()
+                && record.has_given_id()
+                && let Some(seq) = self.record_with(run, &record.id)?
+            {
+                let (run, id) = (run.to_owned(), record.id.to_string());
+                return Err(Unwritten::Refused(StoreError::IdTaken { run, id, seq }));
+            }
             let now = Touched {
                 known: Known { head, status: known.and_then(|k| k.status), waiting: known.is_some_and(|k| k.waiting) },
                 first: match (before, known) {

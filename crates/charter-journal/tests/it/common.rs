@@ -237,18 +237,27 @@ fn check_refusal(
 }
 
 /// A run driven by acts, without a store: it returns the records to append.
+#[derive(Clone)]
 pub struct Driver<'m> {
     pub machine: &'m Machine,
     pub chain: Chain,
     pub snapshot: Option<Snapshot>,
     pub now: i64,
+    /// Ids of acts that were used: a store takes each once.
+    used: std::collections::BTreeSet<String>,
 }
 
 impl<'m> Driver<'m> {
     pub fn start(machine: &'m Machine, run: &str) -> (Driver<'m>, Append) {
-        let mut driver = Driver { machine, chain: Chain::new(run), snapshot: None, now: T0 };
+        let mut driver = Driver { machine, chain: Chain::new(run), snapshot: None, now: T0, used: Default::default() };
         let append = driver.apply(Envelope::host(0, Event::Start { input: json!({"n": 1}) }, T0), None);
         (driver, append)
+    }
+
+    /// Continues a run. Its acts have no ids, since the run may have any of them.
+    pub fn resume(machine: &'m Machine, chain: Chain, snapshot: Option<Snapshot>, now: i64) -> Driver<'m> {
+        let used = ["a", "b", "c"].into_iter().flat_map(|x| ["", "a", "b", "c"].map(|y| format!("{x}{y}"))).collect();
+        Driver { machine, chain, snapshot, now, used }
     }
 
     pub fn apply(&mut self, envelope: Envelope, id: Option<&str>) -> Append {
@@ -290,7 +299,8 @@ impl<'m> Driver<'m> {
                     expected_seq: *expected,
                     ..Envelope::event(seq, kind, data, by.clone(), self.now)
                 };
-                self.apply(envelope, id.as_deref())
+                let id = id.as_deref().filter(|id| self.used.insert((*id).to_owned()));
+                self.apply(envelope, id)
             }
             Act::Answer { which, ok, data, named } => {
                 let open: Vec<_> = snapshot.invocations().map(|(_, i)| (i.id.to_string(), i.effect)).collect();

@@ -119,7 +119,7 @@ proptest! {
             let origin = store.records("f", 0, 1).unwrap().remove(0).forked_from.clone().unwrap();
             prop_assert_eq!((origin.run.as_ref(), origin.seq, origin.hash), ("r", at, appends[at as usize].record.hash));
             prop_assert_eq!(&forked.snapshot, &replay(&store, &machine, "f", None).unwrap());
-            let mut driver = Driver { machine: &machine, chain: forked.chain, snapshot: forked.snapshot, now: T0 + 1_000_000 };
+            let mut driver = Driver::resume(&machine, forked.chain, forked.snapshot, T0 + 1_000_000);
             for act in &more {
                 store.append(vec![driver.act(act)]).unwrap();
             }

@@ -91,26 +91,29 @@ fn a_batch_that_does_not_continue_its_run_is_refused_as_a_whole() {
 }
 
 #[test]
-fn find_returns_the_first_record_with_an_id() {
+fn an_id_is_taken_once_and_find_returns_its_record() {
     on_each_store(|store| {
         store.put_charter(&stored(DESK)).unwrap();
         let machine = machine(DESK);
         let (mut driver, first) = Driver::start(&machine, "a");
         store.append(vec![first]).unwrap();
         let ana = Principal::new("ana", &["clerk"]);
-        let mut send = |kind: &str, data, id: &str| {
-            let act =
-                Act::Send { kind: kind.into(), data, by: ana.clone(), to: None, expected: None, id: Some(id.into()) };
-            let append = driver.act(&act);
-            store.append(vec![append.clone()]).unwrap();
-            append.record
+        let send = |driver: &Driver<'_>, data| {
+            let envelope = Envelope::event(driver.chain.next_seq(), "ASK", data, ana.clone(), driver.now);
+            driver.clone().apply(envelope, Some("k"))
         };
-        let asked = send("ASK", json!({"amount": 2.0}), "k");
-        let again = send("ASK", json!({"amount": 2}), "k");
-        let other = send("ASK", json!({"amount": 3}), "k");
+        let asked = send(&driver, json!({"amount": 2.0}));
+        store.append(vec![asked.clone()]).unwrap();
+        driver.chain.advance(&asked);
+        let (again, other) = (send(&driver, json!({"amount": 2})), send(&driver, json!({"amount": 3})));
+        for append in [&again, &other] {
+            let taken = StoreError::IdTaken { run: "a".into(), id: "k".into(), seq: 1 };
+            assert_eq!(store.append(vec![append.clone()]), Err(taken));
+        }
+        assert_eq!(store.records("a", 0, 10).unwrap().len(), 2);
         let found = store.find("a", "k").unwrap().unwrap();
-        assert_eq!(found, asked);
-        assert!(found.says_the_same(&again) && !found.says_the_same(&other));
+        assert_eq!(found, asked.record);
+        assert!(found.says_the_same(&again.record) && !found.says_the_same(&other.record));
         // A generated id is not an idempotency key.
         assert_eq!(store.find("a", "a/0").unwrap(), None);
         assert_eq!(store.find("b", "k").unwrap(), None);

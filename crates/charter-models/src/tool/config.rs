@@ -1,7 +1,7 @@
 //! The configuration of an actor of kind `tool`: server, tool, arguments; checked before a run
 //! starts.
 
-use charter_actors::{ConfigError, FindSecret};
+use charter_actors::{ConfigError, FindSecret, KeyError};
 use charter_kernel::definition::ActorDecl;
 use serde_json::{Map, Value as Json};
 use ureq::http::{HeaderName, HeaderValue, Uri};
@@ -77,10 +77,10 @@ impl ToolConfig {
 fn check_members(server: &Map<String, Json>, known: [&str; 2]) -> Result<(), ConfigError> {
     match server.keys().find(|key| !known.contains(&key.as_str())) {
         None => Ok(()),
-        Some(key) => Err(ConfigError::UnknownKey {
-            key: format!("server.{key}"),
-            nearest: charter_expr::nearest(key, known).map(|n| format!("server.{n}")),
-        }),
+        Some(key) => {
+            let nearest = charter_expr::nearest(key, known).map(|n| format!("server.{n}"));
+            Err(KeyError::Unknown { key: format!("server.{key}"), nearest }.into())
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::task::Poll;
 
 use charter_actors::{ActivityGuard, ActorConfig, Call, Executor, Fault, Outcome};
 use charter_kernel::{Timestamp, check_answer};
+use charter_run::after_failure;
 use serde_json::Value as Json;
 use tracing::Instrument as _;
 
@@ -64,30 +65,37 @@ impl Work {
             }
             drop(permit);
             let call = &mut self.call;
-            if let Some(Err(fault)) = results.first()
-                && fault.retryable
-                && call.attempt < policy.retry.attempts
-            {
-                let at = clock.now().saturating_add(policy.retry.pause(&call.effect, call.attempt));
-                inner.publisher.publish(RuntimeEvent::Retrying { work: working, error: fault.json(), at });
+            let mut answers: Vec<Result<Outcome, Json>> = Vec::new();
+            let mut again = None;
+            for result in results {
+                answers.push(result.map_err(|fault| {
+                    let (error, at) = after_failure(&policy.retry, &call.effect, call.attempt, fault, clock.now());
+                    if answers.is_empty() {
+                        again = at;
+                    }
+                    error
+                }));
+            }
+            if let (Some(Err(error)), Some(at)) = (answers.first(), again) {
+                inner.publisher.publish(RuntimeEvent::Retrying { work: working, error: error.clone(), at });
                 // If this cannot be written, the answer cannot be written either, which is
                 // reported.
-                let _ = inner.note(call, fault.json(), at).await;
+                let _ = inner.note(call, error.clone(), at).await;
                 clock.sleep_until(at).await;
                 call.attempt = call.attempt.saturating_add(1);
                 continue;
             }
-            if results.iter().any(|r| matches!(r, Ok(Outcome::Waits))) {
+            if answers.iter().any(|a| matches!(a, Ok(Outcome::Waits))) {
                 inner.publisher.publish(RuntimeEvent::Waiting(working));
                 return;
             }
-            let mut answers = results.into_iter().map(|result| match result {
-                Ok(Outcome::Done(output)) => Ok(output),
-                Ok(Outcome::Waits) => Ok(Json::Null),
-                Err(fault) if call.attempt > 1 => Err(fault.with("attempts", call.attempt).json()),
-                Err(fault) => Err(fault.json()),
+            let mut answers = answers.into_iter().map(|answer| {
+                answer.map(|outcome| match outcome {
+                    Outcome::Done(output) => output,
+                    Outcome::Waits => Json::Null,
+                })
             });
-            let give = |outcome| inner.give(&call.run, &call.invocation, call.effect_id, outcome);
+            let give = |outcome| inner.give(&call.run, call.effect_id, call.attempt, outcome);
             match (answers.next(), answers.next()) {
                 (Some(first), Some(second)) => drop(tokio::join!(give(first), give(second))),
                 (Some(only), None) => give(only).await,

@@ -15,9 +15,9 @@ use crate::charter::Charter;
 use crate::error::RuntimeError;
 use crate::events::Working;
 use crate::inner::{Inner, RETRY_WRITE};
-use crate::request::{Input, Receipt};
+use crate::request::Receipt;
 use attempts::Work;
-use registry::InvocationRequest;
+use charter_run::{Input, InvocationRequest};
 
 impl Inner {
     /// Starts the call of an actor.
@@ -30,11 +30,11 @@ impl Inner {
         let found = charter.actors.get(src.as_ref()).map(|a| (a.clone(), self.executors.get(a.kind.as_ref()).cloned()));
         let Some((actor, Some(executor))) = found else {
             let kind = found.map(|(a, _)| a.kind.to_string()).unwrap_or_default();
-            let fault = Fault::new("no-executor", format!("this host has no executor for `{src}` (kind `{kind}`)"));
+            let fault = Fault::no_executor(&src, &kind);
             let (inner, run) = (self.clone(), run.clone());
             let activity = self.clock.work();
             self.handle.spawn(async move {
-                inner.give(&run, &invocation, effect, Err(fault.json())).await;
+                inner.give(&run, effect, attempt, Err(fault.json())).await;
                 drop(activity);
             });
             return;
@@ -66,65 +66,32 @@ impl Inner {
         });
     }
 
-    /// Gives an answer to a run. An answer that the run refuses becomes a failure, so that the
-    /// charter can react to it.
+    /// Gives an answer to a run.
     pub(crate) async fn give(
         self: &Arc<Self>,
         run: &Arc<str>,
-        invocation: &str,
         effect: EffectId,
+        attempt: u32,
         outcome: Result<Json, Json>,
     ) {
-        let failed = outcome.is_err();
-        let mut answer = self.answer(run, invocation, effect, outcome.clone()).await;
-        while let Err(RuntimeError::Store(StoreError::NotWritten { .. })) = &answer {
-            // The work is done, so its answer waits until there is space for the record.
-            let later = self.clock.now().saturating_add(RETRY_WRITE);
-            self.clock.sleep_until(later).await;
-            answer = self.answer(run, invocation, effect, outcome.clone()).await;
-        }
-        let fault = match answer {
-            Ok(receipt) if receipt.is_refused() => {
-                let why = receipt.explanation(None).map(|r| format!("{} ({})", r.message, r.code)).unwrap_or_default();
-                Fault::new("refused", format!("the run refused the answer: {why}"))
-            }
-            Ok(_) => return,
-            Err(RuntimeError::Store(StoreError::TooLarge { size, limit, .. })) => Fault::new(
-                "too-large",
-                format!("the record of the answer would have {size} bytes; the limit is {limit}"),
-            ),
-            // The mailbox has reported it.
-            Err(_) => return,
-        };
-        if !failed {
-            let again = self.answer(run, invocation, effect, Err(fault.json())).await;
-            if again.is_ok_and(|r| !r.is_refused()) {
-                return;
+        loop {
+            let input = Input::Outcome { effect, attempt, outcome: outcome.clone(), again_at: None };
+            match self.ask_self(run, input).await {
+                Err(RuntimeError::Store(StoreError::NotWritten { .. })) => {
+                    // The work is done, so its answer waits until there is space for the record.
+                    let later = self.clock.now().saturating_add(RETRY_WRITE);
+                    self.clock.sleep_until(later).await;
+                }
+                // The mailbox has reported what is to be reported.
+                _ => return,
             }
         }
-        self.publisher.trouble(
-            Some(run),
-            format!(
-                "the run refuses both the answer of `{invocation}` and its failure, and keeps waiting: {}",
-                fault.message
-            ),
-        );
     }
 
-    /// Records that an attempt has failed.
-    async fn note(self: &Arc<Self>, call: &Call, error: Json, retry_at: Timestamp) -> Result<Receipt, RuntimeError> {
-        let (invocation, effect, attempt) = (call.invocation.to_string(), call.effect_id, call.attempt);
-        self.ask_self(&call.run, |reply| Input::Attempt { invocation, effect, attempt, error, retry_at, reply }).await
-    }
-
-    async fn answer(
-        self: &Arc<Self>,
-        run: &Arc<str>,
-        invocation: &str,
-        effect: EffectId,
-        outcome: Result<Json, Json>,
-    ) -> Result<Receipt, RuntimeError> {
-        let invocation = invocation.to_owned();
-        self.ask_self(run, |reply| Input::Answer { invocation, effect, outcome, person: None, reply }).await
+    /// Records that an attempt has failed and another one follows.
+    async fn note(self: &Arc<Self>, call: &Call, error: Json, again_at: Timestamp) -> Result<Receipt, RuntimeError> {
+        let (effect, attempt) = (call.effect_id, call.attempt);
+        let input = Input::Outcome { effect, attempt, outcome: Err(error), again_at: Some(again_at) };
+        self.ask_self(&call.run, input).await
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use charter_kernel::{EffectId, Timestamp};
-use serde_json::Value as Json;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
@@ -26,18 +25,6 @@ struct RunningCall {
 
 const FIRST: EffectId = EffectId { seq: 0, index: 0 };
 const LAST: EffectId = EffectId { seq: u64::MAX, index: u32::MAX };
-
-/// An invocation that a run requests.
-pub(crate) struct InvocationRequest {
-    pub(crate) effect: EffectId,
-    pub(crate) invocation: Arc<str>,
-    pub(crate) src: Arc<str>,
-    pub(crate) input: Arc<Json>,
-    /// The attempt to begin with.
-    pub(crate) attempt: u32,
-    /// Earliest start.
-    pub(crate) not_before: Timestamp,
-}
 
 /// Held by the task of a call; removes the call when the task ends in any way.
 pub(crate) struct Registration {

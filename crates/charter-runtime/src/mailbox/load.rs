@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use charter_journal::{Record, StoreError};
+use charter_journal::Record;
+use charter_run::IdState;
 use rustc_hash::FxHashMap;
 
 use super::run::RunState;
@@ -10,13 +11,16 @@ use crate::error::RuntimeError;
 use crate::inner::Inner;
 use crate::request::Input;
 
+/// Records that are read at a time.
+const PAGE: usize = 256;
+
 /// Records that decide whether an input is a repetition, read before a batch is evaluated.
 #[derive(Default)]
 pub(super) struct Lookups {
     /// Record 0, for a start of a run that exists.
-    pub(super) first: Option<Result<Record, StoreError>>,
+    pub(super) first: Option<Record>,
     /// Records by the id of the event; only those that exist.
-    pub(super) by_id: FxHashMap<String, Result<Record, StoreError>>,
+    pub(super) by_id: FxHashMap<String, Record>,
 }
 
 impl Inner {
@@ -31,37 +35,59 @@ impl Inner {
         let info = self.store.run(run)?.ok_or_else(|| RuntimeError::UnknownRun(run.to_owned()))?;
         let charter = self.charter_now(info.charter)?;
         let loaded = charter_journal::load(self.store.as_ref(), &charter.machine, run)?;
-        Ok(Box::new(RunState::new(charter, loaded.snapshot, loaded.chain, info.updated)))
+        // Which timers the snapshot has refused is in the records after it.
+        let mut since: Vec<Record> = Vec::new();
+        let mut from = loaded.snapshot.as_ref().map_or(u64::MAX, |s| s.seq().saturating_add(1));
+        while from < loaded.chain.next_seq() {
+            let page = self.store.records(run, from, PAGE)?;
+            let Some(last) = page.last() else {
+                break;
+            };
+            from = last.seq.saturating_add(1);
+            since.extend(page.into_iter().filter(charter_run::is_refused_timer));
+        }
+        Ok(Box::new(RunState { charter, run: charter_run::Run::loaded(loaded, info.updated, &since) }))
     }
 
-    /// Reads the records that a batch needs. One trip to the store for all of them.
+    /// Reads the records that a batch needs. One trip to the store for all of them. With
+    /// `all_ids`, ids are looked up that may be those of older events; otherwise the store refuses
+    /// the batch if they are.
     pub(super) async fn look_up<'a>(
         self: &Arc<Self>,
-        run: &Arc<str>,
-        exists: bool,
+        state: &RunState,
         inputs: impl Iterator<Item = &'a Input>,
+        all_ids: bool,
     ) -> Result<Lookups, RuntimeError> {
         let (mut ids, mut start) = (Vec::new(), false);
         for input in inputs {
-            match input {
-                Input::Event { send, .. } => ids.extend(send.id.clone()),
-                Input::Start { .. } => start |= exists,
+            match &input.input {
+                charter_run::Input::Event(event) => {
+                    ids.extend(event.id.clone().filter(|id| match state.run.id_state(id) {
+                        IdState::New => false,
+                        IdState::Recent(_) => true,
+                        IdState::Unknown => all_ids,
+                    }));
+                }
+                charter_run::Input::Start { .. } => start |= state.run.exists(),
                 _ => {}
             }
         }
         if ids.is_empty() && !start {
             return Ok(Lookups::default());
         }
-        let run = run.clone();
-        let read = move |inner: &Inner| {
-            let first =
-                start.then(|| inner.store.records(&run, 0, 1).map(|found| found.into_iter().next()).transpose());
-            let by_id = ids.into_iter().filter_map(|id| {
-                let record = inner.store.find(&run, &id).transpose()?;
-                Some((id, record))
-            });
-            Lookups { first: first.flatten(), by_id: by_id.collect() }
+        let run = state.run.id().to_owned();
+        let read = move |inner: &Inner| -> Result<Lookups, RuntimeError> {
+            let mut lookups = Lookups::default();
+            if start {
+                lookups.first = inner.store.records(&run, 0, 1)?.into_iter().next();
+            }
+            for id in ids {
+                if let Some(record) = inner.store.find(&run, &id)? {
+                    lookups.by_id.insert(id, record);
+                }
+            }
+            Ok(lookups)
         };
-        self.with_store(read).await
+        self.with_store(read).await?
     }
 }

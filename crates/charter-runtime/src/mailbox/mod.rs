@@ -4,66 +4,76 @@
 mod evaluate;
 mod load;
 mod perform;
-mod repeated;
 pub(crate) mod run;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use charter_journal::{Append, Chain, StoreError};
-use rustc_hash::FxHashSet;
+use charter_journal::{Append, StoreError};
+use charter_run::{EventInput, IdState};
 use tokio::sync::oneshot;
 
+use crate::charter::Charter;
 use crate::error::RuntimeError;
 use crate::inner::{Inner, RETRY_WRITE};
-use crate::request::{Input, Receipt, Reply, SendEvent};
+use crate::request::{Input, Receipt, SendEvent};
 use crate::sync::lock;
-use charter_kernel::{Timestamp, is_larger};
-use evaluate::{Batch, Evaluation, MAX_BATCH};
-use perform::{fail, fail_staged};
+use evaluate::{Batch, Entry, MAX_BATCH};
 use run::{Queued, Run, RunState};
 
 impl Inner {
     pub(crate) async fn send(self: &Arc<Self>, send: SendEvent) -> Result<Receipt, RuntimeError> {
+        self.send_as(send, false).await
+    }
+
+    /// Sends an event; `host_id` says that the host made its id.
+    pub(crate) async fn send_as(self: &Arc<Self>, send: SendEvent, host_id: bool) -> Result<Receipt, RuntimeError> {
         self.open_for(&send.by)?;
-        let limit = self.limits.data_bytes;
-        if limit > 0 && is_larger(&send.data, limit) {
-            return Err(RuntimeError::Limit {
-                limit: "data_bytes",
-                value: limit,
-                what: format!("the data of `{}` is too large", send.r#type),
-            });
-        }
-        let run: Arc<str> = send.run.as_str().into();
-        self.ask(&run, |reply| Input::Event { send: Box::new(send), reply }).await
+        let SendEvent { run, to, r#type, data, by, id, expected_seq } = send;
+        let event = EventInput { to, r#type, data, by, id, host_id, expected_seq };
+        self.ask(&run, charter_run::Input::Event(event)).await
     }
 
     /// Puts an input from outside into a mailbox and waits for the reply.
-    pub(crate) async fn ask(
+    pub(crate) async fn ask(self: &Arc<Self>, run: &str, input: charter_run::Input) -> Result<Receipt, RuntimeError> {
+        self.ask_for(run, input, None, true).await
+    }
+
+    /// Puts the start of a run into its mailbox and waits for the reply.
+    pub(crate) async fn ask_start(
         self: &Arc<Self>,
         run: &str,
-        input: impl FnOnce(Reply) -> Input,
+        charter: Arc<Charter>,
+        input: charter_run::Input,
     ) -> Result<Receipt, RuntimeError> {
-        let (reply, receiver) = oneshot::channel();
-        self.deliver(run, input(reply), true)?;
-        receiver.await.unwrap_or(Err(RuntimeError::Closing))
+        self.ask_for(run, input, Some(charter), true).await
     }
 
     /// Puts an input of the host itself into a mailbox and waits for the reply.
     pub(crate) async fn ask_self(
         self: &Arc<Self>,
         run: &str,
-        input: impl FnOnce(Reply) -> Input,
+        input: charter_run::Input,
+    ) -> Result<Receipt, RuntimeError> {
+        self.ask_for(run, input, None, false).await
+    }
+
+    async fn ask_for(
+        self: &Arc<Self>,
+        run: &str,
+        input: charter_run::Input,
+        charter: Option<Arc<Charter>>,
+        bounded: bool,
     ) -> Result<Receipt, RuntimeError> {
         let (reply, receiver) = oneshot::channel();
-        self.deliver(run, input(reply), false)?;
+        self.deliver(run, Input { input, charter, reply: Some(reply) }, bounded)?;
         receiver.await.unwrap_or(Err(RuntimeError::Closing))
     }
 
     /// Puts an input of the host itself into a mailbox.
-    pub(crate) fn post(self: &Arc<Self>, run: &str, input: Input) {
+    pub(crate) fn post(self: &Arc<Self>, run: &str, input: charter_run::Input) {
         // Without a bound it cannot fail.
-        let _ = self.deliver(run, input, false);
+        let _ = self.deliver(run, Input { input, charter: None, reply: None }, false);
     }
 
     /// Puts an input into a mailbox, and starts a task for it if there is none. Only inputs from
@@ -128,7 +138,7 @@ impl Inner {
             return false;
         }
         mailbox.draining = false;
-        let finished = state.as_ref().is_none_or(|s| s.snapshot.as_ref().is_none_or(|s| s.status().is_finished()));
+        let finished = state.as_ref().is_none_or(|s| s.run.snapshot().is_none_or(|s| s.status().is_finished()));
         let limit = self.limits.runs_in_memory;
         if finished || (limit > 0 && runs.len() > limit as usize) {
             runs.remove(id);
@@ -154,12 +164,14 @@ impl Inner {
                 q.input
             })
             .collect();
+        // Whether the store has refused a batch because of an id: all ids are looked up then.
+        let mut all_ids = false;
         while !inputs.is_empty() {
             if state.is_none() {
                 match self.begin(id, &inputs).await {
                     Ok(fresh) => *state = Some(fresh),
                     Err(e) => {
-                        if inputs.iter().any(|i| matches!(i, Input::Due)) {
+                        if inputs.iter().any(|i| matches!(i.input, charter_run::Input::Due)) {
                             self.publisher.trouble(Some(id), format!("its timer cannot fire: {e}"));
                         }
                         inputs.drain(..).for_each(|i| fail(i, &e));
@@ -170,45 +182,58 @@ impl Inner {
             let Some(current) = state.as_ref() else {
                 return;
             };
-            let exists = current.chain.next_seq() > 0;
-            let lookups = match self.look_up(id, exists, inputs.iter()).await {
+            let lookups = match self.look_up(current, inputs.iter(), all_ids).await {
                 Ok(lookups) => lookups,
                 Err(e) => {
                     inputs.drain(..).for_each(|i| fail(i, &e));
                     return;
                 }
             };
-            let mut batch =
-                Batch { state: (**current).clone(), staged: Vec::new(), ids: FxHashSet::default(), lookups };
+            let keep_inputs = !all_ids && inputs.iter().any(|i| may_be_taken(current, i));
+            let mut batch = Batch { state: (**current).clone(), entries: Vec::new(), lookups, keep_inputs };
             while let Some(input) = inputs.pop_front() {
-                if let Evaluation::Later(input) = self.evaluate(id, &mut batch, input) {
-                    inputs.push_front(input);
-                    break;
-                }
-                if batch.staged.len() >= MAX_BATCH {
+                self.evaluate(&mut batch, input);
+                if batch.records() >= MAX_BATCH {
                     break;
                 }
             }
-            if batch.staged.is_empty() {
+            all_ids = false;
+            if batch.records() == 0 {
+                let Batch { state: after, entries, .. } = batch;
+                // A timer may have been skipped.
+                *state = Some(Box::new(after));
                 self.set_timer(id, state.as_deref());
+                self.finish(id, state.as_deref(), entries);
                 continue;
             }
-            let appends: Vec<Append> = batch.staged.iter().map(|s| s.append.clone()).collect();
+            let appended = batch.entries.iter().flat_map(|e| &e.appended);
+            let appends: Vec<Append> = appended.map(|a| a.append.clone()).collect();
             match self.commit(appends).await {
                 Ok(()) => {
-                    lock(&run.mailbox).view = batch.state.snapshot.clone().map(|s| (batch.state.charter.clone(), s));
-                    *state = Some(Box::new(batch.state));
+                    let Batch { state: after, entries, .. } = batch;
+                    lock(&run.mailbox).view = after.run.snapshot().cloned().map(|s| (after.charter.clone(), s));
+                    *state = Some(Box::new(after));
                     self.set_timer(id, state.as_deref());
+                    self.finish(id, state.as_deref(), entries);
                     if let Some(state) = state.as_ref() {
-                        batch.staged.into_iter().for_each(|staged| self.perform(id, state, staged));
                         self.stop_obsolete_calls(id, state);
+                    }
+                }
+                Err(StoreError::IdTaken { .. }) if batch.keep_inputs => {
+                    // Nothing was written. The inputs are evaluated again, with the records that
+                    // have their ids.
+                    all_ids = true;
+                    for Entry { input, charter, reply, .. } in batch.entries.into_iter().rev() {
+                        if let Some(input) = input {
+                            inputs.push_front(Input { input, charter, reply });
+                        }
                     }
                 }
                 Err(e) => {
                     self.publisher.trouble(Some(id), e.to_string());
                     let not_written = matches!(e, StoreError::NotWritten { .. });
                     let e = RuntimeError::Store(e);
-                    batch.staged.into_iter().for_each(|staged| fail_staged(staged, &e));
+                    batch.entries.into_iter().for_each(|entry| self.not_committed(id, entry, &e));
                     if not_written {
                         // Timers that were due still are.
                         let later = self.clock.now().saturating_add(RETRY_WRITE);
@@ -224,11 +249,17 @@ impl Inner {
         drop(activities);
     }
 
+    fn finish(self: &Arc<Self>, id: &Arc<str>, state: Option<&RunState>, entries: Vec<Entry>) {
+        if let Some(state) = state {
+            entries.into_iter().for_each(|entry| self.perform(id, state, entry));
+        }
+    }
+
     /// The run of the first input: from the journal, or a new one.
     async fn begin(self: &Arc<Self>, id: &Arc<str>, inputs: &VecDeque<Input>) -> Result<Box<RunState>, RuntimeError> {
-        match (self.load(id).await, inputs.front()) {
-            (Err(RuntimeError::UnknownRun(_)), Some(Input::Start { charter, .. })) => {
-                Ok(Box::new(RunState::new(charter.clone(), None, Chain::new(id), Timestamp::MIN)))
+        match (self.load(id).await, inputs.front().and_then(|i| i.charter.clone())) {
+            (Err(RuntimeError::UnknownRun(_)), Some(charter)) => {
+                Ok(Box::new(RunState { charter, run: charter_run::Run::new(id, charter_journal::SNAPSHOT_EVERY) }))
             }
             (loaded, _) => loaded,
         }
@@ -238,5 +269,21 @@ impl Inner {
         let (sender, receiver) = oneshot::channel();
         self.store.submit(appends, Box::new(move |result| drop(sender.send(result))));
         receiver.await.unwrap_or_else(|_| Err(StoreError::Stopped { reason: "the writer is gone".into() }))
+    }
+}
+
+/// Whether the id of an input may be that of an older event.
+fn may_be_taken(state: &RunState, input: &Input) -> bool {
+    match &input.input {
+        charter_run::Input::Event(event) => {
+            event.id.as_deref().is_some_and(|id| state.run.id_state(id) == IdState::Unknown)
+        }
+        _ => false,
+    }
+}
+
+fn fail(input: Input, e: &RuntimeError) {
+    if let Some(reply) = input.reply {
+        drop(reply.send(Err(e.clone())));
     }
 }

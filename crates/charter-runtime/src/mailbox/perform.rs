@@ -2,92 +2,86 @@
 
 use std::sync::Arc;
 
-use charter_journal::Append;
-use charter_kernel::{Effect, EffectKind, Snapshot, Timestamp};
+use charter_run::{Action, Reply as Answer};
 
+use super::evaluate::Entry;
 use super::run::RunState;
-use crate::calls::registry::InvocationRequest;
 use crate::error::RuntimeError;
 use crate::events::{Recorded, RuntimeEvent};
 use crate::inner::Inner;
-use crate::request::{Input, Receipt, Reply};
-
-/// A record to commit, and what follows the commit.
-pub(super) struct Staged {
-    pub(super) append: Append,
-    pub(super) effects: Vec<Effect>,
-    pub(super) after: Option<Snapshot>,
-    pub(super) reply: Option<Reply>,
-}
+use crate::request::Receipt;
 
 impl Inner {
     pub(super) fn set_timer(&self, run: &Arc<str>, state: Option<&RunState>) {
-        self.timers.set(run, state.and_then(RunState::next_due), || self.clock.work());
+        self.timers.set(run, state.and_then(|s| s.run.next_due()), || self.clock.work());
     }
 
-    /// Publishes a committed record, replies, and executes its effects.
-    pub(super) fn perform(self: &Arc<Self>, run: &Arc<str>, state: &RunState, staged: Staged) {
-        let Staged { append, effects, after, reply } = staged;
-        let record = append.record;
-        let seq = record.seq;
-        crate::trace::record(&record);
-        self.publisher.publish(RuntimeEvent::Recorded(Recorded {
-            record: record.clone(),
-            charter: state.charter.clone(),
-            snapshot: after.clone(),
-        }));
-        if let Some(reply) = reply {
-            drop(reply.send(Ok(Receipt { record, snapshot: after, repeated: false })));
+    /// Publishes the committed records of an input, replies, and carries out the actions.
+    pub(super) fn perform(self: &Arc<Self>, run: &Arc<str>, state: &RunState, entry: Entry) {
+        let Entry { mut reply, appended, answer, troubles, .. } = entry;
+        for trouble in troubles {
+            self.publisher.trouble(Some(run), trouble.to_string());
         }
-        for effect in effects {
-            match effect.kind {
-                EffectKind::Invoke { invocation, src, input, .. } => {
-                    let request = InvocationRequest {
-                        effect: effect.id,
-                        invocation,
-                        src,
-                        input,
-                        attempt: 1,
-                        not_before: Timestamp::MIN,
-                    };
-                    self.invoke(&state.charter, run, request);
-                }
-                EffectKind::Cancel { effect, .. } => self.calls.cancel(run, effect, &self.publisher),
-                EffectKind::Emit { r#type, data } => {
-                    self.publisher.publish(RuntimeEvent::Emitted { run: run.clone(), seq, r#type, data });
-                }
-                EffectKind::Log { label, value } => {
-                    let label = label.map(Into::into);
-                    self.publisher.publish(RuntimeEvent::Logged { run: run.clone(), seq, label, value });
-                }
+        for (index, appended) in appended.into_iter().enumerate() {
+            let (record, snapshot) = (appended.append.record, appended.after);
+            let seq = record.seq;
+            crate::trace::record(&record);
+            self.publisher.publish(RuntimeEvent::Recorded(Recorded {
+                record: record.clone(),
+                charter: state.charter.clone(),
+                snapshot: snapshot.clone(),
+            }));
+            if answer == Answer::Made(index)
+                && let Some(reply) = reply.take()
+            {
+                drop(reply.send(Ok(Receipt { record, snapshot, repeated: false })));
             }
+            for action in appended.actions {
+                self.carry_out(run, state, seq, action);
+            }
+        }
+        let Some(reply) = reply else {
+            return;
+        };
+        let snapshot = state.run.snapshot().cloned();
+        drop(reply.send(match answer {
+            Answer::Repeated(record) => Ok(Receipt { record: *record, snapshot, repeated: true }),
+            Answer::Denied(denied) => Err(self.denied(run, denied)),
+            Answer::NotAwaited => Err(RuntimeError::NotAwaited(run.to_string())),
+            _ => Err(RuntimeError::Closing),
+        }));
+    }
+
+    fn carry_out(self: &Arc<Self>, run: &Arc<str>, state: &RunState, seq: u64, action: Action) {
+        match action {
+            Action::Invoke(request) => self.invoke(&state.charter, run, request),
+            Action::Stop(effect) => self.calls.cancel(run, effect, &self.publisher),
+            Action::Emit { r#type, data } => {
+                self.publisher.publish(RuntimeEvent::Emitted { run: run.clone(), seq, r#type: r#type.into(), data });
+            }
+            Action::Log { label, value } => {
+                self.publisher.publish(RuntimeEvent::Logged { run: run.clone(), seq, label, value });
+            }
+            other => self.publisher.trouble(Some(run), format!("this host cannot carry out {other:?}")),
         }
     }
 
     /// Stops calls whose invocation is no longer open.
     pub(super) fn stop_obsolete_calls(&self, run: &Arc<str>, state: &RunState) {
-        let Some(snapshot) = &state.snapshot else {
-            return;
-        };
-        let finished = snapshot.status().is_finished();
-        self.calls.retain(run, &self.publisher, |effect| {
-            !finished && snapshot.invocations().any(|(_, i)| i.effect == effect)
-        });
+        self.calls.retain(run, &self.publisher, |effect| state.run.waits_for(effect));
     }
-}
 
-pub(super) fn fail_staged(staged: Staged, e: &RuntimeError) {
-    if let Some(reply) = staged.reply {
-        drop(reply.send(Err(e.clone())));
+    /// Replies to an input whose records were not committed.
+    pub(super) fn not_committed(&self, run: &str, entry: Entry, e: &RuntimeError) {
+        if let Some(reply) = entry.reply {
+            drop(reply.send(Err(match entry.answer {
+                Answer::Denied(denied) => self.denied(run, denied),
+                _ => e.clone(),
+            })));
+        }
     }
-}
 
-pub(super) fn fail(input: Input, e: &RuntimeError) {
-    match input {
-        Input::Start { reply, .. }
-        | Input::Event { reply, .. }
-        | Input::Attempt { reply, .. }
-        | Input::Answer { reply, .. } => drop(reply.send(Err(e.clone()))),
-        Input::Due => {}
+    fn denied(&self, run: &str, denied: charter_run::Denied) -> RuntimeError {
+        RuntimeError::denied(run, denied)
     }
 }

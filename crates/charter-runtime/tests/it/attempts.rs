@@ -123,7 +123,7 @@ fn calls_that_the_run_no_longer_waits_for_are_stopped() {
 }
 
 #[test]
-fn executing_every_effect_twice_only_adds_late_records() {
+fn executing_every_effect_twice_changes_nothing() {
     block_on(async {
         let source = one("{kind: scripted, answers: [{output: 1}]}");
         let once = host(&source).await;
@@ -133,10 +133,8 @@ fn executing_every_effect_twice_only_adds_late_records() {
             assert_eq!(result(h, "r").await, (Status::Done, json!(1)));
             h.clock.settle().await;
         }
-        assert_eq!(twice.story("r")[..2], once.story("r")[..]);
-        assert_eq!(twice.story("r")[2], "0 done.invoke.work late done");
-        let snapshot = |h: &Host, seq| h.store.records("r", seq, 1).unwrap()[0].snapshot;
-        assert_eq!(snapshot(&twice, 2), snapshot(&once, 1));
+        let head = |h: &Host| h.store.run("r").unwrap().map(|r| (r.seq, r.hash));
+        assert_eq!(head(&twice), head(&once));
         assert!(charter_journal::verify(twice.store.as_ref(), None).unwrap().is_verified());
     });
 }

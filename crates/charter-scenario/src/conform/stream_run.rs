@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use charter_expr::EvalError;
-use charter_kernel::{Effect, EffectKind, Envelope, Event, Explanation, Machine, Refusal, Snapshot, Timestamp};
+use charter_kernel::{Effect, EffectKind, Event, Explanation, Machine, Refusal, Snapshot, Timestamp};
+use charter_run::{Incoming, Position};
 use rustc_hash::FxHasher;
 use serde_json::Value as Json;
 
@@ -13,9 +14,8 @@ use crate::session::MAX_FIRINGS;
 /// A run of the stream.
 #[derive(Debug, Default)]
 pub struct StreamRun {
-    /// `None` until an item is accepted.
-    pub(crate) snapshot: Option<Snapshot>,
-    seq: u64,
+    /// Its snapshot is `None` until an item is accepted.
+    pub(crate) position: Position,
     /// The time of the last accepted item.
     pub(crate) at: Option<Timestamp>,
     /// Ids of accepted items, each with a digest of its content; see `Judge::key`.
@@ -69,22 +69,18 @@ impl ItemContext<'_> {
             // Without a time of its own, an item happens at the time of the one before it.
             _ => run.at.unwrap_or(self.last),
         };
-        let (mut snapshot, mut seq) = match &run.snapshot {
-            Some(snapshot) => (snapshot.clone(), run.seq),
-            None => (self.start(&item.run, input, at)?, 0),
+        let mut position = match run.position.snapshot() {
+            Some(_) => run.position.clone(),
+            None => self.start(&item.run, input, at)?,
         };
         let mut logs = Vec::new();
-        self.fire(&mut snapshot, &mut seq, at, &mut logs);
-        let from = state(&snapshot);
-        seq = seq.saturating_add(1);
-        let envelope = Envelope {
-            seq,
-            to: item.to,
-            event: Event::External { r#type: item.kind, data: item.data },
-            by: item.by,
-            at,
-            expected_seq: None,
+        self.fire(&mut position, &item.run, at, &mut logs);
+        let Some(snapshot) = position.snapshot().cloned() else {
+            return Err(Refused { from: None, code: "finished".into(), message: "the run has not started".into() });
         };
+        let from = state(&snapshot);
+        let event = Event::External { r#type: item.kind, data: item.data };
+        let envelope = position.envelope(Incoming { to: item.to, event, by: item.by, expected_seq: None }, at);
         let refused =
             |code: &str, message: String| Refused { from: Some(from.clone()), code: code.to_owned(), message };
         let known = key.and_then(|(key, content)| run.ids.get(&key).map(|old| *old == content));
@@ -122,20 +118,21 @@ impl ItemContext<'_> {
         }
         log(&step.effects, &mut logs);
         let to = state(&step.snapshot);
-        run.snapshot = Some(step.snapshot);
-        (run.seq, run.at) = (seq, Some(at));
+        position.advance(&envelope, Some(step.snapshot));
+        (run.position, run.at) = (position, Some(at));
         if let Some((key, content)) = key {
             run.ids.insert(key, content);
         }
         Ok(Accepted { from, to, at, logs })
     }
 
-    fn start(&self, run: &str, input: Result<Json, EvalError>, at: Timestamp) -> Result<Snapshot, Refused> {
+    fn start(&self, run: &str, input: Result<Json, EvalError>, at: Timestamp) -> Result<Position, Refused> {
         let refused = |code: &str, message: String| Refused { from: None, code: code.to_owned(), message };
         let input = input.map_err(|m| refused("schema", format!("cannot determine the input of the run: {m}")))?;
-        let envelope = Envelope::host(0, Event::Start { input }, at);
-        match self.machine.start(run, &envelope) {
-            Ok(step) => Ok(step.snapshot),
+        let mut position = Position::new();
+        let (envelope, step) = position.take(self.machine, run, Incoming::host(Event::Start { input }), at);
+        match step {
+            Ok(_) => Ok(position),
             Err(refusal) => {
                 let explanation = self.machine.explain(None, &envelope, &refusal);
                 let message = format!("the run cannot start: {}", explanation.message);
@@ -145,21 +142,13 @@ impl ItemContext<'_> {
     }
 
     /// Fires the timers that are due by the time of the item, each at its own time.
-    fn fire(&self, snapshot: &mut Snapshot, seq: &mut u64, at: Timestamp, logs: &mut Vec<String>) {
-        let mut fired = 0;
-        while let Some(timer) = snapshot.next_timer().filter(|timer| timer.due <= at) {
-            let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
-            let envelope = Envelope::host(seq.saturating_add(1), event, timer.due);
-            // A refused timer stays pending, and so do the timers after it.
-            let Ok(step) = self.machine.step(snapshot, &envelope) else {
-                break;
+    fn fire(&self, position: &mut Position, run: &str, at: Timestamp, logs: &mut Vec<String>) {
+        for _ in 0..=MAX_FIRINGS {
+            let Some((due, incoming)) = position.due(at) else {
+                return;
             };
-            fired += 1;
-            *seq = envelope.seq;
-            log(&step.effects, logs);
-            *snapshot = step.snapshot;
-            if fired > MAX_FIRINGS {
-                break;
+            if let Ok(step) = position.take(self.machine, run, incoming, due).1 {
+                log(&step.effects, logs);
             }
         }
     }

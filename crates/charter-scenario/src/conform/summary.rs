@@ -17,7 +17,7 @@ impl Judge<'_> {
         out.insert("run".into(), name.into());
         out.insert("accepted".into(), run.accepted.into());
         out.insert("refused".into(), run.refused.into());
-        let Some(snapshot) = &run.snapshot else {
+        let Some(snapshot) = run.position.snapshot() else {
             return out;
         };
         let at = run.at.unwrap_or_default();

@@ -24,7 +24,7 @@ use crate::error::ConfigError;
 use crate::executor::{Executor, Fault, Outcome};
 use crate::folder::Folder;
 use crate::lock;
-use crate::values::{delay, texts};
+use charter_run::{delay, texts};
 use hold::Holds;
 
 /// Kind `workspace`. The input of every actor has `workspace`, a folder (`scratch:NAME` is a copy

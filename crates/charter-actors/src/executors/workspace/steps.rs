@@ -12,7 +12,7 @@ use super::input::{approved, by, insights, key, limit, read_changeset, selected,
 use super::{Workspaces, delegate, verify};
 use crate::call::Call;
 use crate::executor::Fault;
-use crate::values::texts;
+use charter_run::texts;
 
 /// Bytes of contents that an actor is shown by default.
 const MAX_SHOWN: u64 = 1 << 20;

@@ -16,7 +16,7 @@ use serde_json::json;
 /// Continues a run from its state in the store.
 fn resume<'m>(store: &SqliteStore, machine: &'m Machine, run: &str) -> Driver<'m> {
     let loaded = load(store, machine, run).unwrap();
-    Driver { machine, chain: loaded.chain, snapshot: loaded.snapshot, now: T0 + 1_000_000 }
+    Driver::resume(machine, loaded.chain, loaded.snapshot, T0 + 1_000_000)
 }
 
 #[test]

@@ -3,28 +3,27 @@
 use charter_kernel::{Millis, parse_delay};
 use serde_json::Value as Json;
 
-use crate::error::ConfigError;
+use crate::key_error::KeyError;
 
 /// Reads a duration: `2s`, `1h30m`, or a number of milliseconds.
 ///
 /// # Errors
 /// The value is neither, or is negative.
-pub fn delay(key: &str, value: &Json) -> Result<Millis, ConfigError> {
+pub fn delay(key: &str, value: &Json) -> Result<Millis, KeyError> {
     let ms = match value {
         Json::String(text) => parse_delay(text),
         Json::Number(n) => n.as_i64().map(Millis),
         _ => None,
     };
-    ms.filter(|ms| *ms >= Millis(0))
-        .ok_or_else(|| ConfigError::invalid(key, "a duration such as `2s` or `1h30m`", value))
+    ms.filter(|ms| *ms >= Millis(0)).ok_or_else(|| KeyError::invalid(key, "a duration such as `2s` or `1h30m`", value))
 }
 
 /// Reads a string or a list of strings.
 ///
 /// # Errors
 /// The value is neither.
-pub fn texts(key: &str, value: &Json) -> Result<Vec<String>, ConfigError> {
-    let wrong = || ConfigError::invalid(key, "a string or a list of strings", value);
+pub fn texts(key: &str, value: &Json) -> Result<Vec<String>, KeyError> {
+    let wrong = || KeyError::invalid(key, "a string or a list of strings", value);
     match value {
         Json::String(text) => Ok(vec![text.clone()]),
         Json::Array(items) => items.iter().map(|i| i.as_str().map(str::to_owned).ok_or_else(wrong)).collect(),

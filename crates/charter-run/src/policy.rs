@@ -4,7 +4,7 @@ use charter_kernel::definition::ActorDecl;
 use charter_kernel::{Digest, Millis};
 use serde_json::Value as Json;
 
-use crate::error::ConfigError;
+use crate::key_error::KeyError;
 use crate::values::{delay, texts};
 
 /// Longest pause between two attempts by default: five minutes.
@@ -70,12 +70,12 @@ impl ActorPolicy {
     ///
     /// # Errors
     /// The first value that is wrong.
-    pub fn read(decl: &ActorDecl) -> Result<ActorPolicy, ConfigError> {
+    pub fn read(decl: &ActorDecl) -> Result<ActorPolicy, KeyError> {
         let config = &decl.config;
         let idempotent = match config.get("idempotent") {
             None | Some(Json::Null) => None,
             Some(Json::Bool(b)) => Some(*b),
-            Some(other) => return Err(ConfigError::invalid("idempotent", "`true` or `false`", other)),
+            Some(other) => return Err(KeyError::invalid("idempotent", "`true` or `false`", other)),
         };
         let attempt_timeout = match config.get("attemptTimeout") {
             None | Some(Json::Null) => None,
@@ -89,7 +89,7 @@ impl ActorPolicy {
             None | Some(Json::Null) => None,
             Some(Json::String(id)) if !id.is_empty() => Some(id.clone()),
             Some(other) => {
-                return Err(ConfigError::invalid("id", "a nonempty string, the sender of its events", other));
+                return Err(KeyError::invalid("id", "a nonempty string, the sender of its events", other));
             }
         };
         let retry = config.get("retry").map(retry).transpose()?.unwrap_or_default();
@@ -97,35 +97,33 @@ impl ActorPolicy {
     }
 }
 
-fn retry(value: &Json) -> Result<Retry, ConfigError> {
+fn retry(value: &Json) -> Result<Retry, KeyError> {
     let mut out = Retry::default();
     let Json::Object(map) = value else {
-        return Err(ConfigError::invalid("retry", "an object such as `{attempts: 3, backoff: 2s}`", value));
+        return Err(KeyError::invalid("retry", "an object such as `{attempts: 3, backoff: 2s}`", value));
     };
     for (key, value) in map {
         match key.as_str() {
             "attempts" => {
                 let n = value.as_u64().filter(|n| (1..=MAX_ATTEMPTS).contains(n)).and_then(|n| u32::try_from(n).ok());
                 out.attempts = n.ok_or_else(|| {
-                    ConfigError::invalid("retry.attempts", &format!("a number from 1 to {MAX_ATTEMPTS}"), value)
+                    KeyError::invalid("retry.attempts", &format!("a number from 1 to {MAX_ATTEMPTS}"), value)
                 })?;
             }
             "backoff" => out.backoff = delay("retry.backoff", value)?,
             "max" => out.max = delay("retry.max", value)?,
             "factor" => {
                 let factor = value.as_f64().filter(|f| (1.0..=10.0).contains(f));
-                out.factor =
-                    factor.ok_or_else(|| ConfigError::invalid("retry.factor", "a number from 1 to 10", value))?;
+                out.factor = factor.ok_or_else(|| KeyError::invalid("retry.factor", "a number from 1 to 10", value))?;
             }
             "jitter" => {
                 let jitter = value.as_f64().filter(|f| (0.0..=1.0).contains(f));
-                out.jitter =
-                    jitter.ok_or_else(|| ConfigError::invalid("retry.jitter", "a number from 0 to 1", value))?;
+                out.jitter = jitter.ok_or_else(|| KeyError::invalid("retry.jitter", "a number from 0 to 1", value))?;
             }
             other => {
                 let known = ["attempts", "backoff", "factor", "max", "jitter"];
                 let nearest = charter_expr::nearest(other, known).map(|n| format!("retry.{n}"));
-                return Err(ConfigError::UnknownKey { key: format!("retry.{other}"), nearest });
+                return Err(KeyError::Unknown { key: format!("retry.{other}"), nearest });
             }
         }
     }

@@ -1,0 +1,79 @@
+//! A failed call of an actor, as data.
+
+use charter_kernel::BadAnswer;
+use serde_json::{Map, Value as Json};
+
+/// A call failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fault {
+    /// Stable code, for conditions in charters (`docs/actors.md` lists them).
+    pub code: String,
+    /// One sentence.
+    pub message: String,
+    /// Whether another attempt may succeed.
+    pub retryable: bool,
+    /// Further members of `event.error`, beside code and message.
+    pub details: Map<String, Json>,
+}
+
+impl Fault {
+    /// A failure that another attempt would not fix.
+    #[must_use]
+    pub fn new(code: &str, message: impl Into<String>) -> Fault {
+        Fault { code: code.into(), message: message.into(), retryable: false, details: Map::new() }
+    }
+
+    /// The host stopped during a call of an actor that must not be repeated.
+    #[must_use]
+    pub fn unknown(src: &str) -> Fault {
+        let message = format!("the host stopped during a call of `{src}`; whether the call took effect is unknown");
+        Fault::new("unknown", message)
+    }
+
+    /// The host has no executor for an actor.
+    #[must_use]
+    pub fn no_executor(src: &str, kind: &str) -> Fault {
+        Fault::new("no-executor", format!("this host has no executor for `{src}` (kind `{kind}`)"))
+    }
+
+    /// Another attempt may succeed.
+    #[must_use]
+    pub fn retryable(mut self) -> Fault {
+        self.retryable = true;
+        self
+    }
+
+    /// Adds a member to `event.error`.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Json>) -> Fault {
+        self.details.insert(key.into(), value.into());
+        self
+    }
+
+    /// The error as the charter sees it: `{code, message, retryable, ...}`.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        let mut map = self.details.clone();
+        map.insert("code".into(), self.code.as_str().into());
+        map.insert("message".into(), self.message.as_str().into());
+        map.insert("retryable".into(), self.retryable.into());
+        Json::Object(map)
+    }
+}
+
+impl From<BadAnswer> for Fault {
+    fn from(why: BadAnswer) -> Fault {
+        let fault = Fault::new(why.code, &why.message).retryable();
+        match why.misfits.is_empty() {
+            true => fault,
+            false => fault.with("misfits", serde_json::to_value(why.misfits).unwrap_or_default()),
+        }
+    }
+}
+
+/// Code `config`.
+impl From<crate::KeyError> for Fault {
+    fn from(error: crate::KeyError) -> Fault {
+        Fault::new("config", error.to_string())
+    }
+}

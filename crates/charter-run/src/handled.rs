@@ -1,0 +1,193 @@
+//! What a run makes of an input.
+
+use std::sync::Arc;
+
+use charter_journal::{Append, Record};
+use charter_kernel::{EffectId, Snapshot, Timestamp};
+use serde_json::Value as Json;
+
+/// What a run makes of an input. The host commits the records first, all or none; then it carries
+/// out their actions in order; then it answers.
+#[derive(Debug, Clone)]
+pub struct Handled {
+    /// Records to commit together, in order: those of the timers that were due, then those of the
+    /// input.
+    pub appended: Vec<Appended>,
+    /// What to answer.
+    pub reply: Reply,
+    /// What the operator of the host should know.
+    pub troubles: Vec<Trouble>,
+}
+
+/// A record to commit.
+#[derive(Debug, Clone)]
+pub struct Appended {
+    /// The record, and the snapshot to store with it if one is due.
+    pub append: Append,
+    /// The snapshot before it.
+    pub before: Option<Snapshot>,
+    /// The snapshot after it; none if the start was refused.
+    pub after: Option<Snapshot>,
+    /// What to do after the commit, in order.
+    pub actions: Vec<Action>,
+}
+
+/// The answer to an input.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Reply {
+    /// The input needs none.
+    None,
+    /// This one of the records is the result. It may say that the input was refused.
+    Made(usize),
+    /// The input is a repetition; this record is its result.
+    Repeated(Box<Record>),
+    /// The run does not wait for this answer, so there is no record.
+    NotAwaited,
+    /// There is no record.
+    Denied(Denied),
+}
+
+/// Why an input has no record.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Denied {
+    /// The run's start was refused, or there was none.
+    #[error("the run never started")]
+    NeverStarted,
+    /// The run exists, and was started with another charter or input.
+    #[error("the run exists and was started with another charter or input")]
+    RunExists,
+    /// Another event has this id.
+    #[error("the event id `{id}` belongs to another event (record {seq})")]
+    IdTaken {
+        /// The id.
+        id: String,
+        /// The record of that event.
+        seq: u64,
+    },
+    /// The id is reserved for the host.
+    #[error("event ids that begin with `{prefix}` are reserved for the host; use another id")]
+    IdReserved {
+        /// The id of the run and `/`.
+        prefix: String,
+    },
+    /// The data is too large.
+    #[error("the data of `{event}` is larger than {limit} bytes")]
+    DataTooLarge {
+        /// The type of the event.
+        event: String,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The record would be too large.
+    #[error("record {seq} would have {size} bytes; the limit is {limit}")]
+    RecordTooLarge {
+        /// The number of the record.
+        seq: u64,
+        /// Its size in bytes.
+        size: usize,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The run has too many records.
+    #[error("the run has too many records; the limit is {limit}")]
+    TooManyRecords {
+        /// The limit.
+        limit: u64,
+    },
+    /// No such task is open.
+    #[error("no open task `{task}`")]
+    NoTask {
+        /// The effect, `RUN/SEQ/INDEX`.
+        task: String,
+    },
+    /// The task is for other principals.
+    #[error("the task `{task}` requires one of the roles {}; `{by}` has none of them", roles.join(", "))]
+    NotYours {
+        /// The effect, `RUN/SEQ/INDEX`.
+        task: String,
+        /// The roles that may answer.
+        roles: Vec<String>,
+        /// The principal that tried.
+        by: String,
+    },
+}
+
+/// What a host does after the commit.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Action {
+    /// Starts an attempt of an invocation.
+    Invoke(InvocationRequest),
+    /// Stops the work on an invocation.
+    Stop(EffectId),
+    /// Publishes an event.
+    Emit {
+        /// Its type.
+        r#type: String,
+        /// Its data.
+        data: Json,
+    },
+    /// Writes to the log.
+    Log {
+        /// A label.
+        label: Option<String>,
+        /// The value.
+        value: Json,
+    },
+}
+
+/// An attempt that a run requests.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InvocationRequest {
+    /// The effect; with the id of the run in front it is the idempotency key.
+    pub effect: EffectId,
+    /// Id of the invocation.
+    pub invocation: Arc<str>,
+    /// The entry of `actors`.
+    pub src: Arc<str>,
+    /// The input.
+    pub input: Arc<Json>,
+    /// The attempt to begin with; the first is 1.
+    pub attempt: u32,
+    /// Its earliest start.
+    pub not_before: Timestamp,
+}
+
+/// What the operator of a host should know. The run keeps its state.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Trouble {
+    /// The event of a timer was refused.
+    #[error("the timer `{timer}` was refused ({code}) and waits for the run to change: {message}")]
+    TimerRefused {
+        /// The timer.
+        timer: String,
+        /// The code of the refusal.
+        code: String,
+        /// Why.
+        message: String,
+    },
+    /// The record of a timer's event would be too large.
+    #[error(
+        "the timer `{timer}` cannot fire and waits for the run to change: its record would have {size} bytes; the limit is {limit}"
+    )]
+    TimerTooLarge {
+        /// The timer.
+        timer: String,
+        /// The size of its record in bytes.
+        size: usize,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The run refuses an answer and also its failure.
+    #[error("the run refuses both the answer of `{invocation}` and its failure, and keeps waiting")]
+    AnswerRefused {
+        /// The invocation.
+        invocation: String,
+    },
+    /// The run has twice as many records as the limit.
+    #[error("the run has twice as many records as the limit and cannot go on; `charter.cancel` ends it")]
+    Full,
+}

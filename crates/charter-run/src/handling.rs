@@ -1,0 +1,250 @@
+//! Handling one input: timers that are due, then the input itself.
+
+use std::sync::Arc;
+
+use charter_journal::{GENESIS, MAX_RECORD_BYTES, Record, Verdict as Outcome};
+use charter_kernel::{Effect, EffectId, EffectKind, Event, Machine, Principal, Timestamp, Verdict, is_larger};
+use serde_json::Value as Json;
+
+use crate::fault::Fault;
+use crate::handled::{Action, Appended, Denied, InvocationRequest, Reply, Trouble};
+use crate::input::{EventInput, Input, Known};
+use crate::position::{Incoming, Position};
+use crate::run::{Bounds, MAX_TIMERS, Run};
+use crate::task;
+
+/// An input that is being handled.
+pub(crate) struct Handling<'a> {
+    pub(crate) run: &'a mut Run,
+    pub(crate) machine: &'a Machine,
+    pub(crate) bounds: &'a Bounds,
+    pub(crate) now: Timestamp,
+    pub(crate) appended: Vec<Appended>,
+    pub(crate) troubles: Vec<Trouble>,
+}
+
+impl Handling<'_> {
+    /// Fires the timers that are due.
+    pub(crate) fn fire(&mut self) {
+        for _ in 0..MAX_TIMERS {
+            let now = self.run.position.time(self.now);
+            let Some((_, incoming)) = self.run.position.due(now) else {
+                return;
+            };
+            if self.is_full(2) {
+                return;
+            }
+            let Event::Timer { timer, generation } = &incoming.event else {
+                return;
+            };
+            let (timer, generation) = (timer.clone(), *generation);
+            match self.append(None, incoming) {
+                Err(Denied::RecordTooLarge { size, limit, .. }) => {
+                    self.run.position.skip_timer(&timer, generation);
+                    self.troubles.push(Trouble::TimerTooLarge { timer, size, limit });
+                }
+                Err(_) => return,
+                Ok(index) => {
+                    let record = self.appended.get(index).map(|a| &a.append.record);
+                    if let Some(why) = record.and_then(|r| r.explanation(Some(self.machine))) {
+                        let (code, message) = (why.code.to_string(), why.message);
+                        self.troubles.push(Trouble::TimerRefused { timer, code, message });
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn input(&mut self, input: Input, known: Known) -> Result<Reply, Denied> {
+        match input {
+            Input::Due => Ok(Reply::None),
+            Input::Start { input, by } => self.start(input, by, known.first),
+            Input::Event(event) => self.event(event, known.same),
+            Input::Outcome { effect, attempt, outcome, again_at } => self.outcome(effect, attempt, outcome, again_at),
+            Input::Settled { effect, outcome, by } => {
+                let snapshot = self.run.snapshot().ok_or(Denied::NeverStarted)?;
+                let invocation = task::invocation(self.machine, snapshot, effect, &by)?.to_owned();
+                self.check_own()?;
+                let event = Event::answer(invocation, effect, outcome);
+                self.append(None, Incoming { to: None, event, by, expected_seq: None }).map(Reply::Made)
+            }
+        }
+    }
+
+    fn start(&mut self, input: Json, by: Principal, first: Option<Record>) -> Result<Reply, Denied> {
+        let incoming = Incoming { to: None, event: Event::Start { input }, by, expected_seq: None };
+        if !self.run.exists() {
+            return self.append(None, incoming).map(Reply::Made);
+        }
+        let first = first.ok_or(Denied::RunExists)?;
+        let envelope = Position::new().envelope(incoming, first.at);
+        let outcome = self.machine.start(self.run.id(), &envelope);
+        let again = Record::of(self.machine, self.run.id(), None, GENESIS, &envelope, None, &outcome);
+        match first.charter == self.machine.digest() && first.says_the_same(&again) {
+            true => Ok(Reply::Repeated(Box::new(first))),
+            false => Err(Denied::RunExists),
+        }
+    }
+
+    fn event(&mut self, event: EventInput, same: Option<Record>) -> Result<Reply, Denied> {
+        if self.run.snapshot().is_none() {
+            return Err(Denied::NeverStarted);
+        }
+        let EventInput { to, r#type, data, by, id, host_id, expected_seq } = event;
+        if let Some(id) = id.as_ref().filter(|_| !host_id)
+            && let Some(rest) = id.strip_prefix(self.run.id())
+            && rest.starts_with('/')
+        {
+            return Err(Denied::IdReserved { prefix: format!("{}/", self.run.id()) });
+        }
+        let limit = self.bounds.data_bytes;
+        if limit > 0 && is_larger(&data, limit) {
+            return Err(Denied::DataTooLarge { event: r#type, limit });
+        }
+        let is_cancel = r#type == "charter.cancel";
+        let incoming = Incoming { to, event: Event::External { r#type, data }, by, expected_seq };
+        if let Some(first) = same {
+            return self.repeated(first, incoming);
+        }
+        if !is_cancel && self.is_full(1) {
+            return Err(Denied::TooManyRecords { limit: self.bounds.records });
+        }
+        self.append(id, incoming).map(Reply::Made)
+    }
+
+    /// The result of an event whose id has a record: that record, if the content is the same.
+    fn repeated(&self, first: Record, incoming: Incoming) -> Result<Reply, Denied> {
+        let run = &*self.run;
+        let envelope = run.position.envelope(incoming, run.position.time(self.now));
+        let outcome = run.position.step(self.machine, run.id(), &envelope);
+        let again = run.chain.append(self.machine, None, &envelope, run.snapshot(), &outcome);
+        match first.says_the_same(&again.record) {
+            true => Ok(Reply::Repeated(Box::new(first))),
+            false => Err(Denied::IdTaken { id: first.id.to_string(), seq: first.seq }),
+        }
+    }
+
+    fn outcome(
+        &mut self,
+        effect: EffectId,
+        attempt: u32,
+        outcome: Result<Json, Json>,
+        again_at: Option<Timestamp>,
+    ) -> Result<Reply, Denied> {
+        let snapshot = self.run.snapshot().ok_or(Denied::NeverStarted)?;
+        let Some((_, i)) = snapshot.invocations().find(|(_, i)| i.effect == effect) else {
+            return Ok(Reply::NotAwaited);
+        };
+        let invocation = i.id.to_string();
+        self.check_own()?;
+        match (outcome, again_at) {
+            (Err(error), Some(retry_at)) => {
+                let made = self.answer(Event::Attempt { invocation, effect, attempt, error, retry_at })?;
+                if matches!(made, Reply::Made(_)) {
+                    let next = (attempt.saturating_add(1), retry_at);
+                    Arc::make_mut(&mut self.run.attempts).insert(effect, next);
+                }
+                Ok(made)
+            }
+            (outcome, _) => self.settle(invocation, effect, outcome),
+        }
+    }
+
+    /// The answer of an actor. If the run refuses it, or if it is too large for a record, its
+    /// failure follows in the same step, so that the charter can react.
+    fn settle(&mut self, invocation: String, effect: EffectId, outcome: Result<Json, Json>) -> Result<Reply, Denied> {
+        let failed = outcome.is_err();
+        let made = self.answer(Event::answer(invocation.clone(), effect, outcome));
+        let fault = match &made {
+            Ok(Reply::Made(index)) => {
+                match self.appended.get(*index).and_then(|a| a.append.record.refusal.as_deref()) {
+                    Some(refusal) => {
+                        Fault::new("refused", "the run refused the answer").with("refusal", refusal.code.word())
+                    }
+                    None => return made,
+                }
+            }
+            Err(Denied::RecordTooLarge { size, limit, .. }) => {
+                let message = format!("the record of the answer would have {size} bytes; the limit is {limit}");
+                Fault::new("too-large", message)
+            }
+            _ => return made,
+        };
+        if !failed {
+            let failure = self.answer(Event::answer(invocation.clone(), effect, Err(fault.json())))?;
+            let Reply::Made(index) = failure else {
+                return Ok(failure);
+            };
+            if self.appended.get(index).is_some_and(|a| a.append.record.verdict != Outcome::Refused) {
+                return Ok(failure);
+            }
+        }
+        self.troubles.push(Trouble::AnswerRefused { invocation });
+        made
+    }
+
+    fn answer(&mut self, event: Event) -> Result<Reply, Denied> {
+        let before = self.appended.len();
+        let index = self.append(None, Incoming::host(event))?;
+        // Late answers have no record.
+        Ok(if self.appended.len() > before { Reply::Made(index) } else { Reply::NotAwaited })
+    }
+
+    /// Events of the host have twice the limit of records of those from outside.
+    fn check_own(&mut self) -> Result<(), Denied> {
+        if !self.is_full(2) {
+            return Ok(());
+        }
+        self.troubles.push(Trouble::Full);
+        Err(Denied::TooManyRecords { limit: self.bounds.records })
+    }
+
+    /// Takes the kernel's step and makes its record. A late answer makes none. Returns the index of
+    /// the record.
+    fn append(&mut self, id: Option<String>, incoming: Incoming) -> Result<usize, Denied> {
+        let run = &mut *self.run;
+        let envelope = run.position.envelope(incoming, run.position.time(self.now));
+        let before = run.snapshot().cloned();
+        let outcome = run.position.step(self.machine, run.chain.run(), &envelope);
+        let index = self.appended.len();
+        if outcome.as_ref().is_ok_and(|step| step.verdict == Verdict::Late) {
+            return Ok(index);
+        }
+        let append = run.chain.append(self.machine, id.as_deref(), &envelope, before.as_ref(), &outcome);
+        let size = append.record.text().len();
+        if size > MAX_RECORD_BYTES {
+            return Err(Denied::RecordTooLarge { seq: append.record.seq, size, limit: MAX_RECORD_BYTES });
+        }
+        run.chain.advance(&append);
+        if let Some(id) = &id {
+            run.recent.insert(id, append.record.seq);
+        }
+        let (after, actions) = match outcome {
+            Ok(step) => (Some(step.snapshot), step.effects.into_iter().map(action).collect()),
+            Err(_) => (None, Vec::new()),
+        };
+        run.position.advance(&envelope, after);
+        run.forget_attempts();
+        let after = run.snapshot().cloned();
+        self.appended.push(Appended { append, before, after, actions });
+        Ok(index)
+    }
+
+    /// Whether the run has `times` as many records as the limit.
+    fn is_full(&self, times: u64) -> bool {
+        let limit = self.bounds.records;
+        limit > 0 && self.run.chain.next_seq() >= limit.saturating_mul(times)
+    }
+}
+
+fn action(effect: Effect) -> Action {
+    match effect.kind {
+        EffectKind::Invoke { invocation, src, input, .. } => {
+            let not_before = Timestamp::MIN;
+            Action::Invoke(InvocationRequest { effect: effect.id, invocation, src, input, attempt: 1, not_before })
+        }
+        EffectKind::Cancel { effect, .. } => Action::Stop(effect),
+        EffectKind::Emit { r#type, data } => Action::Emit { r#type: r#type.to_string(), data },
+        EffectKind::Log { label, value } => Action::Log { label: label.map(Into::into), value },
+    }
+}

@@ -1,0 +1,87 @@
+//! What arrives at a run.
+
+use charter_journal::Record;
+use charter_kernel::{EffectId, Principal, Timestamp};
+use serde_json::Value as Json;
+
+/// What arrives at a run.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Input {
+    /// The start of the run.
+    Start {
+        /// Its input.
+        input: Json,
+        /// The principal that starts it.
+        by: Principal,
+    },
+    /// An event from a principal.
+    Event(EventInput),
+    /// An attempt of an invocation is over.
+    Outcome {
+        /// The effect that requested the invocation.
+        effect: EffectId,
+        /// The number of the attempt; the first is 1.
+        attempt: u32,
+        /// The output, or the error as the charter sees it.
+        outcome: Result<Json, Json>,
+        /// When the next attempt begins; none: there is none, and this is the answer.
+        again_at: Option<Timestamp>,
+    },
+    /// The answer of a person to a task.
+    Settled {
+        /// The effect that requested the task.
+        effect: EffectId,
+        /// The output, or the error as the charter sees it.
+        outcome: Result<Json, Json>,
+        /// The person.
+        by: Principal,
+    },
+    /// Only time has passed.
+    Due,
+}
+
+/// An event from a principal.
+#[derive(Debug, Clone)]
+pub struct EventInput {
+    /// The actor addressed; none: the root.
+    pub to: Option<String>,
+    /// Event type.
+    pub r#type: String,
+    /// Event data.
+    pub data: Json,
+    /// The sender, as the host has authenticated it.
+    pub by: Principal,
+    /// The sender's idempotency key.
+    pub id: Option<String>,
+    /// Whether the host made the id. Ids that begin with the id of the run and `/` are reserved for
+    /// it.
+    pub host_id: bool,
+    /// The last record that the sender has seen.
+    pub expected_seq: Option<u64>,
+}
+
+impl EventInput {
+    /// An event for the root, without an id.
+    #[must_use]
+    pub fn new(r#type: &str, data: Json, by: Principal) -> EventInput {
+        EventInput { to: None, r#type: r#type.into(), data, by, id: None, host_id: false, expected_seq: None }
+    }
+}
+
+impl Input {
+    /// The answer to the first attempt of an invocation; there is no other attempt.
+    #[must_use]
+    pub fn answer(effect: EffectId, outcome: Result<Json, Json>) -> Input {
+        Input::Outcome { effect, attempt: 1, outcome, again_at: None }
+    }
+}
+
+/// Records that the host has looked up for an input.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// Record 0, for the start of a run that exists.
+    pub first: Option<Record>,
+    /// The record that has the event's id.
+    pub same: Option<Record>,
+}

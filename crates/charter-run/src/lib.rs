@@ -1,0 +1,28 @@
+#![doc = include_str!("../README.md")]
+
+mod fault;
+mod handled;
+mod handling;
+mod input;
+mod key_error;
+mod policy;
+mod position;
+mod recent;
+mod retry;
+mod run;
+mod run_id;
+mod task;
+mod values;
+
+pub use fault::Fault;
+pub use handled::{Action, Appended, Denied, Handled, InvocationRequest, Reply, Trouble};
+pub use input::{EventInput, Input, Known};
+pub use key_error::KeyError;
+pub use policy::{ActorPolicy, Retry};
+pub use position::{Incoming, Position, RefusedTimers};
+pub use recent::{IdState, RECENT_IDS, RecentIds};
+pub use retry::{Resume, after_failure, after_restart, next_attempt};
+pub use run::{Bounds, Kept, KeptError, MAX_TIMERS, Run, is_refused_timer};
+pub use run_id::{BadRunId, check_run_id};
+pub use task::{Task, tasks};
+pub use values::{delay, texts};

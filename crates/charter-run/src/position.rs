@@ -1,0 +1,200 @@
+//! A run between two events, without its records. All hosts and sessions apply events here.
+
+use std::sync::Arc;
+
+use charter_kernel::{
+    Code, Envelope, Event, Machine, Principal, Refusal, Snapshot, Status, Step, Timer, Timestamp, Verdict,
+};
+
+/// An event for a run, before it has a number and a time.
+#[derive(Debug, Clone)]
+pub struct Incoming {
+    /// The actor addressed; none: the root.
+    pub to: Option<String>,
+    /// The event.
+    pub event: Event,
+    /// The sender; ignored for events of the host.
+    pub by: Principal,
+    /// The last record that the sender has seen.
+    pub expected_seq: Option<u64>,
+}
+
+impl Incoming {
+    /// An event of the host itself, for the root.
+    #[must_use]
+    pub fn host(event: Event) -> Incoming {
+        Incoming { to: None, event, by: Principal::system(), expected_seq: None }
+    }
+}
+
+/// Timers whose event was refused by the snapshot with a number. They stay pending, and fire again
+/// when the snapshot has changed, since the result would be the same before that.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RefusedTimers {
+    snapshot: u64,
+    timers: Vec<(Arc<str>, u64)>,
+}
+
+impl RefusedTimers {
+    /// Notes that a timer was refused by a snapshot; those that an earlier snapshot refused are
+    /// forgotten.
+    pub fn insert(&mut self, snapshot: u64, timer: &str, generation: u64) {
+        if self.snapshot != snapshot {
+            *self = RefusedTimers { snapshot, timers: Vec::new() };
+        }
+        if !self.contains(snapshot, timer, generation) {
+            self.timers.push((timer.into(), generation));
+        }
+    }
+
+    fn contains(&self, snapshot: u64, timer: &str, generation: u64) -> bool {
+        self.snapshot == snapshot && self.timers.iter().any(|(t, g)| *g == generation && **t == *timer)
+    }
+}
+
+/// A run after an event.
+#[derive(Debug, Clone)]
+pub struct Position {
+    snapshot: Option<Snapshot>,
+    next_seq: u64,
+    last: Timestamp,
+    refused: RefusedTimers,
+}
+
+impl Default for Position {
+    fn default() -> Position {
+        Position::new()
+    }
+}
+
+impl Position {
+    /// A run that has not started.
+    #[must_use]
+    pub fn new() -> Position {
+        Position { snapshot: None, next_seq: 0, last: Timestamp::MIN, refused: RefusedTimers::default() }
+    }
+
+    /// A run that continues: its snapshot (none if its start was refused), the number of its next
+    /// record, the time of its last one, and the timers that the snapshot has refused.
+    #[must_use]
+    pub fn resume(snapshot: Option<Snapshot>, next_seq: u64, last: Timestamp, refused: RefusedTimers) -> Position {
+        Position { snapshot, next_seq, last, refused }
+    }
+
+    /// The snapshot; none if the run has not started, or its start was refused.
+    #[must_use]
+    pub fn snapshot(&self) -> Option<&Snapshot> {
+        self.snapshot.as_ref()
+    }
+
+    /// The number of the next record.
+    #[must_use]
+    pub fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// The time of the last event.
+    #[must_use]
+    pub fn last(&self) -> Timestamp {
+        self.last
+    }
+
+    /// The time of an event that happens now: within a run, time does not go back.
+    #[must_use]
+    pub fn time(&self, now: Timestamp) -> Timestamp {
+        now.max(self.last)
+    }
+
+    /// The envelope of an event that happens `at` a time, with the number of the next record.
+    #[must_use]
+    pub fn envelope(&self, incoming: Incoming, at: Timestamp) -> Envelope {
+        let Incoming { to, event, by, expected_seq } = incoming;
+        Envelope { seq: self.next_seq, to, event, by, at, expected_seq }
+    }
+
+    /// The kernel's step; the position is unchanged.
+    ///
+    /// # Errors
+    /// The kernel refuses the event, or the run has not started.
+    pub fn step(&self, machine: &Machine, run: &str, envelope: &Envelope) -> Result<Step, Refusal> {
+        match (&envelope.event, &self.snapshot) {
+            (Event::Start { .. }, None) => machine.start(run, envelope),
+            (_, Some(snapshot)) => machine.step(snapshot, envelope),
+            (_, None) => Err(Code::Finished.into()),
+        }
+    }
+
+    /// Takes an event at a time: the kernel's step, and the run moves on. A late answer does not
+    /// count: it has no record. Hosts pass [`Position::time`]; scenarios may go back in time.
+    ///
+    /// The outcome is an error if the kernel refuses the event. It has a record, so the run moves
+    /// on all the same.
+    pub fn take(
+        &mut self,
+        machine: &Machine,
+        run: &str,
+        incoming: Incoming,
+        at: Timestamp,
+    ) -> (Envelope, Result<Step, Refusal>) {
+        let envelope = self.envelope(incoming, at);
+        let outcome = self.step(machine, run, &envelope);
+        match &outcome {
+            Ok(step) if step.verdict == Verdict::Late => {}
+            Ok(step) => self.advance(&envelope, Some(step.snapshot.clone())),
+            Err(_) => self.advance(&envelope, None),
+        }
+        (envelope, outcome)
+    }
+
+    /// Moves on after the event of an envelope; `after` is the snapshot of its step, none if it was
+    /// refused.
+    pub fn advance(&mut self, envelope: &Envelope, after: Option<Snapshot>) {
+        self.next_seq = envelope.seq.saturating_add(1);
+        self.last = envelope.at;
+        match (after, &envelope.event, &self.snapshot) {
+            (Some(after), ..) => self.snapshot = Some(after),
+            (None, Event::Timer { timer, generation }, Some(snapshot)) => {
+                self.refused.insert(snapshot.seq(), timer, *generation);
+            }
+            _ => {}
+        }
+    }
+
+    /// Replaces the snapshot by an equal one, such as one that was read back from its text.
+    pub fn replace_snapshot(&mut self, snapshot: Snapshot) {
+        self.snapshot = Some(snapshot);
+    }
+
+    /// Moves the time on without an event.
+    pub fn wait_until(&mut self, at: Timestamp) {
+        self.last = at;
+    }
+
+    /// The next timer that can fire: the run is active, and the snapshot has not refused it.
+    #[must_use]
+    pub fn timer(&self) -> Option<&Arc<Timer>> {
+        let snapshot = self.snapshot.as_ref().filter(|s| s.status() == Status::Active)?;
+        snapshot.timers().iter().find(|t| !self.refused.contains(snapshot.seq(), &t.id, t.generation))
+    }
+
+    /// The event of the next timer that is due by a time, and when it is due.
+    #[must_use]
+    pub fn due(&self, until: Timestamp) -> Option<(Timestamp, Incoming)> {
+        let timer = self.timer().filter(|t| t.due <= until)?;
+        let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
+        Some((timer.due, Incoming::host(event)))
+    }
+
+    /// The timers that the snapshot has refused.
+    #[must_use]
+    pub fn refused(&self) -> &RefusedTimers {
+        &self.refused
+    }
+
+    /// Notes that a timer cannot fire at the current snapshot although there is no record of it.
+    pub(crate) fn skip_timer(&mut self, timer: &str, generation: u64) {
+        if let Some(snapshot) = &self.snapshot {
+            self.refused.insert(snapshot.seq(), timer, generation);
+        }
+    }
+}

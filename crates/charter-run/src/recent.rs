@@ -1,0 +1,86 @@
+//! The ids of a run's recent events, so that a host need not ask its store for most of them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use charter_kernel::Digest;
+
+/// How many ids are kept.
+pub const RECENT_IDS: usize = 256;
+
+/// What is known of an event's id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdState {
+    /// No event of the run has it.
+    New,
+    /// The event of this record has it, or an id with the same hash: compare the record's id.
+    Recent(u64),
+    /// An older event may have it: ask the store.
+    Unknown,
+}
+
+/// The ids of a run's recent events, as hashes with the numbers of their records.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecentIds {
+    ids: Arc<VecDeque<(u64, u64)>>,
+    /// Whether the run has had other ids.
+    incomplete: bool,
+}
+
+impl RecentIds {
+    /// Of a run whose earlier ids are not known.
+    #[must_use]
+    pub fn unknown() -> RecentIds {
+        RecentIds { ids: Arc::default(), incomplete: true }
+    }
+
+    /// From the pairs of [`RecentIds::pairs`], oldest first; `complete` says that the run has had
+    /// no other ids.
+    #[must_use]
+    pub fn of_pairs(pairs: impl IntoIterator<Item = (u64, u64)>, complete: bool) -> RecentIds {
+        let mut recent = RecentIds { ids: Arc::default(), incomplete: !complete };
+        pairs.into_iter().for_each(|(hash, seq)| recent.push(hash, seq));
+        recent
+    }
+
+    /// Hashes and numbers of records, oldest first.
+    pub fn pairs(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.ids.iter().copied()
+    }
+
+    /// Whether these are all ids of the run.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        !self.incomplete
+    }
+
+    /// What is known of an id.
+    #[must_use]
+    pub fn state(&self, id: &str) -> IdState {
+        let hash = hash(id);
+        match self.ids.iter().rev().find(|(h, _)| *h == hash) {
+            Some((_, seq)) => IdState::Recent(*seq),
+            None if self.incomplete => IdState::Unknown,
+            None => IdState::New,
+        }
+    }
+
+    /// Notes the id of a record.
+    pub fn insert(&mut self, id: &str, seq: u64) {
+        self.push(hash(id), seq);
+    }
+
+    fn push(&mut self, hash: u64, seq: u64) {
+        let ids = Arc::make_mut(&mut self.ids);
+        if ids.len() >= RECENT_IDS {
+            ids.pop_front();
+            self.incomplete = true;
+        }
+        ids.push_back((hash, seq));
+    }
+}
+
+fn hash(id: &str) -> u64 {
+    let Digest(bytes) = Digest::of_bytes(id.as_bytes());
+    bytes.iter().take(8).fold(0, |n, b| n << 8 | u64::from(*b))
+}

@@ -1,0 +1,249 @@
+//! One run with its records: what arrives becomes records, actions and an answer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use charter_journal::{Chain, Loaded, Record, SourceKind, Verdict};
+use charter_kernel::{EffectId, Event, Machine, Snapshot, Timestamp};
+use serde_json::Value as Json;
+
+use crate::handled::{Handled, InvocationRequest, Reply};
+use crate::handling::Handling;
+use crate::input::{Input, Known};
+use crate::position::{Position, RefusedTimers};
+use crate::recent::{IdState, RecentIds};
+
+/// Upper limit of the timers that fire before an input; the rest fires before the next one.
+pub const MAX_TIMERS: usize = 64;
+
+/// Limits of a host for one run; 0 means no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Records of the run. Beyond it, events from outside are denied except `charter.cancel`;
+    /// answers and timers beyond twice as many.
+    pub records: u64,
+    /// Bytes of an event's data, in addition to the limit of the charter.
+    pub data_bytes: u64,
+}
+
+/// What a host keeps of a run between two inputs if it keeps nothing in memory. The rest follows
+/// from it.
+#[derive(Debug, Clone, Default)]
+pub struct Kept {
+    /// The last record; none: the run has not started.
+    pub last: Option<Record>,
+    /// Canonical JSON of the snapshot after it; none: the start was refused.
+    pub snapshot: Option<String>,
+    /// Timers that this snapshot has refused.
+    pub refused: RefusedTimers,
+    /// The next attempts of open invocations after a failed one.
+    pub attempts: BTreeMap<EffectId, (u32, Timestamp)>,
+    /// Ids of recent events.
+    pub recent: RecentIds,
+}
+
+/// A run that was kept cannot be restored.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeptError {
+    /// The snapshot is not the one of the last record.
+    #[error("the snapshot is not the one after record {seq}")]
+    OtherSnapshot {
+        /// The last record.
+        seq: u64,
+    },
+    /// The snapshot is not JSON.
+    #[error("the snapshot is not valid JSON: {0}")]
+    NotJson(String),
+    /// The kernel does not restore the snapshot.
+    #[error(transparent)]
+    NotRestored(#[from] charter_kernel::RestoreError),
+}
+
+/// A run. It does no I/O and knows no clock; a host commits what it returns.
+///
+/// Handling an input moves the run on at once. A host whose commit fails drops the run and restores
+/// it from what was committed.
+#[derive(Debug, Clone)]
+pub struct Run {
+    pub(crate) position: Position,
+    pub(crate) chain: Chain,
+    pub(crate) attempts: Arc<BTreeMap<EffectId, (u32, Timestamp)>>,
+    pub(crate) recent: RecentIds,
+}
+
+impl Run {
+    /// A run that has not started. `keep_every` is the number of records between two stored
+    /// snapshots; 0: only when the status changes.
+    #[must_use]
+    pub fn new(run: &str, keep_every: u64) -> Run {
+        Run {
+            position: Position::new(),
+            chain: Chain::new(run).snapshot_every(keep_every),
+            attempts: Arc::default(),
+            recent: RecentIds::default(),
+        }
+    }
+
+    /// A run that was loaded from a journal. `at` is the time of its last record, `since` the
+    /// records after its snapshot changed last ([`Snapshot::seq`]).
+    #[must_use]
+    pub fn loaded<'r>(loaded: Loaded, at: Timestamp, since: impl IntoIterator<Item = &'r Record>) -> Run {
+        let Loaded { snapshot, chain } = loaded;
+        let position = Position::resume(snapshot, chain.next_seq(), at, RefusedTimers::default());
+        let mut run = Run { position, chain, attempts: Arc::default(), recent: RecentIds::unknown() };
+        since.into_iter().for_each(|record| run.note_refused(record));
+        run
+    }
+
+    /// Restores a run that a host has kept. `keep_every` as in [`Run::new`].
+    ///
+    /// # Errors
+    /// The parts do not belong together, or not to this charter.
+    pub fn restore(machine: &Machine, run: &str, keep_every: u64, kept: Kept) -> Result<Run, KeptError> {
+        let Some(last) = kept.last else {
+            return Ok(Run { recent: kept.recent, ..Run::new(run, keep_every) });
+        };
+        let snapshot = match &kept.snapshot {
+            None => None,
+            Some(text) => Some(snapshot_of(machine, &last, text)?),
+        };
+        let position = Position::resume(snapshot, last.seq.saturating_add(1), last.at, kept.refused);
+        let chain = Chain::after(&last).snapshot_every(keep_every);
+        Ok(Run { position, chain, attempts: Arc::new(kept.attempts), recent: kept.recent })
+    }
+
+    /// Reads a record after the snapshot ([`Snapshot::seq`]) of a restored run: it may say that the
+    /// snapshot has refused a timer.
+    pub fn note_refused(&mut self, record: &Record) {
+        if is_refused_timer(record)
+            && let Ok(Event::Timer { timer, generation }) = record.envelope().map(|e| e.event)
+        {
+            self.position.skip_timer(&timer, generation);
+        }
+    }
+
+    /// What a host must keep to restore the run ([`Run::restore`]); `last` is its last record.
+    #[must_use]
+    pub fn kept(&self, machine: &Machine, last: Option<Record>) -> Kept {
+        Kept {
+            last,
+            snapshot: self.snapshot().map(|s| machine.snapshot_text(s)),
+            refused: self.position.refused().clone(),
+            attempts: (*self.attempts).clone(),
+            recent: self.recent.clone(),
+        }
+    }
+
+    /// The id of the run.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.chain.run()
+    }
+
+    /// The snapshot; none if the run has not started, or its start was refused.
+    #[must_use]
+    pub fn snapshot(&self) -> Option<&Snapshot> {
+        self.position.snapshot()
+    }
+
+    /// The end of the chain of its records.
+    #[must_use]
+    pub fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// The time of its last record.
+    #[must_use]
+    pub fn last(&self) -> Timestamp {
+        self.position.last()
+    }
+
+    /// Whether it has a record.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.chain.next_seq() > 0
+    }
+
+    /// When its next timer is due.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Timestamp> {
+        self.position.timer().map(|t| t.due)
+    }
+
+    /// What is known of an event's id.
+    #[must_use]
+    pub fn id_state(&self, id: &str) -> IdState {
+        self.recent.state(id)
+    }
+
+    /// The work that the run waits for, with the next attempt of each.
+    #[must_use]
+    pub fn open(&self) -> Vec<InvocationRequest> {
+        let services = self.snapshot().into_iter().flat_map(Snapshot::invocations).filter(|(_, i)| !i.is_machine());
+        let requests = services.map(|(_, i)| {
+            let (attempt, not_before) = self.attempts.get(&i.effect).copied().unwrap_or((1, Timestamp::MIN));
+            InvocationRequest {
+                effect: i.effect,
+                invocation: i.id.clone(),
+                src: i.src.clone(),
+                input: i.input.clone(),
+                attempt,
+                not_before,
+            }
+        });
+        requests.collect()
+    }
+
+    /// Whether the run waits for the answer to an effect.
+    #[must_use]
+    pub fn waits_for(&self, effect: EffectId) -> bool {
+        self.snapshot().is_some_and(|s| !s.status().is_finished() && s.invocations().any(|(_, i)| i.effect == effect))
+    }
+
+    /// Handles an input that arrives `now`, after the timers that are due.
+    pub fn handle(
+        &mut self,
+        machine: &Machine,
+        bounds: &Bounds,
+        now: Timestamp,
+        input: Input,
+        known: Known,
+    ) -> Handled {
+        let mut out = Handling { run: self, machine, bounds, now, appended: Vec::new(), troubles: Vec::new() };
+        out.fire();
+        let reply = match out.input(input, known) {
+            Ok(reply) => reply,
+            Err(denied) => Reply::Denied(denied),
+        };
+        Handled { appended: out.appended, reply, troubles: out.troubles }
+    }
+}
+
+impl Run {
+    /// Drops the attempts of invocations that are no longer open.
+    pub(crate) fn forget_attempts(&mut self) {
+        if self.attempts.is_empty() {
+            return;
+        }
+        let open: Vec<EffectId> = self.open().into_iter().map(|r| r.effect).collect();
+        Arc::make_mut(&mut self.attempts).retain(|effect, _| open.contains(effect));
+    }
+}
+
+/// Whether a record says that the event of a timer was refused: what [`Run::loaded`] reads of the
+/// records after the snapshot.
+#[must_use]
+pub fn is_refused_timer(record: &Record) -> bool {
+    record.source.kind == SourceKind::Timer && record.verdict == Verdict::Refused
+}
+
+fn snapshot_of(machine: &Machine, last: &Record, text: &str) -> Result<Snapshot, KeptError> {
+    if charter_kernel::Digest::of_bytes(text.as_bytes()) != last.snapshot {
+        return Err(KeptError::OtherSnapshot { seq: last.seq });
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.disable_recursion_limit();
+    let json: Json = serde::Deserialize::deserialize(&mut reader).map_err(|e| KeptError::NotJson(e.to_string()))?;
+    Ok(machine.restore(&json)?)
+}

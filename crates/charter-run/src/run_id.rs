@@ -1,0 +1,18 @@
+//! Ids of runs.
+
+/// The id of a run has the wrong length or characters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid run id `{0}`: expected 1 to 128 letters, digits, `-`, `_`, `.` or `:`")]
+pub struct BadRunId(pub String);
+
+/// Checks the id of a run.
+///
+/// # Errors
+/// It is empty, too long, or has other characters.
+pub fn check_run_id(run: &str) -> Result<(), BadRunId> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    match run.is_empty() || run.len() > 128 || !run.chars().all(allowed) {
+        true => Err(BadRunId(run.chars().take(140).collect())),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,94 @@
+//! Tasks of people: open invocations of actors of kind `human`, and who may answer them.
+
+use charter_kernel::{EffectId, Invocation, Machine, Principal, Snapshot, Status};
+use serde_json::Value as Json;
+
+use crate::handled::Denied;
+use crate::values::texts;
+
+/// An open invocation of an actor of kind `human`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// The run.
+    pub run: String,
+    /// The effect, `RUN/SEQ/INDEX`: what an answer names.
+    pub effect: String,
+    /// The actor of the run that waits.
+    pub actor: String,
+    /// Id of the invocation.
+    pub invocation: String,
+    /// The entry of `actors`.
+    pub src: String,
+    /// What it is about (`title` of the actor).
+    pub title: Option<String>,
+    /// Roles that may answer (`by` of the actor); empty: anybody.
+    pub by: Vec<String>,
+    /// The input of the invocation, for the person to read.
+    pub input: Json,
+    /// JSON Schema of the answer, if the charter has one.
+    pub output: Option<Json>,
+}
+
+impl Task {
+    /// Whether a principal may answer it.
+    #[must_use]
+    pub fn is_for(&self, by: &Principal) -> bool {
+        may_answer(&self.by, by)
+    }
+}
+
+/// The open tasks of a run.
+#[must_use]
+pub fn tasks(machine: &Machine, snapshot: &Snapshot) -> Vec<Task> {
+    if snapshot.status() != Status::Active {
+        return Vec::new();
+    }
+    let tasks = snapshot.invocations().filter(|(_, i)| is_task(machine, i)).map(|(actor, i)| {
+        let decl = machine.definition().actors.get(i.src.as_ref());
+        Task {
+            run: snapshot.run().to_owned(),
+            effect: i.effect.text(snapshot.run()),
+            actor: actor.id().to_owned(),
+            invocation: i.id.to_string(),
+            src: i.src.to_string(),
+            title: decl.and_then(|d| d.config.get("title")).and_then(Json::as_str).map(str::to_owned),
+            by: roles(machine, &i.src),
+            input: (*i.input).clone(),
+            output: decl.and_then(|d| d.output.clone()),
+        }
+    });
+    tasks.collect()
+}
+
+/// The invocation of a task that a principal may answer.
+pub(crate) fn invocation<'s>(
+    machine: &Machine,
+    snapshot: &'s Snapshot,
+    effect: EffectId,
+    by: &Principal,
+) -> Result<&'s str, Denied> {
+    let task = || effect.text(snapshot.run());
+    let found = snapshot.invocations().find(|(_, i)| i.effect == effect && is_task(machine, i));
+    let Some((_, i)) = found.filter(|_| !snapshot.status().is_finished()) else {
+        return Err(Denied::NoTask { task: task() });
+    };
+    let roles = roles(machine, &i.src);
+    match may_answer(&roles, by) {
+        true => Ok(&i.id),
+        false => Err(Denied::NotYours { task: task(), roles, by: by.id.clone() }),
+    }
+}
+
+fn is_task(machine: &Machine, i: &Invocation) -> bool {
+    !i.is_machine() && machine.definition().actors.get(i.src.as_ref()).is_some_and(|d| d.kind == "human")
+}
+
+/// Roles that may answer a task of an actor; empty: anybody.
+fn roles(machine: &Machine, src: &str) -> Vec<String> {
+    let by = machine.definition().actors.get(src).and_then(|d| d.config.get("by"));
+    by.and_then(|by| texts("by", by).ok()).unwrap_or_default()
+}
+
+fn may_answer(roles: &[String], by: &Principal) -> bool {
+    roles.is_empty() || roles.iter().any(|r| by.roles.contains(r))
+}

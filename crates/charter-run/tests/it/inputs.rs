@@ -1,0 +1,180 @@
+use charter_kernel::{EffectId, Principal, Timestamp};
+use charter_run::{
+    Action, Bounds, Denied, EventInput, Fault, IdState, Input, Known, Reply, Resume, Retry, Trouble, after_failure,
+    after_restart, tasks,
+};
+use serde_json::json;
+
+use crate::host::{BOUNDS, Host, WORK, boss, machine, made};
+
+#[test]
+fn a_start_requests_the_work_and_can_be_repeated() {
+    let machine = machine();
+    let mut host = Host::new(&machine);
+    let handled = host.give(Input::Start { input: json!(null), by: boss() });
+    assert_eq!(handled.reply, Reply::Made(0));
+    let [Action::Invoke(request)] = &handled.appended[0].actions[..] else { panic!("{:?}", handled.appended) };
+    assert_eq!((request.effect, request.src.as_ref(), request.attempt), (WORK, "worker", 1));
+    assert_eq!(host.run.open(), std::slice::from_ref(request));
+
+    let again = host.give(Input::Start { input: json!(null), by: boss() });
+    assert_eq!(again.reply, Reply::Repeated(Box::new(host.records[0].clone())));
+    let other = host.give(Input::Start { input: json!({"n": 1}), by: boss() });
+    assert_eq!(other.reply, Reply::Denied(Denied::RunExists));
+    assert_eq!(host.records.len(), 1);
+}
+
+#[test]
+fn an_event_is_recorded_once_under_its_id() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    let first = made(&host.send("NOTE", json!({"n": 1}), Some("k"))).clone();
+    let again = host.send("NOTE", json!({"n": 1}), Some("k"));
+    assert_eq!(again.reply, Reply::Repeated(Box::new(first)));
+    let other = host.send("NOTE", json!({"n": 2}), Some("k"));
+    assert_eq!(other.reply, Reply::Denied(Denied::IdTaken { id: "k".into(), seq: 1 }));
+    assert_eq!(host.records.len(), 2);
+    assert_eq!((host.run.id_state("k"), host.run.id_state("x")), (IdState::Recent(1), IdState::New));
+}
+
+#[test]
+fn ids_beyond_the_window_are_unknown() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    for n in 0..300 {
+        host.send("NOTE", json!({"n": n}), Some(&format!("k{n}")));
+    }
+    assert_eq!(host.run.id_state("k0"), IdState::Unknown);
+    assert_eq!(host.run.id_state("new"), IdState::Unknown);
+    assert_eq!(host.run.id_state("k299"), IdState::Recent(300));
+    assert!(matches!(host.send("NOTE", json!({"n": 0}), Some("k0")).reply, Reply::Repeated(_)));
+}
+
+#[test]
+fn ids_of_the_run_are_reserved_for_the_host() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    let denied = host.send("NOTE", json!({}), Some("r/24"));
+    assert_eq!(denied.reply, Reply::Denied(Denied::IdReserved { prefix: "r/".into() }));
+    assert_eq!(made(&host.send("NOTE", json!({}), Some("rx/24"))).seq, 1);
+    let own = EventInput { id: Some("r/0/0/a".into()), host_id: true, ..EventInput::new("NOTE", json!({}), boss()) };
+    assert_eq!(made(&host.give(Input::Event(own))).id, "r/0/0/a");
+}
+
+#[test]
+fn an_answer_that_is_not_awaited_has_no_record() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    for effect in [EffectId { seq: 0, index: 1 }, EffectId { seq: 9, index: 0 }] {
+        assert_eq!(host.give(Input::answer(effect, Ok(json!(1)))).reply, Reply::NotAwaited);
+    }
+    host.send("STOP", json!(null), None);
+    let late = host.give(Input::answer(WORK, Ok(json!({"n": 1}))));
+    assert_eq!((late.reply, late.appended.len()), (Reply::NotAwaited, 0));
+    assert_eq!(host.story(1), ["STOP accepted"]);
+}
+
+#[test]
+fn a_refused_answer_becomes_its_failure_in_the_same_step() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    let handled = host.give(Input::answer(WORK, Ok(json!({"n": 0}))));
+    assert_eq!(host.story(1), ["done.invoke.work refused", "error.invoke.work accepted"]);
+    assert_eq!(handled.reply, Reply::Made(1));
+    let error = &host.records[2].event.data["error"];
+    assert_eq!((&error["code"], &error["refusal"]), (&json!("refused"), &json!("execution")));
+    assert_eq!(host.records[2].state, ["failed"]);
+}
+
+#[test]
+fn failed_attempts_are_recorded_and_counted() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    let retry = Retry { attempts: 2, jitter: 0.0, ..Retry::default() };
+    let fault = || Fault::new("busy", "try later").retryable();
+    let (error, again_at) = after_failure(&retry, "r/0/0", 1, fault(), host.now);
+    assert_eq!(again_at, Some(Timestamp(1_000)));
+    let input = Input::Outcome { effect: WORK, attempt: 1, outcome: Err(error), again_at };
+    assert!(matches!(host.give(input).reply, Reply::Made(0)));
+    let open = host.run.open();
+    assert_eq!((open[0].attempt, open[0].not_before), (2, Timestamp(1_000)));
+    assert_eq!(charter_run::next_attempt("r", WORK, &host.records), Some((2, Timestamp(1_000))));
+
+    let (error, again_at) = after_failure(&retry, "r/0/0", 2, fault(), host.now);
+    assert_eq!((&error["attempts"], again_at), (&json!(2), None));
+    assert_eq!(after_failure(&retry, "r/0/0", 1, Fault::new("bad", ""), host.now).1, None);
+
+    // In the pause nothing was running; during an attempt it may have taken effect.
+    let again =
+        |not_before| after_restart(charter_run::InvocationRequest { not_before, ..open[0].clone() }, false, host.now);
+    assert!(matches!(again(Timestamp(1_000)), Resume::Again(_)));
+    assert!(matches!(again(Timestamp(0)), Resume::Unknown(fault) if fault.code == "unknown"));
+    assert!(matches!(after_restart(open[0].clone(), true, Timestamp(5_000)), Resume::Again(_)));
+}
+
+#[test]
+fn a_refused_timer_waits_for_the_run_to_change() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    host.now = Timestamp(3_600_000);
+    let handled = host.give(Input::Due);
+    assert!(matches!(&handled.troubles[..], [Trouble::TimerRefused { code, .. }] if code == "execution"));
+    assert_eq!(host.run.next_due(), Some(Timestamp(7_200_000)));
+    assert_eq!(host.give(Input::Due).appended.len(), 0);
+    host.send("NOTE", json!({"n": 1}), None);
+    host.send("CHANGE", json!(null), None);
+    assert_eq!(
+        host.story(1),
+        ["after.1h.working refused", "NOTE accepted", "after.1h.working refused", "CHANGE accepted"]
+    );
+    host.give(Input::Due);
+    assert_eq!(host.story(5), ["after.1h.working accepted"]);
+}
+
+#[test]
+fn tasks_are_answered_by_those_they_are_for() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    host.give(Input::answer(WORK, Ok(json!({"n": 1}))));
+    let [task] = &tasks(&machine, host.run.snapshot().unwrap())[..] else { panic!() };
+    assert_eq!((task.effect.as_str(), task.by.as_slice()), ("r/1/0", ["boss".to_owned()].as_slice()));
+    let review = EffectId { seq: 1, index: 0 };
+    let settle = |by: Principal| Input::Settled { effect: review, outcome: Ok(json!("fine")), by };
+    let eve = host.give(settle(Principal::new("eve", &[])));
+    assert!(matches!(eve.reply, Reply::Denied(Denied::NotYours { .. })));
+    // Work of the host is not a task.
+    let own = Input::Settled { effect: WORK, outcome: Ok(json!(1)), by: boss() };
+    assert!(matches!(host.give(own).reply, Reply::Denied(Denied::NoTask { .. })));
+    let handled = host.give(settle(boss()));
+    let record = made(&handled);
+    assert_eq!((record.by.id.as_ref(), record.verdict.word()), ("bo", "accepted"));
+    assert!(matches!(host.give(settle(boss())).reply, Reply::Denied(Denied::NoTask { .. })));
+}
+
+#[test]
+fn limits_deny_events_but_not_a_cancel() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    let large = host.send("NOTE", json!({"n": 1, "s": "x".repeat(20_000)}), None);
+    assert_eq!(large.reply, Reply::Denied(Denied::DataTooLarge { event: "NOTE".into(), limit: BOUNDS.data_bytes }));
+    let bounds = Bounds { records: 1, ..BOUNDS };
+    let note = |kind| Input::Event(EventInput::new(kind, json!({}), boss()));
+    let mut handle = |input| host.run.handle(&machine, &bounds, Timestamp(0), input, Known::default());
+    assert_eq!(handle(note("NOTE")).reply, Reply::Denied(Denied::TooManyRecords { limit: 1 }));
+    assert_eq!(handle(Input::answer(WORK, Ok(json!({"n": 1})))).reply, Reply::Made(0));
+    assert_eq!(handle(note("charter.cancel")).reply, Reply::Made(0));
+}
+
+#[test]
+fn a_run_that_never_started_denies_everything() {
+    let machine = machine();
+    let mut host = Host::new(&machine);
+    for input in [
+        Input::Event(EventInput::new("NOTE", json!({}), boss())),
+        Input::answer(WORK, Ok(json!(1))),
+        Input::Settled { effect: WORK, outcome: Ok(json!(1)), by: boss() },
+    ] {
+        assert_eq!(host.give(input).reply, Reply::Denied(Denied::NeverStarted));
+    }
+    assert_eq!(host.give(Input::Due).reply, Reply::None);
+}
