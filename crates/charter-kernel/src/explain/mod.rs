@@ -165,7 +165,7 @@ impl Machine {
             Code::Schema if details.cause.is_none() => {
                 let schema = self.events.info(ev.id).and_then(|i| i.schema.as_ref());
                 details.misfits = schema.map(|s| s.misfit_details(&data)).unwrap_or_default();
-                details.rule = self.rule_of_schema(name, &details.misfits);
+                details.rule = self.rule_of_schema(name, &mut details.misfits);
                 if let (Some(rule), Some(actor)) = (details.rule.as_deref().and_then(|r| self.rule(r)), actor) {
                     details.read = self.rule_reads(rule, &self.context_of(snapshot, actor, &ev, envelope));
                 }
@@ -229,12 +229,16 @@ impl Machine {
     }
 
     /// The rule of the part of a schema that the data does not match: the keyword `rule` beside it.
-    fn rule_of_schema(&self, event: &str, misfits: &[MisfitDetails]) -> Option<String> {
+    /// The misfit that it belongs to comes first: the sentence of the rule is followed by it.
+    fn rule_of_schema(&self, event: &str, misfits: &mut [MisfitDetails]) -> Option<String> {
         let schema = self.definition.events.get(event)?.data.as_ref()?;
-        misfits.iter().find_map(|misfit| {
+        let (place, rule) = misfits.iter().enumerate().find_map(|(place, misfit)| {
+            // The schema `false` has nothing beside it.
             let (around, _) = misfit.rule.rsplit_once('/')?;
-            crate::schema::lookup(schema, around)?.get("rule")?.as_str().map(str::to_string)
-        })
+            Some((place, crate::schema::lookup(schema, around)?.get("rule")?.as_str()?.to_string()))
+        })?;
+        misfits.get_mut(..=place)?.rotate_right(1);
+        Some(rule)
     }
 }
 

@@ -18,6 +18,17 @@ pub struct MisfitDetails {
     /// The value, cut if it is long.
     #[serde(default, skip_serializing_if = "Json::is_null")]
     pub value: Json,
+    /// What failed, if it is not the last part of `rule`: `false` for the schema `false`,
+    /// `dependentRequired`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyword: Option<String>,
+    /// The name of the property, if the name is what does not match (`propertyNames`), cut if it is
+    /// long. `value` and `limit` are then those of the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The property whose presence demands another one (`dependentRequired`), cut if it is long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<String>,
 }
 
 /// Where a value does not match its schema.
@@ -38,34 +49,69 @@ impl From<&MisfitDetails> for Misfit {
 }
 
 impl MisfitDetails {
-    pub(super) fn of(e: &jsonschema::ValidationError<'_>) -> MisfitDetails {
-        MisfitDetails {
-            at: e.instance_path().to_string(),
-            rule: e.schema_path().to_string(),
-            limit: short(limit(e.kind())),
-            value: if names_value(e.kind()) { short(e.instance().as_ref().clone()) } else { Json::Null },
-        }
+    /// Of an error and the schema that it comes from.
+    pub(super) fn of(e: &jsonschema::ValidationError<'_>, schema: &Json) -> MisfitDetails {
+        let (at, rule) = (e.instance_path().to_string(), e.schema_path().to_string());
+        let (kind, name) = match e.kind() {
+            Error::PropertyNames { error } => (error.kind(), error.instance().as_str().map(short_text)),
+            // `propertyNames: false` comes as the schema `false` for the whole object.
+            Error::FalseSchema if rule.ends_with("/propertyNames") && !at.ends_with("/propertyNames") => (
+                e.kind(),
+                e.instance().as_object().and_then(|object| object.keys().next()).map(|name| short_text(name)),
+            ),
+            kind => (kind, None),
+        };
+        let dependent =
+            rule.split('/').rev().take(2).find(|part| matches!(*part, "dependentRequired" | "dependencies"));
+        let (keyword, given) = match kind {
+            Error::FalseSchema => (Some("false".to_string()), None),
+            Error::Required { property } if dependent.is_some() => {
+                (Some("dependentRequired".to_string()), trigger(schema, &rule, property, e.instance()))
+            }
+            _ => (None, None),
+        };
+        let limit = match kind {
+            Error::Contains => super::lookup(schema, &rule).filter(|limit| limit.is_number()).cloned(),
+            _ => None,
+        };
+        let limit = limit.unwrap_or_else(|| self::limit(kind));
+        let names_value = name.is_none() && names_value(kind);
+        let value = if names_value { short(e.instance().as_ref().clone()) } else { Json::Null };
+        MisfitDetails { at, rule, limit: short(limit), value, keyword, name, given }
     }
 
-    /// The keyword of the schema.
+    /// The keyword of the schema; `false` for the schema `false`.
     #[must_use]
     pub fn keyword(&self) -> &str {
-        self.rule.rsplit_once('/').map_or(self.rule.as_str(), |(_, keyword)| keyword)
+        let last = || self.rule.rsplit_once('/').map_or(self.rule.as_str(), |(_, keyword)| keyword);
+        self.keyword.as_deref().unwrap_or_else(last)
     }
 
     /// What is wrong, in one sentence.
     #[must_use]
     pub fn message(&self) -> String {
-        let (value, limit) = (&self.value, &self.limit);
+        let limit = &self.limit;
+        let value = match &self.name {
+            Some(name) => format!("the property name {}", Json::from(name.as_str())),
+            None => self.value.to_string(),
+        };
         match self.keyword() {
+            "false" if self.name.is_some() => format!("{value} is not allowed"),
+            "false" => "not allowed".to_string(),
             "required" => format!("{limit} is a required property"),
+            "dependentRequired" => match &self.given {
+                Some(given) => format!("{limit} is required where {} is present", Json::from(given.as_str())),
+                None => format!("{limit} is a required property"),
+            },
             "type" => match limit {
                 Json::Array(types) => format!("{value} is not of types {}", listed(types)),
                 _ => format!("{value} is not of type {limit}"),
             },
-            "additionalProperties" | "unevaluatedProperties" => {
-                format!("unexpected properties: {}", listed(limit.as_array().map_or(&[], Vec::as_slice)))
-            }
+            "additionalProperties" | "unevaluatedProperties" => match limit {
+                Json::Array(names) => format!("unexpected properties: {}", listed(names)),
+                Json::String(cut) => format!("unexpected properties: {cut}"),
+                _ => "unexpected properties".to_string(),
+            },
             "additionalItems" | "unevaluatedItems" => "the list has too many items".to_string(),
             "enum" => match limit {
                 Json::Array(options) => format!("{value} is not one of {}", listed(options)),
@@ -77,21 +123,30 @@ impl MisfitDetails {
             "exclusiveMinimum" => format!("{value} is less than or equal to the minimum of {limit}"),
             "exclusiveMaximum" => format!("{value} is greater than or equal to the maximum of {limit}"),
             "multipleOf" => format!("{value} is not a multiple of {limit}"),
-            "minLength" => format!("{value} is shorter than {} characters", limit),
-            "maxLength" => format!("{value} is longer than {} characters", limit),
-            "minItems" => format!("the list has fewer than {limit} items"),
-            "maxItems" => format!("the list has more than {limit} items"),
+            "minLength" => format!("{value} is shorter than {limit} {}", plural("character", limit)),
+            "maxLength" => format!("{value} is longer than {limit} {}", plural("character", limit)),
+            "minItems" => format!("the list has fewer than {limit} {}", plural("item", limit)),
+            "maxItems" => format!("the list has more than {limit} {}", plural("item", limit)),
             "minProperties" => format!("the object has fewer than {limit} properties"),
+            "maxProperties" if *limit == 1 => "the object has more than 1 property".to_string(),
             "maxProperties" => format!("the object has more than {limit} properties"),
             "uniqueItems" => "the list has equal items".to_string(),
             "contains" => "no item of the list matches the schema under `contains`".to_string(),
+            "minContains" => {
+                let items = plural("item", limit);
+                format!("fewer than {limit} {items} of the list match the schema under `contains`")
+            }
+            "maxContains" => {
+                let items = plural("item", limit);
+                format!("more than {limit} {items} of the list match the schema under `contains`")
+            }
+            "pattern" if limit.is_null() => format!("{value} takes too long to compare with the pattern"),
             "pattern" => format!("{value} does not match the pattern {limit}"),
             "format" => format!("{value} is not a {limit}"),
             "anyOf" => format!("{value} matches none of the schemas under `anyOf`"),
             "oneOf" if limit == "several" => format!("{value} matches more than one of the schemas under `oneOf`"),
             "oneOf" => format!("{value} matches none of the schemas under `oneOf`"),
             "not" => format!("{value} matches the schema under `not`"),
-            "propertyNames" => format!("the object has a property name that is not allowed: {limit}"),
             keyword => format!("{value} does not match `{keyword}`"),
         }
     }
@@ -99,6 +154,20 @@ impl MisfitDetails {
 
 fn listed(items: &[Json]) -> String {
     items.iter().map(Json::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn plural(noun: &str, count: &Json) -> String {
+    if *count == 1 { noun.to_string() } else { format!("{noun}s") }
+}
+
+/// The property of the object that demands `required`, by `dependentRequired` at `rule`.
+fn trigger(schema: &Json, rule: &str, required: &Json, object: &Json) -> Option<String> {
+    let keyword = if rule.contains("/dependentRequired") { "/dependentRequired" } else { "/dependencies" };
+    let end = rule.rfind(keyword)?.saturating_add(keyword.len());
+    let table = super::lookup(schema, rule.get(..end)?)?.as_object()?;
+    let demands = |list: &Json| list.as_array().is_some_and(|list| list.contains(required));
+    let given = table.iter().find(|(name, list)| object.get(name.as_str()).is_some() && demands(list));
+    given.map(|(name, _)| short_text(name))
 }
 
 /// Whether the sentence says the value. Of an object without a property it does not.
@@ -116,7 +185,7 @@ fn names_value(kind: &Error) -> bool {
             | Error::MaxProperties { .. }
             | Error::UniqueItems
             | Error::Contains
-            | Error::PropertyNames { .. }
+            | Error::FalseSchema
     )
 }
 
@@ -139,7 +208,6 @@ fn limit(kind: &Error) -> Json {
         Error::Format { format } => json!(format),
         Error::Pattern { pattern } => json!(pattern),
         Error::Required { property } => property.clone(),
-        Error::PropertyNames { error } => error.instance().as_ref().clone(),
         Error::OneOfMultipleValid { .. } => json!("several"),
         Error::Type { kind } => match kind {
             jsonschema::error::TypeKind::Single(ty) => json!(ty.to_string()),
@@ -149,16 +217,24 @@ fn limit(kind: &Error) -> Json {
     }
 }
 
-/// A hostile value must not make a large refusal.
+/// The most of a value that a misfit keeps: a hostile value must not make a large refusal.
+const MAX_SHOWN: usize = 100;
+
 fn short(value: Json) -> Json {
-    const MAX: usize = 100;
-    let cut = |text: &str| Json::String(format!("{}…", text.chars().take(MAX).collect::<String>()));
     match &value {
-        Json::String(s) if s.chars().count() > MAX => cut(s),
+        Json::String(s) => short_text(s).into(),
         Json::Array(_) | Json::Object(_) => {
             let text = value.to_string();
-            if text.len() > MAX { cut(&text) } else { value }
+            if text.len() > MAX_SHOWN { cut(&text).into() } else { value }
         }
         _ => value,
     }
+}
+
+fn short_text(text: &str) -> String {
+    if text.chars().count() > MAX_SHOWN { cut(text) } else { text.to_string() }
+}
+
+fn cut(text: &str) -> String {
+    format!("{}…", text.chars().take(MAX_SHOWN).collect::<String>())
 }

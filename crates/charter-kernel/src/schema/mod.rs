@@ -20,6 +20,8 @@ pub struct Schema {
     validator: jsonschema::Validator,
     /// A faster form, if the schema is plain enough.
     plain: Option<Plain>,
+    /// What was compiled: errors are looked up in it.
+    source: Json,
 }
 
 impl std::fmt::Debug for Schema {
@@ -41,7 +43,7 @@ impl Schema {
             .with_draft(jsonschema::Draft::Draft202012)
             .should_validate_formats(true)
             .build(schema)
-            .map(|validator| Schema { validator, plain: Plain::compile(schema) })
+            .map(|validator| Schema { validator, plain: Plain::compile(schema), source: schema.clone() })
             .map_err(|e| SchemaError::of(&e))
     }
 
@@ -68,7 +70,7 @@ impl Schema {
     #[must_use]
     pub fn misfit_details(&self, value: &Json) -> Vec<MisfitDetails> {
         let mut all: Vec<MisfitDetails> =
-            self.validator.iter_errors(value).take(MAX_MISFITS).map(|e| MisfitDetails::of(&e)).collect();
+            self.validator.iter_errors(value).take(MAX_MISFITS).map(|e| MisfitDetails::of(&e, &self.source)).collect();
         all.sort_by(|a, b| (&a.at, &a.rule).cmp(&(&b.at, &b.rule)));
         all
     }

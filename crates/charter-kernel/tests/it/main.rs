@@ -11,4 +11,5 @@ mod fred;
 mod language;
 mod laws;
 mod ledger;
+mod misfits;
 mod sentinel;
