@@ -29,3 +29,21 @@ pub fn http_client(options: ClientOptions) -> ureq::Agent {
         .build();
     config.into()
 }
+
+/// Why there is no response, as a clause that names the server: "`http://127.0.0.1:9`: connection
+/// refused". Paths and queries are left out, because they can contain secrets.
+#[must_use]
+pub fn unreachable_server(url: &str, error: &ureq::Error) -> String {
+    let server = url.parse::<ureq::http::Uri>().ok().and_then(|uri| {
+        let port = uri.port().map(|port| format!(":{port}")).unwrap_or_default();
+        Some(format!("`{}://{}{port}`", uri.scheme_str()?, uri.host()?))
+    });
+    let text = match error {
+        ureq::Error::Io(e) => e.to_string(),
+        other => other.to_string(),
+    };
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut chars = text.chars();
+    let why: String = chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default();
+    format!("{}: {why}", server.as_deref().unwrap_or("the server"))
+}

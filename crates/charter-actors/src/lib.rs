@@ -16,7 +16,7 @@ pub use call::Call;
 pub use charter_run::{ActorPolicy, Fault, KeyError, Retry, delay, texts};
 #[cfg(unix)]
 pub use charter_workspace::{DiffLine, FileDiff, LineKind};
-pub use client::{ClientOptions, http_client};
+pub use client::{ClientOptions, http_client, unreachable_server};
 pub use clock::{ActivityGuard, BoxFuture, Clock, SystemClock};
 pub use config::ActorConfig;
 pub use error::{ConfigError, FolderError};

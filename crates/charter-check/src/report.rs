@@ -183,7 +183,7 @@ fn properties(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
                     n => format!("then the last {n} events repeat forever"),
                 };
                 let message =
-                    format!("property `{id}` is violated: `{cel}` never holds on the path of the witness; {how}");
+                    format!("property `{id}` is violated: `{cel}` never holds on the path of the counterexample; {how}");
                 Finding::new(Severity::Error, codes::PROPERTY_VIOLATED, at, message).witness(trace_of(&lasso.moves))
             }
             PropertyOutcome::Error { node, message } => {

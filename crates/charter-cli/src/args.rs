@@ -43,7 +43,7 @@ enum Command {
     Send(send::Args),
     /// List the events that a run accepts now
     Legal(legal::Args),
-    /// List the runs of a journal
+    /// List the runs of a journal file
     Runs(runs::Args),
     /// Show the state and data of a run, and what it waits for
     Show(show::Args),
@@ -51,19 +51,19 @@ enum Command {
     Log(log::Args),
     /// Explain a code, or why an event was accepted or refused
     Explain(codes::Args),
-    /// Verify a journal: recompute every hash and replay every event
+    /// Verify a journal file: recompute every hash and replay every event
     Verify(verify::Args),
     /// Show a run as it was after one of its records
     Replay(replay::Args),
     /// Create a run that shares the records of another run up to a point
     Fork(fork::Args),
-    /// Query the tables of a journal
+    /// Query the tables of a journal file
     Sql(sql::Args),
-    /// Rebuild the projections of a journal from its records
+    /// Rebuild the projections of a journal file from its records
     Rebuild(sql::RebuildArgs),
     /// Export a run to a file
     Export(transfer::ExportArgs),
-    /// Verify a run in a file and import it into a journal
+    /// Verify a run in a file and import it into a journal file
     Import(transfer::ImportArgs),
     /// Print a shell completion script
     Completions {
@@ -143,7 +143,7 @@ fn completions(shell: clap_complete::Shell, io: &mut Io<'_>) -> Result<Exit, Fai
     Ok(Exit::Yes)
 }
 
-/// A tip for a journal passed as a positional argument to a command that takes it as `--db`.
+/// A tip for a journal file passed as a positional argument to a command that takes it as `--db`.
 fn journal_tip(error: &clap::Error, args: &[OsString]) -> Option<String> {
     let Some(ContextValue::String(journal)) = error.get(ContextKind::InvalidArg) else {
         return None;
@@ -161,11 +161,11 @@ fn journal_tip(error: &clap::Error, args: &[OsString]) -> Option<String> {
     }
     let plain = |text: &str| !text.is_empty() && !text.contains([' ', '`', '\'', '"', '\n', '$']);
     if !texts.iter().all(|text| plain(text)) {
-        return Some(format!("pass a journal with `--db {journal}`"));
+        return Some(format!("pass a journal file with `--db {journal}`"));
     }
     let (before, after) = texts.split_at_checked(at)?;
     let right = [before, &["--db"], after].concat().join(" ");
-    Some(format!("pass a journal with `--db`: `charter {right}`"))
+    Some(format!("pass a journal file with `--db`: `charter {right}`"))
 }
 
 /// Prints what clap reports: help and version are results, the rest is wrong usage.

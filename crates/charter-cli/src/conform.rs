@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::input::open;
 use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::text::count;
 use crate::load::load;
 
 /// Checks a recorded stream item by item: one line out for each line in.
@@ -89,10 +90,10 @@ fn show(line: &Judgment, paint: Paint, out: &mut Vec<u8>) -> std::io::Result<()>
         false => paint.error("refused"),
     };
     let or = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".into());
-    let (kind, episode) = (or(&line.r#type), or(&line.episode));
-    write!(out, "{:>6}  {verdict}  {episode}  {kind}", line.index)?;
+    let (kind, run) = (or(&line.r#type), or(&line.episode));
+    write!(out, "{:>6}  {verdict}  {run}  {kind}", line.index)?;
     match (&line.from, &line.to) {
-        (Some(from), Some(to)) if from != to => write!(out, "  {from} -> {to}")?,
+        (Some(from), Some(to)) if from != to => write!(out, "  {from} → {to}")?,
         (Some(from), _) => write!(out, "  {from}")?,
         _ => {}
     }
@@ -179,7 +180,8 @@ fn show_summaries(judge: &Judge<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
         0 => paint.good("conforms"),
         _ => paint.error("does not conform"),
     };
-    writeln!(io.out, "\n{verdict}: {runs} runs, {accepted} items accepted, {refused} refused")?;
+    let (runs, items) = (count(runs, "run"), count(accepted, "item"));
+    writeln!(io.out, "\n{verdict}: {runs}, {items} accepted, {refused} refused")?;
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use crate::load::{load, plain};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A charter, an XState config (.json) or SCXML (.scxml); or the name of a bundled charter
-    #[arg(required_unless_present = "run")]
+    #[arg(value_name = "CHARTER", required_unless_present = "run")]
     file: Option<String>,
     /// Mark the active states and the transitions taken of a run
     #[arg(long, value_name = "RUN")]

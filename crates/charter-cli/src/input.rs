@@ -14,15 +14,26 @@ use crate::load::{plain, text_of};
 /// # Errors
 /// If the file cannot be read, or the text is not JSON.
 pub(crate) fn json_or_file(option: &str, text: &str) -> Result<Json, Failure> {
+    let example = format!("{option} '{{\"name\": \"ana\"}}'");
+    json_like(option, text, &example, &format!("{option} @file.json"))
+}
+
+/// The data of an event on the command line: JSON, or `@file`.
+///
+/// # Errors
+/// If the file cannot be read, or the text is not JSON.
+pub(crate) fn event_data(text: &str) -> Result<Json, Failure> {
+    let example = "charter send RUN TYPE '{\"name\": \"ana\"}'";
+    json_like("DATA", text, example, "charter send RUN TYPE @file.json")
+}
+
+fn json_like(name: &str, text: &str, example: &str, from_file: &str) -> Result<Json, Failure> {
     let (from, text) = match text.strip_prefix('@') {
         Some(path) => (format!("`{path}`"), text_of(Path::new(path))?),
-        None => (format!("`{option}`"), text.to_owned()),
+        None => (format!("`{name}`"), text.to_owned()),
     };
     serde_json::from_str(&text).map_err(|e| {
-        Failure::with_help(
-            format!("{from} is not valid JSON: {e}"),
-            format!("e.g. `{option} '{{\"name\": \"ana\"}}'`, or `{option} @file.json`"),
-        )
+        Failure::with_help(format!("{from} is not valid JSON: {e}"), format!("e.g. `{example}`, or `{from_file}`"))
     })
 }
 

@@ -30,10 +30,10 @@ pub struct Args {
     /// CHARTER_MODEL_KEY is sent there [default: CHARTER_MODEL_URL]
     #[arg(long, value_name = "URL")]
     pub model_url: Option<String>,
-    /// Record all requests to models and their answers in a new file
+    /// Record all requests to models and their answers in a new file, a cassette
     #[arg(long, value_name = "FILE", conflicts_with = "replay_models")]
     pub record_models: Option<PathBuf>,
-    /// Replay the answers of models from a file written by `--record-models`
+    /// Replay the answers of models from a cassette
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "model_url"])]
     pub replay_models: Option<PathBuf>,
 }

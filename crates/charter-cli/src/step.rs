@@ -17,6 +17,7 @@ use crate::load::load;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A charter, an XState config (.json) or SCXML (.scxml); or the name of a bundled charter
+    #[arg(value_name = "CHARTER")]
     file: String,
     /// File of events, one JSON object per line; `-` reads standard input
     #[arg(long, value_name = "F.jsonl")]

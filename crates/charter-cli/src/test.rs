@@ -16,7 +16,7 @@ use charter_scenario::runner::{Cover, ScenarioResult, compile_expressions, gaps,
 pub struct Args {
     /// Charters (with the folder `scenarios` next to them), folders of charters, scenario files, or
     /// names of bundled charters
-    #[arg(required = true, value_name = "CHARTER|DIR|FILE")]
+    #[arg(required = true, value_name = "CHARTER")]
     what: Vec<String>,
     /// Show what no scenario covers, with skeletons of scenarios for it
     #[arg(long)]
@@ -282,8 +282,9 @@ impl Report {
     }
 
     fn end(self, io: &mut Io<'_>) -> Result<Exit, Failure> {
-        let exit = match self.failed {
-            0 => Exit::Yes,
+        // Without scenarios nothing was tested.
+        let exit = match (self.failed, self.passed) {
+            (0, 1..) => Exit::Yes,
             _ => Exit::No,
         };
         if self.machine_output {

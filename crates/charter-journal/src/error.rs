@@ -64,7 +64,7 @@ pub enum StoreError {
     },
     /// Another process has the file open for writing.
     #[error(
-        "`{path}` is in use by another process{holder}; only one process can write to a journal at a time (others can read it)"
+        "`{path}` is in use by another process{holder}; only one process can write to a journal file at a time (others can read it)"
     )]
     InUse {
         /// The file.
@@ -85,13 +85,13 @@ pub enum StoreError {
         known: i64,
     },
     /// The file holds records of version 1, of which there was no release.
-    #[error("`{path}` is a journal made by a pre-release of Charter (record version 1); it cannot be read")]
+    #[error("`{path}` is a journal file made by a pre-release of Charter (record version 1); it cannot be read")]
     PreRelease {
         /// The file.
         path: String,
     },
     /// The file is not a journal.
-    #[error("`{path}` is not a journal: {why}")]
+    #[error("`{path}` is not a journal file: {why}")]
     NotAJournal {
         /// The file.
         path: String,

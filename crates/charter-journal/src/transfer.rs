@@ -13,7 +13,7 @@ use crate::memory::MemoryStore;
 use crate::record::Record;
 use crate::replay::{ReplayError, load, machine};
 use crate::store::{Append, MAX_RECORD_BYTES, RunInfo, Store, StoredCharter};
-use crate::verify::{Finding, verify};
+use crate::verify::{Difference, Finding, verify};
 
 /// Version of the file format; the value of `journal` in the first line.
 pub const EXPORT: u32 = 1;
@@ -204,7 +204,15 @@ impl Verified {
         let charter = header.charter();
         // Verify in memory first, like any journal.
         let memory = MemoryStore::new();
-        memory.put_charter(&charter)?;
+        memory.put_charter(&charter).map_err(|e| match e {
+            StoreError::Damaged(message) => TransferError::NotVerified(Finding {
+                run: Some(header.run.clone()),
+                seq: None,
+                what: Difference::Charter,
+                message,
+            }),
+            other => other.into(),
+        })?;
         let mut batch = Vec::new();
         while let Some(text) = lines.next()? {
             let record = Record::read(&text).map_err(|e| bad(lines.number, e.to_string()))?;

@@ -3,7 +3,7 @@
 use std::io::BufRead as _;
 use std::time::Duration;
 
-use charter_actors::{ClientOptions, http_client};
+use charter_actors::{ClientOptions, http_client, unreachable_server};
 
 use crate::transport::{Request, Response, Transport, TransportError};
 
@@ -33,7 +33,7 @@ impl Transport for HttpTransport {
     ) -> Result<Response, TransportError> {
         let failed = |error: &ureq::Error| match error {
             ureq::Error::Timeout(_) => TransportError::Timeout(within.as_secs()),
-            other => TransportError::Unreachable(other.to_string()),
+            other => TransportError::Unreachable(unreachable_server(&request.url, other)),
         };
         let mut post = self.agent.post(&request.url);
         for (name, value) in &request.headers {

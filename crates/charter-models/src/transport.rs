@@ -40,8 +40,8 @@ pub struct Response {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
-    /// The server cannot be reached, or the connection broke.
-    #[error("cannot reach the server: {0}")]
+    /// The server cannot be reached, or the connection broke: which server, and why.
+    #[error("cannot reach {0}")]
     Unreachable(String),
     /// No response in time.
     #[error("the server did not respond within {0} s")]

@@ -74,7 +74,7 @@ pub enum RuntimeError {
         what: String,
     },
     /// No such task is open.
-    #[error("run `{run}`: no open task `{task}`")]
+    #[error("run `{run}`: no open invocation `{task}`")]
     NoTask {
         /// The run.
         run: String,
@@ -82,7 +82,7 @@ pub enum RuntimeError {
         task: String,
     },
     /// The task is for others.
-    #[error("run `{run}`: the task `{task}` requires one of the roles {roles}; `{by}` has none of them")]
+    #[error("run `{run}`: the invocation `{task}` requires one of the roles {roles}; `{by}` has none of them")]
     NotYours {
         /// The run.
         run: String,

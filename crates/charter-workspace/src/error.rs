@@ -79,7 +79,7 @@ pub enum Error {
     #[error("stopped: {0}")]
     Stopped(String),
     /// A file or folder could not be read or written.
-    #[error("{doing}: {source}")]
+    #[error("cannot {doing}: {}", reason(.source))]
     Io {
         /// What was being done.
         doing: String,
@@ -90,6 +90,14 @@ pub enum Error {
 
 fn by(holder: &Option<String>) -> String {
     holder.as_ref().map(|h| format!(" by `{h}`")).unwrap_or_default()
+}
+
+/// The message of the operating system, without the error number.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
 impl Error {

@@ -10,7 +10,7 @@ use ureq::http::Uri;
 
 use super::exec::max_output;
 use crate::call::Call;
-use crate::client::{ClientOptions, http_client};
+use crate::client::{ClientOptions, http_client, unreachable_server};
 use crate::clock::BoxFuture;
 use crate::error::ConfigError;
 use crate::executor::{Executor, Fault, FindSecret, Outcome};
@@ -158,13 +158,13 @@ impl Request {
         }
         let request = request.config().timeout_global(Some(self.timeout)).build();
         let response = request.send(&self.body);
-        let mut response = response.map_err(|e| failure(&e))?;
+        let mut response = response.map_err(|e| failure(&self.url, &e))?;
         let status = response.status();
         let body = response.body_mut().with_config().limit(limit).read_to_vec().map_err(|e| match e {
             ureq::Error::BodyExceedsLimit(_) => {
                 Fault::new("too-large", format!("the response has more than {limit} bytes (`maxOutput`)"))
             }
-            e => failure(&e),
+            e => failure(&self.url, &e),
         })?;
         if !status.is_success() {
             let shown: String = String::from_utf8_lossy(&body).chars().take(500).collect();
@@ -184,9 +184,9 @@ impl Request {
     }
 }
 
-fn failure(e: &ureq::Error) -> Fault {
+fn failure(url: &str, e: &ureq::Error) -> Fault {
     match e {
         ureq::Error::Timeout(_) => Fault::new("timeout", "the server did not respond in time").retryable(),
-        e => Fault::new("start", format!("cannot reach the server: {e}")).retryable(),
+        e => Fault::new("start", format!("cannot reach {}", unreachable_server(url, e))).retryable(),
     }
 }

@@ -20,6 +20,7 @@ const MAX_INFOS: usize = 5;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A charter, an XState config (.json) or SCXML (.scxml); or the name of a bundled charter
+    #[arg(value_name = "CHARTER")]
     file: String,
     /// Exit with 1 for warnings, too
     #[arg(long)]
@@ -182,7 +183,7 @@ fn witness(finding: &Finding, io: &mut Io<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `2 errors, 1 warning`, or `no problems found`.
+/// `2 errors, 1 warning`, or `no findings`.
 fn counted(all: impl Iterator<Item = Severity>, omitted: usize, paint: Paint) -> String {
     let (mut errors, mut warnings) = (omitted, 0_usize);
     for severity in all {
@@ -200,7 +201,7 @@ fn counted(all: impl Iterator<Item = Severity>, omitted: usize, paint: Paint) ->
         parts.push(paint.warning(&number(warnings, "warning")));
     }
     match parts.is_empty() {
-        true => paint.good("no problems found"),
+        true => paint.good("no findings"),
         false => parts.join(", "),
     }
 }

@@ -32,9 +32,11 @@ pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) 
 
 fn explanation(record: &Record, machine: Option<&Machine>, paint: Paint) -> String {
     let mut out = Vec::new();
-    let roles = match record.by.roles.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", record.by.roles.join(", ")),
+    // The host itself has the id and the role `system`.
+    let roles = match record.by.roles.as_slice() {
+        [] => String::new(),
+        [role] if *role == record.by.id => String::new(),
+        roles => format!(" ({})", roles.join(", ")),
     };
     out.push(format!("record {} of run {}, {}", record.seq, record.run, when(record.at)));
     out.push(format!(

@@ -47,7 +47,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     } else {
         writeln!(io.out, "{new}")?;
         let paint = Paint(io.color_err);
-        let to = format!("`charter run --resume {new}` continues after record {}", args.at);
+        let to = format!("`charter run --resume {new}{}` continues after record {}", args.db.option(), args.at);
         writeln!(io.err, "{}", paint.faint(&to))?;
     }
     Ok(Exit::Yes)

@@ -52,10 +52,12 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let mut lines: Option<RecordLines> = None;
     // For the messages of rules; without the charter, only the rules are named.
     let machine = charter_journal::machine(&store, head.charter).ok();
+    let mut found = false;
     loop {
         let page = store.records(&head.run, next, PAGE)?;
         let lines = lines.get_or_insert_with(|| RecordLines::new(Paint(io.color_out), &page));
         for record in page.iter().filter(|r| matches(args, r)) {
+            found = true;
             match machine_output {
                 true => writeln!(io.out, "{}", record.shown(machine.as_ref()))?,
                 false => io.out.write_all(lines.line(record, machine.as_ref()).as_bytes())?,
@@ -66,6 +68,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             continue;
         }
         if !args.follow || head.status.is_none_or(charter_kernel::Status::is_finished) {
+            if !found && !machine_output {
+                writeln!(io.out, "no matching records")?;
+            }
             return Ok(Exit::Yes);
         }
         io.out.flush()?;

@@ -1,4 +1,4 @@
-//! The commands on a journal, and what they share: opening it, finding runs.
+//! The commands on a journal file, and what they share: opening it, finding runs.
 
 pub mod explain;
 pub mod fork;
@@ -21,7 +21,7 @@ use charter_kernel::{Digest, Machine, Snapshot};
 use crate::io::Failure;
 use crate::load::plain;
 
-/// The default journal, in the current folder.
+/// The default journal file, in the current folder.
 pub const DEFAULT: &str = "charter.db";
 
 /// The option `--db`.
@@ -38,7 +38,8 @@ impl Db {
     /// # Errors
     /// If the journal does not exist.
     pub fn read(&self) -> Result<SqliteStore, Failure> {
-        open(&self.db)
+        exists(&self.db, "another file is selected with `--db FILE`")?;
+        opened(&self.db, SqliteStore::open_read_only(&self.db))
     }
 
     /// Opens the journal for writing.
@@ -46,8 +47,16 @@ impl Db {
     /// # Errors
     /// If the journal does not exist, or another process has it open for writing.
     pub fn write(&self) -> Result<SqliteStore, Failure> {
-        exists(&self.db)?;
-        Ok(SqliteStore::open(&self.db)?)
+        exists(&self.db, "another file is selected with `--db FILE`")?;
+        opened(&self.db, SqliteStore::open(&self.db))
+    }
+
+    /// ` --db FILE` for a suggested command; nothing for the default file.
+    pub(crate) fn option(&self) -> String {
+        match self.db.as_os_str() == DEFAULT {
+            true => String::new(),
+            false => format!(" --db {}", self.db.display()),
+        }
     }
 
     /// Opens the journal for writing; creates it if it does not exist.
@@ -58,7 +67,10 @@ impl Db {
         if let Some(folder) = self.db.parent().filter(|f| !f.as_os_str().is_empty())
             && !folder.is_dir()
         {
-            return Err(Failure::new(format!("the folder of the journal, `{}`, does not exist", folder.display())));
+            return Err(Failure::new(format!(
+                "the folder of the journal file, `{}`, does not exist",
+                folder.display()
+            )));
         }
         if self.db.is_dir() {
             return Err(is_folder(&self.db));
@@ -66,31 +78,44 @@ impl Db {
         if std::fs::metadata(&self.db).is_ok_and(|found| found.len() > 0) {
             other_file(&self.db)?;
         }
-        Ok(SqliteStore::open(&self.db)?)
+        opened(&self.db, SqliteStore::open(&self.db))
     }
 }
 
-/// Opens a journal for reading.
+/// Opens the journal file that a command takes as an argument, for reading. `usage` says how it is
+/// passed.
 ///
 /// # Errors
-/// If the journal does not exist.
-pub fn open(path: &Path) -> Result<SqliteStore, Failure> {
-    exists(path)?;
-    Ok(SqliteStore::open_read_only(path)?)
+/// If the file does not exist.
+pub fn open(path: &Path, usage: &str) -> Result<SqliteStore, Failure> {
+    exists(path, usage)?;
+    opened(path, SqliteStore::open_read_only(path))
 }
 
-fn exists(path: &Path) -> Result<(), Failure> {
+/// Names the file in the message.
+fn opened(path: &Path, store: Result<SqliteStore, StoreError>) -> Result<SqliteStore, Failure> {
+    store.map_err(|e| match e {
+        StoreError::Failed { reason, .. } => Failure::new(format!("cannot open `{}`: {reason}", path.display())),
+        other => other.into(),
+    })
+}
+
+/// Checks that there is such a file, and that it can be a journal file.
+///
+/// # Errors
+/// If not; `usage` says how another file is selected.
+pub(crate) fn exists(path: &Path, usage: &str) -> Result<(), Failure> {
     let shown = path.display();
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(is_folder(path)),
         // SQLite accepts an empty file as a new database.
         Ok(found) if found.is_file() && found.len() == 0 => {
-            Err(Failure::new(format!("`{shown}` is not a journal: it is empty")))
+            Err(Failure::new(format!("`{shown}` is not a journal file: it is empty")))
         }
         Ok(_) => other_file(path),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(Failure::with_help(
-            format!("journal `{shown}` not found"),
-            "`charter run CHARTER` or `charter import FILE` creates it; `--db FILE` selects another file",
+            format!("journal file `{shown}` not found"),
+            format!("`charter run CHARTER` or `charter import FILE` creates one; {usage}"),
         )),
         Err(e) => Err(Failure::new(format!("cannot read `{shown}`: {}", plain(&e)))),
     }
@@ -100,7 +125,7 @@ fn exists(path: &Path) -> Result<(), Failure> {
 fn other_file(path: &Path) -> Result<(), Failure> {
     if path.is_file() && begins_as_sqlite(path) == Some(false) {
         let shown = path.display();
-        let why = format!("`{shown}` is not a journal: it is not a SQLite file");
+        let why = format!("`{shown}` is not a journal file: it is not a SQLite file");
         return Err(Failure::new(why));
     }
     Ok(())
@@ -123,7 +148,7 @@ pub(crate) fn refuse_overwrite(path: &Path) -> Result<(), Failure> {
     if path.is_file() && begins_as_sqlite(path) == Some(true) {
         let shown = path.display();
         return Err(Failure::with_help(
-            format!("cannot overwrite `{shown}`: it is a journal or another SQLite file"),
+            format!("cannot overwrite `{shown}`: it is a journal file or another SQLite file"),
             "choose another file",
         ));
     }
@@ -138,7 +163,7 @@ pub(crate) fn is_journal(word: &str) -> bool {
 }
 
 fn is_folder(path: &Path) -> Failure {
-    Failure::new(format!("`{}` is a folder, not a journal", path.display()))
+    Failure::new(format!("`{}` is a folder, not a journal file", path.display()))
 }
 
 /// Finds a run by its id, or by a unique prefix of it.
@@ -168,13 +193,13 @@ pub fn find(store: &dyn Store, name: &str) -> Result<RunInfo, Failure> {
             let near = charter_expr::nearest(name, all.iter().map(|r| r.run.as_str()));
             let help = match near {
                 _ if is_journal(name) => {
-                    format!("pass a journal with `--db`: `charter runs --db {name}` lists its runs")
+                    format!("pass a journal file with `--db`: `charter runs --db {name}` lists its runs")
                 }
                 Some(near) => format!("did you mean `{near}`?"),
-                None if all.is_empty() => "the journal has no runs yet".to_owned(),
+                None if all.is_empty() => "the journal file has no runs yet".to_owned(),
                 None => "`charter runs` lists them".to_owned(),
             };
-            let message = format!("run `{name}` not found in this journal");
+            let message = format!("run `{name}` not found in this journal file");
             Err(Failure::with_help(message, help))
         }
     }
@@ -187,7 +212,10 @@ pub fn find(store: &dyn Store, name: &str) -> Result<RunInfo, Failure> {
 pub fn charter_of(store: &dyn Store, digest: Digest) -> Result<StoredCharter, Failure> {
     let stored = store.charter(digest)?;
     stored.ok_or_else(|| {
-        Failure::with_help(format!("charter {digest} not found in this journal"), "run `charter verify` for details")
+        Failure::with_help(
+            format!("charter {digest} not found in this journal file"),
+            "run `charter verify` for details",
+        )
     })
 }
 
@@ -212,7 +240,7 @@ impl From<StoreError> for Failure {
         match error {
             StoreError::InUse { path, holder } => Failure::with_help(
                 format!("`{path}` is in use by another process{holder}"),
-                "only one process can write to a journal at a time: stop it, or wait for it. Meanwhile `charter runs`, `show`, `log`, `verify` and `sql` can read it",
+                "only one process can write to a journal file at a time: stop it, or wait for it. Meanwhile `charter runs`, `show`, `log`, `verify` and `sql` can read it",
             ),
             other => Failure::new(other.to_string()),
         }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use super::table::Table;
-use super::text::{count, when};
+use super::text::{count, seconds};
 use super::{Db, charter_of};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
@@ -33,7 +33,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// If the journal cannot be read.
+/// If the journal file cannot be read.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read()?;
     let mut runs = store.runs(&RunFilter::default())?;
@@ -70,7 +70,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
                 word(run.status).to_owned(),
                 state.join(", "),
                 (run.seq + 1).to_string(),
-                when(run.updated),
+                seconds(run.updated),
             ]);
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use charter_kernel::{Machine, Principal, Snapshot, Timestamp};
 use serde_json::{Value as Json, json};
 
-use super::text::{clean, count, short, when};
+use super::text::{clean, count, seconds, short, when};
 use super::{Db, at, charter_of, find};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::page;
@@ -53,10 +53,10 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         "  {}, {} from {} to {}",
         status(&snapshot, paint),
         count(run.seq + 1, "record"),
-        when(run.started),
+        seconds(run.started),
         when(run.updated)
     )?;
-    writeln!(io.out, "  {}", paint.faint(&format!("charter {}, head {}", run.charter, run.hash)))?;
+    writeln!(io.out, "  {}", paint.faint(&format!("charter {}, last hash {}", run.charter, run.hash)))?;
     for line in page::lines(&machine, &snapshot, run.updated, None, paint) {
         writeln!(io.out, "{line}")?;
     }

@@ -9,13 +9,13 @@ use rusqlite::types::ValueRef;
 use serde_json::{Map, Value as Json};
 
 use super::table::Table;
-use super::{DEFAULT, Db, open};
+use super::{DEFAULT, Db, exists, open};
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Queries a journal.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The journal
+    /// Journal file
     #[arg(value_name = "DB")]
     db: PathBuf,
     /// One SQL statement; the connection is read-only
@@ -26,7 +26,7 @@ pub struct Args {
 /// Rebuilds the projections.
 #[derive(Debug, clap::Args)]
 pub struct RebuildArgs {
-    /// The journal
+    /// Journal file
     #[arg(value_name = "DB", default_value = DEFAULT)]
     db: PathBuf,
 }
@@ -36,7 +36,7 @@ pub struct RebuildArgs {
 /// # Errors
 /// If the statement is not valid.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let store = open(&args.db)?;
+    let store = open(&args.db, "pass the file first: `charter sql DB \"SELECT ...\"`")?;
     let (names, rows) = query(&store, &args.query)?.ok_or_else(|| {
         Failure::with_help("empty SQL statement", "e.g. `charter sql charter.db \"SELECT run, status FROM runs\"`")
     })?;
@@ -65,8 +65,17 @@ type Rows = (Vec<String>, Vec<Vec<Json>>);
 
 /// The rows; `None` if the statement is empty or only a comment.
 fn query(store: &SqliteStore, query: &str) -> Result<Option<Rows>, Failure> {
+    let mut refused = None;
     let rows = store.query(|connection| {
-        let mut statement = connection.prepare(query)?;
+        let mut statement = connection.prepare(query).inspect_err(|e| {
+            if matches!(e, rusqlite::Error::MultipleStatement) {
+                refused = Some(Failure::new("only one statement at a time is allowed"));
+            }
+        })?;
+        if !statement.readonly() {
+            refused = Some(Failure::new("`charter sql` is read-only: only queries (`SELECT`) are allowed"));
+            return Ok(None);
+        }
         let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
         let mut all = Vec::new();
         let mut rows = statement.query([])?;
@@ -82,6 +91,9 @@ fn query(store: &SqliteStore, query: &str) -> Result<Option<Rows>, Failure> {
         }
         Ok(Some((names, all)))
     });
+    if let Some(refused) = refused {
+        return Err(refused);
+    }
     rows.map_err(|e| match e {
         StoreError::Failed { reason, .. } => {
             Failure::with_help(reason, "docs/sql.md describes the tables; `SELECT name FROM sqlite_schema` lists them")
@@ -105,6 +117,7 @@ fn json(value: ValueRef<'_>) -> Json {
 /// # Errors
 /// If the journal is in use, or a record cannot be read.
 pub fn rebuild(args: &RebuildArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    exists(&args.db, "pass another file as an argument: `charter rebuild DB`")?;
     let store = Db { db: args.db.clone() }.write()?;
     store.rebuild()?;
     let done = Paint(io.color_err).faint("projections rebuilt from the records");

@@ -21,7 +21,7 @@ impl RecordLines {
         let width = |of: &dyn Fn(&Record) -> usize| records.iter().map(of).max().unwrap_or(0);
         let types = width(&|r| r.event.r#type.chars().count());
         let senders = width(&|r| who(r).chars().count());
-        RecordLines { paint, day: String::new(), widths: (types.clamp(8, 36), senders.min(40)) }
+        RecordLines { paint, day: String::new(), widths: (types.max(8), senders.min(40)) }
     }
 
     /// The line of a record, with its line break.
@@ -30,7 +30,7 @@ impl RecordLines {
         let mut out = String::new();
         let (day, time) = day_and_time(record.at);
         if day != self.day {
-            out.push_str(&paint.faint(&day));
+            out.push_str(&paint.faint(&format!("{day} UTC")));
             out.push('\n');
             self.day = day;
         }
@@ -79,11 +79,14 @@ fn verdict(record: &Record, paint: Paint) -> String {
 /// A new record, on one line.
 pub(crate) fn short_line(record: &Record, paint: Paint) -> String {
     let verdict = verdict(record, paint);
-    let to = match record.to.as_ref() {
-        "root" => String::new(),
-        actor => format!("{}: ", clean(actor)),
+    let (to, moved) = (clean(&record.to), moved(record));
+    let what = match (to.as_str(), moved.as_str()) {
+        ("root", moved) => moved.to_owned(),
+        // There is no such actor.
+        (to, "") => to.to_owned(),
+        (to, moved) => format!("{to}: {moved}"),
     };
-    format!("{}  {}  {to}{}", record.seq, verdict.trim_end(), moved(record))
+    format!("{}  {}  {what}", record.seq, verdict.trim_end())
 }
 
 /// The states before and after.
@@ -107,8 +110,13 @@ pub(crate) fn day_and_time(at: Timestamp) -> (String, String) {
     (day.to_owned(), format!("{whole}.{part:0<3}"))
 }
 
-/// `2026-11-21 10:00:00`, in UTC.
+/// `2026-11-21 10:00:00 UTC`.
 pub(crate) fn when(at: Timestamp) -> String {
+    format!("{} UTC", seconds(at))
+}
+
+/// `2026-11-21 10:00:00`, in UTC.
+pub(crate) fn seconds(at: Timestamp) -> String {
     let (day, time) = day_and_time(at);
     format!("{day} {}", time.split('.').next().unwrap_or_default())
 }
@@ -127,12 +135,9 @@ pub(crate) fn clean(text: &str) -> String {
 
 /// The other schema violations, one line each: the message of the refusal has the first.
 pub(crate) fn further(misfits: &[Misfit]) -> impl Iterator<Item = String> {
-    misfits.iter().skip(1).map(|misfit| {
-        let at = match misfit.at.as_str() {
-            "" => "/",
-            at => at,
-        };
-        format!("  at `{}`: {}", clean(at), clean(&misfit.message))
+    misfits.iter().skip(1).map(|misfit| match misfit.at.as_str() {
+        "" => format!("  {}", clean(&misfit.message)),
+        at => format!("  at `{}`: {}", clean(at), clean(&misfit.message)),
     })
 }
 

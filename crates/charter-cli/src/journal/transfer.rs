@@ -92,8 +92,8 @@ pub fn import(args: &ImportArgs, machine_output: bool, io: &mut Io<'_>) -> Resul
             Ok(Exit::No)
         }
         Err(TransferError::Store(StoreError::Conflict { run, .. })) => Err(Failure::with_help(
-            format!("run `{run}` already exists in this journal"),
-            "`--db FILE` imports into another journal",
+            format!("run `{run}` already exists in this journal file"),
+            "`--db FILE` imports into another journal file",
         )),
         Err(other) => Err(other.into()),
     }

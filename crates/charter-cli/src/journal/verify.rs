@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use charter_journal::{Anchor, Report, VerifyOptions, verify_export, verify_with};
+use charter_journal::{Anchor, Difference, Report, VerifyOptions, verify_export, verify_with};
 use charter_kernel::Digest;
 use serde_json::json;
 
@@ -13,15 +13,19 @@ use super::text::{clean, count};
 use super::{DEFAULT, find, open};
 use crate::io::{Exit, Failure, Io, Paint};
 
-/// Verifies a journal.
+/// Upper limit for the runs listed in the text output.
+const MAX_RUNS: usize = 20;
+
+/// Verifies a journal file.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The journal, or a file written by `charter export` (or by a canister)
+    /// Journal file, or a file written by `charter export` (or by a canister)
     #[arg(value_name = "DB", default_value = DEFAULT)]
     db: PathBuf,
     /// Verify only this run
     run: Option<String>,
-    /// A trusted hash to compare with: `RUN/SEQ=sha256:...` (repeatable)
+    /// An anchor: the hash of a record, kept outside the file, to compare with:
+    /// `RUN/SEQ=sha256:...` (repeatable)
     #[arg(long, value_name = "RUN/SEQ=HASH", value_parser = anchor)]
     anchor: Vec<Anchor>,
 }
@@ -42,7 +46,7 @@ fn anchor(text: &str) -> Result<Anchor, String> {
 /// Runs the command.
 ///
 /// # Errors
-/// If the journal cannot be read. Differences in it are the answer, not an error.
+/// If the file cannot be read. Findings are the answer, not an error.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let report = match export(&args.db) {
         Some(file) => exported(args, file)?,
@@ -72,32 +76,50 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     }
     let paint = Paint(io.color_out);
     for finding in &report.findings {
-        let kind = paint.error(&format!("{}:", finding.what.word()));
+        let kind = paint.error(&format!("{}:", kind(finding.what)));
         writeln!(io.out, "{kind} {}", clean(&finding.to_string()))?;
     }
     let sum = format!("{} of {}", count(report.records(), "record"), count(report.runs.len() as u64, "run"));
     match (exit, report.runs.as_slice()) {
         (Exit::Yes, [one]) if one.first > 0 => writeln!(
             io.out,
-            "{}: {sum} from record {} on, head {}; earlier records are not in the file",
+            "{}: {sum} from record {} on, last hash {}; earlier records are not in the file",
             paint.good("verified"),
             one.first,
             one.hash
         )?,
-        (Exit::Yes, [one]) => writeln!(io.out, "{}: {sum}, head {}", paint.good("verified"), one.hash)?,
-        (Exit::Yes, _) => writeln!(io.out, "{}: {sum}", paint.good("verified"))?,
+        (Exit::Yes, [one]) => writeln!(io.out, "{}: {sum}, last hash {}", paint.good("verified"), one.hash)?,
+        (Exit::Yes, _) => {
+            writeln!(io.out, "{}: {sum}; the last hash of each:", paint.good("verified"))?;
+            for run in report.runs.iter().take(MAX_RUNS) {
+                writeln!(io.out, "  {}  {}", clean(&run.run), run.hash)?;
+            }
+            let more = report.runs.len().saturating_sub(MAX_RUNS);
+            if more > 0 {
+                writeln!(io.out, "  and {} (`--json` lists them all)", count(more as u64, "more run"))?;
+            }
+        }
         _ => writeln!(
             io.out,
             "{}: {}; {sum} verified",
             paint.error("not verified"),
-            count(report.findings.len() as u64, "difference")
+            count(report.findings.len() as u64, "finding")
         )?,
     }
     Ok(exit)
 }
 
+/// The kind of a finding in the text output.
+fn kind(what: Difference) -> &'static str {
+    match what {
+        Difference::Columns => "table `records`",
+        Difference::Container => "outside the records",
+        other => other.word(),
+    }
+}
+
 fn journal(args: &Args) -> Result<Report, Failure> {
-    let store = open(&args.db)?;
+    let store = open(&args.db, "the file is the first argument: `charter verify DB [RUN]`")?;
     let run = match &args.run {
         Some(name) => Some(find(&store, name)?.run),
         None => None,

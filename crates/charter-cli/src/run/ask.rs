@@ -1,7 +1,7 @@
 //! The prompt on the terminal: shows what is to be decided, then the choices, then asks for the
 //! data of the chosen one.
 
-use charter_kernel::{Digest, Timestamp};
+use charter_kernel::{Digest, Schema, Timestamp};
 use charter_runtime::View;
 use serde_json::{Map, Value as Json, json};
 
@@ -57,7 +57,7 @@ pub(crate) fn ask(
     }
     writeln!(io.err, "  {}  quit; the run stays as it is", paint.help("q"))?;
     if let Some(timer) = view.snapshot.next_timer() {
-        let due = format!("timer {} is due {} UTC", clean(&timer.id), when(timer.due));
+        let due = format!("timer {} is due {}", clean(&timer.id), when(timer.due));
         writeln!(io.err, "{}", paint.faint(&due))?;
     }
     loop {
@@ -82,7 +82,12 @@ pub(crate) fn ask(
         let by_name = |c: &&Choice| matches!(c, Choice::Event(e) if e.r#type.eq_ignore_ascii_case(&line));
         let by_number = line.parse::<usize>().ok().and_then(|n| choices.get(n.checked_sub(1)?));
         let Some(choice) = by_number.or_else(|| choices.iter().find(by_name)) else {
-            writeln!(io.err, "enter a number from 1 to {}, or q", choices.len())?;
+            let numbers = match choices.len() {
+                1 => "1".to_owned(),
+                many => format!("a number from 1 to {many}"),
+            };
+            let again = if diffs.is_some() { ", d" } else { "" };
+            writeln!(io.err, "enter {numbers}{again} or q")?;
             continue;
         };
         let part = match choice {
@@ -230,13 +235,23 @@ fn ask_property(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) ->
         (None, true) => format!(" ({kind}, optional)"),
         (None, false) => format!(" ({kind})"),
     };
-    let Some(line) = question(&format!("  {}{hint}: ", clean(name)), io)? else {
-        return Ok(Entered::EndOfInput);
-    };
-    Ok(match line.is_empty() && optional {
-        true => Entered::Skipped,
-        false => Entered::Value(typed(&line, kind)),
-    })
+    // Checked here as well, because every refused event is recorded.
+    let schema = Schema::compile(property).ok();
+    loop {
+        let Some(line) = question(&format!("  {}{hint}: ", clean(name)), io)? else {
+            return Ok(Entered::EndOfInput);
+        };
+        if line.is_empty() && optional {
+            return Ok(Entered::Skipped);
+        }
+        let value = typed(&line, kind);
+        let misfits = schema.as_ref().map(|s| s.misfits(&value)).unwrap_or_default();
+        match misfits.first() {
+            None => return Ok(Entered::Value(value)),
+            Some(_) if line.is_empty() => writeln!(io.err, "  must not be empty")?,
+            Some(misfit) => writeln!(io.err, "  {}", clean(&misfit.message))?,
+        }
+    }
 }
 
 /// Asks which of the changes are accepted: a selection has a digest of its own.

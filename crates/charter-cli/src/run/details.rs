@@ -49,8 +49,9 @@ fn output(of: &Json, paint: Paint) -> Vec<String> {
     lines
 }
 
-/// The line of an emitted event that is an insight.
-pub(crate) fn of_insight(data: &Json, paint: Paint) -> Option<String> {
+/// The line of an emitted event that is an insight. `failure` is the reason of a failure that was
+/// shown before; it is not repeated.
+pub(crate) fn of_insight(data: &Json, failure: Option<&str>, paint: Paint) -> Option<String> {
     let insight = data.get("insight")?;
     let text = |key: &str| insight.get(key)?.as_str().map(clean);
     let outcome = match text("outcome")?.as_str() {
@@ -58,7 +59,11 @@ pub(crate) fn of_insight(data: &Json, paint: Paint) -> Option<String> {
         "failed" => paint.error("failed"),
         other => paint.warning(other),
     };
-    Some(format!("learned ({outcome}, {}): {}", text("category")?, text("description")?))
+    let description = match insight.get("description")?.as_str()? {
+        known if failure == Some(known) => "the reason above".to_owned(),
+        new => clean(new),
+    };
+    Some(format!("learned ({outcome}, {}): {description}", text("category")?))
 }
 
 /// Whether an emitted event only repeats a state change, which the line of the record shows.

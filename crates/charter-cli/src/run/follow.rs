@@ -8,7 +8,7 @@ use charter_runtime::{RuntimeEvent, SendEvent, Subscription, View};
 use super::ask;
 use super::choice::{self, Choice};
 use super::host::Host;
-use super::progress::Progress;
+use super::progress::{Beginning, Progress};
 use super::{Who, report};
 use crate::io::{Exit, Failure, Io};
 use crate::journal::Db;
@@ -40,7 +40,7 @@ pub(crate) struct Follow {
     pub(crate) reply: Reply,
     pub(crate) who: Who,
     pub(crate) wait_for_timers: bool,
-    pub(crate) resumed: bool,
+    pub(crate) beginning: Beginning,
     pub(crate) db: Db,
 }
 
@@ -55,7 +55,7 @@ impl Follow {
     ) -> Result<Exit, Failure> {
         let mut progress = Progress::new(run, io);
         let view = host.wait(host.runtime.view(run))?;
-        progress.begin(&view, self.resumed, host, io)?;
+        progress.begin(&view, self.beginning, &self.db, host, io)?;
         let mut refused = 0;
         let mut seen = Vec::new();
         let last = loop {
@@ -116,7 +116,7 @@ impl Follow {
             progress.show(&event, io)?;
         }
         progress.clear(io)?;
-        report::write(&last, &self.db, machine_output, host, now(), io)?;
+        report::write(&last, &self.who, &self.db, machine_output, host, now(), io)?;
         let failed = matches!(last.snapshot.status().word(), "failed" | "cancelled");
         Ok(match failed || refused > 0 {
             true => Exit::No,

@@ -14,6 +14,7 @@ use charter_runtime::{ActorError, Charter, Options, Recovery, Runtime, RuntimeEr
 use super::model_progress::ModelProgress;
 use crate::bundled;
 use crate::io::Failure;
+use crate::journal::Db;
 use crate::load::{Loaded, load};
 use crate::models::{self, Recording};
 
@@ -33,6 +34,8 @@ pub(crate) struct Host {
     pub(crate) model_progress: ModelProgress,
     /// Whether the rules of the charter answer instead of a model.
     pub(crate) offline: bool,
+    /// The option `--db` of suggested commands.
+    db_option: String,
     threads: tokio::runtime::Runtime,
 }
 
@@ -46,7 +49,8 @@ impl Host {
             .enable_all()
             .build()
             .map_err(|e| Failure::new(format!("cannot start the host: {e}")))?;
-        // The files of workspaces are next to the journal.
+        let db_option = Db { db: store.path().to_owned() }.option();
+        // The files of workspaces are next to the journal file.
         #[cfg(unix)]
         let workspaces = {
             let mut folder = store.path().as_os_str().to_owned();
@@ -65,13 +69,20 @@ impl Host {
             models: chosen.title,
             model_progress,
             offline: chosen.offline,
+            db_option,
             threads,
         })
     }
 
     /// Waits for an operation of the host.
     pub(crate) fn wait<T>(&self, work: impl Future<Output = Result<T, RuntimeError>>) -> Result<T, Failure> {
-        Ok(self.threads.block_on(work)?)
+        self.threads.block_on(work).map_err(|e| match e {
+            RuntimeError::RunExists(run) => Failure::with_help(
+                format!("run `{run}` already exists, with another charter or input"),
+                format!("choose another id, or resume it: `charter run --resume {run}{}`", self.db_option),
+            ),
+            other => other.into(),
+        })
     }
 
     /// Waits for a future, at most for `time`.
@@ -233,10 +244,6 @@ impl From<RuntimeError> for Failure {
         match error {
             RuntimeError::Store(error) => error.into(),
             RuntimeError::Replay(error) => error.into(),
-            RuntimeError::RunExists(run) => Failure::with_help(
-                format!("run `{run}` already exists, with another charter or input"),
-                format!("choose another id, or resume it: `charter run --resume {run}`"),
-            ),
             other => Failure::new(other.to_string()),
         }
     }

@@ -1,6 +1,7 @@
 //! `charter run`: starts or resumes a run on the embedded host, and follows it until it ends or
 //! waits for a person.
 
+mod answers;
 mod approval_preview;
 mod ask;
 mod choice;
@@ -19,13 +20,14 @@ use charter_runtime::{Start, Subscription};
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value as Json, json};
 
-use crate::input::json_or_file;
+use crate::input::{event_data, json_or_file};
 use crate::io::{Exit, Failure, Io};
-use crate::journal::text::further;
+use crate::journal::text::{clean, further};
 use crate::journal::{self, Db};
 use crate::models;
 use follow::{Follow, Reply};
 use host::Host;
+use progress::Beginning;
 
 /// Starts a run and follows it.
 #[derive(Debug, clap::Args)]
@@ -34,7 +36,7 @@ use host::Host;
     after_help = "Ends when the run ends, or when the run waits for a person; then prints what it waits for.\nCtrl-C interrupts; `charter run --resume RUN` continues the run."
 )]
 pub struct Args {
-    /// A charter, or the name of a bundled charter
+    /// A charter, an XState config (.json) or SCXML (.scxml); or the name of a bundled charter
     #[arg(required_unless_present = "resume", conflicts_with = "resume")]
     charter: Option<String>,
     /// Input of the run: JSON, or `@file`
@@ -72,15 +74,24 @@ pub struct Who {
     /// Your id
     #[arg(long = "as", value_name = "ID", default_value = "me", value_parser = NonEmptyStringValueParser::new())]
     sender: String,
-    /// One of your roles (repeatable)
+    /// One of your roles (repeatable) [default: with `run`, all roles of the charter; with `send`,
+    /// none; `legal` then lists the events of every role]
     #[arg(long, value_name = "ROLE", value_parser = NonEmptyStringValueParser::new())]
     role: Vec<String>,
 }
 
 impl Who {
-    /// A placeholder sender, with every role.
-    pub(crate) fn anyone() -> Who {
-        Who { sender: "ID".into(), role: Vec::new() }
+    /// The same sender, with every role.
+    pub(crate) fn with_every_role(&self) -> Who {
+        Who { sender: self.sender.clone(), role: Vec::new() }
+    }
+    /// The option `--as` of a suggested command.
+    pub(crate) fn option(&self) -> String {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-@:/+".contains(c);
+        match self.sender.chars().all(plain) {
+            true => format!("--as {}", self.sender),
+            false => format!("--as '{}'", clean(&self.sender).replace('\'', "'\\''")),
+        }
     }
     pub(crate) fn principal(&self) -> Principal {
         Principal { id: self.sender.clone(), roles: self.role.clone() }
@@ -95,13 +106,13 @@ impl Who {
 /// # Errors
 /// If the charter or the input cannot be read, the journal is in use, or the run does not exist.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let (host, run, events) = match (&args.charter, &args.resume) {
+    let (host, run, events, beginning) = match (&args.charter, &args.resume) {
         (_, Some(resume)) => {
             let store = args.db.write()?;
             let run = journal::find(&store, resume)?.run;
             let host = Host::open(store, &args.models)?;
             let events = host.runtime.subscribe(Some(&run));
-            (host, run, events)
+            (host, run, events, Beginning::Resumed)
         }
         (Some(charter), None) => match start(args, charter, io)? {
             Ok(started) => started,
@@ -127,7 +138,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         },
         who: args.who.clone(),
         wait_for_timers: args.wait,
-        resumed: args.resume.is_some(),
+        beginning,
         db: args.db.clone(),
     };
     let exit = follow.run(&host, &run, events, machine_output, io);
@@ -135,13 +146,16 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     exit
 }
 
+/// A run and the host that has begun to execute it.
+type Begun = (Host, String, Subscription, Beginning);
+
 /// Starts a run; the inner error is a refused start.
-fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<(Host, String, Subscription), Exit>, Failure> {
+fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Exit>, Failure> {
     let input = match &args.input {
         Some(text) => json_or_file("--input", text)?,
         None => json!({}),
     };
-    // Checked before the journal is created.
+    // Checked before the journal file is created.
     let charter = host::charter(charter)?;
     check_input(charter.machine(), &input, args.who.principal())?;
     host::admits(&charter, args.run.as_deref(), &args.models)?;
@@ -163,7 +177,11 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<(Host, St
     }
     let run = receipt.record.run.to_string();
     let events = events.only(&run);
-    Ok(Ok((host, run, events)))
+    let beginning = match receipt.repeated {
+        true => Beginning::Existing,
+        false => Beginning::Started,
+    };
+    Ok(Ok((host, run, events, beginning)))
 }
 
 /// Validates the input, before the journal is created.
@@ -200,7 +218,7 @@ fn background(args: &Args, run: &str) -> Result<(), Failure> {
     let cannot = |e: std::io::Error| {
         Failure::with_help(
             format!("cannot start a background process: {}", crate::load::plain(&e)),
-            format!("the run has started; `charter run --resume {run}` continues it"),
+            format!("the run has started; `charter run --resume {run}{}` continues it", args.db.option()),
         )
     };
     let program = std::env::current_exe().map_err(cannot)?;
@@ -230,7 +248,7 @@ fn background(args: &Args, run: &str) -> Result<(), Failure> {
 /// The data of an event on the command line: JSON, `@file`, or none.
 pub(crate) fn data(text: Option<&String>) -> Result<Json, Failure> {
     match text {
-        Some(text) => json_or_file("DATA", text),
+        Some(text) => event_data(text),
         None => Ok(json!({})),
     }
 }

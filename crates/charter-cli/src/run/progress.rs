@@ -8,11 +8,23 @@ use charter_journal::{Record, SourceKind, Verdict};
 use charter_kernel::{Machine, Millis, Timestamp};
 use charter_runtime::{RuntimeEvent, View, Working};
 
-use super::details;
 use super::host::Host;
 use super::model_progress::ModelProgress;
+use super::{answers, details};
 use crate::io::{Failure, Io, Paint};
+use crate::journal::Db;
 use crate::journal::text::{clean, count, short};
+
+/// How a run comes to be followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// It was started now.
+    Started,
+    /// `charter run --run ID` named a run that exists, with the same charter and input.
+    Existing,
+    /// `charter run --resume RUN`.
+    Resumed,
+}
 
 /// The progress of a run.
 pub(crate) struct Progress {
@@ -30,6 +42,10 @@ pub(crate) struct Progress {
     states: Vec<String>,
     machine: Option<Arc<Machine>>,
     model_progress: ModelProgress,
+    /// The option `--db` of suggested commands.
+    db: String,
+    /// The reason of the last failure, which is not repeated.
+    failure: Option<String>,
 }
 
 impl Progress {
@@ -45,6 +61,8 @@ impl Progress {
             states: Vec::new(),
             machine: None,
             model_progress: ModelProgress::default(),
+            db: String::new(),
+            failure: None,
         }
     }
 
@@ -62,43 +80,44 @@ impl Progress {
     }
 
     /// Prints the heading.
-    pub(crate) fn begin(&mut self, view: &View, resumed: bool, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
+    pub(crate) fn begin(
+        &mut self,
+        view: &View,
+        beginning: Beginning,
+        db: &Db,
+        host: &Host,
+        io: &mut Io<'_>,
+    ) -> Result<(), Failure> {
         let definition = view.charter.machine().definition();
         self.know(view, None);
         self.observe_models(host);
+        self.db = db.option();
         let paint = self.paint;
-        let how = match resumed {
-            true => format!("resumed after record {}", view.snapshot.seq()),
-            false => "started".to_owned(),
+        let (ended, seq) = (view.snapshot.status().is_finished(), view.snapshot.seq());
+        let how = match (beginning, ended) {
+            (Beginning::Started, _) => "started".to_owned(),
+            (Beginning::Existing, true) => "already exists, and has ended".to_owned(),
+            (Beginning::Existing, false) => format!("already exists; continued after record {seq}"),
+            (Beginning::Resumed, true) => "has already ended".to_owned(),
+            (Beginning::Resumed, false) => format!("resumed after record {seq}"),
         };
         let title = definition.title.as_deref().unwrap_or(&definition.id);
         writeln!(io.err, "{} {how}: {}", paint.strong(&self.run), clean(title))?;
+        if ended && beginning != Beginning::Started {
+            return Ok(());
+        }
         if self.live {
-            let leave = format!("Ctrl-C interrupts; `charter run --resume {}` continues the run", self.run);
+            let leave =
+                format!("Ctrl-C interrupts; `charter run --resume {}{}` continues the run", self.run, db.option());
             writeln!(io.err, "{}", paint.faint(&leave))?;
         }
-        let asks = definition.actors.values().any(|a| a.kind == "model");
-        if asks {
-            match host.offline {
-                // Offline answers must not be mistaken for those of a model.
-                true => {
-                    let rules = "no model is called; simple keyword rules of the charter answer instead";
-                    writeln!(io.err, "{} {rules}", paint.warning("offline:"))?;
-                    let more =
-                        "to use a model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or pass `--model`";
-                    writeln!(io.err, "{}", paint.faint(more))?;
-                }
-                false => {
-                    let who = format!("models: {}", host.models);
-                    writeln!(io.err, "{}", paint.faint(&who))?;
-                }
-            }
-        }
+        answers::write(view, host, io)?;
         let others = host.recovery.resumed.iter().chain(&host.recovery.unknown);
         let own = format!("{}/", self.run);
         let others = others.filter(|effect| !effect.starts_with(&own)).count();
         if others > 0 {
-            let more = format!("also resumed: {} of other runs in this journal", count(others as u64, "invocation"));
+            let more =
+                format!("also resumed: {} of other runs in this journal file", count(others as u64, "invocation"));
             writeln!(io.err, "{}", paint.faint(&more))?;
         }
         for (run, error) in &host.recovery.failed {
@@ -129,8 +148,15 @@ impl Progress {
                     return Ok(());
                 }
                 let more = details::of_record(&r.record, paint);
+                let failure = failure(&r.record).map(|why| match self.failure.as_deref() == Some(why) {
+                    true => "for the same reason".to_owned(),
+                    false => self.failure.insert(why.to_owned()).clone(),
+                });
                 let machine = self.machine.as_deref();
-                std::iter::once(record(&r.record, machine, paint)).chain(more).collect::<Vec<_>>().join("\n  ")
+                std::iter::once(record(&r.record, failure.as_deref(), machine, paint))
+                    .chain(more)
+                    .collect::<Vec<_>>()
+                    .join("\n  ")
             }
             RuntimeEvent::Began(work) if work.attempt > 1 => {
                 self.model_progress.forget(&self.run, &work.src);
@@ -160,13 +186,13 @@ impl Progress {
                 format!("{}{text}", paint.strong(&label))
             }
             RuntimeEvent::Emitted { data, .. } if details::is_move(data, &self.states) => return Ok(()),
-            RuntimeEvent::Emitted { r#type, data, .. } => details::of_insight(data, paint)
+            RuntimeEvent::Emitted { r#type, data, .. } => details::of_insight(data, self.failure.as_deref(), paint)
                 .unwrap_or_else(|| format!("emits {} {}", clean(r#type), short(data, 60))),
             RuntimeEvent::Trouble { message, .. } => {
                 format!("{} {}", paint.warning("warning:"), clean(message))
             }
             RuntimeEvent::Missed(count) => {
-                format!("{count} events are not shown here; `charter log {}` lists all records", self.run)
+                format!("{count} events are not shown here; `charter log {}{}` lists all records", self.run, self.db)
             }
             _ => return Ok(()),
         };
@@ -246,7 +272,7 @@ fn elapsed(Millis(ms): Millis) -> String {
 }
 
 /// A record on one line.
-fn record(record: &Record, machine: Option<&Machine>, paint: Paint) -> String {
+fn record(record: &Record, failure: Option<&str>, machine: Option<&Machine>, paint: Paint) -> String {
     let actor = match record.to.as_ref() {
         "root" => String::new(),
         actor => format!("{}: ", paint.strong(&clean(actor))),
@@ -265,7 +291,13 @@ fn record(record: &Record, machine: Option<&Machine>, paint: Paint) -> String {
             by => format!("  {} by {}", clean(&record.event.r#type), clean(by)),
         },
         SourceKind::Done => format!("  {invocation} done"),
-        SourceKind::Error => format!("  {} {}", paint.error(&format!("{invocation} failed:")), clean(&failure(record))),
+        SourceKind::Error => {
+            format!(
+                "  {} {}",
+                paint.error(&format!("{invocation} failed:")),
+                clean(failure.unwrap_or("no reason given"))
+            )
+        }
         _ => format!("  {}", clean(&record.event.r#type)),
     };
     let verdict = match (record.verdict, record.explanation(machine)) {
@@ -278,8 +310,8 @@ fn record(record: &Record, machine: Option<&Machine>, paint: Paint) -> String {
     format!("{actor}{moved}{what}{verdict}")
 }
 
-fn failure(record: &Record) -> String {
-    let error = record.event.data.get("error");
-    let message = error.and_then(|e| e.get("message")).and_then(|m| m.as_str());
-    message.unwrap_or("failed").to_owned()
+/// The reason of a failed invocation.
+fn failure(record: &Record) -> Option<&str> {
+    let error = record.event.data.get("error").filter(|_| record.source.kind == SourceKind::Error);
+    error?.get("message")?.as_str()
 }

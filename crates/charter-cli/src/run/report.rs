@@ -9,7 +9,7 @@ use super::host::Host;
 use super::{Who, choice};
 use crate::io::{Failure, Io, Paint};
 use crate::journal::text::{clean, count, further, short, when};
-use crate::journal::{DEFAULT, Db, show};
+use crate::journal::{Db, show};
 use crate::{page, program};
 
 /// Upper limit for a value next to an actor, in characters.
@@ -18,6 +18,7 @@ const MAX_VALUE: usize = 70;
 /// Writes the report.
 pub(crate) fn write(
     view: &View,
+    who: &Who,
     db: &Db,
     machine_output: bool,
     host: &Host,
@@ -39,7 +40,6 @@ pub(crate) fn write(
     let word = match snapshot.status() {
         Status::Done => paint.good(word),
         Status::Failed | Status::Cancelled => paint.error(word),
-        Status::Active | Status::Paused => paint.warning("waiting"),
         _ => paint.warning(word),
     };
     let state: Vec<&str> = snapshot.actor("root").iter().flat_map(|a| a.state()).collect();
@@ -65,7 +65,7 @@ pub(crate) fn write(
         if !page.is_empty() && !io.terminal {
             writeln!(io.out, "Waiting")?;
         }
-        waits(view, db, host, now, paint, io)?;
+        waits(view, who, db, host, now, paint, io)?;
     }
     next(view, db, paint, io)
 }
@@ -73,7 +73,7 @@ pub(crate) fn write(
 /// Suggests the next commands.
 fn next(view: &View, db: &Db, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
     let (run, charter) = (view.snapshot.run(), program::name());
-    let (last, file) = (view.snapshot.seq(), file(db));
+    let (last, file) = (view.snapshot.seq(), db.option());
     let all = match file.is_empty() {
         true => String::new(),
         false => format!(" {}", db.db.display()),
@@ -89,13 +89,6 @@ fn next(view: &View, db: &Db, paint: Paint, io: &mut Io<'_>) -> Result<(), Failu
         writeln!(io.out, "{}", paint.faint(&format!("{command:<width$}  # {what}")))?;
     }
     Ok(())
-}
-
-fn file(db: &Db) -> String {
-    match db.db.as_os_str() == DEFAULT {
-        true => String::new(),
-        false => format!(" --db {}", db.db.display()),
-    }
 }
 
 /// The actors of the run, each with its state and its variables.
@@ -125,6 +118,7 @@ fn actors(view: &View, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
 /// What the run waits for, with the commands that answer.
 pub(crate) fn waits(
     view: &View,
+    who: &Who,
     db: &Db,
     host: &Host,
     now: Timestamp,
@@ -133,7 +127,7 @@ pub(crate) fn waits(
 ) -> Result<(), Failure> {
     let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
     let run = snapshot.run();
-    let (file, charter) = (file(db), program::name());
+    let (file, charter) = (db.option(), program::name());
     if view.is_stuck() {
         let stuck = "no timer, no running actor, and no legal event";
         writeln!(io.out, "  {} {stuck}", paint.error("stuck:"))?;
@@ -146,7 +140,7 @@ pub(crate) fn waits(
         };
         writeln!(io.out, "  for a person{by}: {}", clean(title))?;
     }
-    let choices = choice::all(view, &Who::anyone(), now);
+    let choices = choice::all(view, &who.with_every_role(), now);
     // On a terminal it was shown with the prompt.
     let previews = choice::previews(&choices, view, host, now);
     for (_, _, preview) in previews.iter().filter(|_| !io.terminal) {
@@ -160,8 +154,9 @@ pub(crate) fn waits(
     }
     let mut legal: Vec<_> = show::legal(machine, snapshot, now).into_iter().collect();
     legal.sort_by_key(|((kind, to), _)| choices.iter().position(|c| c.is(kind, to)));
+    let needed: Vec<String> = legal.iter().flat_map(|(_, roles)| roles.clone()).collect();
     for ((kind, to), roles) in legal {
-        let role = roles.first().map(|r| format!(" --role {r}")).unwrap_or_default();
+        let role = least_privileged(&roles, &needed).map(|r| format!(" --role {r}")).unwrap_or_default();
         let by = match roles.is_empty() {
             true => String::new(),
             false => format!(" by {}", roles.join(" or ")),
@@ -174,15 +169,21 @@ pub(crate) fn waits(
             Json::Object(data) if data.is_empty() => String::new(),
             data => format!(" '{}'", data.to_string().replace('\'', "'\\''")),
         };
-        let how = format!("{charter} send {run} {kind}{data}{address} --as ID{role}{file}");
+        let how = format!("{charter} send {run} {kind}{data}{address} {}{role}{file}", who.option());
         writeln!(io.out, "  for {}{}{by}  {}", paint.strong(&kind), show::to(&to), paint.faint(&how))?;
     }
     if let Some(timer) = snapshot.next_timer() {
-        writeln!(io.out, "  for the timer {}, due {} UTC", clean(&timer.id), when(timer.due))?;
+        writeln!(io.out, "  for the timer {}, due {}", clean(&timer.id), when(timer.due))?;
     }
     let how = format!("{charter} run --resume {run}{file}");
     writeln!(io.out, "  to resume: {}", paint.faint(&how))?;
     Ok(())
+}
+
+/// The role that the fewest of the events need; the first of several. `needed` has the roles of all
+/// events.
+fn least_privileged<'r>(roles: &'r [String], needed: &[String]) -> Option<&'r String> {
+    roles.iter().min_by_key(|role| needed.iter().filter(|other| other == role).count())
 }
 
 /// Prints a refusal on standard error.

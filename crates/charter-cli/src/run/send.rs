@@ -22,7 +22,7 @@ pub struct Args {
     /// The actor to send to [default: the root actor of the run]
     #[arg(long, value_name = "ACTOR")]
     to: Option<String>,
-    /// Idempotency key: an event with a key that was used before is not applied again
+    /// Event id: an event with an id that was used before is not applied again
     #[arg(long, value_name = "ID")]
     id: Option<String>,
     /// Number of the last record you have seen; if the run has changed since, the event is refused
@@ -84,7 +84,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     if !args.detach && !receipt.is_refused() {
         let view = follow::settle(&host, &run, events, record.seq, io)?;
         if !machine_output {
-            report::write(&view, &args.db, false, &host, follow::now(), io)?;
+            report::write(&view, &args.who, &args.db, false, &host, follow::now(), io)?;
         }
     }
     host.close();

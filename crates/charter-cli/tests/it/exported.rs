@@ -15,7 +15,7 @@ fn an_exported_run_is_verified() {
     let journal = charter(&["verify", &db]);
     let verified = charter(&["verify", &file]);
     assert_eq!((verified.code, &verified.out), (0, &journal.out));
-    assert!(verified.out.starts_with("verified: 6 records of 1 run, head sha256:"), "{}", verified.out);
+    assert!(verified.out.starts_with("verified: 6 records of 1 run, last hash sha256:"), "{}", verified.out);
     // An anchor, another run, a changed record.
     let wrong = format!("one/3=sha256:{}", "0".repeat(64));
     let ran = charter(&["verify", &file, "--anchor", &wrong]);

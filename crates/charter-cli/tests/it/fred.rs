@@ -41,7 +41,7 @@ fn digest(out: &str) -> String {
     rest.split('"').next().unwrap().to_owned()
 }
 
-const WAITING: &str = r#"r1: waiting in human_review, 6 records
+const WAITING: &str = r#"r1: active in human_review, 6 records
   Question   Should we raise prices by 20 % for new customers?
   Seen as    - first_principles: offline: not analyzed; ask yourself: Which of your reasons would
                hold if nobody else did it this way?
@@ -65,8 +65,8 @@ const WAITING: &str = r#"r1: waiting in human_review, 6 records
              time                ██████████░░░░░░░░░░  0.50
   Instead    - option: Leave everything as it is; whyNot: Offline rules do not weigh alternatives.
 Waiting
-  for HUMAN_APPROVED by reviewer  charter send r1 HUMAN_APPROVED '{"digest":"sha256:0d40b8bd235183b3eddd26e09cd55a61481b3994cd72cf4fbc393e2a20354549"}' --as ID --role reviewer
-  for HUMAN_REJECTED by reviewer  charter send r1 HUMAN_REJECTED '{"feedback":"..."}' --as ID --role reviewer
+  for HUMAN_APPROVED by reviewer  charter send r1 HUMAN_APPROVED '{"digest":"sha256:0d40b8bd235183b3eddd26e09cd55a61481b3994cd72cf4fbc393e2a20354549"}' --as me --role reviewer
+  for HUMAN_REJECTED by reviewer  charter send r1 HUMAN_REJECTED '{"feedback":"..."}' --as me --role reviewer
   for the timer human_review/after/reviewDeadline, due [..]
   to resume: charter run --resume r1
 charter log r1  # list the records of the run
@@ -138,7 +138,7 @@ fn memory_and_the_queries_of_the_page() {
     at(&db, &["run", "--resume", "r3", "--yes"]);
     // As confident as in the first session; now a person has to review it.
     let ran = begin(&db, "r4", SURE, &[]);
-    assert!(ran.out.contains("r4: waiting in human_review"), "{}", ran.out);
+    assert!(ran.out.contains("r4: active in human_review"), "{}", ran.out);
     assert!(ran.out.contains("(overruled: 1)"), "{}", ran.out);
     // Memory is separate for each user.
     let other = begin(&db, "r5", &SURE.replace("u1", "u2"), &[]);
@@ -169,7 +169,7 @@ fn missing_information_is_requested() {
     let db = scratch.0.join("charter.db");
     let ran = begin(&db, "r1", r#"{"userId":"u1","message":"price?"}"#, &[]);
     assert!(ran.out.contains("Missing   - That is short"), "{}", ran.out);
-    let how = r#"send r1 START '{"input":{"message":"..."}}' --as ID --role founder"#;
+    let how = r#"send r1 START '{"input":{"message":"..."}}' --as me --role founder"#;
     assert!(ran.out.contains(how), "{}", ran.out);
     // On a terminal: the number of the choice, then the required properties.
     let args = ["run", "--resume", "r1", "--model", "offline", "--db", db.to_str().unwrap()];

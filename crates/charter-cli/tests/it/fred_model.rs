@@ -199,7 +199,7 @@ fn invalid_answers_decide_nothing() {
         let of = ["--model", "openai:m", "--model-url", &model.url];
         let start = ["run", "fred", "--run", "r", "--input", INPUT];
         let (_, text) = ran(&scratch, &[&start[..], &of].concat());
-        assert!(text.contains("r: waiting in error"), "{said}: {text}");
+        assert!(text.contains("r: active in error"), "{said}: {text}");
         assert!(text.contains(&format!("{code} in decide")), "{said}: {text}");
         assert_eq!((model.times("decide"), model.times("execute")), (times, 0), "{said}");
         let repaired = text.contains("decide: the answer does not match its schema; asking again");

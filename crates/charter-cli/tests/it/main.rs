@@ -9,6 +9,7 @@ mod eval;
 mod exported;
 mod fred;
 mod fred_model;
+mod hints;
 mod hostile;
 mod imports;
 #[cfg(feature = "otel")]

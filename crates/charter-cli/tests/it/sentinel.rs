@@ -84,7 +84,7 @@ fn the_whole_cycle_at_the_terminal() {
         ],
     );
     assert!(!ran.err.contains("fsm:transition"), "{}", ran.err);
-    assert!(ran.out.starts_with("r: waiting in IDLE"), "{}", ran.out);
+    assert!(ran.out.starts_with("r: active in IDLE"), "{}", ran.out);
     assert_eq!(desk.file("greeting.txt"), "Guten Tag, world\n");
 }
 
@@ -132,7 +132,7 @@ fn a_failed_verification_is_shown_and_changes_nothing() {
         &ran.err,
         &[
             "apply failed: verification failed: it exited with code 3\n      three tests fail\n",
-            "learned (failed, verify): verification failed",
+            "learned (failed, verify): the reason above",
             "What next?\n  1  RESET",
             "ERROR → IDLE  RESET by me",
         ],
@@ -144,7 +144,7 @@ fn a_failed_verification_is_shown_and_changes_nothing() {
 fn a_file_that_changed_meanwhile_is_refused_and_noted_in_the_diff() {
     let desk = Desk::new();
     let ran = desk.typed("", &["1"]);
-    assert!(ran.out.starts_with("r: waiting in AWAITING_PROPOSAL_APPROVAL"), "{}", ran.out);
+    assert!(ran.out.starts_with("r: active in AWAITING_PROPOSAL_APPROVAL"), "{}", ran.out);
     desk.scratch.file("w/greeting.txt", "Hello, you\n");
     let again = charter_typed(&["run", "--resume", "r", "--db", &desk.db], "1\n\nq\n", None);
     in_order(
@@ -192,7 +192,7 @@ fn without_a_terminal_every_answer_is_a_command() {
         // The printed command, split into arguments.
         let line = ran.out.lines().find(|l| l.contains(&format!("charter send r {event} '"))).unwrap();
         let data = line.split('\'').nth(1).unwrap();
-        assert!(line.ends_with(&format!(" --as ID --role approver --db {}", desk.db)), "{line}");
+        assert!(line.ends_with(&format!(" --role approver --db {}", desk.db)), "{line}");
         ran = desk.send(event, data);
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(ran.err.contains(next), "{}", ran.err);

@@ -77,13 +77,13 @@ fn a_journal_without_its_option_gets_a_tip() {
         assert!(ran.err.contains(right), "{args:?}: {}", ran.err);
         assert_eq!(ran.code, 2);
     };
-    tip(&["runs", "some.db"], "tip: pass a journal with `--db`: `charter runs --db some.db`");
+    tip(&["runs", "some.db"], "tip: pass a journal file with `--db`: `charter runs --db some.db`");
     tip(&["--json", "show", "one", "some.db"], "`charter --json show one --db some.db`");
-    tip(&["runs", "a b.db"], "pass a journal with `--db a b.db`");
+    tip(&["runs", "a b.db"], "pass a journal file with `--db a b.db`");
     for command in ["show", "log", "legal", "replay", "export"] {
         tip(
             &[command, &db, "--db", &db],
-            &format!("pass a journal with `--db`: `charter runs --db {db}` lists its runs"),
+            &format!("pass a journal file with `--db`: `charter runs --db {db}` lists its runs"),
         );
     }
     // No tip for commands that take no journal, and none if `--db` is given.
@@ -177,7 +177,7 @@ fn an_empty_file_is_not_a_journal() {
         &["run", "--resume", "one", "--db", &empty],
     ] {
         let err = failure(args);
-        assert!(err.contains("empty.db` is not a journal: it is empty"), "{args:?}: {err}");
+        assert!(err.contains("empty.db` is not a journal file: it is empty"), "{args:?}: {err}");
         assert_eq!(std::fs::metadata(&empty).unwrap().len(), 0);
         assert_eq!(files(&scratch), before);
     }
@@ -235,7 +235,7 @@ fn journals_are_not_overwritten_and_other_files_not_changed() {
     charter(&["run", &fine, "--db", &db, "--run", "one"]);
     for args in [&["export", "one", "--db", &db, "-o", &db][..], &["graph", &fine, "-o", &db]] {
         let err = failure(args);
-        assert!(err.contains("it is a journal or another SQLite file"), "{err}");
+        assert!(err.contains("it is a journal file or another SQLite file"), "{err}");
     }
     let ran = charter(&["verify", &db]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);

@@ -87,7 +87,7 @@ pub(super) fn tokens(source: &str) -> Result<Vec<(Token, Span)>, ParseError> {
         } else if let Some(sign) = SIGNS.iter().find(|s| rest.starts_with(**s)) {
             (Token::Sign(sign), sign.len())
         } else {
-            return Err(stray(rest, at));
+            return Err(stray(source, at));
         };
         let end = at.saturating_add(len);
         out.push((token, Span::new(at, end)));
@@ -95,11 +95,13 @@ pub(super) fn tokens(source: &str) -> Result<Vec<(Token, Span)>, ParseError> {
     }
 }
 
-fn stray(rest: &str, at: usize) -> ParseError {
+fn stray(source: &str, at: usize) -> ParseError {
+    let (before, rest) = source.split_at_checked(at).unwrap_or((source, ""));
     let c = rest.chars().next().unwrap_or(' ');
     let span = Span::new(at, at.saturating_add(c.len_utf8()));
-    let error = ParseError::new(span, format!("the character `{}` cannot stand here", c.escape_debug()));
+    let error = ParseError::new(span, format!("unexpected character `{}`", c.escape_debug()));
     match c {
+        '=' if before.trim().is_empty() => error.help("omit the leading `=`, which only marks expressions in charters"),
         '=' => error.help("equality is written `==`"),
         '&' => error.help("`and` is written `&&`"),
         '|' => error.help("`or` is written `||`"),

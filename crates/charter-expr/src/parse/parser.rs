@@ -79,10 +79,10 @@ impl<'s> Parser<'s> {
     fn unexpected(&self, wanted: &str) -> ParseError {
         let span = self.span();
         let found = match self.token() {
-            Token::End => "the end of the expression".to_owned(),
+            Token::End => "the end".to_owned(),
             _ => format!("`{}`", span.of(self.source)),
         };
-        ParseError::new(span, format!("found {found}, but {wanted} would fit here"))
+        ParseError::new(span, format!("expected {wanted}, found {found}"))
     }
 
     fn deeper(&mut self) -> Result<(), Fail> {

@@ -64,10 +64,7 @@ fn names_fields_and_calls() {
     reads_as("cel.bind(x, 1, x).y", "cel.bind(x, 1, x).y");
     reads_as("[1, 2,] == [] && {1: 2,} == {}", "[1, 2] == [] && {1: 2} == {}");
     refused("while", "0..5: `while` is reserved and cannot be a name");
-    refused(
-        "a.in",
-        "2..4: found `in`, but a field name would fit here (help: write such a field as an index: `x[\"in\"]`)",
-    );
+    refused("a.in", "2..4: expected a field name, found `in` (help: write such a field as an index: `x[\"in\"]`)");
     refused(
         "has(a)",
         "0..5: `has` asks for a field (help: write `has(x.field)`; for a key that is computed, `key in x`)",
@@ -103,11 +100,15 @@ fn strings() {
 #[test]
 fn what_is_missing_is_named() {
     refused("", "0..0: the expression is empty");
-    refused("a +", "3..3: found the end of the expression, but an operand would fit here");
-    refused("(a", "2..2: found the end of the expression, but `)` would fit here");
-    refused("a b", "2..3: found `b`, but the end of the expression or an operator would fit here");
-    refused("a = b", "2..3: the character `=` cannot stand here (help: equality is written `==`)");
-    refused("f(a,)", "4..5: found `)`, but an argument would fit here");
-    refused("a ? b", "5..5: found the end of the expression, but `:` would fit here");
-    refused("a // comment\n +", "15..15: found the end of the expression, but an operand would fit here");
+    refused("a +", "3..3: expected an operand, found the end");
+    refused("(a", "2..2: expected `)`, found the end");
+    refused("a b", "2..3: expected the end of the expression or an operator, found `b`");
+    refused(
+        "= 1",
+        "0..1: unexpected character `=` (help: omit the leading `=`, which only marks expressions in charters)",
+    );
+    refused("a = b", "2..3: unexpected character `=` (help: equality is written `==`)");
+    refused("f(a,)", "4..5: expected an argument, found `)`");
+    refused("a ? b", "5..5: expected `:`, found the end");
+    refused("a // comment\n +", "15..15: expected an operand, found the end");
 }

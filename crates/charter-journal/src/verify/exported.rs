@@ -7,6 +7,7 @@ use charter_kernel::Digest;
 use super::current::Current;
 use super::report::{Anchor, Difference, Report, VerifiedRun};
 use super::{Verifier, diagnose};
+use crate::error::StoreError;
 use crate::memory::MemoryStore;
 use crate::record::{Record, json_of};
 use crate::store::{Row, Store};
@@ -27,21 +28,37 @@ pub fn verify_export(from: &mut dyn BufRead, anchors: &[Anchor]) -> Result<Repor
     let header = Header::read(&mut lines)?;
     let charter = header.charter();
     let store = MemoryStore::new();
-    store.put_charter(&charter)?;
+    let stored = store.put_charter(&charter);
     let mut verifier = Verifier::new(&store);
     for a in anchors.iter().filter(|a| a.run == header.run) {
         let known = verifier.anchors.entry(a.run.clone()).or_default();
         known.insert(a.seq, a.hash);
     }
     let mut current = Current::new(&header.run);
-    if let Some(after) = &header.after {
+    match stored {
+        // Without its charter, no event of the run can be stepped again.
+        Err(StoreError::Damaged(why)) => {
+            current.broken = true;
+            verifier.found(Some(header.run.clone()), None, Difference::Charter, why);
+        }
+        stored => stored?,
+    }
+    if let (false, Some(after)) = (current.broken, &header.after) {
         verifier.begin_after(&mut current, after, charter.digest);
     }
     let first = current.next;
-    while let Some(text) = lines.next()? {
-        if current.broken {
-            continue;
-        }
+    while !current.broken {
+        let text = match lines.next() {
+            Ok(Some(text)) => text,
+            Ok(None) => break,
+            Err(TransferError::Line { why, .. }) => {
+                current.broken = true;
+                let message = format!("the line of this record is {why}");
+                verifier.found(Some(header.run.clone()), Some(current.next), Difference::Unreadable, message);
+                break;
+            }
+            Err(e) => return Err(e),
+        };
         match Record::read(&text) {
             Err(e) => {
                 let (what, message) = diagnose::unreadable(&text, &e);

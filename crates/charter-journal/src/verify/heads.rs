@@ -52,9 +52,12 @@ impl Verifier<'_> {
                         current.broken = true;
                     }
                     if !current.broken && current.next == before {
-                        let message = format!(
-                            "this record and all later ones are missing; according to `runs`, the last one is {seq}"
-                        );
+                        let message = match i64::try_from(before) == Ok(seq) {
+                            true => "the last record is missing".to_owned(),
+                            false => format!(
+                                "this record and all later ones are missing; according to `runs`, the last one is {seq}"
+                            ),
+                        };
                         self.found(Some(run.clone()), Some(before), Difference::Missing, message);
                         current.broken = true;
                     }

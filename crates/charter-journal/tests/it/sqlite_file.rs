@@ -65,8 +65,8 @@ fn files_that_are_not_journals_are_not_modified() {
         assert_eq!(SqliteStore::open_read_only(&path(name)).unwrap_err(), e);
         e.to_string().replace(&path(name).display().to_string(), "FILE")
     };
-    assert_eq!(refused("text"), "`FILE` is not a journal: it is not a SQLite file");
-    assert_eq!(refused("other"), "`FILE` is not a journal: it is a SQLite file of another application");
+    assert_eq!(refused("text"), "`FILE` is not a journal file: it is not a SQLite file");
+    assert_eq!(refused("other"), "`FILE` is not a journal file: it is a SQLite file of another application");
     assert_eq!(
         refused("newer"),
         "`FILE` has schema version 9; this program supports versions up to 2; use a newer version of Charter, or export the runs with it and import them here"
@@ -75,7 +75,7 @@ fn files_that_are_not_journals_are_not_modified() {
     rusqlite::Connection::open(path("older")).unwrap().execute_batch("PRAGMA user_version = 1").unwrap();
     assert_eq!(
         refused("older"),
-        "`FILE` is a journal made by a pre-release of Charter (record version 1); it cannot be read"
+        "`FILE` is a journal file made by a pre-release of Charter (record version 1); it cannot be read"
     );
     assert!(SqliteStore::open_read_only(&path("absent")).is_err());
     assert!(!path("absent").exists());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use charter_actors::{ClientOptions, http_client};
+use charter_actors::{ClientOptions, http_client, unreachable_server};
 use futures_core::Stream;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
@@ -36,7 +36,7 @@ pub(super) struct Post {
 /// There is no response.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PostError {
-    #[error("cannot reach the server: {0}")]
+    #[error("cannot reach {0}")]
     Unreachable(String),
     #[error("the response of the server is larger than {0} bytes")]
     TooLarge(u64),
@@ -71,7 +71,7 @@ impl Post {
         session: Option<&str>,
         more: &HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failed> {
-        let failed = |e: ureq::Error| StreamableHttpError::Client(PostError::Unreachable(e.to_string()));
+        let failed = |e: ureq::Error| StreamableHttpError::Client(PostError::Unreachable(unreachable_server(uri, &e)));
         self.status.store(0, Ordering::Relaxed);
         let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
         let mut request = self

@@ -113,14 +113,17 @@ fn a_person_answers_a_task() {
         );
         let task = tasks[0].effect.clone();
         let e = h.runtime.complete(&task, json!({"good": true}), who("eve", &["guest"])).await.unwrap_err();
-        assert_eq!(e.to_string(), "run `r`: the task `r/0/0` requires one of the roles user; `eve` has none of them");
+        assert_eq!(
+            e.to_string(),
+            "run `r`: the invocation `r/0/0` requires one of the roles user; `eve` has none of them"
+        );
         // An answer that does not match the schema is refused, and the task remains open.
         let bad = h.runtime.complete(&task, json!({"god": true}), who("ana", &["user"])).await.unwrap();
         assert_eq!(bad.refusal().unwrap().code.word(), "schema");
         let good = h.runtime.complete(&task, json!({"good": true}), who("ana", &["user"])).await.unwrap();
         assert_eq!((good.record.by.id.as_str(), good.record.state[0].as_ref()), ("ana", "done"));
         let e = h.runtime.complete(&task, json!({"good": true}), who("ana", &["user"])).await.unwrap_err();
-        assert_eq!(e.to_string(), "run `r`: no open task `r/0/0`");
+        assert_eq!(e.to_string(), "run `r`: no open invocation `r/0/0`");
         h.start("s", json!({})).await;
         h.runtime.decline("s/0/0", "not my business", who("ana", &["user"])).await.unwrap();
         let error = json!({"code": "declined", "message": "not my business", "retryable": false, "by": "ana"});

@@ -113,6 +113,9 @@ pub(crate) enum PartError {
     /// Its value is not a string; the name of its type, with an article.
     #[error("expected a string, found {0}")]
     NotString(String),
+    /// The item is not an object; the name of its type, with an article.
+    #[error("expected an object, found {0}")]
+    NotObject(&'static str),
     /// Its value is not a principal.
     #[error("expected an object with `id` and `roles`")]
     NotPrincipal,
@@ -172,6 +175,10 @@ impl StreamMapping {
         let (run, kind) = match (run, kind) {
             (Ok(Some(run)), Ok(Some(kind))) => (run, kind),
             (run, kind) => {
+                if !item.is_object() {
+                    let problem = PartError::NotObject(type_name(&item));
+                    return Err(ItemError { kind: None, run: None, problem });
+                }
                 let name = |part, found: Result<Option<String>, PartError>| match found {
                     Ok(Some(name)) => Ok(name),
                     Ok(None) => Err(PartError::Null(part)),
@@ -291,6 +298,18 @@ fn fields(path: &Path) -> Vec<&str> {
         Segment::Index(_) => None,
     });
     names.collect()
+}
+
+/// The type of a value, with an article.
+fn type_name(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "a boolean",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a string",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "an object",
+    }
 }
 
 fn compile(cel: &str) -> Result<Program, StreamError> {

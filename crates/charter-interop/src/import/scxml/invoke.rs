@@ -198,7 +198,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
     fn finalize(&mut self, invoke: Node<'d, 'i>, node: Node<'d, 'i>) -> Vec<Action> {
         self.only(node, &[]);
         for child in xml::elements(node).filter(|c| xml::is(*c, "send") || xml::is(*c, "raise")) {
-            let message = format!("`<{}>` does not belong into `<finalize>`", child.tag_name().name());
+            let message = format!("`<{}>` does not belong in `<finalize>`", child.tag_name().name());
             self.refuse(
                 codes::UNKNOWN_KEY,
                 xml::tag(child),

@@ -107,7 +107,7 @@ fn a_second_process_is_refused_with_the_holder() {
     let (_, words) = listen(&mut start_child(&file, None));
     let said = words.join("\n").replace(&file.display().to_string(), "FILE");
     let expected = format!(
-        "failed `FILE` is in use by another process (process {}); only one process can write to a journal at a time (others can read it)",
+        "failed `FILE` is in use by another process (process {}); only one process can write to a journal file at a time (others can read it)",
         std::process::id()
     );
     assert!(said.contains(&expected), "{said}");

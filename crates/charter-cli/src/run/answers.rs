@@ -1,0 +1,71 @@
+//! What answers for the actors of a run, said at its start if it is no model: such answers must not
+//! be mistaken for those of a model.
+
+use charter_kernel::definition::ActorDecl;
+use charter_runtime::View;
+use serde_json::Value as Json;
+
+use super::host::Host;
+use crate::io::{Failure, Io, Paint};
+
+/// What answers for the actors of a charter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    /// A model, or the `offline` rules.
+    Model,
+    /// The inference of an automaton without a model.
+    Mock,
+    /// A script.
+    Script,
+    /// Actors that models do not stand for.
+    Other,
+}
+
+impl Answers {
+    fn of(view: &View) -> Answers {
+        let actors = &view.charter.machine().definition().actors;
+        let text = |actor: &ActorDecl, key: &str, is: &str| actor.config.get(key).and_then(Json::as_str) == Some(is);
+        let infers = |actor: &ActorDecl| actor.kind == "automaton" && text(actor, "part", "inference");
+        // As in the input of the actor.
+        let adapter = || {
+            let config = view.snapshot.actor("root")?.variable("config")?;
+            config.get("inference.adapter")?.as_str()
+        };
+        if actors.values().any(|a| a.kind == "model" || text(a, "by", "model")) {
+            return Answers::Model;
+        }
+        if actors.values().any(infers) {
+            return match adapter() {
+                Some("model") => Answers::Model,
+                Some("mock") => Answers::Mock,
+                _ => Answers::Other,
+            };
+        }
+        match actors.values().any(|a| a.kind == "scripted") {
+            true => Answers::Script,
+            false => Answers::Other,
+        }
+    }
+}
+
+/// Writes the line, and how a model is chosen.
+pub(super) fn write(view: &View, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
+    let (paint, answers) = (Paint(io.color_err), Answers::of(view));
+    let offline = match answers {
+        Answers::Model if host.offline => "no model is called; simple rules of the charter answer instead",
+        Answers::Model => {
+            let who = format!("models: {}", host.models);
+            writeln!(io.err, "{}", paint.faint(&who))?;
+            return Ok(());
+        }
+        Answers::Mock => "no model is called; a mock of the program answers instead (`inference.adapter` is `mock`)",
+        Answers::Script => "no model is called; the actors answer from a script",
+        Answers::Other => return Ok(()),
+    };
+    writeln!(io.err, "{} {offline}", paint.warning("offline:"))?;
+    if answers == Answers::Model {
+        let more = "to use a model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or pass `--model`";
+        writeln!(io.err, "{}", paint.faint(more))?;
+    }
+    Ok(())
+}
