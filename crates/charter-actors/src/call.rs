@@ -61,13 +61,13 @@ impl Call {
         &self.actor.name
     }
 
-    /// What the charter says about the actor.
+    /// The actor's declaration in the charter.
     #[must_use]
     pub fn actor(&self) -> &ActorDecl {
         &self.actor.decl
     }
 
-    /// A key of the actor's configuration; none if it is `null`.
+    /// A key of the actor's configuration; `None` if it is missing or `null`.
     #[must_use]
     pub fn config(&self, key: &str) -> Option<&Json> {
         self.actor.decl.config.get(key).filter(|v| !v.is_null())

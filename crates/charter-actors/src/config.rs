@@ -15,7 +15,7 @@ pub struct ActorConfig {
     pub name: Arc<str>,
     /// Its kind, which selects the executor.
     pub kind: Arc<str>,
-    /// What the charter says about it.
+    /// The declaration of the actor in the charter.
     pub decl: ActorDecl,
     /// The keys that are the same for every kind.
     pub policy: ActorPolicy,

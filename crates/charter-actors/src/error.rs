@@ -26,19 +26,19 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// As [`KeyError::missing`].
+    /// See [`KeyError::missing`].
     #[must_use]
     pub fn missing(key: &str, expected: &str) -> ConfigError {
         KeyError::missing(key, expected).into()
     }
 
-    /// As [`KeyError::invalid`].
+    /// See [`KeyError::invalid`].
     #[must_use]
     pub fn invalid(key: &str, expected: &str, found: &serde_json::Value) -> ConfigError {
         KeyError::invalid(key, expected, found).into()
     }
 
-    /// As [`KeyError::unknown`].
+    /// See [`KeyError::unknown`].
     #[must_use]
     pub fn unknown_key<'a>(key: &str, known: impl IntoIterator<Item = &'a str>) -> ConfigError {
         KeyError::unknown(key, known).into()

@@ -35,12 +35,12 @@ pub trait Executor: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Whether an interrupted call may be repeated when the charter does not say (`idempotent`).
+    /// Whether an interrupted call may be repeated if the charter does not set `idempotent`.
     fn is_idempotent(&self) -> bool {
         false
     }
 
-    /// Time limit of an attempt if the actor has no `attemptTimeout`; none: as long as the
+    /// Time limit of an attempt if the actor has no `attemptTimeout`. `None`: the time limit of the
     /// invocation.
     fn attempt_timeout(&self) -> Option<Millis> {
         None

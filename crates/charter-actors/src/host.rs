@@ -60,7 +60,7 @@ pub trait CallHost: Send + Sync + 'static {
 pub struct ActorEvent {
     /// The run.
     pub run: Arc<str>,
-    /// The actor of the run that receives it; none: the root.
+    /// The actor of the run that receives it; `None`: the root actor.
     pub to: Option<String>,
     /// Event type.
     pub r#type: String,
@@ -75,9 +75,9 @@ pub struct ActorEvent {
 /// An event was recorded, accepted or refused.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {
-    /// Why it was refused; none if it was accepted.
+    /// Why it was refused; `None` if it was accepted.
     pub refusal: Option<Box<Explanation>>,
-    /// The number of the run's snapshot after it; none if the run's start was refused.
+    /// The number of the run's snapshot after it; `None` if the run's start was refused.
     pub snapshot_seq: Option<u64>,
     /// The event was recorded earlier, under the same id; this call changed nothing.
     pub repeated: bool,
@@ -85,7 +85,7 @@ pub struct Delivery {
 
 /// Updates of one run.
 pub trait RunUpdates: Send {
-    /// Waits for the next update; none once the host has shut down.
+    /// Waits for the next update; `None` once the host has shut down.
     fn next(&mut self) -> BoxFuture<'_, Option<RunUpdate>>;
 }
 
@@ -93,7 +93,7 @@ pub trait RunUpdates: Send {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum RunUpdate {
-    /// A record is durable. Holds the run after it; none if its start was refused.
+    /// A record is durable. Contains the run after it; `None` if its start was refused.
     Recorded(Option<Snapshot>),
     /// The receiver was too slow, and updates were dropped.
     Missed,

@@ -119,7 +119,7 @@ impl VirtualClock {
         }
     }
 
-    /// When the next sleeper is due; none if nothing sleeps, or only without end.
+    /// When the next sleeper is due; `None` if there is none, or none with a deadline.
     #[must_use]
     pub fn next(&self) -> Option<Timestamp> {
         let state = self.0.lock();
@@ -189,8 +189,8 @@ impl Clock for VirtualClock {
 /// One sleep. It is in the list of sleepers from the start, not only from its first poll.
 ///
 /// A sleeper (`idles`) is not active, so the count is one lower while it is in the list. A woken
-/// sleep raises the count by one: a sleeper goes on as an activity, an alarm counts until it is
-/// dropped. So the clock does not move on before they have run.
+/// sleep raises the count by one: a sleeper continues as an activity, an alarm counts until it is
+/// dropped. So the clock does not advance before they have run.
 struct Sleep {
     clock: Arc<Inner>,
     /// None: its time had passed when it began.

@@ -16,7 +16,8 @@ use crate::error::ConfigError;
 use crate::executor::{Executor, Fault, FindSecret, Outcome};
 use crate::folder::Folder;
 
-/// Kind `http`. Configuration: `url`, `headers` (a text, or `{secret: NAME}`), `maxOutput` (bytes).
+/// Kind `http`. Configuration: `url`, `headers` (a string, or `{secret: NAME}`), `maxOutput`
+/// (bytes).
 ///
 /// The effect's id is sent as `Idempotency-Key`. `https` may go anywhere; `http` only to this
 /// machine, unless the host allows more.

@@ -1,5 +1,5 @@
-//! Kind `human`: a task that waits until a person answers it, or until the charter goes on without
-//! an answer.
+//! Kind `human`: a task that waits until a person answers it or the charter continues without an
+//! answer.
 
 use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;

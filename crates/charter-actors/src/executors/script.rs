@@ -87,7 +87,7 @@ pub(super) enum OnRefusal {
     /// It fails, with the code `refused`.
     #[default]
     Fail,
-    /// It goes on.
+    /// It continues.
     Ignore,
     /// It tries again each time the run has changed.
     Wait,
@@ -196,7 +196,7 @@ impl Script {
     }
 
     /// The answer to an input: the first one with a `when` that holds; otherwise, of those without
-    /// `when`, the next one in order. `earlier` says how many calls the actor had before.
+    /// `when`, the next one in order. `earlier` is the number of calls that the actor had before.
     pub(super) fn find(
         &self,
         context: &ScriptContext<'_>,
