@@ -1,4 +1,4 @@
-//! The committed bindings are what the generator makes of the charter.
+//! The committed bindings are what the generator produces from the charter.
 
 use std::path::Path;
 
