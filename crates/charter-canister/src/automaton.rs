@@ -98,7 +98,7 @@ impl<M: Memory + Clone> Automaton<M> {
     /// others are answered with an error whose code is `unknown`. Returns the new records.
     ///
     /// # Errors
-    /// As [`Automaton::handle`].
+    /// See [`Automaton::handle`].
     pub fn recover(&mut self, now: i64) -> Result<Vec<Record>, CanisterError> {
         let mut made = Vec::new();
         for request in self.run.open() {
@@ -178,7 +178,7 @@ impl<M: Memory + Clone> Automaton<M> {
     /// A record, from the cache or the log.
     ///
     /// # Errors
-    /// It is not stored, or no longer.
+    /// The record was never stored or has been deleted.
     pub fn record(&self, seq: u64) -> Result<Record, CanisterError> {
         let recent = self.recent.iter().rev().find(|r| r.seq == seq);
         recent.cloned().map_or_else(|| self.stable.log.record(seq), Ok)

@@ -167,7 +167,7 @@ async fn woken() {
     }
 }
 
-/// As [`woken`]; boxed, because the two call each other.
+/// Like [`woken`], but boxed, because the two call each other.
 fn again() -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
     Box::pin(async { woken().await })
 }

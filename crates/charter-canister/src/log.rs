@@ -165,7 +165,7 @@ impl<M: Memory + Clone> EpisodicLog<M> {
         }
     }
 
-    /// The text of a record; none if it is not stored, or no longer.
+    /// The text of a record; `None` if it was never stored or has been deleted.
     #[must_use]
     pub fn text(&self, seq: u64) -> Option<String> {
         let used = self.known.used.iter().rev();
@@ -185,7 +185,7 @@ impl<M: Memory + Clone> EpisodicLog<M> {
         Record::read(&text).map_err(|e| bad(e.to_string()))
     }
 
-    /// The state before [`EpisodicLog::first`]; none if that is record 0.
+    /// The state before [`EpisodicLog::first`]; `None` if that is record 0.
     ///
     /// # Errors
     /// It is damaged.

@@ -15,7 +15,7 @@ use crate::error::CanisterError;
 use crate::projection::duration;
 use crate::stable::LastTurn;
 
-/// Number of records that [`check`] reads.
+/// Upper limit of the records before the last one that [`check`] reads.
 const CHECKED: u64 = 100;
 
 fn ms(at: i64) -> u64 {
@@ -34,7 +34,7 @@ pub(crate) fn refusal(record: &Fields<'_>, machine: Option<&Machine>) -> Option<
     })
 }
 
-/// Says the refusals of the projection, which holds no sentences.
+/// Renders the messages of the projection's refusals, which are stored without them.
 pub(crate) fn say_refusals<M: Memory + Clone>(a: &Automaton<M>, refused: &mut [Refused]) -> Result<(), CanisterError> {
     for row in refused {
         let record = a.stable.log.record(row.seq)?;

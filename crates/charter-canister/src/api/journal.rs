@@ -31,7 +31,7 @@ pub(crate) fn limit(wanted: Option<u32>) -> u32 {
 pub struct Events {
     /// In order.
     pub events: Vec<Record>,
-    /// Start of the next page; none if this is the last one.
+    /// Start of the next page; `null` if this is the last one.
     pub next: Option<u64>,
     /// Number of the first stored record.
     pub first: u64,
@@ -106,7 +106,7 @@ pub struct TurnsQuery {
 pub struct Turns {
     /// In the requested order.
     pub turns: Vec<Turn>,
-    /// `after` of the next page; none if this is the last one.
+    /// `after` of the next page; `null` if this is the last one.
     pub next: Option<u64>,
 }
 
@@ -154,7 +154,7 @@ pub struct Turn {
 pub struct Refusals {
     /// In order.
     pub refusals: Vec<Refused>,
-    /// `from` of the next page; none if this is the last one.
+    /// `from` of the next page; `null` if this is the last one.
     pub next: Option<u64>,
 }
 
@@ -260,7 +260,7 @@ pub struct Check {
 /// A part of the exported journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, CandidType, Deserialize)]
 pub struct ExportArgs {
-    /// The first record; none for the start, with the header line of the file.
+    /// The first record; `null` for the start, with the header line of the file.
     pub from: Option<u64>,
     /// The record to stop before: `to` of the first part.
     pub to: Option<u64>,
@@ -272,7 +272,7 @@ pub struct ExportArgs {
 pub struct ExportPart {
     /// Complete lines.
     pub text: String,
-    /// `from` of the next part; none if this is the last one.
+    /// `from` of the next part; `null` if this is the last one.
     pub next: Option<u64>,
     /// `to` of the next part.
     pub to: u64,

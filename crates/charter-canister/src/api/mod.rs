@@ -1,5 +1,5 @@
 //! What callers send and receive: the Candid types of the canister. Times are milliseconds since
-//! 1970; JSON is text.
+//! 1970; JSON is in strings.
 
 mod journal;
 mod state;

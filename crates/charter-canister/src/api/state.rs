@@ -75,7 +75,7 @@ pub struct TurnInFlight {
 pub struct LastError {
     /// The reason.
     pub reason: String,
-    /// The turn; none if it was at the start.
+    /// The turn; `null` if it was at the start.
     pub turn: Option<u64>,
     /// Time, RFC 3339.
     pub at: String,

@@ -26,7 +26,7 @@ const LAYOUT: u32 = 1;
 /// Number of memories that the structures need, from 0.
 pub const MEMORIES: u8 = 16;
 
-/// A text of any length.
+/// A string of any length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Text(String);
 
@@ -93,7 +93,7 @@ impl<M: Memory + Clone> Stable<M> {
         })
     }
 
-    /// The charter of the run; none if nothing has been written yet.
+    /// The charter of the run; `None` if nothing has been written yet.
     ///
     /// # Errors
     /// It is damaged or has another layout.
@@ -353,7 +353,7 @@ fn write_changed<M: Memory>(
     }
 }
 
-/// The two parts of the runtime cell; none if nothing has been written yet.
+/// The two parts of the runtime cell; `None` if nothing has been written yet.
 fn split<M: Memory>(runtime: &Cell<Vec<u8>, M>) -> Option<(&[u8], &[u8])> {
     let bytes = runtime.get();
     let end = bytes.iter().position(|b| *b == b'\n')?;

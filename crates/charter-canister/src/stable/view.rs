@@ -60,7 +60,7 @@ pub struct LastTurn {
 pub struct LastError {
     /// Why.
     pub reason: String,
-    /// The turn; none if it was at the start.
+    /// The turn; `None` if it was at the start.
     pub turn: Option<u64>,
     /// When, RFC 3339.
     pub at: String,

@@ -157,7 +157,7 @@ impl Host {
     }
 }
 
-/// The same on the embedded host.
+/// Performs the same acts on the embedded host.
 async fn embedded(acts: &[Act], store: Arc<dyn Store>) {
     let clock = VirtualClock::new(BEGIN);
     let limits = Limits { events_per_second: 0, ..Limits::default() };
