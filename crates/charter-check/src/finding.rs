@@ -1,4 +1,5 @@
-//! The report: findings with code, place and (from exploration) witness, and how much was explored.
+//! The report: findings with code, place and (from exploration) counterexample, and how much was
+//! explored.
 
 use std::cmp::Reverse;
 
@@ -59,7 +60,7 @@ pub struct Finding {
     pub message: String,
     /// How to fix it.
     pub help: Option<String>,
-    /// The input of the witness, if the run needs one.
+    /// The input of the counterexample, if the run needs one.
     pub input: Option<Json>,
     /// The events that lead there, in the form that `charter step` accepts.
     pub witness: Vec<Json>,
@@ -171,7 +172,7 @@ impl Report {
 /// Upper limit of findings per code, so that a charter of 100,000 states does not produce 100,000.
 const MAX_PER_CODE: usize = 100;
 
-/// Keeps the first findings of each code; the last one kept says how many more there are.
+/// Keeps the first findings of each code; the last one kept counts the omitted ones.
 fn thin(findings: &mut Vec<Finding>) {
     let mut counts: std::collections::BTreeMap<&'static str, usize> = Default::default();
     for f in findings.iter() {

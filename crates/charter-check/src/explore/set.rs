@@ -70,7 +70,7 @@ impl Set {
         if let Some(slot) = self.slots.get_mut(at) {
             *slot = u32::try_from(self.keys.len()).unwrap_or(u32::MAX);
         }
-        // At most three quarters full.
+        // Keep the load factor at or below 3/4.
         if self.keys.len().saturating_mul(4) > self.slots.len().saturating_mul(3) {
             self.grow();
         }

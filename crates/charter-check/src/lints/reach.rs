@@ -47,7 +47,7 @@ pub(crate) fn unreachable_states(model: &Model<'_>, findings: &mut Vec<Finding>)
                 continue;
             }
             let message = format!("no transition leads to {}", chart.label(state));
-            let help = "add a transition to it, or remove it";
+            let help = "add a transition to this state, or remove the state";
             findings.push(
                 Finding::new(Severity::Warning, codes::UNREACHABLE_STATE, &chart.state(state).at, message).help(help),
             );

@@ -61,7 +61,7 @@ impl Types {
         Types { contexts: vec![Type::Dyn; model.charts.len()], inputs, ledger }
     }
 
-    /// The same, with contexts of any type.
+    /// A copy with contexts of any type.
     pub(crate) fn without_contexts(&self) -> Types {
         Types {
             contexts: vec![Type::Dyn; self.contexts.len()],

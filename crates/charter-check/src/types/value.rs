@@ -72,7 +72,7 @@ impl<'d> Checker<'_, 'd> {
         }
     }
 
-    /// Checks an expression that has no text of its own in the source, so that findings have no
+    /// Checks an expression that is not written as such in the source, so that findings have no
     /// byte range.
     pub(super) fn cel_without_span(&mut self, cel: &'d str, at: &str, place: &Place) {
         let before = self.findings.len();

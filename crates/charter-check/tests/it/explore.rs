@@ -1,4 +1,4 @@
-//! Findings of the exploration; replaying their witnesses leads to the reported states.
+//! Findings of the exploration; replaying their counterexamples leads to the reported states.
 
 use crate::support::{all, machine, report_with};
 use charter_check::{Finding, Options, Report, explore};
@@ -27,8 +27,8 @@ fn millis(line: &Json, key: &str) -> i64 {
     charter_expr::ExprTimestamp::parse(line[key].as_str().unwrap()).unwrap().millis()
 }
 
-/// Replays a witness as `charter step` does, one event per line. Returns the snapshot before the
-/// last line, and the result of the last line.
+/// Replays a counterexample as `charter step` does, one event per line. Returns the snapshot before
+/// the last line, and the result of the last line.
 fn replay(machine: &Machine, input: Option<&Json>, lines: &[Json]) -> (Snapshot, Result<Snapshot, Refusal>) {
     let begin = Envelope::host(0, Event::Start { input: input.cloned().unwrap_or(Json::Null) }, 1_767_225_600_000);
     let mut before = machine.start("r", &begin).unwrap().snapshot;
@@ -67,7 +67,7 @@ fn replay(machine: &Machine, input: Option<&Json>, lines: &[Json]) -> (Snapshot,
     (before, now)
 }
 
-/// The state of the root at the end of a witness.
+/// The state of the root at the end of a counterexample.
 fn led_to(source: &str, finding: &Finding) -> Vec<String> {
     let (_, end) = replay(&machine(source), finding.input.as_ref(), &finding.witness);
     end.unwrap().actors().next().unwrap().state().map(str::to_string).collect()

@@ -1,4 +1,4 @@
-//! The lints of roles, quorums and approvals.
+//! Lints for roles, quorums and approvals.
 
 use crate::support::{found, reports};
 

@@ -22,7 +22,7 @@ fn violated(charter: &str, property: &str) -> Finding {
     found[0].clone()
 }
 
-/// The events of a witness by name.
+/// The events of a counterexample by name.
 fn words(finding: &Finding) -> Vec<String> {
     let word = |key: &str, line: &serde_json::Value| line[key].as_str().map(|id| format!("{key} {id}"));
     finding

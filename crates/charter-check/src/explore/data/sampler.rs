@@ -282,7 +282,7 @@ fn from_f64(value: f64) -> Json {
     if value.fract() == 0.0 && value.abs() < 9e15 {
         return Json::from(value as i64);
     }
-    // Sums like 0.84 + 0.01 show as 0.85.
+    // Removes rounding errors: 0.14 + 0.01 is 0.15000000000000002.
     let short = format!("{value:.6}").parse().unwrap_or(value);
     Number::from_f64(short).map_or(Json::Null, Json::Number)
 }

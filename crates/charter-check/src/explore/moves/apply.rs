@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 /// The time at which explorations start: 2026-01-01T00:00:00Z, in milliseconds since 1970.
 pub(crate) const START: i64 = 1_767_225_600_000;
-/// Upper limit of timers that fire at one time.
+/// Upper limit of timer firings in one tick.
 const MAX_FIRINGS: usize = 1_000;
 
 /// A move and its time.

@@ -91,7 +91,7 @@ fn simple_transition(model: &Model<'_>, t: &crate::model::Transition<'_>) -> boo
     t.is_unconditional() && !platform && model.def.strict && simple_block(model, &t.def.actions, 0)
 }
 
-/// Actions that say or store something that is known, and cannot fail.
+/// Whether all actions of a block only emit, log or store known values, and so cannot fail.
 fn simple_block(model: &Model<'_>, block: &Block, depth: usize) -> bool {
     let literal = |t: &Template| matches!(t, Template::Literal(_));
     let text = |t: &Template| matches!(t, Template::Literal(Json::String(_)));
