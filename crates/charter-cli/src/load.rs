@@ -49,10 +49,10 @@ pub fn load(what: &str) -> Result<Loaded, Failure> {
     compile(read(find(what)?)?)
 }
 
-/// The text of a path or of a bundled charter.
+/// Reads the text of a file or of a bundled charter.
 ///
 /// # Errors
-/// If there is neither such a file nor such a bundled charter, or the file is not text.
+/// If there is neither such a file nor such a bundled charter, or the file is not UTF-8.
 pub fn find(what: &str) -> Result<Source, Failure> {
     let path = Path::new(what);
     if path.is_dir() {

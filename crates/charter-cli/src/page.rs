@@ -10,7 +10,7 @@ use crate::journal::text::{clean, short};
 
 /// Width of a page in columns, unless the terminal is narrower.
 const MAX_COLUMNS: usize = 100;
-/// Upper limit for a text, in characters; `charter show --json` has all of it.
+/// Upper limit of displayed text, in characters; `charter show --json` has all of it.
 const MAX_TEXT: usize = 4_000;
 /// Upper limit for the items of a list.
 const MAX_ITEMS: usize = 12;
@@ -149,7 +149,7 @@ fn cut(text: &str, max: usize) -> String {
     }
 }
 
-/// Wraps a text to lines of at most `room` columns; keeps its own line breaks.
+/// Wraps text to lines of at most `room` columns; keeps its own line breaks.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in cut(text, MAX_TEXT).lines() {

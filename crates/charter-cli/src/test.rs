@@ -315,7 +315,7 @@ impl Report {
     }
 }
 
-/// The position of a part of the core form in the charter.
+/// Finds where the value at JSON pointer `at` of the core form is written in the charter's source.
 fn place(loaded: &Loaded, at: &str) -> Diagnostic {
     let span = loaded.document.span(at);
     loaded.document.diagnostic(charter_format::Severity::Warning, "uncovered", span, String::new(), None)

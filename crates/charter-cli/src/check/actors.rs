@@ -43,7 +43,7 @@ fn finding(loaded: &Loaded, objection: &ActorError, kinds: &[String]) -> Finding
             None => at,
         };
         let message = format!("actor `{name}`: {why}");
-        let help = "`charter run` refuses this charter".to_owned();
+        let help = "correct the configuration: `charter run` refuses this charter".to_owned();
         return placed(loaded, Severity::Warning, codes::ACTOR_CONFIG, at, message, help);
     };
     let message = format!("actor `{name}`: `charter run` has no executor for the kind `{kind}`");

@@ -59,7 +59,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     }
 }
 
-/// Reports a text that is not a valid charter: its errors are the findings.
+/// Reports a source text that is not a valid charter: its errors are the findings.
 fn invalid(errors: &Diagnostics, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     if machine_output {
         let explored = json!({"states": 0, "edges": 0, "complete": false});

@@ -121,7 +121,7 @@ pub(crate) fn seconds(at: Timestamp) -> String {
     format!("{day} {}", time.split('.').next().unwrap_or_default())
 }
 
-/// A text from outside on one line, without control characters.
+/// Replaces control characters and line breaks in untrusted text.
 pub(crate) fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {

@@ -279,7 +279,7 @@ fn ask_selection(preview: &ApprovalPreview, io: &mut Io<'_>) -> Result<Option<Ma
     }
 }
 
-/// Converts a text to the requested type; the schema validates it afterwards.
+/// Converts the typed line to the requested type; the schema validates it afterwards.
 fn typed(line: &str, kind: &str) -> Json {
     match (kind, line.to_lowercase().as_str()) {
         ("string", _) => line.into(),

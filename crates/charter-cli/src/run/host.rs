@@ -119,7 +119,7 @@ fn options(models: Models, secrets: FindSecret) -> Options {
     options
 }
 
-/// The same for checking a charter before a journal exists.
+/// Like [`options`], but for checking a charter before a journal exists.
 fn options_for_check(models: Models, secrets: FindSecret) -> Options {
     let options = options(models, secrets);
     // It creates no file until it is called.

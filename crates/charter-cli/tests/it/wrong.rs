@@ -120,7 +120,7 @@ fn check_reports_actors_that_run_would_refuse() {
     };
     assert_eq!(
         check("{kind: automaton, part: actions, signer: gold}"),
-        "warning actor-config 4:52 actors.worker.signer actor `worker`: invalid `signer` `\"gold\"`: expected one of mock, stub (`charter run` refuses this charter)"
+        "warning actor-config 4:52 actors.worker.signer actor `worker`: invalid `signer` `\"gold\"`: expected one of mock, stub (correct the configuration: `charter run` refuses this charter)"
     );
     let nothing = check("{kind: automaton, part: null}");
     assert!(nothing.contains("actors.worker.part"), "{nothing}");
