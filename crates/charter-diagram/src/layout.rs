@@ -21,7 +21,8 @@ pub(crate) const TITLE: f64 = 20.0;
 /// The margin of the drawing.
 const MARGIN: f64 = 16.0;
 
-/// The width of a text at the font sizes of the style sheet, estimated generously without the font.
+/// Estimates the width of a string at the font sizes of the style sheet, generously and without the
+/// font.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let units: f64 = text
         .chars()
