@@ -197,7 +197,7 @@ pub enum UnaryOp {
 
 /// Infix operators, except `&&` and `||`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // each is the operator its name says; `symbol` shows them
+#[allow(missing_docs)] // the names of the operators; `symbol` shows how they are written
 pub enum BinaryOp {
     Eq,
     Ne,

@@ -77,7 +77,8 @@ impl Compiler<'_> {
                 self.boxed(otherwise).map(|otherwise| Code::Conditional(arms, otherwise))
             }
             Kind::Ident { .. } | Kind::Postfix { .. } => {
-                Err(invalid(node.span, "a name is resolved with what follows it"))
+                // `node` resolves names together with their links.
+                Err(invalid(node.span, "internal error: unresolved name"))
             }
         }
     }

@@ -65,8 +65,8 @@ impl Ast {
         self.rename_roots_in(&Env::new(), rename)
     }
 
-    /// As [`Ast::rename_roots`], where a root of `env` hides a type or a namespace of the same name
-    /// (`list`, `math`) and is renamed too.
+    /// Like [`Ast::rename_roots`], but also renames a root of `env` that hides a type or a
+    /// namespace of the same name (`list`, `math`).
     pub fn rename_roots_in(
         &self,
         env: &Env,

@@ -54,7 +54,7 @@ impl Facts {
         self.not_null.extend(other.not_null);
     }
 
-    /// No longer knows anything of a root (`context`) or of what is in a field (`context.note`): it
+    /// Forgets everything that is known about a root (`context`) or a field (`context.note`): it
     /// may have changed.
     pub fn forget(&mut self, path: &str) {
         let other = |known: &String| match known.strip_prefix(path) {

@@ -5,15 +5,15 @@ use crate::ast::{Kind, LinkKind, Node};
 use crate::types::a;
 use crate::{Span, Type, names, suggest};
 
-/// What a field of a type is, for one simple type.
+/// The result of looking up a field in one simple type.
 enum Found {
-    /// There it is.
+    /// Declared and always present.
     Is(Type),
-    /// It may be missing.
+    /// Declared, but may be missing.
     Maybe(Type),
-    /// Nothing is known of it, although other fields are.
+    /// Not declared, but the type is open, so the field may exist.
     Undeclared,
-    /// It is never there.
+    /// Cannot exist: the type is closed.
     Never,
     /// Such values have no fields.
     NoFields,

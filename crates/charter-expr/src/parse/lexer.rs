@@ -47,7 +47,7 @@ pub(crate) fn is_reserved(word: &str) -> bool {
     )
 }
 
-/// Whether a text can be written as a field without backticks.
+/// Whether a string can be written as a field without backticks.
 pub(crate) fn is_identifier(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|b| b == b'_' || b.is_ascii_alphabetic())

@@ -127,7 +127,7 @@ const DELAY_UNITS: [Unit; 6] =
 const MAX_DELAY: i128 = (1 << 53) - 1;
 
 /// What [`parse_delay`] reads, as a regular expression (ECMA 262), apart from a number without a
-/// unit. It cannot say that the whole must be a whole number of milliseconds within the limit.
+/// unit. It cannot express that the total must be a whole number of milliseconds within the limit.
 pub const DELAY_PATTERN: &str = r"^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(w|d|h|m|s|ms))+$";
 
 /// Reads a delay, such as `500ms`, `24h`, `1h30m` or `2d`, in milliseconds. `None`: the text is not

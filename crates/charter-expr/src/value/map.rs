@@ -73,7 +73,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The keys in order.
+    /// The keys, sorted.
     pub fn keys(&self) -> Vec<Key<'a>> {
         let mut keys: Vec<Key<'a>> = match self {
             Map::Owned(m) => return m.iter().map(|(k, _)| k.clone()).collect(),

@@ -35,7 +35,7 @@ fn small_stack(f: impl FnOnce() + Send + 'static) {
     assert!(took < Duration::from_secs(10), "took {took:?}");
 }
 
-/// Runs all operations on a text; returns the result of the evaluation, if it gets that far.
+/// Runs all operations on a source text; returns the result of the evaluation, if it gets that far.
 fn everything(source: &str, data: Json) -> Option<Result<String, EvalError>> {
     let ast = parse(source).ok()?;
     let _ = format!("{ast:?}").len();

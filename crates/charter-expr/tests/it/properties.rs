@@ -19,7 +19,7 @@ fn env() -> Env {
     env
 }
 
-/// Runs all operations on a text; returns the fuel used, if it could be evaluated.
+/// Runs all operations on a source text; returns the fuel used, if it could be evaluated.
 fn everything(source: &str, data: &Json, fuel: u64) -> Option<u64> {
     let ast = parse(source).ok()?;
     let again = ast.unparse();
