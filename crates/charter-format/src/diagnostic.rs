@@ -21,7 +21,7 @@ pub mod codes {
     pub const TOO_DEEP: &str = "too-deep";
     /// A key that occurs twice in one object.
     pub const DUPLICATE_KEY: &str = "duplicate-key";
-    /// A key that is not text.
+    /// A key that is not a string.
     pub const KEY: &str = "bad-key";
     /// An alias without an anchor, or inside the value of its own anchor.
     pub const ALIAS: &str = "bad-alias";
@@ -232,7 +232,7 @@ impl Serialize for Diagnostic {
     }
 }
 
-/// The diagnostics of one source text, in its order: errors and warnings, with at least one error.
+/// The errors and warnings of one source text, in source order; at least one is an error.
 #[derive(Debug, Clone)]
 pub struct Diagnostics {
     /// The name of the source, usually a path.

@@ -86,7 +86,7 @@ impl StatechartImporter for NoImporter {
 /// it.
 ///
 /// The builder stands at a part of the definition; [`enter`](Self::enter) and
-/// [`leave`](Self::leave) move it, [`mark`](Self::mark) says where that part was written.
+/// [`leave`](Self::leave) move it, [`mark`](Self::mark) records where that part was written.
 pub struct DocumentBuilder<'s> {
     cx: Context<'s>,
 }
@@ -129,8 +129,8 @@ impl<'s> DocumentBuilder<'s> {
         self.cx.mark(span);
     }
 
-    /// The document with this definition. `root` is the source as a tree, for the paths in
-    /// messages; a text without one passes a single node.
+    /// Builds the document of this definition. `root` is the source as a tree, for the paths in
+    /// messages; pass a single node for a source that has no tree.
     ///
     /// # Errors
     /// The reported diagnostics, if there is an error among them.

@@ -135,7 +135,7 @@ impl<'s> Context<'s> {
     /// A name that must be declared.
     pub(crate) fn name(&mut self, space: Space, node: &Node) -> String {
         let name = text(node);
-        // The grammar reports values that are not text, and empty ones.
+        // The grammar reports values that are not strings, and empty ones.
         if !name.is_empty() {
             self.references.push(Reference { space, name: name.clone(), span: node.span });
         }
@@ -160,7 +160,7 @@ impl<'s> Context<'s> {
     }
 }
 
-/// The text of a scalar; empty if it is not text, which the grammar reports.
+/// The text of a scalar; empty if it is not a string, which the grammar reports.
 pub(crate) fn text(node: &Node) -> String {
     node.text().unwrap_or_default().to_owned()
 }

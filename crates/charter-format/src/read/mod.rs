@@ -70,7 +70,7 @@ pub struct Document {
 /// depth of 128.
 ///
 /// # Errors
-/// The errors in the text, in its order; at most [`Diagnostics::MAX`]. A syntax error is always
+/// The errors in the text, in source order; at most [`Diagnostics::MAX`]. A syntax error is always
 /// alone.
 pub fn read(source: &str, name: &str, options: &ReadOptions<'_>) -> Result<Document, Diagnostics> {
     let source: Arc<str> = Arc::from(source);
@@ -134,7 +134,7 @@ pub fn value(source: &str, name: &str) -> Result<serde_json::Value, Diagnostics>
 /// is not used. The only function of this crate that reads from the file system.
 ///
 /// # Errors
-/// As [`read`]; also if the file cannot be read or is not UTF-8.
+/// See [`read`]; also if the file cannot be read or is not UTF-8.
 pub fn read_file(path: &Path, options: &ReadOptions<'_>) -> Result<Document, Diagnostics> {
     let name = path.display().to_string();
     match std::fs::read_to_string(path) {
@@ -170,7 +170,7 @@ fn check_version(root: &Node, sink: &mut Sink) -> bool {
     }
 }
 
-/// The document of an importer.
+/// Builds the document of an imported file, or returns its diagnostics if there were errors.
 pub(crate) fn finished(
     mut cx: Context<'_>,
     definition: Definition,
@@ -211,7 +211,7 @@ impl Document {
     }
 
     /// Where bytes of the text at a JSON pointer were written, with quotes and escapes accounted
-    /// for. The whole place if the part is not text in the source.
+    /// for. The whole value if the part is not a string in the source.
     #[must_use]
     pub fn span_within(&self, pointer: &str, bytes: (usize, usize)) -> Span {
         self.places.find(pointer).part(bytes.0, bytes.1, &self.source)

@@ -15,7 +15,7 @@ use crate::read::delay;
 use crate::read::template::template;
 use crate::source::{self, Entry, Node, Span, Syntax, Value};
 
-/// Whether a text is a scenario file rather than a charter.
+/// Whether a source text is a scenario file rather than a charter.
 #[must_use]
 pub fn is_scenario_file(source: &str, name: &str) -> bool {
     let parsed = source::parse(source, name, Syntax::Auto);
@@ -27,7 +27,7 @@ pub fn is_scenario_file(source: &str, name: &str) -> bool {
 /// is JSON.
 ///
 /// # Errors
-/// The errors in the text, in its order. A syntax error is always alone.
+/// The errors in the text, in source order. A syntax error is always alone.
 pub fn read_scenarios(source: &str, name: &str) -> Result<ScenarioFile, Diagnostics> {
     let source: Arc<str> = Arc::from(source);
     let fail = |sink: Sink, root: Option<&Node>| {

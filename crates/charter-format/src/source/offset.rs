@@ -1,4 +1,4 @@
-//! Maps bytes of a text to the source, which differ by quotes, escapes and folded lines.
+//! Maps byte offsets in a string to the source, which differ by quotes, escapes and folded lines.
 
 use super::tree::{Key, Node, Span, Style, Value};
 

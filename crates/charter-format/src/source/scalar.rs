@@ -19,7 +19,7 @@ pub(crate) fn plain(text: &str, span: Span) -> Result<Value, Diagnostic> {
     })
 }
 
-/// A number by YAML's core schema, which includes JSON's; `None` if the scalar is text.
+/// A number by YAML's core schema, which includes JSON's; `None` if the scalar is a string.
 pub(crate) fn number(text: &str, span: Span) -> Result<Option<Value>, Diagnostic> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

@@ -38,7 +38,7 @@ impl Span {
     }
 }
 
-/// How a text is written, which decides where each of its bytes stands in the source.
+/// How a string is written, which determines where each of its bytes is in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Style {
@@ -52,7 +52,7 @@ pub enum Style {
     Block,
 }
 
-/// A text and how it is written.
+/// A string and how it is written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Text {
     /// The text, unescaped.
@@ -90,7 +90,7 @@ pub enum Value {
     Int(i64),
     /// Any other number.
     Float(f64),
-    /// A text.
+    /// A string.
     Text(Text),
     /// A list.
     List(Vec<Node>),
@@ -123,7 +123,7 @@ impl Node {
         matches!(self.value, Value::Null)
     }
 
-    /// The entries of an object; none for anything else.
+    /// The entries of an object; empty for any other value.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         match &self.value {
@@ -132,7 +132,7 @@ impl Node {
         }
     }
 
-    /// The items of a list; none for anything else.
+    /// The items of a list; empty for any other value.
     #[must_use]
     pub fn items(&self) -> &[Node] {
         match &self.value {
@@ -179,7 +179,7 @@ impl Node {
         }
     }
 
-    /// What messages call it: `a list`, say.
+    /// The name of its type in messages, for example `a list`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match &self.value {
